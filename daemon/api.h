@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_API_H
+#define FT_DAEMON_API_H
+/*
+ * The daemon's HTTP API: what the command-line tool and dashboards read. All answers are one JSON
+ * object; records in it are those of fabrictrace.proto, "schema" first.
+ *
+ *   GET /api/v1/paths[?flow=F][&state=S][&host=H][&limit=N]
+ *   GET /api/v1/links[?group=G]
+ *   GET /api/v1/imbalance
+ *   GET /api/v1/events[?kind=K]          standing ones
+ *   GET /api/v1/loss                     this daemon's accounting, and the last of each source
+ *       {"fabric":"lab","window_start_ms":1,"window_end_ms":2,"total":64,"records":[...]}
+ *       window_* are absent before the first window has closed; total counts what matched, also
+ *       over limit. paths are the present state; links and imbalance the last closed window.
+ *   GET /api/v1/explain?flow=F
+ *       the same object for one flow: "records" holds its path, and beside it "reverse" (the path
+ *       records of the other direction), "links" (the link records of its hops) and "collisions"
+ *       (the standing events on them); 404 when the flow is not known.
+ *   GET /api/v1/topology
+ *       {"fabric":"lab","switches":[{"name","tier","addresses":[],"ports":[{"name","ifindex",
+ *       "speed_bps","peer","peer_port","host","group"}]}],"hosts":[{"name","nics":[{"addresses":[],
+ *       "rail","attach":[{"switch","port"}]}]}]}
+ *   GET /metrics                         Prometheus text
+ *   GET /healthz                         "ok"
+ *
+ * F is a flow as a person writes it (lib/base/tuple.h). A wrong parameter is 400 with a sentence.
+ */
+
+struct ft_api;
+struct ft_http;
+struct ft_daemon;
+
+/* Adds the routes to http; both outlive the API. NULL without memory. */
+struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon);
+void ft_api_free(struct ft_api *api);
+
+#endif

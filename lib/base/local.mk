@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += lib/base/libftbase.a
+lib_base_libftbase_a_SOURCES = \
+	lib/base/clock.c lib/base/clock.h \
+	lib/base/diag.c lib/base/diag.h \
+	lib/base/log.c lib/base/log.h \
+	lib/base/reader.h \
+	lib/base/table.c lib/base/table.h \
+	lib/base/tuple.c lib/base/tuple.h \
+	lib/base/writer.c lib/base/writer.h

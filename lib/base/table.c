@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define SLAB_BITS    10
+#define SLAB_ENTRIES (1u << SLAB_BITS)
+#define FIRST_SLOTS  64
+#define NONE         UINT32_MAX
+#define FREE_MARK    (1u << 31)
+
+/* entry is index + 1, 0 marks an empty slot. tag is the high half of the hash. */
+struct slot {
+    uint32_t tag;
+    uint32_t entry;
+};
+
+/* Precedes each entry in its slab. While the entry is free, its index carries FREE_MARK and
+ * next_free names the next free one. */
+struct head {
+    uint32_t index;
+    uint32_t next_free;
+};
+
+struct ft_table {
+    size_t entry_bytes;
+    size_t key_bytes;
+    size_t stride;
+    size_t cap;
+    uint64_t seed;
+    struct slot *slots;
+    uint32_t mask;
+    uint8_t **slabs;
+    uint32_t slab_count;
+    uint32_t limit;
+    uint32_t first_free;
+    size_t count;
+    uint64_t refused;
+};
+
+static struct head *head_at(const struct ft_table *t, uint32_t index)
+{
+    return (struct head *)(t->slabs[index >> SLAB_BITS] +
+                           (size_t)(index & (SLAB_ENTRIES - 1)) * t->stride);
+}
+
+static struct head *head_of(const void *entry)
+{
+    return (struct head *)((uint8_t *)(uintptr_t)entry - sizeof(struct head));
+}
+
+static void *entry_of(struct head *head)
+{
+    return head + 1;
+}
+
+static uint64_t hash(const struct ft_table *t, const void *key)
+{
+    return XXH3_64bits_withSeed(key, t->key_bytes, t->seed);
+}
+
+struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, uint64_t seed)
+{
+    struct ft_table *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->entry_bytes = entry_bytes;
+    t->key_bytes = key_bytes;
+    t->stride = sizeof(struct head) + ((entry_bytes + 7) & ~(size_t)7);
+    t->cap = cap;
+    t->seed = seed;
+    t->mask = FIRST_SLOTS - 1;
+    t->first_free = NONE;
+    t->slots = calloc(FIRST_SLOTS, sizeof(*t->slots));
+    if (!t->slots) {
+        free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void ft_table_free(struct ft_table *t)
+{
+    if (!t)
+        return;
+    for (uint32_t i = 0; i < t->slab_count; i++)
+        free(t->slabs[i]);
+    free(t->slabs);
+    free(t->slots);
+    free(t);
+}
+
+/* The slot of a key, or the empty slot where it belongs. */
+static struct slot *slot_of(const struct ft_table *t, const void *key, uint64_t h)
+{
+    uint32_t tag = (uint32_t)(h >> 32);
+    uint32_t at = (uint32_t)h & t->mask;
+
+    for (;; at = (at + 1) & t->mask) {
+        struct slot *s = &t->slots[at];
+
+        if (s->entry == 0)
+            return s;
+        if (s->tag == tag && memcmp(entry_of(head_at(t, s->entry - 1)), key, t->key_bytes) == 0)
+            return s;
+    }
+}
+
+void *ft_table_find(const struct ft_table *t, const void *key)
+{
+    struct slot *s = slot_of(t, key, hash(t, key));
+
+    return s->entry ? entry_of(head_at(t, s->entry - 1)) : NULL;
+}
+
+/* The low half of a hash is not kept in its slot, so growing hashes the keys again. */
+static bool grow_slots(struct ft_table *t)
+{
+    uint32_t old_mask = t->mask;
+    struct slot *old = t->slots;
+    struct slot *slots = calloc(((size_t)old_mask + 1) * 2, sizeof(*slots));
+
+    if (!slots)
+        return false;
+    t->slots = slots;
+    t->mask = old_mask * 2 + 1;
+    for (uint32_t i = 0; i <= old_mask; i++) {
+        uint32_t at;
+
+        if (old[i].entry == 0)
+            continue;
+        at = (uint32_t)hash(t, entry_of(head_at(t, old[i].entry - 1))) & t->mask;
+        while (slots[at].entry)
+            at = (at + 1) & t->mask;
+        slots[at] = old[i];
+    }
+    free(old);
+    return true;
+}
+
+static bool grow_slabs(struct ft_table *t)
+{
+    uint8_t **slabs;
+    uint8_t *slab;
+
+    /* The list of slabs grows by doubling. */
+    if ((t->slab_count & (t->slab_count - 1)) == 0) {
+        slabs = realloc(t->slabs, sizeof(*slabs) * (t->slab_count ? 2 * (size_t)t->slab_count : 1));
+        if (!slabs)
+            return false;
+        t->slabs = slabs;
+    }
+    slab = malloc(t->stride * SLAB_ENTRIES);
+    if (!slab)
+        return false;
+    t->slabs[t->slab_count++] = slab;
+    return true;
+}
+
+static struct head *take_entry(struct ft_table *t)
+{
+    struct head *head;
+
+    if (t->first_free != NONE) {
+        head = head_at(t, t->first_free);
+        t->first_free = head->next_free;
+        head->index &= ~FREE_MARK;
+        return head;
+    }
+    if (t->limit == t->slab_count << SLAB_BITS && !grow_slabs(t))
+        return NULL;
+    head = head_at(t, t->limit);
+    head->index = t->limit++;
+    return head;
+}
+
+void *ft_table_insert(struct ft_table *t, const void *key, bool *fresh)
+{
+    uint64_t h = hash(t, key);
+    struct slot *s = slot_of(t, key, h);
+    struct head *head;
+
+    if (s->entry) {
+        *fresh = false;
+        return entry_of(head_at(t, s->entry - 1));
+    }
+    if (t->count >= t->cap)
+        goto refuse;
+    if (t->count >= ((size_t)t->mask + 1) / 4 * 3) {
+        if (!grow_slots(t))
+            goto refuse;
+        s = slot_of(t, key, h);
+    }
+    head = take_entry(t);
+    if (!head)
+        goto refuse;
+    s->tag = (uint32_t)(h >> 32);
+    s->entry = head->index + 1;
+    t->count++;
+    memcpy(entry_of(head), key, t->key_bytes);
+    memset((uint8_t *)entry_of(head) + t->key_bytes, 0, t->entry_bytes - t->key_bytes);
+    *fresh = true;
+    return entry_of(head);
+refuse:
+    t->refused++;
+    return NULL;
+}
+
+/* Linear probing without tombstones: entries behind the hole that hashed at or before it move up.
+ */
+static void close_hole(struct ft_table *t, uint32_t hole)
+{
+    uint32_t at = hole;
+
+    for (;;) {
+        uint32_t home;
+
+        at = (at + 1) & t->mask;
+        if (t->slots[at].entry == 0)
+            break;
+        home = (uint32_t)hash(t, entry_of(head_at(t, t->slots[at].entry - 1))) & t->mask;
+        if (((at - home) & t->mask) >= ((at - hole) & t->mask)) {
+            t->slots[hole] = t->slots[at];
+            hole = at;
+        }
+    }
+    t->slots[hole].entry = 0;
+}
+
+void ft_table_remove(struct ft_table *t, void *entry)
+{
+    struct head *head = head_of(entry);
+    struct slot *s = slot_of(t, entry, hash(t, entry));
+
+    close_hole(t, (uint32_t)(s - t->slots));
+    head->next_free = t->first_free;
+    t->first_free = head->index;
+    head->index |= FREE_MARK;
+    t->count--;
+}
+
+void ft_table_clear(struct ft_table *t)
+{
+    memset(t->slots, 0, ((size_t)t->mask + 1) * sizeof(*t->slots));
+    t->limit = 0;
+    t->first_free = NONE;
+    t->count = 0;
+}
+
+size_t ft_table_count(const struct ft_table *t)
+{
+    return t->count;
+}
+
+uint64_t ft_table_refused(const struct ft_table *t)
+{
+    return t->refused;
+}
+
+size_t ft_table_bytes(const struct ft_table *t)
+{
+    return sizeof(*t) + ((size_t)t->mask + 1) * sizeof(*t->slots) +
+           (size_t)t->slab_count * (sizeof(*t->slabs) + t->stride * SLAB_ENTRIES);
+}
+
+uint32_t ft_table_index(const struct ft_table *t, const void *entry)
+{
+    (void)t;
+    return head_of(entry)->index;
+}
+
+void *ft_table_at(const struct ft_table *t, uint32_t index)
+{
+    struct head *head;
+
+    if (index >= t->limit)
+        return NULL;
+    head = head_at(t, index);
+    return head->index == index ? entry_of(head) : NULL;
+}
+
+uint32_t ft_table_limit(const struct ft_table *t)
+{
+    return t->limit;
+}
+
+void *ft_table_next(const struct ft_table *t, uint32_t *index)
+{
+    while (*index < t->limit) {
+        void *entry = ft_table_at(t, (*index)++);
+
+        if (entry)
+            return entry;
+    }
+    return NULL;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_BASE_TABLE_H
+#define FT_BASE_TABLE_H
+/*
+ * Capped hash table of fixed-size entries.
+ *
+ * An entry starts with its key. Entries live in slabs and never move, so pointers and indices stay
+ * good until the entry is removed; the freed index is used again. Iteration is by index, so its
+ * order depends only on the order of inserts and removes, never on the hash: that is what makes a
+ * replay repeat to the byte. Open addressing on 8-byte slots, XXH3 with a caller's seed (give live
+ * tables a random one, replays a fixed one).
+ *
+ * Memory: the entries, and 8 bytes a slot at a load of at most 3/4. Owner: the caller. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ft_table;
+
+/* key_bytes is the part of an entry, from its start, that is hashed and compared. At most cap
+ * entries (< 2^31). NULL without memory. */
+struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, uint64_t seed);
+void ft_table_free(struct ft_table *table);
+
+/* The entry of a key, NULL when there is none. */
+void *ft_table_find(const struct ft_table *table, const void *key);
+
+/* The entry of a key, made when there is none: key copied, the rest zero, *fresh true. NULL when
+ * the table is full or memory is short; that is counted. */
+void *ft_table_insert(struct ft_table *table, const void *key, bool *fresh);
+
+void ft_table_remove(struct ft_table *table, void *entry);
+
+/* Removes every entry; memory stays. */
+void ft_table_clear(struct ft_table *table);
+
+size_t ft_table_count(const struct ft_table *table);
+
+/* Inserts refused since the table was made. */
+uint64_t ft_table_refused(const struct ft_table *table);
+
+/* Bytes of memory held. */
+size_t ft_table_bytes(const struct ft_table *table);
+
+/* Index of an entry, below ft_table_limit(). */
+uint32_t ft_table_index(const struct ft_table *table, const void *entry);
+
+/* The entry at an index, NULL where there is none. */
+void *ft_table_at(const struct ft_table *table, uint32_t index);
+uint32_t ft_table_limit(const struct ft_table *table);
+
+/* Iterates from *index (start at 0): the next entry, NULL at the end. The entry returned may be
+ * removed; no other may, and none may be inserted. */
+void *ft_table_next(const struct ft_table *table, uint32_t *index);
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/base/writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SIZE 256
+
+void ft_writer_init(struct ft_writer *w, size_t max)
+{
+    *w = (struct ft_writer){.max = max};
+}
+
+void ft_writer_free(struct ft_writer *w)
+{
+    free(w->bytes);
+    ft_writer_init(w, w->max);
+}
+
+void ft_writer_reset(struct ft_writer *w)
+{
+    w->len = 0;
+    w->failed = false;
+}
+
+static bool grow(struct ft_writer *w, size_t n)
+{
+    size_t want = w->len + n;
+    size_t size = w->size ? w->size : FIRST_SIZE;
+    uint8_t *bytes;
+
+    if (want < n || want > w->max)
+        return false;
+    while (size < want)
+        size = size > w->max / 2 ? w->max : size * 2;
+    if (size > w->max)
+        size = w->max;
+    bytes = realloc(w->bytes, size);
+    if (!bytes)
+        return false;
+    w->bytes = bytes;
+    w->size = size;
+    return true;
+}
+
+uint8_t *ft_write_room(struct ft_writer *w, size_t n)
+{
+    uint8_t *p;
+
+    if (w->failed || (n > w->size - w->len && !grow(w, n))) {
+        w->failed = true;
+        return NULL;
+    }
+    p = w->bytes + w->len;
+    w->len += n;
+    return p;
+}
+
+void ft_write_bytes(struct ft_writer *w, const void *bytes, size_t n)
+{
+    uint8_t *p;
+
+    if (n == 0)
+        return;
+    p = ft_write_room(w, n);
+    if (p)
+        memcpy(p, bytes, n);
+}
+
+void ft_write_u8(struct ft_writer *w, uint8_t v)
+{
+    ft_write_bytes(w, &v, 1);
+}
+
+void ft_write_be16(struct ft_writer *w, uint16_t v)
+{
+    uint8_t b[2] = {(uint8_t)(v >> 8), (uint8_t)v};
+
+    ft_write_bytes(w, b, sizeof(b));
+}
+
+void ft_write_be32(struct ft_writer *w, uint32_t v)
+{
+    uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
+
+    ft_write_bytes(w, b, sizeof(b));
+}
+
+void ft_write_be64(struct ft_writer *w, uint64_t v)
+{
+    ft_write_be32(w, (uint32_t)(v >> 32));
+    ft_write_be32(w, (uint32_t)v);
+}
+
+void ft_write_str(struct ft_writer *w, const char *text)
+{
+    ft_write_bytes(w, text, strlen(text));
+}
+
+void ft_write_vfmt(struct ft_writer *w, const char *format, va_list args)
+{
+    va_list again;
+    int n;
+    uint8_t *p;
+
+    va_copy(again, args);
+    n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (n < 0) {
+        w->failed = true;
+        return;
+    }
+    /* vsnprintf also writes a terminator, which is taken back. */
+    p = ft_write_room(w, (size_t)n + 1);
+    if (!p)
+        return;
+    vsnprintf((char *)p, (size_t)n + 1, format, args);
+    w->len--;
+}
+
+void ft_write_fmt(struct ft_writer *w, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    ft_write_vfmt(w, format, args);
+    va_end(args);
+}
+
+void ft_write_u64(struct ft_writer *w, uint64_t v)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+
+    do {
+        digits[--at] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    ft_write_bytes(w, digits + at, sizeof(digits) - at);
+}

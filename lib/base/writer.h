@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_BASE_WRITER_H
+#define FT_BASE_WRITER_H
+/*
+ * Growing byte buffer with a cap.
+ *
+ * Appends until the cap; the append that would pass it, or that finds no memory, fails and makes
+ * the writer fail until the next reset, so a message is written whole and checked once.
+ *
+ * Owner: the caller, who frees the buffer with ft_writer_free().
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ft_writer {
+    uint8_t *bytes;
+    size_t len;
+    size_t size;
+    size_t max;
+    bool failed;
+};
+
+/* Starts empty, without memory. max is the cap in bytes. */
+void ft_writer_init(struct ft_writer *w, size_t max);
+void ft_writer_free(struct ft_writer *w);
+
+/* Empties the buffer and clears a failure; the memory stays. */
+void ft_writer_reset(struct ft_writer *w);
+
+static inline bool ft_writer_ok(const struct ft_writer *w)
+{
+    return !w->failed;
+}
+
+/* Makes room for n more bytes and returns where they go, NULL on failure. The caller fills them;
+ * they count as written. */
+uint8_t *ft_write_room(struct ft_writer *w, size_t n);
+
+void ft_write_bytes(struct ft_writer *w, const void *bytes, size_t n);
+void ft_write_u8(struct ft_writer *w, uint8_t v);
+void ft_write_be16(struct ft_writer *w, uint16_t v);
+void ft_write_be32(struct ft_writer *w, uint32_t v);
+void ft_write_be64(struct ft_writer *w, uint64_t v);
+
+/* Text without its terminator. */
+void ft_write_str(struct ft_writer *w, const char *text);
+void ft_write_fmt(struct ft_writer *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void ft_write_vfmt(struct ft_writer *w, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+/* Decimal text, without the cost of printf: for records. */
+void ft_write_u64(struct ft_writer *w, uint64_t v);
+
+#endif

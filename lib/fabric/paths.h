@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_PATHS_H
+#define FT_FABRIC_PATHS_H
+/*
+ * Equal-cost paths between two NICs: the shortest paths of the directed graph, found by walking
+ * from the source's leaf always one hop nearer to the destination's. Pure.
+ *
+ * Up-down only: a path never goes down and up again (shortest paths in a leaf-spine do not).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/fabric/topology.h"
+
+/* Three tiers with pods need 5 switches. */
+#define FT_PATH_HOPS_MAX 7
+
+/* One switch on a path; in and out are port ids. */
+struct ft_hop {
+    uint32_t in;
+    uint32_t out;
+};
+
+struct ft_path {
+    uint32_t hop_count;
+    struct ft_hop hops[FT_PATH_HOPS_MAX];
+};
+
+/* Decides whether the walk may take a hop; stage counts from 0 at the source's leaf. NULL accepts
+ * everything. Pruning here is what keeps the walk cheap in a wide fabric. */
+typedef bool (*ft_path_accept)(void *arg, uint32_t stage, const struct ft_hop *hop);
+
+/* Counts the equal-cost paths from src_nic to dst_nic that accept lets pass, up to limit, and
+ * stores the first ones (at most max) in paths, in a fixed order. 0 when there is no way. A NIC to
+ * itself has no path. */
+uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
+                       ft_path_accept accept, void *arg, struct ft_path *paths, size_t max,
+                       uint64_t limit);
+
+/* The number of hops (switches) of the equal-cost paths, 0 when there is no way. */
+uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic);
+
+/* The stage at which a switch lies on equal-cost paths from src_nic to dst_nic, FT_NONE when it
+ * lies on none. */
+uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
+                        uint32_t switch_id);
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_TOPOLOGY_H
+#define FT_FABRIC_TOPOLOGY_H
+/*
+ * The fabric as a graph: switches with ports, links between ports, hosts whose NICs hang on ports.
+ *
+ * Built once from a builder, then immutable; everything is named by small integers (ids), which
+ * index arrays and are good for this topology only. A directed link is named by its egress port.
+ * Ids are given in the order of adding, so equal input gives equal ids. Pure.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/diag.h"
+#include "lib/base/tuple.h"
+
+#define FT_NONE UINT32_MAX
+
+enum ft_tier {
+    FT_TIER_UNKNOWN,
+    FT_TIER_LEAF,
+    FT_TIER_SPINE,
+    FT_TIER_SUPERSPINE,
+};
+
+enum ft_direction {
+    FT_DIRECTION_UP,   /* to the tier above */
+    FT_DIRECTION_DOWN, /* to the tier below */
+    FT_DIRECTION_HOST, /* to a NIC, or not a fabric link */
+};
+
+struct ft_switch {
+    const char *name;
+    enum ft_tier tier;
+    const struct ft_ip *addresses;
+    uint32_t address_count;
+    const uint32_t *ports; /* ids, in the order of adding */
+    uint32_t port_count;
+};
+
+struct ft_port {
+    const char *name;
+    uint32_t switch_id;
+    uint32_t ifindex;   /* 0: not known */
+    uint64_t speed_bps; /* 0: not known */
+    uint32_t peer;      /* port at the other end of a fabric link, FT_NONE */
+    uint32_t nic;       /* NIC that hangs here, FT_NONE */
+    uint32_t group;     /* ECMP group of the directed link that leaves here, FT_NONE */
+    enum ft_direction direction;
+};
+
+struct ft_nic {
+    uint32_t host_id;
+    uint32_t rail; /* FT_NONE: not stated */
+    const struct ft_ip *addresses;
+    uint32_t address_count;
+    const uint32_t *attach; /* switch ports; two for dual ToR */
+    uint32_t attach_count;
+};
+
+struct ft_host {
+    const char *name;
+    const uint32_t *nics;
+    uint32_t nic_count;
+};
+
+/* METRICS.md's groups: "leaf3/up", "leaf3/down". A link is its egress port. */
+struct ft_group {
+    const char *name;
+    uint32_t switch_id;
+    enum ft_tier tier;
+    enum ft_direction direction;
+    const uint32_t *links;
+    uint32_t link_count;
+};
+
+struct ft_topology;
+struct ft_topology_builder;
+
+struct ft_topology_builder *ft_topology_builder_new(const char *fabric);
+void ft_topology_builder_free(struct ft_topology_builder *b);
+
+/* Where the next additions stand, for complaints (borrowed until the next call). */
+void ft_topology_at(struct ft_topology_builder *b, const char *file, unsigned line);
+
+/* Each addition complains into diag and returns FT_NONE, or -EINVAL, when it contradicts what is
+ * there: a name twice, an address on two switches or NICs, a port linked twice, the same link
+ * twice, a link of a switch to itself, a NIC on a fabric port, an ifIndex twice in a switch, an
+ * unknown switch. Adding a port that is there completes it (ifIndex, speed). ft_topology_link()
+ * adds ports that are not there when the switch states no ports of its own; a NIC attached to a
+ * port that a switch with stated ports lacks is a complaint. */
+uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name, enum ft_tier tier,
+                                struct ft_diag *diag);
+int ft_topology_add_address(struct ft_topology_builder *b, uint32_t switch_id,
+                            const struct ft_ip *address, struct ft_diag *diag);
+uint32_t ft_topology_add_port(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
+                              uint32_t ifindex, uint64_t speed_bps, struct ft_diag *diag);
+int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const char *a_port,
+                         const char *z, const char *z_port, struct ft_diag *diag);
+uint32_t ft_topology_add_host(struct ft_topology_builder *b, const char *name,
+                              struct ft_diag *diag);
+uint32_t ft_topology_add_nic(struct ft_topology_builder *b, uint32_t host_id, uint32_t rail,
+                             struct ft_diag *diag);
+int ft_topology_add_nic_address(struct ft_topology_builder *b, uint32_t nic_id,
+                                const struct ft_ip *address, struct ft_diag *diag);
+int ft_topology_attach(struct ft_topology_builder *b, uint32_t nic_id, const char *switch_name,
+                       const char *port, struct ft_diag *diag);
+
+/* Works out tiers that were not stated (distance from the hosts: a switch with a NIC is a leaf),
+ * directions, groups and distances. NULL after a complaint (a link inside a tier that is not up or
+ * down is a complaint). The builder stays the caller's. */
+struct ft_topology *ft_topology_build(const struct ft_topology_builder *b, struct ft_diag *diag);
+void ft_topology_free(struct ft_topology *t);
+
+const char *ft_topology_fabric(const struct ft_topology *t);
+uint32_t ft_topology_switches(const struct ft_topology *t);
+uint32_t ft_topology_ports(const struct ft_topology *t);
+uint32_t ft_topology_nics(const struct ft_topology *t);
+uint32_t ft_topology_hosts(const struct ft_topology *t);
+uint32_t ft_topology_groups(const struct ft_topology *t);
+
+/* Ids must be below the counts. */
+const struct ft_switch *ft_topology_switch(const struct ft_topology *t, uint32_t id);
+const struct ft_port *ft_topology_port(const struct ft_topology *t, uint32_t id);
+const struct ft_nic *ft_topology_nic(const struct ft_topology *t, uint32_t id);
+const struct ft_host *ft_topology_host(const struct ft_topology *t, uint32_t id);
+const struct ft_group *ft_topology_group(const struct ft_topology *t, uint32_t id);
+
+/* FT_NONE when there is none. These are on the path of every observation: hash lookups. */
+uint32_t ft_topology_find_switch(const struct ft_topology *t, const char *name);
+uint32_t ft_topology_find_port(const struct ft_topology *t, uint32_t switch_id, const char *name);
+uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *address);
+uint32_t ft_topology_port_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex);
+uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address);
+
+/* Fabric links between two switches, counted in hops; FT_NONE when there is no way. */
+uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32_t to);
+
+/* "leaf", "up"; for records and group names. */
+const char *ft_tier_name(enum ft_tier tier);
+const char *ft_direction_name(enum ft_direction direction);
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_IO_HTTP_H
+#define FT_IO_HTTP_H
+/*
+ * A small HTTP server inside the loop, and one blocking GET for the command-line tool (evhttp).
+ * GET only; bodies are capped; connections time out.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/writer.h"
+#include "lib/io/loop.h"
+
+struct ft_http;
+struct ft_http_request;
+
+/* NULL with a complaint in error when the endpoint cannot be bound. */
+struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *error,
+                            size_t error_bytes);
+void ft_http_free(struct ft_http *http);
+uint16_t ft_http_port(const struct ft_http *http);
+
+/* Answers GET path (exact match) with what handler writes into body: returns the status code (200,
+ * 400, 404, 503); for another than 200 the body is the complaint. -ENOMEM. */
+int ft_http_route(struct ft_http *http, const char *path, const char *content_type,
+                  int (*handler)(void *arg, const struct ft_http_request *request,
+                                 struct ft_writer *body),
+                  void *arg);
+
+/* Decoded query parameter, NULL when absent. */
+const char *ft_http_query(const struct ft_http_request *request, const char *name);
+
+/* Blocking GET of http://endpoint/target. Appends the body. Returns the status code, or -errno with
+ * a reason in error (-ECONNREFUSED, -ETIMEDOUT ...). */
+int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns,
+                struct ft_writer *body, char *error, size_t error_bytes);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_IO_LOOP_H
+#define FT_IO_LOOP_H
+/*
+ * The one event loop of a daemon (libevent): descriptors, timers, signals, and systemd's notify
+ * protocol (READY, STATUS, RELOADING, STOPPING, WATCHDOG at half its interval; nothing when not
+ * under systemd). SIGTERM and SIGINT end the loop after on_stop; SIGHUP calls on_reload; SIGPIPE is
+ * ignored. Thread: the loop's own.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ft_loop;
+struct ft_watch;
+struct event_base;
+
+struct ft_loop *ft_loop_new(void);
+void ft_loop_free(struct ft_loop *loop);
+
+/* For adapters of lib/io alone. */
+struct event_base *ft_loop_base(struct ft_loop *loop);
+
+/* Either may be NULL. on_stop returns true when the loop may end now, false when it will call
+ * ft_loop_exit() itself once its work is flushed; a second signal ends at once. */
+void ft_loop_on_signals(struct ft_loop *loop, void (*on_reload)(void *arg),
+                        bool (*on_stop)(void *arg), void *arg);
+
+/* Runs until ft_loop_exit(). Returns its code. */
+int ft_loop_run(struct ft_loop *loop);
+void ft_loop_exit(struct ft_loop *loop, int code);
+
+/* Calls on_ready when fd can be read. The descriptor stays the caller's. NULL without memory. */
+struct ft_watch *ft_watch_fd(struct ft_loop *loop, int fd, void (*on_ready)(void *arg), void *arg);
+
+/* Calls on_tick every interval_ns. */
+struct ft_watch *ft_watch_timer(struct ft_loop *loop, int64_t interval_ns,
+                                void (*on_tick)(void *arg), void *arg);
+
+/* A timer that fires once, delay_ns from each call of ft_watch_once_arm(). */
+struct ft_watch *ft_watch_once(struct ft_loop *loop, void (*on_tick)(void *arg), void *arg);
+void ft_watch_once_arm(struct ft_watch *watch, int64_t delay_ns);
+void ft_watch_free(struct ft_watch *watch);
+
+/* Tells the service manager. */
+void ft_notify_ready(void);
+void ft_notify_reloading(void);
+void ft_notify_stopping(void);
+void ft_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

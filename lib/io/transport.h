@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_IO_TRANSPORT_H
+#define FT_IO_TRANSPORT_H
+/*
+ * Acknowledged transport between the programs: opaque payloads, each delivered once.
+ *
+ * A sender (agent, switchpoll) queues payloads, numbers them and sends them over one TCP connection
+ * to a receiver (fabrictraced). The receiver acknowledges by number; what was not acknowledged is
+ * sent again after a reconnect, and what it has already applied it drops by (source id, boot id,
+ * sequence). Frame: length (4 bytes, of what follows), type (1), then by type, big endian:
+ *   HELLO   version (1), boot id (8), program length (1), program, source id (the rest)
+ *   WELCOME version (1), sequence (8): the last one applied of this source and boot, 0 if none
+ *   DATA    sequence (8), payload (the rest)
+ *   ACK     sequence (8): this and all below are applied
+ *   REFUSE  reason text
+ * With TLS both ends show certificates. Thread: the loop's own.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/io/loop.h"
+
+#define FT_TRANSPORT_VERSION   1
+#define FT_TRANSPORT_FRAME_MAX (4u << 20)
+#define FT_SOURCE_ID_BYTES_MAX 128
+
+/* Paths of PEM files; all NULL: plain TCP. */
+struct ft_tls_files {
+    const char *cert;
+    const char *key;
+    const char *ca;
+};
+
+struct ft_sender;
+
+struct ft_sender_config {
+    const char *endpoint; /* "host:port" */
+    const char *source_id;
+    const char *program;
+    uint64_t boot_id; /* differs at every start of the program */
+    size_t queue_bytes_max;
+    int64_t retry_min_ns, retry_max_ns; /* doubling back-off with jitter between these */
+    struct ft_tls_files tls;
+};
+
+/* sent = acked + dropped + queued, in payloads and in the records the caller says they hold. */
+struct ft_sender_stats {
+    uint64_t payloads, payloads_acked, payloads_dropped, payloads_queued;
+    uint64_t records, records_acked, records_dropped, records_queued;
+    uint64_t queue_bytes;
+    uint64_t connects;
+    bool connected;
+};
+
+/* NULL without memory or, with a complaint in error, when the endpoint or the TLS files are no
+ * good. Connects in the background, for good. */
+struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_config *config,
+                                char *error, size_t error_bytes);
+void ft_sender_free(struct ft_sender *sender);
+
+/* Queues a copy of the payload. When the queue is full the oldest payload that is not in flight is
+ * dropped and counted. -EMSGSIZE when it is over the frame limit (dropped and counted). */
+int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, uint32_t records);
+void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *stats);
+
+/* Calls done once everything queued is acknowledged or timeout_ns has passed. */
+void ft_sender_flush(struct ft_sender *sender, int64_t timeout_ns, void (*done)(void *arg),
+                     void *arg);
+
+struct ft_receiver;
+
+struct ft_receiver_config {
+    const char *listen; /* "host:port", ":port" on all addresses */
+    uint32_t connections_max;
+    uint32_t sources_max; /* remembered sources; the one silent longest is forgotten first */
+    struct ft_tls_files tls;
+    /* Applies a payload. Not called for duplicates. Returning an error closes that connection
+     * unacknowledged with this payload counted refused and never asked for again. */
+    int (*apply)(void *arg, const char *source_id, const char *program, const uint8_t *payload,
+                 size_t len);
+    /* Peer came (true) or went; reason says why it went. May be NULL. */
+    void (*peer)(void *arg, const char *source_id, const char *address, bool up,
+                 const char *reason);
+    void *arg;
+};
+
+/* payloads = applied + duplicates + refused. */
+struct ft_receiver_stats {
+    uint64_t payloads, applied, duplicates, refused;
+    uint64_t connections, connections_refused, malformed; /* malformed closed a connection */
+    uint32_t connected;
+};
+
+struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiver_config *config,
+                                    char *error, size_t error_bytes);
+void ft_receiver_free(struct ft_receiver *receiver);
+void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
+
+/* The port that was bound, for a config with port 0. */
+uint16_t ft_receiver_port(const struct ft_receiver *receiver);
+
+#endif

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += proto/libftproto.a
+proto_libftproto_a_SOURCES =
+nodist_proto_libftproto_a_SOURCES = proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h
+proto_libftproto_a_CFLAGS = $(AM_CFLAGS) -Wno-undef
+BUILT_SOURCES += proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h
+CLEANFILES += proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h
+
+# The contract for consumers who read protobuf from Kafka.
+protodir = $(pkgdatadir)
+dist_proto_DATA = proto/fabrictrace.proto
+
+proto/fabrictrace.pb-c.h: proto/fabrictrace.pb-c.c
+	@test -f $@ || { rm -f $<; $(MAKE) $(AM_MAKEFLAGS) $<; }
+proto/fabrictrace.pb-c.c: $(srcdir)/proto/fabrictrace.proto
+	$(AM_V_GEN)$(MKDIR_P) proto && $(PROTOC_C) -I$(srcdir)/proto --c_out=proto $<

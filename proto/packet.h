@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_PROTO_PACKET_H
+#define FT_PROTO_PACKET_H
+/*
+ * From the head of a frame to its 5-tuple and RoCEv2 facts.
+ *
+ * Ethernet (with 802.1Q and 802.1ad tags), Linux cooked v1 and v2, IPv4 (RFC 791), IPv6 (RFC 8200,
+ * extension headers skipped), UDP, TCP ports, and the InfiniBand base transport header on UDP port
+ * 4791 (IBTA volume 1 section 9.2, annex A17). Pure: bytes in, a plain struct out. The head may be
+ * cut short (an sFlow header is): what could not be read is marked as not known.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/reader.h"
+#include "lib/base/tuple.h"
+
+enum ft_packet_status {
+    FT_PACKET_OK,      /* the tuple is known */
+    FT_PACKET_SHORT,   /* cut off before the tuple was complete */
+    FT_PACKET_BAD,     /* contradicts itself (length or version fields) */
+    FT_PACKET_UNKNOWN, /* another protocol: not IP, or no ports, or a later fragment */
+};
+
+enum ft_bth_class {
+    FT_BTH_NONE, /* no BTH: not RoCEv2, or cut off */
+    FT_BTH_DATA, /* SEND, WRITE, READ response, ATOMIC, and UC/UD likewise */
+    FT_BTH_ACK,  /* ACK, ATOMIC ACK, CNP, READ request */
+};
+
+struct ft_packet {
+    struct ft_tuple tuple;
+    uint8_t ecn; /* low two bits of TOS or traffic class; 3 = congestion experienced */
+    uint8_t dscp;
+    uint16_t ip_bytes; /* length the IP header states, header included */
+    uint32_t flow_label;
+    enum ft_bth_class bth;
+    uint8_t opcode;  /* the BTH fields are set when bth is not FT_BTH_NONE */
+    uint32_t dst_qp; /* 24 bits */
+    uint32_t psn;    /* 24 bits */
+};
+
+/* sFlow header_protocol and libpcap link types map onto these. */
+enum ft_link_type {
+    FT_LINK_ETHERNET,
+    FT_LINK_IPV4,
+    FT_LINK_IPV6,
+    FT_LINK_COOKED,  /* LINKTYPE_LINUX_SLL */
+    FT_LINK_COOKED2, /* LINKTYPE_LINUX_SLL2 */
+    FT_LINK_RAW,     /* version nibble tells */
+};
+
+/* *packet is written only when FT_PACKET_OK is returned. */
+enum ft_packet_status ft_packet_decode(enum ft_link_type link, struct ft_reader *r,
+                                       struct ft_packet *packet);
+
+/* The payload of the UDP datagram in a frame, for reading sFlow out of captures: payload covers
+ * what the capture holds of it. */
+enum ft_packet_status ft_packet_udp_payload(enum ft_link_type link, struct ft_reader *r,
+                                            struct ft_packet *packet, struct ft_reader *payload);
+
+/* The class of a BTH opcode (IBTA table 38; 0x81 is the CNP of annex A17). */
+enum ft_bth_class ft_bth_class_of(uint8_t opcode);
+
+#endif

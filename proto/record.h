@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_PROTO_RECORD_H
+#define FT_PROTO_RECORD_H
+/*
+ * Records: what is common to all kinds of them. One table ties a kind to its schema name, its
+ * member of Fabrictrace__Record and its Kafka key.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/tuple.h"
+#include "lib/base/writer.h"
+#include "proto/fabrictrace.pb-c.h"
+
+#define FT_RECORD_KEY_BYTES 320
+
+/* The kinds, in the table's order: 0 <= i < ft_record_kinds(). */
+size_t ft_record_kinds(void);
+Fabrictrace__Record__KindCase ft_record_kind(size_t i);
+
+/* "fabrictrace.path.v1"; NULL for an unknown kind. Also the Kafka topic (before its prefix). */
+const char *ft_record_schema(Fabrictrace__Record__KindCase kind);
+
+/* The kind of a schema name, FABRICTRACE__RECORD__KIND__NOT_SET when unknown. */
+Fabrictrace__Record__KindCase ft_record_kind_of(const char *schema);
+
+/* The message inside a record, NULL when none is set. */
+const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
+
+/* Kafka key: path and flow by "src,dst,sport,dport,proto"; observation as well; link
+ * "switch/port"; imbalance "scope/name"; event "kind/subject"; counters "agent/ifindex"; loss by
+ * source. Always terminated; empty when a needed field is absent. */
+void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES]);
+
+/* One line of NDJSON without its newline, "schema" first. -ENOSPC when the writer fails. */
+int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w);
+
+/* Reads one line of NDJSON. The record is new; ft_record_free() frees it. -EINVAL with a reason,
+ * -ENOMEM. */
+int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **record, char *error,
+                        size_t error_bytes);
+void ft_record_free(Fabrictrace__Record *record);
+
+/* A batch for the wire. -ENOSPC when the writer fails. */
+int ft_batch_pack(Fabrictrace__Record *const *records, size_t count, struct ft_writer *w);
+
+/* Decodes a batch whole, then calls apply for each record, in order; -EBADMSG and no call when the
+ * bytes are no batch. Records without a known kind are skipped and counted in *unknown. The records
+ * live until return. */
+int ft_batch_unpack(const uint8_t *bytes, size_t len,
+                    void (*apply)(void *arg, const Fabrictrace__Record *record), void *arg,
+                    uint64_t *records, uint64_t *unknown);
+
+/* Between a Flow message and a tuple. The message borrows the tuple's bytes. -EINVAL when src, dst,
+ * or a number is missing or out of range. */
+int ft_flow_to_tuple(const Fabrictrace__Flow *flow, struct ft_tuple *tuple);
+void ft_flow_from_tuple(Fabrictrace__Flow *flow, const struct ft_tuple *tuple);
+
+#endif

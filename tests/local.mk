@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+include tests/unit/local.mk
+include tests/fuzz/local.mk
+include tests/golden/local.mk
+include tests/fabric/local.mk
+include tests/kafka/local.mk
+include tests/bench/local.mk

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+base_tests = tests/unit/check_reader tests/unit/check_table tests/unit/check_text
+check_PROGRAMS += $(base_tests)
+TESTS += $(base_tests)
+
+tests_unit_check_reader_SOURCES = tests/unit/check_reader.c tests/unit/unit.h
+tests_unit_check_reader_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_reader_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_table_SOURCES = tests/unit/check_table.c tests/unit/unit.h
+tests_unit_check_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_table_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_text_SOURCES = tests/unit/check_text.c tests/unit/unit.h
+tests_unit_check_text_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_text_LDADD = lib/base/libftbase.a $(CHECK_LIBS)

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/base/table.h"
+#include "tests/unit/unit.h"
+
+struct item {
+    uint32_t key;
+    uint32_t value;
+};
+
+START_TEST(finds_what_a_plain_array_holds)
+{
+    enum { KEYS = 5000, STEPS = 200000 };
+    static uint32_t want[KEYS];
+    struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), KEYS, 7);
+    size_t count = 0;
+    uint32_t state = 1;
+
+    ck_assert_ptr_nonnull(t);
+    for (int i = 0; i < STEPS; i++) {
+        uint32_t key;
+        struct item *item;
+        bool fresh;
+
+        state = state * 1664525 + 1013904223;
+        key = (state >> 8) % KEYS;
+        item = ft_table_find(t, &key);
+        ck_assert(!!item == !!want[key]);
+        if (item)
+            ck_assert_uint_eq(item->value, want[key]);
+        if (state >> 31) {
+            item = ft_table_insert(t, &key, &fresh);
+            ck_assert_ptr_nonnull(item);
+            ck_assert(fresh == !want[key]);
+            ck_assert_uint_eq(item->value, want[key]);
+            count += fresh;
+            item->value = want[key] = (uint32_t)i + 1;
+            ck_assert_ptr_eq(ft_table_at(t, ft_table_index(t, item)), item);
+        } else if (item) {
+            ft_table_remove(t, item);
+            want[key] = 0;
+            count--;
+        }
+        ck_assert_uint_eq(ft_table_count(t), count);
+    }
+    ft_table_free(t);
+}
+END_TEST
+
+START_TEST(refuses_over_its_cap_and_counts)
+{
+    struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), 10, 0);
+    bool fresh;
+
+    for (uint32_t i = 0; i < 15; i++)
+        ck_assert(!!ft_table_insert(t, &i, &fresh) == (i < 10));
+    ck_assert_uint_eq(ft_table_refused(t), 5);
+    ck_assert_uint_eq(ft_table_count(t), 10);
+    ft_table_free(t);
+}
+END_TEST
+
+START_TEST(iterates_in_the_order_of_inserts)
+{
+    struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), 5000, 99);
+    uint32_t index = 0, expected = 0;
+    struct item *item;
+    bool fresh;
+
+    for (uint32_t i = 0; i < 5000; i++)
+        ft_table_insert(t, &i, &fresh);
+    while ((item = ft_table_next(t, &index))) {
+        ck_assert_uint_eq(item->key, expected++);
+        if (item->key % 2)
+            ft_table_remove(t, item);
+    }
+    ck_assert_uint_eq(expected, 5000);
+    ck_assert_uint_eq(ft_table_count(t), 2500);
+    ft_table_clear(t);
+    index = 0;
+    ck_assert_ptr_null(ft_table_next(t, &index));
+    ft_table_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("table", finds_what_a_plain_array_holds, refuses_over_its_cap_and_counts,
+             iterates_in_the_order_of_inserts)
