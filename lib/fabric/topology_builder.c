@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/writer.h"
 #include "lib/fabric/topology_impl.h"
 
 #define FILES_MAX 64
@@ -100,18 +99,17 @@ static void complain(const struct ft_topology_builder *b, struct ft_diag *diag, 
                      ...)
 {
     const char *file = b->at.file == FT_NONE ? NULL : b->files[b->at.file];
-    struct ft_writer w;
+    /* Longer ones are cut: what they quote comes from a file. */
+    char text[512];
     va_list args;
 
-    ft_writer_init(&w, 1024);
-    if (b->key)
-        ft_write_fmt(&w, "key '%s': ", b->key);
     va_start(args, format);
-    ft_write_vfmt(&w, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    ft_write_u8(&w, 0);
-    ft_diag_add(diag, file, b->at.line, "%s", ft_writer_ok(&w) ? (char *)w.bytes : format);
-    ft_writer_free(&w);
+    if (b->key)
+        ft_diag_add(diag, file, b->at.line, "key '%.200s': %s", b->key, text);
+    else
+        ft_diag_add(diag, file, b->at.line, "%s", text);
 }
 
 /* " (line 7)" of something that was there before, "" without a line. */
