@@ -38,8 +38,6 @@ static bool grow(struct ft_evidence *ev)
     uint16_t size = ev->size ? ev->size * 2 : FT_SIGHTINGS_OWN * 2;
     struct ft_sighting *list;
 
-    if (ev->count >= FT_SIGHTINGS_MAX)
-        return false;
     list = realloc(ev->size ? ev->list : NULL, size * sizeof(*list));
     if (!list)
         return false;
@@ -63,6 +61,8 @@ struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id
             return s;
         }
     }
+    if (ev->count == FT_SIGHTINGS_MAX)
+        return NULL;
     if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && !grow(ev))
         return NULL;
     s = &list_of(ev)[ev->count++];
