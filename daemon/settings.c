@@ -10,6 +10,8 @@
 static const char *const formats[] = {
     [FT_KAFKA_JSON] = "json", [FT_KAFKA_PROTOBUF] = "protobuf", NULL};
 
+static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
+
 static const struct ft_option options[] = {
     {.key = "topology",
      .type = FT_OPTION_STRING,
@@ -36,6 +38,12 @@ static const struct ft_option options[] = {
      .offset = AT(sinks),
      .help = "Where records go besides HTTP: file:PATH appends NDJSON to a file, file:- writes it "
              "to standard output, kafka sends it to the brokers below."},
+    {.key = "log.level",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(log_level),
+     .standard = "info",
+     .choices = levels,
+     .help = "What is worth a line in the log."},
     {.key = "window",
      .type = FT_OPTION_DURATION,
      .offset = AT(window_ns),

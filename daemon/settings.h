@@ -10,6 +10,7 @@ struct ft_settings {
     char *http;
     char *source_id;
     struct ft_strings sinks;
+    int log_level;
     int64_t window_ns, grace_ns, path_refresh_ns;
     int64_t flow_idle_ns, evidence_ns, settle_ns, tolerance_ns;
     uint64_t flows_max, sources_max, connections_max, events_max;
