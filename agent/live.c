@@ -253,9 +253,9 @@ static int start_http(struct live *live)
 {
     char error[ERROR_BYTES];
 
-    if (!live->settings->http)
+    if (strcmp(live->settings->http, "off") == 0)
         return EX_OK;
-    live->http = ft_http_new(live->loop, live->settings->http_listen, error, sizeof(error));
+    live->http = ft_http_new(live->loop, live->settings->http, error, sizeof(error));
     if (!live->http) {
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_UNAVAILABLE;

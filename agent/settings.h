@@ -32,8 +32,7 @@ struct ft_agent_settings {
     char *tls_cert, *tls_key, *tls_ca;
     uint64_t queue_bytes;
     int64_t retry_min_ns, retry_max_ns;
-    bool http;
-    char *http_listen;
+    char *http; /* "off": none */
 };
 
 extern const struct ft_option_table ft_agent_options;
