@@ -13,6 +13,8 @@
 #define AT(member) offsetof(struct ft_agent_settings, member)
 #define MIB        1048576.0
 
+static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
+
 static const struct ft_option options[] = {
     {.key = "host",
      .type = FT_OPTION_STRING,
@@ -143,6 +145,12 @@ static const struct ft_option options[] = {
      .offset = AT(http),
      .standard = "127.0.0.1:9479",
      .help = "Address and port where /metrics and /healthz are served, or off."},
+    {.key = "log.level",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(log_level),
+     .standard = "info",
+     .choices = log_levels,
+     .help = "Messages less important than this are not logged."},
     {.key = NULL},
 };
 

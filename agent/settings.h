@@ -14,6 +14,7 @@
 #include "lib/config/options.h"
 
 struct ft_agent_settings {
+    int log_level;   /* index; taken over by ft_run_new() */
     char *host;      /* NULL: gethostname(2) */
     char *source_id; /* NULL: the host's name */
     char *user;
