@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 
-from lab.fabric import Fabric, LabBusy, LabError, destroy, lab_ids, namespaces, run_dir
+from lab.fabric import (Fabric, LabBusy, LabError, destroy, end_tidily, lab_ids, namespaces,
+                        run_dir)
 from lab.layout import Layout
 
 
@@ -29,6 +30,7 @@ def main():
     for verb in (up, down, execute):
         verb.add_argument("--id", default="lab", help="which lab (default: lab)")
     args = parser.parse_args()
+    end_tidily()
     start = time.monotonic()
     if args.verb == "up":
         lab = Fabric(args.id, Layout(args.spines, args.leaves, args.hosts),

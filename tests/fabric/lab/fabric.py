@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from .layout import COLLECTOR, COLLECTOR_IP, MGMT_IFINDEX, Layout
 NETNS = Path("/run/netns")
 SFLOW_PORT = 6343
 NFLOG_GROUP = 5
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ID = re.compile(r"[a-z0-9]{1,16}")
 
 
@@ -52,6 +54,12 @@ def wait_until(condition, seconds, what):
         if time.monotonic() > end:
             raise LabError(f"{what}: not within {seconds} s")
         time.sleep(0.02)
+
+
+def end_tidily():
+    """Makes SIGTERM and SIGHUP end a program as Ctrl-C does: through its `with` blocks."""
+    for number in ENDINGS[1:]:
+        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
 
 
 def run_dir(lab_id):
@@ -176,6 +184,8 @@ class Fabric:
         (self.dir / "topology.yaml").write_text(self.layout.topology(self.id))
 
     def down(self):
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not stop half way
         destroy(self.id)
         for child in self.children:
             child.wait()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """RoCEv2 flows between the hosts of a lab: which ones, and the generators that drive them."""
 import json
-import random
 import signal
 import subprocess
 from collections import Counter, defaultdict
@@ -64,7 +63,7 @@ def plan(layout, count, elephants, rng, used_sports=()):
     rng.shuffle(order)
     rounds = zip_longest(*(classes[name] for name in order))
     pairs = [pair for row in rounds for pair in row if pair]
-    ports = rng.sample([port for port in SPORTS if port not in set(used_sports)], count)
+    ports = rng.sample(sorted(set(SPORTS) - set(used_sports)), count)
     flows = {}
     crossing = []
     for index, sport in enumerate(ports):
@@ -143,8 +142,3 @@ class Traffic:
         if process.returncode:
             raise LabError(f"{node}: rocegen ended with {process.returncode}: {report.strip()}")
         return json.loads(report)
-
-
-def rng_of(seed):
-    """A generator from a seed that is printed, so that a run can be had again."""
-    return random.Random(seed)
