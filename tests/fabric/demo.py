@@ -139,7 +139,7 @@ def main():
     parser.add_argument("--leaves", type=int, default=4)
     parser.add_argument("--hosts", type=int, default=2, help="hosts a leaf")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 10000,
-                        help="of the choice of flows")
+                        help="of the choice of flows and of ECMP")
     args = parser.parse_args()
     if args.seconds < 2 * args.window + 1:
         parser.error("needs more seconds: two windows and one, to be sure of a full window")
@@ -148,7 +148,8 @@ def main():
     if args.kafka:
         Broker.fetch()
     start = time.monotonic()
-    with Fabric(f"demo{os.getpid()}", Layout(args.spines, args.leaves, args.hosts)) as fabric:
+    layout = Layout(args.spines, args.leaves, args.hosts)
+    with Fabric(f"demo{os.getpid()}", layout, seed=args.seed) as fabric:
         say(f"{args.spines} spines, {args.leaves} leaves, {len(fabric.layout.hosts)} hosts, an "
             f"sFlow exporter in each switch: up in {time.monotonic() - start:.1f} s")
         broker = Broker(fabric) if args.kafka else None

@@ -20,7 +20,8 @@ def main():
     up.add_argument("--leaves", type=int, default=4)
     up.add_argument("--hosts", type=int, default=2, help="hosts a leaf")
     up.add_argument("--sampling", type=int, default=50, help="one packet in N (0: no exporters)")
-    up.add_argument("--seed", type=int, help="ECMP hash seed, for the same split again (Linux 6.11)")
+    up.add_argument("--seed", type=int,
+                    help="ECMP hash seed, for the same split again (Linux 6.11)")
     down = verbs.add_parser("down", help="remove a lab, also what a crash left of it")
     down.add_argument("--all", action="store_true", help="every lab of this machine")
     verbs.add_parser("list", help="the labs of this machine")

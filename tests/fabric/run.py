@@ -208,7 +208,8 @@ def main():
     parser.add_argument("--window", type=int, default=4, help="seconds")
     parser.add_argument("--sampling", type=int, default=50, help="one packet in N")
     parser.add_argument("--link-down", action="store_true", help="a link goes down in the end")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the choice of flows")
+    parser.add_argument("--seed", type=int, default=int(time.time()),
+                        help="of the choice of flows and of ECMP")
     parser.add_argument("--keep", metavar="DIR", help="copy the run folder there in the end")
     args = parser.parse_args()
     tally = Tally()
@@ -229,7 +230,7 @@ def run_all(args, tally):
     print(f"{args.spines} spines, {args.leaves} leaves, {args.hosts} hosts a leaf, {args.flows} "
           f"flows, 1 in {args.sampling} sampled, seed {args.seed}")
     layout = Layout(args.spines, args.leaves, args.hosts)
-    with Fabric(args.id, layout, sampling=args.sampling) as fabric:
+    with Fabric(args.id, layout, args.sampling, args.seed) as fabric:
         try:
             check_packets(fabric, programs, tally)
             check = Check(fabric, programs, args, tally)

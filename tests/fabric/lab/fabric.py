@@ -19,6 +19,7 @@ from . import switchrules
 from .layout import COLLECTOR, COLLECTOR_IP, MGMT_IFINDEX, Layout
 
 NETNS = Path("/run/netns")
+HASH_SEED = Path("/proc/sys/net/ipv4/fib_multipath_hash_seed")
 SFLOW_PORT = 6343
 NFLOG_GROUP = 5
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -119,7 +120,8 @@ def destroy(lab_id):
 
 
 class Fabric:
-    """A lab that is up, or comes up. sampling 1 in N; 0 raises it without exporters."""
+    """A lab that is up, or comes up. sampling 1 in N; 0 raises it without exporters. seed makes
+    ECMP split the same way again, where the kernel can (Linux 6.11)."""
 
     def __init__(self, lab_id, layout=None, sampling=50, seed=None):
         if not ID.fullmatch(lab_id):
@@ -211,7 +213,7 @@ class Fabric:
         ]
         for index, node in enumerate(self.layout.nodes):
             values = router if node in self.layout.switches else plain
-            if node in self.layout.switches and self.seed is not None:
+            if node in self.layout.switches and self.seed is not None and HASH_SEED.exists():
                 values = values + [f"ipv4/fib_multipath_hash_seed={self.seed + index + 1}"]
             script = "".join(
                 "echo {1} > /proc/sys/net/{0}\n".format(*value.split("=")) for value in values)

@@ -167,7 +167,8 @@ class Layout:
             ]
         lines.append("links:")
         lines += [
-            f"  - {{a: {link.a.node}, a_port: {link.a.name}, b: {link.b.node}, b_port: {link.b.name}}}"
+            f"  - {{a: {link.a.node}, a_port: {link.a.name}, "
+            f"b: {link.b.node}, b_port: {link.b.name}}}"
             for link in self.fabric_links
         ]
         lines.append("hosts:")

@@ -44,7 +44,7 @@ class Pipeline:
                     config=f"listen: {INGEST}\nhttp: {HTTP}\nwindow: {window_s}s\n")
         wait_until(lambda: self._listens(int(INGEST.rpartition(":")[2])), 10, "fabrictraced")
         self._start(COLLECTOR, "fabrictrace-switchpoll",
-                    config=f"listen: [\"{COLLECTOR_IP}:6343\"]\ndaemon:\n  endpoint: {INGEST}\n")
+                    config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n")
         for host in fabric.layout.hosts:
             self._start(host.name, "fabrictrace-agent",
                         config=f"host: {host.name}\ninterfaces: [eth0]\n"
