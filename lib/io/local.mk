@@ -1,1 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += lib/io/libftio.a
+lib_io_libftio_a_SOURCES = \
+	lib/io/loop.c lib/io/loop.h \
+	lib/io/notify.c \
+	lib/io/pcap.c lib/io/pcap.h
+
+# What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
+# it does not use.
+IO_LIBS = lib/io/libftio.a lib/base/libftbase.a $(EVENT_SSL_LIBS) $(EVENT_LIBS) $(PCAP_LIBS) \
+	$(RDKAFKA_LIBS) $(SYSTEMD_LIBS)
