@@ -1,1 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += lib/fabric/libftfabric.a
+lib_fabric_libftfabric_a_SOURCES = \
+	lib/fabric/index.c lib/fabric/index.h \
+	lib/fabric/paths.c lib/fabric/paths.h \
+	lib/fabric/topology.c lib/fabric/topology.h \
+	lib/fabric/topology_build.c \
+	lib/fabric/topology_builder.c \
+	lib/fabric/topology_distance.c \
+	lib/fabric/topology_impl.h
