@@ -7,6 +7,7 @@
  * straight into a buffer; the reader uses a JSON library's tree.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -18,12 +19,29 @@
  * or infinity (such a field is left out). -ENOSPC when the writer fails. */
 int ft_json_write(struct ft_writer *w, const ProtobufCMessage *message, const char *first);
 
+#define FT_JSON_ENUM_BYTES 64
+
+/* The text of an enum value ("data" for ROLE_DATA); the number where the type has no such value, so
+ * that a newer peer's value is not lost. Cut to fit. */
+void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,
+                       char text[FT_JSON_ENUM_BYTES]);
+
+/* The value of such a text, numbers excepted; -EINVAL when there is none. */
+int ft_json_enum_parse(const ProtobufCEnumDescriptor *type, const char *text, int32_t *value);
+
 /* Parses one JSON object into a new message, to be freed with protobuf_c_message_free_unpacked().
  * Unknown members are ignored when named in ignore (NULL-terminated, may be NULL) and otherwise an
- * error, so that a misspelt field is not lost. -EINVAL with a reason in error (error_bytes > 0, it
- * names the member), -ENOMEM. */
+ * error, so that a misspelt field is not lost; so is a member given twice. null is an absent
+ * member. 64-bit integers may be strings of digits. -EINVAL with a reason in error (error_bytes >
+ * 0, it names the member), -ENOMEM. */
 int ft_json_read(const char *text, size_t len, const ProtobufCMessageDescriptor *descriptor,
                  const char *const *ignore, ProtobufCMessage **message, char *error,
                  size_t error_bytes);
+
+/* As ft_json_read for an object that names its type in a string member: pick gives the descriptor
+ * of that name, NULL for an unknown one (-EINVAL). The naming member is ignored otherwise. */
+int ft_json_read_typed(const char *text, size_t len, const char *member,
+                       const ProtobufCMessageDescriptor *(*pick)(const char *name),
+                       ProtobufCMessage **message, char *error, size_t error_bytes);
 
 #endif

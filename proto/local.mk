@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += proto/libftproto.a
-proto_libftproto_a_SOURCES =
+proto_libftproto_a_SOURCES = \
+	proto/arena.c proto/arena.h \
+	proto/json.c proto/json.h \
+	proto/json_field.h \
+	proto/json_read.c \
+	proto/packet.c proto/packet.h \
+	proto/record.c proto/record.h \
+	proto/sflow.c proto/sflow.h
 nodist_proto_libftproto_a_SOURCES = proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h
 proto_libftproto_a_CFLAGS = $(AM_CFLAGS) -Wno-undef
 BUILT_SOURCES += proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h

@@ -33,7 +33,8 @@ const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
  * source. Always terminated; empty when a needed field is absent. */
 void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES]);
 
-/* One line of NDJSON without its newline, "schema" first. -ENOSPC when the writer fails. */
+/* One line of NDJSON without its newline, "schema" first. -EINVAL when no kind is set, -ENOSPC when
+ * the writer fails. */
 int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w);
 
 /* Reads one line of NDJSON. The record is new; ft_record_free() frees it. -EINVAL with a reason,
@@ -46,7 +47,8 @@ void ft_record_free(Fabrictrace__Record *record);
 int ft_batch_pack(Fabrictrace__Record *const *records, size_t count, struct ft_writer *w);
 
 /* Decodes a batch whole, then calls apply for each record, in order; -EBADMSG and no call when the
- * bytes are no batch. Records without a known kind are skipped and counted in *unknown. The records
+ * bytes are no batch or stand for far more memory than a batch of theirs should, -ENOMEM. *records
+ * is set to the calls made, *unknown to the records skipped for lack of a known kind. The records
  * live until return. */
 int ft_batch_unpack(const uint8_t *bytes, size_t len,
                     void (*apply)(void *arg, const Fabrictrace__Record *record), void *arg,

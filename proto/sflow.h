@@ -6,8 +6,8 @@
  *
  * Decodes a datagram in one pass without allocating. Each sample sits behind its own length, so an
  * unknown or broken one is skipped and counted and costs only itself; a datagram whose own head or
- * framing is broken is refused. Samples are handed to callbacks as plain structs as soon as each is
- * decoded whole. Pure: no I/O, clock or memory.
+ * framing is broken is refused before any callback. Samples are handed to callbacks as plain
+ * structs as soon as each is decoded whole. Pure: no I/O, clock or memory.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 enum ft_sflow_status {
     FT_SFLOW_OK,
     FT_SFLOW_SHORT,   /* ends inside the head or inside the framing of its samples */
-    FT_SFLOW_BAD,     /* a field contradicts another */
+    FT_SFLOW_BAD,     /* no agent address */
     FT_SFLOW_UNKNOWN, /* not version 5 */
 };
 
@@ -54,16 +54,20 @@ struct ft_sflow_flow {
     uint32_t drops;
     struct ft_sflow_interface in;
     struct ft_sflow_interface out;
-    uint32_t frame_bytes; /* length on the wire as the record states it */
-    bool has_packet;      /* a sampled header was there and gave a tuple */
+    uint32_t frame_bytes; /* length on the wire as the record states it; 0 without a record */
+    bool has_packet;      /* a record gave a tuple */
     struct ft_packet packet;
 };
+
+/* A counter that the exporter does not keep (all ones on the wire). */
+#define FT_SFLOW_NO_COUNT UINT64_MAX
 
 struct ft_sflow_counters {
     uint32_t sequence;
     uint32_t source_type;
     uint32_t source_index;
-    /* generic interface counters, record 0:1 */
+    /* generic interface counters, record 0:1; bytes are 64 bits on the wire, the rest 32, so that
+     * differences of the rest hold modulo 2^32 */
     uint32_t ifindex;
     uint64_t speed_bps;
     bool oper_up;
@@ -82,11 +86,13 @@ struct ft_sflow_stats {
     uint64_t unknown_samples; /* sample formats skipped */
     uint64_t broken_samples;  /* malformed inside their length */
     uint64_t unknown_records; /* records skipped inside decoded samples */
-    uint64_t headers_unknown; /* flow samples without a tuple: not IP, other header protocol */
-    uint64_t headers_short;
-    uint64_t headers_bad;
+    uint64_t headers_unknown; /* flow samples without a tuple: no header, not IP, no ports */
+    uint64_t headers_short;   /* likewise: cut off before it */
+    uint64_t headers_bad;     /* likewise: contradicts itself */
+    uint64_t trailing;        /* datagrams and samples with bytes behind what they state; ignored */
 };
 
+/* A callback may be NULL. */
 struct ft_sflow_visitor {
     /* Called first; return false to skip the datagram's samples (a duplicate, say). */
     bool (*head)(void *arg, const struct ft_sflow_head *head);

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "proto/packet.h"
+
+#define ETHERTYPE_IPV4    0x0800
+#define ETHERTYPE_VLAN    0x8100 /* IEEE 802.1Q */
+#define ETHERTYPE_QINQ    0x88a8 /* IEEE 802.1ad */
+#define ETHERTYPE_QINQ_91 0x9100 /* its forerunner, still in use */
+#define ETHERTYPE_IPV6    0x86dd
+
+#define PROTO_HOP_BY_HOP  0
+#define PROTO_TCP         6
+#define PROTO_ROUTING     43
+#define PROTO_FRAGMENT    44
+#define PROTO_AH          51
+#define PROTO_DESTINATION 60
+
+#define IPV4_HEAD_BYTES 20
+#define IPV6_HEAD_BYTES 40
+#define UDP_HEAD_BYTES  8
+
+#define BTH_OPCODE_CNP 0x81
+
+/* What follows the IP header: as much as the IP header states and the head holds. */
+struct payload {
+    struct ft_reader r;
+    size_t stated;
+    bool cut;      /* the head ends before the stated length */
+    bool fragment; /* a first fragment: upper length fields count bytes that are elsewhere */
+};
+
+/* Reading past the end: the head's fault or the packet's own. */
+static enum ft_packet_status ran_out(const struct payload *p)
+{
+    return p->cut ? FT_PACKET_SHORT : FT_PACKET_BAD;
+}
+
+static void payload_take(struct payload *p, struct ft_reader *r, size_t stated)
+{
+    size_t left = ft_reader_left(r);
+
+    p->stated = stated;
+    p->cut = left < stated;
+    p->fragment = false;
+    ft_read_child(r, p->cut ? left : stated, &p->r);
+}
+
+enum ft_bth_class ft_bth_class_of(uint8_t opcode)
+{
+    unsigned transport = opcode >> 5;
+    unsigned operation = opcode & 0x1f;
+
+    if (opcode == BTH_OPCODE_CNP)
+        return FT_BTH_ACK;
+    switch (transport) {
+    case 1: /* UC: SEND and WRITE */
+        return operation <= 0x0b ? FT_BTH_DATA : FT_BTH_NONE;
+    case 3: /* UD: SEND only */
+        return operation == 0x04 || operation == 0x05 ? FT_BTH_DATA : FT_BTH_NONE;
+    case 0: /* RC */
+    case 2: /* RD */
+    case 5: /* XRC */
+        break;
+    default:
+        return FT_BTH_NONE;
+    }
+    switch (operation) {
+    case 0x0c: /* READ request */
+    case 0x11: /* ACK */
+    case 0x12: /* ATOMIC ACK */
+    case 0x1c: /* FLUSH: a request without payload, as READ's */
+        return FT_BTH_ACK;
+    case 0x15: /* RESYNC of RD, reserved elsewhere */
+    case 0x18:
+    case 0x19:
+    case 0x1a:
+    case 0x1b:
+    case 0x1e:
+    case 0x1f:
+        return FT_BTH_NONE;
+    default:
+        return FT_BTH_DATA;
+    }
+}
+
+/* IBTA volume 1 section 9.2. Whatever does not look like a BTH leaves the packet without one. */
+static void decode_bth(struct ft_reader *r, struct ft_packet *k)
+{
+    uint8_t opcode = ft_read_u8(r);
+    uint8_t version = ft_read_u8(r) & 0x0f;
+    uint32_t dst_qp, psn;
+
+    ft_read_skip(r, 3);
+    dst_qp = ft_read_be24(r);
+    ft_read_skip(r, 1);
+    psn = ft_read_be24(r);
+    if (!ft_reader_ok(r) || version != 0)
+        return;
+    k->bth = ft_bth_class_of(opcode);
+    if (k->bth == FT_BTH_NONE)
+        return;
+    k->opcode = opcode;
+    k->dst_qp = dst_qp;
+    k->psn = psn;
+}
+
+/* Leaves body on what follows the UDP header, which is empty where the head ends before. */
+static enum ft_packet_status decode_ports(struct payload *p, struct ft_packet *k,
+                                          struct ft_reader *body)
+{
+    size_t left, stated, bytes;
+
+    ft_reader_init(body, p->r.pos, 0);
+    if (k->tuple.proto != FT_PROTO_UDP && k->tuple.proto != PROTO_TCP)
+        return FT_PACKET_UNKNOWN;
+    k->tuple.sport = ft_read_be16(&p->r);
+    k->tuple.dport = ft_read_be16(&p->r);
+    if (!ft_reader_ok(&p->r))
+        return ran_out(p);
+    if (k->tuple.proto != FT_PROTO_UDP)
+        return FT_PACKET_OK;
+    stated = ft_read_be16(&p->r);
+    ft_read_skip(&p->r, 2);
+    if (!ft_reader_ok(&p->r))
+        return p->cut ? FT_PACKET_OK : FT_PACKET_BAD;
+    if (stated < UDP_HEAD_BYTES || (stated > p->stated && !p->fragment))
+        return FT_PACKET_BAD;
+    left = ft_reader_left(&p->r);
+    bytes = stated - UDP_HEAD_BYTES;
+    ft_read_child(&p->r, bytes < left ? bytes : left, body);
+    return FT_PACKET_OK;
+}
+
+/* RFC 791 section 3.1 */
+static enum ft_packet_status decode_ipv4(struct ft_reader *r, struct ft_packet *k,
+                                         struct payload *p)
+{
+    const uint8_t *h = ft_read_bytes(r, IPV4_HEAD_BYTES);
+    size_t head_bytes;
+    uint16_t fragment;
+
+    if (!h)
+        return FT_PACKET_SHORT;
+    head_bytes = (size_t)(h[0] & 0x0f) * 4;
+    k->ip_bytes = (uint16_t)(h[2] << 8 | h[3]);
+    if (h[0] >> 4 != 4 || head_bytes < IPV4_HEAD_BYTES || k->ip_bytes < head_bytes)
+        return FT_PACKET_BAD;
+    k->dscp = h[1] >> 2;
+    k->ecn = h[1] & 3;
+    k->tuple.proto = h[9];
+    k->tuple.src = ft_ip4(h + 12);
+    k->tuple.dst = ft_ip4(h + 16);
+    fragment = (uint16_t)(h[6] << 8 | h[7]);
+    if (fragment & 0x1fff)
+        return FT_PACKET_UNKNOWN;
+    ft_read_skip(r, head_bytes - IPV4_HEAD_BYTES);
+    if (!ft_reader_ok(r))
+        return FT_PACKET_SHORT;
+    payload_take(p, r, k->ip_bytes - head_bytes);
+    p->fragment = fragment & 0x2000;
+    return FT_PACKET_OK;
+}
+
+/* RFC 8200 section 4: follows the chain to the upper layer, whose protocol becomes the tuple's. */
+static enum ft_packet_status skip_extensions(uint8_t next, struct ft_packet *k, struct payload *p)
+{
+    uint8_t header, length;
+    uint16_t fragment;
+
+    for (;;) {
+        switch (next) {
+        case PROTO_HOP_BY_HOP:
+        case PROTO_ROUTING:
+        case PROTO_DESTINATION:
+            header = ft_read_u8(&p->r);
+            length = ft_read_u8(&p->r);
+            ft_read_skip(&p->r, (size_t)length * 8 + 6);
+            p->stated -= (size_t)length * 8 + 8;
+            break;
+        case PROTO_AH: /* RFC 4302 section 2.2: in words of 4 bytes, less 2 */
+            header = ft_read_u8(&p->r);
+            length = ft_read_u8(&p->r);
+            ft_read_skip(&p->r, (size_t)length * 4 + 6);
+            p->stated -= (size_t)length * 4 + 8;
+            break;
+        case PROTO_FRAGMENT:
+            header = ft_read_u8(&p->r);
+            ft_read_skip(&p->r, 1);
+            fragment = ft_read_be16(&p->r);
+            ft_read_skip(&p->r, 4);
+            if (ft_reader_ok(&p->r) && fragment & 0xfff8)
+                return FT_PACKET_UNKNOWN;
+            p->fragment |= fragment & 1;
+            p->stated -= 8;
+            break;
+        default:
+            k->tuple.proto = next;
+            return FT_PACKET_OK;
+        }
+        if (!ft_reader_ok(&p->r))
+            return ran_out(p);
+        next = header;
+    }
+}
+
+/* RFC 8200 section 3 */
+static enum ft_packet_status decode_ipv6(struct ft_reader *r, struct ft_packet *k,
+                                         struct payload *p)
+{
+    const uint8_t *h = ft_read_bytes(r, IPV6_HEAD_BYTES);
+    uint16_t payload_bytes;
+
+    if (!h)
+        return FT_PACKET_SHORT;
+    if (h[0] >> 4 != 6)
+        return FT_PACKET_BAD;
+    k->dscp = (uint8_t)((h[0] & 0x0f) << 2 | h[1] >> 6);
+    k->ecn = h[1] >> 4 & 3;
+    k->flow_label = (uint32_t)(h[1] & 0x0f) << 16 | (uint32_t)h[2] << 8 | h[3];
+    payload_bytes = (uint16_t)(h[4] << 8 | h[5]);
+    /* a payload within 40 bytes of 64 KiB does not fit the field */
+    k->ip_bytes = payload_bytes > UINT16_MAX - IPV6_HEAD_BYTES
+                      ? UINT16_MAX
+                      : (uint16_t)(payload_bytes + IPV6_HEAD_BYTES);
+    k->tuple.src = ft_ip6(h + 8);
+    k->tuple.dst = ft_ip6(h + 24);
+    payload_take(p, r, payload_bytes);
+    return skip_extensions(h[6], k, p);
+}
+
+static enum ft_packet_status decode_ip(bool six, struct ft_reader *r, struct ft_packet *k,
+                                       struct ft_reader *body)
+{
+    struct payload p;
+    enum ft_packet_status status = six ? decode_ipv6(r, k, &p) : decode_ipv4(r, k, &p);
+
+    return status == FT_PACKET_OK ? decode_ports(&p, k, body) : status;
+}
+
+/* From a link's protocol field through any VLAN tags to IP. */
+static enum ft_packet_status decode_ethertype(uint16_t type, struct ft_reader *r,
+                                              struct ft_packet *k, struct ft_reader *body)
+{
+    while (type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ || type == ETHERTYPE_QINQ_91) {
+        ft_read_skip(r, 2);
+        type = ft_read_be16(r);
+    }
+    if (!ft_reader_ok(r))
+        return FT_PACKET_SHORT;
+    if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
+        return FT_PACKET_UNKNOWN;
+    return decode_ip(type == ETHERTYPE_IPV6, r, k, body);
+}
+
+static enum ft_packet_status decode_link(enum ft_link_type link, struct ft_reader *r,
+                                         struct ft_packet *k, struct ft_reader *body)
+{
+    struct ft_reader peek = *r;
+    uint16_t type;
+
+    switch (link) {
+    case FT_LINK_ETHERNET:
+        ft_read_skip(r, 12);
+        return decode_ethertype(ft_read_be16(r), r, k, body);
+    case FT_LINK_COOKED:
+        ft_read_skip(r, 14);
+        return decode_ethertype(ft_read_be16(r), r, k, body);
+    case FT_LINK_COOKED2:
+        type = ft_read_be16(r);
+        ft_read_skip(r, 18);
+        return decode_ethertype(type, r, k, body);
+    case FT_LINK_IPV4:
+        return decode_ip(false, r, k, body);
+    case FT_LINK_IPV6:
+        return decode_ip(true, r, k, body);
+    case FT_LINK_RAW:
+        switch (ft_read_u8(&peek) >> 4) {
+        case 4:
+            return decode_ip(false, r, k, body);
+        case 6:
+            return decode_ip(true, r, k, body);
+        default:
+            return ft_reader_ok(&peek) ? FT_PACKET_UNKNOWN : FT_PACKET_SHORT;
+        }
+    }
+    return FT_PACKET_UNKNOWN;
+}
+
+enum ft_packet_status ft_packet_decode(enum ft_link_type link, struct ft_reader *r,
+                                       struct ft_packet *packet)
+{
+    struct ft_packet k = {0};
+    struct ft_reader body;
+    enum ft_packet_status status = decode_link(link, r, &k, &body);
+
+    if (status != FT_PACKET_OK)
+        return status;
+    if (k.tuple.proto == FT_PROTO_UDP && k.tuple.dport == FT_ROCE_PORT)
+        decode_bth(&body, &k);
+    *packet = k;
+    return FT_PACKET_OK;
+}
+
+enum ft_packet_status ft_packet_udp_payload(enum ft_link_type link, struct ft_reader *r,
+                                            struct ft_packet *packet, struct ft_reader *payload)
+{
+    struct ft_packet k = {0};
+    struct ft_reader body;
+    enum ft_packet_status status = decode_link(link, r, &k, &body);
+
+    if (status == FT_PACKET_OK && k.tuple.proto != FT_PROTO_UDP)
+        status = FT_PACKET_UNKNOWN;
+    if (status != FT_PACKET_OK)
+        return status;
+    *packet = k;
+    *payload = body;
+    return FT_PACKET_OK;
+}

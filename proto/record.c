@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "proto/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/arena.h"
+#include "proto/json.h"
+
+/* A batch may grow to this many times its length when decoded: twice what records that say little
+ * come to, so that empty ones cannot be used to fill the memory. */
+#define UNPACK_GROWTH_MAX 64
+#define UNPACK_BYTES_MIN  (64u << 10)
+
+#define SCHEMA_PREFIX      "\"schema\":\""
+#define SCHEMA_MEMBER_SIZE 64
+
+static int flow_key(const Fabrictrace__Flow *flow, char *key)
+{
+    struct ft_tuple tuple;
+
+    if (!flow || ft_flow_to_tuple(flow, &tuple))
+        return -EINVAL;
+    ft_tuple_format_key(&tuple, key);
+    return 0;
+}
+
+static int two_part_key(const char *a, const char *b, char *key)
+{
+    if (!a || !b)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s/%s", a, b);
+    return 0;
+}
+
+static int observation_key(const Fabrictrace__Record *record, char *key)
+{
+    return flow_key(record->observation->flow, key);
+}
+
+static int flow_report_key(const Fabrictrace__Record *record, char *key)
+{
+    return flow_key(record->flow->flow, key);
+}
+
+static int path_key(const Fabrictrace__Record *record, char *key)
+{
+    return flow_key(record->path->flow, key);
+}
+
+static int counters_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__PortCounters *c = record->counters;
+    char agent[FT_IP_TEXT_BYTES];
+    struct ft_ip ip;
+
+    if (!c->has_agent || !c->has_ifindex || ft_ip_from_bytes(c->agent.data, c->agent.len, &ip))
+        return -EINVAL;
+    ft_ip_format(&ip, agent);
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s/%u", agent, (unsigned)c->ifindex);
+    return 0;
+}
+
+static int loss_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->loss->source)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->loss->source);
+    return 0;
+}
+
+static int link_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->link->switch_, record->link->port, key);
+}
+
+static int imbalance_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__Imbalance *i = record->imbalance;
+    char scope[FT_JSON_ENUM_BYTES];
+
+    if (!i->has_scope)
+        return -EINVAL;
+    ft_json_enum_text(&fabrictrace__scope__descriptor, (int32_t)i->scope, scope);
+    return two_part_key(scope, i->name, key);
+}
+
+static int event_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__Event *e = record->event;
+    char kind[FT_JSON_ENUM_BYTES];
+
+    if (!e->has_kind)
+        return -EINVAL;
+    ft_json_enum_text(&fabrictrace__kind__descriptor, (int32_t)e->kind, kind);
+    return two_part_key(kind, e->subject, key);
+}
+
+struct kind {
+    Fabrictrace__Record__KindCase kind;
+    const char *schema;
+    const ProtobufCMessageDescriptor *descriptor;
+    int (*key)(const Fabrictrace__Record *record, char *key);
+};
+
+static const struct kind kinds[] = {
+    {FABRICTRACE__RECORD__KIND_OBSERVATION, "fabrictrace.observation.v1",
+     &fabrictrace__observation__descriptor, observation_key},
+    {FABRICTRACE__RECORD__KIND_FLOW, "fabrictrace.flow.v1", &fabrictrace__flow_report__descriptor,
+     flow_report_key},
+    {FABRICTRACE__RECORD__KIND_COUNTERS, "fabrictrace.counters.v1",
+     &fabrictrace__port_counters__descriptor, counters_key},
+    {FABRICTRACE__RECORD__KIND_LOSS, "fabrictrace.loss.v1", &fabrictrace__loss__descriptor,
+     loss_key},
+    {FABRICTRACE__RECORD__KIND_PATH, "fabrictrace.path.v1", &fabrictrace__path__descriptor,
+     path_key},
+    {FABRICTRACE__RECORD__KIND_LINK, "fabrictrace.link.v1", &fabrictrace__link__descriptor,
+     link_key},
+    {FABRICTRACE__RECORD__KIND_IMBALANCE, "fabrictrace.imbalance.v1",
+     &fabrictrace__imbalance__descriptor, imbalance_key},
+    {FABRICTRACE__RECORD__KIND_EVENT, "fabrictrace.event.v1", &fabrictrace__event__descriptor,
+     event_key},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const struct kind *find_kind(Fabrictrace__Record__KindCase kind)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i].kind == kind)
+            return &kinds[i];
+    return NULL;
+}
+
+static const struct kind *find_schema(const char *schema)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        if (strcmp(kinds[i].schema, schema) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+size_t ft_record_kinds(void)
+{
+    return KINDS;
+}
+
+Fabrictrace__Record__KindCase ft_record_kind(size_t i)
+{
+    return i < KINDS ? kinds[i].kind : FABRICTRACE__RECORD__KIND__NOT_SET;
+}
+
+const char *ft_record_schema(Fabrictrace__Record__KindCase kind)
+{
+    const struct kind *k = find_kind(kind);
+
+    return k ? k->schema : NULL;
+}
+
+Fabrictrace__Record__KindCase ft_record_kind_of(const char *schema)
+{
+    const struct kind *k = find_schema(schema);
+
+    return k ? k->kind : FABRICTRACE__RECORD__KIND__NOT_SET;
+}
+
+const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record)
+{
+    if (!find_kind(record->kind_case))
+        return NULL;
+    /* The members of the oneof share their place; each is a message, which starts with its base. */
+    return record->observation ? &record->observation->base : NULL;
+}
+
+void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES])
+{
+    key[0] = '\0';
+    if (ft_record_message(record) && find_kind(record->kind_case)->key(record, key))
+        key[0] = '\0';
+}
+
+int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w)
+{
+    const ProtobufCMessage *message = ft_record_message(record);
+    char first[SCHEMA_MEMBER_SIZE];
+
+    if (!message)
+        return -EINVAL;
+    snprintf(first, sizeof(first), SCHEMA_PREFIX "%s\"", find_kind(record->kind_case)->schema);
+    return ft_json_write(w, message, first);
+}
+
+static const ProtobufCMessageDescriptor *pick_schema(const char *schema)
+{
+    const struct kind *k = find_schema(schema);
+
+    return k ? k->descriptor : NULL;
+}
+
+int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **record, char *error,
+                        size_t error_bytes)
+{
+    ProtobufCMessage *message;
+    Fabrictrace__Record *r = malloc(sizeof(*r));
+    int rc;
+
+    if (!r) {
+        snprintf(error, error_bytes, "out of memory");
+        return -ENOMEM;
+    }
+    fabrictrace__record__init(r);
+    rc = ft_json_read_typed(line, len, "schema", pick_schema, &message, error, error_bytes);
+    if (rc) {
+        free(r);
+        return rc;
+    }
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i].descriptor == message->descriptor)
+            r->kind_case = kinds[i].kind;
+    r->observation = (Fabrictrace__Observation *)message;
+    *record = r;
+    return 0;
+}
+
+void ft_record_free(Fabrictrace__Record *record)
+{
+    if (record)
+        fabrictrace__record__free_unpacked(record, NULL);
+}
+
+int ft_batch_pack(Fabrictrace__Record *const *records, size_t count, struct ft_writer *w)
+{
+    Fabrictrace__Batch batch = FABRICTRACE__BATCH__INIT;
+    uint8_t *room;
+    size_t n;
+
+    batch.records = (Fabrictrace__Record **)records;
+    batch.n_records = count;
+    n = fabrictrace__batch__get_packed_size(&batch);
+    room = ft_write_room(w, n);
+    if (!room)
+        return -ENOSPC;
+    fabrictrace__batch__pack(&batch, room);
+    return 0;
+}
+
+int ft_batch_unpack(const uint8_t *bytes, size_t len,
+                    void (*apply)(void *arg, const Fabrictrace__Record *record), void *arg,
+                    uint64_t *records, uint64_t *unknown)
+{
+    struct ft_arena arena;
+    Fabrictrace__Batch *batch;
+    uint64_t known = 0;
+    int rc = 0;
+
+    if (len > SIZE_MAX / 2 / UNPACK_GROWTH_MAX)
+        return -EBADMSG;
+    ft_arena_init(&arena, UNPACK_BYTES_MIN + len * UNPACK_GROWTH_MAX);
+    batch = fabrictrace__batch__unpack(&arena.allocator, len, bytes);
+    if (!batch) {
+        rc = arena.no_memory ? -ENOMEM : -EBADMSG;
+        goto out;
+    }
+    for (size_t i = 0; i < batch->n_records; i++) {
+        if (!ft_record_message(batch->records[i]))
+            continue;
+        known++;
+        apply(arg, batch->records[i]);
+    }
+    *records = known;
+    *unknown = batch->n_records - known;
+out:
+    ft_arena_release(&arena);
+    return rc;
+}
+
+int ft_flow_to_tuple(const Fabrictrace__Flow *flow, struct ft_tuple *tuple)
+{
+    struct ft_tuple t = {.sport = (uint16_t)flow->sport,
+                         .dport = (uint16_t)flow->dport,
+                         .proto = (uint8_t)flow->proto};
+
+    if (!flow->has_src || !flow->has_dst || !flow->has_sport || !flow->has_dport ||
+        !flow->has_proto || flow->sport > UINT16_MAX || flow->dport > UINT16_MAX ||
+        flow->proto > UINT8_MAX)
+        return -EINVAL;
+    if (ft_ip_from_bytes(flow->src.data, flow->src.len, &t.src) ||
+        ft_ip_from_bytes(flow->dst.data, flow->dst.len, &t.dst))
+        return -EINVAL;
+    *tuple = t;
+    return 0;
+}
+
+void ft_flow_from_tuple(Fabrictrace__Flow *flow, const struct ft_tuple *tuple)
+{
+    fabrictrace__flow__init(flow);
+    flow->has_src = flow->has_dst = flow->has_sport = flow->has_dport = flow->has_proto = 1;
+    flow->src.data = (uint8_t *)ft_ip_bytes(&tuple->src, &flow->src.len);
+    flow->dst.data = (uint8_t *)ft_ip_bytes(&tuple->dst, &flow->dst.len);
+    flow->sport = tuple->sport;
+    flow->dport = tuple->dport;
+    flow->proto = tuple->proto;
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "proto/sflow.h"
+
+#define SFLOW_VERSION 5
+
+/* Formats: enterprise in the upper 20 bits (0: sFlow.org), format in the lower 12. */
+#define SAMPLE_FLOW              1
+#define SAMPLE_COUNTERS          2
+#define SAMPLE_FLOW_EXPANDED     3
+#define SAMPLE_COUNTERS_EXPANDED 4
+
+#define FLOW_RAW_HEADER   1
+#define FLOW_SAMPLED_IPV4 3
+#define FLOW_SAMPLED_IPV6 4
+
+#define COUNTERS_GENERIC 1
+
+#define HEADER_ETHERNET 1
+#define HEADER_IPV4     11
+#define HEADER_IPV6     12
+
+#define INTERNAL_COMPACT  0x3fffffffu
+#define INTERNAL_EXPANDED 0xffffffffu
+
+#define IF_STATUS_OPER 2
+#define PROTO_TCP      6
+
+/* An XDR opaque<>. Its padding is taken as far as it is there: some exporters leave it out at the
+ * end of a structure. */
+static void read_opaque(struct ft_reader *r, struct ft_reader *content)
+{
+    uint32_t bytes = ft_read_be32(r);
+    size_t padding = -bytes & 3;
+    size_t left;
+
+    ft_read_child(r, bytes, content);
+    left = ft_reader_left(r);
+    ft_read_skip(r, padding < left ? padding : left);
+}
+
+static enum ft_sflow_status read_head(struct ft_reader *r, struct ft_sflow_head *head)
+{
+    uint32_t version = ft_read_be32(r);
+    uint32_t type = ft_read_be32(r);
+    const uint8_t *address;
+
+    if (!ft_reader_ok(r))
+        return FT_SFLOW_SHORT;
+    if (version != SFLOW_VERSION)
+        return FT_SFLOW_UNKNOWN;
+    if (type != 1 && type != 2)
+        return FT_SFLOW_BAD;
+    address = ft_read_bytes(r, type == 1 ? 4 : 16);
+    if (address)
+        head->agent = type == 1 ? ft_ip4(address) : ft_ip6(address);
+    head->sub_agent = ft_read_be32(r);
+    head->sequence = ft_read_be32(r);
+    head->uptime_ms = ft_read_be32(r);
+    head->samples = ft_read_be32(r);
+    return ft_reader_ok(r) ? FT_SFLOW_OK : FT_SFLOW_SHORT;
+}
+
+/* Ahead of any callback, so that a datagram that was cut off leaves nothing behind. The count is
+ * not trusted: each sample takes at least its 8 bytes of framing, or the reader fails. */
+static bool framing_holds(struct ft_reader r, uint32_t samples, bool *trailing)
+{
+    struct ft_reader content;
+
+    for (uint32_t i = 0; i < samples && ft_reader_ok(&r); i++) {
+        ft_read_skip(&r, 4);
+        read_opaque(&r, &content);
+    }
+    *trailing = ft_reader_left(&r) > 0;
+    return ft_reader_ok(&r);
+}
+
+/* Section 5.3 and its errata: the compact form has 2 bits of format and 30 of value. */
+static struct ft_sflow_interface interface_of(uint32_t format, uint32_t value, bool output)
+{
+    struct ft_sflow_interface known = {.value = value};
+    struct ft_sflow_interface unknown = {.kind = FT_SFLOW_IF_UNKNOWN};
+
+    switch (format) {
+    case 0:
+        if (value == 0)
+            return unknown;
+        /* The expanded form should say 0xffffffff; exporters say either. */
+        if (value == INTERNAL_COMPACT || value == INTERNAL_EXPANDED)
+            return (struct ft_sflow_interface){.kind = FT_SFLOW_IF_INTERNAL};
+        known.kind = FT_SFLOW_IF_INDEX;
+        return known;
+    case 1:
+        known.kind = FT_SFLOW_IF_DISCARD;
+        return output ? known : unknown;
+    case 2:
+        known.kind = FT_SFLOW_IF_MULTIPLE;
+        return output ? known : unknown;
+    default:
+        return unknown;
+    }
+}
+
+static struct ft_sflow_interface read_interface(struct ft_reader *r, bool expanded, bool output)
+{
+    uint32_t format = ft_read_be32(r);
+
+    if (expanded)
+        return interface_of(format, ft_read_be32(r), output);
+    return interface_of(format >> 30, format & 0x3fffffff, output);
+}
+
+static void read_source(struct ft_reader *r, bool expanded, uint32_t *type, uint32_t *index)
+{
+    uint32_t source = ft_read_be32(r);
+
+    *type = expanded ? source : source >> 24;
+    *index = expanded ? ft_read_be32(r) : source & 0xffffff;
+}
+
+/* What the records of one flow sample gave. */
+struct sampled {
+    bool raw;                     /* a raw header was there */
+    enum ft_packet_status status; /* of the raw header; FT_PACKET_UNKNOWN without one */
+    uint32_t frame_bytes;
+    struct ft_packet packet;
+    bool has_spare; /* sampled IPv4 or IPv6 data gave a tuple */
+    struct ft_packet spare;
+    uint32_t spare_bytes;
+    uint32_t unknown_records;
+};
+
+static bool read_raw_header(struct ft_reader *r, struct sampled *s)
+{
+    uint32_t protocol = ft_read_be32(r);
+    struct ft_reader header;
+
+    s->frame_bytes = ft_read_be32(r);
+    ft_read_skip(r, 4); /* bytes stripped off the end */
+    read_opaque(r, &header);
+    if (!ft_reader_ok(r))
+        return false;
+    s->raw = true;
+    switch (protocol) {
+    case HEADER_ETHERNET:
+        s->status = ft_packet_decode(FT_LINK_ETHERNET, &header, &s->packet);
+        break;
+    case HEADER_IPV4:
+        s->status = ft_packet_decode(FT_LINK_IPV4, &header, &s->packet);
+        break;
+    case HEADER_IPV6:
+        s->status = ft_packet_decode(FT_LINK_IPV6, &header, &s->packet);
+        break;
+    default:
+        s->status = FT_PACKET_UNKNOWN;
+    }
+    return true;
+}
+
+/* Sampled IPv4 and IPv6 data, as an exporter sends them that has no header. */
+static bool read_sampled_ip(struct ft_reader *r, bool six, struct sampled *s)
+{
+    size_t address_bytes = six ? 16 : 4;
+    struct ft_packet k = {0};
+    uint32_t length = ft_read_be32(r);
+    uint32_t proto = ft_read_be32(r);
+    const uint8_t *src = ft_read_bytes(r, address_bytes);
+    const uint8_t *dst = ft_read_bytes(r, address_bytes);
+    uint32_t sport = ft_read_be32(r);
+    uint32_t dport = ft_read_be32(r);
+    uint32_t tos;
+
+    ft_read_skip(r, 4); /* TCP flags */
+    tos = ft_read_be32(r);
+    if (!ft_reader_ok(r))
+        return false;
+    /* Ports are 0 where the exporter found none: a later fragment, say. */
+    if ((proto != FT_PROTO_UDP && proto != PROTO_TCP) || (sport == 0 && dport == 0) ||
+        sport > UINT16_MAX || dport > UINT16_MAX)
+        return true;
+    k.tuple.src = six ? ft_ip6(src) : ft_ip4(src);
+    k.tuple.dst = six ? ft_ip6(dst) : ft_ip4(dst);
+    k.tuple.sport = (uint16_t)sport;
+    k.tuple.dport = (uint16_t)dport;
+    k.tuple.proto = (uint8_t)proto;
+    k.dscp = tos >> 2 & 0x3f;
+    k.ecn = tos & 3;
+    k.ip_bytes = length > UINT16_MAX ? UINT16_MAX : (uint16_t)length;
+    s->spare = k;
+    s->spare_bytes = length;
+    s->has_spare = true;
+    return true;
+}
+
+static bool read_flow_records(struct ft_reader *r, struct sampled *s)
+{
+    uint32_t count = ft_read_be32(r);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t format = ft_read_be32(r);
+        struct ft_reader record;
+        bool ok = true;
+
+        read_opaque(r, &record);
+        if (!ft_reader_ok(r))
+            return false;
+        if (format == FLOW_RAW_HEADER && !s->raw)
+            ok = read_raw_header(&record, s);
+        else if (format == FLOW_SAMPLED_IPV4 || format == FLOW_SAMPLED_IPV6)
+            ok = read_sampled_ip(&record, format == FLOW_SAMPLED_IPV6, s);
+        else
+            s->unknown_records++;
+        if (!ok)
+            return false;
+    }
+    return ft_reader_ok(r);
+}
+
+static void count_headerless(enum ft_packet_status status, struct ft_sflow_stats *stats)
+{
+    switch (status) {
+    case FT_PACKET_SHORT:
+        stats->headers_short++;
+        break;
+    case FT_PACKET_BAD:
+        stats->headers_bad++;
+        break;
+    default:
+        stats->headers_unknown++;
+    }
+}
+
+static void decode_flow(struct ft_reader *r, bool expanded, const struct ft_sflow_visitor *visitor,
+                        struct ft_sflow_stats *stats)
+{
+    struct ft_sflow_flow f;
+    struct sampled s;
+
+    f.sequence = ft_read_be32(r);
+    read_source(r, expanded, &f.source_type, &f.source_index);
+    f.sampling_rate = ft_read_be32(r);
+    f.sample_pool = ft_read_be32(r);
+    f.drops = ft_read_be32(r);
+    f.in = read_interface(r, expanded, false);
+    f.out = read_interface(r, expanded, true);
+    s.raw = s.has_spare = false;
+    s.status = FT_PACKET_UNKNOWN;
+    s.unknown_records = 0;
+    if (!read_flow_records(r, &s)) {
+        stats->broken_samples++;
+        return;
+    }
+    f.has_packet = true;
+    f.frame_bytes = s.raw ? s.frame_bytes : s.has_spare ? s.spare_bytes : 0;
+    if (s.raw && s.status == FT_PACKET_OK) {
+        f.packet = s.packet;
+    } else if (s.has_spare) {
+        f.packet = s.spare;
+    } else {
+        f.packet = (struct ft_packet){0};
+        f.has_packet = false;
+        count_headerless(s.status, stats);
+    }
+    stats->unknown_records += s.unknown_records;
+    stats->trailing += ft_reader_left(r) > 0;
+    stats->flow_samples++;
+    if (visitor->flow)
+        visitor->flow(visitor->arg, &f);
+}
+
+static uint64_t read_count32(struct ft_reader *r)
+{
+    uint32_t v = ft_read_be32(r);
+
+    return v == UINT32_MAX ? FT_SFLOW_NO_COUNT : v;
+}
+
+/* Unicast, multicast, broadcast: what the exporter knows of them. */
+static uint64_t read_packets(struct ft_reader *r)
+{
+    uint64_t sum = FT_SFLOW_NO_COUNT;
+
+    for (int i = 0; i < 3; i++) {
+        uint64_t v = read_count32(r);
+
+        if (v != FT_SFLOW_NO_COUNT)
+            sum = sum == FT_SFLOW_NO_COUNT ? v : sum + v;
+    }
+    return sum;
+}
+
+static void read_generic(struct ft_reader *r, struct ft_sflow_counters *c)
+{
+    c->ifindex = ft_read_be32(r);
+    ft_read_skip(r, 4); /* ifType */
+    c->speed_bps = ft_read_be64(r);
+    ft_read_skip(r, 4); /* ifDirection */
+    c->oper_up = ft_read_be32(r) & IF_STATUS_OPER;
+    c->in_bytes = ft_read_be64(r);
+    c->in_packets = read_packets(r);
+    c->in_discards = read_count32(r);
+    c->in_errors = read_count32(r);
+    ft_read_skip(r, 4); /* ifInUnknownProtos */
+    c->out_bytes = ft_read_be64(r);
+    c->out_packets = read_packets(r);
+    c->out_discards = read_count32(r);
+    c->out_errors = read_count32(r);
+    ft_read_skip(r, 4); /* ifPromiscuousMode */
+}
+
+/* Without a visitor only checks. */
+static bool read_counter_records(struct ft_reader r, struct ft_sflow_counters *c,
+                                 const struct ft_sflow_visitor *visitor, uint32_t *generic,
+                                 uint32_t *unknown, bool *trailing)
+{
+    uint32_t count = ft_read_be32(&r);
+
+    *generic = *unknown = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t format = ft_read_be32(&r);
+        struct ft_reader record;
+
+        read_opaque(&r, &record);
+        if (!ft_reader_ok(&r))
+            return false;
+        if (format != COUNTERS_GENERIC) {
+            (*unknown)++;
+            continue;
+        }
+        read_generic(&record, c);
+        if (!ft_reader_ok(&record))
+            return false;
+        (*generic)++;
+        if (visitor && visitor->counters)
+            visitor->counters(visitor->arg, c);
+    }
+    *trailing = ft_reader_left(&r) > 0;
+    return ft_reader_ok(&r);
+}
+
+static void decode_counters(struct ft_reader *r, bool expanded,
+                            const struct ft_sflow_visitor *visitor, struct ft_sflow_stats *stats)
+{
+    struct ft_sflow_counters c = {0};
+    uint32_t generic, unknown;
+    bool trailing;
+
+    c.sequence = ft_read_be32(r);
+    read_source(r, expanded, &c.source_type, &c.source_index);
+    if (!read_counter_records(*r, &c, NULL, &generic, &unknown, &trailing)) {
+        stats->broken_samples++;
+        return;
+    }
+    stats->counter_samples++;
+    stats->counters_other += generic == 0;
+    stats->unknown_records += unknown;
+    stats->trailing += trailing;
+    if (generic > 0)
+        read_counter_records(*r, &c, visitor, &generic, &unknown, &trailing);
+}
+
+enum ft_sflow_status ft_sflow_decode(const uint8_t *bytes, size_t len,
+                                     const struct ft_sflow_visitor *visitor,
+                                     struct ft_sflow_stats *stats)
+{
+    struct ft_reader r;
+    struct ft_sflow_head head;
+    enum ft_sflow_status status;
+    bool trailing;
+
+    ft_reader_init(&r, bytes, len);
+    status = read_head(&r, &head);
+    if (status != FT_SFLOW_OK)
+        return status;
+    if (!framing_holds(r, head.samples, &trailing))
+        return FT_SFLOW_SHORT;
+    stats->trailing += trailing;
+    if (visitor->head && !visitor->head(visitor->arg, &head))
+        return FT_SFLOW_OK;
+    for (uint32_t i = 0; i < head.samples; i++) {
+        uint32_t format = ft_read_be32(&r);
+        struct ft_reader sample;
+
+        read_opaque(&r, &sample);
+        switch (format) {
+        case SAMPLE_FLOW:
+        case SAMPLE_FLOW_EXPANDED:
+            decode_flow(&sample, format == SAMPLE_FLOW_EXPANDED, visitor, stats);
+            break;
+        case SAMPLE_COUNTERS:
+        case SAMPLE_COUNTERS_EXPANDED:
+            decode_counters(&sample, format == SAMPLE_COUNTERS_EXPANDED, visitor, stats);
+            break;
+        default:
+            stats->unknown_samples++;
+        }
+    }
+    return FT_SFLOW_OK;
+}

@@ -1,0 +1,704 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "proto/sflow.h"
+
+#include <string.h>
+
+#include "lib/base/writer.h"
+#include "tests/unit/unit.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Ethernet, IPv4 10.0.1.1 to 10.0.3.1, UDP 49441 to 4791, BTH: WRITE_FIRST to QP 17, 54 of 1082
+ * bytes. */
+static const uint8_t head4[] = {2,    0,    0,    0,    0,    2,    2,    0,    0,    0,    0,
+                                1,    0x08, 0x00, 0x45, 0x02, 4,    0,    0,    1,    0x40, 0,
+                                64,   17,   0,    0,    10,   0,    1,    1,    10,   0,    3,
+                                1,    0xc1, 0x21, 0x12, 0xb7, 0x03, 0xec, 0,    0,    0x06, 0x00,
+                                0xff, 0xff, 0x00, 0x00, 0x00, 0x11, 0x00, 0xb7, 0xc5, 0x40};
+
+#define HEAD4_TEXT "10.0.1.1:49441-10.0.3.1:4791"
+
+struct seen {
+    unsigned heads, flows, counters;
+    struct ft_sflow_head head;
+    struct ft_sflow_flow flow[8];
+    struct ft_sflow_counters counter[8];
+    bool skip;
+};
+
+static bool on_head(void *arg, const struct ft_sflow_head *head)
+{
+    struct seen *seen = arg;
+
+    seen->head = *head;
+    seen->heads++;
+    return !seen->skip;
+}
+
+static void on_flow(void *arg, const struct ft_sflow_flow *flow)
+{
+    struct seen *seen = arg;
+
+    if (seen->flows < COUNT(seen->flow))
+        seen->flow[seen->flows] = *flow;
+    seen->flows++;
+}
+
+static void on_counters(void *arg, const struct ft_sflow_counters *counters)
+{
+    struct seen *seen = arg;
+
+    if (seen->counters < COUNT(seen->counter))
+        seen->counter[seen->counters] = *counters;
+    seen->counters++;
+}
+
+/* Decodes a copy of exactly len bytes, so that a read past the end is seen. */
+static enum ft_sflow_status decode(const uint8_t *bytes, size_t len, struct seen *seen,
+                                   struct ft_sflow_stats *stats)
+{
+    struct ft_sflow_visitor visitor = {on_head, on_flow, on_counters, seen};
+    uint8_t *copy = malloc(len ? len : 1);
+    enum ft_sflow_status status;
+
+    if (len)
+        memcpy(copy, bytes, len);
+    status = ft_sflow_decode(copy, len, &visitor, stats);
+    free(copy);
+    return status;
+}
+
+static void datagram(struct ft_writer *w, uint32_t samples)
+{
+    ft_writer_init(w, 65536);
+    ft_write_be32(w, 5);
+    ft_write_be32(w, 1);
+    ft_write_be32(w, 0xc000020b); /* 192.0.2.11 */
+    ft_write_be32(w, 3);          /* sub-agent */
+    ft_write_be32(w, 1000);       /* sequence */
+    ft_write_be32(w, 60000);      /* uptime */
+    ft_write_be32(w, samples);
+}
+
+/* Opens a sample or record; close() states its length. */
+static size_t open_part(struct ft_writer *w, uint32_t format)
+{
+    ft_write_be32(w, format);
+    ft_write_be32(w, 0);
+    return w->len;
+}
+
+static void set_be32(struct ft_writer *w, size_t at, uint32_t v)
+{
+    w->bytes[at] = (uint8_t)(v >> 24);
+    w->bytes[at + 1] = (uint8_t)(v >> 16);
+    w->bytes[at + 2] = (uint8_t)(v >> 8);
+    w->bytes[at + 3] = (uint8_t)v;
+}
+
+static void close_part(struct ft_writer *w, size_t at)
+{
+    set_be32(w, at - 4, (uint32_t)(w->len - at));
+}
+
+static size_t open_flow(struct ft_writer *w, uint32_t in, uint32_t out, uint32_t records)
+{
+    size_t at = open_part(w, 1);
+
+    ft_write_be32(w, 77);         /* sequence */
+    ft_write_be32(w, 0x02000031); /* source 2:49 */
+    ft_write_be32(w, 2048);
+    ft_write_be32(w, 100000);
+    ft_write_be32(w, 5);
+    ft_write_be32(w, in);
+    ft_write_be32(w, out);
+    ft_write_be32(w, records);
+    return at;
+}
+
+static size_t open_flow_expanded(struct ft_writer *w, const uint32_t in[2], const uint32_t out[2],
+                                 uint32_t records)
+{
+    size_t at = open_part(w, 3);
+
+    ft_write_be32(w, 77);
+    ft_write_be32(w, 0);
+    ft_write_be32(w, 0x01000031);
+    ft_write_be32(w, 2048);
+    ft_write_be32(w, 100000);
+    ft_write_be32(w, 5);
+    ft_write_be32(w, in[0]);
+    ft_write_be32(w, in[1]);
+    ft_write_be32(w, out[0]);
+    ft_write_be32(w, out[1]);
+    ft_write_be32(w, records);
+    return at;
+}
+
+static void raw_header(struct ft_writer *w, uint32_t protocol, const uint8_t *bytes, size_t len)
+{
+    size_t at = open_part(w, 1);
+
+    ft_write_be32(w, protocol);
+    ft_write_be32(w, 1082);
+    ft_write_be32(w, 4);
+    ft_write_be32(w, (uint32_t)len);
+    ft_write_bytes(w, bytes, len);
+    for (; len & 3; len++)
+        ft_write_u8(w, 0);
+    close_part(w, at);
+}
+
+static void roce_sample(struct ft_writer *w, uint32_t in, uint32_t out)
+{
+    size_t at = open_flow(w, in, out, 1);
+
+    raw_header(w, 1, head4, sizeof(head4));
+    close_part(w, at);
+}
+
+static void sampled_ip(struct ft_writer *w, bool six, uint32_t proto, uint32_t sport)
+{
+    size_t at = open_part(w, six ? 4 : 3);
+
+    ft_write_be32(w, 1024);
+    ft_write_be32(w, proto);
+    for (int end = 0; end < 2; end++) {
+        if (six) {
+            ft_write_be64(w, 0xfd00000000000000);
+            ft_write_be64(w, end ? 2 : 1);
+        } else {
+            ft_write_be32(w, end ? 0x0a000301 : 0x0a000101);
+        }
+    }
+    ft_write_be32(w, sport);
+    ft_write_be32(w, 4791);
+    ft_write_be32(w, 0);
+    ft_write_be32(w, 0x6b);
+    close_part(w, at);
+}
+
+static void unknown_record(struct ft_writer *w, uint32_t format)
+{
+    size_t at = open_part(w, format);
+
+    ft_write_be64(w, 0x0102030405060708);
+    ft_write_be32(w, 9);
+    close_part(w, at);
+}
+
+static void generic(struct ft_writer *w, uint32_t ifindex)
+{
+    size_t at = open_part(w, 1);
+
+    ft_write_be32(w, ifindex);
+    ft_write_be32(w, 6);
+    ft_write_be64(w, 400000000000);
+    ft_write_be32(w, 1);
+    ft_write_be32(w, 3);
+    ft_write_be64(w, 0x123456789a);
+    for (uint32_t i = 1; i <= 3; i++)
+        ft_write_be32(w, i * 10); /* packets */
+    ft_write_be32(w, 7);
+    ft_write_be32(w, 8);
+    ft_write_be32(w, 9); /* unknown protocols */
+    ft_write_be64(w, 0xa987654321);
+    ft_write_be32(w, 100);
+    ft_write_be32(w, 0xffffffff); /* multicast: not kept */
+    ft_write_be32(w, 300);
+    ft_write_be32(w, 0xffffffff); /* discards: not kept */
+    ft_write_be32(w, 11);
+    ft_write_be32(w, 0);
+    close_part(w, at);
+}
+
+static size_t open_counters(struct ft_writer *w, bool expanded, uint32_t records)
+{
+    size_t at = open_part(w, expanded ? 4 : 2);
+
+    ft_write_be32(w, 78);
+    if (expanded) {
+        ft_write_be32(w, 0);
+        ft_write_be32(w, 49);
+    } else {
+        ft_write_be32(w, 49);
+    }
+    ft_write_be32(w, records);
+    return at;
+}
+
+static void tuple_is(const struct ft_sflow_flow *f, const char *text)
+{
+    char got[FT_TUPLE_TEXT_BYTES];
+
+    ck_assert(f->has_packet);
+    ft_tuple_format(&f->packet.tuple, got);
+    ck_assert_str_eq(got, text);
+}
+
+/* Decodes, frees the writer and checks that all is well-formed. */
+static void decode_ok(struct ft_writer *w, struct seen *seen, struct ft_sflow_stats *stats)
+{
+    memset(seen, 0, sizeof(*seen));
+    memset(stats, 0, sizeof(*stats));
+    ck_assert_int_eq(decode(w->bytes, w->len, seen, stats), FT_SFLOW_OK);
+    ck_assert_uint_eq(seen->heads, 1);
+    ck_assert_uint_eq(seen->flows, stats->flow_samples);
+    ft_writer_free(w);
+}
+
+START_TEST(head_and_compact_flow)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    char agent[FT_IP_TEXT_BYTES];
+    const struct ft_sflow_flow *f = &seen.flow[0];
+
+    datagram(&w, 1);
+    roce_sample(&w, 1, 49);
+    decode_ok(&w, &seen, &stats);
+    ft_ip_format(&seen.head.agent, agent);
+    ck_assert_str_eq(agent, "192.0.2.11");
+    ck_assert_uint_eq(seen.head.sub_agent, 3);
+    ck_assert_uint_eq(seen.head.sequence, 1000);
+    ck_assert_uint_eq(seen.head.uptime_ms, 60000);
+    ck_assert_uint_eq(seen.head.samples, 1);
+    ck_assert_uint_eq(seen.flows, 1);
+    ck_assert_uint_eq(f->sequence, 77);
+    ck_assert_uint_eq(f->source_type, 2);
+    ck_assert_uint_eq(f->source_index, 49);
+    ck_assert_uint_eq(f->sampling_rate, 2048);
+    ck_assert_uint_eq(f->sample_pool, 100000);
+    ck_assert_uint_eq(f->drops, 5);
+    ck_assert_int_eq(f->in.kind, FT_SFLOW_IF_INDEX);
+    ck_assert_uint_eq(f->in.value, 1);
+    ck_assert_int_eq(f->out.kind, FT_SFLOW_IF_INDEX);
+    ck_assert_uint_eq(f->out.value, 49);
+    ck_assert_uint_eq(f->frame_bytes, 1082);
+    tuple_is(f, HEAD4_TEXT);
+    ck_assert_uint_eq(f->packet.dst_qp, 17);
+    ck_assert_uint_eq(f->packet.ecn, 2);
+    ck_assert_uint_eq(stats.trailing, 0);
+}
+END_TEST
+
+START_TEST(expanded_flow)
+{
+    static const uint32_t in[2] = {0, 0x7fffffff}, out[2] = {0, 0x01000002};
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 1);
+    at = open_flow_expanded(&w, in, out, 1);
+    raw_header(&w, 1, head4, sizeof(head4));
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.flow[0].source_type, 0);
+    ck_assert_uint_eq(seen.flow[0].source_index, 0x01000031);
+    ck_assert_uint_eq(seen.flow[0].in.value, 0x7fffffff);
+    ck_assert_uint_eq(seen.flow[0].out.value, 0x01000002);
+    tuple_is(&seen.flow[0], HEAD4_TEXT);
+}
+END_TEST
+
+static void interface_is(const struct ft_sflow_interface *i, enum ft_sflow_if kind, uint32_t value)
+{
+    ck_assert_int_eq(i->kind, kind);
+    ck_assert_uint_eq(i->value, value);
+}
+
+START_TEST(special_interfaces)
+{
+    static const struct {
+        uint32_t compact;
+        uint32_t expanded[2];
+        enum ft_sflow_if in, out;
+        uint32_t value;
+    } rows[] = {
+        {0, {0, 0}, FT_SFLOW_IF_UNKNOWN, FT_SFLOW_IF_UNKNOWN, 0},
+        {1, {0, 1}, FT_SFLOW_IF_INDEX, FT_SFLOW_IF_INDEX, 1},
+        {0x3ffffffe, {0, 0x3ffffffe}, FT_SFLOW_IF_INDEX, FT_SFLOW_IF_INDEX, 0x3ffffffe},
+        {0x3fffffff, {0, 0x3fffffff}, FT_SFLOW_IF_INTERNAL, FT_SFLOW_IF_INTERNAL, 0},
+        {0x3fffffff, {0, 0xffffffff}, FT_SFLOW_IF_INTERNAL, FT_SFLOW_IF_INTERNAL, 0},
+        {0x40000102, {1, 0x102}, FT_SFLOW_IF_UNKNOWN, FT_SFLOW_IF_DISCARD, 0x102},
+        {0x40000000, {1, 0}, FT_SFLOW_IF_UNKNOWN, FT_SFLOW_IF_DISCARD, 0},
+        {0x80000007, {2, 7}, FT_SFLOW_IF_UNKNOWN, FT_SFLOW_IF_MULTIPLE, 7},
+        {0x80000000, {2, 0}, FT_SFLOW_IF_UNKNOWN, FT_SFLOW_IF_MULTIPLE, 0},
+        {0xc0000005, {3, 5}, FT_SFLOW_IF_UNKNOWN, FT_SFLOW_IF_UNKNOWN, 0},
+        {0xffffffff, {9, 5}, FT_SFLOW_IF_UNKNOWN, FT_SFLOW_IF_UNKNOWN, 0},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct ft_sflow_stats stats;
+        struct ft_writer w;
+        struct seen seen;
+
+        datagram(&w, 2);
+        close_part(&w, open_flow(&w, rows[i].compact, rows[i].compact, 0));
+        close_part(&w, open_flow_expanded(&w, rows[i].expanded, rows[i].expanded, 0));
+        decode_ok(&w, &seen, &stats);
+        ck_assert_uint_eq(seen.flows, 2);
+        for (int k = 0; k < 2; k++) {
+            interface_is(&seen.flow[k].in, rows[i].in,
+                         rows[i].in == FT_SFLOW_IF_INDEX ? rows[i].value : 0);
+            interface_is(&seen.flow[k].out, rows[i].out, rows[i].value);
+            ck_assert(!seen.flow[k].has_packet);
+            ck_assert_uint_eq(seen.flow[k].frame_bytes, 0);
+        }
+        ck_assert_uint_eq(stats.headers_unknown, 2);
+    }
+}
+END_TEST
+
+START_TEST(header_protocols)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 4);
+    at = open_flow(&w, 1, 2, 1);
+    raw_header(&w, 11, head4 + 14, sizeof(head4) - 14);
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 1);
+    raw_header(&w, 12, head4 + 14, sizeof(head4) - 14); /* says IPv6, is IPv4 */
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 1);
+    raw_header(&w, 7, head4, sizeof(head4)); /* PPP */
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 1);
+    raw_header(&w, 1, head4, 37); /* cut inside the ports, padded by 3 */
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.flows, 4);
+    tuple_is(&seen.flow[0], HEAD4_TEXT);
+    for (int i = 1; i < 4; i++) {
+        ck_assert(!seen.flow[i].has_packet);
+        ck_assert_uint_eq(seen.flow[i].frame_bytes, 1082);
+    }
+    ck_assert_uint_eq(stats.headers_bad, 1);
+    ck_assert_uint_eq(stats.headers_unknown, 1);
+    ck_assert_uint_eq(stats.headers_short, 1);
+    ck_assert_uint_eq(stats.trailing, 0);
+}
+END_TEST
+
+START_TEST(sampled_ip_stands_in)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 5);
+    at = open_flow(&w, 1, 2, 1);
+    sampled_ip(&w, false, 17, 50000);
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 1);
+    sampled_ip(&w, true, 6, 50001);
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 2); /* a header counts for more */
+    sampled_ip(&w, false, 17, 50000);
+    raw_header(&w, 1, head4, sizeof(head4));
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 2); /* but not a header without a tuple */
+    raw_header(&w, 1, head4, 20);
+    sampled_ip(&w, false, 17, 50000);
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 1); /* ICMP */
+    sampled_ip(&w, false, 1, 50000);
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    tuple_is(&seen.flow[0], "10.0.1.1:50000-10.0.3.1:4791");
+    ck_assert_uint_eq(seen.flow[0].frame_bytes, 1024);
+    ck_assert_uint_eq(seen.flow[0].packet.ip_bytes, 1024);
+    ck_assert_uint_eq(seen.flow[0].packet.dscp, 26);
+    ck_assert_uint_eq(seen.flow[0].packet.ecn, 3);
+    ck_assert_int_eq(seen.flow[0].packet.bth, FT_BTH_NONE);
+    tuple_is(&seen.flow[1], "[fd00::1]:50001-[fd00::2]:4791/6");
+    tuple_is(&seen.flow[2], HEAD4_TEXT);
+    ck_assert_uint_eq(seen.flow[2].frame_bytes, 1082);
+    tuple_is(&seen.flow[3], "10.0.1.1:50000-10.0.3.1:4791");
+    ck_assert_uint_eq(seen.flow[3].frame_bytes, 1082);
+    ck_assert(!seen.flow[4].has_packet);
+    ck_assert_uint_eq(stats.headers_unknown, 1);
+    ck_assert_uint_eq(stats.headers_short, 0);
+    ck_assert_uint_eq(stats.unknown_records, 0);
+}
+END_TEST
+
+START_TEST(unknown_costs_only_itself)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 5);
+    at = open_flow(&w, 1, 49, 4);
+    unknown_record(&w, 1001);
+    unknown_record(&w, 8800 << 12 | 1); /* another enterprise's format 1 */
+    raw_header(&w, 1, head4, sizeof(head4));
+    unknown_record(&w, 0xffffffff);
+    close_part(&w, at);
+    at = open_part(&w, 5); /* a sample format of later years */
+    ft_write_be64(&w, 0);
+    close_part(&w, at);
+    at = open_part(&w, 4413 << 12 | 1); /* another enterprise's */
+    ft_write_be32(&w, 0);
+    close_part(&w, at);
+    at = open_counters(&w, false, 2);
+    unknown_record(&w, 1004);
+    generic(&w, 49);
+    close_part(&w, at);
+    roce_sample(&w, 2, 50);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.flows, 2);
+    ck_assert_uint_eq(seen.counters, 1);
+    tuple_is(&seen.flow[0], HEAD4_TEXT);
+    tuple_is(&seen.flow[1], HEAD4_TEXT);
+    ck_assert_uint_eq(seen.flow[1].out.value, 50);
+    ck_assert_uint_eq(stats.unknown_samples, 2);
+    ck_assert_uint_eq(stats.unknown_records, 4);
+    ck_assert_uint_eq(stats.counter_samples, 1);
+    ck_assert_uint_eq(stats.counters_other, 0);
+}
+END_TEST
+
+START_TEST(counters)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+    const struct ft_sflow_counters *c = &seen.counter[0];
+
+    datagram(&w, 3);
+    at = open_counters(&w, false, 1);
+    generic(&w, 49);
+    close_part(&w, at);
+    at = open_counters(&w, true, 2);
+    generic(&w, 50);
+    generic(&w, 51);
+    close_part(&w, at);
+    at = open_counters(&w, true, 1);
+    unknown_record(&w, 2);
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.counters, 3);
+    ck_assert_uint_eq(stats.counter_samples, 3);
+    ck_assert_uint_eq(stats.counters_other, 1);
+    ck_assert_uint_eq(c->sequence, 78);
+    ck_assert_uint_eq(c->source_index, 49);
+    ck_assert_uint_eq(c->ifindex, 49);
+    ck_assert_uint_eq(c->speed_bps, 400000000000);
+    ck_assert(c->oper_up);
+    ck_assert_uint_eq(c->in_bytes, 0x123456789a);
+    ck_assert_uint_eq(c->in_packets, 60);
+    ck_assert_uint_eq(c->in_discards, 7);
+    ck_assert_uint_eq(c->in_errors, 8);
+    ck_assert_uint_eq(c->out_bytes, 0xa987654321);
+    ck_assert_uint_eq(c->out_packets, 400);
+    ck_assert(c->out_discards == FT_SFLOW_NO_COUNT);
+    ck_assert_uint_eq(c->out_errors, 11);
+    ck_assert_uint_eq(seen.counter[1].ifindex, 50);
+    ck_assert_uint_eq(seen.counter[2].ifindex, 51);
+}
+END_TEST
+
+START_TEST(broken_sample_costs_only_itself)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at, record;
+
+    datagram(&w, 6);
+    roce_sample(&w, 1, 49);
+    at = open_flow(&w, 1, 2, 2); /* one record fewer than stated */
+    raw_header(&w, 1, head4, sizeof(head4));
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 1); /* a header longer than its record */
+    record = w.len;
+    raw_header(&w, 1, head4, sizeof(head4));
+    set_be32(&w, record + 20, 0xfffffffd);
+    close_part(&w, at);
+    at = open_flow(&w, 1, 2, 1); /* a record longer than its sample */
+    record = w.len;
+    raw_header(&w, 1, head4, sizeof(head4));
+    set_be32(&w, record + 4, 4000);
+    close_part(&w, at);
+    at = open_counters(&w, false, 2); /* the second one cut: the first does not count either */
+    generic(&w, 49);
+    generic(&w, 50);
+    w.len -= 4;
+    close_part(&w, at);
+    roce_sample(&w, 2, 50);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.flows, 2);
+    ck_assert_uint_eq(seen.counters, 0);
+    ck_assert_uint_eq(stats.broken_samples, 4);
+    ck_assert_uint_eq(seen.flow[1].out.value, 50);
+    tuple_is(&seen.flow[1], HEAD4_TEXT);
+}
+END_TEST
+
+START_TEST(cut_everywhere)
+{
+    struct ft_sflow_stats stats = {0};
+    struct ft_writer w;
+    struct seen seen = {0};
+    size_t at;
+
+    datagram(&w, 4);
+    roce_sample(&w, 1, 49);
+    at = open_counters(&w, false, 1);
+    generic(&w, 49);
+    close_part(&w, at);
+    at = open_part(&w, 77);
+    ft_write_be32(&w, 0);
+    close_part(&w, at);
+    roce_sample(&w, 2, 50);
+    for (size_t n = 0; n < w.len; n++) {
+        ck_assert_msg(decode(w.bytes, n, &seen, &stats) == FT_SFLOW_SHORT, "%zu bytes", n);
+        ck_assert_uint_eq(seen.heads + seen.flows + seen.counters, 0);
+    }
+    ck_assert_int_eq(decode(w.bytes, w.len, &seen, &stats), FT_SFLOW_OK);
+    ck_assert_uint_eq(seen.flows, 2);
+    ft_writer_free(&w);
+}
+END_TEST
+
+/* A head cut by the exporter: never a wrong tuple. */
+START_TEST(cut_headers)
+{
+    for (size_t n = 0; n <= sizeof(head4); n++) {
+        struct ft_sflow_stats stats;
+        struct ft_writer w;
+        struct seen seen;
+        size_t at;
+
+        datagram(&w, 1);
+        at = open_flow(&w, 1, 2, 1);
+        raw_header(&w, 1, head4, n);
+        close_part(&w, at);
+        decode_ok(&w, &seen, &stats);
+        ck_assert_uint_eq(seen.flows, 1);
+        if (n < 38)
+            ck_assert_uint_eq(stats.headers_short, 1);
+        else
+            tuple_is(&seen.flow[0], HEAD4_TEXT);
+    }
+}
+END_TEST
+
+/* Every byte of a datagram flipped: what comes out is never more than what is stated. */
+START_TEST(flipped_bytes)
+{
+    struct ft_sflow_stats stats = {0};
+    struct ft_writer w;
+    size_t at;
+
+    datagram(&w, 3);
+    roce_sample(&w, 1, 49);
+    at = open_counters(&w, true, 1);
+    generic(&w, 49);
+    close_part(&w, at);
+    roce_sample(&w, 2, 50);
+    for (size_t i = 0; i < w.len; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            struct seen seen = {0};
+
+            w.bytes[i] ^= (uint8_t)(1 << bit);
+            if (decode(w.bytes, w.len, &seen, &stats) != FT_SFLOW_OK)
+                ck_assert_uint_eq(seen.heads + seen.flows + seen.counters, 0);
+            ck_assert_uint_le(seen.flows + seen.counters, 3);
+            w.bytes[i] ^= (uint8_t)(1 << bit);
+        }
+    }
+    ft_writer_free(&w);
+}
+END_TEST
+
+START_TEST(refused_datagrams)
+{
+    struct ft_sflow_stats stats = {0}, none = {0};
+    struct ft_writer w;
+    struct seen seen = {0};
+
+    datagram(&w, 1);
+    roce_sample(&w, 1, 49);
+    set_be32(&w, 0, 4);
+    ck_assert_int_eq(decode(w.bytes, w.len, &seen, &stats), FT_SFLOW_UNKNOWN);
+    set_be32(&w, 0, 5);
+    set_be32(&w, 4, 0);
+    ck_assert_int_eq(decode(w.bytes, w.len, &seen, &stats), FT_SFLOW_BAD);
+    set_be32(&w, 4, 1);
+    set_be32(&w, 24, 2); /* more samples than there are */
+    ck_assert_int_eq(decode(w.bytes, w.len, &seen, &stats), FT_SFLOW_SHORT);
+    set_be32(&w, 24, 0xffffffff);
+    ck_assert_int_eq(decode(w.bytes, w.len, &seen, &stats), FT_SFLOW_SHORT);
+    set_be32(&w, 24, 1);
+    set_be32(&w, 32, 0xffffffff); /* a sample longer than the datagram */
+    ck_assert_int_eq(decode(w.bytes, w.len, &seen, &stats), FT_SFLOW_SHORT);
+    ck_assert_uint_eq(seen.heads, 0);
+    ck_assert_mem_eq(&stats, &none, sizeof(stats));
+    ft_writer_free(&w);
+}
+END_TEST
+
+START_TEST(ipv6_agent_and_trailing_bytes)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    char agent[FT_IP_TEXT_BYTES];
+    size_t at;
+
+    ft_writer_init(&w, 65536);
+    ft_write_be32(&w, 5);
+    ft_write_be32(&w, 2);
+    ft_write_be64(&w, 0x20010db800000000);
+    ft_write_be64(&w, 0x11);
+    for (int i = 0; i < 3; i++)
+        ft_write_be32(&w, 0);
+    ft_write_be32(&w, 1);
+    at = open_flow(&w, 1, 2, 1);
+    raw_header(&w, 1, head4, sizeof(head4));
+    ft_write_be32(&w, 0); /* behind the records */
+    close_part(&w, at);
+    ft_write_be32(&w, 0); /* behind the samples */
+    decode_ok(&w, &seen, &stats);
+    ft_ip_format(&seen.head.agent, agent);
+    ck_assert_str_eq(agent, "2001:db8::11");
+    tuple_is(&seen.flow[0], HEAD4_TEXT);
+    ck_assert_uint_eq(stats.trailing, 2);
+}
+END_TEST
+
+START_TEST(skipped_datagram)
+{
+    struct ft_sflow_stats stats = {0};
+    struct ft_writer w;
+    struct seen seen = {.skip = true};
+
+    datagram(&w, 1);
+    roce_sample(&w, 1, 49);
+    ck_assert_int_eq(decode(w.bytes, w.len, &seen, &stats), FT_SFLOW_OK);
+    ck_assert_uint_eq(seen.heads, 1);
+    ck_assert_uint_eq(seen.flows, 0);
+    ck_assert_uint_eq(stats.flow_samples, 0);
+    ft_writer_free(&w);
+}
+END_TEST
+
+FT_UNIT_MAIN("sflow", head_and_compact_flow, expanded_flow, special_interfaces, header_protocols,
+             sampled_ip_stands_in, unknown_costs_only_itself, counters,
+             broken_sample_costs_only_itself, cut_everywhere, cut_headers, flipped_bytes,
+             refused_datagrams, ipv6_agent_and_trailing_bytes, skipped_datagram)
