@@ -8,4 +8,5 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/topology_build.c \
 	lib/fabric/topology_builder.c \
 	lib/fabric/topology_distance.c \
-	lib/fabric/topology_impl.h
+	lib/fabric/topology_impl.h \
+	lib/fabric/verdict.c lib/fabric/verdict.h
