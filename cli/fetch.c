@@ -76,7 +76,7 @@ static int refused(const struct ft_args *args, int status, const struct ft_write
         fprintf(err,
                 "fabrictrace: fabrictraced at %s does not know the flow %s\n"
                 "  Nobody has seen it lately: no switch has sampled it and no agent reports it.\n"
-                "  fabrictrace paths --host ADDRESS lists the flows of a host.\n",
+                "  fabrictrace paths --host HOST lists the flows of a host.\n",
                 args->endpoint, flow);
         return FT_EXIT_NOT_FOUND;
     }

@@ -106,9 +106,14 @@ fi
 if needs systemd-analyze "systemd units"; then
     units
 fi
+# The example of a daemon is one that it accepts.
 for file in "$srcdir"/packaging/examples/fabrictrace*.yaml; do
+    sets=()
+    [ "${file##*/}" != fabrictraced.yaml ] ||
+        sets=(--set "topology=$srcdir/packaging/examples/topology.yaml")
     for program in "$builddir"/*/"$(basename "$file" .yaml)"; do
-        [ ! -x "$program" ] || judge "packaging/examples/${file##*/}" "$program" --check -c "$file"
+        [ ! -x "$program" ] ||
+            judge "packaging/examples/${file##*/}" "$program" --check -c "$file" "${sets[@]}"
     done
 done
 
