@@ -4,14 +4,12 @@
 #include "agent/capture.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/log.h"
 #include "lib/base/reader.h"
-#include "lib/base/writer.h"
 #include "proto/packet.h"
 
 #define PLAIN_FILTER  "udp dst port 4791"
@@ -103,21 +101,6 @@ static void on_error(void *arg, const char *text)
     tap->lost = true;
 }
 
-static void list_interfaces(char *error, size_t error_bytes)
-{
-    struct if_nameindex *list = if_nameindex();
-    struct ft_writer names;
-
-    ft_writer_init(&names, 1024);
-    for (const struct if_nameindex *i = list; i && i->if_index; i++)
-        ft_write_fmt(&names, " %s", i->if_name);
-    snprintf(error, error_bytes, "no interface to capture on: set 'interfaces' to some of:%.*s",
-             (int)names.len, (const char *)names.bytes);
-    ft_writer_free(&names);
-    if (list)
-        if_freenameindex(list);
-}
-
 /* libpcap refuses the keyword "vlan" where the link header has no place for a tag: on "any", say.
  */
 static struct ft_pcap *open_tap(struct tap *tap, struct ft_loop *loop,
@@ -170,10 +153,6 @@ int ft_capture_open(struct ft_capture *capture, struct ft_loop *loop,
     struct ft_pcap *opened[FT_INTERFACES_MAX] = {0};
     char *filter = config->filter ? strdup(config->filter) : NULL;
 
-    if (config->interface_count == 0) {
-        list_interfaces(error, error_bytes);
-        goto fail;
-    }
     if (config->filter && !filter) {
         snprintf(error, error_bytes, "no memory");
         goto fail;

@@ -45,8 +45,7 @@ struct ft_capture *ft_capture_new(struct ft_interfaces *interfaces, struct ft_fl
 void ft_capture_free(struct ft_capture *capture);
 
 /* Opens every interface, then closes those that were open before; so a reload that fails leaves the
- * old ones at work. -EINVAL with a complaint, which lists the host's interfaces when the config
- * names none. Needs CAP_NET_RAW. */
+ * old ones at work. -EINVAL with a complaint. Needs CAP_NET_RAW. */
 int ft_capture_open(struct ft_capture *capture, struct ft_loop *loop,
                     const struct ft_capture_config *config, char *error, size_t error_bytes);
 

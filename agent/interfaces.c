@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -124,6 +126,18 @@ int ft_interfaces_scan(struct ft_interfaces *x)
     }
     freeifaddrs(list);
     return err;
+}
+
+void ft_interfaces_list(char *text, size_t text_bytes)
+{
+    struct if_nameindex *list = if_nameindex();
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (const struct if_nameindex *i = list; i && i->if_index && at < text_bytes; i++)
+        at += (size_t)snprintf(text + at, text_bytes - at, " %s", i->if_name);
+    if (list)
+        if_freenameindex(list);
 }
 
 enum ft_flow_direction ft_interfaces_direction(const struct ft_interfaces *x, uint32_t number,

@@ -39,6 +39,9 @@ void ft_interfaces_forget(struct ft_interfaces *interfaces);
  * host. -errno of getifaddrs(3), -ENOSPC. */
 int ft_interfaces_scan(struct ft_interfaces *interfaces);
 
+/* Writes the names of the kernel's interfaces, each behind a blank, cut off at the size. */
+void ft_interfaces_list(char *text, size_t text_bytes);
+
 enum ft_flow_direction ft_interfaces_direction(const struct ft_interfaces *interfaces,
                                                uint32_t number, const struct ft_ip *src,
                                                const struct ft_ip *dst);

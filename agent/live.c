@@ -13,6 +13,7 @@
 #include "agent/engine.h"
 #include "agent/metrics.h"
 #include "agent/privilege.h"
+#include "agent/settings.h"
 #include "agent/uplink.h"
 #include "lib/base/log.h"
 #include "lib/io/http.h"
@@ -29,8 +30,10 @@
 #define STATUS_WHILES 5 /* ticks between two status texts */
 
 struct live {
-    const struct ft_live_config *config;
-    struct ft_agent_settings *settings;
+    struct ft_run *run;
+    const struct ft_agent_settings *settings;
+    const char *output;
+    void (*check)(const struct ft_run *run, struct ft_diag *diag);
     char host[HOST_BYTES];
     struct ft_loop *loop;
     struct ft_sender *sender;
@@ -101,7 +104,7 @@ static void on_tick(void *arg)
     ft_capture_retry(ft_engine_capture(live->engine));
     err = ft_engine_tick(live->engine, now, ft_wall_now());
     if (err) {
-        ft_log(FT_LOG_ERROR, "output '%s': %s", live->config->output, strerror(-err));
+        ft_log(FT_LOG_ERROR, "output '%s': %s", live->output, strerror(-err));
         ft_loop_exit(live->loop, EX_IOERR);
         return;
     }
@@ -179,27 +182,43 @@ static int start_ticks(struct live *live)
     return live->tick ? 0 : -1;
 }
 
+/* The new settings, NULL after complaints: then nothing has changed. */
+static const struct ft_agent_settings *reload(struct live *live)
+{
+    struct ft_diag *diag = ft_diag_new();
+    const struct ft_agent_settings *settings = NULL;
+    const char *fixed;
+
+    if (!diag)
+        return NULL;
+    if (ft_run_reload(live->run, diag) == 0) {
+        settings = ft_run_config(live->run);
+        live->check(live->run, diag);
+        fixed = ft_agent_settings_fixed(live->settings, settings);
+        if (fixed)
+            ft_diag_add(diag, NULL, 0, "key '%s' cannot change without a restart", fixed);
+    }
+    for (size_t i = 0; ft_diag_text(diag, i); i++)
+        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    if (settings &&
+        (ft_diag_count(diag) > 0 || (ft_agent_settings_capture_differs(live->settings, settings) &&
+                                     open_captures(live, settings)))) {
+        ft_run_revert(live->run);
+        settings = NULL;
+    }
+    ft_diag_free(diag);
+    return settings;
+}
+
 static void on_reload(void *arg)
 {
     struct live *live = arg;
-    struct ft_agent_settings *settings = live->config->reload(live->config->arg);
-    const char *fixed;
+    const struct ft_agent_settings *settings = reload(live);
 
     if (!settings) {
         ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
         return;
     }
-    fixed = ft_agent_settings_fixed(live->settings, settings);
-    if (fixed) {
-        ft_log(FT_LOG_ERROR, "reload refused: '%s' cannot change without a restart", fixed);
-        goto refuse;
-    }
-    if (ft_agent_settings_capture_differs(live->settings, settings) &&
-        open_captures(live, settings)) {
-        ft_log(FT_LOG_ERROR, "reload refused: the old captures go on");
-        goto refuse;
-    }
-    ft_options_free(&ft_agent_options, live->settings);
     live->settings = settings;
     ft_engine_configure(live->engine, settings);
     scan_addresses(live);
@@ -209,9 +228,6 @@ static void on_reload(void *arg)
         return;
     }
     ft_log(FT_LOG_NOTICE, "reloaded");
-    return;
-refuse:
-    ft_options_free(&ft_agent_options, settings);
 }
 
 static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
@@ -253,9 +269,9 @@ static int start_http(struct live *live)
 {
     char error[ERROR_BYTES];
 
-    if (!live->settings->http)
+    if (strcmp(live->settings->http, "off") == 0)
         return EX_OK;
-    live->http = ft_http_new(live->loop, live->settings->http_listen, error, sizeof(error));
+    live->http = ft_http_new(live->loop, live->settings->http, error, sizeof(error));
     if (!live->http) {
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_UNAVAILABLE;
@@ -281,8 +297,8 @@ static int start_uplink(struct live *live)
     };
     char error[ERROR_BYTES];
 
-    if (live->config->output) {
-        live->uplink = ft_uplink_to_file(&config, live->config->output, error, sizeof(error));
+    if (live->output) {
+        live->uplink = ft_uplink_to_file(&config, live->output, error, sizeof(error));
         if (!live->uplink)
             ft_log(FT_LOG_ERROR, "output %s", error);
         return live->uplink ? EX_OK : EX_CANTCREAT;
@@ -318,7 +334,7 @@ static int start(struct live *live)
         return EX_OSERR;
     ft_engine_start(live->engine, live->status_at);
     if (open_captures(live, live->settings))
-        return live->settings->interfaces.count ? EX_NOINPUT : EX_CONFIG;
+        return EX_NOINPUT;
     scan_addresses(live);
     code = start_http(live);
     if (code)
@@ -331,9 +347,15 @@ static int start(struct live *live)
     return !live->rescan || start_ticks(live) ? EX_OSERR : EX_OK;
 }
 
-int ft_agent_live(const struct ft_live_config *config)
+int ft_agent_live(struct ft_run *run, const char *output,
+                  void (*check)(const struct ft_run *run, struct ft_diag *diag))
 {
-    struct live live = {.config = config, .settings = config->settings};
+    struct live live = {
+        .run = run,
+        .settings = ft_run_config(run),
+        .output = output,
+        .check = check,
+    };
     int code = start(&live);
 
     if (code == EX_OSERR)
@@ -354,6 +376,5 @@ int ft_agent_live(const struct ft_live_config *config)
     ft_uplink_free(live.uplink);
     ft_sender_free(live.sender);
     ft_loop_free(live.loop);
-    ft_options_free(&ft_agent_options, live.settings);
     return code;
 }

@@ -4,19 +4,13 @@
 /*
  * The agent at work: loop, captures, connection to the daemon, HTTP, signals, privileges.
  */
-#include "agent/settings.h"
+#include "lib/base/diag.h"
+#include "lib/config/program.h"
 
-struct ft_live_config {
-    /* Taken over, also when the agent does not start. */
-    struct ft_agent_settings *settings;
-    const char *output; /* NDJSON file, "-": standard output; NULL: to the daemon */
-    /* A new configuration for a reload, NULL (with the complaints logged) when it is no good. */
-    struct ft_agent_settings *(*reload)(void *arg);
-    void *arg;
-};
-
-/* Runs until SIGTERM or SIGINT; sends what is left before it returns. Logs what goes wrong; returns
- * an exit code of sysexits.h. */
-int ft_agent_live(const struct ft_live_config *config);
+/* Runs until SIGTERM or SIGINT; sends what is left before it returns. output is an NDJSON file, "-"
+ * standard output, NULL the daemon. check complains about a reloaded configuration that is no good.
+ * Logs what goes wrong; returns an exit code of sysexits.h. */
+int ft_agent_live(struct ft_run *run, const char *output,
+                  void (*check)(const struct ft_run *run, struct ft_diag *diag));
 
 #endif

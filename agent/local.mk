@@ -2,6 +2,7 @@
 noinst_LIBRARIES += agent/libftagent.a
 agent_libftagent_a_SOURCES = \
 	agent/account.c agent/account.h \
+	agent/agent.c agent/agent.h \
 	agent/capture.c agent/capture.h \
 	agent/engine.c agent/engine.h \
 	agent/flows.c agent/flows.h \
@@ -13,3 +14,16 @@ agent_libftagent_a_SOURCES = \
 	agent/report.c agent/report.h \
 	agent/settings.c agent/settings.h \
 	agent/uplink.c agent/uplink.h
+
+sbin_PROGRAMS += agent/fabrictrace-agent
+agent_fabrictrace_agent_SOURCES = agent/main.c
+agent_fabrictrace_agent_LDADD = $(AGENT_LIBS)
+
+# What links the agent's parts links this.
+AGENT_LIBS = agent/libftagent.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
+
+agent_scripts = tests/golden/agent/replay.py tests/golden/agent/live.py
+TESTS += $(agent_scripts)
+EXTRA_DIST += $(agent_scripts) tests/golden/agent/captures.py tests/golden/agent/rxe.pcap \
+	tests/golden/agent/rxe.ndjson

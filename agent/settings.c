@@ -13,6 +13,8 @@
 #define AT(member) offsetof(struct ft_agent_settings, member)
 #define MIB        1048576.0
 
+static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
+
 static const struct ft_option options[] = {
     {.key = "host",
      .type = FT_OPTION_STRING,
@@ -138,16 +140,17 @@ static const struct ft_option options[] = {
      .min = 0.01,
      .max = 3600,
      .help = "Longest wait before another attempt to connect."},
-    {.key = "http.enabled",
-     .type = FT_OPTION_BOOL,
+    {.key = "http",
+     .type = FT_OPTION_STRING,
      .offset = AT(http),
-     .standard = "true",
-     .help = "Whether /metrics and /healthz are served."},
-    {.key = "http.listen",
-     .type = FT_OPTION_ENDPOINT,
-     .offset = AT(http_listen),
      .standard = "127.0.0.1:9479",
-     .help = "Where they are served."},
+     .help = "Address and port where /metrics and /healthz are served, or off."},
+    {.key = "log.level",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(log_level),
+     .standard = "info",
+     .choices = log_levels,
+     .help = "Messages less important than this are not logged."},
     {.key = NULL},
 };
 
@@ -175,6 +178,8 @@ void ft_agent_settings_check(const struct ft_agent_settings *s, struct ft_diag *
         ft_diag_add(diag, NULL, 0, "key 'idle_timeout': shorter than 'report_interval'");
     if (s->retry_max_ns < s->retry_min_ns)
         ft_diag_add(diag, NULL, 0, "key 'daemon.retry_max': shorter than 'daemon.retry_min'");
+    if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
+        ft_diag_add(diag, NULL, 0, "key 'http': '%s' is neither host:port nor off", s->http);
     if (!s->tls_cert != !s->tls_key || !s->tls_cert != !s->tls_ca)
         ft_diag_add(diag, NULL, 0,
                     "keys 'daemon.cert', 'daemon.key', 'daemon.ca': all three or none");
@@ -242,8 +247,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "daemon.queue";
     if (old->retry_min_ns != now->retry_min_ns || old->retry_max_ns != now->retry_max_ns)
         return "daemon.retry_min";
-    if (old->http != now->http || !same(old->http_listen, now->http_listen))
-        return "http.listen";
+    if (!same(old->http, now->http))
+        return "http";
     return NULL;
 }
 

@@ -14,6 +14,7 @@
 #include "lib/config/options.h"
 
 struct ft_agent_settings {
+    int log_level;   /* index; taken over by ft_run_new() */
     char *host;      /* NULL: gethostname(2) */
     char *source_id; /* NULL: the host's name */
     char *user;
@@ -32,8 +33,7 @@ struct ft_agent_settings {
     char *tls_cert, *tls_key, *tls_ca;
     uint64_t queue_bytes;
     int64_t retry_min_ns, retry_max_ns;
-    bool http;
-    char *http_listen;
+    char *http; /* "off": none */
 };
 
 extern const struct ft_option_table ft_agent_options;
