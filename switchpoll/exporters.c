@@ -43,8 +43,7 @@ struct ft_exporters *ft_exporters_new(uint64_t exporters_max, uint64_t sources_m
         return NULL;
     x->exporters = ft_table_new(sizeof(struct ft_exporter), offsetof(struct ft_exporter, uptime_ms),
                                 exporters_max, seed);
-    x->sources =
-        ft_table_new(sizeof(struct source), sizeof(struct source_key), sources_max, seed);
+    x->sources = ft_table_new(sizeof(struct source), sizeof(struct source_key), sources_max, seed);
     if (!x->exporters || !x->sources) {
         ft_exporters_free(x);
         return NULL;
@@ -62,9 +61,8 @@ void ft_exporters_free(struct ft_exporters *x)
 }
 
 /* What a datagram is to its exporter. restart: its numbers begin anew. */
-static enum ft_exporters_verdict judge(const struct ft_exporter *e,
-                                       const struct ft_sflow_head *head, uint64_t print,
-                                       bool *restart)
+static enum ft_exporters_verdict
+judge(const struct ft_exporter *e, const struct ft_sflow_head *head, uint64_t print, bool *restart)
 {
     int32_t later_ms = (int32_t)(head->uptime_ms - e->uptime_ms);
     bool swapped = later_ms <= 0 && later_ms >= -UPTIME_SWAP_MS;

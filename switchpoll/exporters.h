@@ -70,8 +70,7 @@ void ft_exporters_free(struct ft_exporters *x);
  * of sequences. *exporter is NULL when the table is full. */
 enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x, const struct ft_ip *sender,
                                                 const struct ft_sflow_head *head, uint64_t print,
-                                                struct ft_wall when,
-                                                struct ft_exporter **exporter);
+                                                struct ft_wall when, struct ft_exporter **exporter);
 
 /* Notes a flow sample of the datagram last noted. exporter may be NULL. */
 void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *exporter,

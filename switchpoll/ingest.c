@@ -87,8 +87,7 @@ void ft_ingest_flush(struct ft_ingest *in)
     if (!in->running)
         return;
     in->stats.observations += ft_fold_sums(in->fold);
-    in->stats.samples_processed +=
-        ft_fold_flush(in->fold, in->start, in->interval_ms, &in->sink);
+    in->stats.samples_processed += ft_fold_flush(in->fold, in->start, in->interval_ms, &in->sink);
     ft_ports_flush(in->ports, &in->sink);
     in->running = false;
 }
@@ -198,8 +197,7 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     const struct ft_sflow_stats *d = &in->decoded;
 
     *stats = in->stats;
-    stats->samples =
-        d->flow_samples + d->counter_samples + d->unknown_samples + d->broken_samples;
+    stats->samples = d->flow_samples + d->counter_samples + d->unknown_samples + d->broken_samples;
     stats->samples_processed += d->counter_samples - d->counters_other;
     stats->samples_pending = ft_fold_pending(in->fold);
     stats->unknown_format = d->unknown_samples;

@@ -3,6 +3,7 @@
 
 #include "switchpoll/live.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,65 +213,62 @@ static struct ft_udp *open_udp(struct live *live, const struct ft_settings *sett
     return udp;
 }
 
-static int start_tick(struct live *live)
-{
-    ft_watch_free(live->tick);
-    live->tick =
-        ft_watch_timer(live->loop, live->settings->fold_interval_ns / TICKS, on_tick, live);
-    return live->tick ? 0 : -1;
-}
-
 /* The endpoint is bound anew only when it changes, since it cannot be bound twice. */
-static bool reopen_udp(struct live *live, const struct ft_settings *settings)
+static int reopen_udp(struct live *live, const struct ft_settings *settings)
 {
     struct ft_udp *udp;
 
     if (strcmp(live->settings->listen, settings->listen) == 0) {
         if (live->settings->receive_buffer_bytes != settings->receive_buffer_bytes)
             ft_udp_set_buffer(live->udp, settings->receive_buffer_bytes);
-        return true;
+        return 0;
     }
     udp = open_udp(live, settings);
     if (!udp)
-        return false;
+        return -EADDRNOTAVAIL;
     ft_udp_drain(live->udp);
     live->kernel_drops_past = kernel_drops(live);
     ft_udp_free(live->udp);
     live->udp = udp;
-    return true;
+    return 0;
+}
+
+/* Takes the settings over as a whole, or changes nothing and returns -errno. */
+static int adopt(struct live *live, const struct ft_settings *wanted)
+{
+    struct ft_settings *settings = ft_settings_copy(wanted);
+    struct ft_watch *tick =
+        ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live);
+    int rc = settings && tick ? reopen_udp(live, wanted) : -ENOMEM;
+
+    if (rc < 0) {
+        ft_watch_free(tick);
+        if (settings)
+            ft_options_free(&ft_settings_table, settings);
+        return rc;
+    }
+    ft_watch_free(live->tick);
+    live->tick = tick;
+    ft_options_free(&ft_settings_table, live->settings);
+    live->settings = settings;
+    ft_pipeline_reload(live->pipeline, settings);
+    return 0;
 }
 
 static void on_reload(void *arg)
 {
     struct live *live = arg;
-    struct ft_settings *settings = live->config->reload(live->config->arg);
-    const char *fixed;
+    const struct ft_settings *wanted = live->config->reload(live->config->arg);
+    const char *fixed = wanted ? ft_settings_fixed(live->settings, wanted) : NULL;
 
-    if (!settings) {
+    if (!wanted)
         ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
-        return;
-    }
-    fixed = ft_settings_fixed(live->settings, settings);
-    if (fixed) {
+    else if (fixed)
         ft_log(FT_LOG_ERROR, "reload refused: '%s' cannot change without a restart", fixed);
-        goto refuse;
-    }
-    if (!reopen_udp(live, settings)) {
+    else if (adopt(live, wanted) < 0)
         ft_log(FT_LOG_ERROR, "reload refused: the old socket stays");
-        goto refuse;
-    }
-    ft_options_free(&ft_settings_table, live->settings);
-    live->settings = settings;
-    ft_pipeline_reload(live->pipeline, settings);
-    if (start_tick(live) < 0) {
-        ft_log(FT_LOG_ERROR, "out of memory");
-        ft_loop_exit(live->loop, EX_OSERR);
-        return;
-    }
-    ft_log(FT_LOG_NOTICE, "reloaded");
-    return;
-refuse:
-    ft_options_free(&ft_settings_table, settings);
+    else
+        ft_log(FT_LOG_NOTICE, "reloaded");
 }
 
 static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
@@ -376,19 +374,21 @@ static int start(struct live *live)
     code = start_http(live);
     if (code)
         return code;
-    return start_tick(live) < 0 ? EX_OSERR : EX_OK;
+    live->tick =
+        ft_watch_timer(live->loop, live->settings->fold_interval_ns / TICKS, on_tick, live);
+    return live->tick ? EX_OK : EX_OSERR;
 }
 
 int ft_live_run(const struct ft_live_config *config)
 {
     struct live live = {
-        .settings = config->settings,
+        .settings = ft_settings_copy(config->settings),
         .config = config,
         .loss_limit = {.interval_ns = WARN_NS, .burst = 1},
         .daemon_limit = {.interval_ns = WARN_NS, .burst = 1},
         .status_at = ft_mono_now(),
     };
-    int code = start(&live);
+    int code = live.settings ? start(&live) : EX_OSERR;
 
     if (code == EX_OSERR)
         ft_log(FT_LOG_ERROR, "out of memory");
@@ -407,6 +407,7 @@ int ft_live_run(const struct ft_live_config *config)
     ft_output_free(live.output);
     ft_sender_free(live.sender);
     ft_loop_free(live.loop);
-    ft_options_free(&ft_settings_table, live.settings);
+    if (live.settings)
+        ft_options_free(&ft_settings_table, live.settings);
     return code;
 }

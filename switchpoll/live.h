@@ -9,11 +9,10 @@
 #include "switchpoll/settings.h"
 
 struct ft_live_config {
-    /* Taken over; freed at the end or at a reload. */
-    struct ft_settings *settings;
-    const char *output; /* NDJSON file, "-" for standard output; NULL: to the daemon */
-    /* Loads the configuration again; NULL after complaints. */
-    struct ft_settings *(*reload)(void *arg);
+    const struct ft_settings *settings; /* copied */
+    const char *output;                 /* NDJSON file, "-" for standard output; NULL: the daemon */
+    /* Loads the configuration again; NULL after complaints. Borrowed until the next call. */
+    const struct ft_settings *(*reload)(void *arg);
     void *arg;
 };
 

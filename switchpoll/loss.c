@@ -61,8 +61,8 @@ static void add_network(struct form *form, const struct ft_ingest_stats *s)
 
     add_stage(form, "network", "datagrams", x->arrived + x->gap, x->arrived, 0);
     add_drop(form, "sequence_gap", x->gap);
-    add_stage(form, "network_samples", "samples", x->flow_samples + x->samples_gap,
-              x->flow_samples, 0);
+    add_stage(form, "network_samples", "samples", x->flow_samples + x->samples_gap, x->flow_samples,
+              0);
     add_drop(form, "sequence_gap", x->samples_gap);
 }
 
@@ -94,8 +94,7 @@ static void add_samples(struct form *form, const struct ft_ingest_stats *s)
     add_drop(form, "table_full", s->ports.refused);
 }
 
-void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now,
-                  const struct ft_sink *sink)
+void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now, const struct ft_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     const struct ft_loss_transport *t = &facts->transport;
@@ -104,7 +103,7 @@ void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now,
     form.loss.has_time_ms = true;
     form.loss.time_ms = (uint64_t)now.ms;
     form.loss.source = (char *)(uintptr_t)facts->source_id;
-    form.loss.program = (char *)(uintptr_t)"fabrictrace-switchpoll";
+    form.loss.program = (char *)(uintptr_t) "fabrictrace-switchpoll";
     form.loss.stages = form.stage_list;
     add_network(&form, &facts->ingest);
     add_datagrams(&form, facts);

@@ -25,7 +25,7 @@ struct ft_output {
     struct ft_writer gathered;
     uint32_t records; /* in gathered */
     struct ft_loss_transport file_stats;
-    uint64_t unwritable;           /* records that no batch can hold */
+    uint64_t unwritable; /* records that no batch can hold */
 };
 
 static struct ft_output *output_new(void)

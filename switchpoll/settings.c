@@ -4,9 +4,12 @@
 #include "switchpoll/settings.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AT(member) offsetof(struct ft_settings, member)
+
+static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
 static const struct ft_option options[] = {
     {"source_id", FT_OPTION_STRING, AT(source_id), NULL, 0, 0, NULL,
@@ -56,6 +59,8 @@ static const struct ft_option options[] = {
      "How often the accounting of what was received and dropped is published."},
     {"http", FT_OPTION_STRING, AT(http), "127.0.0.1:9480", 0, 0, NULL,
      "TCP endpoint of /metrics and /healthz; off for none."},
+    {"log.level", FT_OPTION_ENUM, AT(log_level), "info", 0, 0, levels,
+     "What is logged: this level and what is graver."},
     {0},
 };
 
@@ -75,6 +80,28 @@ bool ft_settings_check(const struct ft_settings *s, const char *file, struct ft_
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_diag_add(diag, file, 0, "daemon.retry_max: is shorter than daemon.retry_min");
     return ft_diag_count(diag) == before;
+}
+
+struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
+{
+    struct ft_settings *copy = malloc(sizeof(*copy));
+    bool ok = true;
+
+    if (!copy)
+        return NULL;
+    *copy = *settings;
+    for (const struct ft_option *o = options; o->key; o++) {
+        char **text = (char **)((char *)copy + o->offset);
+
+        if ((o->type == FT_OPTION_STRING || o->type == FT_OPTION_ENDPOINT) && *text) {
+            *text = strdup(*text);
+            ok = ok && *text;
+        }
+    }
+    if (ok)
+        return copy;
+    ft_options_free(&ft_settings_table, copy);
+    return NULL;
 }
 
 static bool same(const char *a, const char *b)

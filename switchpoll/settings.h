@@ -31,6 +31,7 @@ struct ft_settings {
     int64_t exporter_timeout_ns;
     int64_t loss_interval_ns;
     char *http; /* "off": none */
+    int log_level;
 };
 
 extern const struct ft_option_table ft_settings_table;
@@ -38,6 +39,9 @@ extern const struct ft_option_table ft_settings_table;
 /* What the table cannot say: settings that contradict each other. file names the source of the
  * complaints. Returns whether all is well. */
 bool ft_settings_check(const struct ft_settings *settings, const char *file, struct ft_diag *diag);
+
+/* A copy, for ft_options_free(); NULL without memory. */
+struct ft_settings *ft_settings_copy(const struct ft_settings *settings);
 
 /* The key of a setting that differs and that a reload cannot change; NULL when there is none. */
 const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_settings *now);

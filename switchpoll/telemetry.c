@@ -59,8 +59,7 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
     const char *drops = "samples_dropped_total";
 
     counter(w, "samples_received_total", "Samples in the datagrams.", s->samples);
-    counter(w, "samples_processed_total", "Samples that went into a record.",
-            s->samples_processed);
+    counter(w, "samples_processed_total", "Samples that went into a record.", s->samples_processed);
     gauge(w, "samples_pending", "Samples folded in the interval that runs.", s->samples_pending);
     family(w, drops, "counter", "Samples dropped, by reason.");
     reason(w, drops, "unknown_format", s->unknown_format);
@@ -163,8 +162,7 @@ void ft_telemetry_write(const struct ft_telemetry *t, struct ft_writer *w)
     write_totals(&t->facts.ingest.exporters, w);
     counter(w, "records_total", "Records made for the daemon or the output.", records->received);
     counter(w, "records_delivered_total", "Records acknowledged or written.", records->processed);
-    counter(w, "records_dropped_total", "Records lost at the cap of the queue.",
-            records->dropped);
+    counter(w, "records_dropped_total", "Records lost at the cap of the queue.", records->dropped);
     gauge(w, "records_pending", "Records that wait.", records->pending);
     gauge(w, "receive_buffer_bytes", "Effective size of the socket's receive buffer.",
           t->receive_buffer_bytes);
