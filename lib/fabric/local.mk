@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/fabric/libftfabric.a
 lib_fabric_libftfabric_a_SOURCES = \
+	lib/fabric/evidence.c lib/fabric/evidence.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/topology.c lib/fabric/topology.h \

@@ -262,11 +262,10 @@ static void handle_output(struct bufferevent *bev, void *arg)
 {
     struct connection *c = arg;
 
-    (void)bev;
-    if (!c->closing) {
+    if (!c->closing)
         acknowledge(c);
+    if (!c->closing || evbuffer_get_length(bufferevent_get_output(bev)))
         return;
-    }
     forget_connection(c);
     ft_watch_free(c->deadline);
     ft_stream_close_politely(c->bev);

@@ -108,16 +108,19 @@ void ft_stream_write(struct bufferevent *bev, const struct ft_frame *frame)
 
 void ft_stream_close_politely(struct bufferevent *bev)
 {
+    struct evbuffer_iovec out;
     uint8_t bytes[4096];
     size_t most = FT_FRAME_BYTES_MAX;
     ssize_t n;
     int fd = bufferevent_getfd(bev);
 
-    n = evbuffer_copyout(bufferevent_get_output(bev), bytes, sizeof(bytes));
-    if (n > 0 && ft_tls_is(bev))
-        ft_tls_write_now(bev, bytes, (size_t)n);
-    else if (n > 0)
-        send(fd, bytes, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    /* The bufferevent holds its output frozen: it can be looked at, not taken. */
+    if (evbuffer_peek(bufferevent_get_output(bev), -1, NULL, &out, 1) > 0 && out.iov_len > 0) {
+        if (ft_tls_is(bev))
+            ft_tls_write_now(bev, out.iov_base, out.iov_len);
+        else
+            send(fd, out.iov_base, out.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
     /* Closing with bytes unread would reset the connection, and the peer lose what was written. */
     shutdown(fd, SHUT_WR);
     while (most >= sizeof(bytes) && (n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)

@@ -32,7 +32,7 @@ class Progress:
         if self.terminal:
             done = min(BAR, int(BAR * elapsed / self.seconds))
             print(f"\r  [{'#' * done}{'.' * (BAR - done)}] {text}", end="", flush=True)
-        elif elapsed >= self.next:
+        elif elapsed >= min(self.next, self.seconds):
             print(f"  {text}", flush=True)
             self.next += 5
 
@@ -58,11 +58,14 @@ def drive(traffic, flows, records, args):
     traffic.start(flows)
     start_ms = time.time() * 1000
     progress = Progress(args.seconds)
-    while (elapsed := time.time() - start_ms / 1000) < args.seconds:
-        records.follow(0.5)
+    elapsed = 0
+    while elapsed < args.seconds:
         latest = latest_paths(records)
         resolved = sum(latest.get(flow, {}).get("state") == "resolved" for flow in flows)
         progress.show(elapsed, resolved, len(flows))
+        records.follow(0.5)
+        elapsed = time.time() - start_ms / 1000
+    progress.show(elapsed, resolved, len(flows))
     progress.close()
     return start_ms, time.time() * 1000
 

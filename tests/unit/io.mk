@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-io_tests = tests/unit/check_loop tests/unit/check_pcap
+io_tests = tests/unit/check_loop tests/unit/check_pcap tests/unit/check_frame \
+	tests/unit/check_transport
 check_PROGRAMS += $(io_tests)
 TESTS += $(io_tests)
 
@@ -10,3 +11,13 @@ tests_unit_check_loop_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_pcap_SOURCES = tests/unit/check_pcap.c tests/unit/unit.h
 tests_unit_check_pcap_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pcap_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_frame_SOURCES = tests/unit/check_frame.c tests/unit/unit.h
+tests_unit_check_frame_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_frame_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+transport_rig = tests/unit/transport_rig.c tests/unit/transport_rig.h tests/unit/unit.h
+
+tests_unit_check_transport_SOURCES = tests/unit/check_transport.c $(transport_rig)
+tests_unit_check_transport_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_transport_LDADD = $(IO_LIBS) $(CHECK_LIBS)
