@@ -8,7 +8,9 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/frame.c lib/io/frame.h \
 	lib/io/stream.c lib/io/stream.h \
 	lib/io/tls.c lib/io/tls.h \
-	lib/io/sender.c lib/io/receiver.c lib/io/transport.h
+	lib/io/sender.c lib/io/receiver.c lib/io/transport.h \
+	lib/io/http.c lib/io/http_get.c lib/io/http.h \
+	lib/io/kafka.c lib/io/kafka.h
 
 # What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
 # it does not use.
