@@ -122,7 +122,7 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_SIZE,
      .offset = AT(queue_bytes),
      .standard = "16MiB",
-     .min = 65536,
+     .min = MIB,
      .max = 4096 * MIB,
      .help = "Reports kept while the daemon is away. When it is full the oldest are dropped and "
              "counted."},

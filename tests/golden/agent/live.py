@@ -115,14 +115,15 @@ def tear_down():
 
 
 class Agent:
-    def __init__(self, folder, name, config):
+    def __init__(self, folder, name, config, to_file=True):
         self.config = Path(folder) / f"{name}.yaml"
         self.output = Path(folder) / f"{name}.ndjson"
         self.log = Path(folder) / f"{name}.log"
         self.config.write_text(config)
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                within(A, AGENT, "-c", self.config, "--output", self.output), stderr=log,
+                within(A, AGENT, "-c", self.config,
+                       *(["--output", self.output] if to_file else [])), stderr=log,
                 # A leak check traces its own process, which one that changed its user may not.
                 env={**os.environ, "ASAN_OPTIONS": f"detect_leaks={int('user' not in config)}"})
         self.await_log("capturing on", 1)
@@ -260,6 +261,19 @@ def test_any(folder):
         agent.kill()
 
 
+def test_no_daemon(folder):
+    agent = Agent(folder, "away", "host: live\ninterfaces: [eth0]\nhttp: \"off\"\n"
+                  "daemon: {endpoint: \"127.0.0.1:9\"}\n", to_file=False)
+    try:
+        send(A, "10.99.0.1", "10.99.0.2", 50040, 10)
+        time.sleep(1.5)
+        equal("exit code without a daemon", agent.stop(), 0)
+        check("what was not delivered is told", "2 records are not acknowledged" in
+              agent.log.read_text(), agent.log.read_text())
+    finally:
+        agent.kill()
+
+
 def test_no_interface(folder):
     config = Path(folder) / "none.yaml"
     config.write_text("host: live\n")
@@ -287,6 +301,7 @@ def main():
         finally:
             agent.kill()
         test_any(folder)
+        test_no_daemon(folder)
     return 1 if failures else 0
 
 
