@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-fabric_tests = tests/unit/check_topology tests/unit/check_paths tests/unit/check_evidence
+fabric_tests = tests/unit/check_metrics tests/unit/check_paths tests/unit/check_topology \
+	tests/unit/check_evidence
 check_PROGRAMS += $(fabric_tests)
 TESTS += $(fabric_tests)
 
@@ -15,3 +16,7 @@ tests_unit_check_evidence_SOURCES = tests/unit/check_evidence.c tests/unit/leafs
 	tests/unit/unit.h
 tests_unit_check_evidence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm
+
+tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
+tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_metrics_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
