@@ -10,7 +10,7 @@
 #include "lib/io/http.h"
 
 #define TARGET_BYTES_MAX 4096
-#define ANSWER_BYTES_MAX ((size_t)512 << 20) /* paths of a million flows */
+#define ANSWER_BYTES_MAX FT_HTTP_BODY_BYTES_MAX
 #define TIMEOUT_NS       30000000000
 #define ERROR_BYTES      256
 
@@ -76,7 +76,7 @@ static int refused(const struct ft_args *args, int status, const struct ft_write
         fprintf(err,
                 "fabrictrace: fabrictraced at %s does not know the flow %s\n"
                 "  Nobody has seen it lately: no switch has sampled it and no agent reports it.\n"
-                "  fabrictrace paths --host ADDRESS lists the flows of a host.\n",
+                "  fabrictrace paths --host HOST lists the flows of a host.\n",
                 args->endpoint, flow);
         return FT_EXIT_NOT_FOUND;
     }
@@ -87,23 +87,29 @@ static int refused(const struct ft_args *args, int status, const struct ft_write
     return status == 503 ? EX_UNAVAILABLE : EX_PROTOCOL;
 }
 
-static int unreachable(const struct ft_args *args, int rc, const char *why, FILE *err)
+/* why names the endpoint. */
+static int unreachable(int rc, const char *why, FILE *err)
 {
-    if (rc == -EINVAL) {
-        fprintf(err, "fabrictrace: endpoint '%s': %s\n  Write it as HOST:PORT.\n", args->endpoint,
-                why);
+    switch (rc) {
+    case -EINVAL:
+        fprintf(err, "fabrictrace: %s\n  Write the endpoint as HOST:PORT.\n", why);
         return EX_USAGE;
-    }
-    if (rc == -ENOMEM || rc == -ENOSPC) {
-        fprintf(err, "fabrictrace: the answer of %s is too large: %s\n", args->endpoint, why);
+    case -ENOMEM:
+    case -EMSGSIZE:
+        fprintf(err, "fabrictrace: %s\n", why);
         return EX_OSERR;
+    case -EBADMSG:
+        fprintf(err, "fabrictrace: what answers is no fabrictraced: %s\n", why);
+        return EX_PROTOCOL;
+    default:
+        fprintf(err,
+                "fabrictrace: fabrictraced does not answer: %s\n"
+                "  Does it run here?  systemctl status fabrictraced\n"
+                "  Does it run elsewhere?  fabrictrace --endpoint HOST:PORT, or "
+                "FABRICTRACE_ENDPOINT\n",
+                why);
+        return EX_UNAVAILABLE;
     }
-    fprintf(err,
-            "fabrictrace: fabrictraced does not answer at %s: %s\n"
-            "  Does it run here?  systemctl status fabrictraced\n"
-            "  Does it run elsewhere?  fabrictrace --endpoint HOST:PORT, or FABRICTRACE_ENDPOINT\n",
-            args->endpoint, why);
-    return EX_UNAVAILABLE;
 }
 
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
@@ -124,13 +130,13 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
     rc = ft_http_get(args->endpoint, (const char *)target.bytes, TIMEOUT_NS, &body, error,
                      sizeof(error));
     if (rc != 200) {
-        rc = rc < 0 ? unreachable(args, rc, error, err) : refused(args, rc, &body, err);
+        rc = rc < 0 ? unreachable(rc, error, err) : refused(args, rc, &body, err);
         goto out;
     }
     got = ft_answer_parse((const char *)body.bytes, body.len, error, sizeof(error));
     if (!got) {
-        fprintf(err, "fabrictrace: what answers at %s is no fabrictraced: %s\n", args->endpoint,
-                error);
+        fprintf(err, "fabrictrace: what answers is no fabrictraced: http://%s: %s\n",
+                args->endpoint, error);
         rc = EX_PROTOCOL;
         goto out;
     }

@@ -29,4 +29,6 @@ dist_doc_DATA = README.md NEWS LICENSE
 examplesdir = $(docdir)/examples
 dist_examples_DATA = \
 	packaging/examples/topology.yaml \
-	packaging/examples/fabrictrace-agent.yaml
+	packaging/examples/fabrictraced.yaml \
+	packaging/examples/fabrictrace-agent.yaml \
+	packaging/examples/fabrictrace-switchpoll.yaml
