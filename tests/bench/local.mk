@@ -1,1 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_PROGRAMS += tests/bench/bench_decode
+tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
+tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
+	$(JANSSON_LIBS)
