@@ -2,7 +2,7 @@
 #ifndef FT_IO_HTTP_H
 #define FT_IO_HTTP_H
 /*
- * A small HTTP server inside the loop, and one blocking GET for the command-line tool (evhttp).
+ * A small HTTP server inside the loop (evhttp), and one blocking GET for the command-line tool.
  * GET only; bodies are capped; connections time out.
  */
 #include <stdbool.h>
@@ -11,6 +11,8 @@
 
 #include "lib/base/writer.h"
 #include "lib/io/loop.h"
+
+#define FT_HTTP_BODY_BYTES_MAX ((size_t)256 << 20)
 
 struct ft_http;
 struct ft_http_request;
@@ -22,7 +24,8 @@ void ft_http_free(struct ft_http *http);
 uint16_t ft_http_port(const struct ft_http *http);
 
 /* Answers GET path (exact match) with what handler writes into body: returns the status code (200,
- * 400, 404, 503); for another than 200 the body is the complaint. -ENOMEM. */
+ * 400, 404, 503); for another than 200 the body is the complaint, as plain text. A body over
+ * FT_HTTP_BODY_BYTES_MAX becomes a 503. -ENOMEM, also for more than 64 routes. */
 int ft_http_route(struct ft_http *http, const char *path, const char *content_type,
                   int (*handler)(void *arg, const struct ft_http_request *request,
                                  struct ft_writer *body),
@@ -31,8 +34,9 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
 /* Decoded query parameter, NULL when absent. */
 const char *ft_http_query(const struct ft_http_request *request, const char *name);
 
-/* Blocking GET of http://endpoint/target. Appends the body. Returns the status code, or -errno with
- * a reason in error (-ECONNREFUSED, -ETIMEDOUT ...). */
+/* Blocking GET of http://endpoint/target. target is in URL form already. Appends the body.
+ * Returns the status code, or -errno with a reason in error that names the endpoint (-ECONNREFUSED,
+ * -ETIMEDOUT, -EHOSTUNREACH for an unknown host, -EBADMSG, -EMSGSIZE ...). */
 int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns,
                 struct ft_writer *body, char *error, size_t error_bytes);
 

@@ -17,10 +17,12 @@ struct ft_kafka;
 struct ft_kafka_config {
     const char *brokers; /* "host:9092,host2:9092" */
     const char *client_id;
-    uint64_t queue_messages_max;
+    uint64_t queue_messages_max; /* for this and the next two, 0: librdkafka's default */
     uint64_t queue_bytes_max;
-    int64_t message_timeout_ns;    /* after this an undelivered message fails and is counted */
-    const char *const *properties; /* further librdkafka settings, "name=value", NULL-terminated */
+    int64_t message_timeout_ns; /* after this an undelivered message fails and is counted */
+    /* Further librdkafka settings, "name=value", NULL-terminated; they win over the above. May be
+     * NULL. */
+    const char *const *properties;
     /* Error of the client or a broker, for the log (rate limited by the caller). May be NULL. */
     void (*on_error)(void *arg, const char *text);
     void *arg;
@@ -28,21 +30,24 @@ struct ft_kafka_config {
 
 struct ft_kafka_stats {
     uint64_t queued, delivered, failed, pending;
-    uint64_t refused; /* queue full: not in queued */
+    uint64_t refused; /* by ft_kafka_send(): not in queued */
     uint64_t errors;
 };
 
 /* NULL with a reason in error; "built without librdkafka" where that is so. */
 struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config *config,
                               char *error, size_t error_bytes);
+
+/* What is still pending is lost: flush first. */
 void ft_kafka_free(struct ft_kafka *kafka);
 
-/* Copies key and value. -EAGAIN when the queue is full (counted in refused), -EINVAL for a topic
- * that cannot be. */
+/* Copies key and value. -EAGAIN when the queue is full, -EINVAL for a topic that cannot be,
+ * -EMSGSIZE for a message over librdkafka's message.max.bytes: each counted in refused. A topic may
+ * be new where the broker makes topics by itself. */
 int ft_kafka_send(struct ft_kafka *kafka, const char *topic, const char *key, size_t key_len,
                   const void *value, size_t len);
 
-/* Waits at most timeout_ns for every message's report; -ETIMEDOUT when some are still pending. */
+/* Blocks at most timeout_ns for every message's report; -ETIMEDOUT when some are still pending. */
 int ft_kafka_flush(struct ft_kafka *kafka, int64_t timeout_ns);
 void ft_kafka_stats(const struct ft_kafka *kafka, struct ft_kafka_stats *stats);
 

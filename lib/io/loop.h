@@ -14,6 +14,7 @@ struct ft_loop;
 struct ft_watch;
 struct event_base;
 
+/* NULL without memory. Free every watch and adapter of the loop before the loop. */
 struct ft_loop *ft_loop_new(void);
 void ft_loop_free(struct ft_loop *loop);
 
@@ -21,30 +22,40 @@ void ft_loop_free(struct ft_loop *loop);
 struct event_base *ft_loop_base(struct ft_loop *loop);
 
 /* Either may be NULL. on_stop returns true when the loop may end now, false when it will call
- * ft_loop_exit() itself once its work is flushed; a second signal ends at once. */
+ * ft_loop_exit() itself once its work is flushed; a second signal ends at once. The service manager
+ * hears of both: RELOADING before on_reload and READY after it, STOPPING before on_stop. */
 void ft_loop_on_signals(struct ft_loop *loop, void (*on_reload)(void *arg),
                         bool (*on_stop)(void *arg), void *arg);
 
-/* Runs until ft_loop_exit(). Returns its code. */
+/* Runs until ft_loop_exit(). Returns its code, -EIO when the kernel refuses to wait. */
 int ft_loop_run(struct ft_loop *loop);
 void ft_loop_exit(struct ft_loop *loop, int code);
 
-/* Calls on_ready when fd can be read. The descriptor stays the caller's. NULL without memory. */
+/* Calls on_ready when fd can be read. The descriptor stays the caller's, open until the watch is
+ * freed. */
 struct ft_watch *ft_watch_fd(struct ft_loop *loop, int fd, void (*on_ready)(void *arg), void *arg);
 
-/* Calls on_tick every interval_ns. */
+/* Calls on_tick every interval_ns. Every watch is NULL without memory. */
 struct ft_watch *ft_watch_timer(struct ft_loop *loop, int64_t interval_ns,
                                 void (*on_tick)(void *arg), void *arg);
 
 /* A timer that fires once, delay_ns from each call of ft_watch_once_arm(). */
 struct ft_watch *ft_watch_once(struct ft_loop *loop, void (*on_tick)(void *arg), void *arg);
 void ft_watch_once_arm(struct ft_watch *watch, int64_t delay_ns);
+void ft_watch_once_disarm(struct ft_watch *watch);
+bool ft_watch_once_armed(const struct ft_watch *watch);
+
+/* Takes NULL. A watch may be freed from its own callback. */
 void ft_watch_free(struct ft_watch *watch);
 
-/* Tells the service manager. */
+/* Tell the service manager; nothing without one. A program calls ready once it serves. */
 void ft_notify_ready(void);
 void ft_notify_reloading(void);
 void ft_notify_stopping(void);
+void ft_notify_watchdog(void);
 void ft_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The service manager's watchdog interval for this process, 0 when there is none. */
+int64_t ft_notify_watchdog_ns(void);
 
 #endif

@@ -4,6 +4,7 @@
 /*
  * Packets from libpcap: a capture file (pcap or pcapng), or a live interface inside the loop.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/clock.h"
@@ -35,20 +36,24 @@ struct ft_pcap;
 
 struct ft_pcap_config {
     const char *interface;
-    const char *filter; /* pcap-filter(7) */
+    const char *filter; /* pcap-filter(7); NULL or empty takes every packet */
     uint32_t snap_bytes;
-    uint32_t buffer_bytes;
+    uint32_t buffer_bytes; /* of the kernel's ring; 0: libpcap's own choice */
     void (*on_packet)(void *arg, const struct ft_pcap_packet *packet);
+    /* The capture ended (the interface is gone): free it, not from here, and open it anew later. */
+    void (*on_error)(void *arg, const char *text);
     void *arg;
 };
 
-/* received: what the kernel's filter accepted; dropped: lost for lack of buffer space. */
+/* received: what the kernel's filter accepted; dropped: the part of it that was lost for lack of
+ * buffer space. */
 struct ft_pcap_stats {
     uint64_t received;
     uint64_t dropped;
 };
 
-/* Opens an interface (not promiscuous) and watches it in the loop. NULL with a complaint. */
+/* Opens an interface (not promiscuous) and watches it in the loop. Needs CAP_NET_RAW until it
+ * returns. NULL with a complaint that names the interface. */
 struct ft_pcap *ft_pcap_open(struct ft_loop *loop, const struct ft_pcap_config *config, char *error,
                              size_t error_bytes);
 void ft_pcap_free(struct ft_pcap *pcap);

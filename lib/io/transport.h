@@ -23,7 +23,8 @@
 
 #define FT_TRANSPORT_VERSION   1
 #define FT_TRANSPORT_FRAME_MAX (4u << 20)
-#define FT_SOURCE_ID_BYTES_MAX 128
+#define FT_SOURCE_ID_BYTES_MAX 128 /* printable ASCII without blanks */
+#define FT_PROGRAM_BYTES_MAX   64  /* likewise */
 
 /* Paths of PEM files; all NULL: plain TCP. */
 struct ft_tls_files {
@@ -41,7 +42,12 @@ struct ft_sender_config {
     uint64_t boot_id; /* differs at every start of the program */
     size_t queue_bytes_max;
     int64_t retry_min_ns, retry_max_ns; /* doubling back-off with jitter between these */
+    int64_t timeout_ns;                 /* for each answer of the receiver; 0: 15 s */
     struct ft_tls_files tls;
+    /* Connected (true), or a connection ended or could not be made, with a text that names the
+     * endpoint: once for each, so the log limits it. Must not free the sender. May be NULL. */
+    void (*on_state)(void *arg, bool up, const char *text);
+    void *arg;
 };
 
 /* sent = acked + dropped + queued, in payloads and in the records the caller says they hold. */
@@ -53,18 +59,21 @@ struct ft_sender_stats {
     bool connected;
 };
 
-/* NULL without memory or, with a complaint in error, when the endpoint or the TLS files are no
- * good. Connects in the background, for good. */
+/* NULL with a complaint in error: the endpoint, a name or the TLS files are no good, or no memory.
+ * Connects in the background, for good. */
 struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_config *config,
                                 char *error, size_t error_bytes);
 void ft_sender_free(struct ft_sender *sender);
 
-/* Queues a copy of the payload. When the queue is full the oldest payload that is not in flight is
- * dropped and counted. -EMSGSIZE when it is over the frame limit (dropped and counted). */
+/* Queues a copy of the payload. When the queue is full the oldest payloads that are not in flight
+ * are dropped and counted. This payload itself is, with -EMSGSIZE when it is over the frame limit,
+ * -ENOBUFS when it is over what the queue can make room for, -ENOMEM. In flight are payloads that
+ * may have arrived: at most half of the queue, and known for sure at the next WELCOME. */
 int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, uint32_t records);
 void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *stats);
 
-/* Calls done once everything queued is acknowledged or timeout_ns has passed. */
+/* Calls done, from the loop, once everything queued is acknowledged or timeout_ns has passed. done
+ * may free the sender. A second call replaces the first. */
 void ft_sender_flush(struct ft_sender *sender, int64_t timeout_ns, void (*done)(void *arg),
                      void *arg);
 
@@ -73,13 +82,17 @@ struct ft_receiver;
 struct ft_receiver_config {
     const char *listen; /* "host:port", ":port" on all addresses */
     uint32_t connections_max;
-    uint32_t sources_max; /* remembered sources; the one silent longest is forgotten first */
+    uint32_t sources_max; /* remembered sources; of those not connected, the one silent longest is
+                           * forgotten first; all connected: a new one is refused */
+    int64_t timeout_ns;   /* for a HELLO, and for a frame that has begun to end; 0: 15 s */
     struct ft_tls_files tls;
-    /* Applies a payload. Not called for duplicates. Returning an error closes that connection
+    /* Applies a payload. Not called for duplicates, which are known as long as this receiver lives
+     * and remembers the source. Returning an error closes that connection
      * unacknowledged with this payload counted refused and never asked for again. */
     int (*apply)(void *arg, const char *source_id, const char *program, const uint8_t *payload,
                  size_t len);
-    /* Peer came (true) or went; reason says why it went. May be NULL. */
+    /* Peer came (true, reason "") or went; reason says why. source_id is "" when it went without
+     * having said who it is. Neither call may free the receiver. May be NULL. */
     void (*peer)(void *arg, const char *source_id, const char *address, bool up,
                  const char *reason);
     void *arg;

@@ -1,1 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
+io_tests = tests/unit/check_loop tests/unit/check_pcap tests/unit/check_frame \
+	tests/unit/check_transport tests/unit/check_tls tests/unit/check_http
+check_PROGRAMS += $(io_tests)
+TESTS += $(io_tests)
+
+tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/unit.h
+tests_unit_check_loop_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_loop_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_pcap_SOURCES = tests/unit/check_pcap.c tests/unit/unit.h
+tests_unit_check_pcap_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pcap_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_frame_SOURCES = tests/unit/check_frame.c tests/unit/unit.h
+tests_unit_check_frame_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_frame_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+transport_rig = tests/unit/transport_rig.c tests/unit/transport_rig.h tests/unit/unit.h
+
+tests_unit_check_transport_SOURCES = tests/unit/check_transport.c $(transport_rig)
+tests_unit_check_transport_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_transport_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_tls_SOURCES = tests/unit/check_tls.c $(transport_rig)
+tests_unit_check_tls_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_tls_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_http_SOURCES = tests/unit/check_http.c tests/unit/unit.h
+tests_unit_check_http_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_http_LDADD = $(IO_LIBS) $(CHECK_LIBS)

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/io/http.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/io/endpoint.h"
+
+#define HEAD_BYTES_MAX (64 << 10)
+
+struct get {
+    const char *endpoint;
+    struct ft_mono end;
+    int fd;
+    char *error;
+    size_t error_bytes;
+};
+
+static int fail(const struct get *get, int err, const char *what)
+{
+    snprintf(get->error, get->error_bytes, "http://%s: %s", get->endpoint, what);
+    return err;
+}
+
+static int fail_errno(const struct get *get, int err)
+{
+    return fail(get, -err, strerror(err));
+}
+
+/* Waits until the socket can be read or written. 0, -ETIMEDOUT or another -errno. */
+static int wait_for(const struct get *get, short events)
+{
+    struct pollfd pfd = {.fd = get->fd, .events = events};
+    int64_t left_ms = (ft_mono_since_ns(get->end, ft_mono_now()) + 999999) / 1000000;
+    int ret;
+
+    if (left_ms <= 0)
+        return -ETIMEDOUT;
+    ret = poll(&pfd, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+    if (ret > 0 || (ret < 0 && errno == EINTR))
+        return 0;
+    return ret == 0 ? -ETIMEDOUT : -errno;
+}
+
+static int connect_one(struct get *get, const struct addrinfo *info)
+{
+    int err = 0;
+    socklen_t len = sizeof(err);
+
+    get->fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (get->fd < 0)
+        return -errno;
+    if (connect(get->fd, info->ai_addr, info->ai_addrlen) == 0)
+        return 0;
+    err = errno == EINPROGRESS ? -wait_for(get, POLLOUT) : errno;
+    if (err == 0 && getsockopt(get->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+        err = errno;
+    if (err) {
+        close(get->fd);
+        get->fd = -1;
+    }
+    return -err;
+}
+
+static int connect_any(struct get *get)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+    char host[FT_HOST_BYTES], service[8];
+    uint16_t port;
+    int ret;
+
+    if (ft_endpoint_split(get->endpoint, host, &port) < 0 || !host[0])
+        return fail(get, -EINVAL, "no HOST:PORT");
+    snprintf(service, sizeof(service), "%u", port);
+    ret = getaddrinfo(host, service, &hints, &list);
+    if (ret)
+        return fail(get, -EHOSTUNREACH, gai_strerror(ret));
+    ret = -EADDRNOTAVAIL;
+    for (const struct addrinfo *info = list; info && ret < 0; info = info->ai_next)
+        ret = connect_one(get, info);
+    freeaddrinfo(list);
+    return ret < 0 ? fail_errno(get, -ret) : 0;
+}
+
+static int send_request(const struct get *get, const char *target)
+{
+    struct ft_writer w;
+    size_t sent = 0;
+    int ret = 0;
+
+    ft_writer_init(&w, HEAD_BYTES_MAX);
+    /* 1.0: the answer comes in one piece and ends with the connection. */
+    ft_write_fmt(&w, "GET %s HTTP/1.0\r\nHost: %s\r\nConnection: close\r\n\r\n", target,
+                 get->endpoint);
+    if (!ft_writer_ok(&w) || strpbrk(target, " \r\n"))
+        ret = -EINVAL;
+    while (ret == 0 && sent < w.len) {
+        ssize_t n = send(get->fd, w.bytes + sent, w.len - sent, MSG_NOSIGNAL);
+
+        if (n >= 0)
+            sent += (size_t)n;
+        else if (errno == EAGAIN)
+            ret = wait_for(get, POLLOUT);
+        else if (errno != EINTR)
+            ret = -errno;
+    }
+    ft_writer_free(&w);
+    return ret < 0 ? fail_errno(get, -ret) : 0;
+}
+
+static int receive_all(const struct get *get, struct ft_writer *w)
+{
+    uint8_t chunk[16384];
+
+    for (;;) {
+        ssize_t n = recv(get->fd, chunk, sizeof(chunk), 0);
+        int ret = 0;
+
+        if (n == 0)
+            return 0;
+        if (n > 0)
+            ft_write_bytes(w, chunk, (size_t)n);
+        else if (errno == EAGAIN)
+            ret = wait_for(get, POLLIN);
+        else if (errno != EINTR)
+            ret = -errno;
+        if (!ft_writer_ok(w))
+            return fail(get, -EMSGSIZE, "the answer is too large");
+        if (ret < 0)
+            return fail_errno(get, -ret);
+    }
+}
+
+/* The Content-Length of a head that ends with an empty line; -1 when it has none, -2 when it cannot
+ * be read (RFC 9110 section 8.6). */
+static long long content_length(const char *head)
+{
+    static const char name[] = "\r\nContent-Length:";
+    const char *at = strcasestr(head, name);
+    char *end;
+    long long value;
+
+    if (!at)
+        return -1;
+    at += sizeof(name) - 1;
+    at += strspn(at, " \t");
+    if (at[0] < '0' || at[0] > '9')
+        return -2;
+    errno = 0;
+    value = strtoll(at, &end, 10);
+    return errno || *end != '\r' ? -2 : value;
+}
+
+/* Takes the answer apart: RFC 9112 sections 2 to 4. */
+static int take_answer(const struct get *get, const struct ft_writer *answer,
+                       struct ft_writer *body)
+{
+    const uint8_t *split = memmem(answer->bytes, answer->len, "\r\n\r\n", 4);
+    size_t head_len = split ? (size_t)(split - answer->bytes) + 4 : 0;
+    size_t body_len = answer->len - head_len;
+    char *head;
+    long long promised;
+    int status = -1;
+
+    if (!split || head_len > HEAD_BYTES_MAX)
+        return fail(get, -EBADMSG, "the answer is not HTTP");
+    head = strndup((const char *)answer->bytes, head_len);
+    if (!head)
+        return fail_errno(get, ENOMEM);
+    if (strncmp(head, "HTTP/1.", 7) == 0 && strspn(head + 7, "01") == 1 && head[8] == ' ' &&
+        strspn(head + 9, "0123456789") == 3 && (head[12] == ' ' || head[12] == '\r'))
+        status = atoi(head + 9);
+    promised = content_length(head);
+    free(head);
+    if (status < 100 || promised == -2)
+        return fail(get, -EBADMSG, "the answer is not HTTP");
+    if (promised >= 0 && (unsigned long long)promised > body_len)
+        return fail(get, -EBADMSG, "the answer was cut off");
+    if (promised >= 0)
+        body_len = (size_t)promised;
+    ft_write_bytes(body, answer->bytes + head_len, body_len);
+    if (!ft_writer_ok(body))
+        return fail(get, -EMSGSIZE, "the answer is too large");
+    return status;
+}
+
+int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns,
+                struct ft_writer *body, char *error, size_t error_bytes)
+{
+    struct get get = {
+        .endpoint = endpoint,
+        .end = {ft_mono_now().ns + timeout_ns},
+        .fd = -1,
+        .error = error,
+        .error_bytes = error_bytes,
+    };
+    struct ft_writer answer;
+    int ret;
+
+    ft_writer_init(&answer, FT_HTTP_BODY_BYTES_MAX + HEAD_BYTES_MAX);
+    ret = connect_any(&get);
+    if (ret == 0)
+        ret = send_request(&get, target);
+    if (ret == 0)
+        ret = receive_all(&get, &answer);
+    if (ret == 0)
+        ret = take_answer(&get, &answer, body);
+    ft_writer_free(&answer);
+    if (get.fd >= 0)
+        close(get.fd);
+    return ret;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/io/loop.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+
+struct ft_loop {
+    struct event_base *base;
+    struct event *sigterm, *sigint, *sighup;
+    struct ft_watch *watchdog;
+    void (*on_reload)(void *arg);
+    bool (*on_stop)(void *arg);
+    void *arg;
+    bool stopping;
+    int code;
+};
+
+struct ft_watch {
+    struct event *event;
+    void (*call)(void *arg);
+    void *arg;
+};
+
+static struct timeval timeval_of(int64_t ns)
+{
+    if (ns < 0)
+        ns = 0;
+    return (struct timeval){.tv_sec = ns / 1000000000, .tv_usec = ns % 1000000000 / 1000};
+}
+
+struct ft_loop *ft_loop_new(void)
+{
+    struct ft_loop *loop = calloc(1, sizeof(*loop));
+
+    if (!loop)
+        return NULL;
+    loop->base = event_base_new();
+    if (!loop->base) {
+        free(loop);
+        return NULL;
+    }
+    /* A peer that closes its socket must cost an error, not the process. */
+    signal(SIGPIPE, SIG_IGN);
+    return loop;
+}
+
+void ft_loop_free(struct ft_loop *loop)
+{
+    struct event *signals[3];
+
+    if (!loop)
+        return;
+    ft_watch_free(loop->watchdog);
+    signals[0] = loop->sigterm;
+    signals[1] = loop->sigint;
+    signals[2] = loop->sighup;
+    for (int i = 0; i < 3; i++)
+        if (signals[i])
+            event_free(signals[i]);
+    event_base_free(loop->base);
+    free(loop);
+}
+
+struct event_base *ft_loop_base(struct ft_loop *loop)
+{
+    return loop->base;
+}
+
+static void handle_stop(evutil_socket_t number, short what, void *arg)
+{
+    struct ft_loop *loop = arg;
+    bool again = loop->stopping;
+
+    (void)number;
+    (void)what;
+    loop->stopping = true;
+    if (!again) {
+        ft_notify_stopping();
+        if (loop->on_stop && !loop->on_stop(loop->arg))
+            return;
+    }
+    ft_loop_exit(loop, 0);
+}
+
+static void handle_reload(evutil_socket_t number, short what, void *arg)
+{
+    struct ft_loop *loop = arg;
+
+    (void)number;
+    (void)what;
+    if (!loop->on_reload || loop->stopping)
+        return;
+    ft_notify_reloading();
+    loop->on_reload(loop->arg);
+    ft_notify_ready();
+}
+
+static struct event *watch_signal(struct ft_loop *loop, int number, event_callback_fn call)
+{
+    struct event *event = evsignal_new(loop->base, number, call, loop);
+
+    if (event)
+        event_add(event, NULL);
+    return event;
+}
+
+void ft_loop_on_signals(struct ft_loop *loop, void (*on_reload)(void *arg),
+                        bool (*on_stop)(void *arg), void *arg)
+{
+    loop->on_reload = on_reload;
+    loop->on_stop = on_stop;
+    loop->arg = arg;
+    if (!loop->sigterm)
+        loop->sigterm = watch_signal(loop, SIGTERM, handle_stop);
+    if (!loop->sigint)
+        loop->sigint = watch_signal(loop, SIGINT, handle_stop);
+    if (!loop->sighup)
+        loop->sighup = watch_signal(loop, SIGHUP, handle_reload);
+}
+
+static void feed_watchdog(void *arg)
+{
+    (void)arg;
+    ft_notify_watchdog();
+}
+
+int ft_loop_run(struct ft_loop *loop)
+{
+    int64_t watchdog_ns = ft_notify_watchdog_ns();
+
+    if (watchdog_ns > 0 && !loop->watchdog)
+        loop->watchdog = ft_watch_timer(loop, watchdog_ns / 2, feed_watchdog, NULL);
+    loop->code = 0;
+    if (event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
+        return -EIO;
+    return loop->code;
+}
+
+void ft_loop_exit(struct ft_loop *loop, int code)
+{
+    loop->code = code;
+    event_base_loopbreak(loop->base);
+}
+
+static void run_watch(evutil_socket_t fd, short what, void *arg)
+{
+    struct ft_watch *watch = arg;
+
+    (void)fd;
+    (void)what;
+    /* The callback may free the watch: nothing follows. */
+    watch->call(watch->arg);
+}
+
+static struct ft_watch *watch_new(struct ft_loop *loop, int fd, short what, void (*call)(void *arg),
+                                  void *arg)
+{
+    struct ft_watch *watch = calloc(1, sizeof(*watch));
+
+    if (!watch)
+        return NULL;
+    watch->call = call;
+    watch->arg = arg;
+    watch->event = event_new(loop->base, fd, what, run_watch, watch);
+    if (!watch->event) {
+        free(watch);
+        return NULL;
+    }
+    return watch;
+}
+
+static struct ft_watch *start(struct ft_watch *watch, const struct timeval *interval)
+{
+    if (watch && event_add(watch->event, interval) < 0) {
+        ft_watch_free(watch);
+        return NULL;
+    }
+    return watch;
+}
+
+struct ft_watch *ft_watch_fd(struct ft_loop *loop, int fd, void (*on_ready)(void *arg), void *arg)
+{
+    return start(watch_new(loop, fd, EV_READ | EV_PERSIST, on_ready, arg), NULL);
+}
+
+struct ft_watch *ft_watch_timer(struct ft_loop *loop, int64_t interval_ns,
+                                void (*on_tick)(void *arg), void *arg)
+{
+    struct timeval interval = timeval_of(interval_ns);
+
+    return start(watch_new(loop, -1, EV_PERSIST, on_tick, arg), &interval);
+}
+
+struct ft_watch *ft_watch_once(struct ft_loop *loop, void (*on_tick)(void *arg), void *arg)
+{
+    return watch_new(loop, -1, 0, on_tick, arg);
+}
+
+void ft_watch_once_arm(struct ft_watch *watch, int64_t delay_ns)
+{
+    struct timeval delay = timeval_of(delay_ns);
+
+    event_add(watch->event, &delay);
+}
+
+void ft_watch_once_disarm(struct ft_watch *watch)
+{
+    event_del(watch->event);
+}
+
+bool ft_watch_once_armed(const struct ft_watch *watch)
+{
+    return event_pending(watch->event, EV_TIMEOUT, NULL);
+}
+
+void ft_watch_free(struct ft_watch *watch)
+{
+    if (!watch)
+        return;
+    event_free(watch->event);
+    free(watch);
+}

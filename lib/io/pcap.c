@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/io/pcap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pcap/pcap.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Packets taken before other work of the loop gets its turn. */
+#define BATCH_PACKETS 4096
+/* How long the kernel may gather packets before it wakes us. */
+#define GATHER_MS 100
+/* 9999-12-31, the last day that a Unix time in a record may name. */
+#define WALL_MAX_S 253402300799
+
+struct ft_pcap {
+    pcap_t *handle;
+    struct ft_watch *ready;
+    struct ft_watch *again;
+    struct ft_pcap_config config;
+    char *interface;
+    enum ft_pcap_link link;
+    struct ft_pcap_stats stats;
+    u_int last_received, last_dropped;
+};
+
+static int map_link(int dlt, enum ft_pcap_link *link)
+{
+    switch (dlt) {
+    case DLT_EN10MB:
+        *link = FT_PCAP_ETHERNET;
+        return 0;
+    case DLT_LINUX_SLL:
+        *link = FT_PCAP_COOKED;
+        return 0;
+    case DLT_LINUX_SLL2:
+        *link = FT_PCAP_COOKED2;
+        return 0;
+    case DLT_RAW:
+        *link = FT_PCAP_RAW;
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
+static const char *link_name(int dlt)
+{
+    const char *name = pcap_datalink_val_to_name(dlt);
+
+    return name ? name : "unknown";
+}
+
+/* A file may hold any time; one out of range would overflow the sums that are made of it. */
+static int to_packet(const struct pcap_pkthdr *header, const u_char *bytes, enum ft_pcap_link link,
+                     struct ft_pcap_packet *packet)
+{
+    int64_t seconds = header->ts.tv_sec;
+
+    if (seconds < 0 || seconds > WALL_MAX_S)
+        return -EINVAL;
+    *packet = (struct ft_pcap_packet){
+        .when = {seconds * 1000 + header->ts.tv_usec / 1000},
+        .link = link,
+        .bytes = bytes,
+        .captured = header->caplen,
+        .wire = header->len,
+    };
+    return 0;
+}
+
+static int read_packets(pcap_t *handle, enum ft_pcap_link link, const char *name,
+                        int (*on_packet)(void *arg, const struct ft_pcap_packet *packet), void *arg,
+                        char *error, size_t error_bytes)
+{
+    for (uint64_t number = 1;; number++) {
+        struct ft_pcap_packet packet;
+        struct pcap_pkthdr *header;
+        const u_char *bytes;
+        int ret = pcap_next_ex(handle, &header, &bytes);
+
+        if (ret == PCAP_ERROR_BREAK)
+            return 0;
+        if (ret != 1) {
+            snprintf(error, error_bytes, "%s: packet %llu: %s", name, (unsigned long long)number,
+                     pcap_geterr(handle));
+            return -EINVAL;
+        }
+        if (to_packet(header, bytes, link, &packet) < 0) {
+            snprintf(error, error_bytes, "%s: packet %llu: its time is out of range", name,
+                     (unsigned long long)number);
+            return -EINVAL;
+        }
+        ret = on_packet(arg, &packet);
+        if (ret)
+            return ret;
+    }
+}
+
+int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_pcap_packet *packet),
+                 void *arg, char *error, size_t error_bytes)
+{
+    bool standard = strcmp(file, "-") == 0;
+    const char *name = standard ? "standard input" : file;
+    char reason[PCAP_ERRBUF_SIZE] = "";
+    FILE *stream = standard ? stdin : fopen(file, "rbe");
+    enum ft_pcap_link link;
+    pcap_t *handle;
+    int ret;
+
+    if (!stream) {
+        snprintf(error, error_bytes, "%s: %s", name, strerror(errno));
+        return -EINVAL;
+    }
+    handle = pcap_fopen_offline(stream, reason);
+    if (!handle) {
+        snprintf(error, error_bytes, "%s: no capture file: %s", name, reason);
+        if (!standard)
+            fclose(stream);
+        return -EINVAL;
+    }
+    if (map_link(pcap_datalink(handle), &link) < 0) {
+        snprintf(error, error_bytes, "%s: link type %s (%d) is none that is read here", name,
+                 link_name(pcap_datalink(handle)), pcap_datalink(handle));
+        ret = -EINVAL;
+    } else {
+        ret = read_packets(handle, link, name, on_packet, arg, error, error_bytes);
+    }
+    pcap_close(handle);
+    return ret;
+}
+
+static void take_packet(u_char *user, const struct pcap_pkthdr *header, const u_char *bytes)
+{
+    struct ft_pcap *pcap = (struct ft_pcap *)user;
+    struct ft_pcap_packet packet;
+
+    if (to_packet(header, bytes, pcap->link, &packet) == 0)
+        pcap->config.on_packet(pcap->config.arg, &packet);
+}
+
+static void take_packets(void *arg)
+{
+    struct ft_pcap *pcap = arg;
+    int count = pcap_dispatch(pcap->handle, BATCH_PACKETS, take_packet, (u_char *)pcap);
+    char text[PCAP_ERRBUF_SIZE + 64];
+
+    if (count == BATCH_PACKETS)
+        /* The ring may be readable only at its next block, so the rest is not left to poll(). */
+        ft_watch_once_arm(pcap->again, 0);
+    if (count >= 0 || count == PCAP_ERROR_BREAK)
+        return;
+    /* The descriptor stays readable with its error: watching on would spin. */
+    ft_watch_free(pcap->ready);
+    pcap->ready = NULL;
+    ft_watch_once_disarm(pcap->again);
+    snprintf(text, sizeof(text), "interface '%s': %s", pcap->interface, pcap_geterr(pcap->handle));
+    if (pcap->config.on_error)
+        pcap->config.on_error(pcap->config.arg, text);
+}
+
+static int set_filter(struct ft_pcap *pcap, char *error, size_t error_bytes)
+{
+    struct bpf_program program;
+
+    if (!pcap->config.filter || !pcap->config.filter[0])
+        return 0;
+    if (pcap_compile(pcap->handle, &program, pcap->config.filter, 1, PCAP_NETMASK_UNKNOWN) < 0) {
+        snprintf(error, error_bytes, "interface '%s': filter '%s': %s", pcap->interface,
+                 pcap->config.filter, pcap_geterr(pcap->handle));
+        return -EINVAL;
+    }
+    if (pcap_setfilter(pcap->handle, &program) < 0) {
+        snprintf(error, error_bytes, "interface '%s': %s", pcap->interface,
+                 pcap_geterr(pcap->handle));
+        pcap_freecode(&program);
+        return -EINVAL;
+    }
+    pcap_freecode(&program);
+    return 0;
+}
+
+static int activate(struct ft_pcap *pcap, char *error, size_t error_bytes)
+{
+    char reason[PCAP_ERRBUF_SIZE] = "";
+    int ret;
+
+    pcap->handle = pcap_create(pcap->interface, reason);
+    if (!pcap->handle) {
+        snprintf(error, error_bytes, "interface '%s': %s", pcap->interface, reason);
+        return -EINVAL;
+    }
+    pcap_set_snaplen(pcap->handle, (int)pcap->config.snap_bytes);
+    pcap_set_promisc(pcap->handle, 0);
+    pcap_set_timeout(pcap->handle, GATHER_MS);
+    if (pcap->config.buffer_bytes)
+        pcap_set_buffer_size(pcap->handle, (int)pcap->config.buffer_bytes);
+    ret = pcap_activate(pcap->handle);
+    if (ret < 0) {
+        const char *more = pcap_geterr(pcap->handle);
+
+        snprintf(error, error_bytes, "interface '%s': %s%s%s", pcap->interface,
+                 pcap_statustostr(ret), more[0] ? ": " : "", more);
+        return -EINVAL;
+    }
+    if (map_link(pcap_datalink(pcap->handle), &pcap->link) < 0) {
+        snprintf(error, error_bytes, "interface '%s': link type %s is none that is read here",
+                 pcap->interface, link_name(pcap_datalink(pcap->handle)));
+        return -EINVAL;
+    }
+    if (set_filter(pcap, error, error_bytes) < 0)
+        return -EINVAL;
+    if (pcap_setnonblock(pcap->handle, 1, reason) < 0) {
+        snprintf(error, error_bytes, "interface '%s': %s", pcap->interface, reason);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int watch(struct ft_pcap *pcap, struct ft_loop *loop, char *error, size_t error_bytes)
+{
+    int fd = pcap_get_selectable_fd(pcap->handle);
+
+    if (fd < 0) {
+        snprintf(error, error_bytes, "interface '%s': it cannot be waited for", pcap->interface);
+        return -EINVAL;
+    }
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    pcap->ready = ft_watch_fd(loop, fd, take_packets, pcap);
+    pcap->again = ft_watch_once(loop, take_packets, pcap);
+    if (!pcap->ready || !pcap->again) {
+        snprintf(error, error_bytes, "interface '%s': no memory", pcap->interface);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+struct ft_pcap *ft_pcap_open(struct ft_loop *loop, const struct ft_pcap_config *config, char *error,
+                             size_t error_bytes)
+{
+    struct ft_pcap *pcap = calloc(1, sizeof(*pcap));
+
+    if (!pcap || !(pcap->interface = strdup(config->interface))) {
+        snprintf(error, error_bytes, "interface '%s': no memory", config->interface);
+        free(pcap);
+        return NULL;
+    }
+    pcap->config = *config;
+    if (activate(pcap, error, error_bytes) < 0 || watch(pcap, loop, error, error_bytes) < 0) {
+        ft_pcap_free(pcap);
+        return NULL;
+    }
+    /* Both were the caller's to lend only until now. */
+    pcap->config.interface = NULL;
+    pcap->config.filter = NULL;
+    return pcap;
+}
+
+void ft_pcap_free(struct ft_pcap *pcap)
+{
+    if (!pcap)
+        return;
+    ft_watch_free(pcap->ready);
+    ft_watch_free(pcap->again);
+    if (pcap->handle)
+        pcap_close(pcap->handle);
+    free(pcap->interface);
+    free(pcap);
+}
+
+void ft_pcap_stats(struct ft_pcap *pcap, struct ft_pcap_stats *stats)
+{
+    struct pcap_stat now;
+
+    /* libpcap's counters wrap at 32 bits. */
+    if (pcap_stats(pcap->handle, &now) == 0) {
+        pcap->stats.received += (u_int)(now.ps_recv - pcap->last_received);
+        pcap->stats.dropped += (u_int)(now.ps_drop - pcap->last_dropped);
+        pcap->last_received = now.ps_recv;
+        pcap->last_dropped = now.ps_drop;
+    }
+    *stats = pcap->stats;
+}

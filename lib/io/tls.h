@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_IO_TLS_H
+#define FT_IO_TLS_H
+/*
+ * Mutual TLS 1.3 for the transport (OpenSSL inside libevent's bufferevents). Both ends show a
+ * certificate of the given authority; the end that connects also checks the host name.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/io/transport.h"
+
+struct bufferevent;
+struct event_base;
+struct ft_tls;
+
+/* True when any file is named. */
+bool ft_tls_wanted(const struct ft_tls_files *files);
+
+/* Loads the files. NULL with a complaint that names the file. */
+struct ft_tls *ft_tls_new(const struct ft_tls_files *files, char *error, size_t error_bytes);
+void ft_tls_free(struct ft_tls *tls);
+
+/* Wraps a connected descriptor, which the result then owns. host: the name that the peer's
+ * certificate must have, for the end that connects; NULL for the end that accepts. Callbacks are
+ * deferred. NULL without memory; the descriptor is then still the caller's. */
+struct bufferevent *ft_tls_wrap(struct ft_tls *tls, struct event_base *base, int fd,
+                                const char *host);
+
+/* True when the stream is one of ft_tls_wrap(). */
+bool ft_tls_is(struct bufferevent *bev);
+
+/* Writes at once what fits, for a last word before closing. */
+void ft_tls_write_now(struct bufferevent *bev, const void *bytes, size_t len);
+
+/* Why the stream failed; false when TLS has nothing to say. Takes what it tells off the stream. */
+bool ft_tls_reason(struct bufferevent *bev, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/io/loop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "tests/unit/unit.h"
+
+#define MS INT64_C(1000000)
+
+static struct ft_loop *loop;
+static int ticks, reloads, stops;
+static int pipe_fds[2];
+
+static void tick(void *arg)
+{
+    (void)arg;
+    if (++ticks == 5)
+        ft_loop_exit(loop, 7);
+}
+
+static void count_once(void *arg)
+{
+    ++*(int *)arg;
+}
+
+START_TEST(timers_fire_as_asked)
+{
+    struct ft_watch *timer, *once;
+    struct ft_mono start = ft_mono_now();
+    int fired = 0;
+
+    loop = ft_loop_new();
+    timer = ft_watch_timer(loop, 10 * MS, tick, NULL);
+    once = ft_watch_once(loop, count_once, &fired);
+    ck_assert(!ft_watch_once_armed(once));
+    ft_watch_once_arm(once, 1 * MS);
+    ck_assert(ft_watch_once_armed(once));
+    ck_assert_int_eq(ft_loop_run(loop), 7);
+    ck_assert_int_eq(ticks, 5);
+    ck_assert_int_eq(fired, 1);
+    ck_assert(!ft_watch_once_armed(once));
+    ck_assert_int_ge(ft_mono_since_ns(ft_mono_now(), start), 40 * MS);
+    ft_watch_free(timer);
+    ft_watch_free(once);
+    ft_loop_free(loop);
+}
+END_TEST
+
+static void read_pipe(void *arg)
+{
+    struct ft_watch **watch = arg;
+    char c;
+
+    ck_assert_int_eq(read(pipe_fds[0], &c, 1), 1);
+    if (c == 'z') {
+        ft_watch_free(*watch);
+        *watch = NULL;
+        ft_loop_exit(loop, 0);
+    }
+}
+
+START_TEST(descriptor_stays_the_callers)
+{
+    struct ft_watch *watch;
+
+    ck_assert_int_eq(pipe(pipe_fds), 0);
+    loop = ft_loop_new();
+    watch = ft_watch_fd(loop, pipe_fds[0], read_pipe, &watch);
+    ck_assert_int_eq(write(pipe_fds[1], "abz", 3), 3);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_ptr_null(watch);
+    ck_assert_int_ge(fcntl(pipe_fds[0], F_GETFD), 0);
+    ft_loop_free(loop);
+}
+END_TEST
+
+static void on_reload(void *arg)
+{
+    (void)arg;
+    reloads++;
+    raise(SIGTERM);
+}
+
+static bool on_stop(void *arg)
+{
+    (void)arg;
+    stops++;
+    raise(SIGINT);
+    return false;
+}
+
+static void send_hup(void *arg)
+{
+    (void)arg;
+    raise(SIGHUP);
+}
+
+START_TEST(second_signal_ends_at_once)
+{
+    struct ft_watch *once;
+
+    loop = ft_loop_new();
+    ft_loop_on_signals(loop, on_reload, on_stop, NULL);
+    once = ft_watch_once(loop, send_hup, NULL);
+    ft_watch_once_arm(once, 0);
+    raise(SIGPIPE);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_int_eq(reloads, 1);
+    ck_assert_int_eq(stops, 1);
+    ft_watch_free(once);
+    ft_loop_free(loop);
+}
+END_TEST
+
+#ifdef HAVE_SYSTEMD
+static void expect(int fd, const char *begin)
+{
+    char text[256];
+    ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    text[n] = '\0';
+    ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "'%s', not '%s'", text, begin);
+}
+
+START_TEST(tells_the_service_manager)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct timeval patience = {.tv_sec = 5};
+    struct ft_watch *once;
+    char pid[32];
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "./notify.%d", (int)getpid());
+    unlink(address.sun_path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setenv("NOTIFY_SOCKET", realpath(address.sun_path, NULL), 1);
+    setenv("WATCHDOG_USEC", "20000", 1);
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    setenv("WATCHDOG_PID", pid, 1);
+    ck_assert_int_eq(ft_notify_watchdog_ns(), 20 * MS);
+
+    ft_notify_ready();
+    ft_notify_status("%d flows", 64);
+    expect(fd, "READY=1");
+    expect(fd, "STATUS=64 flows");
+    loop = ft_loop_new();
+    ft_loop_on_signals(loop, on_reload, NULL, NULL);
+    once = ft_watch_once(loop, send_hup, NULL);
+    ft_watch_once_arm(once, 15 * MS);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    expect(fd, "WATCHDOG=1");
+    expect(fd, "RELOADING=1\nMONOTONIC_USEC=");
+    expect(fd, "READY=1");
+    expect(fd, "STOPPING=1");
+    ft_watch_free(once);
+    ft_loop_free(loop);
+    unlink(address.sun_path);
+    close(fd);
+}
+END_TEST
+#define NOTIFY_TESTS , tells_the_service_manager
+#else
+#define NOTIFY_TESTS
+#endif
+
+FT_UNIT_MAIN("loop", timers_fire_as_asked, descriptor_stays_the_callers,
+             second_signal_ends_at_once NOTIFY_TESTS)

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/io/pcap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/unit.h"
+
+#define DLT_ETHERNET 1
+#define DLT_COOKED   113
+#define DLT_USB      189
+#define DLT_COOKED2  276
+
+static char file[64];
+static char error[512];
+static uint8_t image[4096];
+static size_t image_len;
+
+struct seen {
+    unsigned count;
+    unsigned stop_at;
+    enum ft_pcap_link link;
+    int64_t last_ms;
+    uint32_t captured, wire;
+};
+
+static void put32(uint32_t v)
+{
+    memcpy(image + image_len, &v, sizeof(v));
+    image_len += sizeof(v);
+}
+
+/* The classic format, in this machine's byte order: draft-ietf-opsawg-pcap section 4. */
+static void begin(uint32_t link)
+{
+    image_len = 0;
+    put32(0xa1b2c3d4);
+    put32(4u << 16 | 2);
+    put32(0);
+    put32(0);
+    put32(65535);
+    put32(link);
+}
+
+static void packet(uint32_t seconds, uint32_t microseconds, uint32_t captured, uint32_t wire)
+{
+    put32(seconds);
+    put32(microseconds);
+    put32(captured);
+    put32(wire);
+    memset(image + image_len, 0x5a, captured);
+    image_len += captured;
+}
+
+static void save(size_t len)
+{
+    FILE *f;
+
+    snprintf(file, sizeof(file), "check_pcap.%d.pcap", (int)getpid());
+    f = fopen(file, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(image, 1, len, f), len);
+    fclose(f);
+}
+
+static int look(void *arg, const struct ft_pcap_packet *p)
+{
+    struct seen *seen = arg;
+
+    seen->count++;
+    seen->link = p->link;
+    seen->last_ms = p->when.ms;
+    seen->captured = p->captured;
+    seen->wire = p->wire;
+    for (uint32_t i = 0; i < p->captured; i++)
+        ck_assert_uint_eq(p->bytes[i], 0x5a);
+    return seen->count == seen->stop_at ? 42 : 0;
+}
+
+static int run(struct seen *seen)
+{
+    int ret;
+
+    error[0] = '\0';
+    ret = ft_pcap_read(file, look, seen, error, sizeof(error));
+    unlink(file);
+    return ret;
+}
+
+START_TEST(reads_what_was_captured)
+{
+    static const struct {
+        uint32_t dlt;
+        enum ft_pcap_link link;
+    } links[] = {{DLT_ETHERNET, FT_PCAP_ETHERNET},
+                 {DLT_COOKED, FT_PCAP_COOKED},
+                 {DLT_COOKED2, FT_PCAP_COOKED2}};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct seen seen = {0};
+
+        begin(links[i].dlt);
+        packet(1700000000, 1, 60, 60);
+        packet(1700000001, 999999, 100, 1500);
+        save(image_len);
+        ck_assert_int_eq(run(&seen), 0);
+        ck_assert_uint_eq(seen.count, 2);
+        ck_assert_int_eq(seen.link, links[i].link);
+        ck_assert_int_eq(seen.last_ms, INT64_C(1700000001999));
+        ck_assert_uint_eq(seen.captured, 100);
+        ck_assert_uint_eq(seen.wire, 1500);
+    }
+}
+END_TEST
+
+START_TEST(reads_pcapng)
+{
+    struct seen seen = {0};
+
+    image_len = 0;
+    put32(0x0a0d0d0a); /* section header: draft-ietf-opsawg-pcapng section 4.1 */
+    put32(28);
+    put32(0x1a2b3c4d);
+    put32(1);
+    put32(0xffffffff);
+    put32(0xffffffff);
+    put32(28);
+    put32(1); /* interface description */
+    put32(20);
+    put32(DLT_COOKED);
+    put32(0);
+    put32(20);
+    put32(6); /* enhanced packet; the time is in microseconds */
+    put32(36);
+    put32(0);
+    put32(0);
+    put32(5000);
+    put32(4);
+    put32(80);
+    put32(0x5a5a5a5a);
+    put32(36);
+    save(image_len);
+    ck_assert_msg(run(&seen) == 0, "%s", error);
+    ck_assert_uint_eq(seen.count, 1);
+    ck_assert_int_eq(seen.link, FT_PCAP_COOKED);
+    ck_assert_int_eq(seen.last_ms, 5);
+    ck_assert_uint_eq(seen.wire, 80);
+}
+END_TEST
+
+START_TEST(stops_when_told)
+{
+    struct seen seen = {.stop_at = 2};
+
+    begin(DLT_ETHERNET);
+    for (int i = 0; i < 5; i++)
+        packet(1, 0, 20, 20);
+    save(image_len);
+    ck_assert_int_eq(run(&seen), 42);
+    ck_assert_uint_eq(seen.count, 2);
+}
+END_TEST
+
+START_TEST(cut_off_anywhere_it_complains)
+{
+    size_t head, first;
+
+    begin(DLT_ETHERNET);
+    head = image_len;
+    packet(1, 0, 20, 20);
+    first = image_len;
+    packet(2, 0, 20, 20);
+    for (size_t len = 0; len < image_len; len++) {
+        struct seen seen = {0};
+        int whole = len == head || len == first;
+
+        save(len);
+        ck_assert_int_eq(run(&seen), whole ? 0 : -EINVAL);
+        ck_assert_uint_eq(seen.count, len >= first);
+        ck_assert_msg(whole || strncmp(error, file, strlen(file)) == 0, "%zu: '%s'", len, error);
+    }
+}
+END_TEST
+
+static void complains(const char *expected)
+{
+    struct seen seen = {0};
+
+    ck_assert_int_eq(run(&seen), -EINVAL);
+    ck_assert_msg(strncmp(error, file, strlen(file)) == 0 && strstr(error, expected), "'%s'",
+                  error);
+}
+
+START_TEST(complaints_name_the_file)
+{
+    snprintf(file, sizeof(file), "there-is-no-such.pcap");
+    complains("No such file");
+    snprintf(file, sizeof(file), ".");
+    complains("irectory");
+    memset(image, 'x', 200);
+    save(200);
+    complains("no capture file");
+    begin(DLT_USB);
+    save(image_len);
+    complains("link type");
+}
+END_TEST
+
+START_TEST(time_out_of_range_is_refused)
+{
+    begin(DLT_ETHERNET);
+    image_len = 0;
+    put32(0x0a0d0d0a);
+    put32(28);
+    put32(0x1a2b3c4d);
+    put32(1);
+    put32(0xffffffff);
+    put32(0xffffffff);
+    put32(28);
+    put32(1);
+    put32(32);
+    put32(DLT_ETHERNET);
+    put32(0);
+    put32(1u << 16 | 9); /* if_tsresol, 1 byte: seconds */
+    put32(0);
+    put32(0);
+    put32(32);
+    put32(6);
+    put32(36);
+    put32(0);
+    put32(0x7fffffff);
+    put32(0xffffffff);
+    put32(4);
+    put32(4);
+    put32(0x5a5a5a5a);
+    put32(36);
+    save(image_len);
+    complains("out of range");
+}
+END_TEST
+
+START_TEST(live_complaints_name_the_interface)
+{
+    struct ft_loop *loop = ft_loop_new();
+    struct ft_pcap_config config = {.interface = "ft-none0", .snap_bytes = 128};
+
+    ck_assert_ptr_null(ft_pcap_open(loop, &config, error, sizeof(error)));
+    ck_assert_msg(strstr(error, "'ft-none0'"), "'%s'", error);
+    ft_loop_free(loop);
+}
+END_TEST
+
+FT_UNIT_MAIN("pcap", reads_what_was_captured, reads_pcapng, stops_when_told,
+             cut_off_anywhere_it_complains, complaints_name_the_file, time_out_of_range_is_refused,
+             live_complaints_name_the_interface)
