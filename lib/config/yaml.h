@@ -4,8 +4,9 @@
 /*
  * A YAML document as a tree whose every node knows its line, so that whoever reads it can say where
  * a mistake is. One document a file; anchors and aliases are refused; a duplicate key is a
- * complaint. Depth and size are capped.
+ * complaint. At most 64 MiB, 32 levels and 4 million nodes.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,8 +34,11 @@ enum ft_yaml_kind ft_yaml_kind(const struct ft_yaml *node);
 unsigned ft_yaml_line(const struct ft_yaml *node);
 const char *ft_yaml_file(const struct ft_yaml *node);
 
-/* Scalar's text; NULL for another kind. */
+/* Scalar's text; NULL for another kind. Scalars hold no zero byte. */
 const char *ft_yaml_text(const struct ft_yaml *node);
+
+/* Whether nothing is stated: an empty value, "~" or "null" without quotes. */
+bool ft_yaml_is_null(const struct ft_yaml *node);
 
 /* Children of a list or a map, in the document's order; 0 for a scalar. */
 size_t ft_yaml_count(const struct ft_yaml *node);
@@ -47,7 +51,7 @@ unsigned ft_yaml_key_line(const struct ft_yaml *node, size_t i);
 /* Child of a map by key; NULL when absent or when node is no map. */
 const struct ft_yaml *ft_yaml_get(const struct ft_yaml *node, const char *key);
 
-/* Complaint at a node. key may be NULL. */
+/* Complaint at a node: "FILE:LINE: key 'key': ...". key may be NULL. */
 void ft_yaml_complain(struct ft_diag *diag, const struct ft_yaml *node, const char *key,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 

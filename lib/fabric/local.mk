@@ -1,1 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += lib/fabric/libftfabric.a
+lib_fabric_libftfabric_a_SOURCES = \
+	lib/fabric/chance.c lib/fabric/chance.h \
+	lib/fabric/index.c lib/fabric/index.h \
+	lib/fabric/metrics.c lib/fabric/metrics.h \
+	lib/fabric/paths.c lib/fabric/paths.h \
+	lib/fabric/topology.c lib/fabric/topology.h \
+	lib/fabric/topology_build.c \
+	lib/fabric/topology_builder.c \
+	lib/fabric/topology_distance.c \
+	lib/fabric/topology_impl.h \
+	lib/fabric/union.c

@@ -46,7 +46,8 @@ struct ft_chance;
 struct ft_chance *ft_chance_new(void);
 void ft_chance_free(struct ft_chance *chance);
 
-/* 1 when there are no counts or m < 2. */
+/* 1 when there are no counts or m < 2. The links count as equals, also where their speeds differ.
+ */
 double ft_p_value(struct ft_chance *chance, const uint64_t *count, size_t m);
 
 /* The union of several groups: each load divided by its own group's mean. Groups without load are
@@ -65,7 +66,8 @@ void ft_union_figures(const struct ft_union *u, struct ft_figures *out);
 
 /* Mean FIM by chance given each group's own number of flows (exact: FIM of a union is the mean of
  * its groups' FIM weighted by links), and the probability that the groups' chi-squares add up to as
- * much. */
+ * much: chi-square with summed degrees where n/links >= 5, else drawn from the groups' tables (at
+ * most 64 groups, p >= 1/20,001), else the gamma distribution of the sum's mean and variance. */
 double ft_union_fim_expected(const struct ft_union *u);
 double ft_union_p_value(const struct ft_union *u, struct ft_chance *chance);
 

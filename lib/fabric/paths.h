@@ -5,7 +5,10 @@
  * Equal-cost paths between two NICs: the shortest paths of the directed graph, found by walking
  * from the source's leaf always one hop nearer to the destination's. Pure.
  *
- * Up-down only: a path never goes down and up again (shortest paths in a leaf-spine do not).
+ * Up-down only: a path never goes down and up again (shortest paths in a leaf-spine do not). Of a
+ * source on two leaves (dual ToR) each leaf has its own shortest paths, which may differ in length:
+ * the host chooses the leaf, and that leaf the shortest way. A destination on two leaves is reached
+ * by whichever of them is nearer, by both when they are equally near.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,11 +41,12 @@ uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t d
                        ft_path_accept accept, void *arg, struct ft_path *paths, size_t max,
                        uint64_t limit);
 
-/* The number of hops (switches) of the equal-cost paths, 0 when there is no way. */
+/* The number of hops (switches) of the equal-cost paths, of the longest where the leaves of a
+ * source differ; 0 when there is no way. */
 uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic);
 
 /* The stage at which a switch lies on equal-cost paths from src_nic to dst_nic, FT_NONE when it
- * lies on none. */
+ * lies on none; that of the source's first attachment where they differ. */
 uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
                         uint32_t switch_id);
 

@@ -1,1 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+fabric_tests = tests/unit/check_metrics tests/unit/check_paths tests/unit/check_topology
+check_PROGRAMS += $(fabric_tests)
+TESTS += $(fabric_tests)
+
+tests_unit_check_topology_SOURCES = tests/unit/check_topology.c tests/unit/unit.h
+tests_unit_check_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_topology_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_paths_SOURCES = tests/unit/check_paths.c tests/unit/unit.h
+tests_unit_check_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_paths_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
+tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_metrics_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/config/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/config/options_impl.h"
+
+#define KEY_BYTES  128
+#define NEAR_BYTES 64
+
+struct load {
+    const struct ft_option_table *table;
+    struct ft_diag *diag;
+    char *config;
+    bool *seen; /* by option, set by the file */
+};
+
+static size_t option_count(const struct ft_option_table *table)
+{
+    size_t n = 0;
+
+    while (table->options[n].key)
+        n++;
+    return n;
+}
+
+static const struct ft_option *find_option(const struct ft_option_table *table, const char *key)
+{
+    for (const struct ft_option *o = table->options; o->key; o++)
+        if (strcmp(o->key, key) == 0)
+            return o;
+    return NULL;
+}
+
+static bool is_section(const struct ft_option_table *table, const char *key)
+{
+    size_t len = strlen(key);
+
+    for (const struct ft_option *o = table->options; o->key; o++)
+        if (strncmp(o->key, key, len) == 0 && o->key[len] == '.')
+            return true;
+    return false;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein's distance: how many letters to change, add or drop. */
+static size_t edits(const char *a, const char *b)
+{
+    size_t row[NEAR_BYTES + 1];
+    size_t width = strlen(b);
+
+    for (size_t k = 0; k <= width; k++)
+        row[k] = k;
+    for (size_t i = 0; a[i]; i++) {
+        size_t corner = row[0];
+
+        row[0] = i + 1;
+        for (size_t k = 0; k < width; k++) {
+            size_t above = row[k + 1];
+
+            row[k + 1] = least(corner + (a[i] != b[k]), least(above, row[k]) + 1);
+            corner = above;
+        }
+    }
+    return row[width];
+}
+
+/* The known key that a mistyped one is close to: at most a third of its letters differ. */
+static const char *nearest(const struct ft_option_table *table, const char *key)
+{
+    size_t best = strlen(key) / 3 + 1;
+    const char *near = NULL;
+
+    if (strlen(key) > NEAR_BYTES)
+        return NULL;
+    for (const struct ft_option *o = table->options; o->key; o++) {
+        size_t distance = strlen(o->key) > NEAR_BYTES ? best : edits(key, o->key);
+
+        if (distance < best) {
+            best = distance;
+            near = o->key;
+        }
+    }
+    return near;
+}
+
+static void complain_unknown(const struct load *l, const char *file, unsigned line, const char *key)
+{
+    const char *near = nearest(l->table, key);
+
+    if (near)
+        ft_diag_add(l->diag, file, line, "key '%s': is not known; did you mean '%s'?", key, near);
+    else
+        ft_diag_add(l->diag, file, line, "key '%s': is not known", key);
+}
+
+static void complain_value(const struct load *l, const struct ft_option *o, const char *file,
+                           unsigned line, const char *text)
+{
+    char range[FT_VALUE_RANGE_BYTES];
+
+    ft_value_range(o, range);
+    ft_diag_add(l->diag, file, line, "key '%s': '%.100s' is not %s", o->key, text ? text : "",
+                range);
+}
+
+static void set_one(struct load *l, const struct ft_option *o, const char *file, unsigned line,
+                    const char *text)
+{
+    int err = ft_value_set(o, text, l->config + o->offset);
+
+    if (err == -ENOMEM)
+        ft_diag_add(l->diag, file, line, "key '%s': out of memory", o->key);
+    else if (err < 0)
+        complain_value(l, o, file, line, text);
+}
+
+static void set_node(struct load *l, const struct ft_option *o, const struct ft_yaml *node)
+{
+    const char *file = ft_yaml_file(node);
+    const char *text = ft_yaml_text(node);
+    char range[FT_VALUE_RANGE_BYTES];
+
+    if (ft_yaml_is_null(node)) {
+        ft_value_range(o, range);
+        ft_yaml_complain(l->diag, node, o->key, "has no value; it takes %s", range);
+        return;
+    }
+    if (text) {
+        if (o->type == FT_OPTION_STRINGS)
+            ft_value_clear(o, l->config + o->offset);
+        set_one(l, o, file, ft_yaml_line(node), text);
+        return;
+    }
+    if (o->type != FT_OPTION_STRINGS || ft_yaml_kind(node) != FT_YAML_LIST) {
+        ft_value_range(o, range);
+        ft_yaml_complain(l->diag, node, o->key, "has to be %s", range);
+        return;
+    }
+    ft_value_clear(o, l->config + o->offset);
+    for (size_t i = 0; i < ft_yaml_count(node); i++) {
+        const struct ft_yaml *item = ft_yaml_item(node, i);
+
+        if (ft_yaml_text(item) && !ft_yaml_is_null(item))
+            set_one(l, o, file, ft_yaml_line(item), ft_yaml_text(item));
+        else
+            ft_yaml_complain(l->diag, item, o->key, "item %zu has to be a text", i);
+    }
+}
+
+static void read_map(struct load *l, const struct ft_yaml *map, const char *prefix)
+{
+    for (size_t i = 0; i < ft_yaml_count(map); i++) {
+        const struct ft_yaml *child = ft_yaml_item(map, i);
+        unsigned line = ft_yaml_key_line(map, i);
+        const struct ft_option *o;
+        char key[KEY_BYTES];
+
+        snprintf(key, sizeof(key), "%s%s%s", prefix, *prefix ? "." : "", ft_yaml_key(map, i));
+        o = find_option(l->table, key);
+        if (o && l->seen[o - l->table->options]) {
+            ft_diag_add(l->diag, ft_yaml_file(map), line, "key '%s': is there already", key);
+        } else if (o) {
+            l->seen[o - l->table->options] = true;
+            set_node(l, o, child);
+        } else if (!is_section(l->table, key)) {
+            complain_unknown(l, ft_yaml_file(map), line, key);
+        } else if (ft_yaml_kind(child) == FT_YAML_MAP) {
+            read_map(l, child, key);
+        } else if (!ft_yaml_is_null(child)) {
+            ft_yaml_complain(l->diag, child, key, "has to be a map of keys");
+        }
+    }
+}
+
+/* "KEY=VALUE" of the command line; the value of a list is a YAML list or one item. */
+static void read_set(struct load *l, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    const struct ft_option *o;
+    char key[KEY_BYTES];
+
+    if (!equals || (size_t)(equals - text) >= sizeof(key)) {
+        ft_diag_add(l->diag, "--set", 0, "'%.100s' is not KEY=VALUE", text);
+        return;
+    }
+    memcpy(key, text, (size_t)(equals - text));
+    key[equals - text] = '\0';
+    o = find_option(l->table, key);
+    if (!o) {
+        complain_unknown(l, "--set", 0, key);
+    } else if (o->type == FT_OPTION_STRINGS && equals[1] == '[') {
+        struct ft_yaml *list = ft_yaml_parse(equals + 1, strlen(equals + 1), "--set", l->diag);
+
+        if (list)
+            set_node(l, o, list);
+        ft_yaml_free(list);
+    } else {
+        if (o->type == FT_OPTION_STRINGS)
+            ft_value_clear(o, l->config + o->offset);
+        set_one(l, o, "--set", 0, equals + 1);
+    }
+}
+
+/* A default is part of the program: one that does not read is our bug. */
+static int set_default(const struct ft_option *o, char *config)
+{
+    struct ft_diag *diag;
+    struct ft_yaml *node;
+    int err = 0;
+
+    if (!o->standard)
+        return 0;
+    if (o->type != FT_OPTION_STRINGS) {
+        err = ft_value_set(o, o->standard, config + o->offset);
+        assert(err != -EINVAL);
+        return err;
+    }
+    diag = ft_diag_new();
+    node = diag ? ft_yaml_parse(o->standard, strlen(o->standard), "default", diag) : NULL;
+    if (!node)
+        err = -ENOMEM;
+    else if (ft_yaml_text(node))
+        err = ft_value_set(o, ft_yaml_text(node), config + o->offset);
+    for (size_t i = 0; node && err == 0 && i < ft_yaml_count(node); i++)
+        err = ft_value_set(o, ft_yaml_text(ft_yaml_item(node, i)), config + o->offset);
+    ft_yaml_free(node);
+    ft_diag_free(diag);
+    return err;
+}
+
+void *ft_options_load(const struct ft_option_table *table, const struct ft_yaml *root,
+                      const struct ft_strings *sets, struct ft_diag *diag)
+{
+    struct load l = {.table = table, .diag = diag};
+    size_t before = ft_diag_count(diag);
+    bool ok;
+
+    l.config = calloc(1, table->struct_bytes);
+    l.seen = calloc(option_count(table) + 1, sizeof(*l.seen));
+    ok = l.config && l.seen;
+    for (const struct ft_option *o = table->options; ok && o->key; o++)
+        ok = set_default(o, l.config) == 0;
+    if (!ok)
+        ft_diag_add(diag, NULL, 0, "%s: out of memory", table->program);
+    else if (root && ft_yaml_kind(root) != FT_YAML_MAP)
+        ft_yaml_complain(diag, root, NULL, "has to be a map of keys");
+    else if (root)
+        read_map(&l, root, "");
+    for (size_t i = 0; ok && sets && i < sets->count; i++)
+        read_set(&l, sets->items[i]);
+    free(l.seen);
+    if (ft_diag_count(diag) == before)
+        return l.config;
+    ft_options_free(table, l.config);
+    return NULL;
+}
+
+void ft_options_free(const struct ft_option_table *table, void *config)
+{
+    if (!config)
+        return;
+    for (const struct ft_option *o = table->options; o->key; o++)
+        ft_value_clear(o, (char *)config + o->offset);
+    free(config);
+}
+
+/* Length of what two keys share up to their last common point, the point included. */
+static size_t shared_sections(const char *a, const char *b)
+{
+    size_t shared = 0;
+
+    for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '.')
+            shared = i + 1;
+    return shared;
+}
+
+static unsigned depth_of(const char *key, size_t len)
+{
+    unsigned depth = 0;
+
+    for (size_t i = 0; i < len; i++)
+        depth += key[i] == '.';
+    return depth;
+}
+
+static void print_option(const struct ft_option *o, const char *last, const void *config, FILE *out)
+{
+    const void *place = (const char *)config + o->offset;
+    size_t from = shared_sections(o->key, last);
+    const char *name = o->key + from;
+    const char *point;
+
+    for (; (point = strchr(name, '.')); name = point + 1)
+        fprintf(out, "%*s%.*s:\n", (int)(2 * depth_of(o->key, (size_t)(name - o->key))), "",
+                (int)(point - name), name);
+    fprintf(out, "%*s", (int)(2 * depth_of(o->key, (size_t)(name - o->key))), "");
+    if ((o->type == FT_OPTION_STRING || o->type == FT_OPTION_ENDPOINT) && !*(char *const *)place) {
+        fprintf(out, "# %s:\n", name);
+        return;
+    }
+    fprintf(out, "%s: ", name);
+    ft_value_print(o, place, out);
+    fputc('\n', out);
+}
+
+void ft_options_print(const struct ft_option_table *table, const void *config, FILE *out)
+{
+    const char *last = "";
+
+    for (const struct ft_option *o = table->options; o->key; o++) {
+        print_option(o, last, config, out);
+        last = o->key;
+    }
+}
+
+/* Text as mdoc(7) takes it: each sentence on a line of its own, no line a request by accident. */
+static void print_roff(const char *text, FILE *out)
+{
+    bool start = true;
+
+    for (const char *c = text; *c; c++) {
+        if (start && (*c == '.' || *c == '\''))
+            fputs("\\&", out);
+        start = false;
+        if (*c == '\\') {
+            fputs("\\e", out);
+        } else if (*c == '\n' || (*c == ' ' && c > text && c[-1] == '.')) {
+            fputc('\n', out);
+            start = true;
+        } else {
+            fputc(*c, out);
+        }
+    }
+    fputc('\n', out);
+}
+
+static void print_default(const struct ft_option *o, FILE *out)
+{
+    if (!o->standard || !*o->standard) {
+        fputs("Not set by default.\n", out);
+        return;
+    }
+    fputs("Default:\n.Li \"", out);
+    /* Inside a quoted argument a quote is doubled (roff(7)). */
+    for (const char *c = o->standard; *c; c++)
+        fputs(*c == '"' ? "\"\"" : *c == '\\' ? "\\e" : (char[]){*c, '\0'}, out);
+    fputs("\" .\n", out);
+}
+
+void ft_options_mdoc(const struct ft_option_table *table, FILE *out)
+{
+    fputs(".Bl -tag -width Ds\n", out);
+    for (const struct ft_option *o = table->options; o->key; o++) {
+        char range[FT_VALUE_RANGE_BYTES];
+
+        fprintf(out, ".It Ic %s : Ar %s\n", o->key, ft_value_type(o));
+        print_roff(o->help, out);
+        ft_value_range(o, range);
+        fputs("Takes ", out);
+        fputs(range, out);
+        fputs(".\n", out);
+        print_default(o, out);
+    }
+    fputs(".El\n", out);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/config/program.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/config/options_impl.h"
+
+enum action {
+    ACTION_RUN,
+    ACTION_CHECK,
+    ACTION_PRINT_CONFIG,
+    ACTION_PRINT_MDOC,
+    ACTION_VERSION,
+    ACTION_HELP,
+};
+
+/* Codes of long options for getopt_long(); those of the program follow. */
+enum {
+    CODE_SET = 256,
+    CODE_LOG_LEVEL,
+    CODE_CHECK,
+    CODE_PRINT_CONFIG,
+    CODE_PRINT_MDOC,
+    CODE_OWN,
+};
+
+struct ft_run {
+    const struct ft_program *program;
+    char *file;
+    bool file_named;
+    enum action action;
+    struct ft_strings sets;
+    bool has_log_level;
+    enum ft_log_level log_level;
+    struct ft_strings *values; /* by the program's option */
+    size_t value_count;
+    void *config;
+    void *config_before;
+};
+
+static const struct ft_option a_list = {.type = FT_OPTION_STRINGS};
+
+static const struct option shared[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"set", required_argument, NULL, CODE_SET},
+    {"log-level", required_argument, NULL, CODE_LOG_LEVEL},
+    {"check", no_argument, NULL, CODE_CHECK},
+    {"print-config", no_argument, NULL, CODE_PRINT_CONFIG},
+    {"print-mdoc", no_argument, NULL, CODE_PRINT_MDOC},
+    {"version", no_argument, NULL, 'V'},
+    {"help", no_argument, NULL, 'h'},
+};
+
+#define SHARED_COUNT (sizeof(shared) / sizeof(shared[0]))
+
+static size_t own_count(const struct ft_program *program)
+{
+    size_t n = 0;
+
+    while (program->options && program->options[n].name)
+        n++;
+    return n;
+}
+
+static void print_help(const struct ft_program *program)
+{
+    printf("usage: %s [-c FILE] [--set KEY=VALUE]... [option]...\n%s\n\n", program->name,
+           program->summary);
+    for (size_t i = 0; i < own_count(program); i++) {
+        const struct ft_program_option *o = &program->options[i];
+        int width =
+            printf("  --%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+
+        printf("%*s%s%s\n", width < 24 ? 24 - width : 1, "", o->help,
+               o->repeatable ? " (repeatable)" : "");
+    }
+    printf("  -c, --config FILE     configuration (default " FT_SYSCONFDIR "/%s.yaml)\n"
+           "  --set KEY=VALUE       set an option over the file (repeatable)\n"
+           "  --log-level LEVEL     error, warning, notice, info or debug\n"
+           "  --check               list every problem of the configuration, then exit\n"
+           "  --print-config        print the effective configuration, then exit\n"
+           "  -V, --version         print the version, then exit\n"
+           "  -h, --help            print this, then exit\n",
+           program->name);
+}
+
+static bool usage_error(const struct ft_run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool usage_error(const struct ft_run *run, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "%s: ", run->program->name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "; see %s --help\n", run->program->name);
+    return false;
+}
+
+/* False after a usage error or without memory. */
+static bool take_own(struct ft_run *run, size_t i, const char *argument)
+{
+    const struct ft_program_option *o = &run->program->options[i];
+
+    if (run->values[i].count > 0 && !o->repeatable)
+        return usage_error(run, "option --%s is given twice", o->name);
+    return ft_value_set(&a_list, argument ? argument : "", &run->values[i]) == 0;
+}
+
+static bool take_option(struct ft_run *run, int code, const char *argument)
+{
+    char *file;
+
+    switch (code) {
+    case 'c':
+        file = strdup(argument);
+        free(run->file);
+        run->file = file;
+        run->file_named = true;
+        return file != NULL;
+    case 'V':
+        run->action = ACTION_VERSION;
+        return true;
+    case 'h':
+        run->action = ACTION_HELP;
+        return true;
+    case CODE_SET:
+        return ft_value_set(&a_list, argument, &run->sets) == 0;
+    case CODE_LOG_LEVEL:
+        if (ft_log_level_parse(argument, &run->log_level) < 0)
+            return usage_error(run, "--log-level: '%s' is no level", argument);
+        run->has_log_level = true;
+        return true;
+    case CODE_CHECK:
+        run->action = ACTION_CHECK;
+        return true;
+    case CODE_PRINT_CONFIG:
+        run->action = ACTION_PRINT_CONFIG;
+        return true;
+    case CODE_PRINT_MDOC:
+        run->action = ACTION_PRINT_MDOC;
+        return true;
+    default:
+        break;
+    }
+    if (code >= CODE_OWN)
+        return take_own(run, (size_t)(code - CODE_OWN), argument);
+    /* getopt_long() has said what is wrong. */
+    fprintf(stderr, "see %s --help\n", run->program->name);
+    return false;
+}
+
+static bool take_arguments(struct ft_run *run, int argc, char **argv)
+{
+    const struct ft_program *program = run->program;
+    size_t own = own_count(program);
+    struct option *longs = calloc(SHARED_COUNT + own + 1, sizeof(*longs));
+    bool ok = longs != NULL;
+    int code;
+
+    if (ok)
+        memcpy(longs, shared, sizeof(shared));
+    for (size_t i = 0; ok && i < own; i++)
+        longs[SHARED_COUNT + i] = (struct option){
+            .name = program->options[i].name,
+            .has_arg = program->options[i].argument ? required_argument : no_argument,
+            .val = CODE_OWN + (int)i,
+        };
+    optind = 0; /* begins anew, also in a second call (glibc) */
+    while (ok && (code = getopt_long(argc, argv, "c:Vh", longs, NULL)) != -1)
+        ok = take_option(run, code, optarg);
+    if (ok && optind < argc)
+        ok = usage_error(run, "unexpected argument '%s'", argv[optind]);
+    free(longs);
+    return ok;
+}
+
+/* The config by the file and the command line; NULL after complaints. */
+static void *load(const struct ft_run *run, struct ft_diag *diag)
+{
+    struct ft_yaml *root = NULL;
+    void *config = NULL;
+
+    /* access() decides only whether a file that nobody named is left out; reading it may still
+     * fail, and then says so. */
+    if (run->file_named || access(run->file, F_OK) == 0 || errno != ENOENT) {
+        root = ft_yaml_load(run->file, diag);
+        if (!root)
+            return NULL;
+    }
+    config = ft_options_load(run->program->table, root, &run->sets, diag);
+    ft_yaml_free(root);
+    return config;
+}
+
+static void set_log_level(const struct ft_run *run)
+{
+    enum ft_log_level level = run->log_level;
+
+    if (run->has_log_level) {
+        ft_log_level_set(level);
+        return;
+    }
+    for (const struct ft_option *o = run->program->table->options; o->key; o++) {
+        if (strcmp(o->key, "log.level") != 0 || o->type != FT_OPTION_ENUM)
+            continue;
+        if (ft_log_level_parse(o->choices[*(int *)((char *)run->config + o->offset)], &level) == 0)
+            ft_log_level_set(level);
+    }
+}
+
+static void print_complaints(const struct ft_diag *diag)
+{
+    size_t i = 0;
+
+    for (; ft_diag_text(diag, i); i++)
+        fprintf(stderr, "%s\n", ft_diag_text(diag, i));
+    if (i < ft_diag_count(diag))
+        fprintf(stderr, "and %zu more\n", ft_diag_count(diag) - i);
+}
+
+/* Does what the command line asks for; true when the program is to run. */
+static bool act(struct ft_run *run, int *exit_code)
+{
+    const struct ft_program *program = run->program;
+    struct ft_diag *diag;
+
+    *exit_code = 0;
+    switch (run->action) {
+    case ACTION_VERSION:
+        printf("%s %s\n", program->name, PACKAGE_VERSION);
+        return false;
+    case ACTION_HELP:
+        print_help(program);
+        return false;
+    case ACTION_PRINT_MDOC:
+        ft_options_mdoc(program->table, stdout);
+        return false;
+    default:
+        break;
+    }
+    diag = ft_diag_new();
+    if (!diag) {
+        *exit_code = EX_OSERR;
+        return false;
+    }
+    run->config = load(run, diag);
+    if (run->config && run->action == ACTION_CHECK && program->check)
+        program->check(run, diag);
+    print_complaints(diag);
+    if (!run->config || ft_diag_count(diag) > 0)
+        *exit_code = EX_CONFIG;
+    else if (run->action == ACTION_CHECK)
+        printf("%s: the configuration is valid\n", program->name);
+    else if (run->action == ACTION_PRINT_CONFIG)
+        ft_options_print(program->table, run->config, stdout);
+    else
+        set_log_level(run);
+    ft_diag_free(diag);
+    return run->action == ACTION_RUN && *exit_code == 0;
+}
+
+struct ft_run *ft_run_new(const struct ft_program *program, int argc, char **argv, int *exit_code)
+{
+    struct ft_run *run = calloc(1, sizeof(*run));
+
+    *exit_code = EX_OSERR;
+    if (!run)
+        return NULL;
+    run->program = program;
+    run->value_count = own_count(program);
+    run->values = calloc(run->value_count + 1, sizeof(*run->values));
+    if (!run->values || asprintf(&run->file, FT_SYSCONFDIR "/%s.yaml", program->name) < 0) {
+        run->file = NULL;
+        ft_run_free(run);
+        return NULL;
+    }
+    if (!take_arguments(run, argc, argv))
+        *exit_code = EX_USAGE;
+    else if (act(run, exit_code))
+        return run;
+    ft_run_free(run);
+    return NULL;
+}
+
+void ft_run_free(struct ft_run *run)
+{
+    if (!run)
+        return;
+    for (size_t i = 0; i < run->value_count; i++)
+        ft_value_clear(&a_list, &run->values[i]);
+    free(run->values);
+    ft_value_clear(&a_list, &run->sets);
+    ft_options_free(run->program->table, run->config);
+    ft_options_free(run->program->table, run->config_before);
+    free(run->file);
+    free(run);
+}
+
+const void *ft_run_config(const struct ft_run *run)
+{
+    return run->config;
+}
+
+const char *ft_run_file(const struct ft_run *run)
+{
+    return run->file;
+}
+
+const struct ft_strings *ft_run_values(const struct ft_run *run, const char *option)
+{
+    size_t i = 0;
+
+    while (i < run->value_count && strcmp(run->program->options[i].name, option) != 0)
+        i++;
+    assert(i < run->value_count);
+    return &run->values[i];
+}
+
+const char *ft_run_value(const struct ft_run *run, const char *option)
+{
+    const struct ft_strings *values = ft_run_values(run, option);
+
+    return values->count ? values->items[values->count - 1] : NULL;
+}
+
+int ft_run_reload(struct ft_run *run, struct ft_diag *diag)
+{
+    void *config = load(run, diag);
+
+    if (!config)
+        return -EINVAL;
+    ft_options_free(run->program->table, run->config_before);
+    run->config_before = run->config;
+    run->config = config;
+    set_log_level(run);
+    return 0;
+}

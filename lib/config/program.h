@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CONFIG_PROGRAM_H
+#define FT_CONFIG_PROGRAM_H
+/*
+ * What all daemons share on the command line, so that a main() only wires:
+ *
+ *   -c, --config FILE   default FT_SYSCONFDIR/<program>.yaml; only a named file has to be there
+ *   --set KEY=VALUE     over the file, repeatable
+ *   --log-level LEVEL   over the option log.level
+ *   --check             lists every problem, exits 0 or EX_CONFIG
+ *   --print-config      prints the effective configuration, exits
+ *   -V, --version  -h, --help
+ *   --print-mdoc        the option list for the manual page; not in the help
+ *
+ * and the program's own long options. Complaints go to standard error, one a line.
+ *
+ * Where the table has an enum "log.level", its value sets the level of the log.
+ * Owner: the caller. Thread: one.
+ */
+#include <stdbool.h>
+
+#include "lib/base/diag.h"
+#include "lib/config/options.h"
+
+/* A long option of one program. */
+struct ft_program_option {
+    const char *name;     /* "replay" */
+    const char *argument; /* "FILE"; NULL: takes none */
+    const char *help;     /* "read records from FILE instead of the network" */
+    bool repeatable;      /* else a second one is a usage error */
+};
+
+struct ft_run;
+
+struct ft_program {
+    const char *name;    /* "fabrictraced" */
+    const char *summary; /* one line of what it does, for the help */
+    const struct ft_option_table *table;
+    const struct ft_program_option *options; /* ends with a NULL name; NULL: none */
+    /* More to check than the table can (a file that the config names), for --check: complaints
+     * into diag. May be NULL. A run does the same where it loads such a file. */
+    void (*check)(const struct ft_run *run, struct ft_diag *diag);
+};
+
+/* Reads the command line and the configuration. NULL when the program is to exit at once, with
+ * *exit_code: 0 (--check, --help ...), EX_USAGE (64), EX_CONFIG (78), EX_OSERR. What there is to
+ * say was said. */
+struct ft_run *ft_run_new(const struct ft_program *program, int argc, char **argv, int *exit_code);
+void ft_run_free(struct ft_run *run);
+
+/* The program's struct; good until the second next ft_run_reload(), so that whoever compares old
+ * and new may. */
+const void *ft_run_config(const struct ft_run *run);
+
+/* The file that is read, also when it is not there. */
+const char *ft_run_file(const struct ft_run *run);
+
+/* Arguments given to an own option, in their order; an option without an argument has one "" for
+ * each time. Count 0: not given. The name must be in the program's list. */
+const struct ft_strings *ft_run_values(const struct ft_run *run, const char *option);
+
+/* The argument of an own option, NULL when it was not given. */
+const char *ft_run_value(const struct ft_run *run, const char *option);
+
+/* For SIGHUP: reads the file again, under the same --set and --log-level. -EINVAL after complaints
+ * into diag: nothing has changed. */
+int ft_run_reload(struct ft_run *run, struct ft_diag *diag);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_CHANCE_H
+#define FT_FABRIC_CHANCE_H
+/*
+ * How flows fall on links by chance: the distribution of the number of colliding pairs when each
+ * of n flows chooses one of m links at random.
+ *
+ * Pairs q = sum c(c - 1)/2 over the links carry the same information as the sum of squares
+ * (2q + n) and as chi-square (m/n (2q + n) - n), and are small whole numbers, so that a table of
+ * them is short. Used by metrics.c and union.c only.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/fabric/metrics.h"
+
+#define FT_DRAWS 20000
+
+/* Tail of one (n, m): tail[i] = P(pairs >= least + i); tail[0] is 1, past the end it is 0. */
+struct ft_tail {
+    uint64_t least;
+    uint32_t width; /* 0: not made */
+    bool exact;
+    double *tail;
+};
+
+/* The tail of n flows over m links, made when it is not there; NULL where n or m is too large for
+ * a table (see ft_chance_limit) or without memory. Borrowed until the next call. */
+const struct ft_tail *ft_chance_tail(struct ft_chance *chance, uint64_t n, uint64_t m);
+
+/* Most flows over m links for which there is a table; 0: none for so many links. At least 5 flows a
+ * link, which is where chi-square takes over. */
+uint64_t ft_chance_limit(uint64_t m);
+
+/* Fixed seed, so that equal input gives equal output. */
+struct ft_random {
+    uint64_t state;
+};
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static inline uint64_t ft_random_next(struct ft_random *r)
+{
+    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+#endif

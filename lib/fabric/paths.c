@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/paths.h"
+
+#include "lib/fabric/topology_impl.h"
+
+struct walk {
+    const struct ft_topology *t;
+    const struct ft_nic *dst;
+    uint32_t dst_switch;
+    ft_path_accept accept;
+    void *arg;
+    struct ft_path *paths;
+    size_t max;
+    uint64_t limit;
+    uint64_t found;
+    struct ft_path path;
+};
+
+static uint32_t switch_of_port(const struct ft_topology *t, uint32_t port)
+{
+    return t->ports[port].switch_id;
+}
+
+/* Distance from a switch to the nearest one that the NIC hangs on; FT_NO_WAY. */
+static uint8_t way_to_nic(const struct ft_topology *t, uint32_t from, const struct ft_nic *nic)
+{
+    uint8_t best = FT_NO_WAY;
+
+    for (uint32_t i = 0; i < nic->attach_count; i++) {
+        uint8_t d = ft_way_distance(t, from, switch_of_port(t, nic->attach[i]));
+
+        if (d < best)
+            best = d;
+    }
+    return best;
+}
+
+static bool take_hop(struct walk *w, uint32_t stage, uint32_t out)
+{
+    w->path.hops[stage].out = out;
+    return !w->accept || w->accept(w->arg, stage, &w->path.hops[stage]);
+}
+
+static void arrive(struct walk *w, uint32_t stage)
+{
+    for (uint32_t i = 0; i < w->dst->attach_count && w->found < w->limit; i++) {
+        if (switch_of_port(w->t, w->dst->attach[i]) != w->dst_switch ||
+            !take_hop(w, stage, w->dst->attach[i]))
+            continue;
+        w->path.hop_count = stage + 1;
+        if (w->found < w->max)
+            w->paths[w->found] = w->path;
+        w->found++;
+    }
+}
+
+static void step(struct walk *w, uint32_t stage, uint32_t at, bool up, uint8_t left);
+
+static void step_to(struct walk *w, uint32_t stage, const struct ft_neighbour *n, uint8_t left)
+{
+    for (uint32_t i = 0; i < n->count && w->found < w->limit; i++) {
+        uint32_t out = w->t->links[n->first + i];
+
+        if (!take_hop(w, stage, out))
+            continue;
+        w->path.hops[stage + 1].in = w->t->ports[out].peer;
+        step(w, stage + 1, n->switch_id, n->up, left);
+    }
+}
+
+/* The last link needs no search: a spine has hundreds of neighbours, one of them is the leaf. */
+static const struct ft_neighbour *neighbour_to(const struct ft_topology *t, uint32_t at,
+                                               uint32_t to)
+{
+    uint32_t low = t->first_neighbour[at], high = t->first_neighbour[at + 1];
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+
+        if (t->neighbours[mid].switch_id == to)
+            return &t->neighbours[mid];
+        if (t->neighbours[mid].switch_id < to)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return NULL;
+}
+
+/* From the switch `at`, `left` links before the destination's; `up`: no link down was taken yet. */
+static void step(struct walk *w, uint32_t stage, uint32_t at, bool up, uint8_t left)
+{
+    const struct ft_topology *t = w->t;
+
+    if (left == 0) {
+        arrive(w, stage);
+        return;
+    }
+    if (left == 1) {
+        const struct ft_neighbour *n = neighbour_to(t, at, w->dst_switch);
+
+        if (n && (up || !n->up))
+            step_to(w, stage, n, 0);
+        return;
+    }
+    for (uint32_t i = t->first_neighbour[at]; i < t->first_neighbour[at + 1] && w->found < w->limit;
+         i++) {
+        const struct ft_neighbour *n = &t->neighbours[i];
+        uint8_t rest;
+
+        if (n->up && !up)
+            continue;
+        rest = n->up ? ft_way_distance(t, n->switch_id, w->dst_switch)
+                     : ft_down_distance(t, n->switch_id, w->dst_switch);
+        if (rest == left - 1)
+            step_to(w, stage, n, rest);
+    }
+}
+
+/* Whether an attachment before the i-th is on the same switch. */
+static bool seen_switch(const struct ft_topology *t, const struct ft_nic *nic, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (switch_of_port(t, nic->attach[k]) == switch_of_port(t, nic->attach[i]))
+            return true;
+    return false;
+}
+
+uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
+                       ft_path_accept accept, void *arg, struct ft_path *paths, size_t max,
+                       uint64_t limit)
+{
+    const struct ft_nic *src = ft_topology_nic(t, src_nic);
+    struct walk w = {.t = t,
+                     .dst = ft_topology_nic(t, dst_nic),
+                     .accept = accept,
+                     .arg = arg,
+                     .paths = paths,
+                     .max = max,
+                     .limit = limit};
+
+    if (src_nic == dst_nic)
+        return 0;
+    for (uint32_t i = 0; i < src->attach_count; i++) {
+        uint32_t from = switch_of_port(t, src->attach[i]);
+        uint8_t length = way_to_nic(t, from, w.dst);
+
+        if (length >= FT_PATH_HOPS_MAX)
+            continue;
+        w.path.hops[0].in = src->attach[i];
+        for (uint32_t k = 0; k < w.dst->attach_count; k++) {
+            w.dst_switch = switch_of_port(t, w.dst->attach[k]);
+            if (ft_way_distance(t, from, w.dst_switch) == length && !seen_switch(t, w.dst, k))
+                step(&w, 0, from, true, length);
+        }
+    }
+    return w.found;
+}
+
+uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic)
+{
+    const struct ft_nic *src = ft_topology_nic(t, src_nic);
+    const struct ft_nic *dst = ft_topology_nic(t, dst_nic);
+    uint32_t longest = 0;
+
+    if (src_nic == dst_nic)
+        return 0;
+    for (uint32_t i = 0; i < src->attach_count; i++) {
+        uint8_t length = way_to_nic(t, switch_of_port(t, src->attach[i]), dst);
+
+        if (length < FT_PATH_HOPS_MAX && length + 1u > longest)
+            longest = length + 1u;
+    }
+    return longest;
+}
+
+/* A switch lies on a shortest way if the distances to its two ends add up to the whole; at most one
+ * of the two parts goes both up and down. */
+static uint32_t stage_between(const struct ft_topology *t, uint32_t from, uint32_t to,
+                              uint32_t length, uint32_t at)
+{
+    uint32_t up = ft_down_distance(t, at, from);
+    uint32_t way = ft_way_distance(t, at, from);
+
+    if (up + ft_way_distance(t, at, to) == length)
+        return up;
+    if (way + ft_down_distance(t, at, to) == length)
+        return way;
+    return FT_NONE;
+}
+
+uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
+                        uint32_t switch_id)
+{
+    const struct ft_nic *src = ft_topology_nic(t, src_nic);
+    const struct ft_nic *dst = ft_topology_nic(t, dst_nic);
+
+    if (src_nic == dst_nic)
+        return FT_NONE;
+    for (uint32_t i = 0; i < src->attach_count; i++) {
+        uint32_t from = switch_of_port(t, src->attach[i]);
+        uint8_t length = way_to_nic(t, from, dst);
+
+        if (length >= FT_PATH_HOPS_MAX)
+            continue;
+        for (uint32_t k = 0; k < dst->attach_count; k++) {
+            uint32_t to = switch_of_port(t, dst->attach[k]);
+            uint32_t stage;
+
+            if (ft_way_distance(t, from, to) != length)
+                continue;
+            stage = stage_between(t, from, to, length, switch_id);
+            if (stage != FT_NONE)
+                return stage;
+        }
+    }
+    return FT_NONE;
+}

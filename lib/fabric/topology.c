@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/topology.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "lib/fabric/topology_impl.h"
+
+void ft_topology_free(struct ft_topology *t)
+{
+    if (!t)
+        return;
+    ft_index_free(&t->index);
+    free(t->fabric);
+    free(t->switches);
+    free(t->ports);
+    free(t->nics);
+    free(t->hosts);
+    free(t->groups);
+    free(t->text);
+    free(t->addresses);
+    free(t->ids);
+    free(t->group_links);
+    free(t->neighbours);
+    free(t->first_neighbour);
+    free(t->links);
+    free(t->row);
+    free(t->down);
+    free(t->valley);
+    free(t);
+}
+
+const char *ft_topology_fabric(const struct ft_topology *t)
+{
+    return t->fabric;
+}
+
+uint32_t ft_topology_switches(const struct ft_topology *t)
+{
+    return t->switch_count;
+}
+
+uint32_t ft_topology_ports(const struct ft_topology *t)
+{
+    return t->port_count;
+}
+
+uint32_t ft_topology_nics(const struct ft_topology *t)
+{
+    return t->nic_count;
+}
+
+uint32_t ft_topology_hosts(const struct ft_topology *t)
+{
+    return t->host_count;
+}
+
+uint32_t ft_topology_groups(const struct ft_topology *t)
+{
+    return t->group_count;
+}
+
+const struct ft_switch *ft_topology_switch(const struct ft_topology *t, uint32_t id)
+{
+    assert(id < t->switch_count);
+    return &t->switches[id];
+}
+
+const struct ft_port *ft_topology_port(const struct ft_topology *t, uint32_t id)
+{
+    assert(id < t->port_count);
+    return &t->ports[id];
+}
+
+const struct ft_nic *ft_topology_nic(const struct ft_topology *t, uint32_t id)
+{
+    assert(id < t->nic_count);
+    return &t->nics[id];
+}
+
+const struct ft_host *ft_topology_host(const struct ft_topology *t, uint32_t id)
+{
+    assert(id < t->host_count);
+    return &t->hosts[id];
+}
+
+const struct ft_group *ft_topology_group(const struct ft_topology *t, uint32_t id)
+{
+    assert(id < t->group_count);
+    return &t->groups[id];
+}
+
+uint32_t ft_topology_find_switch(const struct ft_topology *t, const char *name)
+{
+    return ft_index_name(&t->index, FT_SCOPE_SWITCHES, name);
+}
+
+uint32_t ft_topology_find_port(const struct ft_topology *t, uint32_t switch_id, const char *name)
+{
+    assert(switch_id < t->switch_count);
+    return ft_index_name(&t->index, switch_id, name);
+}
+
+uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *address)
+{
+    return ft_index_address(&t->index, FT_SCOPE_SWITCHES, address);
+}
+
+uint32_t ft_topology_port_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex)
+{
+    return ft_index_ifindex(&t->index, switch_id, ifindex);
+}
+
+uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address)
+{
+    return ft_index_address(&t->index, FT_SCOPE_NICS, address);
+}
+
+uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32_t to)
+{
+    uint8_t distance;
+
+    assert(from < t->switch_count && to < t->switch_count);
+    /* A way up and down is one of the same length in the other direction. */
+    distance = t->row[to] == FT_NONE ? ft_way_distance(t, to, from) : ft_way_distance(t, from, to);
+    return distance == FT_NO_WAY ? FT_NONE : distance;
+}
+
+const char *ft_tier_name(enum ft_tier tier)
+{
+    switch (tier) {
+    case FT_TIER_LEAF:
+        return "leaf";
+    case FT_TIER_SPINE:
+        return "spine";
+    case FT_TIER_SUPERSPINE:
+        return "superspine";
+    case FT_TIER_UNKNOWN:
+        break;
+    }
+    return "unknown";
+}
+
+const char *ft_direction_name(enum ft_direction direction)
+{
+    switch (direction) {
+    case FT_DIRECTION_UP:
+        return "up";
+    case FT_DIRECTION_DOWN:
+        return "down";
+    case FT_DIRECTION_HOST:
+        break;
+    }
+    return "host";
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/fabric/chance.h"
+#include "lib/fabric/metrics.h"
+
+/* Over so many groups the sum of chi-squares is drawn; beyond, its first two moments say it all. */
+#define DRAWN_GROUPS_MAX 64
+#define SEED             UINT64_C(0x756e696f6e)
+
+/* What chance needs to know of a group. */
+struct group {
+    uint64_t n;
+    uint64_t m;
+    double chi_square;
+};
+
+struct ft_union {
+    double *value; /* load over its group's mean, of each link */
+    size_t values;
+    size_t value_size;
+    struct group *groups;
+    size_t count;
+    size_t size;
+    uint32_t idle;
+};
+
+struct ft_union *ft_union_new(void)
+{
+    return calloc(1, sizeof(struct ft_union));
+}
+
+void ft_union_free(struct ft_union *u)
+{
+    if (!u)
+        return;
+    free(u->value);
+    free(u->groups);
+    free(u);
+}
+
+void ft_union_reset(struct ft_union *u)
+{
+    u->values = 0;
+    u->count = 0;
+    u->idle = 0;
+}
+
+/* Room for m more links and one more group. */
+static bool make_room(struct ft_union *u, size_t m)
+{
+    if (u->values + m > u->value_size) {
+        size_t size = 2 * (u->values + m);
+        double *value = realloc(u->value, size * sizeof(*value));
+
+        if (!value)
+            return false;
+        u->value = value;
+        u->value_size = size;
+    }
+    if (u->count == u->size) {
+        size_t size = u->size ? 2 * u->size : 16;
+        struct group *groups = realloc(u->groups, size * sizeof(*groups));
+
+        if (!groups)
+            return false;
+        u->groups = groups;
+        u->size = size;
+    }
+    return true;
+}
+
+static double mean_speed_of(const uint64_t *speed_bps, size_t m)
+{
+    double sum = 0;
+
+    for (size_t i = 0; speed_bps && i < m; i++) {
+        if (speed_bps[i] == 0)
+            return 0;
+        sum += (double)speed_bps[i];
+    }
+    return sum / (double)m;
+}
+
+int ft_union_add(struct ft_union *u, const double *load, const uint64_t *count,
+                 const uint64_t *speed_bps, size_t m)
+{
+    double mean_speed, sum = 0;
+    double *value;
+    uint64_t n = 0;
+
+    if (m < 2)
+        return 0;
+    if (!make_room(u, m))
+        return -ENOMEM;
+    value = u->value + u->values;
+    mean_speed = mean_speed_of(speed_bps, m);
+    for (size_t i = 0; i < m; i++) {
+        value[i] = mean_speed > 0 ? load[i] * mean_speed / (double)speed_bps[i] : load[i];
+        sum += value[i];
+        n += count[i];
+    }
+    if (!(sum > 0)) {
+        u->idle++;
+        return 0;
+    }
+    for (size_t i = 0; i < m; i++)
+        value[i] /= sum / (double)m;
+    u->values += m;
+    u->groups[u->count++] = (struct group){n, m, ft_chi_square(count, m)};
+    return 0;
+}
+
+uint32_t ft_union_idle(const struct ft_union *u)
+{
+    return u->idle;
+}
+
+uint32_t ft_union_links(const struct ft_union *u)
+{
+    return (uint32_t)u->values;
+}
+
+void ft_union_figures(const struct ft_union *u, struct ft_figures *out)
+{
+    ft_figures_of(u->value, NULL, u->values, out);
+}
+
+double ft_union_fim_expected(const struct ft_union *u)
+{
+    double sum = 0, links = 0;
+
+    for (size_t i = 0; i < u->count; i++) {
+        sum += ft_fim_expected(u->groups[i].n, u->groups[i].m) * (double)u->groups[i].m;
+        links += (double)u->groups[i].m;
+    }
+    return links > 0 ? sum / links : 0;
+}
+
+/* How many tail values are at least u: the index of the number of pairs drawn, and one. */
+static uint32_t pick(const struct ft_tail *t, double u)
+{
+    uint32_t low = 1, high = t->width;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+
+        if (t->tail[mid] >= u)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* Adds a chi-square of the group, drawn from its table, to each sum; false without a table. */
+static bool add_draws(struct ft_chance *chance, const struct group *group, struct ft_random *random,
+                      double *sums)
+{
+    uint64_t limit = ft_chance_limit(group->m);
+    uint64_t n = group->n < limit ? group->n : limit;
+    const struct ft_tail *tail = ft_chance_tail(chance, n, group->m);
+    double scale = 2 * (double)group->m / (double)n;
+
+    if (!tail)
+        return false;
+    for (int i = 0; i < FT_DRAWS; i++) {
+        double u = ((double)(ft_random_next(random) >> 11) + 1) * 0x1p-53;
+        uint64_t pairs = tail->least + pick(tail, u) - 1;
+
+        sums[i] += scale * (double)pairs + (double)group->m - (double)n;
+    }
+    return true;
+}
+
+/* -ENOTSUP when a group has no table, -ENOMEM. */
+static int draw_p_value(const struct ft_union *u, struct ft_chance *chance, double chi_square,
+                        double *p)
+{
+    double *sums = calloc(FT_DRAWS, sizeof(*sums));
+    struct ft_random random = {SEED};
+    uint32_t hits = 0;
+    bool ok = true;
+
+    if (!sums)
+        return -ENOMEM;
+    for (size_t i = 0; ok && i < u->count; i++)
+        if (u->groups[i].n > 0)
+            ok = add_draws(chance, &u->groups[i], &random, sums);
+    /* Equal sums that were added in another order may differ in their last bits. */
+    for (int i = 0; i < FT_DRAWS; i++)
+        hits += sums[i] >= chi_square * (1 - 1e-12) - 1e-9;
+    free(sums);
+    if (!ok)
+        return -ENOTSUP;
+    *p = (double)(hits + 1) / (FT_DRAWS + 1);
+    return 0;
+}
+
+double ft_union_p_value(const struct ft_union *u, struct ft_chance *chance)
+{
+    double chi_square = 0, flows = 0, links = 0, mean = 0, variance = 0, p;
+    size_t groups = 0;
+
+    for (size_t i = 0; i < u->count; i++) {
+        const struct group *g = &u->groups[i];
+
+        if (g->n == 0)
+            continue;
+        groups++;
+        chi_square += g->chi_square;
+        flows += (double)g->n;
+        links += (double)g->m;
+        mean += (double)(g->m - 1);
+        variance += 2 * (double)(g->m - 1) * (double)(g->n - 1) / (double)g->n;
+    }
+    /* Single flows cannot be uneven. */
+    if (variance == 0)
+        return 1;
+    if (flows / links >= 5)
+        return ft_chi_square_tail(chi_square, mean);
+    if (groups <= DRAWN_GROUPS_MAX)
+        if (draw_p_value(u, chance, chi_square, &p) == 0)
+            return p;
+    /* The gamma distribution of this mean and variance: chi-square, stretched. */
+    return ft_chi_square_tail(2 * chi_square * mean / variance, 2 * mean * mean / variance);
+}
