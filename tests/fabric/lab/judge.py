@@ -4,7 +4,8 @@ wrong, so an empty list is a pass."""
 from .records import flow_of, latest_paths, path_of
 from .truth import fim, format_path, loads
 
-FIM_TOLERANCE = 1e-6
+# Records carry six significant digits; the figures that so few flows can have lie further apart.
+FIM_TOLERANCE = 1e-5
 
 
 def unresolved(records, truth, sampled, since_ms=0):
@@ -62,6 +63,11 @@ def full_windows(records, start_ms, stop_ms):
         if start_ms <= record["window_start_ms"] and record["window_end_ms"] <= stop_ms:
             windows.setdefault(record["window_start_ms"], []).append(record)
     return sorted(windows.items())
+
+
+def published(records, end_ms):
+    """Whether the imbalance of the window that ends then, or of a later one, is there."""
+    return any(seen.record["window_end_ms"] >= end_ms for seen in records.of("imbalance"))
 
 
 def wrong_imbalance(window, layout, truth):
