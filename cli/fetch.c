@@ -10,7 +10,7 @@
 #include "lib/io/http.h"
 
 #define TARGET_BYTES_MAX 4096
-#define ANSWER_BYTES_MAX ((size_t)512 << 20) /* paths of a million flows */
+#define ANSWER_BYTES_MAX FT_HTTP_BODY_BYTES_MAX
 #define TIMEOUT_NS       30000000000
 #define ERROR_BYTES      256
 

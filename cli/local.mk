@@ -18,3 +18,7 @@ cli_libftcli_a_SOURCES = \
 	cli/text.c cli/text.h \
 	cli/units.c cli/units.h
 
+bin_PROGRAMS += cli/fabrictrace
+cli_fabrictrace_SOURCES = cli/main.c
+cli_fabrictrace_LDADD = cli/libftcli.a lib/fabric/libftfabric.a $(IO_LIBS) $(JANSSON_LIBS) \
+	$(XXHASH_LIBS) -lm
