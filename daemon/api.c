@@ -12,6 +12,7 @@
 #include "daemon/metrics_text.h"
 #include "daemon/pipeline.h"
 #include "daemon/store.h"
+#include "lib/base/clock.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
 #include "proto/record.h"

@@ -149,9 +149,10 @@ bool ft_tls_reason(struct bufferevent *bev, char *text, size_t text_bytes)
     unsigned long code = 0, next;
     long verified;
 
-    /* They come in reverse: the last one is the cause. */
+    /* They come in reverse, so the last is the cause, but for libevent's own, of no library. */
     while (ssl && (next = bufferevent_get_openssl_error(bev)))
-        code = next;
+        if (ERR_SYSTEM_ERROR(next) || ERR_GET_LIB(next))
+            code = next;
     if (!code)
         return false;
     verified = SSL_get_verify_result(ssl);

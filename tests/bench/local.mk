@@ -1,1 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_PROGRAMS += tests/bench/bench_join
+tests_bench_bench_join_SOURCES = tests/bench/bench_join.c tests/unit/leafspine.h
+tests_bench_bench_join_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_bench_bench_join_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-fabric_tests = tests/unit/check_metrics tests/unit/check_paths tests/unit/check_topology \
-	tests/unit/check_evidence
+fabric_tests = tests/unit/check_evidence tests/unit/check_metrics tests/unit/check_paths \
+	tests/unit/check_topology
 check_PROGRAMS += $(fabric_tests)
 TESTS += $(fabric_tests)
 
@@ -19,4 +19,4 @@ tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a 
 
 tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
 tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_metrics_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+tests_unit_check_metrics_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm

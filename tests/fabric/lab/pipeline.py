@@ -22,7 +22,10 @@ PROGRAMS = {
 
 def find_programs(build):
     """{name: path} under a build folder, or LabError that names all that is missing."""
-    found = {name: Path(build) / folder / name for name, folder in PROGRAMS.items()}
+    found = {}
+    for name, folder in PROGRAMS.items():
+        there = Path(build).resolve() / folder / name
+        found[name] = there if there.exists() else Path(build).resolve() / name
     missing = [name for name, path in found.items() if not os.access(path, os.X_OK)]
     if missing:
         raise LabError(f"not built in {build}: {', '.join(missing)}")
@@ -38,10 +41,12 @@ class Pipeline:
         self.records = fabric.dir / "records.ndjson"
         self.processes = {}
         sinks = ["--sink", f"file:{self.records}"]
+        config = f"listen: {INGEST}\nhttp: {HTTP}\nwindow: {window_s}s\n"
         if kafka:
-            sinks += ["--sink", f"kafka:{kafka}"]
+            sinks += ["--sink", "kafka"]
+            config += f"kafka:\n  brokers: {kafka}\n"
         self._start(COLLECTOR, "fabrictraced", "--topology", fabric.dir / "topology.yaml", *sinks,
-                    config=f"listen: {INGEST}\nhttp: {HTTP}\nwindow: {window_s}s\n")
+                    config=config)
         wait_until(lambda: self._listens(int(INGEST.rpartition(":")[2])), 10, "fabrictraced")
         self._start(COLLECTOR, "fabrictrace-switchpoll",
                     config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n")
