@@ -23,7 +23,7 @@ struct ft_reader {
 static inline void ft_reader_init(struct ft_reader *r, const void *bytes, size_t len)
 {
     r->pos = bytes;
-    r->end = r->pos + len;
+    r->end = len ? r->pos + len : r->pos; /* nothing may be NULL, to which C adds not even 0 */
     r->failed = false;
 }
 

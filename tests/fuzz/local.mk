@@ -1,1 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
+# libFuzzer targets, built by `CC=clang ./configure --enable-fuzzing`; tests/fuzz/smoke.sh runs each
+# for a while. To add fuzz_NAME: write tests/fuzz/fuzz_NAME.c around fuzz.h, give it a block like
+# those below with the libraries that it needs, add it to fuzz_programs, and put a few small inputs,
+# good and bad, into tests/fuzz/corpus/NAME/.
+fuzz_programs = \
+	tests/fuzz/fuzz_batch \
+	tests/fuzz/fuzz_json \
+	tests/fuzz/fuzz_packet \
+	tests/fuzz/fuzz_sflow
+
+fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
+fuzz_proto_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JANSSON_LIBS)
+
+if FUZZING
+noinst_PROGRAMS += $(fuzz_programs)
+endif
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/smoke.sh
+
+tests_fuzz_fuzz_batch_SOURCES = tests/fuzz/fuzz_batch.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_batch_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_json_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_json_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/fuzz_packet.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_packet_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_packet_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_sflow_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_sflow_LDADD = $(fuzz_proto_libs)

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Batches of records as a peer sends them: each must come out as a line that can be read. */
+#include "config.h"
+
+#include "proto/record.h"
+#include "tests/fuzz/fuzz.h"
+
+static void apply(void *arg, const Fabrictrace__Record *record)
+{
+    Fabrictrace__Record *again;
+    struct ft_writer w;
+    char error[200], key[FT_RECORD_KEY_BYTES];
+
+    ++*(uint64_t *)arg;
+    ft_writer_init(&w, 64u << 20);
+    ft_record_key(record, key);
+    ft_fuzz_claim(ft_record_to_json(record, &w) == 0, "a record can be written");
+    ft_fuzz_claim(ft_record_from_json((char *)w.bytes, w.len, &again, error, sizeof(error)) == 0,
+                  "what was written can be read");
+    ft_record_free(again);
+    ft_writer_free(&w);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    uint64_t calls = 0, records = 0, unknown = 0;
+    int rc = ft_batch_unpack(bytes, len, apply, &calls, &records, &unknown);
+
+    ft_fuzz_claim(calls == records, "all or nothing");
+    ft_fuzz_claim(rc == 0 || calls == 0, "no call for a bad batch");
+    return 0;
+}
