@@ -102,7 +102,8 @@ static void show_uplinks(const struct ft_screen *screen, const struct ft_value *
         const struct ft_value *record = ft_value_at(records, i);
 
         if (ft_value_is(record, "scope", "layer") && ft_value_is(record, "name", "leaf/up") &&
-            ft_value_uint(record, "flows", &flows) && ft_value_uint(record, "links", &links))
+            ft_value_uint(record, "flows", &flows) && ft_value_uint(record, "links", &links) &&
+            links > 0)
             fprintf(screen->out, ", %llu flow%s over %llu uplinks", (unsigned long long)flows,
                     flows == 1 ? "" : "s", (unsigned long long)links);
     }
