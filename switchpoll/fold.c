@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/fold.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "lib/base/table.h"
+#include "proto/record.h"
+
+#define ECN_CE          3
+#define SOURCE_IF_INDEX 0 /* sFlow v5 section 4.2.1: the data source is an interface */
+
+/* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. */
+struct key {
+    struct ft_ip agent;
+    struct ft_tuple tuple;
+    uint32_t in;
+    uint32_t out;
+    uint32_t discard_reason;
+    uint8_t point;
+    uint8_t fate;
+    uint8_t zero[2];
+};
+_Static_assert(sizeof(struct key) == 72, "a hole in the key would hash stack bytes");
+
+struct sum {
+    struct key key;
+    uint32_t samples;
+    uint32_t ce_samples;
+    uint32_t data_samples;
+    uint32_t ack_samples;
+    uint32_t dst_qp;
+    bool has_qp;
+    bool qps_differ;
+    uint64_t packets;
+    uint64_t bytes;
+    struct ft_wall first;
+    struct ft_wall last;
+};
+
+struct ft_fold {
+    struct ft_table *sums;
+    uint64_t pending;
+};
+
+struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
+{
+    struct ft_fold *fold = calloc(1, sizeof(*fold));
+
+    if (!fold)
+        return NULL;
+    fold->sums = ft_table_new(sizeof(struct sum), sizeof(struct key), max, seed);
+    if (!fold->sums) {
+        free(fold);
+        return NULL;
+    }
+    return fold;
+}
+
+void ft_fold_free(struct ft_fold *fold)
+{
+    if (!fold)
+        return;
+    ft_table_free(fold->sums);
+    free(fold);
+}
+
+static Fabrictrace__SamplingPoint point_of(const struct ft_sflow_flow *flow)
+{
+    bool in = flow->in.kind == FT_SFLOW_IF_INDEX && flow->in.value == flow->source_index;
+    bool out = flow->out.kind == FT_SFLOW_IF_INDEX && flow->out.value == flow->source_index;
+
+    if (flow->source_type != SOURCE_IF_INDEX || in == out)
+        return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
+    return in ? FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS
+              : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS;
+}
+
+static void make_key(struct key *key, const struct ft_ip *agent, const struct ft_sflow_flow *flow)
+{
+    *key = (struct key){
+        .agent = *agent,
+        .tuple = flow->packet.tuple,
+        .in = flow->in.kind == FT_SFLOW_IF_INDEX ? flow->in.value : 0,
+        .out = flow->out.kind == FT_SFLOW_IF_INDEX ? flow->out.value : 0,
+        .point = (uint8_t)point_of(flow),
+        .fate = FABRICTRACE__FATE__FATE_FORWARDED,
+    };
+    if (flow->out.kind == FT_SFLOW_IF_DISCARD) {
+        key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
+        key->discard_reason = flow->out.value;
+    } else if (flow->out.kind == FT_SFLOW_IF_MULTIPLE) {
+        key->fate = FABRICTRACE__FATE__FATE_MULTIPLE;
+    }
+}
+
+int ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
+                struct ft_wall when)
+{
+    const struct ft_packet *packet = &flow->packet;
+    struct key key;
+    struct sum *sum;
+    bool fresh;
+
+    make_key(&key, agent, flow);
+    sum = ft_table_insert(fold->sums, &key, &fresh);
+    if (!sum)
+        return -ENOBUFS;
+    if (fresh || when.ms < sum->first.ms)
+        sum->first = when;
+    if (when.ms > sum->last.ms)
+        sum->last = when;
+    sum->samples++;
+    sum->packets += flow->sampling_rate;
+    sum->bytes += (uint64_t)flow->sampling_rate * flow->frame_bytes;
+    sum->ce_samples += packet->ecn == ECN_CE;
+    sum->data_samples += packet->bth == FT_BTH_DATA;
+    sum->ack_samples += packet->bth == FT_BTH_ACK;
+    if (packet->bth != FT_BTH_NONE) {
+        sum->qps_differ |= sum->has_qp && sum->dst_qp != packet->dst_qp;
+        sum->dst_qp = packet->dst_qp;
+        sum->has_qp = true;
+    }
+    fold->pending++;
+    return 0;
+}
+
+static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
+{
+    o->has_in_ifindex = key->in != 0;
+    o->in_ifindex = key->in;
+    o->has_out_ifindex = key->out != 0;
+    o->out_ifindex = key->out;
+    o->has_point = true;
+    o->point = (Fabrictrace__SamplingPoint)key->point;
+    o->has_fate = true;
+    o->fate = (Fabrictrace__Fate)key->fate;
+    o->has_discard_reason = o->fate == FABRICTRACE__FATE__FATE_DISCARDED;
+    o->discard_reason = key->discard_reason;
+}
+
+static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
+{
+    o->has_first_ms = true;
+    o->first_ms = (uint64_t)sum->first.ms;
+    o->has_last_ms = true;
+    o->last_ms = (uint64_t)sum->last.ms;
+    o->has_samples = true;
+    o->samples = sum->samples;
+    o->has_packets = true;
+    o->packets = sum->packets;
+    o->has_bytes = true;
+    o->bytes = sum->bytes;
+    o->has_ce_samples = true;
+    o->ce_samples = sum->ce_samples;
+    o->has_data_samples = true;
+    o->data_samples = sum->data_samples;
+    o->has_ack_samples = true;
+    o->ack_samples = sum->ack_samples;
+    o->has_dst_qp = sum->has_qp && !sum->qps_differ;
+    o->dst_qp = sum->dst_qp;
+}
+
+static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
+                 const struct ft_sink *sink)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+
+    ft_flow_from_tuple(&flow, &sum->key.tuple);
+    o.has_time_ms = true;
+    o.time_ms = (uint64_t)start.ms;
+    o.has_interval_ms = true;
+    o.interval_ms = interval_ms;
+    o.has_agent = true;
+    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&sum->key.agent, &o.agent.len);
+    o.flow = &flow;
+    fill_ports(&o, &sum->key);
+    fill_sums(&o, sum);
+    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    record.observation = &o;
+    sink->emit(sink->arg, &record);
+}
+
+uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
+                       const struct ft_sink *sink)
+{
+    uint64_t flushed = fold->pending;
+    uint32_t at = 0;
+    struct sum *sum;
+
+    while ((sum = ft_table_next(fold->sums, &at)))
+        emit(sum, start, interval_ms, sink);
+    ft_table_clear(fold->sums);
+    fold->pending = 0;
+    return flushed;
+}
+
+uint64_t ft_fold_pending(const struct ft_fold *fold)
+{
+    return fold->pending;
+}
+
+uint64_t ft_fold_sums(const struct ft_fold *fold)
+{
+    return ft_table_count(fold->sums);
+}
+
+uint64_t ft_fold_bytes(const struct ft_fold *fold)
+{
+    return ft_table_bytes(fold->sums);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SWITCHPOLL_FOLD_H
+#define FT_SWITCHPOLL_FOLD_H
+/*
+ * Folds flow samples of one interval into Observation records.
+ *
+ * Samples that agree in switch, in and out port, 5-tuple, sampling point and fate become one sum in
+ * a capped table; no memory is taken per sample once the table has its size. Where a sample was
+ * taken follows from its data source: the port it came in by (ingress) or the port it leaves by
+ * (egress); a source that is neither, or both, does not say. Flushing emits in the order in which
+ * the sums began, so equal input gives equal output.
+ * Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
+ */
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/tuple.h"
+#include "proto/sflow.h"
+#include "switchpoll/sink.h"
+
+struct ft_fold;
+
+/* At most `max` sums an interval. NULL without memory. */
+struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed);
+void ft_fold_free(struct ft_fold *fold);
+
+/* Adds a sample with a packet (has_packet). -ENOBUFS when the table is full: not folded. */
+int ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
+                struct ft_wall when);
+
+/* Emits an Observation for each sum and empties the table. Returns the samples they hold. */
+uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
+                       const struct ft_sink *sink);
+
+/* Samples folded and not yet flushed. */
+uint64_t ft_fold_pending(const struct ft_fold *fold);
+
+/* Sums in the table now, and the bytes the table holds. */
+uint64_t ft_fold_sums(const struct ft_fold *fold);
+uint64_t ft_fold_bytes(const struct ft_fold *fold);
+
+#endif
