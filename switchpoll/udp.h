@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SWITCHPOLL_UDP_H
+#define FT_SWITCHPOLL_UDP_H
+/*
+ * The socket on which sFlow arrives: a large receive buffer, many datagrams a system call, the
+ * kernel's time of receipt, and the kernel's count of what the buffer had no room for.
+ *
+ * A wake-up takes a bounded number of datagrams, so that timers and other sockets get their turn.
+ * Output: datagrams to a callback, which borrows the bytes. Owner: the caller. Thread: the loop's.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/tuple.h"
+#include "lib/io/loop.h"
+
+struct ft_udp;
+
+struct ft_udp_config {
+    const char *listen;    /* "host:port", "[v6]:port"; ":port" is all IPv4 and IPv6 addresses */
+    uint64_t buffer_bytes; /* wanted */
+    void (*on_datagram)(void *arg, const struct ft_ip *sender, const uint8_t *bytes, size_t len,
+                        struct ft_wall when);
+    void *arg;
+};
+
+struct ft_udp_stats {
+    uint64_t datagrams;    /* handed to on_datagram */
+    uint64_t kernel_drops; /* the receive buffer was full, or a checksum wrong */
+    uint64_t buffer_bytes; /* effective */
+};
+
+/* Binds and watches. NULL with a complaint that names the endpoint. */
+struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *config, char *error,
+                          size_t error_bytes);
+void ft_udp_free(struct ft_udp *udp);
+
+/* Takes what waits in the socket now, without the loop: before it is closed. */
+void ft_udp_drain(struct ft_udp *udp);
+
+/* Wants another buffer size. */
+void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes);
+
+/* The port that was bound, for a config with port 0. */
+uint16_t ft_udp_port(const struct ft_udp *udp);
+
+void ft_udp_stats(struct ft_udp *udp, struct ft_udp_stats *stats);
+
+#endif
