@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/live.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/io/http.h"
+#include "lib/io/loop.h"
+#include "lib/io/transport.h"
+#include "switchpoll/output.h"
+#include "switchpoll/pipeline.h"
+#include "switchpoll/telemetry.h"
+#include "switchpoll/udp.h"
+
+#define PROGRAM         "fabrictrace-switchpoll"
+#define NS_PER_S        INT64_C(1000000000)
+#define TICKS           4 /* an interval */
+#define STATUS_NS       (5 * NS_PER_S)
+#define WARN_NS         (60 * NS_PER_S)
+#define ERROR_BYTES     512
+#define HOST_NAME_BYTES 256
+
+struct live {
+    struct ft_settings *settings;
+    const struct ft_live_config *config;
+    char source_id[HOST_NAME_BYTES];
+    struct ft_loop *loop;
+    struct ft_sender *sender;
+    struct ft_output *output;
+    struct ft_pipeline *pipeline;
+    struct ft_udp *udp;
+    struct ft_http *http;
+    struct ft_watch *tick;
+    uint64_t kernel_drops_past; /* of sockets closed by a reload */
+    struct ft_log_limit loss_limit;
+    struct ft_log_limit daemon_limit;
+    struct ft_mono status_at;
+    struct ft_ingest_stats status_stats; /* as they were then */
+    uint64_t status_kernel_drops;
+};
+
+void ft_host_name(char *name, size_t bytes)
+{
+    if (gethostname(name, bytes) < 0 || !memchr(name, 0, bytes) || !*name)
+        snprintf(name, bytes, "unknown");
+}
+
+static uint64_t kernel_drops(struct live *live)
+{
+    struct ft_udp_stats stats = {0};
+
+    if (live->udp)
+        ft_udp_stats(live->udp, &stats);
+    return live->kernel_drops_past + stats.kernel_drops;
+}
+
+static bool connected(const struct live *live)
+{
+    struct ft_sender_stats stats = {0};
+
+    if (live->sender)
+        ft_sender_stats(live->sender, &stats);
+    return stats.connected;
+}
+
+/* Bad input is told of at most once a minute; the counts are in the loss records. */
+static void warn_of_loss(struct live *live, const struct ft_ingest_stats *s, uint64_t drops,
+                         struct ft_mono now)
+{
+    const struct ft_ingest_stats *old = &live->status_stats;
+    uint64_t full = s->table_full - old->table_full;
+    uint64_t bad = s->not_sflow_v5 + s->malformed + s->truncated - old->not_sflow_v5 -
+                   old->malformed - old->truncated;
+    uint64_t kernel = drops - live->status_kernel_drops;
+    uint64_t held;
+
+    if (!full && !bad && !kernel)
+        return;
+    if (ft_log_limit_pass(&live->loss_limit, now, &held))
+        ft_log(FT_LOG_WARNING,
+               "sFlow lost in %d s: %" PRIu64 " datagrams in the kernel's buffer, %" PRIu64
+               " unreadable, %" PRIu64 " samples over fold_entries (%" PRIu64
+               " warnings held back)",
+               (int)(STATUS_NS / NS_PER_S), kernel, bad, full, held);
+}
+
+static void tell_status(struct live *live, struct ft_mono now)
+{
+    struct ft_loss_facts facts;
+    const struct ft_ingest_stats *s = &facts.ingest;
+    int64_t span_ns = ft_mono_since_ns(now, live->status_at);
+    double seconds = (double)span_ns / (double)NS_PER_S;
+
+    if (span_ns < STATUS_NS)
+        return;
+    ft_pipeline_facts(live->pipeline, &facts);
+    ft_notify_status("%.0f datagrams/s, %.0f samples/s of %" PRIu64 " exporters, %" PRIu64
+                     " datagrams missing%s",
+                     (double)(s->datagrams - live->status_stats.datagrams) / seconds,
+                     (double)(s->samples - live->status_stats.samples) / seconds,
+                     s->exporters.exporters, s->exporters.gap,
+                     !live->sender || connected(live) ? "" : ", daemon not connected");
+    warn_of_loss(live, s, facts.kernel_drops, now);
+    live->status_at = now;
+    live->status_stats = *s;
+    live->status_kernel_drops = facts.kernel_drops;
+}
+
+/* True when the output can take no more: the program ends. */
+static bool output_failed(struct live *live)
+{
+    char error[ERROR_BYTES];
+
+    if (!ft_output_error(live->output, error, sizeof(error)))
+        return false;
+    ft_log(FT_LOG_ERROR, "output %s", error);
+    ft_loop_exit(live->loop, EX_IOERR);
+    return true;
+}
+
+static void on_tick(void *arg)
+{
+    struct live *live = arg;
+
+    ft_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
+    ft_pipeline_tick(live->pipeline, ft_wall_now());
+    if (!output_failed(live))
+        tell_status(live, ft_mono_now());
+}
+
+static void on_datagram(void *arg, const struct ft_ip *sender, const uint8_t *bytes, size_t len,
+                        struct ft_wall when)
+{
+    struct live *live = arg;
+
+    ft_pipeline_datagram(live->pipeline, sender, bytes, len, when);
+}
+
+static void on_sender(void *arg, bool up, const char *text)
+{
+    struct live *live = arg;
+    uint64_t held;
+
+    if (up)
+        ft_log(FT_LOG_INFO, "%s", text);
+    else if (ft_log_limit_pass(&live->daemon_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "%s", text);
+}
+
+static void on_flushed(void *arg)
+{
+    struct live *live = arg;
+    struct ft_sender_stats stats;
+
+    ft_sender_stats(live->sender, &stats);
+    if (stats.records_queued)
+        ft_log(FT_LOG_WARNING, "daemon '%s': %" PRIu64 " records are not acknowledged",
+               live->settings->daemon_endpoint, stats.records_queued);
+    ft_loop_exit(live->loop, EX_OK);
+}
+
+static bool on_stop(void *arg)
+{
+    struct live *live = arg;
+
+    ft_watch_free(live->tick);
+    live->tick = NULL;
+    ft_udp_drain(live->udp);
+    live->kernel_drops_past = kernel_drops(live);
+    ft_udp_free(live->udp);
+    live->udp = NULL;
+    ft_pipeline_set_kernel_drops(live->pipeline, live->kernel_drops_past);
+    ft_pipeline_end(live->pipeline, ft_wall_now());
+    if (output_failed(live))
+        return false;
+    if (!live->sender)
+        return true;
+    ft_sender_flush(live->sender, live->settings->daemon_flush_ns, on_flushed, live);
+    return false;
+}
+
+static struct ft_udp *open_udp(struct live *live, const struct ft_settings *settings)
+{
+    const struct ft_udp_config config = {
+        .listen = settings->listen,
+        .buffer_bytes = settings->receive_buffer_bytes,
+        .on_datagram = on_datagram,
+        .arg = live,
+    };
+    char error[ERROR_BYTES];
+    struct ft_udp_stats stats;
+    struct ft_udp *udp = ft_udp_new(live->loop, &config, error, sizeof(error));
+
+    if (!udp) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return NULL;
+    }
+    ft_udp_stats(udp, &stats);
+    if (stats.buffer_bytes < settings->receive_buffer_bytes)
+        ft_log(FT_LOG_WARNING,
+               "receive_buffer: is %" PRIu64 " bytes instead of %" PRIu64
+               "; raise net.core.rmem_max or give CAP_NET_ADMIN",
+               stats.buffer_bytes, settings->receive_buffer_bytes);
+    return udp;
+}
+
+/* The endpoint is bound anew only when it changes, since it cannot be bound twice. */
+static int reopen_udp(struct live *live, const struct ft_settings *settings)
+{
+    struct ft_udp *udp;
+
+    if (strcmp(live->settings->listen, settings->listen) == 0) {
+        if (live->settings->receive_buffer_bytes != settings->receive_buffer_bytes)
+            ft_udp_set_buffer(live->udp, settings->receive_buffer_bytes);
+        return 0;
+    }
+    udp = open_udp(live, settings);
+    if (!udp)
+        return -EADDRNOTAVAIL;
+    ft_udp_drain(live->udp);
+    live->kernel_drops_past = kernel_drops(live);
+    ft_udp_free(live->udp);
+    live->udp = udp;
+    return 0;
+}
+
+/* Takes the settings over as a whole, or changes nothing and returns -errno. */
+static int adopt(struct live *live, const struct ft_settings *wanted)
+{
+    struct ft_settings *settings = ft_settings_copy(wanted);
+    struct ft_watch *tick =
+        ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live);
+    int rc = settings && tick ? reopen_udp(live, wanted) : -ENOMEM;
+
+    if (rc < 0) {
+        ft_watch_free(tick);
+        if (settings)
+            ft_options_free(&ft_settings_table, settings);
+        return rc;
+    }
+    ft_watch_free(live->tick);
+    live->tick = tick;
+    ft_options_free(&ft_settings_table, live->settings);
+    live->settings = settings;
+    ft_pipeline_reload(live->pipeline, settings);
+    return 0;
+}
+
+static void on_reload(void *arg)
+{
+    struct live *live = arg;
+    const struct ft_settings *wanted = live->config->reload(live->config->arg);
+    const char *fixed = wanted ? ft_settings_fixed(live->settings, wanted) : NULL;
+
+    if (!wanted)
+        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
+    else if (fixed)
+        ft_log(FT_LOG_ERROR, "reload refused: '%s' cannot change without a restart", fixed);
+    else if (adopt(live, wanted) < 0)
+        ft_log(FT_LOG_ERROR, "reload refused: the old socket stays");
+    else
+        ft_log(FT_LOG_NOTICE, "reloaded");
+}
+
+static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct live *live = arg;
+    struct ft_udp_stats udp = {0};
+    struct ft_telemetry t = {
+        .exporters = ft_pipeline_exporters(live->pipeline),
+        .has_sender = live->sender != NULL,
+        .connected = connected(live),
+    };
+
+    (void)request;
+    ft_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
+    ft_pipeline_facts(live->pipeline, &t.facts);
+    if (live->udp)
+        ft_udp_stats(live->udp, &udp);
+    t.receive_buffer_bytes = udp.buffer_bytes;
+    ft_telemetry_write(&t, body);
+    return 200;
+}
+
+/* Healthy is a poller that listens; a daemon that is away is waited for. */
+static int serve_health(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct live *live = arg;
+
+    (void)request;
+    ft_write_str(body, live->udp ? "ok\n" : "stopping\n");
+    return live->udp ? 200 : 503;
+}
+
+static int start_http(struct live *live)
+{
+    char error[ERROR_BYTES];
+
+    if (strcmp(live->settings->http, "off") == 0)
+        return EX_OK;
+    live->http = ft_http_new(live->loop, live->settings->http, error, sizeof(error));
+    if (!live->http) {
+        ft_log(FT_LOG_ERROR, "http: %s", error);
+        return EX_UNAVAILABLE;
+    }
+    if (ft_http_route(live->http, "/metrics", "text/plain; version=0.0.4", serve_metrics, live) ||
+        ft_http_route(live->http, "/healthz", "text/plain", serve_health, live))
+        return EX_OSERR;
+    return EX_OK;
+}
+
+static int start_output(struct live *live, uint64_t boot_id)
+{
+    const struct ft_settings *s = live->settings;
+    const struct ft_sender_config sender = {
+        .endpoint = s->daemon_endpoint,
+        .source_id = live->source_id,
+        .program = PROGRAM,
+        .boot_id = boot_id,
+        .queue_bytes_max = s->daemon_queue_bytes,
+        .retry_min_ns = s->daemon_retry_min_ns,
+        .retry_max_ns = s->daemon_retry_max_ns,
+        .tls = {.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca},
+        .on_state = on_sender,
+        .arg = live,
+    };
+    char error[ERROR_BYTES];
+
+    if (live->config->output) {
+        live->output = ft_output_file(live->config->output, error, sizeof(error));
+        if (!live->output)
+            ft_log(FT_LOG_ERROR, "output %s", error);
+        return live->output ? EX_OK : EX_CANTCREAT;
+    }
+    live->sender = ft_sender_new(live->loop, &sender, error, sizeof(error));
+    if (!live->sender) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CONFIG;
+    }
+    live->output = ft_output_sender(live->sender);
+    return live->output ? EX_OK : EX_OSERR;
+}
+
+static int start(struct live *live)
+{
+    uint64_t random[2];
+    int code;
+
+    live->loop = ft_loop_new();
+    if (live->settings->source_id)
+        snprintf(live->source_id, sizeof(live->source_id), "%s", live->settings->source_id);
+    else
+        ft_host_name(live->source_id, sizeof(live->source_id));
+    if (!live->loop || getrandom(random, sizeof(random), 0) != sizeof(random))
+        return EX_OSERR;
+    code = start_output(live, random[0]);
+    if (code)
+        return code;
+    live->pipeline = ft_pipeline_new(live->settings, live->source_id, random[1], live->output);
+    if (!live->pipeline)
+        return EX_OSERR;
+    live->udp = open_udp(live, live->settings);
+    if (!live->udp)
+        return EX_UNAVAILABLE;
+    code = start_http(live);
+    if (code)
+        return code;
+    live->tick =
+        ft_watch_timer(live->loop, live->settings->fold_interval_ns / TICKS, on_tick, live);
+    return live->tick ? EX_OK : EX_OSERR;
+}
+
+int ft_live_run(const struct ft_live_config *config)
+{
+    struct live live = {
+        .settings = ft_settings_copy(config->settings),
+        .config = config,
+        .loss_limit = {.interval_ns = WARN_NS, .burst = 1},
+        .daemon_limit = {.interval_ns = WARN_NS, .burst = 1},
+        .status_at = ft_mono_now(),
+    };
+    int code = live.settings ? start(&live) : EX_OSERR;
+
+    if (code == EX_OSERR)
+        ft_log(FT_LOG_ERROR, "out of memory");
+    if (code == EX_OK) {
+        ft_loop_on_signals(live.loop, on_reload, on_stop, &live);
+        ft_log(FT_LOG_INFO, "listening for sFlow on '%s'", live.settings->listen);
+        ft_notify_ready();
+        code = ft_loop_run(live.loop);
+        if (code < 0)
+            code = EX_OSERR;
+    }
+    ft_http_free(live.http);
+    ft_watch_free(live.tick);
+    ft_udp_free(live.udp);
+    ft_pipeline_free(live.pipeline);
+    ft_output_free(live.output);
+    ft_sender_free(live.sender);
+    ft_loop_free(live.loop);
+    if (live.settings)
+        ft_options_free(&ft_settings_table, live.settings);
+    return code;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/settings.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct ft_settings, member)
+
+static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
+
+static const struct ft_option options[] = {
+    {"source_id", FT_OPTION_STRING, AT(source_id), NULL, 0, 0, NULL,
+     "Name of this poller in its records and towards the daemon. Two pollers of one fabric must "
+     "differ. When unset, the name of the host."},
+    {"listen", FT_OPTION_ENDPOINT, AT(listen), ":6343", 0, 0, NULL,
+     "UDP endpoint on which sFlow version 5 is received. Without a host, all IPv4 and IPv6 "
+     "addresses."},
+    {"receive_buffer", FT_OPTION_SIZE, AT(receive_buffer_bytes), "32MiB", 65536, 1073741824, NULL,
+     "Size of the socket's receive buffer. Above net.core.rmem_max it needs CAP_NET_ADMIN; a "
+     "smaller effective size is told in the log."},
+    {"replay_port", FT_OPTION_UINT, AT(replay_port), "6343", 1, 65535, NULL,
+     "UDP destination port of the sFlow datagrams in a capture read with --replay."},
+    {"daemon.endpoint", FT_OPTION_ENDPOINT, AT(daemon_endpoint), "127.0.0.1:9477", 0, 0, NULL,
+     "Where fabrictraced takes records."},
+    {"daemon.queue", FT_OPTION_SIZE, AT(daemon_queue_bytes), "64MiB", 1048576, 17179869184, NULL,
+     "Records wait here while the daemon is away. When it is full the oldest are dropped and "
+     "counted."},
+    {"daemon.retry_min", FT_OPTION_DURATION, AT(daemon_retry_min_ns), "500ms", 0.01, 3600, NULL,
+     "Shortest wait before the daemon is called again; it doubles up to daemon.retry_max."},
+    {"daemon.retry_max", FT_OPTION_DURATION, AT(daemon_retry_max_ns), "15s", 0.01, 3600, NULL,
+     "Longest wait before the daemon is called again."},
+    {"daemon.flush_timeout", FT_OPTION_DURATION, AT(daemon_flush_ns), "5s", 0, 600, NULL,
+     "How long the end of the program waits for the daemon to acknowledge what is queued."},
+    {"daemon.cert", FT_OPTION_STRING, AT(tls_cert), NULL, 0, 0, NULL,
+     "PEM file with this poller's certificate. Without the three TLS files the connection is plain "
+     "TCP."},
+    {"daemon.key", FT_OPTION_STRING, AT(tls_key), NULL, 0, 0, NULL,
+     "PEM file with the certificate's private key."},
+    {"daemon.ca", FT_OPTION_STRING, AT(tls_ca), NULL, 0, 0, NULL,
+     "PEM file with the authority that signed the daemon's certificate."},
+    {"fold_interval", FT_OPTION_DURATION, AT(fold_interval_ns), "1s", 0.1, 60, NULL,
+     "Samples that agree in switch, ports and flow are summed over this time into one record."},
+    {"fold_entries", FT_OPTION_UINT, AT(sums_max), "262144", 16, 16777216, NULL,
+     "Most different sums in one interval; samples over it are dropped and counted. An entry takes "
+     "about 160 bytes, taken as needed."},
+    {"ports_max", FT_OPTION_UINT, AT(ports_max), "65536", 16, 16777216, NULL,
+     "Most switch ports whose counters are taken in one interval."},
+    {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "4096", 1, 1048576, NULL,
+     "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "
+     "the same, and counted."},
+    {"sources_max", FT_OPTION_UINT, AT(sources_max), "262144", 1, 16777216, NULL,
+     "Most data sources whose sequences are followed."},
+    {"exporter_timeout", FT_OPTION_DURATION, AT(exporter_timeout_ns), "1h", 60, 2592000, NULL,
+     "An exporter silent for this long is forgotten."},
+    {"loss_interval", FT_OPTION_DURATION, AT(loss_interval_ns), "10s", 1, 3600, NULL,
+     "How often the accounting of what was received and dropped is published."},
+    {"http", FT_OPTION_STRING, AT(http), "127.0.0.1:9480", 0, 0, NULL,
+     "TCP endpoint of /metrics and /healthz; off for none."},
+    {"log.level", FT_OPTION_ENUM, AT(log_level), "info", 0, 0, levels,
+     "What is logged: this level and what is graver."},
+    {0},
+};
+
+const struct ft_option_table ft_settings_table = {
+    .program = "fabrictrace-switchpoll",
+    .options = options,
+    .struct_bytes = sizeof(struct ft_settings),
+};
+
+bool ft_settings_check(const struct ft_settings *s, const char *file, struct ft_diag *diag)
+{
+    bool tls = s->tls_cert || s->tls_key || s->tls_ca;
+    size_t before = ft_diag_count(diag);
+
+    if (tls && !(s->tls_cert && s->tls_key && s->tls_ca))
+        ft_diag_add(diag, file, 0, "daemon: needs all of cert, key and ca, or none of them");
+    if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
+        ft_diag_add(diag, file, 0, "daemon.retry_max: is shorter than daemon.retry_min");
+    return ft_diag_count(diag) == before;
+}
+
+struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
+{
+    struct ft_settings *copy = malloc(sizeof(*copy));
+    bool ok = true;
+
+    if (!copy)
+        return NULL;
+    *copy = *settings;
+    for (const struct ft_option *o = options; o->key; o++) {
+        char **text = (char **)((char *)copy + o->offset);
+
+        if ((o->type == FT_OPTION_STRING || o->type == FT_OPTION_ENDPOINT) && *text) {
+            *text = strdup(*text);
+            ok = ok && *text;
+        }
+    }
+    if (ok)
+        return copy;
+    ft_options_free(&ft_settings_table, copy);
+    return NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_settings *now)
+{
+    const struct {
+        const char *key;
+        bool same;
+    } fixed[] = {
+        {"source_id", same(old->source_id, now->source_id)},
+        {"daemon.endpoint", same(old->daemon_endpoint, now->daemon_endpoint)},
+        {"daemon.queue", old->daemon_queue_bytes == now->daemon_queue_bytes},
+        {"daemon.retry_min", old->daemon_retry_min_ns == now->daemon_retry_min_ns},
+        {"daemon.retry_max", old->daemon_retry_max_ns == now->daemon_retry_max_ns},
+        {"daemon.cert", same(old->tls_cert, now->tls_cert)},
+        {"daemon.key", same(old->tls_key, now->tls_key)},
+        {"daemon.ca", same(old->tls_ca, now->tls_ca)},
+        {"fold_entries", old->sums_max == now->sums_max},
+        {"ports_max", old->ports_max == now->ports_max},
+        {"exporters_max", old->exporters_max == now->exporters_max},
+        {"sources_max", old->sources_max == now->sources_max},
+        {"http", same(old->http, now->http)},
+    };
+
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        if (!fixed[i].same)
+            return fixed[i].key;
+    return NULL;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SWITCHPOLL_SETTINGS_H
+#define FT_SWITCHPOLL_SETTINGS_H
+/*
+ * The configuration of fabrictrace-switchpoll: one table for the parser, --check, --print-config
+ * and the manual page. Immutable once loaded.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/config/options.h"
+
+struct ft_settings {
+    char *source_id; /* NULL: the host's name */
+    char *listen;
+    uint64_t receive_buffer_bytes;
+    uint64_t replay_port;
+    char *daemon_endpoint;
+    uint64_t daemon_queue_bytes;
+    int64_t daemon_retry_min_ns;
+    int64_t daemon_retry_max_ns;
+    int64_t daemon_flush_ns;
+    char *tls_cert;
+    char *tls_key;
+    char *tls_ca;
+    int64_t fold_interval_ns;
+    uint64_t sums_max;
+    uint64_t ports_max;
+    uint64_t exporters_max;
+    uint64_t sources_max;
+    int64_t exporter_timeout_ns;
+    int64_t loss_interval_ns;
+    char *http; /* "off": none */
+    int log_level;
+};
+
+extern const struct ft_option_table ft_settings_table;
+
+/* What the table cannot say: settings that contradict each other. file names the source of the
+ * complaints. Returns whether all is well. */
+bool ft_settings_check(const struct ft_settings *settings, const char *file, struct ft_diag *diag);
+
+/* A copy, for ft_options_free(); NULL without memory. */
+struct ft_settings *ft_settings_copy(const struct ft_settings *settings);
+
+/* The key of a setting that differs and that a reload cannot change; NULL when there is none. */
+const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_settings *now);
+
+#endif
