@@ -186,6 +186,11 @@ START_TEST(samples_of_a_data_source_are_followed)
     sample(1, 2, 5);
     ck_assert_uint_eq(stats().samples_gap, 1);
     ck_assert_uint_eq(stats().agent_drops, 8);
+    /* Also where its numbers happen to go on. */
+    send(1, 1, 5);
+    sample(1, 40, 90);
+    ck_assert_uint_eq(stats().samples_gap, 1);
+    ck_assert_uint_eq(stats().agent_drops, 8);
     ft_exporters_free(x);
 }
 END_TEST

@@ -238,6 +238,26 @@ START_TEST(unknown_and_broken_parts_cost_only_themselves)
 }
 END_TEST
 
+/* Two processes that both call themselves by one agent's address, with like sequences and uptimes.
+ */
+START_TEST(only_the_same_bytes_are_a_duplicate)
+{
+    struct ft_writer w;
+
+    ft_writer_init(&w, 4096);
+    begin(16);
+    for (uint16_t i = 0; i < 4; i++) {
+        put_datagram(&w, 1, 9, 50000 + i);
+        feed(w.bytes, w.len, 1000);
+        feed(w.bytes, w.len, 1000);
+    }
+    ck_assert_uint_eq(balanced().duplicate, 4);
+    ck_assert_uint_eq(balanced().datagrams_processed, 4);
+    ft_ingest_free(in);
+    ft_writer_free(&w);
+}
+END_TEST
+
 START_TEST(caps_are_counted)
 {
     struct ft_ingest_stats s;
@@ -330,4 +350,5 @@ END_TEST
 
 FT_UNIT_MAIN("ingest", an_interval_closes_with_the_next_datagram_or_the_clock,
              time_that_goes_back_loses_nothing, unknown_and_broken_parts_cost_only_themselves,
-             caps_are_counted, garbage_is_accounted_for, metrics_tell_the_same)
+             only_the_same_bytes_are_a_duplicate, caps_are_counted, garbage_is_accounted_for,
+             metrics_tell_the_same)
