@@ -1,1 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += agent/libftagent.a
+agent_libftagent_a_SOURCES = \
+	agent/account.c agent/account.h \
+	agent/agent.c agent/agent.h \
+	agent/capture.c agent/capture.h \
+	agent/engine.c agent/engine.h \
+	agent/flows.c agent/flows.h \
+	agent/interfaces.c agent/interfaces.h \
+	agent/live.c agent/live.h \
+	agent/metrics.c agent/metrics.h \
+	agent/privilege.c agent/privilege.h \
+	agent/replay.c agent/replay.h \
+	agent/report.c agent/report.h \
+	agent/settings.c agent/settings.h \
+	agent/uplink.c agent/uplink.h
+
+sbin_PROGRAMS += agent/fabrictrace-agent
+agent_fabrictrace_agent_SOURCES = agent/main.c
+agent_fabrictrace_agent_LDADD = $(AGENT_LIBS)
+
+# What links the agent's parts links this.
+AGENT_LIBS = agent/libftagent.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
+
+agent_scripts = tests/golden/agent/replay.py tests/golden/agent/live.py
+TESTS += $(agent_scripts)
+EXTRA_DIST += $(agent_scripts) tests/golden/agent/captures.py tests/golden/agent/rxe.pcap \
+	tests/golden/agent/rxe.ndjson

@@ -1,1 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += cli/libftcli.a
+cli_libftcli_a_SOURCES = \
+	cli/answer.c cli/answer.h \
+	cli/args.c cli/args.h \
+	cli/cli.c cli/cli.h \
+	cli/fetch.c cli/fetch.h \
+	cli/grid.c cli/grid.h \
+	cli/loads.c cli/loads.h \
+	cli/show.h \
+	cli/show_collisions.c \
+	cli/show_explain.c \
+	cli/show_imbalance.c \
+	cli/show_json.c \
+	cli/show_links.c \
+	cli/show_paths.c \
+	cli/show_topology.c \
+	cli/text.c cli/text.h \
+	cli/units.c cli/units.h
+
+bin_PROGRAMS += cli/fabrictrace
+cli_fabrictrace_SOURCES = cli/main.c
+cli_fabrictrace_LDADD = cli/libftcli.a lib/fabric/libftfabric.a $(IO_LIBS) $(JANSSON_LIBS) \
+	$(XXHASH_LIBS) -lm

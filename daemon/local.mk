@@ -1,4 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
-	daemon/topology_file.c daemon/topology_file.h
+	daemon/api.c daemon/api.h \
+	daemon/api_topology.c daemon/api_topology.h \
+	daemon/collisions.c daemon/collisions.h \
+	daemon/daemon.c daemon/daemon.h \
+	daemon/emit.c daemon/emit.h \
+	daemon/events.c daemon/events.h \
+	daemon/figures.c daemon/figures.h \
+	daemon/join.c daemon/join.h \
+	daemon/loads.c daemon/loads.h \
+	daemon/metrics_text.c daemon/metrics_text.h \
+	daemon/names.c daemon/names.h \
+	daemon/pipeline.c daemon/pipeline.h \
+	daemon/publish.c daemon/publish.h \
+	daemon/replay.c daemon/replay.h \
+	daemon/settings.c daemon/settings.h \
+	daemon/sink_file.c \
+	daemon/sink_kafka.c \
+	daemon/store.c daemon/store.h \
+	daemon/topology_file.c daemon/topology_file.h \
+	daemon/window.c daemon/window.h
+
+DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
+	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
+
+sbin_PROGRAMS += daemon/fabrictraced
+daemon_fabrictraced_SOURCES = daemon/main.c
+daemon_fabrictraced_LDADD = $(DAEMON_LIBS)

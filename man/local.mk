@@ -1,1 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
+dist_man_MANS += \
+	man/fabrictrace.1 \
+	man/fabrictrace-topology.5 \
+	man/fabrictrace-records.7 \
+	man/fabrictrace-agent.8 \
+	man/fabrictrace-switchpoll.8 \
+	man/fabrictraced.8
+
+# The option lists come from the daemons' own tables: the page cannot say what the program does not.
+man_MANS += man/fabrictrace.yaml.5
+EXTRA_DIST += man/fabrictrace.yaml.5.in
+CLEANFILES += man/fabrictrace.yaml.5
+man/fabrictrace.yaml.5: man/fabrictrace.yaml.5.in $(sbin_PROGRAMS)
+	$(AM_V_GEN)$(MKDIR_P) man && { \
+	sed '/^@OPTIONS@$$/,$$d' $(srcdir)/man/fabrictrace.yaml.5.in && \
+	for p in $(sbin_PROGRAMS); do \
+		echo ".Sh FILE `basename $$p | tr a-z A-Z`.YAML" && ./$$p --print-mdoc || exit 1; \
+	done && \
+	sed '1,/^@OPTIONS@$$/d' $(srcdir)/man/fabrictrace.yaml.5.in; } >$@.tmp && mv $@.tmp $@

@@ -1,1 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
+EXTRA_DIST += packaging/install-deps packaging/lint.sh .ci/run
+
+# An installed unit names the path where its program went.
+systemd_units = packaging/systemd/fabrictraced.service \
+	packaging/systemd/fabrictrace-agent.service \
+	packaging/systemd/fabrictrace-switchpoll.service
+nodist_systemdsystemunit_DATA = $(systemd_units)
+EXTRA_DIST += $(systemd_units:=.in) packaging/systemd/fabrictrace.sysusers
+CLEANFILES += $(systemd_units)
+$(systemd_units): Makefile
+	$(AM_V_GEN)$(MKDIR_P) packaging/systemd && \
+	sed 's,@sbindir[@],$(sbindir),g' $(srcdir)/$@.in >$@.tmp && mv $@.tmp $@
+packaging/systemd/fabrictraced.service: packaging/systemd/fabrictraced.service.in
+packaging/systemd/fabrictrace-agent.service: packaging/systemd/fabrictrace-agent.service.in
+packaging/systemd/fabrictrace-switchpoll.service: \
+	packaging/systemd/fabrictrace-switchpoll.service.in
+
+# sysusers.d wants the name *.conf.
+sysusersdir = $(prefix)/lib/sysusers.d
+install-data-local:
+	$(MKDIR_P) '$(DESTDIR)$(sysusersdir)'
+	$(INSTALL_DATA) $(srcdir)/packaging/systemd/fabrictrace.sysusers \
+		'$(DESTDIR)$(sysusersdir)/fabrictrace.conf'
+uninstall-local:
+	rm -f '$(DESTDIR)$(sysusersdir)/fabrictrace.conf'
+
+dist_doc_DATA = README.md NEWS LICENSE
+examplesdir = $(docdir)/examples
+dist_examples_DATA = \
+	packaging/examples/topology.yaml \
+	packaging/examples/fabrictraced.yaml \
+	packaging/examples/fabrictrace-agent.yaml \
+	packaging/examples/fabrictrace-switchpoll.yaml

@@ -135,7 +135,7 @@ static size_t utf8_bytes(const unsigned char *s)
 
 /* RFC 8259 section 7. Names of processes and interfaces may hold any bytes: what is no UTF-8
  * becomes the replacement character, so that a record is always valid JSON. */
-static void write_string(struct ft_writer *w, const char *text)
+void ft_json_write_text(struct ft_writer *w, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     const unsigned char *plain = s;
@@ -248,7 +248,7 @@ static void write_value(struct ft_writer *w, const ProtobufCFieldDescriptor *f, 
         write_enum(w, f->descriptor, *(const int32_t *)at);
         break;
     case PROTOBUF_C_TYPE_STRING:
-        write_string(w, *(const char *const *)at);
+        ft_json_write_text(w, *(const char *const *)at);
         break;
     case PROTOBUF_C_TYPE_BYTES:
         write_address(w, at);

@@ -349,3 +349,13 @@ int ft_run_reload(struct ft_run *run, struct ft_diag *diag)
     set_log_level(run);
     return 0;
 }
+
+void ft_run_revert(struct ft_run *run)
+{
+    void *refused = run->config;
+
+    assert(run->config_before);
+    run->config = run->config_before;
+    run->config_before = refused;
+    set_log_level(run);
+}

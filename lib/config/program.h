@@ -66,4 +66,7 @@ const char *ft_run_value(const struct ft_run *run, const char *option);
  * into diag: nothing has changed. */
 int ft_run_reload(struct ft_run *run, struct ft_diag *diag);
 
+/* Takes back the last ft_run_reload(), once, when the program cannot follow it. */
+void ft_run_revert(struct ft_run *run);
+
 #endif

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += lib/fabric/libftfabric.a
 lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/chance.c lib/fabric/chance.h \
+	lib/fabric/evidence.c lib/fabric/evidence.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
@@ -10,4 +11,5 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/topology_builder.c \
 	lib/fabric/topology_distance.c \
 	lib/fabric/topology_impl.h \
-	lib/fabric/union.c
+	lib/fabric/union.c \
+	lib/fabric/verdict.c lib/fabric/verdict.h

@@ -155,3 +155,23 @@ const char *ft_direction_name(enum ft_direction direction)
     }
     return "host";
 }
+
+/* Groups lie by switch, up before down. */
+uint32_t ft_topology_find_group(const struct ft_topology *t, uint32_t switch_id,
+                                enum ft_direction direction)
+{
+    uint32_t low = 0, high = t->group_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct ft_group *g = &t->groups[middle];
+
+        if (g->switch_id == switch_id && g->direction == direction)
+            return middle;
+        if (g->switch_id < switch_id || (g->switch_id == switch_id && g->direction < direction))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return FT_NONE;
+}

@@ -142,6 +142,10 @@ uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *
 uint32_t ft_topology_port_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex);
 uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address);
 
+/* A switch's group of a direction, FT_NONE when it has none. */
+uint32_t ft_topology_find_group(const struct ft_topology *t, uint32_t switch_id,
+                                enum ft_direction direction);
+
 /* Fabric links between two switches by the shortest way that goes up, then down. FT_NONE when there
  * is none, and when neither switch has NICs. */
 uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32_t to);

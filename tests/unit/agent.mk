@@ -1,1 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
+agent_tests = tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces \
+	tests/unit/check_report tests/unit/check_settings tests/unit/check_uplink
+check_PROGRAMS += $(agent_tests)
+TESTS += $(agent_tests)
+
+tests_unit_check_capture_SOURCES = tests/unit/check_capture.c tests/unit/unit.h
+tests_unit_check_capture_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_capture_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_flows_SOURCES = tests/unit/check_flows.c tests/unit/unit.h
+tests_unit_check_flows_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_flows_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_interfaces_SOURCES = tests/unit/check_interfaces.c tests/unit/unit.h
+tests_unit_check_interfaces_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_interfaces_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_report_SOURCES = tests/unit/check_report.c tests/unit/unit.h
+tests_unit_check_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_report_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_settings_SOURCES = tests/unit/check_settings.c tests/unit/unit.h
+tests_unit_check_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_settings_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_uplink_SOURCES = tests/unit/check_uplink.c tests/unit/unit.h
+tests_unit_check_uplink_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_uplink_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)

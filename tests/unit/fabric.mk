@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-fabric_tests = tests/unit/check_metrics tests/unit/check_paths tests/unit/check_topology
+fabric_tests = tests/unit/check_evidence tests/unit/check_metrics tests/unit/check_paths \
+	tests/unit/check_topology
 check_PROGRAMS += $(fabric_tests)
 TESTS += $(fabric_tests)
 
@@ -10,6 +11,11 @@ tests_unit_check_topology_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a 
 tests_unit_check_paths_SOURCES = tests/unit/check_paths.c tests/unit/unit.h
 tests_unit_check_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_paths_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_evidence_SOURCES = tests/unit/check_evidence.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_evidence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
 tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

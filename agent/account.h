@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_AGENT_ACCOUNT_H
+#define FT_AGENT_ACCOUNT_H
+/*
+ * The agent's loss accounting as plain numbers: for each stage received = processed + pending +
+ * the sum of its drops. The loss record and the metrics page are both written from it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FT_ACCOUNT_STAGES 4
+#define FT_ACCOUNT_DROPS  8
+
+struct ft_account_drop {
+    const char *reason;
+    uint64_t count;
+};
+
+struct ft_account_stage {
+    const char *name;
+    const char *unit;
+    uint64_t received, processed, pending;
+    size_t drop_count;
+    struct ft_account_drop drops[FT_ACCOUNT_DROPS];
+};
+
+struct ft_account {
+    size_t stage_count;
+    struct ft_account_stage stages[FT_ACCOUNT_STAGES];
+};
+
+/* Names are literals: borrowed for good. */
+struct ft_account_stage *ft_account_stage(struct ft_account *account, const char *name,
+                                          const char *unit);
+void ft_account_drop(struct ft_account_stage *stage, const char *reason, uint64_t count);
+
+/* Whether the identity holds in a stage. */
+bool ft_account_balanced(const struct ft_account_stage *stage);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/agent.h"
+
+#include <sysexits.h>
+
+#include "agent/interfaces.h"
+#include "agent/live.h"
+#include "agent/replay.h"
+#include "agent/settings.h"
+#include "lib/base/diag.h"
+#include "lib/base/log.h"
+#include "lib/config/program.h"
+
+static const struct ft_program_option own_options[] = {
+    {.name = "replay",
+     .argument = "FILE",
+     .help = "read packets from a capture file in its own time, then exit"},
+    {.name = "output",
+     .argument = "FILE",
+     .help = "write records as NDJSON (-: standard output) instead of sending them"},
+    {.name = NULL},
+};
+
+static void check(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_agent_settings *settings = ft_run_config(run);
+    char interfaces[1024];
+
+    ft_agent_settings_check(settings, diag);
+    if (ft_run_value(run, "replay"))
+        return;
+    if (settings->interfaces.count == 0) {
+        ft_interfaces_list(interfaces, sizeof(interfaces));
+        ft_diag_add(diag, NULL, 0, "key 'interfaces': none is named; this host has:%s", interfaces);
+    }
+    if (!settings->endpoint && !ft_run_value(run, "output"))
+        ft_diag_add(diag, NULL, 0, "key 'daemon.endpoint': needed without --output");
+}
+
+static const struct ft_program program = {
+    .name = "fabrictrace-agent",
+    .summary = "Reports the RoCEv2 flows of this host to fabrictraced.",
+    .table = &ft_agent_options,
+    .options = own_options,
+    .check = check,
+};
+
+static int run_agent(struct ft_run *run)
+{
+    const char *replay = ft_run_value(run, "replay");
+    const char *output = ft_run_value(run, "output");
+    struct ft_diag *diag = ft_diag_new();
+    size_t complaints;
+
+    if (!diag)
+        return EX_OSERR;
+    check(run, diag);
+    complaints = ft_diag_count(diag);
+    for (size_t i = 0; ft_diag_text(diag, i); i++)
+        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    ft_diag_free(diag);
+    if (complaints > 0)
+        return EX_CONFIG;
+    if (replay)
+        return ft_agent_replay(ft_run_config(run), replay, output ? output : "-");
+    return ft_agent_live(run, output, check);
+}
+
+int ft_agent_main(int argc, char **argv)
+{
+    struct ft_run *run;
+    int code;
+
+    run = ft_run_new(&program, argc, argv, &code);
+    if (!run)
+        return code;
+    code = run_agent(run);
+    ft_run_free(run);
+    return code;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/engine.h"
+
+#include <stdlib.h>
+
+struct ft_engine {
+    struct ft_interfaces *interfaces;
+    struct ft_flows *flows;
+    struct ft_capture *capture;
+    struct ft_uplink *uplink;
+    int64_t tick_ns, loss_ns;
+    struct ft_mono last_loss;
+};
+
+static void emit(void *arg, const struct ft_flow_report *report)
+{
+    struct ft_engine *engine = arg;
+
+    ft_uplink_flow(engine->uplink, report,
+                   ft_interfaces_name(engine->interfaces, report->interface));
+}
+
+struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64_t seed,
+                                struct ft_uplink *uplink)
+{
+    struct ft_flows_config flows = ft_agent_flows_config(settings, seed);
+    struct ft_engine *engine = calloc(1, sizeof(*engine));
+
+    if (!engine)
+        return NULL;
+    engine->uplink = uplink;
+    engine->tick_ns = settings->tick_ns;
+    engine->loss_ns = settings->loss_ns;
+    engine->interfaces = ft_interfaces_new();
+    engine->flows = ft_flows_new(&flows, emit, engine);
+    if (engine->interfaces && engine->flows)
+        engine->capture = ft_capture_new(engine->interfaces, engine->flows);
+    if (!engine->capture) {
+        ft_engine_free(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+void ft_engine_free(struct ft_engine *engine)
+{
+    if (!engine)
+        return;
+    ft_capture_free(engine->capture);
+    ft_flows_free(engine->flows);
+    ft_interfaces_free(engine->interfaces);
+    free(engine);
+}
+
+void ft_engine_start(struct ft_engine *engine, struct ft_mono now)
+{
+    engine->last_loss = now;
+}
+
+void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings)
+{
+    struct ft_flows_config flows = ft_agent_flows_config(settings, 0);
+
+    ft_flows_configure(engine->flows, &flows);
+    engine->tick_ns = settings->tick_ns;
+    engine->loss_ns = settings->loss_ns;
+}
+
+struct ft_interfaces *ft_engine_interfaces(struct ft_engine *engine)
+{
+    return engine->interfaces;
+}
+
+struct ft_flows *ft_engine_flows(struct ft_engine *engine)
+{
+    return engine->flows;
+}
+
+struct ft_capture *ft_engine_capture(struct ft_engine *engine)
+{
+    return engine->capture;
+}
+
+void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
+{
+    struct ft_flows_stats flows;
+    struct ft_account_stage *stage;
+
+    *account = (struct ft_account){0};
+    ft_capture_account(engine->capture, account);
+    ft_flows_stats(engine->flows, &flows);
+    stage = ft_account_stage(account, "flows", "flows");
+    stage->received = flows.created;
+    stage->processed = flows.ended;
+    stage->pending = flows.active;
+    ft_uplink_account(engine->uplink, account);
+}
+
+static void send_loss(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
+{
+    struct ft_account account;
+
+    /* What is flushed first counts as sent, not as pending. */
+    ft_uplink_flush(engine->uplink);
+    ft_engine_account(engine, &account);
+    ft_uplink_loss(engine->uplink, &account, wall);
+    engine->last_loss = now;
+}
+
+int ft_engine_tick(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
+{
+    ft_flows_tick(engine->flows, now, wall);
+    /* As with the flows: the tick nearest to the time. */
+    if (ft_mono_since_ns(now, engine->last_loss) + engine->tick_ns / 2 >= engine->loss_ns)
+        send_loss(engine, now, wall);
+    return ft_uplink_flush(engine->uplink);
+}
+
+int ft_engine_finish(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
+{
+    ft_flows_flush(engine->flows, now, wall);
+    send_loss(engine, now, wall);
+    return ft_uplink_flush(engine->uplink);
+}

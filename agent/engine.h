@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_AGENT_ENGINE_H
+#define FT_AGENT_ENGINE_H
+/*
+ * The agent without its surroundings: capture, flow table, uplink and accounting tied together.
+ * Live operation and replay both drive it, one by the loop's timer, one by the capture's time.
+ * Owner: the caller, who keeps the uplink alive. Thread: the loop's.
+ */
+#include <stdint.h>
+
+#include "agent/account.h"
+#include "agent/capture.h"
+#include "agent/flows.h"
+#include "agent/interfaces.h"
+#include "agent/settings.h"
+#include "agent/uplink.h"
+#include "lib/base/clock.h"
+
+struct ft_engine;
+
+/* seed is the flow table's. NULL without memory. */
+struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64_t seed,
+                                struct ft_uplink *uplink);
+void ft_engine_free(struct ft_engine *engine);
+
+/* The time that loss intervals count from. */
+void ft_engine_start(struct ft_engine *engine, struct ft_mono now);
+
+/* Takes over new intervals; captures are the caller's to open anew. */
+void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings);
+
+struct ft_interfaces *ft_engine_interfaces(struct ft_engine *engine);
+struct ft_flows *ft_engine_flows(struct ft_engine *engine);
+struct ft_capture *ft_engine_capture(struct ft_engine *engine);
+
+/* Sends the reports that are due, and a loss record when its time has come. Returns what
+ * ft_uplink_flush() returns. */
+int ft_engine_tick(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall);
+
+/* Sends what is left and a last loss record. As above. */
+int ft_engine_finish(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall);
+
+void ft_engine_account(struct ft_engine *engine, struct ft_account *account);
+
+#endif

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/live.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sysexits.h>
+
+#include "agent/engine.h"
+#include "agent/metrics.h"
+#include "agent/privilege.h"
+#include "agent/settings.h"
+#include "agent/uplink.h"
+#include "lib/base/log.h"
+#include "lib/io/http.h"
+#include "lib/io/loop.h"
+#include "lib/io/transport.h"
+
+#define PROGRAM       "fabrictrace-agent"
+#define NS_PER_S      1000000000
+#define RESCAN_NS     (INT64_C(10) * NS_PER_S)
+#define FLUSH_NS      (INT64_C(3) * NS_PER_S)
+#define WARN_NS       (INT64_C(60) * NS_PER_S)
+#define ERROR_BYTES   512
+#define HOST_BYTES    256
+#define STATUS_WHILES 5 /* ticks between two status texts */
+
+struct live {
+    struct ft_run *run;
+    const struct ft_agent_settings *settings;
+    const char *output;
+    void (*check)(const struct ft_run *run, struct ft_diag *diag);
+    char host[HOST_BYTES];
+    struct ft_loop *loop;
+    struct ft_sender *sender;
+    struct ft_uplink *uplink;
+    struct ft_engine *engine;
+    struct ft_http *http;
+    struct ft_watch *tick, *rescan;
+    struct ft_log_limit loss_limit;
+    uint64_t lost;
+    uint64_t packets;
+    struct ft_mono status_at;
+    unsigned ticks;
+};
+
+static const char *source_id(const struct live *live)
+{
+    return live->settings->source_id ? live->settings->source_id : live->host;
+}
+
+static bool connected(const struct live *live)
+{
+    struct ft_sender_stats stats = {0};
+
+    if (live->sender)
+        ft_sender_stats(live->sender, &stats);
+    return stats.connected;
+}
+
+static uint64_t lost_of(const struct ft_account *account)
+{
+    uint64_t lost = 0;
+
+    for (size_t i = 0; i < account->stage_count; i++)
+        for (size_t d = 0; d < account->stages[i].drop_count; d++)
+            lost += account->stages[i].drops[d].count;
+    return lost;
+}
+
+static void tell_status(struct live *live, const struct ft_account *account, struct ft_mono now)
+{
+    int64_t span_ns = ft_mono_since_ns(now, live->status_at);
+    uint64_t packets = account->stages[0].received;
+    uint64_t lost = lost_of(account);
+    struct ft_flows_stats flows;
+    uint64_t held;
+
+    ft_flows_stats(ft_engine_flows(live->engine), &flows);
+    if (span_ns > 0)
+        ft_notify_status("%" PRIu64 " flows, %.0f packets/s%s", flows.active,
+                         (double)(packets - live->packets) * NS_PER_S / (double)span_ns,
+                         !live->sender || connected(live) ? "" : ", daemon not connected");
+    if (lost > live->lost && ft_log_limit_pass(&live->loss_limit, now, &held)) {
+        ft_log(FT_LOG_WARNING, "%" PRIu64 " packets or reports lost; the loss record says where",
+               lost - live->lost);
+        live->lost = lost;
+    }
+    live->packets = packets;
+    live->status_at = now;
+}
+
+static void on_tick(void *arg)
+{
+    struct live *live = arg;
+    struct ft_mono now = ft_mono_now();
+    struct ft_account account;
+    int err;
+
+    ft_capture_retry(ft_engine_capture(live->engine));
+    err = ft_engine_tick(live->engine, now, ft_wall_now());
+    if (err) {
+        ft_log(FT_LOG_ERROR, "output '%s': %s", live->output, strerror(-err));
+        ft_loop_exit(live->loop, EX_IOERR);
+        return;
+    }
+    if (live->ticks++ % STATUS_WHILES == 0) {
+        ft_engine_account(live->engine, &account);
+        tell_status(live, &account, now);
+    }
+}
+
+static void scan_addresses(void *arg)
+{
+    struct live *live = arg;
+    struct ft_interfaces *interfaces = ft_engine_interfaces(live->engine);
+    int err;
+
+    ft_interfaces_forget(interfaces);
+    err = ft_agent_add_addresses(live->settings, interfaces);
+    if (!err)
+        err = ft_interfaces_scan(interfaces);
+    if (err)
+        ft_log(FT_LOG_WARNING, "local addresses: %s", strerror(-err));
+}
+
+static void on_flushed(void *arg)
+{
+    struct live *live = arg;
+    struct ft_sender_stats stats;
+
+    ft_sender_stats(live->sender, &stats);
+    if (stats.records_queued)
+        ft_log(FT_LOG_WARNING, "daemon '%s': %" PRIu64 " records are not acknowledged",
+               live->settings->endpoint, stats.records_queued);
+    ft_loop_exit(live->loop, EX_OK);
+}
+
+static bool on_stop(void *arg)
+{
+    struct live *live = arg;
+
+    /* The last loss record is the last record. */
+    ft_watch_free(live->tick);
+    live->tick = NULL;
+    if (ft_engine_finish(live->engine, ft_mono_now(), ft_wall_now())) {
+        ft_loop_exit(live->loop, EX_IOERR);
+        return false;
+    }
+    if (!live->sender)
+        return true;
+    ft_sender_flush(live->sender, FLUSH_NS, on_flushed, live);
+    return false;
+}
+
+static int open_captures(struct live *live, const struct ft_agent_settings *settings)
+{
+    const struct ft_capture_config config = {
+        .interfaces = settings->interfaces.items,
+        .interface_count = settings->interfaces.count,
+        .filter = settings->filter,
+        .snap_bytes = (uint32_t)settings->snap_bytes,
+        .buffer_bytes = (uint32_t)settings->buffer_bytes,
+    };
+    char error[ERROR_BYTES];
+    int err =
+        ft_capture_open(ft_engine_capture(live->engine), live->loop, &config, error, sizeof(error));
+
+    if (err)
+        ft_log(FT_LOG_ERROR, "%s", error);
+    return err;
+}
+
+static int start_ticks(struct live *live)
+{
+    ft_watch_free(live->tick);
+    live->tick = ft_watch_timer(live->loop, live->settings->tick_ns, on_tick, live);
+    return live->tick ? 0 : -1;
+}
+
+/* The new settings, NULL after complaints: then nothing has changed. */
+static const struct ft_agent_settings *reload(struct live *live)
+{
+    struct ft_diag *diag = ft_diag_new();
+    const struct ft_agent_settings *settings = NULL;
+    const char *fixed;
+
+    if (!diag)
+        return NULL;
+    if (ft_run_reload(live->run, diag) == 0) {
+        settings = ft_run_config(live->run);
+        live->check(live->run, diag);
+        fixed = ft_agent_settings_fixed(live->settings, settings);
+        if (fixed)
+            ft_diag_add(diag, NULL, 0, "key '%s' cannot change without a restart", fixed);
+    }
+    for (size_t i = 0; ft_diag_text(diag, i); i++)
+        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    if (settings &&
+        (ft_diag_count(diag) > 0 || (ft_agent_settings_capture_differs(live->settings, settings) &&
+                                     open_captures(live, settings)))) {
+        ft_run_revert(live->run);
+        settings = NULL;
+    }
+    ft_diag_free(diag);
+    return settings;
+}
+
+static void on_reload(void *arg)
+{
+    struct live *live = arg;
+    const struct ft_agent_settings *settings = reload(live);
+
+    if (!settings) {
+        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
+        return;
+    }
+    live->settings = settings;
+    ft_engine_configure(live->engine, settings);
+    scan_addresses(live);
+    if (start_ticks(live)) {
+        ft_log(FT_LOG_ERROR, "no memory");
+        ft_loop_exit(live->loop, EX_OSERR);
+        return;
+    }
+    ft_log(FT_LOG_NOTICE, "reloaded");
+}
+
+static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct live *live = arg;
+    struct ft_account account;
+    const struct ft_agent_metrics metrics = {
+        .account = &account,
+        .capture = ft_engine_capture(live->engine),
+        .flows = ft_engine_flows(live->engine),
+        .sender = live->sender != NULL,
+        .connected = connected(live),
+    };
+
+    (void)request;
+    ft_engine_account(live->engine, &account);
+    ft_agent_metrics_write(body, &metrics);
+    return 200;
+}
+
+/* Healthy is an agent that captures; a daemon that is away is waited for. */
+static int serve_health(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct live *live = arg;
+    struct ft_capture_stats stats;
+
+    (void)request;
+    for (size_t i = 0; ft_capture_stats(ft_engine_capture(live->engine), i, &stats); i++) {
+        if (stats.wanted && !stats.open) {
+            ft_write_fmt(body, "interface '%s' is not captured on\n", stats.interface);
+            return 503;
+        }
+    }
+    ft_write_str(body, "ok\n");
+    return 200;
+}
+
+static int start_http(struct live *live)
+{
+    char error[ERROR_BYTES];
+
+    if (strcmp(live->settings->http, "off") == 0)
+        return EX_OK;
+    live->http = ft_http_new(live->loop, live->settings->http, error, sizeof(error));
+    if (!live->http) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_UNAVAILABLE;
+    }
+    if (ft_http_route(live->http, "/metrics", "text/plain; version=0.0.4", serve_metrics, live) ||
+        ft_http_route(live->http, "/healthz", "text/plain", serve_health, live))
+        return EX_OSERR;
+    return EX_OK;
+}
+
+static int start_uplink(struct live *live)
+{
+    const struct ft_agent_settings *s = live->settings;
+    const struct ft_uplink_config config = {.host = live->host, .source_id = source_id(live)};
+    struct ft_sender_config sender = {
+        .endpoint = s->endpoint,
+        .source_id = source_id(live),
+        .program = PROGRAM,
+        .queue_bytes_max = s->queue_bytes,
+        .retry_min_ns = s->retry_min_ns,
+        .retry_max_ns = s->retry_max_ns,
+        .tls = {.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca},
+    };
+    char error[ERROR_BYTES];
+
+    if (live->output) {
+        live->uplink = ft_uplink_to_file(&config, live->output, error, sizeof(error));
+        if (!live->uplink)
+            ft_log(FT_LOG_ERROR, "output %s", error);
+        return live->uplink ? EX_OK : EX_CANTCREAT;
+    }
+    if (getrandom(&sender.boot_id, sizeof(sender.boot_id), 0) != sizeof(sender.boot_id))
+        return EX_OSERR;
+    live->sender = ft_sender_new(live->loop, &sender, error, sizeof(error));
+    if (!live->sender) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CONFIG;
+    }
+    live->uplink = ft_uplink_to_daemon(&config, live->sender);
+    return live->uplink ? EX_OK : EX_OSERR;
+}
+
+static int start(struct live *live)
+{
+    char error[ERROR_BYTES];
+    uint64_t seed;
+    int code;
+
+    ft_agent_host(live->settings, live->host, sizeof(live->host));
+    live->loss_limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 1};
+    live->status_at = ft_mono_now();
+    live->loop = ft_loop_new();
+    if (!live->loop || getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        return EX_OSERR;
+    code = start_uplink(live);
+    if (code)
+        return code;
+    live->engine = ft_engine_new(live->settings, seed, live->uplink);
+    if (!live->engine)
+        return EX_OSERR;
+    ft_engine_start(live->engine, live->status_at);
+    if (open_captures(live, live->settings))
+        return EX_NOINPUT;
+    scan_addresses(live);
+    code = start_http(live);
+    if (code)
+        return code;
+    if (ft_privilege_drop(live->settings->user, error, sizeof(error))) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_NOPERM;
+    }
+    live->rescan = ft_watch_timer(live->loop, RESCAN_NS, scan_addresses, live);
+    return !live->rescan || start_ticks(live) ? EX_OSERR : EX_OK;
+}
+
+int ft_agent_live(struct ft_run *run, const char *output,
+                  void (*check)(const struct ft_run *run, struct ft_diag *diag))
+{
+    struct live live = {
+        .run = run,
+        .settings = ft_run_config(run),
+        .output = output,
+        .check = check,
+    };
+    int code = start(&live);
+
+    if (code == EX_OSERR)
+        ft_log(FT_LOG_ERROR, "no memory");
+    if (code == EX_OK) {
+        ft_loop_on_signals(live.loop, on_reload, on_stop, &live);
+        ft_log(FT_LOG_INFO, "host '%s': capturing on %zu interfaces", live.host,
+               live.settings->interfaces.count);
+        ft_notify_ready();
+        code = ft_loop_run(live.loop);
+        if (code < 0)
+            code = EX_OSERR;
+    }
+    ft_http_free(live.http);
+    ft_watch_free(live.tick);
+    ft_watch_free(live.rescan);
+    ft_engine_free(live.engine);
+    ft_uplink_free(live.uplink);
+    ft_sender_free(live.sender);
+    ft_loop_free(live.loop);
+    return code;
+}

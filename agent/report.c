@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/report.h"
+
+#define NS_PER_MS 1000000
+
+static Fabrictrace__Direction direction(enum ft_flow_direction direction)
+{
+    return direction == FT_FLOW_TX ? FABRICTRACE__DIRECTION__DIRECTION_TX
+                                   : FABRICTRACE__DIRECTION__DIRECTION_RX;
+}
+
+static void fill_counts(const struct ft_flow_counts *counts, Fabrictrace__FlowReport *m)
+{
+    m->has_data_packets = true;
+    m->data_packets = counts->data_packets;
+    m->has_ack_packets = true;
+    m->ack_packets = counts->ack_packets;
+    m->has_other_packets = true;
+    m->other_packets = counts->other_packets;
+    m->has_ce_packets = true;
+    m->ce_packets = counts->ce_packets;
+    m->has_bytes = true;
+    m->bytes = counts->bytes;
+}
+
+void ft_report_flow(const struct ft_flow_report *report, const char *host, const char *interface,
+                    struct ft_flow_record *out)
+{
+    Fabrictrace__FlowReport *m = &out->report;
+
+    fabrictrace__record__init(&out->record);
+    fabrictrace__flow_report__init(m);
+    fabrictrace__flow__init(&out->flow);
+    fabrictrace__qp__init(&out->qp);
+    out->record.kind_case = FABRICTRACE__RECORD__KIND_FLOW;
+    out->record.flow = m;
+    out->tuple = report->tuple;
+    ft_flow_from_tuple(&out->flow, &out->tuple);
+    m->flow = &out->flow;
+    m->has_time_ms = true;
+    m->time_ms = (uint64_t)report->time.ms;
+    m->has_interval_ms = true;
+    m->interval_ms = (uint32_t)(report->interval_ns / NS_PER_MS);
+    m->has_first_seen_ms = true;
+    m->first_seen_ms = (uint64_t)report->first_seen.ms;
+    m->host = (char *)(uintptr_t)host;
+    if (interface[0])
+        m->interface = (char *)(uintptr_t)interface;
+    if (report->direction != FT_FLOW_UNKNOWN) {
+        m->has_direction = true;
+        m->direction = direction(report->direction);
+    }
+    m->has_tuple_source = true;
+    m->tuple_source = FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_OBSERVED;
+    fill_counts(&report->counts, m);
+    if (report->has_dst_qp) {
+        m->qp = &out->qp;
+        out->qp.has_local = report->direction == FT_FLOW_RX;
+        out->qp.local = report->dst_qp;
+        out->qp.has_remote = !out->qp.has_local;
+        out->qp.remote = report->dst_qp;
+    }
+    if (report->ended) {
+        m->has_ended = true;
+        m->ended = true;
+    }
+}
+
+static void fill_stage(const struct ft_account_stage *from, Fabrictrace__Stage *stage,
+                       Fabrictrace__Drop *drops, Fabrictrace__Drop **drop_list)
+{
+    fabrictrace__stage__init(stage);
+    stage->name = (char *)(uintptr_t)from->name;
+    stage->unit = (char *)(uintptr_t)from->unit;
+    stage->has_received = true;
+    stage->received = from->received;
+    stage->has_processed = true;
+    stage->processed = from->processed;
+    stage->has_pending = true;
+    stage->pending = from->pending;
+    stage->drops = drop_list;
+    for (size_t i = 0; i < from->drop_count; i++) {
+        Fabrictrace__Drop *drop = &drops[stage->n_drops];
+
+        if (from->drops[i].count == 0)
+            continue;
+        fabrictrace__drop__init(drop);
+        drop->reason = (char *)(uintptr_t)from->drops[i].reason;
+        drop->has_count = true;
+        drop->count = from->drops[i].count;
+        drop_list[stage->n_drops++] = drop;
+    }
+}
+
+void ft_report_loss(const struct ft_account *account, const char *source, struct ft_wall now,
+                    struct ft_loss_record *out)
+{
+    fabrictrace__record__init(&out->record);
+    fabrictrace__loss__init(&out->loss);
+    out->record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
+    out->record.loss = &out->loss;
+    out->loss.has_time_ms = true;
+    out->loss.time_ms = (uint64_t)now.ms;
+    out->loss.source = (char *)(uintptr_t)source;
+    out->loss.program = (char *)(uintptr_t) "fabrictrace-agent";
+    out->loss.stages = out->stage_list;
+    out->loss.n_stages = account->stage_count;
+    for (size_t i = 0; i < account->stage_count; i++) {
+        fill_stage(&account->stages[i], &out->stages[i], out->drops[i], out->drop_list[i]);
+        out->stage_list[i] = &out->stages[i];
+    }
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/settings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/tuple.h"
+
+#define AT(member) offsetof(struct ft_agent_settings, member)
+#define MIB        1048576.0
+
+static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
+
+static const struct ft_option options[] = {
+    {.key = "host",
+     .type = FT_OPTION_STRING,
+     .offset = AT(host),
+     .help = "Name of this host in records. Default: the kernel's host name."},
+    {.key = "source_id",
+     .type = FT_OPTION_STRING,
+     .offset = AT(source_id),
+     .help = "Name of this agent towards the daemon, different for each agent. Default: the host's "
+             "name."},
+    {.key = "user",
+     .type = FT_OPTION_STRING,
+     .offset = AT(user),
+     .help = "User to run as once everything is open, when started by root. Unset: the user stays; "
+             "of the capabilities only CAP_NET_RAW is kept either way."},
+    {.key = "interfaces",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(interfaces),
+     .help = "Network interfaces to capture on. The interface any stands for all of them; it sees "
+             "a packet once for each layer it passes (bond and member, VLAN and parent)."},
+    {.key = "addresses",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(addresses),
+     .help = "Further addresses that belong to this host, besides those of its interfaces. They "
+             "tell what is sent from what is received; a replay knows no others."},
+    {.key = "filter",
+     .type = FT_OPTION_STRING,
+     .offset = AT(filter),
+     .help = "Capture filter in the language of pcap-filter(7). Default: RoCEv2, that is UDP to "
+             "port 4791, also inside one VLAN tag."},
+    {.key = "snap_length",
+     .type = FT_OPTION_SIZE,
+     .offset = AT(snap_bytes),
+     .standard = "128",
+     .min = 64,
+     .max = 65535,
+     .help = "Bytes of a packet that are captured. Only its headers are read."},
+    {.key = "capture_buffer",
+     .type = FT_OPTION_SIZE,
+     .offset = AT(buffer_bytes),
+     .standard = "4MiB",
+     .min = 65536,
+     .max = 1024 * MIB,
+     .help = "Buffer in the kernel for each interface."},
+    {.key = "flows_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(flows_max),
+     .standard = "65536",
+     .min = 1,
+     .max = 16777216,
+     .help = "Flows remembered at a time. Packets of flows beyond it are counted as dropped."},
+    {.key = "first_report",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(tick_ns),
+     .standard = "1s",
+     .min = 0.1,
+     .max = 60,
+     .help = "A new flow is reported within this time; also the step of the other intervals."},
+    {.key = "report_interval",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(report_ns),
+     .standard = "2s",
+     .min = 0.1,
+     .max = 3600,
+     .help = "Time between reports of a flow that has traffic."},
+    {.key = "refresh_interval",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(refresh_ns),
+     .standard = "15s",
+     .min = 0.1,
+     .max = 3600,
+     .help = "A flow without traffic is reported again after this time, with zero counts."},
+    {.key = "idle_timeout",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(idle_ns),
+     .standard = "30s",
+     .min = 0.1,
+     .max = 86400,
+     .help = "A flow without traffic for this time has ended."},
+    {.key = "loss_interval",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(loss_ns),
+     .standard = "10s",
+     .min = 0.1,
+     .max = 3600,
+     .help = "Time between loss records."},
+    {.key = "daemon.endpoint",
+     .type = FT_OPTION_ENDPOINT,
+     .offset = AT(endpoint),
+     .help = "Where fabrictraced(8) listens. Needed unless --output or --replay is given."},
+    {.key = "daemon.cert",
+     .type = FT_OPTION_STRING,
+     .offset = AT(tls_cert),
+     .help = "Certificate of this agent, a PEM file. Without the three files the connection is "
+             "plain TCP."},
+    {.key = "daemon.key",
+     .type = FT_OPTION_STRING,
+     .offset = AT(tls_key),
+     .help = "Private key of the certificate, a PEM file."},
+    {.key = "daemon.ca",
+     .type = FT_OPTION_STRING,
+     .offset = AT(tls_ca),
+     .help = "Certificate authority of the daemon, a PEM file."},
+    {.key = "daemon.queue",
+     .type = FT_OPTION_SIZE,
+     .offset = AT(queue_bytes),
+     .standard = "16MiB",
+     .min = MIB,
+     .max = 4096 * MIB,
+     .help = "Reports kept while the daemon is away. When it is full the oldest are dropped and "
+             "counted."},
+    {.key = "daemon.retry_min",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(retry_min_ns),
+     .standard = "200ms",
+     .min = 0.01,
+     .max = 3600,
+     .help = "Shortest wait before another attempt to connect."},
+    {.key = "daemon.retry_max",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(retry_max_ns),
+     .standard = "10s",
+     .min = 0.01,
+     .max = 3600,
+     .help = "Longest wait before another attempt to connect."},
+    {.key = "http",
+     .type = FT_OPTION_STRING,
+     .offset = AT(http),
+     .standard = "127.0.0.1:9479",
+     .help = "Address and port where /metrics and /healthz are served, or off."},
+    {.key = "log.level",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(log_level),
+     .standard = "info",
+     .choices = log_levels,
+     .help = "Messages less important than this are not logged."},
+    {.key = NULL},
+};
+
+const struct ft_option_table ft_agent_options = {
+    .program = "fabrictrace-agent",
+    .options = options,
+    .struct_bytes = sizeof(struct ft_agent_settings),
+};
+
+void ft_agent_settings_check(const struct ft_agent_settings *s, struct ft_diag *diag)
+{
+    struct ft_ip ip;
+
+    for (size_t i = 0; i < s->addresses.count; i++)
+        if (ft_ip_parse(s->addresses.items[i], &ip))
+            ft_diag_add(diag, NULL, 0, "key 'addresses': '%s' is no IP address",
+                        s->addresses.items[i]);
+    if (s->interfaces.count > FT_INTERFACES_MAX)
+        ft_diag_add(diag, NULL, 0, "key 'interfaces': more than %d", FT_INTERFACES_MAX);
+    if (s->report_ns < s->tick_ns)
+        ft_diag_add(diag, NULL, 0, "key 'report_interval': shorter than 'first_report'");
+    if (s->refresh_ns < s->report_ns)
+        ft_diag_add(diag, NULL, 0, "key 'refresh_interval': shorter than 'report_interval'");
+    if (s->idle_ns < s->report_ns)
+        ft_diag_add(diag, NULL, 0, "key 'idle_timeout': shorter than 'report_interval'");
+    if (s->retry_max_ns < s->retry_min_ns)
+        ft_diag_add(diag, NULL, 0, "key 'daemon.retry_max': shorter than 'daemon.retry_min'");
+    if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
+        ft_diag_add(diag, NULL, 0, "key 'http': '%s' is neither host:port nor off", s->http);
+    if (!s->tls_cert != !s->tls_key || !s->tls_cert != !s->tls_ca)
+        ft_diag_add(diag, NULL, 0,
+                    "keys 'daemon.cert', 'daemon.key', 'daemon.ca': all three or none");
+}
+
+void ft_agent_host(const struct ft_agent_settings *s, char *host, size_t host_bytes)
+{
+    if (s->host) {
+        snprintf(host, host_bytes, "%s", s->host);
+        return;
+    }
+    if (gethostname(host, host_bytes))
+        snprintf(host, host_bytes, "localhost");
+    host[host_bytes - 1] = '\0';
+}
+
+struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *s, uint64_t seed)
+{
+    return (struct ft_flows_config){
+        .flows_max = s->flows_max,
+        .seed = seed,
+        .tick_ns = s->tick_ns,
+        .report_ns = s->report_ns,
+        .refresh_ns = s->refresh_ns,
+        .idle_ns = s->idle_ns,
+    };
+}
+
+int ft_agent_add_addresses(const struct ft_agent_settings *s, struct ft_interfaces *interfaces)
+{
+    for (size_t i = 0; i < s->addresses.count; i++) {
+        struct ft_ip ip;
+        int err = ft_ip_parse(s->addresses.items[i], &ip);
+
+        if (!err)
+            err = ft_interfaces_add(interfaces, FT_INTERFACE_NONE, &ip);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
+                                    const struct ft_agent_settings *now)
+{
+    if (!same(old->host, now->host))
+        return "host";
+    if (!same(old->source_id, now->source_id))
+        return "source_id";
+    if (!same(old->user, now->user))
+        return "user";
+    if (old->flows_max != now->flows_max)
+        return "flows_max";
+    if (!same(old->endpoint, now->endpoint))
+        return "daemon.endpoint";
+    if (!same(old->tls_cert, now->tls_cert) || !same(old->tls_key, now->tls_key) ||
+        !same(old->tls_ca, now->tls_ca))
+        return "daemon.cert";
+    if (old->queue_bytes != now->queue_bytes)
+        return "daemon.queue";
+    if (old->retry_min_ns != now->retry_min_ns || old->retry_max_ns != now->retry_max_ns)
+        return "daemon.retry_min";
+    if (!same(old->http, now->http))
+        return "http";
+    return NULL;
+}
+
+bool ft_agent_settings_capture_differs(const struct ft_agent_settings *old,
+                                       const struct ft_agent_settings *now)
+{
+    if (old->interfaces.count != now->interfaces.count || !same(old->filter, now->filter) ||
+        old->snap_bytes != now->snap_bytes || old->buffer_bytes != now->buffer_bytes)
+        return true;
+    for (size_t i = 0; i < old->interfaces.count; i++)
+        if (!same(old->interfaces.items[i], now->interfaces.items[i]))
+            return true;
+    return false;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_AGENT_SETTINGS_H
+#define FT_AGENT_SETTINGS_H
+/*
+ * The agent's configuration: its struct, its option table and what one option alone cannot check.
+ * A loaded struct is immutable; a reload makes a new one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/flows.h"
+#include "agent/interfaces.h"
+#include "lib/base/diag.h"
+#include "lib/config/options.h"
+
+struct ft_agent_settings {
+    int log_level;   /* index; taken over by ft_run_new() */
+    char *host;      /* NULL: gethostname(2) */
+    char *source_id; /* NULL: the host's name */
+    char *user;
+    struct ft_strings interfaces;
+    struct ft_strings addresses;
+    char *filter;
+    uint64_t snap_bytes;
+    uint64_t buffer_bytes;
+    uint64_t flows_max;
+    int64_t tick_ns;
+    int64_t report_ns;
+    int64_t refresh_ns;
+    int64_t idle_ns;
+    int64_t loss_ns;
+    char *endpoint;
+    char *tls_cert, *tls_key, *tls_ca;
+    uint64_t queue_bytes;
+    int64_t retry_min_ns, retry_max_ns;
+    char *http; /* "off": none */
+};
+
+extern const struct ft_option_table ft_agent_options;
+
+/* Complaints about options that do not go together, and about addresses that are none. */
+void ft_agent_settings_check(const struct ft_agent_settings *settings, struct ft_diag *diag);
+
+/* The host's name as configured, else the kernel's. */
+void ft_agent_host(const struct ft_agent_settings *settings, char *host, size_t host_bytes);
+
+struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *settings,
+                                             uint64_t seed);
+
+/* Adds the option "addresses" to what is known as local. 0, -ENOSPC. */
+int ft_agent_add_addresses(const struct ft_agent_settings *settings,
+                           struct ft_interfaces *interfaces);
+
+/* The first option that differs and that a reload cannot take over, NULL when there is none. */
+const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
+                                    const struct ft_agent_settings *now);
+
+/* Whether the captures have to be opened anew. */
+bool ft_agent_settings_capture_differs(const struct ft_agent_settings *old,
+                                       const struct ft_agent_settings *now);
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/args.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#define DEFAULT_ENDPOINT "127.0.0.1:9478"
+
+struct command {
+    const char *name;
+    const char *synopsis;
+    const char *help;
+};
+
+static const struct command commands[FT_COMMANDS] = {
+    [FT_COMMAND_PATHS] = {"paths", "[--state STATE] [--host HOST] [--flow FLOW] [--limit N]",
+                          "the leaf-spine path of every flow, now"},
+    [FT_COMMAND_LINKS] = {"links", "[--group GROUP]", "load of every directed link, last window"},
+    [FT_COMMAND_IMBALANCE] = {"imbalance", "[--loads N,N,...]",
+                              "how uneven each ECMP group is, and whether chance would do it"},
+    [FT_COMMAND_COLLISIONS] = {"collisions", "",
+                               "links that carry several elephants while a sibling has room"},
+    [FT_COMMAND_EXPLAIN] = {"explain", "FLOW", "one flow: its path, the evidence, who shares it"},
+    [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
+};
+
+enum {
+    OPT_ENDPOINT = 256,
+    OPT_JSON,
+    OPT_STATE,
+    OPT_HOST,
+    OPT_FLOW,
+    OPT_LIMIT,
+    OPT_GROUP,
+    OPT_LOADS
+};
+
+#define FOR(command) (1U << FT_COMMAND_##command)
+#define FOR_ALL      (~0U)
+
+static const struct {
+    struct option option;
+    unsigned commands;
+    const char *help;
+} options[] = {
+    {{"state", required_argument, NULL, OPT_STATE},
+     FOR(PATHS),
+     "STATE    resolved, partial, multipath or unresolved"},
+    {{"host", required_argument, NULL, OPT_HOST},
+     FOR(PATHS),
+     "HOST     flows from or to this host"},
+    {{"flow", required_argument, NULL, OPT_FLOW}, FOR(PATHS), "FLOW     this flow"},
+    {{"limit", required_argument, NULL, OPT_LIMIT}, FOR(PATHS), "N        at most N flows"},
+    {{"group", required_argument, NULL, OPT_GROUP},
+     FOR(LINKS),
+     "GROUP    links of one ECMP group, such as leaf1/up"},
+    {{"loads", required_argument, NULL, OPT_LOADS},
+     FOR(IMBALANCE),
+     "N,N,...  flows per link: compute the figures here, without a daemon"},
+    {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
+     FOR_ALL,
+     "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
+    {{"json", no_argument, NULL, OPT_JSON}, FOR_ALL, "         records as JSON, one a line"},
+    {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
+    {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
+};
+
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
+
+static int complain(FILE *err, enum ft_command command, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int complain(FILE *err, enum ft_command command, const char *format, ...)
+{
+    const char *name = command == FT_COMMAND_NONE ? "" : commands[command].name;
+    va_list args;
+
+    fprintf(err, "fabrictrace%s%s: ", *name ? " " : "", name);
+    va_start(args, format);
+    vfprintf(err, format, args);
+    va_end(args);
+    fprintf(err, "\nTry: fabrictrace %s%s--help\n", name, *name ? " " : "");
+    return EX_USAGE;
+}
+
+static enum ft_command command_of(const char *name)
+{
+    for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return i;
+    return FT_COMMAND_NONE;
+}
+
+static int parse_number(const char *text, const char *end, uint64_t *out)
+{
+    char *stop;
+
+    if (*text < '0' || *text > '9')
+        return -EINVAL;
+    errno = 0;
+    *out = strtoull(text, &stop, 10);
+    return errno || stop != end ? -EINVAL : 0;
+}
+
+static int parse_loads(struct ft_args *args, const char *text, FILE *err)
+{
+    size_t count = 1;
+    uint64_t *loads, sum = 0;
+
+    for (const char *c = text; *c; c++)
+        count += *c == ',';
+    if (count > FT_CLI_LOADS_MAX)
+        return complain(err, FT_COMMAND_IMBALANCE, "--loads takes at most %d links",
+                        FT_CLI_LOADS_MAX);
+    loads = calloc(count, sizeof(*loads));
+    if (!loads)
+        return EX_OSERR;
+    for (size_t i = 0; i < count; i++) {
+        const char *end = text + strcspn(text, ",");
+
+        if (parse_number(text, end, &loads[i]) < 0 || loads[i] > UINT32_MAX ||
+            (sum += loads[i]) > UINT32_MAX) {
+            free(loads);
+            return complain(err, FT_COMMAND_IMBALANCE,
+                            "--loads takes whole numbers of flows with commas between, such as "
+                            "7,5,3,1; '%.*s' is none",
+                            (int)(end - text), text);
+        }
+        text = end + 1;
+    }
+    free(args->loads);
+    args->loads = loads;
+    args->load_count = count;
+    return 0;
+}
+
+static int parse_flow(struct ft_args *args, const char *text, FILE *err)
+{
+    if (ft_tuple_parse(text, &args->flow) < 0)
+        return complain(err, args->command,
+                        "'%s' is no flow. Write it as 10.0.1.1:49441-10.0.3.1 or "
+                        "[fd00::1]:49441-[fd00::2]",
+                        text);
+    args->has_flow = true;
+    return 0;
+}
+
+static int parse_option(struct ft_args *args, int c, const char *value, FILE *err)
+{
+    static const char *const states[] = {"resolved", "partial", "multipath", "unresolved"};
+
+    switch (c) {
+    case OPT_ENDPOINT:
+        args->endpoint = value;
+        break;
+    case OPT_JSON:
+        args->json = true;
+        break;
+    case OPT_HOST:
+        args->host = value;
+        break;
+    case OPT_GROUP:
+        args->group = value;
+        break;
+    case OPT_FLOW:
+        return parse_flow(args, value, err);
+    case OPT_LOADS:
+        return parse_loads(args, value, err);
+    case OPT_LIMIT:
+        if (parse_number(value, value + strlen(value), &args->limit) < 0 || args->limit == 0)
+            return complain(err, args->command, "--limit takes a whole number from 1");
+        break;
+    case OPT_STATE:
+        for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+            if (strcmp(states[i], value) == 0)
+                args->state = states[i];
+        if (!args->state)
+            return complain(err, args->command, "'%s' is no state", value);
+        break;
+    case 'h':
+        args->help = true;
+        break;
+    default:
+        args->version = true;
+    }
+    return 0;
+}
+
+static bool takes(enum ft_command command, int c)
+{
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (options[i].option.val == c)
+            return options[i].commands == FOR_ALL || options[i].commands & 1U << command;
+    return false;
+}
+
+static const char *option_name(int c)
+{
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (options[i].option.val == c)
+            return options[i].option.name;
+    return "";
+}
+
+/* First pass: the command is the first word that is no option nor an option's value, and the
+ * options' validity depends on it. */
+static int find_command(struct ft_args *args, int argc, char **argv, const struct option *longs,
+                        FILE *err)
+{
+    int c;
+
+    opterr = 0;
+    optind = 0;
+    while ((c = getopt_long(argc, argv, "+:hV", longs, NULL)) != -1)
+        if (c == '?' || c == ':')
+            return 0;
+    if (optind >= argc)
+        return 0;
+    args->command = command_of(argv[optind]);
+    if (args->command == FT_COMMAND_NONE)
+        return complain(err, FT_COMMAND_NONE, "there is no command '%s'", argv[optind]);
+    return 0;
+}
+
+static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
+{
+    int words = argc - optind;
+
+    if (args->help || args->version)
+        return 0;
+    if (args->command == FT_COMMAND_NONE) {
+        ft_args_help(FT_COMMAND_NONE, err);
+        return EX_USAGE;
+    }
+    if (args->command != FT_COMMAND_EXPLAIN)
+        return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
+    if (words != 2)
+        return complain(err, args->command, "takes one flow, such as 10.0.1.1:49441-10.0.3.1");
+    return parse_flow(args, argv[optind + 1], err);
+}
+
+int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
+{
+    const char *env = getenv("FABRICTRACE_ENDPOINT");
+    struct option longs[OPTIONS + 1] = {0};
+    int c, rc;
+
+    memset(args, 0, sizeof(*args));
+    args->endpoint = env && *env ? env : DEFAULT_ENDPOINT;
+    for (size_t i = 0; i < OPTIONS; i++)
+        longs[i] = options[i].option;
+    rc = find_command(args, argc, argv, longs, err);
+    optind = 0;
+    while (rc == 0 && (c = getopt_long(argc, argv, ":hV", longs, NULL)) != -1) {
+        if (c == '?')
+            rc = complain(err, args->command, "unknown option '%s'", argv[optind - 1]);
+        else if (c == ':')
+            rc = complain(err, args->command, "option '%s' needs a value", argv[optind - 1]);
+        else if (!takes(args->command, c))
+            rc = complain(err, args->command, "does not take --%s", option_name(c));
+        else
+            rc = parse_option(args, c, optarg, err);
+    }
+    return rc ? rc : parse_rest(args, argc, argv, err);
+}
+
+void ft_args_free(struct ft_args *args)
+{
+    free(args->loads);
+}
+
+void ft_args_help(enum ft_command command, FILE *out)
+{
+    if (command == FT_COMMAND_NONE) {
+        fprintf(out, "Usage: fabrictrace COMMAND [OPTION]...\n"
+                     "Which path every RoCEv2 flow takes, where flows collide, and whether that is "
+                     "luck.\n\nCommands:\n");
+        for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
+            fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "\nOptions of every command:\n");
+    } else {
+        fprintf(out, "Usage: fabrictrace %s%s%s [OPTION]...\n%s\n\nOptions:\n",
+                commands[command].name, *commands[command].synopsis ? " " : "",
+                commands[command].synopsis, commands[command].help);
+    }
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (options[i].commands == FOR_ALL || options[i].commands & 1U << command)
+            fprintf(out, "  --%-9s %s\n", options[i].option.name, options[i].help);
+    fprintf(out, "\nSee fabrictrace(1).\n");
+}

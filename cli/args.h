@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_ARGS_H
+#define FT_CLI_ARGS_H
+/*
+ * The command line of fabrictrace(1): one table of options says which command takes which.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/base/tuple.h"
+
+#define FT_CLI_LOADS_MAX 4096
+
+enum ft_command {
+    FT_COMMAND_NONE,
+    FT_COMMAND_PATHS,
+    FT_COMMAND_LINKS,
+    FT_COMMAND_IMBALANCE,
+    FT_COMMAND_COLLISIONS,
+    FT_COMMAND_EXPLAIN,
+    FT_COMMAND_TOPOLOGY,
+    FT_COMMANDS
+};
+
+/* Texts are borrowed from argv or the environment. */
+struct ft_args {
+    enum ft_command command;
+    const char *endpoint;
+    bool json;
+    bool help; /* of the command; of the program when there is none */
+    bool version;
+    const char *state, *host, *group; /* filters, NULL: all */
+    bool has_flow;
+    struct ft_tuple flow;
+    uint64_t limit;  /* 0: the daemon's */
+    uint64_t *loads; /* of --loads; freed by ft_args_free() */
+    size_t load_count;
+};
+
+/* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */
+int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err);
+void ft_args_free(struct ft_args *args);
+
+/* Help of one command, or of the program. */
+void ft_args_help(enum ft_command command, FILE *out);
+
+#endif

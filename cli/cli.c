@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cli/args.h"
+#include "cli/fetch.h"
+#include "cli/loads.h"
+#include "cli/show.h"
+
+static int show(const struct ft_args *args, const struct ft_value *root)
+{
+    static int (*const shows[FT_COMMANDS])(const struct ft_screen *, const struct ft_value *) = {
+        [FT_COMMAND_PATHS] = ft_show_paths,         [FT_COMMAND_LINKS] = ft_show_links,
+        [FT_COMMAND_IMBALANCE] = ft_show_imbalance, [FT_COMMAND_COLLISIONS] = ft_show_collisions,
+        [FT_COMMAND_EXPLAIN] = ft_show_explain,     [FT_COMMAND_TOPOLOGY] = ft_show_topology,
+    };
+    struct ft_screen screen;
+
+    if (args->json)
+        return ft_show_json(stdout, root,
+                            args->command == FT_COMMAND_EXPLAIN ||
+                                args->command == FT_COMMAND_TOPOLOGY);
+    ft_screen_init(&screen, stdout);
+    return shows[args->command](&screen, root);
+}
+
+static int run(const struct ft_args *args)
+{
+    struct ft_answer *answer;
+    int rc;
+
+    if (args->loads) {
+        rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
+    } else {
+        rc = ft_fetch(args, &answer, stderr);
+        if (rc)
+            return rc;
+        rc = show(args, ft_answer_root(answer));
+        ft_answer_free(answer);
+    }
+    if (rc < 0) {
+        fprintf(stderr, "fabrictrace: %s\n", strerror(-rc));
+        return EX_OSERR;
+    }
+    return EX_OK;
+}
+
+int ft_cli_run(int argc, char **argv)
+{
+    struct ft_args args;
+    int rc = ft_args_parse(&args, argc, argv, stderr);
+
+    if (rc == EX_OSERR)
+        fprintf(stderr, "fabrictrace: no memory\n");
+    else if (rc == 0 && args.version)
+        printf("fabrictrace %s\n", PACKAGE_VERSION);
+    else if (rc == 0 && args.help)
+        ft_args_help(args.command, stdout);
+    else if (rc == 0)
+        rc = run(&args);
+    ft_args_free(&args);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "fabrictrace: standard output: %s\n", strerror(errno));
+        return EX_IOERR;
+    }
+    return rc;
+}

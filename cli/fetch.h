@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_FETCH_H
+#define FT_CLI_FETCH_H
+/*
+ * Asks the daemon: the request of a command, the answer parsed, every failure told with what to do.
+ */
+#include <stdio.h>
+
+#include "cli/answer.h"
+#include "cli/args.h"
+
+/* Exit status for a flow that the daemon does not know. */
+#define FT_EXIT_NOT_FOUND 1
+
+/* 0 and an answer of the caller's; else, after a complaint to err, the exit status: EX_UNAVAILABLE
+ * without a daemon, FT_EXIT_NOT_FOUND, EX_USAGE for what the daemon refuses, EX_PROTOCOL for an
+ * answer that is none, EX_OSERR without memory. */
+int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err);
+
+#endif

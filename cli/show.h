@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_SHOW_H
+#define FT_CLI_SHOW_H
+/*
+ * One function a command: a daemon's answer (daemon/api.h) as text for a person. Pure but for
+ * writing to the screen. All return 0 or -ENOMEM; members that an answer lacks are left blank.
+ */
+#include "cli/answer.h"
+#include "cli/grid.h"
+
+int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_links(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);
+
+/* --json: each of the answer's records on a line of its own; an answer whole when `whole`. */
+int ft_show_json(FILE *out, const struct ft_value *root, bool whole);
+
+#endif

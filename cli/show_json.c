@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/show.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int put_line(FILE *out, const struct ft_value *value)
+{
+    char *text = ft_value_dump(value);
+
+    if (!text)
+        return -ENOMEM;
+    fputs(text, out);
+    fputc('\n', out);
+    free(text);
+    return 0;
+}
+
+int ft_show_json(FILE *out, const struct ft_value *root, bool whole)
+{
+    const struct ft_value *records = ft_value_get(root, "records");
+    int rc = 0;
+
+    if (whole)
+        return put_line(out, root);
+    for (size_t i = 0; rc == 0 && i < ft_value_count(records); i++)
+        rc = put_line(out, ft_value_at(records, i));
+    return rc;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/api_topology.h"
+#include "daemon/daemon.h"
+#include "daemon/emit.h"
+#include "daemon/metrics_text.h"
+#include "daemon/pipeline.h"
+#include "daemon/store.h"
+#include "lib/base/clock.h"
+#include "lib/io/http.h"
+#include "proto/json.h"
+#include "proto/record.h"
+
+#define PATHS_LIMIT 10000
+
+struct ft_api {
+    struct ft_daemon *daemon;
+};
+
+/* An answer under way: its body, and how many records matched and went in. */
+struct answer {
+    struct ft_writer *body;
+    uint64_t total;
+    uint64_t written;
+    uint64_t limit;
+};
+
+static void begin_record(struct answer *a)
+{
+    if (a->written++)
+        ft_write_u8(a->body, ',');
+}
+
+static void write_record(void *arg, const Fabrictrace__Record *record)
+{
+    struct answer *a = arg;
+
+    a->total++;
+    if (a->written >= a->limit)
+        return;
+    begin_record(a);
+    ft_record_to_json(record, a->body);
+}
+
+static void open_answer(struct answer *a, const struct ft_api *api, struct ft_writer *body)
+{
+    const struct ft_pipeline *p = ft_daemon_pipeline(api->daemon);
+    struct ft_span span = ft_window_last(ft_pipeline_window(p));
+
+    *a = (struct answer){.body = body, .limit = UINT64_MAX};
+    ft_write_str(body, "{\"fabric\":");
+    ft_json_write_text(body, ft_topology_fabric(ft_join_topology(ft_pipeline_join(p))));
+    if (span.end_ms)
+        ft_write_fmt(body, ",\"window_start_ms\":%lld,\"window_end_ms\":%lld",
+                     (long long)span.start_ms, (long long)span.end_ms);
+    ft_write_str(body, ",\"records\":[");
+}
+
+static int close_answer(struct answer *a)
+{
+    ft_write_fmt(a->body, "],\"total\":%llu}\n", (unsigned long long)a->total);
+    return ft_writer_ok(a->body) ? 200 : 503;
+}
+
+static int refuse(struct ft_writer *body, int status, const char *sentence)
+{
+    ft_writer_reset(body);
+    ft_write_str(body, sentence);
+    ft_write_u8(body, '\n');
+    return status;
+}
+
+static int parse_limit(const struct ft_http_request *request, uint64_t *limit)
+{
+    const char *text = ft_http_query(request, "limit");
+    char *end;
+
+    *limit = PATHS_LIMIT;
+    if (!text)
+        return 0;
+    *limit = strtoull(text, &end, 10);
+    return *text < '0' || *text > '9' || *end ? -1 : 0;
+}
+
+static int parse_state(const char *name)
+{
+    static const char *const names[] = {
+        [FT_PATH_UNRESOLVED] = "unresolved",
+        [FT_PATH_RESOLVED] = "resolved",
+        [FT_PATH_PARTIAL] = "partial",
+        [FT_PATH_MULTIPATH] = "multipath",
+    };
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && strcmp(a, b) == 0;
+}
+
+static bool at_host(const struct ft_join *join, const struct ft_flow *flow, const char *host)
+{
+    return same(ft_flow_src_host(join, flow), host) || same(ft_flow_dst_host(join, flow), host);
+}
+
+static struct ft_span span_of(const struct ft_api *api, const struct ft_flow *flow)
+{
+    int64_t window_ms = ft_daemon_window_ms(api->daemon);
+    int64_t number = flow->bytes_window ? flow->bytes_window : flow->window;
+
+    return (struct ft_span){number * window_ms, (number + 1) * window_ms};
+}
+
+static void write_path(const struct ft_api *api, struct answer *a, struct ft_flow *flow)
+{
+    struct ft_emitter emitter = {write_record, a};
+    struct ft_span span = span_of(api, flow);
+
+    if (a->written >= a->limit) {
+        a->total++;
+        return;
+    }
+    ft_emit_path(&emitter, ft_pipeline_join(ft_daemon_pipeline(api->daemon)), flow, &span);
+}
+
+static int get_paths(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct ft_join *join = ft_pipeline_join(ft_daemon_pipeline(api->daemon));
+    const char *only_flow = ft_http_query(request, "flow");
+    const char *state = ft_http_query(request, "state");
+    const char *host = ft_http_query(request, "host");
+    struct ft_tuple tuple;
+    struct answer a;
+    uint64_t limit;
+
+    if (parse_limit(request, &limit))
+        return refuse(body, 400, "limit is not a number");
+    if (state && parse_state(state) < 0)
+        return refuse(body, 400, "state is none of resolved, partial, multipath, unresolved");
+    if (only_flow && ft_tuple_parse(only_flow, &tuple))
+        return refuse(body, 400, "flow is not written like 10.0.1.1:49441-10.0.3.1");
+    open_answer(&a, api, body);
+    a.limit = limit;
+    for (uint32_t i = 0; i < ft_join_limit(join); i++) {
+        struct ft_flow *flow = ft_join_at(join, i);
+
+        if (!flow || (only_flow && !ft_tuple_equal(&flow->tuple, &tuple)) ||
+            (state && flow->state != parse_state(state)) || (host && !at_host(join, flow, host)))
+            continue;
+        write_path(api, &a, flow);
+    }
+    return close_answer(&a);
+}
+
+struct store_walk {
+    struct answer *answer;
+    const char *group; /* NULL: all */
+    const char *key;
+};
+
+static void write_kept(void *arg, const char *key, const char *group, const char *json, size_t len)
+{
+    struct store_walk *walk = arg;
+
+    if ((walk->group && strcmp(walk->group, group) != 0) ||
+        (walk->key && strcmp(walk->key, key) != 0))
+        return;
+    walk->answer->total++;
+    begin_record(walk->answer);
+    ft_write_bytes(walk->answer->body, json, len);
+}
+
+static int get_links(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct answer a;
+    struct store_walk walk = {.answer = &a, .group = ft_http_query(request, "group")};
+
+    open_answer(&a, api, body);
+    ft_store_each(ft_daemon_store(api->daemon), FT_STORE_LINK, write_kept, &walk);
+    return close_answer(&a);
+}
+
+static int get_imbalance(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct answer a;
+    struct store_walk walk = {.answer = &a};
+
+    (void)request;
+    open_answer(&a, api, body);
+    ft_store_each(ft_daemon_store(api->daemon), FT_STORE_IMBALANCE, write_kept, &walk);
+    return close_answer(&a);
+}
+
+struct event_walk {
+    struct answer *answer;
+    const char *kind;    /* NULL: all */
+    const char *subject; /* NULL: all */
+};
+
+static void write_event(void *arg, const Fabrictrace__Event *event)
+{
+    struct event_walk *walk = arg;
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    char key[FT_RECORD_KEY_BYTES];
+    size_t n = walk->kind ? strlen(walk->kind) : 0;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_EVENT;
+    record.event = (Fabrictrace__Event *)(uintptr_t)event;
+    /* The key is "kind/subject". */
+    ft_record_key(&record, key);
+    if ((walk->kind && (strncmp(key, walk->kind, n) != 0 || key[n] != '/')) ||
+        (walk->subject && strcmp(event->subject, walk->subject) != 0))
+        return;
+    write_record(walk->answer, &record);
+}
+
+static int get_events(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct answer a;
+    struct event_walk walk = {.answer = &a, .kind = ft_http_query(request, "kind")};
+
+    open_answer(&a, api, body);
+    ft_events_each(ft_pipeline_events(ft_daemon_pipeline(api->daemon)), write_event, &walk);
+    return close_answer(&a);
+}
+
+static int get_loss(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct ft_pipeline *p = ft_daemon_pipeline(api->daemon);
+    struct answer a;
+    struct ft_emitter emitter = {write_record, &a};
+
+    (void)request;
+    open_answer(&a, api, body);
+    ft_pipeline_emit_loss(p, &emitter, ft_wall_now().ms);
+    ft_pipeline_each_loss(p, &emitter);
+    return close_answer(&a);
+}
+
+/* A list of its own inside the answer of explain. */
+static void begin_list(struct answer *a, const char *name)
+{
+    ft_write_fmt(a->body, "],\"%s\":[", name);
+    a->written = 0;
+}
+
+static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flow *flow)
+{
+    const struct ft_topology *t =
+        ft_join_topology(ft_pipeline_join(ft_daemon_pipeline(api->daemon)));
+    char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
+    uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->route.hop_count : 0;
+
+    for (uint32_t h = 0; h < n; h++) {
+        const struct ft_port *port = ft_topology_port(t, flow->route.out[h]);
+
+        snprintf(keys[h], sizeof(keys[h]), "%s/%s", ft_topology_switch(t, port->switch_id)->name,
+                 port->name);
+    }
+    begin_list(a, "links");
+    for (uint32_t h = 0; h < n; h++) {
+        struct store_walk walk = {.answer = a, .key = keys[h]};
+
+        ft_store_each(ft_daemon_store(api->daemon), FT_STORE_LINK, write_kept, &walk);
+    }
+    begin_list(a, "collisions");
+    for (uint32_t h = 0; h < n; h++) {
+        struct event_walk walk = {.answer = a, .kind = "collision", .subject = keys[h]};
+
+        ft_events_each(ft_pipeline_events(ft_daemon_pipeline(api->daemon)), write_event, &walk);
+    }
+}
+
+static int get_explain(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct ft_join *join = ft_pipeline_join(ft_daemon_pipeline(api->daemon));
+    const char *text = ft_http_query(request, "flow");
+    struct ft_tuple tuple, reverse;
+    struct ft_flow *flow, *back;
+    struct answer a;
+
+    if (!text || ft_tuple_parse(text, &tuple))
+        return refuse(body, 400, "flow is not written like 10.0.1.1:49441-10.0.3.1");
+    flow = ft_join_find(join, &tuple);
+    if (!flow)
+        return refuse(body, 404, "this flow is not known: neither a switch nor a host reports it");
+    open_answer(&a, api, body);
+    write_path(api, &a, flow);
+    /* RoCEv2 acknowledges on the reverse tuple with the same source port. */
+    reverse = tuple;
+    reverse.src = tuple.dst;
+    reverse.dst = tuple.src;
+    back = ft_join_find(join, &reverse);
+    begin_list(&a, "reverse");
+    if (back)
+        write_path(api, &a, back);
+    write_hops(api, &a, flow);
+    a.total = 1;
+    return close_answer(&a);
+}
+
+static int get_topology(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+
+    (void)request;
+    ft_api_write_topology(body,
+                          ft_join_topology(ft_pipeline_join(ft_daemon_pipeline(api->daemon))));
+    return ft_writer_ok(body) ? 200 : 503;
+}
+
+static int get_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+
+    (void)request;
+    ft_metrics_text(api->daemon, body);
+    return ft_writer_ok(body) ? 200 : 503;
+}
+
+static int get_health(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    (void)arg;
+    (void)request;
+    ft_write_str(body, "ok\n");
+    return 200;
+}
+
+struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon)
+{
+    static const struct {
+        const char *path;
+        const char *type;
+        int (*handler)(void *arg, const struct ft_http_request *request, struct ft_writer *body);
+    } routes[] = {
+        {"/api/v1/paths", "application/json", get_paths},
+        {"/api/v1/links", "application/json", get_links},
+        {"/api/v1/imbalance", "application/json", get_imbalance},
+        {"/api/v1/events", "application/json", get_events},
+        {"/api/v1/loss", "application/json", get_loss},
+        {"/api/v1/explain", "application/json", get_explain},
+        {"/api/v1/topology", "application/json", get_topology},
+        {"/metrics", "text/plain; version=0.0.4", get_metrics},
+        {"/healthz", "text/plain", get_health},
+    };
+    struct ft_api *api = calloc(1, sizeof(*api));
+
+    if (!api)
+        return NULL;
+    api->daemon = daemon;
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+        if (ft_http_route(http, routes[i].path, routes[i].type, routes[i].handler, api)) {
+            free(api);
+            return NULL;
+        }
+    }
+    return api;
+}
+
+void ft_api_free(struct ft_api *api)
+{
+    free(api);
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_API_TOPOLOGY_H
+#define FT_DAEMON_API_TOPOLOGY_H
+/* The topology as the JSON object that daemon/api.h describes. */
+#include "lib/base/writer.h"
+#include "lib/fabric/topology.h"
+
+void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t);
+
+#endif

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "daemon/api.h"
+#include "daemon/replay.h"
+#include "daemon/topology_file.h"
+#include "lib/base/log.h"
+#include "lib/config/program.h"
+#include "lib/io/http.h"
+#include "proto/record.h"
+
+#define NS_PER_MS       1000000
+#define NS_PER_S        1000000000
+#define TICK_NS         (INT64_C(100) * NS_PER_MS)
+#define FLUSH_NS        (INT64_C(10) * NS_PER_S)
+#define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
+#define WARN_NS         (INT64_C(60) * NS_PER_S)
+#define STORE_BYTES_MAX (256u << 20)
+#define ERROR_BYTES     512
+#define HOST_BYTES      256
+#define STATUS_TICKS    50
+/* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
+ * never kept waiting. */
+#define SLICE_ITEMS 2000
+
+struct ft_daemon {
+    struct ft_run *run;
+    const struct ft_settings *settings;
+    char host[HOST_BYTES];
+    struct ft_loop *loop;
+    struct ft_publisher *publisher;
+    struct ft_store *store;
+    struct ft_pipeline *pipeline;
+    struct ft_receiver *receiver;
+    struct ft_http *http;
+    struct ft_api *api;
+    struct ft_watch *tick, *slice;
+    struct ft_log_limit peer_limit, kafka_limit, batch_limit;
+    uint64_t batches_broken, unknown_records;
+    uint32_t ticks;
+};
+
+struct ft_pipeline *ft_daemon_pipeline(const struct ft_daemon *d)
+{
+    return d->pipeline;
+}
+
+const struct ft_store *ft_daemon_store(const struct ft_daemon *d)
+{
+    return d->store;
+}
+
+const struct ft_publisher *ft_daemon_publisher(const struct ft_daemon *d)
+{
+    return d->publisher;
+}
+
+const struct ft_receiver *ft_daemon_receiver(const struct ft_daemon *d)
+{
+    return d->receiver;
+}
+
+int64_t ft_daemon_window_ms(const struct ft_daemon *d)
+{
+    return d->settings->window_ns / NS_PER_MS;
+}
+
+static const char *source_id(const struct ft_daemon *d)
+{
+    return d->settings->source_id ? d->settings->source_id : d->host;
+}
+
+static const char *topology_of(const struct ft_run *run)
+{
+    const char *named = ft_run_value(run, "topology");
+
+    return named ? named : ((const struct ft_settings *)ft_run_config(run))->topology;
+}
+
+static void complain(const struct ft_diag *diag)
+{
+    for (size_t i = 0; ft_diag_text(diag, i); i++)
+        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+}
+
+/* What the option table cannot know. */
+static void check_settings(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    int tls = !!s->tls_cert + !!s->tls_key + !!s->tls_ca;
+    struct ft_topology *t;
+
+    if (s->grace_ns >= s->window_ns)
+        ft_diag_add(diag, ft_run_file(run), 0, "key 'grace': not shorter than 'window'");
+    if (tls != 0 && tls != 3)
+        ft_diag_add(diag, ft_run_file(run), 0,
+                    "keys 'tls.cert', 'tls.key' and 'tls.ca' belong together");
+    for (size_t i = 0; i < s->sinks.count; i++)
+        if (strncmp(s->sinks.items[i], "file:", 5) != 0 && strcmp(s->sinks.items[i], "kafka") != 0)
+            ft_diag_add(diag, ft_run_file(run), 0,
+                        "key 'sinks': '%s' is neither file:PATH nor kafka", s->sinks.items[i]);
+    t = ft_topology_file_load(topology_of(run), diag);
+    ft_topology_free(t);
+}
+
+static void on_kafka_error(void *arg, const char *text)
+{
+    struct ft_daemon *d = arg;
+    uint64_t held;
+
+    if (ft_log_limit_pass(&d->kafka_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "kafka '%s': %s (%" PRIu64 " more held back)",
+               d->settings->kafka_brokers, text, held);
+}
+
+static struct ft_sink *kafka_sink(struct ft_daemon *d, char *error)
+{
+    const struct ft_settings *s = d->settings;
+    const char **properties = calloc(s->kafka_properties.count + 1, sizeof(*properties));
+    struct ft_sink_kafka_config config = {
+        .kafka = {.brokers = s->kafka_brokers,
+                  .client_id = "fabrictraced",
+                  .queue_messages_max = s->kafka_queue_messages,
+                  .queue_bytes_max = s->kafka_queue_bytes,
+                  .message_timeout_ns = s->kafka_message_timeout_ns,
+                  .properties = properties,
+                  .on_error = on_kafka_error,
+                  .arg = d},
+        .topic_prefix = s->kafka_topic_prefix,
+        .protobuf = s->kafka_format == FT_KAFKA_PROTOBUF,
+    };
+    struct ft_sink *sink;
+
+    if (!properties) {
+        snprintf(error, ERROR_BYTES, "no memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < s->kafka_properties.count; i++)
+        properties[i] = s->kafka_properties.items[i];
+    sink = ft_sink_kafka_new(d->loop, &config, error, ERROR_BYTES);
+    free(properties);
+    return sink;
+}
+
+static int open_sink(struct ft_daemon *d, const char *spec)
+{
+    char error[ERROR_BYTES] = "no memory";
+    struct ft_sink *sink = NULL;
+
+    if (strncmp(spec, "file:", 5) == 0)
+        sink = ft_sink_file_new(spec + 5, error, sizeof(error));
+    else if (strcmp(spec, "kafka") == 0)
+        sink = kafka_sink(d, error);
+    else
+        snprintf(error, sizeof(error), "neither file:PATH nor kafka");
+    if (sink && ft_publisher_take(d->publisher, sink) == 0)
+        return EX_OK;
+    ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);
+    return EX_CANTCREAT;
+}
+
+/* --sink on the command line stands for the whole list of the file. */
+static int open_sinks(struct ft_daemon *d)
+{
+    const struct ft_strings *specs = ft_run_values(d->run, "sink");
+    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->store);
+    int rc = EX_OK;
+
+    d->publisher = ft_publisher_new();
+    if (!d->publisher || !store || ft_publisher_take(d->publisher, store))
+        return EX_OSERR;
+    if (specs->count == 0)
+        specs = &d->settings->sinks;
+    for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
+        rc = open_sink(d, specs->items[i]);
+    return rc;
+}
+
+static int open_pipeline(struct ft_daemon *d, bool replay)
+{
+    const struct ft_settings *s = d->settings;
+    struct ft_emitter emitter = {ft_publisher_record, d->publisher};
+    struct ft_pipeline_config config = {
+        .join = {.flows_max = s->flows_max,
+                 .window_ms = s->window_ns / NS_PER_MS,
+                 .evidence_ms = s->evidence_ns / NS_PER_MS,
+                 .idle_ms = s->flow_idle_ns / NS_PER_MS,
+                 .policy = {.settle_ms = s->settle_ns / NS_PER_MS,
+                            .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
+        .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
+                             .floor_share = replay ? 0 : s->floor,
+                             .elephant_share = s->elephant,
+                             .elephants_max = s->flows_max},
+                   .refresh_ms = s->path_refresh_ns / NS_PER_MS,
+                   .victims_max = (uint32_t)s->victims_max},
+        .grace_ms = s->grace_ns / NS_PER_MS,
+        .events_max = s->events_max,
+        .sources_max = s->sources_max,
+        .source_id = source_id(d),
+    };
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = diag ? ft_topology_file_load(topology_of(d->run), diag) : NULL;
+
+    if (!t) {
+        if (diag)
+            complain(diag);
+        ft_diag_free(diag);
+        return EX_CONFIG;
+    }
+    ft_diag_free(diag);
+    /* Nobody must be able to choose tuples that fall into one slot. */
+    if (!replay &&
+        getrandom(&config.join.seed, sizeof(config.join.seed), 0) != sizeof(config.join.seed)) {
+        ft_topology_free(t);
+        return EX_OSERR;
+    }
+    d->pipeline = ft_pipeline_new(&config, t, &emitter);
+    if (!d->pipeline) {
+        ft_topology_free(t);
+        return EX_OSERR;
+    }
+    return EX_OK;
+}
+
+static void apply_record(void *arg, const Fabrictrace__Record *record)
+{
+    struct ft_daemon *d = arg;
+
+    ft_pipeline_record(d->pipeline, record, ft_wall_now().ms);
+}
+
+static int apply_payload(void *arg, const char *source, const char *program, const uint8_t *payload,
+                         size_t len)
+{
+    struct ft_daemon *d = arg;
+    uint64_t records, unknown, held;
+    int rc = ft_batch_unpack(payload, len, apply_record, d, &records, &unknown);
+
+    if (rc) {
+        d->batches_broken++;
+        if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
+            ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source,
+                   len, strerror(-rc));
+        return rc;
+    }
+    d->unknown_records += unknown;
+    return 0;
+}
+
+static void on_peer(void *arg, const char *source, const char *address, bool up, const char *reason)
+{
+    struct ft_daemon *d = arg;
+    uint64_t held;
+
+    if (!ft_log_limit_pass(&d->peer_limit, ft_mono_now(), &held))
+        return;
+    if (up)
+        ft_log(FT_LOG_INFO, "peer '%s' at %s: connected", source, address);
+    else
+        ft_log(FT_LOG_NOTICE, "peer '%s' at %s: %s", source, address, reason);
+}
+
+static int open_network(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    struct ft_receiver_config config = {
+        .listen = s->listen,
+        .connections_max = (uint32_t)s->connections_max,
+        .sources_max = (uint32_t)s->sources_max,
+        .tls = {.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca},
+        .apply = apply_payload,
+        .peer = on_peer,
+        .arg = d,
+    };
+    char error[ERROR_BYTES] = "";
+
+    d->receiver = ft_receiver_new(d->loop, &config, error, sizeof(error));
+    if (!d->receiver) {
+        ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
+        return EX_UNAVAILABLE;
+    }
+    if (!s->http || !*s->http)
+        return EX_OK;
+    d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
+    if (!d->http) {
+        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
+        return EX_UNAVAILABLE;
+    }
+    d->api = ft_api_new(d->http, d);
+    return d->api ? EX_OK : EX_OSERR;
+}
+
+static void tell_status(struct ft_daemon *d)
+{
+    struct ft_receiver_stats peers;
+
+    ft_receiver_stats(d->receiver, &peers);
+    ft_notify_status("%zu flows, %u peers, %" PRIu64 " windows",
+                     ft_join_flows(ft_pipeline_join(d->pipeline)), peers.connected,
+                     ft_window_stats(ft_pipeline_window(d->pipeline))->closed);
+}
+
+/* A slice now, the next one after the loop has looked at its descriptors. */
+static void on_slice(void *arg)
+{
+    struct ft_daemon *d = arg;
+
+    if (ft_pipeline_advance(d->pipeline, ft_wall_now().ms, SLICE_ITEMS))
+        ft_watch_once_arm(d->slice, 0);
+}
+
+static void on_tick(void *arg)
+{
+    struct ft_daemon *d = arg;
+    int rc;
+
+    if (!ft_watch_once_armed(d->slice))
+        on_slice(d);
+    rc = ft_publisher_flush(d->publisher, 0);
+    if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &(uint64_t){0}))
+        ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
+    if (d->ticks++ % STATUS_TICKS == 0)
+        tell_status(d);
+}
+
+/* The whole configuration is read and judged; of it the topology, the level of the log and the
+ * files of the sinks are taken over without a restart. */
+static void on_reload(void *arg)
+{
+    struct ft_daemon *d = arg;
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = NULL;
+
+    if (!diag)
+        return;
+    if (ft_run_reload(d->run, diag) == 0)
+        t = ft_topology_file_load(topology_of(d->run), diag);
+    if (!t || ft_pipeline_set_topology(d->pipeline, t)) {
+        complain(diag);
+        ft_log(FT_LOG_ERROR, "reload refused: what ran before runs on");
+        ft_topology_free(t);
+    } else {
+        ft_publisher_reopen(d->publisher);
+        ft_log(FT_LOG_NOTICE,
+               "reloaded the topology '%s', the level of the log and the sinks' "
+               "files; other changes wait for a restart",
+               topology_of(d->run));
+    }
+    ft_diag_free(diag);
+}
+
+static bool on_stop(void *arg)
+{
+    struct ft_daemon *d = arg;
+
+    /* What is unacknowledged then, its sender keeps. A window that is not over is not published:
+     * the next daemon will know it in part, too. */
+    ft_receiver_free(d->receiver);
+    d->receiver = NULL;
+    while (ft_window_busy(ft_pipeline_window(d->pipeline)))
+        ft_pipeline_advance(d->pipeline, ft_wall_now().ms, UINT32_MAX);
+    if (ft_publisher_flush(d->publisher, FLUSH_NS))
+        ft_log(FT_LOG_WARNING, "stopping with records that a sink did not take");
+    return true;
+}
+
+static void add_drop(Fabrictrace__Stage *stage, Fabrictrace__Drop *drops, const char *reason,
+                     uint64_t count)
+{
+    Fabrictrace__Drop *drop = &drops[stage->n_drops];
+
+    if (count == 0)
+        return;
+    fabrictrace__drop__init(drop);
+    drop->reason = (char *)(uintptr_t)reason;
+    drop->has_count = true;
+    drop->count = count;
+    stage->n_drops++;
+}
+
+static void fill_stage(Fabrictrace__Stage *stage, const char *name, const char *unit,
+                       uint64_t received, uint64_t processed, uint64_t pending)
+{
+    stage->name = (char *)(uintptr_t)name;
+    stage->unit = (char *)(uintptr_t)unit;
+    stage->has_received = stage->has_processed = stage->has_pending = true;
+    stage->received = received;
+    stage->processed = processed;
+    stage->pending = pending;
+}
+
+/* The stages around the pipeline: the transport (live), then each sink. */
+static bool outer_stage(void *arg, size_t i, Fabrictrace__Stage *stage, Fabrictrace__Drop *drops,
+                        size_t max_drops)
+{
+    struct ft_daemon *d = arg;
+    struct ft_receiver_stats transport;
+    struct ft_sink_stats sink;
+    const char *name;
+
+    (void)max_drops;
+    if (d->receiver && i-- == 0) {
+        ft_receiver_stats(d->receiver, &transport);
+        fill_stage(stage, "transport", "payloads", transport.payloads, transport.applied, 0);
+        add_drop(stage, drops, "duplicate", transport.duplicates);
+        add_drop(stage, drops, "refused", transport.refused);
+        return true;
+    }
+    if (i >= ft_publisher_sinks(d->publisher))
+        return false;
+    name = ft_publisher_sink(d->publisher, i, &sink);
+    fill_stage(stage, name, "records", sink.received, sink.processed, sink.pending);
+    add_drop(stage, drops, "failed", sink.failed);
+    add_drop(stage, drops, "refused", sink.refused);
+    return true;
+}
+
+static int run_live(struct ft_daemon *d)
+{
+    int rc = open_pipeline(d, false);
+
+    if (rc)
+        return rc;
+    ft_pipeline_stages(d->pipeline, outer_stage, d);
+    ft_join_open(ft_pipeline_join(d->pipeline),
+                 ft_join_window_of(ft_pipeline_join(d->pipeline), ft_wall_now().ms));
+    rc = open_network(d);
+    if (rc)
+        return rc;
+    d->tick = ft_watch_timer(d->loop, TICK_NS, on_tick, d);
+    d->slice = ft_watch_once(d->loop, on_slice, d);
+    if (!d->tick || !d->slice)
+        return EX_OSERR;
+    ft_loop_on_signals(d->loop, on_reload, on_stop, d);
+    ft_notify_ready();
+    ft_log(FT_LOG_NOTICE,
+           "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
+           ft_topology_fabric(ft_join_topology(ft_pipeline_join(d->pipeline))), d->settings->listen,
+           d->http ? d->settings->http : "no port");
+    return ft_loop_run(d->loop);
+}
+
+static void on_broken_line(void *arg, const char *text)
+{
+    struct ft_daemon *d = arg;
+    uint64_t held;
+
+    if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_ERROR, "%s", text);
+}
+
+static int run_replay(struct ft_daemon *d, const char *file)
+{
+    struct ft_replay_stats stats;
+    int rc = open_pipeline(d, true);
+
+    if (rc)
+        return rc;
+    ft_pipeline_stages(d->pipeline, outer_stage, d);
+    rc = ft_replay(d->pipeline, file, on_broken_line, d, &stats);
+    if (rc) {
+        ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
+        return EX_NOINPUT;
+    }
+    rc = ft_publisher_flush(d->publisher, FLUSH_REPLAY_NS);
+    if (rc) {
+        ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
+        return EX_IOERR;
+    }
+    if (stats.broken)
+        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records", file,
+               stats.broken, stats.lines);
+    return stats.broken ? EX_DATAERR : EX_OK;
+}
+
+static void close_all(struct ft_daemon *d)
+{
+    ft_watch_free(d->slice);
+    ft_watch_free(d->tick);
+    ft_http_free(d->http);
+    ft_api_free(d->api);
+    ft_receiver_free(d->receiver);
+    ft_pipeline_free(d->pipeline);
+    ft_publisher_free(d->publisher);
+    ft_loop_free(d->loop);
+    ft_run_free(d->run);
+}
+
+int ft_daemon_main(int argc, char **argv)
+{
+    static const struct ft_program_option options[] = {
+        {"topology", "FILE", "the fabric's topology, over the configuration", false},
+        {"replay", "FILE", "read NDJSON records from FILE (- for standard input) in virtual time",
+         false},
+        {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
+        {NULL, NULL, NULL, false},
+    };
+    static const struct ft_program program = {
+        .name = "fabrictraced",
+        .summary = "joins what hosts and switches report, and publishes paths and imbalance",
+        .table = &ft_settings_table,
+        .options = options,
+        .check = check_settings,
+    };
+    struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},
+                          .kafka_limit = {.interval_ns = WARN_NS, .burst = 5},
+                          .batch_limit = {.interval_ns = WARN_NS, .burst = 20}};
+    int rc = EX_OSERR;
+
+    d.run = ft_run_new(&program, argc, argv, &rc);
+    if (!d.run)
+        return rc;
+    d.settings = ft_run_config(d.run);
+    if (gethostname(d.host, sizeof(d.host) - 1))
+        strcpy(d.host, "localhost");
+    d.loop = ft_loop_new();
+    if (d.loop)
+        rc = open_sinks(&d);
+    if (d.loop && rc == EX_OK)
+        rc = ft_run_value(d.run, "replay") ? run_replay(&d, ft_run_value(d.run, "replay"))
+                                           : run_live(&d);
+    close_all(&d);
+    return rc;
+}

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/names.h"
+#include "lib/base/table.h"
+
+#define NAMES_MAX 65536
+
+struct ft_join {
+    struct ft_join_config config;
+    struct ft_join_hooks hooks;
+    const struct ft_topology *t;
+    struct ft_table *flows;
+    struct ft_names *names;
+    struct ft_port_marks *marks; /* by port id */
+    uint32_t window;             /* lowest open */
+    bool sealed;                 /* it takes no more */
+    struct ft_join_stats stats;
+};
+
+struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft_topology *t,
+                            const struct ft_join_hooks *hooks)
+{
+    struct ft_join *j = calloc(1, sizeof(*j));
+
+    if (!j)
+        return NULL;
+    j->config = *config;
+    j->hooks = *hooks;
+    j->t = t;
+    j->flows = ft_table_new(sizeof(struct ft_flow), sizeof(struct ft_tuple), config->flows_max,
+                            config->seed);
+    j->names = ft_names_new(NAMES_MAX);
+    j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
+    if (!j->flows || !j->names || !j->marks) {
+        ft_join_free(j);
+        return NULL;
+    }
+    return j;
+}
+
+static void release(struct ft_flow *flow)
+{
+    ft_evidence_free(&flow->evidence);
+    free(flow->host);
+}
+
+void ft_join_free(struct ft_join *j)
+{
+    struct ft_flow *flow;
+    uint32_t index = 0;
+
+    if (!j)
+        return;
+    while (j->flows && (flow = ft_table_next(j->flows, &index)))
+        release(flow);
+    ft_table_free(j->flows);
+    ft_names_free(j->names);
+    free(j->marks);
+    free(j);
+}
+
+const struct ft_topology *ft_join_topology(const struct ft_join *j)
+{
+    return j->t;
+}
+
+uint32_t ft_join_window_of(const struct ft_join *j, int64_t ms)
+{
+    return ms < 0 ? 0 : (uint32_t)(ms / j->config.window_ms);
+}
+
+uint32_t ft_join_window(const struct ft_join *j)
+{
+    return j->window;
+}
+
+void ft_join_open(struct ft_join *j, uint32_t window)
+{
+    j->window = window;
+}
+
+void ft_join_seal(struct ft_join *j)
+{
+    j->sealed = true;
+}
+
+void ft_join_close(struct ft_join *j)
+{
+    j->window++;
+    j->sealed = false;
+}
+
+/* Finds the ends of a flow in the topology. */
+static void locate(const struct ft_join *j, struct ft_flow *flow)
+{
+    flow->src_nic = ft_topology_nic_at(j->t, &flow->tuple.src);
+    flow->dst_nic = ft_topology_nic_at(j->t, &flow->tuple.dst);
+}
+
+static struct ft_flow *flow_of(struct ft_join *j, const struct ft_tuple *tuple, uint32_t window,
+                               int64_t ms)
+{
+    bool fresh;
+    struct ft_flow *flow = ft_table_insert(j->flows, tuple, &fresh);
+
+    if (!flow || !fresh)
+        return flow;
+    ft_evidence_init(&flow->evidence);
+    locate(j, flow);
+    flow->window = window;
+    flow->first_ms = flow->last_ms = ms;
+    flow->state = FT_PATH_UNRESOLVED;
+    flow->reason = FT_REASON_NO_SAMPLES;
+    j->stats.flows_new++;
+    return flow;
+}
+
+static enum ft_join_result admit(struct ft_join *j, uint32_t window)
+{
+    if (j->window == 0)
+        j->window = window;
+    if (window < j->window || (window == j->window && j->sealed))
+        return FT_JOIN_LATE;
+    return window > j->window + 1 ? FT_JOIN_AHEAD : FT_JOIN_OK;
+}
+
+static struct ft_sighting *sightings(struct ft_evidence *ev)
+{
+    return ev->size ? ev->list : ev->own;
+}
+
+/* Empties the volumes that an older window left in the slots of those up to `window`. */
+static void turn_to(struct ft_flow *flow, uint32_t window)
+{
+    struct ft_sighting *list = sightings(&flow->evidence);
+    uint32_t steps = window - flow->window;
+
+    if (window <= flow->window)
+        return;
+    for (unsigned step = 0; step < 2 && step < steps; step++) {
+        unsigned slot = (window - step) & 1;
+
+        for (uint16_t i = 0; i < flow->evidence.count; i++) {
+            list[i].samples[slot] = 0;
+            list[i].bytes[slot] = 0;
+        }
+        if (flow->host)
+            flow->host->sent_bytes[slot] = 0;
+    }
+    flow->window = window;
+}
+
+static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack)
+{
+    if (data)
+        flow->role = FT_ROLE_DATA;
+    else if (ack && flow->role == FT_ROLE_UNKNOWN)
+        flow->role = FT_ROLE_ACK;
+}
+
+void ft_route_path(const struct ft_route *route, const struct ft_topology *t, struct ft_path *path)
+{
+    path->hop_count = route->hop_count;
+    for (uint32_t h = 0; h < route->hop_count; h++) {
+        path->hops[h].in = h ? ft_topology_port(t, route->out[h - 1])->peer : route->in;
+        path->hops[h].out = route->out[h];
+    }
+}
+
+static void route_of(const struct ft_path *path, struct ft_route *route)
+{
+    *route = (struct ft_route){.in = path->hops[0].in, .hop_count = path->hop_count};
+    for (uint32_t h = 0; h < path->hop_count; h++)
+        route->out[h] = path->hops[h].out;
+}
+
+static bool route_equal(const struct ft_route *a, const struct ft_route *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+void ft_join_judge(const struct ft_join *j, struct ft_flow *flow, struct ft_judgement *out)
+{
+    ft_evidence_judge(&flow->evidence, j->t, flow->src_nic, flow->dst_nic, &j->config.policy, out);
+}
+
+static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
+{
+    struct ft_judgement verdict;
+    struct ft_route before = flow->route;
+    bool moved = false;
+    bool news;
+
+    ft_join_judge(j, flow, &verdict);
+    news = verdict.state != flow->state || verdict.reason != flow->reason ||
+           (verdict.state == FT_PATH_PARTIAL && verdict.candidates != flow->candidates);
+    flow->state = (uint8_t)verdict.state;
+    flow->reason = (uint8_t)verdict.reason;
+    flow->candidates = (uint32_t)verdict.candidates;
+    if (verdict.state == FT_PATH_RESOLVED) {
+        route_of(&verdict.path, &flow->route);
+        if (!route_equal(&before, &flow->route)) {
+            moved = before.hop_count > 0;
+            news = true;
+            flow->path_since_ms = moved ? now_ms : flow->first_ms;
+        }
+    }
+    if (moved && j->hooks.moved)
+        j->hooks.moved(j->hooks.arg, flow, &before, now_ms);
+    if (news && j->hooks.judged)
+        j->hooks.judged(j->hooks.arg, flow);
+}
+
+/* An exporter that the topology does not know is still one place, told from others by its hash. */
+static uint32_t stranger(const struct ft_ip *agent)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (size_t i = 0; i < sizeof(agent->b); i++)
+        h = (h ^ agent->b[i]) * 16777619u;
+    return h | FT_SWITCH_UNKNOWN;
+}
+
+static void mark(struct ft_join *j, uint32_t port, uint32_t window, const struct ft_observation *o)
+{
+    struct ft_port_marks *m = &j->marks[port];
+    unsigned slot = window & 1;
+
+    if (window > m->window) {
+        m->samples[slot] = m->ce_samples[slot] = 0;
+        if (window > m->window + 1)
+            m->samples[!slot] = m->ce_samples[!slot] = 0;
+        m->window = window;
+    }
+    m->samples[slot] += o->samples;
+    m->ce_samples[slot] += o->ce_samples;
+}
+
+static uint32_t port_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
+{
+    uint32_t port;
+
+    if (ifindex == 0)
+        return FT_NONE;
+    port = ft_topology_port_at(j->t, switch_id, ifindex);
+    j->stats.unknown_port += port == FT_NONE;
+    return port;
+}
+
+static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o)
+{
+    uint32_t window = ft_join_window_of(j, o->first_ms);
+    uint32_t switch_id, in = FT_NONE, out = FT_NONE;
+    enum ft_join_result result = admit(j, window);
+    struct ft_sighting *s;
+    struct ft_flow *flow;
+    bool fresh;
+
+    if (result != FT_JOIN_OK)
+        return result;
+    flow = flow_of(j, &o->tuple, window, o->first_ms);
+    if (!flow)
+        return FT_JOIN_TABLE_FULL;
+    turn_to(flow, window);
+    switch_id = ft_topology_switch_at(j->t, &o->agent);
+    if (switch_id == FT_NONE) {
+        switch_id = stranger(&o->agent);
+        j->stats.unknown_switch++;
+    } else {
+        in = port_of(j, switch_id, o->in_ifindex);
+        out = port_of(j, switch_id, o->out_ifindex);
+    }
+    s = ft_evidence_sight(&flow->evidence, switch_id, in, out, o->point, &fresh);
+    if (!s)
+        return FT_JOIN_SPREAD;
+    if (fresh || o->first_ms < s->first_ms)
+        s->first_ms = o->first_ms;
+    if (o->last_ms > s->last_ms)
+        s->last_ms = o->last_ms;
+    s->samples[window & 1] += o->samples;
+    s->bytes[window & 1] += o->bytes;
+    if (o->last_ms > flow->last_ms)
+        flow->last_ms = o->last_ms;
+    flow->ended = false;
+    note_role(flow, o->data_samples, o->ack_samples);
+    if (out != FT_NONE)
+        mark(j, out, window, o);
+    if (fresh || flow->reason == FT_REASON_CHANGING)
+        judge(j, flow, o->last_ms);
+    return FT_JOIN_OK;
+}
+
+enum ft_join_result ft_join_observe(struct ft_join *j, const struct ft_observation *o)
+{
+    enum ft_join_result result = observe(j, o);
+
+    j->stats.observations[result]++;
+    return result;
+}
+
+/* A report's interval may reach over the edge of a window: its bytes are divided by time. */
+static void add_sent(struct ft_join *j, struct ft_flow *flow, const struct ft_host_report *r)
+{
+    uint32_t window = ft_join_window_of(j, r->time_ms - 1);
+    int64_t edge_ms = (int64_t)window * j->config.window_ms;
+    int64_t before_ms = edge_ms - (r->time_ms - r->interval_ms);
+    uint64_t before = 0;
+
+    if (before_ms > 0 && r->interval_ms > 0 && window > j->window)
+        before = (uint64_t)((double)r->bytes * (double)before_ms / (double)r->interval_ms);
+    if (before > r->bytes)
+        before = r->bytes;
+    flow->host->sent_bytes[window & 1] += r->bytes - before;
+    flow->host->sent_bytes[!(window & 1)] += before;
+    flow->host->sent_until_ms = r->time_ms;
+}
+
+static void keep_first(struct ft_join *j, const char **kept, const char *text)
+{
+    if (text && (!*kept || strcmp(*kept, text) != 0))
+        *kept = ft_names_intern(j->names, text);
+}
+
+static enum ft_join_result report(struct ft_join *j, const struct ft_host_report *r)
+{
+    uint32_t window = ft_join_window_of(j, r->time_ms - 1);
+    enum ft_join_result result = admit(j, window);
+    struct ft_flow_host *host;
+    struct ft_flow *flow;
+
+    if (result != FT_JOIN_OK)
+        return result;
+    flow = flow_of(j, &r->tuple, window, r->time_ms);
+    if (!flow)
+        return FT_JOIN_TABLE_FULL;
+    if (!flow->host) {
+        flow->host = calloc(1, sizeof(*flow->host));
+        if (!flow->host)
+            return FT_JOIN_TABLE_FULL;
+        flow->host->qp_local = flow->host->qp_remote = FT_NONE;
+    }
+    host = flow->host;
+    turn_to(flow, window);
+    keep_first(j, r->sending ? &host->src_host : &host->dst_host, r->host);
+    if (r->tuple_source)
+        host->tuple_source = r->tuple_source;
+    if (r->sending) {
+        add_sent(j, flow, r);
+        keep_first(j, &host->comm, r->comm);
+        keep_first(j, &host->job, r->job);
+        if (r->qp_local != FT_NONE)
+            host->qp_local = r->qp_local;
+        if (r->pid)
+            host->pid = r->pid;
+    }
+    if (r->qp_remote != FT_NONE)
+        host->qp_remote = r->qp_remote;
+    if (r->bytes && r->time_ms > flow->last_ms)
+        flow->last_ms = r->time_ms;
+    note_role(flow, r->data_packets, r->ack_packets);
+    if (r->sending)
+        flow->ended = r->ended;
+    return FT_JOIN_OK;
+}
+
+enum ft_join_result ft_join_report(struct ft_join *j, const struct ft_host_report *r)
+{
+    enum ft_join_result result = report(j, r);
+
+    j->stats.reports[result]++;
+    return result;
+}
+
+/* What the closing window says of the flow's rate: the sending host's own count where it has one,
+ * else the estimate from samples. */
+static void settle_volume(struct ft_flow *flow, uint32_t window)
+{
+    uint64_t samples, bytes;
+
+    if (flow->window < window || flow->window > window + 1)
+        return;
+    ft_evidence_volume(&flow->evidence, window & 1, &samples, &bytes);
+    flow->bytes_from_host = flow->host && flow->host->sent_bytes[window & 1] > 0;
+    if (flow->bytes_from_host)
+        bytes = flow->host->sent_bytes[window & 1];
+    if (bytes == 0)
+        return;
+    flow->bytes = bytes;
+    flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
+    flow->bytes_window = window;
+}
+
+bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
+{
+    if (now_ms - flow->last_ms >= j->config.idle_ms || (flow->ended && flow->window < window)) {
+        release(flow);
+        ft_table_remove(j->flows, flow);
+        j->stats.flows_removed++;
+        return false;
+    }
+    settle_volume(flow, window);
+    if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms))
+        judge(j, flow, now_ms);
+    return true;
+}
+
+uint32_t ft_join_limit(const struct ft_join *j)
+{
+    return ft_table_limit(j->flows);
+}
+
+struct ft_flow *ft_join_at(const struct ft_join *j, uint32_t index)
+{
+    return ft_table_at(j->flows, index);
+}
+
+struct ft_flow *ft_join_find(const struct ft_join *j, const struct ft_tuple *tuple)
+{
+    return ft_table_find(j->flows, tuple);
+}
+
+size_t ft_join_flows(const struct ft_join *j)
+{
+    return ft_table_count(j->flows);
+}
+
+size_t ft_join_bytes(const struct ft_join *j)
+{
+    return ft_table_bytes(j->flows);
+}
+
+const struct ft_port_marks *ft_join_marks(const struct ft_join *j, uint32_t port)
+{
+    return &j->marks[port];
+}
+
+const struct ft_join_stats *ft_join_stats(const struct ft_join *j)
+{
+    return &j->stats;
+}
+
+/* The same port in another topology, by the names of switch and port. */
+static uint32_t follow(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
+{
+    const struct ft_port *p;
+    uint32_t switch_id;
+
+    if (port == FT_NONE)
+        return FT_NONE;
+    p = ft_topology_port(from, port);
+    switch_id = ft_topology_find_switch(to, ft_topology_switch(from, p->switch_id)->name);
+    return switch_id == FT_NONE ? FT_NONE : ft_topology_find_port(to, switch_id, p->name);
+}
+
+static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
+                        const struct ft_topology *to)
+{
+    struct ft_sighting *list = sightings(&flow->evidence);
+    uint16_t kept = 0;
+
+    for (uint16_t i = 0; i < flow->evidence.count; i++) {
+        struct ft_sighting s = list[i];
+
+        /* An exporter that was unknown may be known now; its next samples will say. */
+        if (s.switch_id & FT_SWITCH_UNKNOWN)
+            continue;
+        s.switch_id = ft_topology_find_switch(to, ft_topology_switch(from, s.switch_id)->name);
+        if (s.switch_id == FT_NONE)
+            continue;
+        s.in = follow(from, to, s.in);
+        s.out = follow(from, to, s.out);
+        list[kept++] = s;
+    }
+    flow->evidence.count = kept;
+    if (flow->route.hop_count)
+        flow->route.in = follow(from, to, flow->route.in);
+    for (uint32_t h = 0; h < flow->route.hop_count; h++)
+        flow->route.out[h] = follow(from, to, flow->route.out[h]);
+    for (uint32_t h = 0; h < flow->route.hop_count; h++)
+        if (flow->route.out[h] == FT_NONE || flow->route.in == FT_NONE)
+            flow->route = (struct ft_route){.hop_count = 0};
+}
+
+int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
+{
+    struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
+    const struct ft_topology *from = j->t;
+    struct ft_flow *flow;
+    uint32_t index = 0;
+
+    if (!marks)
+        return -ENOMEM;
+    free(j->marks);
+    j->marks = marks;
+    j->t = t;
+    while ((flow = ft_table_next(j->flows, &index))) {
+        follow_flow(flow, from, t);
+        locate(j, flow);
+        judge(j, flow, flow->last_ms);
+    }
+    return 0;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/loads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/emit.h"
+
+#define SHARES_MAX 64
+
+int ft_loads_init(struct ft_loads *l, const struct ft_topology *t)
+{
+    memset(l, 0, sizeof(*l));
+    l->link = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*l->link));
+    l->unplaced = calloc((size_t)ft_topology_groups(t) + 1, sizeof(*l->unplaced));
+    if (l->link && l->unplaced)
+        return 0;
+    ft_loads_free(l);
+    return -ENOMEM;
+}
+
+void ft_loads_free(struct ft_loads *l)
+{
+    free(l->link);
+    free(l->unplaced);
+    free(l->elephants);
+    memset(l, 0, sizeof(*l));
+}
+
+void ft_loads_reset(struct ft_loads *l, const struct ft_topology *t)
+{
+    struct ft_loads kept = {.link = l->link,
+                            .unplaced = l->unplaced,
+                            .elephants = l->elephants,
+                            .elephant_size = l->elephant_size};
+
+    memset(l->link, 0, ft_topology_ports(t) * sizeof(*l->link));
+    memset(l->unplaced, 0, ft_topology_groups(t) * sizeof(*l->unplaced));
+    *l = kept;
+}
+
+/* The slowest link of a path, 0 when no speed is known. */
+static uint64_t slowest_bps(const struct ft_topology *t, const struct ft_path *path)
+{
+    uint64_t slowest = 0;
+
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        uint64_t speed =
+            path->hops[h].out == FT_NONE ? 0 : ft_topology_port(t, path->hops[h].out)->speed_bps;
+
+        if (speed && (!slowest || speed < slowest))
+            slowest = speed;
+    }
+    return slowest;
+}
+
+static int keep_elephant(struct ft_loads *l, const struct ft_loads_config *config, uint32_t port,
+                         uint32_t flow, uint64_t lo_bps)
+{
+    if (l->elephant_count == config->elephants_max)
+        goto drop;
+    if (l->elephant_count == l->elephant_size) {
+        size_t size = l->elephant_size ? 2 * l->elephant_size : 256;
+        struct ft_elephant *grown = realloc(l->elephants, size * sizeof(*grown));
+
+        if (!grown)
+            goto drop;
+        l->elephants = grown;
+        l->elephant_size = size;
+    }
+    l->elephants[l->elephant_count++] = (struct ft_elephant){port, flow, lo_bps};
+    return 0;
+drop:
+    l->elephants_dropped++;
+    return -ENOMEM;
+}
+
+static void load_link(struct ft_load *link, bool counts, double part, double bytes)
+{
+    link->bytes += bytes * part;
+    if (!counts)
+        return;
+    link->flows += part;
+    link->whole += part == 1;
+}
+
+/* Loads the certain hops of a path. */
+static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
+                    const struct ft_topology *t, const struct ft_path *path,
+                    const struct ft_rate *rate, double bytes, bool counts, uint32_t index)
+{
+    uint64_t slowest = slowest_bps(t, path);
+    bool elephant =
+        counts && slowest && (double)rate->lo_bps >= config->elephant_share * (double)slowest;
+    int rc = 0;
+
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        uint32_t port = path->hops[h].out;
+
+        if (port == FT_NONE)
+            continue;
+        load_link(&l->link[port], counts, 1, bytes);
+        if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
+            continue;
+        l->link[port].elephants++;
+        if (keep_elephant(l, config, port, index, rate->lo_bps))
+            rc = -ENOMEM;
+    }
+    return rc;
+}
+
+/* Groups in which a flow without a certain path must have taken some link: up from its source's
+ * leaves, down to its destination's. */
+static void count_unplaced(struct ft_loads *l, const struct ft_topology *t,
+                           const struct ft_flow *flow, const struct ft_path *known)
+{
+    const uint32_t ends[2] = {flow->src_nic, flow->dst_nic};
+    const enum ft_direction directions[2] = {FT_DIRECTION_UP, FT_DIRECTION_DOWN};
+
+    if (flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE ||
+        ft_paths_length(t, flow->src_nic, flow->dst_nic) < 2)
+        return;
+    for (int e = 0; e < 2; e++) {
+        const struct ft_nic *nic = ft_topology_nic(t, ends[e]);
+        uint32_t leaf = ft_topology_port(t, nic->attach[0])->switch_id;
+        uint32_t group;
+
+        /* With two leaves to choose from, even the group is not certain. */
+        if (nic->attach_count != 1)
+            continue;
+        group = ft_topology_find_group(t, leaf, directions[e]);
+        if (group == FT_NONE)
+            continue;
+        l->unplaced[group]++;
+        for (uint32_t h = 0; h < known->hop_count; h++)
+            if (known->hops[h].out != FT_NONE &&
+                ft_topology_port(t, known->hops[h].out)->group == group) {
+                l->unplaced[group]--;
+                break;
+            }
+    }
+}
+
+static bool share_a_leaf(const struct ft_topology *t, const struct ft_flow *flow)
+{
+    const struct ft_nic *src = ft_topology_nic(t, flow->src_nic);
+    const struct ft_nic *dst = ft_topology_nic(t, flow->dst_nic);
+
+    for (uint32_t i = 0; i < src->attach_count; i++)
+        for (uint32_t k = 0; k < dst->attach_count; k++)
+            if (ft_topology_port(t, src->attach[i])->switch_id ==
+                ft_topology_port(t, dst->attach[k])->switch_id)
+                return true;
+    return false;
+}
+
+static void count_crossings(struct ft_loads *l, const struct ft_topology *t,
+                            const struct ft_flow *flow, double bytes)
+{
+    const struct ft_nic *src, *dst;
+
+    if (flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE)
+        return;
+    src = ft_topology_nic(t, flow->src_nic);
+    dst = ft_topology_nic(t, flow->dst_nic);
+    if (src->rail != FT_NONE && dst->rail != FT_NONE && src->rail != dst->rail) {
+        l->rail.flows++;
+        l->rail.bytes += bytes;
+    }
+    if (share_a_leaf(t, flow) && ft_evidence_above_leaf(&flow->evidence, t)) {
+        l->spine.flows++;
+        l->spine.bytes += bytes;
+    }
+}
+
+static bool is_counted(const struct ft_loads_config *config, const struct ft_topology *t,
+                       const struct ft_flow *flow, const struct ft_path *path,
+                       const struct ft_rate *rate)
+{
+    if (flow->role == FT_ROLE_ACK)
+        return false;
+    return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
+}
+
+int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
+                 const struct ft_join *join, struct ft_flow *flow, uint32_t index)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    struct ft_rate rate = ft_flow_rate(flow, config->window_ms);
+    struct ft_path_share shares[SHARES_MAX];
+    struct ft_path path = {.hop_count = 0};
+    struct ft_judgement judged;
+    double bytes = (double)flow->bytes;
+    bool counts;
+    size_t n;
+
+    if (flow->state == FT_PATH_RESOLVED) {
+        ft_route_path(&flow->route, t, &path);
+    } else if (flow->state == FT_PATH_PARTIAL) {
+        ft_join_judge(join, flow, &judged);
+        path = judged.path;
+    }
+    counts = is_counted(config, t, flow, &path, &rate);
+    if (counts) {
+        l->flows++;
+        l->placed += flow->state == FT_PATH_RESOLVED || flow->state == FT_PATH_MULTIPATH;
+        l->bytes += bytes;
+        count_crossings(l, t, flow, bytes);
+        if (flow->state != FT_PATH_MULTIPATH)
+            count_unplaced(l, t, flow, &path);
+    }
+    if (flow->state != FT_PATH_MULTIPATH)
+        return add_path(l, config, t, &path, &rate, bytes, counts, index);
+    n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares, SHARES_MAX);
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t h = 0; h < shares[i].path.hop_count; h++)
+            load_link(&l->link[shares[i].path.hops[h].out], counts, shares[i].share, bytes);
+    return 0;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PIPELINE_H
+#define FT_DAEMON_PIPELINE_H
+/*
+ * The pipeline behind ingest: records in, join, paths, windows, records out; with its accounting.
+ *
+ * Driven from outside: ft_pipeline_record() for each record, ft_pipeline_advance() with the time.
+ * Live, the time is the wall clock; in a replay it is the records' own, so that the same input
+ * gives the same output to the byte. Owns the join, the windows and the standing events. Pure but
+ * for the emitter. Thread: one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/emit.h"
+#include "daemon/events.h"
+#include "daemon/join.h"
+#include "daemon/window.h"
+
+struct ft_pipeline_config {
+    struct ft_join_config join;
+    struct ft_window_config window;
+    int64_t grace_ms; /* a window is closed this long after its end, for what is under way */
+    size_t events_max;
+    size_t sources_max;    /* remembered loss records */
+    const char *source_id; /* of this daemon, in its own loss record */
+};
+
+/* A record that came in ends in exactly one of these. */
+enum ft_record_fate {
+    FT_RECORD_JOINED,
+    FT_RECORD_FORWARDED, /* loss records of other programs go out as they came */
+    FT_RECORD_LATE,
+    FT_RECORD_AHEAD,
+    FT_RECORD_TABLE_FULL,
+    FT_RECORD_SPREAD,
+    FT_RECORD_INVALID, /* a needed field is missing or cannot be */
+    FT_RECORD_UNUSED,  /* of a kind that nothing here reads */
+    FT_RECORD_FATES,
+};
+
+struct ft_pipeline_stats {
+    uint64_t records;
+    uint64_t fates[FT_RECORD_FATES];
+    /* From a flow's first sample to its first resolved path. */
+    uint64_t first_paths;
+    int64_t first_path_sum_ms;
+    int64_t first_path_max_ms;
+};
+
+struct ft_pipeline;
+
+/* Takes the topology over. NULL without memory (the topology stays the caller's). */
+struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
+                                    struct ft_topology *topology, const struct ft_emitter *emitter);
+void ft_pipeline_free(struct ft_pipeline *p);
+
+/* Finishes a close that is under way, then takes another topology over. -ENOMEM: the old one stays,
+ * the new one stays the caller's. */
+int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
+
+void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
+
+/* The moment that a record speaks of, for replays; 0: none. */
+int64_t ft_record_time_ms(const Fabrictrace__Record *record);
+
+/* Closes what is due at now_ms, at most `items` of work. True when more is left: call again soon,
+ * after having looked at ingest. */
+bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items);
+
+/* Closes every window that holds data, at the end of a replay. */
+void ft_pipeline_finish(struct ft_pipeline *p);
+
+/* One more stage for the daemon's own loss record, from outside (transport, sinks): called once
+ * a record; returns false after the last. */
+typedef bool (*ft_pipeline_stage)(void *arg, size_t i, Fabrictrace__Stage *stage,
+                                  Fabrictrace__Drop *drops, size_t max_drops);
+void ft_pipeline_stages(struct ft_pipeline *p, ft_pipeline_stage stage, void *arg);
+
+/* Emits the daemon's own accounting through another emitter, on demand. */
+void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms);
+
+/* The last loss record of each other program. */
+void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
+
+struct ft_join *ft_pipeline_join(const struct ft_pipeline *p);
+const struct ft_events *ft_pipeline_events(const struct ft_pipeline *p);
+const struct ft_window *ft_pipeline_window(const struct ft_pipeline *p);
+const struct ft_pipeline_stats *ft_pipeline_stats(const struct ft_pipeline *p);
+const char *ft_record_fate_name(enum ft_record_fate fate);
+
+#endif

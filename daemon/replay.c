@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/record.h"
+
+#define REASON_BYTES 256
+
+static bool is_blank(const char *line, ssize_t len)
+{
+    return (size_t)len == strspn(line, " \t\r\n");
+}
+
+static void apply_line(struct ft_pipeline *p, const char *file, const char *line, size_t len,
+                       int64_t *now_ms, void (*complain)(void *arg, const char *text), void *arg,
+                       struct ft_replay_stats *stats)
+{
+    Fabrictrace__Record *record;
+    char reason[REASON_BYTES];
+    char text[REASON_BYTES + 256];
+    int64_t ms;
+
+    if (ft_record_from_json(line, len, &record, reason, sizeof(reason))) {
+        stats->broken++;
+        snprintf(text, sizeof(text), "%s:%llu: %s", file, (unsigned long long)stats->lines, reason);
+        complain(arg, text);
+        return;
+    }
+    stats->records++;
+    ms = ft_record_time_ms(record);
+    if (ms > *now_ms)
+        *now_ms = ms;
+    while (ft_pipeline_advance(p, *now_ms, UINT32_MAX))
+        ;
+    ft_pipeline_record(p, record, *now_ms);
+    ft_record_free(record);
+}
+
+int ft_replay(struct ft_pipeline *p, const char *file,
+              void (*complain)(void *arg, const char *text), void *arg,
+              struct ft_replay_stats *stats)
+{
+    bool standard = strcmp(file, "-") == 0;
+    FILE *in = standard ? stdin : fopen(file, "re");
+    char *line = NULL;
+    size_t size = 0;
+    int64_t now_ms = 0;
+    ssize_t len;
+    int rc = 0;
+
+    memset(stats, 0, sizeof(*stats));
+    if (!in)
+        return -errno;
+    while ((len = getline(&line, &size, in)) > 0) {
+        stats->lines++;
+        if (is_blank(line, len))
+            stats->lines--;
+        else
+            apply_line(p, standard ? "stdin" : file, line, (size_t)len, &now_ms, complain, arg,
+                       stats);
+    }
+    if (ferror(in))
+        rc = errno ? -errno : -EIO;
+    ft_pipeline_finish(p);
+    free(line);
+    if (!standard)
+        fclose(in);
+    return rc;
+}

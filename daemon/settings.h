@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_SETTINGS_H
+#define FT_DAEMON_SETTINGS_H
+/* What fabrictraced can be told in its configuration file: the table and the struct it fills. */
+#include "lib/config/options.h"
+
+struct ft_settings {
+    char *topology;
+    char *listen;
+    char *http;
+    char *source_id;
+    struct ft_strings sinks;
+    int log_level;
+    int64_t window_ns, grace_ns, path_refresh_ns;
+    int64_t flow_idle_ns, evidence_ns, settle_ns, tolerance_ns;
+    uint64_t flows_max, sources_max, connections_max, events_max;
+    double floor, elephant;
+    uint64_t victims_max;
+    char *kafka_brokers, *kafka_topic_prefix;
+    int kafka_format;
+    uint64_t kafka_queue_messages, kafka_queue_bytes;
+    int64_t kafka_message_timeout_ns;
+    struct ft_strings kafka_properties;
+    char *tls_cert, *tls_key, *tls_ca;
+};
+
+enum ft_kafka_format {
+    FT_KAFKA_JSON,
+    FT_KAFKA_PROTOBUF,
+};
+
+extern const struct ft_option_table ft_settings_table;
+
+#endif

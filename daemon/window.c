@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/window.h"
+
+#include <stdlib.h>
+
+#include "daemon/collisions.h"
+#include "daemon/figures.h"
+
+enum phase {
+    PHASE_IDLE,
+    PHASE_FLOWS,
+    PHASE_LINKS,
+    PHASE_GROUPS,
+    PHASE_END,
+};
+
+struct ft_window {
+    struct ft_window_config config;
+    struct ft_join *join;
+    struct ft_events *events;
+    struct ft_emitter emitter;
+    struct ft_loads loads;
+    struct ft_figures_work *figures;
+    enum phase phase;
+    uint32_t cursor;
+    uint32_t number;
+    int64_t now_ms;
+    struct ft_span span;
+    struct ft_span last;
+    struct ft_window_stats stats;
+};
+
+struct ft_window *ft_window_new(const struct ft_window_config *config, struct ft_join *join,
+                                struct ft_events *events, const struct ft_emitter *emitter)
+{
+    struct ft_window *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    w->config = *config;
+    w->join = join;
+    w->events = events;
+    w->emitter = *emitter;
+    w->figures = ft_figures_work_new();
+    if (!w->figures || ft_loads_init(&w->loads, ft_join_topology(join))) {
+        ft_window_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void ft_window_free(struct ft_window *w)
+{
+    if (!w)
+        return;
+    ft_figures_work_free(w->figures);
+    ft_loads_free(&w->loads);
+    free(w);
+}
+
+int ft_window_resize(struct ft_window *w)
+{
+    struct ft_loads loads;
+    int rc = ft_loads_init(&loads, ft_join_topology(w->join));
+
+    if (rc)
+        return rc;
+    ft_loads_free(&w->loads);
+    w->loads = loads;
+    return 0;
+}
+
+static struct ft_span span_of(const struct ft_window *w, uint32_t number)
+{
+    int64_t length_ms = w->config.loads.window_ms;
+
+    return (struct ft_span){number * length_ms, (number + 1) * length_ms};
+}
+
+void ft_window_begin(struct ft_window *w, int64_t now_ms)
+{
+    ft_join_seal(w->join);
+    w->number = ft_join_window(w->join);
+    w->span = span_of(w, w->number);
+    w->now_ms = now_ms;
+    w->cursor = 0;
+    w->phase = PHASE_FLOWS;
+    ft_loads_reset(&w->loads, ft_join_topology(w->join));
+    ft_figures_begin(w->figures);
+}
+
+bool ft_window_busy(const struct ft_window *w)
+{
+    return w->phase != PHASE_IDLE;
+}
+
+static void publish(struct ft_window *w, struct ft_flow *flow, const struct ft_span *span,
+                    int64_t now_ms)
+{
+    ft_emit_path(&w->emitter, w->join, flow, span);
+    flow->published = (uint8_t)(flow->state + 1);
+    flow->published_ms = now_ms;
+    flow->rate_published = flow->bytes_window != 0;
+    w->stats.paths++;
+}
+
+void ft_window_publish_path(struct ft_window *w, struct ft_flow *flow, int64_t now_ms)
+{
+    struct ft_span span;
+
+    if (flow->state == FT_PATH_UNRESOLVED || flow->reason == FT_REASON_CHANGING) {
+        flow->published = 0;
+        return;
+    }
+    span = span_of(w, flow->bytes_window ? flow->bytes_window : flow->window);
+    publish(w, flow, &span, now_ms);
+}
+
+static void close_flow(struct ft_window *w, uint32_t index)
+{
+    struct ft_flow *flow = ft_join_at(w->join, index);
+    bool due;
+
+    if (!flow || !ft_join_age(w->join, flow, w->number, w->now_ms))
+        return;
+    if (flow->bytes_window == w->number)
+        ft_loads_add(&w->loads, &w->config.loads, w->join, flow, index);
+    due = flow->published != flow->state + 1 ||
+          (!flow->rate_published && flow->bytes_window != 0) ||
+          w->now_ms - flow->published_ms >= w->config.refresh_ms;
+    if (due) {
+        struct ft_span span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
+
+        publish(w, flow, &span, w->now_ms);
+    }
+}
+
+static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+    const struct ft_port *port = ft_topology_port(t, id);
+    const struct ft_load *load = &w->loads.link[id];
+    const struct ft_port_marks *marks = ft_join_marks(w->join, id);
+    unsigned slot = w->number & 1;
+    double seconds = (double)(w->span.end_ms - w->span.start_ms) / 1000;
+
+    out->has_window_start_ms = out->has_window_end_ms = true;
+    out->window_start_ms = (uint64_t)w->span.start_ms;
+    out->window_end_ms = (uint64_t)w->span.end_ms;
+    out->fabric = (char *)(uintptr_t)ft_topology_fabric(t);
+    out->switch_ = (char *)(uintptr_t)ft_topology_switch(t, port->switch_id)->name;
+    out->port = (char *)(uintptr_t)port->name;
+    if (port->peer != FT_NONE) {
+        const struct ft_port *peer = ft_topology_port(t, port->peer);
+
+        out->peer = (char *)(uintptr_t)ft_topology_switch(t, peer->switch_id)->name;
+        out->peer_port = (char *)(uintptr_t)peer->name;
+    } else if (port->nic != FT_NONE) {
+        out->peer =
+            (char *)(uintptr_t)ft_topology_host(t, ft_topology_nic(t, port->nic)->host_id)->name;
+    }
+    out->tier = (char *)(uintptr_t)ft_tier_name(ft_topology_switch(t, port->switch_id)->tier);
+    out->direction = (char *)(uintptr_t)ft_direction_name(port->direction);
+    if (port->group != FT_NONE)
+        out->group = (char *)(uintptr_t)ft_topology_group(t, port->group)->name;
+    out->has_flows = out->has_bytes = true;
+    out->flows = (uint64_t)(load->flows + 0.5);
+    out->bytes = (uint64_t)load->bytes;
+    if (port->speed_bps) {
+        out->has_speed_bps = out->has_utilization = true;
+        out->speed_bps = port->speed_bps;
+        out->utilization = load->bytes * 8 / seconds / (double)port->speed_bps;
+    }
+    if (marks->window >= w->number && marks->window <= w->number + 1 && marks->samples[slot]) {
+        out->has_ce_marked_share = true;
+        out->ce_marked_share = (double)marks->ce_samples[slot] / (double)marks->samples[slot];
+    }
+}
+
+static void close_link(struct ft_window *w, uint32_t id)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+    const struct ft_port *port = ft_topology_port(t, id);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Link out = FABRICTRACE__LINK__INIT;
+    double sum = 0;
+
+    if (port->peer == FT_NONE && port->nic == FT_NONE)
+        return;
+    fill_link(&out, w, id);
+    if (port->group != FT_NONE) {
+        const struct ft_group *group = ft_topology_group(t, port->group);
+
+        for (uint32_t i = 0; i < group->link_count; i++)
+            sum += w->loads.link[group->links[i]].bytes;
+        out.has_share = sum > 0;
+        out.share = sum > 0 ? w->loads.link[id].bytes / sum : 0;
+    }
+    record.kind_case = FABRICTRACE__RECORD__KIND_LINK;
+    record.link = &out;
+    w->emitter.record(w->emitter.arg, &record);
+}
+
+static void finish(struct ft_window *w)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+
+    ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
+    ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span, w->config.victims_max);
+    ft_events_sweep(w->events, w->number, w->span.end_ms);
+    ft_join_close(w->join);
+    w->last = w->span;
+    w->stats.closed++;
+    w->stats.number = w->number;
+    w->phase = PHASE_IDLE;
+}
+
+bool ft_window_step(struct ft_window *w, uint32_t items)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+
+    for (; items && w->phase != PHASE_IDLE; items--) {
+        switch (w->phase) {
+        case PHASE_FLOWS:
+            if (w->cursor < ft_join_limit(w->join)) {
+                close_flow(w, w->cursor++);
+                break;
+            }
+            w->phase = PHASE_LINKS;
+            w->cursor = 0;
+            break;
+        case PHASE_LINKS:
+            if (w->cursor < ft_topology_ports(t)) {
+                close_link(w, w->cursor++);
+                break;
+            }
+            w->phase = PHASE_GROUPS;
+            w->cursor = 0;
+            break;
+        case PHASE_GROUPS:
+            if (w->cursor < ft_topology_groups(t)) {
+                ft_figures_group(w->figures, &w->loads, t, w->cursor++, &w->span, w->number,
+                                 &w->emitter, w->events);
+                break;
+            }
+            w->phase = PHASE_END;
+            break;
+        case PHASE_END:
+            finish(w);
+            break;
+        case PHASE_IDLE:
+            break;
+        }
+    }
+    return w->phase == PHASE_IDLE;
+}
+
+struct ft_span ft_window_last(const struct ft_window *w)
+{
+    return w->last;
+}
+
+const struct ft_window_stats *ft_window_stats(const struct ft_window *w)
+{
+    return &w->stats;
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Lints what is no C: shell scripts, manual pages, the systemd units, the example configurations;
+# and the form of the C. One line for each file that fails, then "N passed, N failed, N skipped".
+#
+# usage: packaging/lint.sh SRCDIR BUILDDIR
+set -u
+srcdir=$1
+builddir=$2
+
+# systemd's own measure, 0 (safe) to 10: agent and switchpoll hold a capability.
+exposure_max=2.0
+
+passed=0
+failed=0
+skipped=0
+
+# Runs a command; its output is the complaint.
+judge()
+{
+    local what=$1 out
+    shift
+    if out=$("$@" 2>&1) && [ -z "$out" ]; then
+        passed=$((passed + 1))
+    else
+        printf '%s\n%s\n' "$what:" "$out"
+        failed=$((failed + 1))
+    fi
+}
+
+needs()
+{
+    command -v "$1" >/dev/null && return
+    echo "skipped: $2: $1 is not installed"
+    skipped=$((skipped + 1))
+    return 1
+}
+
+files()
+{
+    # What autotools and compilers make is not ours.
+    (cd "$srcdir" && find . \( -path './build*' -o -path ./.git -o -path ./autom4te.cache \) -prune \
+        -o -type f ! -name 'configure*' ! -path ./config.status "$@" -print | sed 's,^\./,,' | sort)
+}
+
+is_shell() { head -n 1 "$srcdir/$1" | grep -qE '^#!.*[/ ](ba)?sh$'; }
+
+page() # [level]
+{
+    # mandoc looks for the pages referred to on this system, where they are not installed yet.
+    ! mandoc -Tlint -W"${2:-style}" "$1" | grep -v "referenced manual not found"
+}
+
+# Quiet where the program is content.
+accepts()
+{
+    local out
+    out=$("$@" 2>&1) || {
+        echo "$out"
+        return 1
+    }
+}
+
+unit()
+{
+    local name=${1##*/} root=$2 exposure
+    systemd-analyze verify --man=no --recursive-errors=no --root="$root" "$name" || return 1
+    exposure=$(systemd-analyze security --offline=yes --root="$root" --no-pager "$name" |
+        sed -nE 's/.*exposure level for .*: ([0-9.]+) .*/\1/p')
+    awk -v e="$exposure" -v max=$exposure_max 'BEGIN { exit !(e != "" && e <= max) }' ||
+        echo "exposure ${exposure:-unknown} is above $exposure_max"
+}
+
+# Units are judged where they will be: in a root of their own with the programs beside them.
+units()
+{
+    local root bin file
+    root=$(mktemp -d) || return
+    mkdir -p "$root/lib/systemd/system" "$root/etc" "$root/bin"
+    printf 'root:x:0:0::/:/bin/sh\nfabrictrace:x:999:999::/:/bin/sh\n' >"$root/etc/passwd"
+    printf 'root:x:0:\nfabrictrace:x:999:\n' >"$root/etc/group"
+    cp /lib/systemd/system/{basic,sysinit,multi-user,shutdown,network-online,network}.target \
+        /lib/systemd/system/{-.slice,system.slice} "$root/lib/systemd/system/" 2>/dev/null
+    for file in "$builddir"/packaging/systemd/*.service; do
+        bin=$(sed -nE 's/^ExecStart=([^ ]+).*/\1/p' "$file")
+        mkdir -p "$root/${bin%/*}"
+        cp /bin/true "$root/$bin"
+        cp /bin/kill "$root/bin/kill"
+        cp "$file" "$root/lib/systemd/system/"
+    done
+    for file in "$builddir"/packaging/systemd/*.service; do
+        judge "${file##*/}" unit "$file" "$root"
+    done
+    rm -rf "$root"
+}
+
+if needs shellcheck "shell scripts"; then
+    while read -r file; do
+        ! is_shell "$file" || judge "$file" shellcheck "$srcdir/$file"
+    done < <(files \( -name '*.sh' -o ! -name '*.*' -o -path './.ci/*' \))
+fi
+if needs mandoc "manual pages"; then
+    while read -r file; do
+        judge "$file" page "$srcdir/$file"
+    done < <(files -path './man/*' -name '*.[1578]')
+    for file in "$builddir"/man/*.5; do
+        # Long lines of its source are the generator's.
+        judge "man/${file##*/}" page "$file" warning
+    done
+fi
+if needs clang-format "form of the C"; then
+    while read -r file; do
+        judge "$file" clang-format --dry-run -Werror "$srcdir/$file"
+    done < <(files -name '*.[ch]' ! -name '*.pb-c.[ch]')
+fi
+if needs systemd-analyze "systemd units"; then
+    units
+fi
+# The example of a daemon is one that it accepts.
+for file in "$srcdir"/packaging/examples/fabrictrace*.yaml; do
+    sets=()
+    [ "${file##*/}" != fabrictraced.yaml ] ||
+        sets=(--set "topology=$srcdir/packaging/examples/topology.yaml")
+    for program in "$builddir"/*/"$(basename "$file" .yaml)"; do
+        [ ! -x "$program" ] ||
+            judge "packaging/examples/${file##*/}" accepts "$program" --check -c "$file" "${sets[@]}"
+    done
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ./demo shows: a fabric of namespaces, RoCEv2 flows over it, and what fabrictrace says of
+them, next to what the kernel says. Takes everything down again."""
+import argparse
+import os
+import random
+import sys
+import time
+
+from lab import judge, truth
+from lab.broker import Broker
+from lab.fabric import Fabric, LabError, end_tidily, wait_until
+from lab.layout import Layout
+from lab.pipeline import Pipeline, find_programs
+from lab.records import RecordFile, latest_paths
+from lab.traffic import ELEPHANT, Traffic, plan
+
+BAR = 30
+
+
+class Progress:
+    """One line that is redrawn on a terminal; a line every five seconds elsewhere."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.terminal = sys.stdout.isatty()
+        self.next = 0
+
+    def show(self, elapsed, resolved, total):
+        text = f"{elapsed:4.0f} s  {resolved:3d} of {total} flows have a path"
+        if self.terminal:
+            done = min(BAR, int(BAR * elapsed / self.seconds))
+            print(f"\r  [{'#' * done}{'.' * (BAR - done)}] {text}", end="", flush=True)
+        elif elapsed >= min(self.next, self.seconds):
+            print(f"  {text}", flush=True)
+            self.next += 5
+
+    def close(self):
+        if self.terminal:
+            print()
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def section(title):
+    bold = "\033[1m", "\033[0m"
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        bold = "", ""
+    say(f"\n{bold[0]}{title}{bold[1]}")
+
+
+def drive(traffic, flows, records, args):
+    """Drives the flows and shows how they get their paths. Returns start, stop in Unix ms; the
+    flows still run."""
+    traffic.start(flows)
+    start_ms = time.time() * 1000
+    progress = Progress(args.seconds)
+    elapsed = 0
+    while elapsed < args.seconds:
+        latest = latest_paths(records)
+        resolved = sum(latest.get(flow, {}).get("state") == "resolved" for flow in flows)
+        progress.show(elapsed, resolved, len(flows))
+        records.follow(0.5)
+        elapsed = time.time() - start_ms / 1000
+    progress.show(elapsed, resolved, len(flows))
+    progress.close()
+    return start_ms, time.time() * 1000
+
+
+def verdict(fabric, records, paths, samples, span_ms):
+    """Prints how the records compare with the kernel. Returns whether they are right."""
+    wrong = judge.unresolved(records, paths, samples)
+    allowed = {flow: [path] for flow, path in paths.items()}
+    reverse = truth.kernel_paths(fabric, [flow.reverse for flow in paths])
+    allowed.update({flow: [path] for flow, path in reverse.items()})
+    ever = judge.ever_wrong(records, allowed)
+    sampled = sum(1 for flow in paths if samples[flow])
+    say(f"  paths equal to the kernel's    {sampled - len(wrong)} of {sampled} sampled data flows")
+    say(f"  records wrong at any time      {len(ever)} of {len(records.of('path'))}, "
+        "acknowledgements too")
+    windows = judge.full_windows(records, *span_ms)
+    uneven = [text for window in windows
+              for text in judge.wrong_imbalance(window, fabric.layout, paths)]
+    say(f"  imbalance equal to the kernel's  {'no' if uneven else 'yes'}, in {len(windows)} full "
+        f"windows of {len(truth.groups(fabric.layout))} groups")
+    delays = judge.first_path_delays_ms(records, paths)
+    if delays:
+        say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
+            f"longest {delays[-1] / 1000:.2f} s")
+    for text in (wrong + ever + uneven)[:10]:
+        say(f"  WRONG {text}")
+    return bool(windows) and not (wrong or ever or uneven)
+
+
+def show(fabric, programs, args, broker):
+    traffic = Traffic(fabric, programs["rocegen"])
+    pipeline = Pipeline(fabric, programs, args.window, kafka=broker and broker.endpoint)
+    records = RecordFile(pipeline.records)
+    flows = plan(fabric.layout, args.flows, args.elephants, random.Random(args.seed))
+    paths = truth.kernel_paths(fabric, flows)
+    big = sum(load is ELEPHANT for load in flows.values())
+    say(f"{len(flows)} RoCEv2 flows, IPv4 and IPv6, {big} of them elephants (seed {args.seed})")
+    span_ms = drive(traffic, flows, records, args)
+    pipeline.check_alive()
+    section("Paths")
+    say(pipeline.tool("paths").rstrip())
+    section("Imbalance")
+    say(pipeline.tool("imbalance").rstrip())
+    section("Collisions")
+    say(pipeline.tool("collisions").rstrip())
+    traffic.stop()
+    samples = truth.Counters(fabric).samples()
+    try:
+        wait_until(lambda: not judge.unresolved(records.poll(), paths, samples), 5, "paths")
+    except LabError:
+        pass  # the verdict says what is missing
+    if broker:
+        section("What a Kafka consumer reads")
+        broker.show(("path", "imbalance", "event"))
+    section("Verdict against the kernel")
+    right = verdict(fabric, records, paths, samples, span_ms)
+    ends = pipeline.stop()
+    for text in ends:
+        say(f"  WRONG {text}")
+    say(f"  {'RIGHT' if right and not ends else 'WRONG'}")
+    return 0 if right and not ends else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser.add_argument("--build", default="build", help=argparse.SUPPRESS)
+    parser.add_argument("--kafka", action="store_true",
+                        help="with an Apache Kafka broker; shows the records as a consumer reads")
+    parser.add_argument("--seconds", type=int, default=30, help="of traffic (default: 30)")
+    parser.add_argument("--flows", type=int, default=64, help="data flows (default: 64)")
+    parser.add_argument("--elephants", type=int, default=8, help="of them large (default: 8)")
+    parser.add_argument("--window", type=int, default=10, help="seconds (default: 10)")
+    parser.add_argument("--spines", type=int, default=4)
+    parser.add_argument("--leaves", type=int, default=4)
+    parser.add_argument("--hosts", type=int, default=2, help="hosts a leaf")
+    parser.add_argument("--seed", type=int, default=int(time.time()) % 10000,
+                        help="of the choice of flows and of ECMP")
+    args = parser.parse_args()
+    if args.seconds < 2 * args.window + 1:
+        parser.error("needs more seconds: two windows and one, to be sure of a full window")
+    end_tidily()
+    programs = find_programs(args.build)
+    if args.kafka:
+        Broker.fetch()
+    start = time.monotonic()
+    layout = Layout(args.spines, args.leaves, args.hosts)
+    with Fabric(f"demo{os.getpid()}", layout, seed=args.seed) as fabric:
+        say(f"{args.spines} spines, {args.leaves} leaves, {len(fabric.layout.hosts)} hosts, an "
+            f"sFlow exporter in each switch: up in {time.monotonic() - start:.1f} s")
+        broker = Broker(fabric) if args.kafka else None
+        return show(fabric, programs, args, broker)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\ndemo: interrupted; the lab is down")
+        sys.exit(130)
+    except (LabError, ValueError) as error:
+        sys.exit(f"demo: {error}")

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of a lab: namespaces, links, processes and its run folder, all up and all gone again.
+
+A lab is known by its id. Its namespaces are named ftlab-ID-NODE and its files lie in
+${TMPDIR:-/tmp}/fabrictrace-lab-ID; whatever runs in its namespaces is the lab's. So `destroy` finds
+everything of a lab that was left behind by a crash.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from . import switchrules
+from .layout import COLLECTOR, COLLECTOR_IP, MGMT_IFINDEX, Layout
+
+NETNS = Path("/run/netns")
+HASH_SEED = Path("/proc/sys/net/ipv4/fib_multipath_hash_seed")
+SFLOW_PORT = 6343
+NFLOG_GROUP = 5
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ID = re.compile(r"[a-z0-9]{1,16}")
+
+
+class LabError(Exception):
+    """Something the lab cannot go on from; its text is for the person at the terminal."""
+
+
+class LabBusy(LabError):
+    """A lab of this id is there already."""
+
+
+def run(*args, text=None, check=True):
+    done = subprocess.run(args, input=text, text=True, capture_output=True)
+    if check and done.returncode:
+        raise LabError(f"{' '.join(args)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def ip_batch(lines, netns=None):
+    run("ip", *(["-n", netns] if netns else []), "-batch", "-", text="\n".join(lines) + "\n")
+
+
+def wait_until(condition, seconds, what):
+    """Polls condition; its true value, or LabError that names what did not come."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise LabError(f"{what}: not within {seconds} s")
+        time.sleep(0.02)
+
+
+def end_tidily():
+    """Makes SIGTERM and SIGHUP end a program as Ctrl-C does: through its `with` blocks."""
+    for number in ENDINGS[1:]:
+        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
+
+
+def run_dir(lab_id):
+    return Path(tempfile.gettempdir()) / f"fabrictrace-lab-{lab_id}"
+
+
+def namespaces(lab_id):
+    prefix = f"ftlab-{lab_id}-"
+    return sorted(p.name for p in NETNS.iterdir() if p.name.startswith(prefix)) \
+        if NETNS.is_dir() else []
+
+
+def lab_ids():
+    found = {name.split("-")[1] for name in (p.name for p in NETNS.iterdir())
+             if name.startswith("ftlab-")} if NETNS.is_dir() else set()
+    found |= {p.name.rpartition("-")[2] for p in run_dir("x").parent.glob("fabrictrace-lab-*")}
+    return sorted(found)
+
+
+def processes_in(names):
+    """Process ids that live in these network namespaces."""
+    inodes = set()
+    for name in names:
+        try:
+            inodes.add((NETNS / name).stat().st_ino)
+        except OSError:
+            pass
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                if os.stat(f"/proc/{entry.name}/ns/net").st_ino in inodes:
+                    found.append(int(entry.name))
+            except OSError:
+                pass
+    return found
+
+
+def destroy(lab_id):
+    """Takes down whatever there is of a lab. Returns how many namespaces it had."""
+    names = namespaces(lab_id)
+    deadline = time.monotonic() + 5
+    while pids := processes_in(names):
+        for pid in pids:
+            try:
+                # uacctd acts on SIGTERM only when the next packet comes.
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if time.monotonic() > deadline:
+            raise LabError(f"lab {lab_id}: processes {pids} do not end")
+        time.sleep(0.01)
+    for name in names:
+        run("ip", "netns", "del", name, check=False)
+    shutil.rmtree(run_dir(lab_id), ignore_errors=True)
+    return len(names)
+
+
+class Fabric:
+    """A lab that is up, or comes up. sampling 1 in N; 0 raises it without exporters. seed makes
+    ECMP split the same way again, where the kernel can (Linux 6.11)."""
+
+    def __init__(self, lab_id, layout=None, sampling=50, seed=None):
+        if not ID.fullmatch(lab_id):
+            raise LabError(f"lab id '{lab_id}': 1 to 16 small letters and digits")
+        self.id = lab_id
+        self.layout = layout or Layout()
+        self.sampling = sampling
+        self.seed = seed
+        self.dir = run_dir(lab_id)
+        self.dead = set()
+        self.children = []
+
+    def __enter__(self):
+        try:
+            self.up()
+        except LabBusy:
+            raise
+        except BaseException:
+            self.down()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.down()
+
+    def netns(self, node):
+        return f"ftlab-{self.id}-{node}"
+
+    def within(self, node, *args):
+        """The command line that runs args in a node."""
+        return ["nsenter", f"--net={NETNS / self.netns(node)}", *args]
+
+    def run(self, node, *args, text=None, check=True):
+        return run(*self.within(node, *args), text=text, check=check)
+
+    def spawn(self, node, name, *args, stdout=None, env=None):
+        """Starts a program in a node, in a session of its own so that Ctrl-C reaches only us. Its
+        standard error, and its output unless stdout is given, go to NAME.log in the run folder."""
+        with open(self.dir / f"{name}.log", "ab") as log:
+            child = subprocess.Popen(
+                self.within(node, *map(str, args)), stdin=subprocess.DEVNULL,
+                stdout=stdout or log, stderr=log, start_new_session=True, env=env,
+                text=True if stdout else None)
+        self.children.append(child)
+        return child
+
+    def up(self):
+        if os.geteuid():
+            raise LabError("the lab needs root: it makes network namespaces")
+        if namespaces(self.id):
+            raise LabBusy(f"lab {self.id} is up already, or was left behind: take it down first")
+        shutil.rmtree(self.dir, ignore_errors=True)
+        self.dir.mkdir(mode=0o755)
+        self._make_nodes()
+        self._make_links()
+        self._configure()
+        for switch in self.layout.switches:
+            self.run(switch, "nft", "-f", "-",
+                     text=switchrules.ruleset(self.sampling, NFLOG_GROUP))
+        if self.sampling:
+            self._start_exporters()
+        (self.dir / "topology.yaml").write_text(self.layout.topology(self.id))
+
+    def down(self):
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not stop half way
+        destroy(self.id)
+        for child in self.children:
+            child.wait()
+        self.children.clear()
+
+    def _make_nodes(self):
+        ip_batch(f"netns add {self.netns(node)}" for node in self.layout.nodes)
+        # Before there are links, so that each link starts with them.
+        plain = [
+            "ipv6/conf/default/accept_dad=0", "ipv6/conf/all/accept_dad=0",
+            "ipv6/conf/default/dad_transmits=0", "ipv6/conf/default/router_solicitations=0",
+            "ipv6/conf/default/accept_ra=0", "ipv6/auto_flowlabels=0",
+        ]
+        router = plain + [
+            "ipv4/conf/all/rp_filter=0", "ipv4/conf/default/rp_filter=0",
+            "ipv4/ip_forward=1", "ipv6/conf/all/forwarding=1",
+            "ipv6/conf/default/keep_addr_on_down=1",
+            "ipv4/fib_multipath_hash_policy=1", "ipv6/fib_multipath_hash_policy=1",
+            "ipv4/conf/all/ignore_routes_with_linkdown=1",
+            "ipv4/conf/default/ignore_routes_with_linkdown=1",
+            "ipv6/conf/all/ignore_routes_with_linkdown=1",
+            "ipv6/conf/default/ignore_routes_with_linkdown=1",
+        ]
+        for index, node in enumerate(self.layout.nodes):
+            values = router if node in self.layout.switches else plain
+            if node in self.layout.switches and self.seed is not None and HASH_SEED.exists():
+                values = values + [f"ipv4/fib_multipath_hash_seed={self.seed + index + 1}"]
+            script = "".join(
+                "echo {1} > /proc/sys/net/{0}\n".format(*value.split("=")) for value in values)
+            self.run(node, "sh", "-e", text=script)
+
+    def _make_links(self):
+        lines = [
+            f"link add name {link.a.name} index {link.a.ifindex} netns {self.netns(link.a.node)} "
+            f"type veth peer name {link.b.name} index {link.b.ifindex} "
+            f"netns {self.netns(link.b.node)}"
+            for link in self.layout.host_links + self.layout.fabric_links
+        ]
+        collector = self.netns(COLLECTOR)
+        lines.append(f"link add name br0 netns {collector} type bridge")
+        for index, node in enumerate(self.layout.boxes):
+            lines.append(f"link add name mgmt0 index {MGMT_IFINDEX} netns {self.netns(node)} "
+                         f"type veth peer name m{index} netns {collector}")
+        ip_batch(lines)
+
+    def _configure(self):
+        lines = {node: ["link set lo up"] for node in self.layout.nodes}
+        lines[COLLECTOR] += ["link set br0 up", f"addr add {COLLECTOR_IP}/16 dev br0"]
+        for index, node in enumerate(self.layout.boxes):
+            lines[COLLECTOR] += [f"link set m{index} master br0", f"link set m{index} up"]
+            lines[node] += [f"addr add {self.layout.mgmt(node)}/16 dev mgmt0", "link set mgmt0 up"]
+        for link in self.layout.host_links + self.layout.fabric_links:
+            for end in (link.a, link.b):
+                lines[end.node].append(f"link set {end.name} up")
+        for node in self.layout.boxes:
+            lines[node] += self.layout.addresses(node)
+        for switch in self.layout.switches:
+            lines[switch] += self.layout.routes(switch)
+        for node, batch in lines.items():
+            ip_batch(batch, self.netns(node))
+
+    def _start_exporters(self):
+        for switch in self.layout.switches:
+            config = self.dir / f"uacctd-{switch}.conf"
+            address = self.layout.mgmt(switch)
+            # The frame length in a sample is that of the captured bytes, so snaplen covers the MTU.
+            config.write_text(
+                "daemonize: false\n"
+                f"uacctd_group: {NFLOG_GROUP}\n"
+                "uacctd_nl_size: 4194304\n"
+                f"snaplen: {switchrules.SNAP_BYTES}\n"
+                f"uacctd_ext_sampling_rate: {self.sampling}\n"
+                "plugins: sfprobe[x]\n"
+                "plugin_buffer_size: 2048\n"
+                "plugin_pipe_size: 2048000\n"
+                f"sfprobe_receiver[x]: {COLLECTOR_IP}:{SFLOW_PORT}\n"
+                f"sfprobe_agentip[x]: {address}\n"
+                f"sfprobe_source_ip[x]: {address}\n"
+                f"sfprobe_ifspeed[x]: {self.layout.speed_bps}\n")
+            self.spawn(switch, f"uacctd-{switch}", "uacctd", "-f", config)
+        for switch in self.layout.switches:
+            wait_until(lambda: self._listens(switch), 10, f"uacctd of {switch}")
+
+    def _listens(self, switch):
+        rows = self.run(switch, "cat", "/proc/net/netfilter/nfnetlink_log")
+        return any(row.split()[0] == str(NFLOG_GROUP) for row in rows.splitlines() if row.strip())
+
+    def set_link(self, leaf, spine, up):
+        """Takes the link between the leaf and spine of these indices down or up, and the routes
+        with it on every switch, as a routing protocol would. The port that goes down is the
+        spine's; the leaf's loses its carrier."""
+        port = self.layout.downlink(leaf, spine)
+        (self.dead.discard if up else self.dead.add)((leaf, spine))
+        ip_batch([f"link set {port.name} {'up' if up else 'down'}"], self.netns(port.node))
+        for switch in self.layout.switches:
+            batch = list(self.layout.routes(switch, self.dead))
+            if batch:
+                ip_batch(batch, self.netns(switch))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fabrictrace's own programs in a lab: switchpoll and the daemon in the collector, an agent in each
+host, all talking over the management bridge."""
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from .fabric import COLLECTOR_IP, LabError, wait_until
+from .layout import COLLECTOR
+
+INGEST = f"{COLLECTOR_IP}:9477"
+HTTP = "127.0.0.1:9478"
+PROGRAMS = {
+    "fabrictraced": "daemon",
+    "fabrictrace-switchpoll": "switchpoll",
+    "fabrictrace-agent": "agent",
+    "fabrictrace": "cli",
+    "rocegen": "tests/fabric",
+}
+
+
+def find_programs(build):
+    """{name: path} under a build folder, or LabError that names all that is missing."""
+    found = {}
+    for name, folder in PROGRAMS.items():
+        there = Path(build).resolve() / folder / name
+        found[name] = there if there.exists() else Path(build).resolve() / name
+    missing = [name for name, path in found.items() if not os.access(path, os.X_OK)]
+    if missing:
+        raise LabError(f"not built in {build}: {', '.join(missing)}")
+    return found
+
+
+class Pipeline:
+    """Starts at once; stop() ends it in the order in which data flows."""
+
+    def __init__(self, fabric, programs, window_s, kafka=None):
+        self.fabric = fabric
+        self.programs = programs
+        self.records = fabric.dir / "records.ndjson"
+        self.processes = {}
+        sinks = ["--sink", f"file:{self.records}"]
+        config = f"listen: {INGEST}\nhttp: {HTTP}\nwindow: {window_s}s\n"
+        if kafka:
+            sinks += ["--sink", "kafka"]
+            config += f"kafka:\n  brokers: {kafka}\n"
+        self._start(COLLECTOR, "fabrictraced", "--topology", fabric.dir / "topology.yaml", *sinks,
+                    config=config)
+        wait_until(lambda: self._listens(int(INGEST.rpartition(":")[2])), 10, "fabrictraced")
+        self._start(COLLECTOR, "fabrictrace-switchpoll",
+                    config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n")
+        for host in fabric.layout.hosts:
+            self._start(host.name, "fabrictrace-agent",
+                        config=f"host: {host.name}\ninterfaces: [eth0]\n"
+                               f"daemon:\n  endpoint: {INGEST}\n")
+
+    def _start(self, node, program, *args, config):
+        path = self.fabric.dir / f"{program}-{node}.yaml"
+        path.write_text(config)
+        self.processes[program, node] = self.fabric.spawn(
+            node, f"{program}-{node}", self.programs[program], "-c", path, *args)
+
+    def _listens(self, port):
+        self.check_alive()
+        rows = self.fabric.run(COLLECTOR, "cat", "/proc/net/tcp", "/proc/net/tcp6").splitlines()
+        return any(f":{port:04X} " in row and " 0A " in row for row in rows)
+
+    def check_alive(self):
+        """LabError with the end of its log when a program has ended by itself."""
+        for (program, node), process in self.processes.items():
+            if process.poll() is not None:
+                log = (self.fabric.dir / f"{program}-{node}.log").read_text(errors="replace")
+                raise LabError(f"{program} in {node} ended with {process.returncode}:\n"
+                               + "\n".join(log.splitlines()[-10:]))
+
+    def tool(self, *args):
+        """What the fabrictrace tool prints."""
+        done = subprocess.run(
+            self.fabric.within(COLLECTOR, self.programs["fabrictrace"], *args),
+            env={**os.environ, "FABRICTRACE_ENDPOINT": HTTP}, capture_output=True, text=True)
+        if done.returncode:
+            raise LabError(f"fabrictrace {' '.join(args)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def stop(self):
+        """SIGTERM to each, agents and switchpoll first. Returns texts: who did not end well."""
+        wrong = []
+        last = [key for key in self.processes if key[0] == "fabrictraced"]
+        for keys in ([key for key in self.processes if key not in last], last):
+            for key in keys:
+                self.processes[key].send_signal(signal.SIGTERM)
+            for program, node in keys:
+                try:
+                    code = self.processes[program, node].wait(timeout=10)
+                except subprocess.TimeoutExpired:
+                    code = "no end within 10 s"
+                if code:
+                    wrong.append(f"{program} in {node}: exit {code}")
+        self.processes = {}
+        return wrong

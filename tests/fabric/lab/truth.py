@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What really happens in a lab, from the kernel alone.
+
+Two sources that must agree: the route that each switch's kernel chooses for a flow's tuple, hop by
+hop from its host, and the counters of the packets that it forwarded. A path is a tuple of hops
+(switch, in port, out port).
+"""
+import json
+from collections import Counter, defaultdict
+from math import fsum
+
+from . import switchrules
+from .fabric import LabError, run
+from .traffic import Flow
+
+
+def kernel_paths(fabric, flows):
+    """{Flow: path} by `ip route get` with the tuple, all flows of one switch in one call."""
+    layout = fabric.layout
+    paths = {flow: [] for flow in flows}
+    here = {flow: layout.host_port(layout.owner[flow.src]) for flow in paths}
+    while here:
+        by_switch = defaultdict(list)
+        for flow, port in here.items():
+            by_switch[port.node].append(flow)
+        here_next = {}
+        for switch, some in by_switch.items():
+            for flow, out in zip(some, _route_get(fabric, switch, some, here)):
+                paths[flow].append((switch, here[flow].name, out))
+                peer = layout.peer[switch, out]
+                if peer.node in layout.switches:
+                    here_next[flow] = peer
+                elif peer.node != layout.owner[flow.dst].name:
+                    raise LabError(f"{flow}: {switch} sends it to {peer.node}")
+            if len(paths[some[0]]) > 8:
+                raise LabError(f"{some[0]}: the route runs in a circle")
+        here = here_next
+    return {flow: tuple(path) for flow, path in paths.items()}
+
+
+def _route_get(fabric, switch, flows, here):
+    lines = "".join(
+        f"route get {flow.dst} from {flow.src} iif {here[flow].name} ipproto udp "
+        f"sport {flow.sport} dport 4791\n" for flow in flows)
+    text = run("ip", "-n", fabric.netns(switch), "-j", "-batch", "-", text=lines)
+    decoder = json.JSONDecoder()
+    outs = []
+    while text := text.lstrip():
+        rows, end = decoder.raw_decode(text)
+        outs.append(rows[0]["dev"])
+        text = text[end:]
+    if len(outs) != len(flows):
+        raise LabError(f"{switch}: {len(outs)} routes for {len(flows)} flows")
+    return outs
+
+
+class Counters:
+    """Packets forwarded and sampled since the last flush: {(Flow, switch, in, out): packets}."""
+
+    def __init__(self, fabric):
+        self.all = {}
+        self.sampled = {}
+        for switch in fabric.layout.switches:
+            rows = switchrules.parse(
+                fabric.run(switch, "nft", "-j", "list", "table", "inet", "lab"))
+            for name, into in (("all", self.all), ("sampled", self.sampled)):
+                for row in rows[name]:
+                    flow = Flow(row["src"], row["dst"], row["sport"])
+                    into[flow, switch, row["in"], row["out"]] = row["packets"]
+
+    def samples(self):
+        """{Flow: packets that exporters were given}."""
+        total = Counter()
+        for (flow, *_), packets in self.sampled.items():
+            total[flow] += packets
+        return total
+
+    def disagreements(self, paths):
+        """Texts: where counters and paths ({Flow: path}) tell different stories."""
+        hops = defaultdict(set)
+        for (flow, *hop), packets in self.all.items():
+            if packets:
+                hops[flow].add(tuple(hop))
+        return [
+            f"{flow}: routes say {format_path(path)}, counters {sorted(hops[flow])}"
+            for flow, path in paths.items()
+            if hops[flow] != set(path)
+        ]
+
+
+def flush(fabric):
+    for switch in fabric.layout.switches:
+        fabric.run(switch, "nft", "-f", "-", text=switchrules.flush_rules())
+
+
+def format_path(path):
+    return " ".join(f"{switch}({inp}>{out})" for switch, inp, out in path)
+
+
+def groups(layout):
+    """{group name: its directed links as (switch, out port)}, of the leaves and of the spines."""
+    found = defaultdict(list)
+    for link in layout.fabric_links:
+        leaf, spine = link.a, link.b
+        found[f"{leaf.node}/up"].append((leaf.node, leaf.name))
+        found[f"{leaf.node}/down"].append((spine.node, spine.name))
+    return dict(found)
+
+
+def loads(layout, paths):
+    """{group name: flows on each of its links} for {Flow: path}."""
+    count = Counter((switch, out) for path in paths.values() for switch, _, out in path)
+    return {name: [count[link] for link in links] for name, links in groups(layout).items()}
+
+
+def fim(values):
+    """Flow imbalance in percent: mean absolute deviation from the even share; None of no flows."""
+    total = fsum(values)
+    if not total:
+        return None
+    mean = total / len(values)
+    return 100 / len(values) * fsum(abs(value - mean) / mean for value in values)

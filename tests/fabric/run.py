@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The end-to-end check: a real fabric in, every flow's path and the imbalance out, compared with
+what the kernel says. Prints a line a check and closes with `N passed, N failed, N skipped`."""
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+from lab import judge, truth
+from lab.fabric import Fabric, LabError, end_tidily, wait_until
+from lab.layout import Layout
+from lab.packets import wrong_packets
+from lab.pipeline import Pipeline, find_programs
+from lab.records import RecordFile
+from lab.traffic import Traffic, plan
+
+FIRST_PATH_MAX_MS = 3000
+SETTLE_S = 5  # exporter's buffer, folding and the daemon's own delay, with room
+QUIET_S = 3  # an agent's report of flows that have ended may still fall into the next window
+SHOWN = 5
+
+
+class Tally:
+    """Counts checks and prints each as it is made."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def check(self, what, wrong, detail=""):
+        """A check passes when wrong, a list of texts, is empty."""
+        self.passed += not wrong
+        self.failed += bool(wrong)
+        print(f"{'FAIL' if wrong else 'ok':4}  {what}{': ' + detail if detail else ''}", flush=True)
+        for text in wrong[:SHOWN]:
+            print(f"        {text}")
+        if len(wrong) > SHOWN:
+            print(f"        and {len(wrong) - SHOWN} more")
+
+    def skip(self, what, why):
+        self.skipped += 1
+        print(f"skipped: {what}: {why}")
+
+    def close(self):
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        return 1 if self.failed else 0
+
+
+class Check:
+    """A lab with the whole pipeline in it, and what is checked on it."""
+
+    def __init__(self, fabric, programs, args, tally):
+        self.fabric = fabric
+        self.args = args
+        self.tally = tally
+        self.rng = random.Random(args.seed)
+        self.used_sports = set()
+        self.allowed = {}
+        self.stopped = 0
+        self.traffic = Traffic(fabric, programs["rocegen"])
+        self.pipeline = Pipeline(fabric, programs, args.window)
+        self.records = RecordFile(self.pipeline.records)
+
+    def new_flows(self):
+        flows = plan(self.fabric.layout, self.args.flows, self.args.elephants, self.rng,
+                     self.used_sports)
+        self.used_sports |= {flow.sport for flow in flows}
+        truth.flush(self.fabric)
+        return flows
+
+    def start(self, flows):
+        """Starts flows once those before are over for everybody. Returns the time in Unix ms."""
+        self.records.follow(self.stopped + QUIET_S - time.time())
+        self.traffic.start(flows)
+        return time.time() * 1000
+
+    def stop(self):
+        """Ends the flows. Returns the time just before in Unix ms, and packets sent by Flow."""
+        stop_ms = time.time() * 1000
+        sent = self.traffic.stop()
+        self.stopped = time.time()
+        return stop_ms, sent
+
+    def paths(self, flows):
+        """The kernel's paths of data flows and of their acknowledgements."""
+        data = truth.kernel_paths(self.fabric, flows)
+        return data, {**data, **truth.kernel_paths(self.fabric, [f.reverse for f in flows])}
+
+    def await_records(self, done, seconds):
+        """Reads on until done() or the time is over; either way the checks tell."""
+        try:
+            wait_until(lambda: done(self.records.poll()), seconds, "records")
+        except LabError:
+            pass
+        self.pipeline.check_alive()
+
+    def packets(self):
+        """Before anything is judged by it: the traffic itself."""
+        if not shutil.which("tcpdump"):
+            self.tally.skip("packets are valid RoCEv2", "tcpdump is not installed")
+            return
+        capture = self.fabric.dir / "packets.pcap"
+        tcpdump = self.fabric.spawn("leaf1", "tcpdump", "tcpdump", "-Z", "root", "-U", "-n", "-i",
+                                    "Ethernet1", "-w", capture, "udp", "port", "4791")
+        wait_until(lambda: capture.exists() and capture.stat().st_size >= 24, 5, "tcpdump")
+        flows = self.new_flows()
+        _, both = self.paths(flows)
+        self.allowed.update({flow: [path] for flow, path in both.items()})
+        self.start(flows)
+        self.records.follow(1)
+        self.stop()
+        tcpdump.send_signal(signal.SIGTERM)
+        tcpdump.wait()
+        wrong, count = wrong_packets(capture)
+        lacks = "" if shutil.which("tshark") else ", but not by tshark, which is not installed"
+        self.tally.check("packets are valid RoCEv2", wrong, f"{count} captured{lacks}")
+
+    def round(self, number):
+        name = f"round {number}"
+        flows = self.new_flows()
+        data, both = self.paths(flows)
+        self.allowed.update({flow: [path] for flow, path in both.items()})
+        start_ms = self.start(flows)
+        # Two windows are sure to hold a whole one.
+        self.records.follow(2 * self.args.window + 0.5)
+        stop_ms, sent = self.stop()
+        counters = truth.Counters(self.fabric)
+        samples = counters.samples()
+        self.tally.check(f"{name}, routes agree with counters", counters.disagreements(data),
+                         f"{len(data)} flows, {sum(sent.values())} packets")
+        window_ms = self.args.window * 1000
+        last_end_ms = stop_ms // window_ms * window_ms
+        self.await_records(lambda r: not judge.unresolved(r, data, samples, start_ms)
+                           and judge.published(r, last_end_ms), self.args.window + SETTLE_S)
+        self.judge_paths(name, data, samples, start_ms)
+        windows = judge.full_windows(self.records, start_ms, stop_ms)
+        wrong = [text for window in windows
+                 for text in judge.wrong_imbalance(window, self.fabric.layout, data)]
+        self.tally.check(f"{name}, imbalance equals the kernel's",
+                         wrong or ([] if windows else ["no full window was published"]),
+                         f"{len(windows)} full windows, "
+                         f"{len(truth.groups(self.fabric.layout))} groups")
+
+    def judge_paths(self, name, data, samples, start_ms):
+        sampled = sum(1 for flow in data if samples[flow])
+        wrong = judge.unresolved(self.records, data, samples, start_ms)
+        self.tally.check(f"{name}, every sampled data flow has the kernel's path", wrong,
+                         f"{sampled - len(wrong)} of {sampled}, "
+                         f"{len(data) - sampled} without a sample")
+        delays = judge.first_path_delays_ms(self.records, data, start_ms)
+        late = [f"{delay:.0f} ms" for delay in delays if delay > FIRST_PATH_MAX_MS]
+        self.tally.check(f"{name}, first path within {FIRST_PATH_MAX_MS / 1000:.0f} s", late,
+                         f"median {delays[len(delays) // 2]:.0f} ms, longest {delays[-1]:.0f} ms"
+                         if delays else "no path at all")
+
+    def link_down(self):
+        layout = self.fabric.layout
+        flows = self.new_flows()
+        before, both = self.paths(flows)
+        start_ms = self.start(flows)
+        self.records.follow(SETTLE_S)
+        counters = truth.Counters(self.fabric)
+        self.await_records(
+            lambda r: not judge.unresolved(r, before, counters.samples(), start_ms), SETTLE_S)
+        leaf, spine, link = self.busiest_link(before)
+        self.fabric.set_link(leaf, spine, False)
+        down_ms = time.time() * 1000
+        after, both_after = self.paths(flows)
+        for flow in both:
+            self.allowed[flow] = [both[flow], both_after[flow]]
+        truth.flush(self.fabric)
+        moved = [flow for flow in after if before[flow] != after[flow]]
+        self.records.follow(SETTLE_S + 2 * self.args.window)
+        self.stop()
+        counters = truth.Counters(self.fabric)
+        samples = counters.samples()
+        name = f"{link.a.node} to {link.b.node} down"
+        self.tally.check(f"{name}, routes agree with counters", counters.disagreements(after),
+                         f"{len(moved)} of {len(after)} flows moved")
+        self.await_records(lambda r: not judge.unresolved(r, after, samples, start_ms), SETTLE_S)
+        self.tally.check(f"{name}, every sampled data flow has its new path",
+                         judge.unresolved(self.records, after, samples, start_ms))
+        self.tally.check(f"{name}, flows that moved have a path_change event, no others",
+                         judge.path_change_problems(self.records, before, after, down_ms))
+        dead = {(link.a.node, link.a.name), (link.b.node, link.b.name)}
+        self.tally.check(f"{name}, none stays on the dead link",
+                         judge.back_over(self.records, dead, before, after, down_ms,
+                                         SETTLE_S * 1000))
+        self.fabric.set_link(leaf, spine, True)
+
+    def busiest_link(self, paths):
+        """(leaf, spine, link) of the link that most data flows go over, in both directions."""
+        layout = self.fabric.layout
+        ends = [(switch, out) for path in paths.values() for switch, _, out in path]
+        count = len(layout.spines)
+        index, link = max(enumerate(layout.fabric_links), key=lambda item: sum(
+            ends.count((end.node, end.name)) for end in (item[1].a, item[1].b)))
+        return index // count, index % count, link
+
+    def close(self):
+        self.tally.check("no path record was wrong at any time",
+                         judge.ever_wrong(self.records.poll(), self.allowed),
+                         f"{len(self.records.of('path'))} records")
+        self.records.close()
+        ends = self.traffic.close()
+        self.tally.check("every program ends well on SIGTERM", self.pipeline.stop(),
+                         f"{ends['requests']} requests, {ends['acks_sent']} acknowledgements")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build", help="build folder (default: build)")
+    parser.add_argument("--id", default=f"run{os.getpid()}", help="lab id")
+    parser.add_argument("--spines", type=int, default=4)
+    parser.add_argument("--leaves", type=int, default=4)
+    parser.add_argument("--hosts", type=int, default=2, help="hosts a leaf")
+    parser.add_argument("--flows", type=int, default=64)
+    parser.add_argument("--elephants", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--window", type=int, default=4, help="seconds")
+    parser.add_argument("--sampling", type=int, default=50, help="one packet in N")
+    parser.add_argument("--link-down", action="store_true", help="a link goes down in the end")
+    parser.add_argument("--seed", type=int, default=int(time.time()),
+                        help="of the choice of flows and of ECMP")
+    parser.add_argument("--keep", metavar="DIR", help="copy the run folder there in the end")
+    args = parser.parse_args()
+    tally = Tally()
+    lacks = [tool for tool in ("ip", "nft", "uacctd", "nsenter") if not shutil.which(tool)]
+    if os.geteuid() or lacks:
+        tally.skip("the fabric", f"lacks {', '.join(lacks)}" if lacks else "needs root")
+        return tally.close()
+    end_tidily()
+    try:
+        run_all(args, tally)
+    except LabError as error:
+        tally.check("the run goes through", [str(error)])
+    return tally.close()
+
+
+def run_all(args, tally):
+    programs = find_programs(args.build)
+    print(f"{args.spines} spines, {args.leaves} leaves, {args.hosts} hosts a leaf, {args.flows} "
+          f"flows, 1 in {args.sampling} sampled, seed {args.seed}")
+    layout = Layout(args.spines, args.leaves, args.hosts)
+    with Fabric(args.id, layout, args.sampling, args.seed) as fabric:
+        try:
+            check = Check(fabric, programs, args, tally)
+            check.packets()
+            for number in range(1, args.rounds + 1):
+                check.round(number)
+            if args.link_down:
+                check.link_down()
+            check.close()
+        finally:
+            if args.keep:
+                shutil.copytree(fabric.dir, Path(args.keep), dirs_exist_ok=True)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

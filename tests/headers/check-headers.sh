@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# make check-headers: the layers of HACKING.md hold. Each header compiles alone and has its guard;
+# each source includes downward only, third-party headers appear in their adapter alone, every file
+# says its licence and none is too long.
+#
+# usage: check-headers.sh SRCDIR    with CC and CPPFLAGS in the environment, run in the build folder
+set -uf
+
+srcdir=$1
+CC=${CC:-cc}
+CPPFLAGS=${CPPFLAGS:-}
+lines_max=900
+
+# layer: what it may include besides itself (and the C library)
+declare -A below=(
+    [lib/base]=""
+    [lib/config]="lib/base"
+    [lib/fabric]="lib/base"
+    [lib/io]="lib/base"
+    [proto]="lib/base"
+    [agent]="lib/base lib/config lib/fabric lib/io proto"
+    [switchpoll]="lib/base lib/config lib/fabric lib/io proto"
+    [daemon]="lib/base lib/config lib/fabric lib/io proto"
+    [cli]="lib/base lib/config lib/fabric lib/io proto"
+)
+
+# third-party header (pattern): files that may include it (patterns)
+third_party=(
+    "event2/*        lib/io/*.c"
+    "librdkafka/*    lib/io/kafka*.c"
+    "openssl/*       lib/io/tls*.c"
+    "pcap.h          lib/io/pcap*.c"
+    "pcap/*          lib/io/pcap*.c"
+    "systemd/*       lib/io/notify.c"
+    "yaml.h          lib/config/yaml*.c"
+    "xxhash.h        lib/base/*.c"
+    "jansson.h       proto/json*.c cli/answer.c"
+    "protobuf-c/*    proto/*"
+)
+
+# what the C library and the kernel give
+system='@(assert|ctype|dirent|dlfcn|endian|err|errno|fcntl|fnmatch|getopt|glob|grp|ifaddrs|inttypes|langinfo|limits|locale|math|netdb|paths|poll|pthread|pwd|sched|search|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|sysexits|syslog|termios|threads|time|unistd|wchar).h'
+shopt -s extglob
+
+passed=0
+failed=0
+bad=0
+
+complain()
+{
+    echo "$*" >&2
+    bad=1
+}
+
+layer_of()
+{
+    local rest=${1#lib/}
+    if [ "$rest" = "$1" ]; then
+        echo "${1%%/*}"
+    else
+        echo "lib/${rest%%/*}"
+    fi
+}
+
+check_arrow()
+{
+    local file=$1 from to
+    from=$(layer_of "$1")
+    to=$(layer_of "$2")
+    [ "$2" = config.h ] && return
+    [[ -v below[$to] ]] || { complain "$file: includes \"$2\", which is in no layer"; return; }
+    [ "$from" = "$to" ] && return
+    case " ${below[$from]} " in
+    *" $to "*) ;;
+    *) complain "$file: $from/ must not include \"$2\"" ;;
+    esac
+}
+
+check_third_party()
+{
+    local file=$1 header=$2 row pattern users user
+    # shellcheck disable=SC2254 # patterns are meant
+    case $header in
+    $system | sys/* | net/* | netinet/* | netpacket/* | arpa/* | linux/* | rdma/* | asm/*) return ;;
+    esac
+    for row in "${third_party[@]}"; do
+        read -r pattern users <<<"$row"
+        # shellcheck disable=SC2254
+        case $header in
+        $pattern) ;;
+        *) continue ;;
+        esac
+        for user in $users; do
+            # shellcheck disable=SC2254
+            case $file in
+            $user) return ;;
+            esac
+        done
+        complain "$file: <$header> belongs in $users alone"
+        return
+    done
+    complain "$file: <$header> is not in the table of tests/headers/check-headers.sh"
+}
+
+check_includes()
+{
+    local file=$1 kind name first=1 own=${1%.c}.h
+    local want_own=0
+    [[ $file = *.c && -e $srcdir/$own ]] && want_own=1
+    while read -r kind name; do
+        if [[ $file = *.c && $first = 1 && $name != config.h ]]; then
+            complain "$file: the first include is not \"config.h\""
+        elif [[ $first = 2 && $want_own = 1 && $name != "$own" ]]; then
+            complain "$file: the second include is not \"$own\""
+        fi
+        first=$((first + 1))
+        if [ "$kind" = '"' ]; then
+            check_arrow "$file" "$name"
+        else
+            check_third_party "$file" "$name"
+        fi
+    done < <(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*(["<])([^">]+)[">].*/\1 \2/p' \
+        "$srcdir/$file")
+}
+
+check_guard()
+{
+    local file=$1 guard
+    guard=${file#lib/}
+    guard=FT_$(tr 'a-z/.-' 'A-Z___' <<<"$guard")
+    if ! grep -qx "#ifndef $guard" "$srcdir/$file" || ! grep -qx "#define $guard" "$srcdir/$file"; then
+        complain "$file: lacks the include guard $guard"
+    fi
+}
+
+check_alone()
+{
+    # shellcheck disable=SC2086 # flags are words
+    $CC $CPPFLAGS -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -x c "$srcdir/$1" ||
+        complain "$1: does not compile alone"
+}
+
+check_file()
+{
+    local file=$1 head
+    head=$(head -n 2 "$srcdir/$file")
+    grep -q "SPDX-License-Identifier: Apache-2.0" <<<"$head" ||
+        complain "$file: lacks the SPDX line"
+    [ "$(wc -l <"$srcdir/$file")" -le $lines_max ] || complain "$file: is over $lines_max lines"
+    case $file in
+    tests/*) return ;;
+    *.h) check_guard "$file" && check_alone "$file" && check_includes "$file" ;;
+    *.c) check_includes "$file" ;;
+    esac
+}
+
+while read -r file; do
+    bad=0
+    check_file "$file"
+    if [ $bad = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+done < <(cd "$srcdir" && find lib proto agent switchpoll daemon cli tests packaging man -type f \
+    \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.mk' -o -name '*.proto' \) \
+    ! -name '*.pb-c.[ch]' | sort)
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]

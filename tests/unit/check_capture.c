@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/unit.h"
+
+/* RDMA WRITE ONLY to queue pair 17, 10.0.0.1:49441 to 10.0.0.2:4791, and 8 bytes of payload. */
+static const uint8_t frame[] = {
+    0x02, 0,    0,    0,    0,    2,    0x02, 0,    0, 0, 0,    1, 0x08, 0,    0x45, 0x02,
+    0,    0x30, 0,    0,    0x40, 0,    64,   17,   0, 0, 10,   0, 0,    1,    10,   0,
+    0,    2,    0xc1, 0x21, 0x12, 0xb7, 0,    0x1c, 0, 0, 0x0a, 0, 0xff, 0xff, 0,    0,
+    0,    0x11, 0,    0,    0,    1,    1,    2,    3, 4, 5,    6, 7,    8,
+};
+#define TUPLE_BYTES 38 /* up to the ports */
+
+static struct ft_interfaces *interfaces;
+static struct ft_flows *flows;
+static struct ft_capture *capture;
+static uint64_t reports;
+
+static void emit(void *arg, const struct ft_flow_report *report)
+{
+    (void)arg;
+    (void)report;
+    reports++;
+}
+
+static void set_up(size_t flows_max)
+{
+    const struct ft_flows_config config = {
+        .flows_max = flows_max, .tick_ns = 1, .report_ns = 1, .refresh_ns = 1, .idle_ns = 1000};
+    uint32_t number;
+
+    interfaces = ft_interfaces_new();
+    flows = ft_flows_new(&config, emit, NULL);
+    capture = ft_capture_new(interfaces, flows);
+    ck_assert_ptr_nonnull(capture);
+    ck_assert_int_eq(ft_interfaces_intern(interfaces, "eth0", &number), 0);
+    reports = 0;
+}
+
+static void tear_down(void)
+{
+    ft_capture_free(capture);
+    ft_flows_free(flows);
+    ft_interfaces_free(interfaces);
+}
+
+/* The bytes are copied to a block of exactly their size, so that a sanitizer sees a read behind. */
+static void feed(enum ft_pcap_link link, const uint8_t *bytes, size_t len, bool only_roce)
+{
+    uint8_t *copy = malloc(len ? len : 1);
+    const struct ft_pcap_packet packet = {
+        .link = link, .bytes = copy, .captured = (uint32_t)len, .wire = (uint32_t)len + 1000};
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, bytes, len);
+    ft_capture_packet(capture, 0, &packet, only_roce, (struct ft_mono){0});
+    free(copy);
+}
+
+static struct ft_account_stage balanced(void)
+{
+    struct ft_account account = {0};
+
+    ft_capture_account(capture, &account);
+    ck_assert_uint_eq(account.stage_count, 1);
+    ck_assert(ft_account_balanced(&account.stages[0]));
+    return account.stages[0];
+}
+
+START_TEST(accounts_a_packet_cut_at_every_byte)
+{
+    set_up(100);
+    for (size_t len = 0; len <= sizeof(frame); len++) {
+        uint64_t processed = balanced().processed;
+
+        feed(FT_PCAP_ETHERNET, frame, len, true);
+        ck_assert_uint_eq(balanced().processed - processed, len >= TUPLE_BYTES);
+    }
+    ck_assert_uint_eq(balanced().received, sizeof(frame) + 1);
+    ft_flows_tick(flows, (struct ft_mono){1}, (struct ft_wall){0});
+    ck_assert_uint_eq(reports, 1);
+    tear_down();
+}
+END_TEST
+
+START_TEST(accounts_garbage)
+{
+    enum { PACKETS = 20000 };
+    uint32_t state = 12345;
+    uint8_t bytes[128];
+
+    set_up(50);
+    for (int i = 0; i < PACKETS; i++) {
+        memcpy(bytes, frame, sizeof(frame));
+        /* Half of them only nearly right, so that every layer is reached. */
+        for (size_t b = 0; b < sizeof(bytes); b++) {
+            state = state * 1664525 + 1013904223;
+            if (b >= sizeof(frame) || i % 2 || state >> 27 == 0)
+                bytes[b] = (uint8_t)(state >> 16);
+        }
+        feed((enum ft_pcap_link)(i / 2 % 4), bytes, state % (sizeof(bytes) + 1), i % 3 == 0);
+    }
+    ck_assert_uint_eq(balanced().received, PACKETS);
+    ck_assert_uint_gt(balanced().processed, 0);
+    ck_assert_uint_lt(balanced().processed, PACKETS);
+    tear_down();
+}
+END_TEST
+
+START_TEST(reopens_nothing_that_was_never_open)
+{
+    const struct ft_capture_config config = {
+        .interfaces = (char *[]){"no-such-interface"}, .interface_count = 1, .snap_bytes = 128};
+    struct ft_capture_stats stats;
+    struct ft_loop *loop = ft_loop_new();
+    char error[512] = "";
+
+    set_up(10);
+    ck_assert_int_lt(ft_capture_open(capture, loop, &config, error, sizeof(error)), 0);
+    ck_assert_msg(strstr(error, "no-such-interface") != NULL, "%s", error);
+    ft_capture_retry(capture);
+    ck_assert(ft_capture_stats(capture, 0, &stats));
+    ck_assert(!stats.wanted && !stats.open);
+    ck_assert(!ft_capture_stats(capture, 1, &stats));
+    tear_down();
+    ft_loop_free(loop);
+}
+END_TEST
+
+FT_UNIT_MAIN("capture", accounts_a_packet_cut_at_every_byte, accounts_garbage,
+             reopens_nothing_that_was_never_open)

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The program fabrictrace as a person runs it: against an HTTP server that gives prepared answers.
+
+Runs in the build folder, as a test of automake. Each text in tests/unit/cli is what the program
+prints for the answer of the same name. With --write the texts are written anew.
+"""
+
+import fcntl
+import http.server
+import json
+import os
+import pathlib
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
+CASES = SOURCE / "tests/unit/cli"
+PROGRAM = pathlib.Path("cli/fabrictrace").resolve()
+FLOW = "10.0.1.2:50003-10.0.4.6"
+
+# answer: words of the command that shows it
+SHOWN = {
+    "paths": ["paths"],
+    "links": ["links"],
+    "imbalance": ["imbalance"],
+    "events": ["collisions"],
+    "events-none": ["collisions"],
+    "topology": ["topology"],
+    "explain": ["explain", FLOW],
+    "explain-multipath": ["explain", FLOW],
+    "explain-partial": ["explain", FLOW],
+    "explain-unresolved": ["explain", FLOW],
+}
+WRITE = "--write" in sys.argv
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers every GET with `body` and `code`; remembers the last target."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.body, self.code, self.target = b"{}", 200, None
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.endpoint = f"127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.target = self.path
+        self.send_response(self.server.code)
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def log_message(self, *args):
+        pass
+
+
+def environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("FABRICTRACE_")}
+    return {**env, "TZ": "UTC", "TERM": "xterm", **more}
+
+
+def run(*words, env=None):
+    done = subprocess.run(
+        [PROGRAM, *words], env=env or environment(), capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def run_on_terminal(width, *words, env=None):
+    """What the program writes to a terminal that many columns wide."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    with subprocess.Popen([PROGRAM, *words], env=env or environment(), stdout=slave) as process:
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:  # Linux: the other end is closed
+                break
+            if not chunk:
+                break
+            text += chunk
+    os.close(master)
+    return process.returncode, text.decode().replace("\r\n", "\n")
+
+
+class Answers(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.at = ["--endpoint", self.server.endpoint]
+
+    def tearDown(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def give(self, name, code=200):
+        self.server.body, self.server.code = (CASES / f"{name}.json").read_bytes(), code
+
+    def test_tables_are_those_in_the_files(self):
+        for name, words in SHOWN.items():
+            with self.subTest(name):
+                self.give(name)
+                rc, out, err = run(*words, *self.at)
+                # The answers are of one day; on another the program puts the date before the time.
+                out = out.replace("2026-11-20 ", "")
+                if WRITE:
+                    (CASES / f"{name}.txt").write_text(out)
+                self.assertEqual((rc, err), (0, ""))
+                self.assertEqual(out, (CASES / f"{name}.txt").read_text())
+
+    def test_json_is_the_records_one_a_line(self):
+        for name, words in SHOWN.items():
+            with self.subTest(name):
+                self.give(name)
+                rc, out, _ = run(*words, "--json", *self.at)
+                answer = json.loads(self.server.body)
+                lines = [json.loads(line) for line in out.splitlines()]
+                whole = words[0] in ("explain", "topology")
+                self.assertEqual(rc, 0)
+                self.assertEqual(lines, [answer] if whole else answer["records"])
+
+    def test_filters_reach_the_daemon(self):
+        self.give("paths")
+        run("paths", "--state", "partial", "--host", "gpu 1/ü", "--limit", "7", *self.at)
+        self.assertEqual(
+            self.server.target, "/api/v1/paths?state=partial&host=gpu%201%2F%C3%BC&limit=7"
+        )
+        run("paths", "--flow", "[fd00::1]:1-fd00::2", *self.at)
+        self.assertEqual(
+            self.server.target, "/api/v1/paths?flow=%5Bfd00%3A%3A1%5D%3A1-%5Bfd00%3A%3A2%5D%3A4791"
+        )
+        self.give("links")
+        run("links", "--group", "leaf1/up", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/links?group=leaf1%2Fup")
+        self.give("events")
+        run("collisions", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/events?kind=collision")
+
+    def test_endpoint_from_the_environment(self):
+        self.give("links")
+        rc, _, _ = run("links", env=environment(FABRICTRACE_ENDPOINT=self.server.endpoint))
+        self.assertEqual(rc, 0)
+
+    def test_no_line_is_wider_than_the_terminal(self):
+        for width in (60, 80, 132):
+            self.give("paths")
+            rc, out = run_on_terminal(width, "paths", *self.at, env=environment(NO_COLOR="1"))
+            self.assertEqual(rc, 0)
+            self.assertNotIn("\x1b", out)
+            self.assertLessEqual(max(map(len, out.splitlines())), width)
+            self.assertIn(FLOW, out)
+
+    def test_colour_only_on_a_terminal(self):
+        self.give("imbalance")
+        self.assertIn("\x1b[1;31mFAULT", run_on_terminal(200, "imbalance", *self.at)[1])
+        self.assertNotIn("\x1b", run("imbalance", *self.at)[1])
+
+    def test_unknown_flow(self):
+        self.give("paths", code=404)
+        rc, out, err = run("explain", FLOW, *self.at)
+        self.assertEqual((rc, out), (1, ""))
+        self.assertIn(f"does not know the flow {FLOW}:4791", err)
+        self.assertIn("fabrictrace paths --host", err)
+
+    def test_refusals_and_strangers(self):
+        self.server.body, self.server.code = b"no such group\x1b[2J", 400
+        rc, _, err = run("links", "--group", "x", *self.at)
+        self.assertEqual(rc, 64)
+        self.assertIn("no such group", err)
+        self.assertNotIn("\x1b", err)
+        self.server.body, self.server.code = b"<html>hello</html>", 200
+        rc, out, err = run("links", *self.at)
+        self.assertEqual((rc, out), (76, ""))
+        self.assertIn("is no fabrictraced", err)
+
+    def test_answers_that_lack_everything_print(self):
+        for words in SHOWN.values():
+            for body in (b"{}", b'{"records":[{}],"switches":[{"ports":[{}]}]}', b'{"records":3}'):
+                self.server.body = body
+                self.assertEqual(run(*words, *self.at)[0], 0, (words, body))
+
+
+class Alone(unittest.TestCase):
+    def test_no_daemon(self):
+        server = Server()
+        server.shutdown()
+        server.server_close()
+        rc, out, err = run("paths", "--endpoint", server.endpoint)
+        self.assertEqual((rc, out), (69, ""))
+        self.assertIn("fabrictraced does not answer", err)
+        self.assertIn(server.endpoint, err)
+        self.assertIn("systemctl status fabrictraced", err)
+
+    def test_usage(self):
+        for words, text in (
+            ([], "Usage: fabrictrace COMMAND"),
+            (["foo"], "no command 'foo'"),
+            (["paths", "--group", "x"], "does not take --group"),
+            (["paths", "--state", "x"], "'x' is no state"),
+            (["paths", "--limit", "0"], "--limit"),
+            (["links", "more"], "does not take 'more'"),
+            (["explain"], "takes one flow"),
+            (["explain", "10.0.0.1"], "is no flow"),
+            (["imbalance", "--loads", "7,,1"], "'' is none"),
+            (["imbalance", "--loads", "7,-1"], "'-1' is none"),
+            (["links", "--endpoint"], "needs a value"),
+            (["links", "--endpoint", "nonsense"], "Write the endpoint as HOST:PORT"),
+        ):
+            rc, out, err = run(*words)
+            self.assertEqual((rc, out), (64, ""), words)
+            self.assertIn(text, err)
+
+    def test_help_and_version(self):
+        self.assertIn("Commands:", run("--help")[1])
+        self.assertIn("--loads", run("imbalance", "-h")[1])
+        self.assertRegex(run("-V")[1], r"^fabrictrace \d+\.\d+\.\d+\n$")
+
+    def test_full_disk_is_told(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "-h"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 74)
+        self.assertIn("No space left", done.stderr)
+
+    # fim, max/mean, cov, jain, effective links, chi-square: the known answers of METRICS.md
+    KNOWN = {
+        "4,4,4,4": (0, 1, 0, 1, 4, 0),
+        "16,0,0,0": (150, 4, 1.7321, 0.25, 1, 48),
+        "8,4,4,0": (50, 2, 0.7071, 0.6667, 2.8284, 8),
+        "7,5,3,1": (50, 1.75, 0.5590, 0.7619, 3.3613, 5),
+        "3,2,2,1,0,4,2,2": (37.5, 2, 0.5590, 0.7619, 6.5107, 5),
+        "10,12,9,11,8,14,10,6": (17.5, 1.4, 0.2291, 0.9501, 7.7880, 4.2),
+    }
+
+    def test_loads_give_the_known_answers(self):
+        names = ("FIM", "MAX/MEAN", "COV", "JAIN", "EFFECTIVE", "CHI-SQUARE")
+        keys = ("fim", "max_over_mean", "cov", "jain", "effective_links")
+        for loads, answer in self.KNOWN.items():
+            rc, out, err = run("imbalance", "--loads", loads)
+            self.assertEqual((rc, err), (0, ""))
+            shown = {}
+            for line in out.splitlines():
+                words = line.replace("LINKS", "").split()
+                shown[words[0]] = words[1]
+            for name, value in zip(names, answer):
+                self.assertEqual(shown[name], f"{value:.4f}", (loads, name))
+            record = json.loads(run("imbalance", "--json", "--loads", loads)[1])
+            self.assertEqual(record["schema"], "fabrictrace.imbalance.v1")
+            for key, value in zip(keys, answer):
+                self.assertAlmostEqual(record[key], value, 4, (loads, key))
+
+    def test_loads_are_judged(self):
+        for loads, verdict in (
+            ("4,4,4,4", "even"),
+            ("8,4,4,0", "uneven"),
+            ("16,0,0,0", "fault"),
+            ("0,0", "idle"),
+        ):
+            record = json.loads(run("imbalance", "--json", "--loads", loads)[1])
+            self.assertEqual(record["verdict"], verdict, loads)
+        record = json.loads(run("imbalance", "--json", "--loads", "16,0,0,0")[1])
+        self.assertAlmostEqual(record["fim_expected"], 33.780, 3)
+        self.assertNotIn("fim", json.loads(run("imbalance", "--json", "--loads", "0,0")[1]))
+
+
+if __name__ == "__main__":
+    sys.argv = [a for a in sys.argv if a != "--write"]
+    unittest.main()

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <string.h>
+
+#include "lib/fabric/evidence.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+/* 4 leaves, 4 spines, 2 hosts a leaf; flows go from leaf0's first host to leaf2's second. */
+#define LEAVES 4
+#define SPINES 4
+#define HOSTS  2
+#define SRC    0
+#define DST    (2 * HOSTS + 1)
+
+static const struct ft_evidence_policy policy = {.settle_ms = 2000, .tolerance_ms = 2000};
+
+static uint32_t port(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex)
+{
+    uint32_t p = ft_topology_port_at(t, switch_id, ifindex);
+
+    ck_assert_uint_ne(p, FT_NONE);
+    return p;
+}
+
+/* The hop of a flow SRC -> DST over a spine: stage 0, 1 or 2. */
+static struct ft_hop hop(const struct ft_topology *t, uint32_t stage, uint32_t spine)
+{
+    switch (stage) {
+    case 0:
+        return (struct ft_hop){port(t, 0, 1), port(t, 0, 100 + spine)};
+    case 1:
+        return (struct ft_hop){port(t, LEAVES + spine, 1), port(t, LEAVES + spine, 3)};
+    default:
+        return (struct ft_hop){port(t, 2, 100 + spine), port(t, 2, 2)};
+    }
+}
+
+static void sample(struct ft_evidence *ev, const struct ft_topology *t, struct ft_hop h, int64_t ms,
+                   uint32_t samples)
+{
+    uint32_t known = h.in != FT_NONE ? h.in : h.out;
+    bool fresh;
+    struct ft_sighting *s =
+        ft_evidence_sight(ev, ft_topology_port(t, known)->switch_id, h.in, h.out, 0, &fresh);
+
+    ck_assert_ptr_nonnull(s);
+    if (fresh)
+        s->first_ms = ms;
+    s->last_ms = ms;
+    s->samples[0] += samples;
+    s->bytes[0] += 1000 * (uint64_t)samples;
+}
+
+static struct ft_judgement judge(struct ft_evidence *ev, const struct ft_topology *t)
+{
+    struct ft_judgement j;
+
+    ft_evidence_judge(ev, t, SRC, DST, &policy, &j);
+    return j;
+}
+
+static void assert_over(const struct ft_judgement *j, const struct ft_topology *t, uint32_t spine)
+{
+    ck_assert_int_eq(j->state, FT_PATH_RESOLVED);
+    ck_assert_uint_eq(j->candidates, 1);
+    ck_assert_uint_eq(j->path.hop_count, 3);
+    for (uint32_t stage = 0; stage < 3; stage++) {
+        struct ft_hop h = hop(t, stage, spine);
+
+        ck_assert_uint_eq(j->path.hops[stage].in, h.in);
+        ck_assert_uint_eq(j->path.hops[stage].out, h.out);
+    }
+}
+
+START_TEST(one_sample_anywhere_fixes_a_two_tier_path)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+
+    for (uint32_t stage = 0; stage < 3; stage++) {
+        for (uint32_t spine = 0; spine < SPINES; spine++) {
+            struct ft_evidence ev;
+            struct ft_judgement j;
+
+            ft_evidence_init(&ev);
+            sample(&ev, t, hop(t, stage, spine), 1000, 1);
+            j = judge(&ev, t);
+            assert_over(&j, t, spine);
+            ft_evidence_free(&ev);
+        }
+    }
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(says_why_it_does_not_know)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+    struct ft_hop wrong;
+    bool fresh;
+
+    ft_evidence_init(&ev);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.state, FT_PATH_UNRESOLVED);
+    ck_assert_int_eq(j.reason, FT_REASON_NO_SAMPLES);
+    ft_evidence_judge(&ev, t, FT_NONE, DST, &policy, &j);
+    ck_assert_int_eq(j.reason, FT_REASON_UNKNOWN_SOURCE);
+    ft_evidence_judge(&ev, t, SRC, FT_NONE, &policy, &j);
+    ck_assert_int_eq(j.reason, FT_REASON_UNKNOWN_DESTINATION);
+    /* Only one way: nothing has to be seen. */
+    ft_evidence_judge(&ev, t, SRC, 1, &policy, &j);
+    ck_assert_int_eq(j.state, FT_PATH_RESOLVED);
+    ck_assert_uint_eq(j.path.hop_count, 1);
+
+    ft_evidence_sight(&ev, FT_SWITCH_UNKNOWN | 7, FT_NONE, FT_NONE, 0, &fresh);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_UNKNOWN_SWITCH);
+    ft_evidence_free(&ev);
+
+    /* leaf1 is on no path from leaf0 to leaf2. */
+    sample(&ev, t, (struct ft_hop){port(t, 1, 100), port(t, 1, 101)}, 0, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.state, FT_PATH_UNRESOLVED);
+    ck_assert_int_eq(j.reason, FT_REASON_OFF_PATH);
+    ft_evidence_free(&ev);
+
+    /* The source enters leaf0 by another port than the topology says. */
+    wrong = hop(t, 0, 1);
+    wrong.in = port(t, 0, 2);
+    sample(&ev, t, wrong, 0, 50);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.state, FT_PATH_UNRESOLVED);
+    ck_assert_int_eq(j.reason, FT_REASON_OFF_PATH);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(an_unknown_port_leaves_candidates)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+    struct ft_hop h = hop(t, 0, 1);
+
+    ft_evidence_init(&ev);
+    h.out = FT_NONE;
+    sample(&ev, t, h, 0, 10);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_AMBIGUOUS);
+    ck_assert_uint_eq(j.candidates, SPINES);
+    ck_assert_uint_eq(j.path.hops[0].in, hop(t, 0, 1).in);
+    ck_assert_uint_eq(j.path.hops[0].out, FT_NONE);
+    ck_assert_uint_eq(j.path.hops[2].out, hop(t, 2, 1).out);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(a_change_is_believed_once_settled)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    for (int64_t ms = 0; ms <= 10000; ms += 500)
+        for (uint32_t stage = 0; stage < 3; stage++)
+            sample(&ev, t, hop(t, stage, 1), ms, 1);
+    j = judge(&ev, t);
+    assert_over(&j, t, 1);
+    /* Spine 3 from now on; its first sample says only that something changes. */
+    sample(&ev, t, hop(t, 1, 3), 10500, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    ck_assert_uint_eq(j.candidates, 2);
+    ck_assert(!j.changed);
+    for (int64_t ms = 11000; ms < 12000; ms += 100)
+        for (uint32_t stage = 0; stage < 3; stage++)
+            sample(&ev, t, hop(t, stage, 3), ms, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    sample(&ev, t, hop(t, 0, 3), 12100, 1);
+    j = judge(&ev, t);
+    assert_over(&j, t, 3);
+    ck_assert(j.changed);
+    ck_assert_uint_eq(ev.count, 3);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(few_samples_do_not_make_a_change)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    sample(&ev, t, hop(t, 0, 1), 0, 1);
+    sample(&ev, t, hop(t, 0, 3), 20000, 2);
+    sample(&ev, t, hop(t, 0, 3), 25000, 1);
+    /* Three in a row on one of four paths happens to a sprayed flow too. */
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    sample(&ev, t, hop(t, 0, 3), 26000, 2);
+    j = judge(&ev, t);
+    assert_over(&j, t, 3);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(spraying_is_multipath_with_shares)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_path_share shares[8];
+    struct ft_evidence ev;
+    struct ft_judgement j;
+    double sum = 0;
+    size_t n;
+
+    ft_evidence_init(&ev);
+    for (int64_t ms = 0; ms < 20000; ms += 100)
+        for (uint32_t stage = 0; stage < 3; stage++)
+            sample(&ev, t, hop(t, stage, (uint32_t)(ms / 100 % 10) < 7 ? 0 : 2), ms, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.state, FT_PATH_MULTIPATH);
+    n = ft_evidence_shares(&ev, t, SRC, DST, shares, 8);
+    ck_assert_uint_eq(n, 2);
+    for (size_t i = 0; i < n; i++) {
+        sum += shares[i].share;
+        ck_assert_double_eq_tol(shares[i].share,
+                                shares[i].path.hops[0].out == hop(t, 0, 0).out ? 0.7 : 0.3, 1e-9);
+    }
+    ck_assert_double_eq_tol(sum, 1, 1e-9);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(forgets_what_is_old)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    sample(&ev, t, hop(t, 0, 1), 1000, 5);
+    sample(&ev, t, hop(t, 0, 2), 9000, 1);
+    ck_assert(!ft_evidence_forget(&ev, 1000));
+    ck_assert(ft_evidence_forget(&ev, 1001));
+    j = judge(&ev, t);
+    assert_over(&j, t, 2);
+    ck_assert(ft_evidence_forget(&ev, 10000));
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_NO_SAMPLES);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(volume_is_of_the_best_sampled_place)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_sighting *s;
+    uint64_t samples, bytes;
+    bool fresh;
+
+    ft_evidence_init(&ev);
+    sample(&ev, t, hop(t, 0, 1), 0, 40);
+    sample(&ev, t, hop(t, 0, 2), 0, 30);
+    sample(&ev, t, hop(t, 1, 1), 0, 60);
+    /* The same packets once more, where they leave leaf0. */
+    s = ft_evidence_sight(&ev, 0, hop(t, 0, 1).in, hop(t, 0, 1).out, 2, &fresh);
+    s->samples[0] = 65;
+    s->bytes[0] = 99;
+    ft_evidence_volume(&ev, 0, &samples, &bytes);
+    ck_assert_uint_eq(samples, 70);
+    ck_assert_uint_eq(bytes, 70000);
+    ft_evidence_volume(&ev, 1, &samples, &bytes);
+    ck_assert_uint_eq(samples, 0);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(too_many_places_are_refused)
+{
+    struct ft_evidence ev;
+    bool fresh;
+
+    ft_evidence_init(&ev);
+    for (uint32_t i = 0; i < FT_SIGHTINGS_MAX + 10; i++)
+        ck_assert(!!ft_evidence_sight(&ev, i, i, i, 0, &fresh) == (i < FT_SIGHTINGS_MAX));
+    ft_evidence_free(&ev);
+}
+END_TEST
+
+static uint32_t dice(uint64_t *state, uint32_t sides)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % sides;
+}
+
+/* A packet is sampled at a random switch of its true path; each switch's exporter holds samples
+ * back by up to 1.2 s; the path changes at random moments at least 12 s apart. Whatever is then
+ * called resolved must have been the truth within the last seconds. */
+START_TEST(what_is_resolved_was_true)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    uint64_t state = 20241120;
+    uint32_t resolved = 0, changes = 0;
+
+    for (int round = 0; round < 400; round++) {
+        struct ft_evidence ev;
+        uint32_t spine = dice(&state, SPINES), before = spine;
+        int64_t changed_ms = 0, next_ms = 12000 + dice(&state, 20000);
+        int64_t delay_ms[3] = {dice(&state, 1200), dice(&state, 1200), dice(&state, 1200)};
+        int64_t step_ms = 50 + dice(&state, 500);
+
+        ft_evidence_init(&ev);
+        for (int64_t now = 0; now < 60000; now += step_ms) {
+            uint32_t stage = dice(&state, 3);
+            int64_t sent = now - delay_ms[stage];
+            struct ft_judgement j;
+
+            if (now >= next_ms) {
+                before = spine;
+                spine = dice(&state, SPINES);
+                changed_ms = now;
+                next_ms = now + 12000 + dice(&state, 20000);
+                changes += spine != before;
+            }
+            sample(&ev, t, hop(t, stage, sent < changed_ms ? before : spine), now, 1);
+            ft_evidence_forget(&ev, now - 30000);
+            j = judge(&ev, t);
+            ck_assert_int_ne(j.state, FT_PATH_MULTIPATH);
+            if (j.state != FT_PATH_RESOLVED)
+                continue;
+            resolved++;
+            if (j.path.hops[0].out == hop(t, 0, spine).out)
+                continue;
+            ck_assert_uint_eq(j.path.hops[0].out, hop(t, 0, before).out);
+            ck_assert_int_lt(now - changed_ms, 4 * step_ms + 1200);
+        }
+        ft_evidence_free(&ev);
+    }
+    ck_assert_uint_gt(resolved, 10000);
+    ck_assert_uint_gt(changes, 400);
+    ft_topology_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_does_not_know,
+             an_unknown_port_leaves_candidates, a_change_is_believed_once_settled,
+             few_samples_do_not_make_a_change, spraying_is_multipath_with_shares,
+             forgets_what_is_old, volume_is_of_the_best_sampled_place, too_many_places_are_refused,
+             what_is_resolved_was_true)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <string.h>
+
+#include "cli/grid.h"
+#include "cli/units.h"
+#include "lib/fabric/verdict.h"
+#include "tests/unit/unit.h"
+
+static const struct ft_column columns[] = {
+    {.title = "NAME"},
+    {.title = "RATE", .right = true, .give_up = 1},
+    {.title = "JOB", .give_up = 2},
+    {.title = "PATH", .elastic = true},
+};
+
+static void row(struct ft_grid *grid, const char *name, const char *rate, const char *job,
+                const char *path)
+{
+    ft_grid_cell(grid, FT_PLAIN, "%s", name);
+    ft_grid_cell(grid, FT_RED, "%s", rate);
+    ft_grid_cell(grid, FT_PLAIN, "%s", job);
+    ft_grid_cell(grid, FT_PLAIN, "%s", path);
+}
+
+/* Prints the grid at a width and compares. */
+static void prints(const struct ft_grid *grid, unsigned width, bool colour, const char *expected)
+{
+    struct ft_screen screen = {.width = width, .colour = colour};
+    char *text;
+    size_t bytes;
+
+    screen.out = open_memstream(&text, &bytes);
+    ck_assert_int_eq(ft_grid_print(grid, &screen, 0), 0);
+    fclose(screen.out);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+START_TEST(columns_align_and_empty_ones_are_left_out)
+{
+    struct ft_grid *grid = ft_grid_new(columns, 4);
+
+    row(grid, "a", "1.0 Gb/s", "", "leaf1 > spine1");
+    row(grid, "bcdef", "999", "", "");
+    prints(grid, 0, false,
+           "NAME       RATE  PATH\n"
+           "a      1.0 Gb/s  leaf1 > spine1\n"
+           "bcdef       999\n");
+    ck_assert_uint_eq(ft_grid_rows(grid), 2);
+    ft_grid_free(grid);
+}
+END_TEST
+
+START_TEST(narrow_screens_lose_columns_then_text_but_never_wrap)
+{
+    struct ft_grid *grid = ft_grid_new(columns, 4);
+
+    row(grid, "flow", "12", "88", "leaf1 > spine1 > leaf4");
+    prints(grid, 39, false,
+           "NAME  RATE  JOB  PATH\n"
+           "flow    12  88   leaf1 > spine1 > leaf4\n");
+    /* Columns go before text is cut. */
+    prints(grid, 38, false,
+           "NAME  RATE  PATH\n"
+           "flow    12  leaf1 > spine1 > leaf4\n");
+    prints(grid, 28, false, "NAME  PATH\nflow  leaf1 > spine1 > leaf4\n");
+    prints(grid, 20, false, "NAME  PATH\nflow  leaf1 > spi...\n");
+    ft_grid_free(grid);
+}
+END_TEST
+
+START_TEST(what_records_hold_cannot_drive_the_terminal)
+{
+    struct ft_grid *grid = ft_grid_new(columns, 4);
+
+    row(grid, "a\033[2Jb", "\xc3\xa9", "\xc2\x9b", "x\ny\xff\x7f");
+    prints(grid, 0, false, "NAME    RATE  JOB  PATH\na?[2Jb     \xc3\xa9  ?    x?y??\n");
+    ft_grid_free(grid);
+}
+END_TEST
+
+START_TEST(colour_is_outside_of_the_padding)
+{
+    struct ft_grid *grid = ft_grid_new(columns, 4);
+
+    row(grid, "a", "1", "", "");
+    prints(grid, 0, true,
+           "\033[1mNAME\033[0m  \033[1mRATE\033[0m\n"
+           "a     "
+           "   "
+           "\033[1;31m1\033[0m\n");
+    ft_grid_free(grid);
+}
+END_TEST
+
+START_TEST(numbers_as_people_read_them)
+{
+    char t[FT_UNIT_BYTES];
+
+    ck_assert_str_eq(ft_unit_rate(t, 0), "0 b/s");
+    ck_assert_str_eq(ft_unit_rate(t, 999), "999 b/s");
+    ck_assert_str_eq(ft_unit_rate(t, 999.96), "1.0 kb/s");
+    ck_assert_str_eq(ft_unit_rate(t, 24.1e9), "24.1 Gb/s");
+    ck_assert_str_eq(ft_unit_rate(t, 999.96e6), "1.0 Gb/s");
+    ck_assert_str_eq(ft_unit_rate(t, 5e21), "5000.0 Eb/s");
+    ck_assert_str_eq(ft_unit_rate_like(t, 900e6, 24e9), "0.9");
+    ck_assert_str_eq(ft_unit_size(t, 1234567), "1.2 MB");
+    ck_assert_str_eq(ft_unit_percent(t, 0), "0 %");
+    ck_assert_str_eq(ft_unit_percent(t, 0.0312), "3.1 %");
+    ck_assert_str_eq(ft_unit_percent(t, 0.41), "41 %");
+    ck_assert_str_eq(ft_unit_p(t, 1), "1.00");
+    ck_assert_str_eq(ft_unit_p(t, 0.974), "0.97");
+    ck_assert_str_eq(ft_unit_p(t, 0.0311), "0.031");
+    ck_assert_str_eq(ft_unit_p(t, 2.1e-5), "2.1e-5");
+    ck_assert_str_eq(ft_unit_p(t, 1e-6), "1e-6");
+    ck_assert_str_eq(ft_unit_p(t, 9.9e-7), "<1e-6");
+}
+END_TEST
+
+START_TEST(times_have_a_date_when_it_is_not_today)
+{
+    struct ft_wall now = {1795171290000}; /* 2026-11-20 10:41:30 UTC */
+    char t[FT_UNIT_BYTES];
+
+    setenv("TZ", "UTC", 1);
+    ck_assert_str_eq(ft_unit_time(t, 1795171282000, now), "10:41:22");
+    ck_assert_str_eq(ft_unit_time(t, 1795171282000 - 86400000, now), "2026-11-19 10:41:22");
+}
+END_TEST
+
+START_TEST(verdicts_turn_at_their_thresholds)
+{
+    ck_assert_str_eq(ft_verdict_name(ft_verdict_of(1)), "even");
+    ck_assert_str_eq(ft_verdict_name(ft_verdict_of(0.05)), "even");
+    ck_assert_str_eq(ft_verdict_name(ft_verdict_of(0.0499)), "uneven");
+    ck_assert_str_eq(ft_verdict_name(ft_verdict_of(1e-6)), "uneven");
+    ck_assert_str_eq(ft_verdict_name(ft_verdict_of(9.9e-7)), "fault");
+    ck_assert_str_eq(ft_verdict_name(ft_verdict_of(0.0 / 0.0)), "even");
+}
+END_TEST
+
+FT_UNIT_MAIN("grid", columns_align_and_empty_ones_are_left_out,
+             narrow_screens_lose_columns_then_text_but_never_wrap,
+             what_records_hold_cannot_drive_the_terminal, colour_is_outside_of_the_padding,
+             numbers_as_people_read_them, times_have_a_date_when_it_is_not_today,
+             verdicts_turn_at_their_thresholds)

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/join.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+#define WINDOW_MS 10000
+#define START_MS  (100 * (int64_t)WINDOW_MS)
+
+static struct ft_topology *t;
+static struct ft_join *join;
+static unsigned judged, moved;
+
+static void on_judged(void *arg, struct ft_flow *flow)
+{
+    (void)arg;
+    (void)flow;
+    judged++;
+}
+
+static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms)
+{
+    (void)arg;
+    (void)now_ms;
+    ck_assert_uint_ne(before->out[0], flow->route.out[0]);
+    moved++;
+}
+
+static void open_join(size_t flows_max)
+{
+    struct ft_join_config config = {.flows_max = flows_max,
+                                    .window_ms = WINDOW_MS,
+                                    .evidence_ms = 30000,
+                                    .idle_ms = 60000,
+                                    .policy = {.settle_ms = 2000, .tolerance_ms = 2000}};
+    struct ft_join_hooks hooks = {.judged = on_judged, .moved = on_moved};
+
+    judged = moved = 0;
+    t = leafspine(4, 4, 2);
+    join = ft_join_new(&config, t, &hooks);
+    ck_assert_ptr_nonnull(join);
+}
+
+static void close_join(void)
+{
+    ft_join_free(join);
+    ft_topology_free(t);
+}
+
+static struct ft_tuple tuple(uint16_t sport)
+{
+    return (struct ft_tuple){.src = leafspine_host_ip(0, 0),
+                             .dst = leafspine_host_ip(2, 1),
+                             .sport = sport,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+}
+
+/* A flow seen at leaf0, leaving for a spine. */
+static struct ft_observation at_leaf(uint16_t sport, uint32_t spine, int64_t ms)
+{
+    return (struct ft_observation){.tuple = tuple(sport),
+                                   .agent = leafspine_switch_ip(0),
+                                   .in_ifindex = 1,
+                                   .out_ifindex = 100 + spine,
+                                   .first_ms = ms,
+                                   .last_ms = ms,
+                                   .samples = 4,
+                                   .data_samples = 4,
+                                   .bytes = 4000};
+}
+
+static struct ft_host_report by_source(uint16_t sport, int64_t end_ms, uint64_t bytes)
+{
+    return (struct ft_host_report){.tuple = tuple(sport),
+                                   .time_ms = end_ms,
+                                   .interval_ms = 2000,
+                                   .sending = true,
+                                   .host = "h0-0",
+                                   .bytes = bytes,
+                                   .data_packets = 1,
+                                   .qp_local = FT_NONE,
+                                   .qp_remote = 24,
+                                   .tuple_source = 1};
+}
+
+static void age_all(uint32_t window, int64_t now_ms)
+{
+    for (uint32_t i = 0; i < ft_join_limit(join); i++)
+        if (ft_join_at(join, i))
+            ft_join_age(join, ft_join_at(join, i), window, now_ms);
+}
+
+START_TEST(both_sides_meet_on_the_tuple)
+{
+    struct ft_observation o = at_leaf(50000, 2, START_MS + 100);
+    struct ft_host_report r = by_source(50000, START_MS + 4000, 777);
+    struct ft_flow *flow;
+
+    open_join(100);
+    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_uint_eq(ft_join_flows(join), 1);
+    flow = ft_join_find(join, &o.tuple);
+    ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
+    ck_assert_int_eq(flow->role, FT_ROLE_DATA);
+    ck_assert_uint_eq(flow->route.hop_count, 3);
+    ck_assert_str_eq(ft_topology_port(t, flow->route.out[0])->name, "up2");
+    ck_assert_str_eq(flow->host->src_host, "h0-0");
+    ck_assert_uint_eq(flow->host->qp_remote, 24);
+    ck_assert_uint_eq(judged, 1);
+    age_all(100, START_MS + WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 777);
+    ck_assert(flow->bytes_from_host);
+    close_join();
+}
+END_TEST
+
+START_TEST(windows_take_what_is_theirs)
+{
+    struct ft_observation now = at_leaf(1, 0, START_MS + 100);
+    struct ft_observation next = at_leaf(1, 0, START_MS + WINDOW_MS + 100);
+    struct ft_observation after = at_leaf(1, 0, START_MS + 2 * WINDOW_MS + 100);
+    const struct ft_join_stats *stats;
+    struct ft_flow *flow;
+
+    open_join(100);
+    ck_assert_int_eq(ft_join_observe(join, &now), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_observe(join, &next), FT_JOIN_OK);
+    /* Under way for longer: the older window is still open. */
+    ck_assert_int_eq(ft_join_observe(join, &now), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_observe(join, &after), FT_JOIN_AHEAD);
+    flow = ft_join_find(join, &now.tuple);
+    ft_join_seal(join);
+    ck_assert_int_eq(ft_join_observe(join, &now), FT_JOIN_LATE);
+    ck_assert_int_eq(ft_join_observe(join, &next), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_observe(join, &after), FT_JOIN_AHEAD);
+    age_all(100, START_MS + WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 8000);
+    ck_assert_uint_eq(flow->samples, 8);
+    ft_join_close(join);
+    ck_assert_int_eq(ft_join_observe(join, &after), FT_JOIN_OK);
+    ft_join_seal(join);
+    age_all(101, START_MS + 2 * WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 8000);
+    ck_assert_uint_eq(flow->bytes_window, 101);
+    ft_join_close(join);
+    ft_join_seal(join);
+    age_all(102, START_MS + 3 * WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 4000);
+    stats = ft_join_stats(join);
+    ck_assert_uint_eq(stats->observations[FT_JOIN_OK], 5);
+    ck_assert_uint_eq(stats->observations[FT_JOIN_LATE], 1);
+    ck_assert_uint_eq(stats->observations[FT_JOIN_AHEAD], 2);
+    close_join();
+}
+END_TEST
+
+START_TEST(a_report_over_the_edge_is_divided)
+{
+    struct ft_host_report r = by_source(1, START_MS + WINDOW_MS - 1000, 100);
+    struct ft_host_report over = by_source(1, START_MS + WINDOW_MS + 500, 2000);
+    struct ft_flow *flow;
+
+    open_join(100);
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_report(join, &over), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    /* 1.5 of its 2 seconds lie in the first window. */
+    ck_assert_uint_eq(flow->host->sent_bytes[0], 1600);
+    ck_assert_uint_eq(flow->host->sent_bytes[1], 500);
+    ck_assert_int_eq(flow->state, FT_PATH_UNRESOLVED);
+    ck_assert_int_eq(flow->reason, FT_REASON_NO_SAMPLES);
+    close_join();
+}
+END_TEST
+
+START_TEST(a_move_is_told_once)
+{
+    open_join(100);
+    for (int64_t ms = 0; ms < 9000; ms += 200) {
+        struct ft_observation o = at_leaf(1, ms < 3000 ? 1 : 3, START_MS + ms);
+
+        ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    }
+    ck_assert_uint_eq(moved, 1);
+    close_join();
+}
+END_TEST
+
+START_TEST(full_tables_refuse_and_count)
+{
+    open_join(10);
+    for (uint16_t i = 0; i < 15; i++) {
+        struct ft_observation o = at_leaf(i, 0, START_MS);
+
+        ck_assert_int_eq(ft_join_observe(join, &o), i < 10 ? FT_JOIN_OK : FT_JOIN_TABLE_FULL);
+    }
+    ck_assert_uint_eq(ft_join_stats(join)->observations[FT_JOIN_TABLE_FULL], 5);
+    /* Idle flows make room again. */
+    age_all(100, START_MS + 60000);
+    ck_assert_uint_eq(ft_join_flows(join), 0);
+    ck_assert_uint_eq(ft_join_stats(join)->flows_removed, 10);
+    close_join();
+}
+END_TEST
+
+START_TEST(strangers_are_kept_and_counted)
+{
+    struct ft_observation o = at_leaf(1, 0, START_MS);
+    struct ft_flow *flow;
+
+    open_join(10);
+    o.agent.b[15] = 250;
+    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    flow = ft_join_find(join, &o.tuple);
+    ck_assert_int_eq(flow->reason, FT_REASON_UNKNOWN_SWITCH);
+    ck_assert_uint_eq(ft_join_stats(join)->unknown_switch, 1);
+    /* A port that the topology lacks. */
+    o = at_leaf(2, 0, START_MS);
+    o.out_ifindex = 999;
+    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_uint_eq(ft_join_stats(join)->unknown_port, 1);
+    ck_assert_int_eq(ft_join_find(join, &o.tuple)->state, FT_PATH_PARTIAL);
+    close_join();
+}
+END_TEST
+
+START_TEST(another_topology_takes_over)
+{
+    struct ft_observation o = at_leaf(1, 2, START_MS);
+    struct ft_topology *wider = leafspine(4, 8, 2);
+    struct ft_flow *flow;
+
+    open_join(10);
+    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_set_topology(join, wider), 0);
+    flow = ft_join_find(join, &o.tuple);
+    ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
+    ck_assert_str_eq(ft_topology_port(wider, flow->route.out[0])->name, "up2");
+    ck_assert_uint_eq(moved, 0);
+    ft_topology_free(t);
+    t = wider;
+    close_join();
+}
+END_TEST
+
+FT_UNIT_MAIN("join", both_sides_meet_on_the_tuple, windows_take_what_is_theirs,
+             a_report_over_the_edge_is_divided, a_move_is_told_once, full_tables_refuse_and_count,
+             strangers_are_kept_and_counted, another_topology_takes_over)

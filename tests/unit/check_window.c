@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/pipeline.h"
+#include "proto/record.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+/* Records through the whole pipeline in virtual time: what goes in as protobuf messages comes out
+ * as records, kept here as JSON lines. */
+#define WINDOW_MS 10000
+#define START_MS  (100 * (int64_t)WINDOW_MS)
+
+static struct ft_pipeline *pipeline;
+static struct ft_writer out;
+
+static void on_record(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    ck_assert_int_eq(ft_record_to_json(record, &out), 0);
+    ft_write_u8(&out, '\n');
+}
+
+static void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t hosts)
+{
+    struct ft_pipeline_config config = {
+        .join = {.flows_max = 10000,
+                 .window_ms = WINDOW_MS,
+                 .evidence_ms = 30000,
+                 .idle_ms = 60000,
+                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+        .window = {.loads = {.window_ms = WINDOW_MS,
+                             .floor_share = 0.001,
+                             .elephant_share = 0.1,
+                             .elephants_max = 10000},
+                   .refresh_ms = 60000,
+                   .victims_max = 32},
+        .grace_ms = 3000,
+        .events_max = 100,
+        .sources_max = 100,
+        .source_id = "test",
+    };
+    struct ft_emitter emitter = {on_record, NULL};
+
+    ft_writer_init(&out, 64 << 20);
+    pipeline = ft_pipeline_new(&config, leafspine(leaves, spines, hosts), &emitter);
+    ck_assert_ptr_nonnull(pipeline);
+}
+
+static void close_pipeline(void)
+{
+    ft_pipeline_free(pipeline);
+    ft_writer_free(&out);
+}
+
+/* Gives the flow leaf -> other leaf over a spine a rate for one window, sampled at the leaf. */
+static void observe(uint16_t sport, uint32_t leaf, uint32_t spine, uint64_t bps, uint32_t samples,
+                    int64_t ms, Fabrictrace__Fate fate)
+{
+    struct ft_tuple tuple = {.src = leafspine_host_ip(leaf, 0),
+                             .dst = leafspine_host_ip(leaf ? 0 : 1, 0),
+                             .sport = sport,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+    struct ft_ip agent = leafspine_switch_ip(leaf);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    size_t len;
+
+    ft_flow_from_tuple(&flow, &tuple);
+    o.flow = &flow;
+    o.has_agent = true;
+    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    o.agent.len = len;
+    o.has_time_ms = o.has_in_ifindex = o.has_out_ifindex = o.has_samples = o.has_bytes = true;
+    o.time_ms = (uint64_t)ms;
+    o.in_ifindex = 1;
+    o.out_ifindex = 100 + spine;
+    o.has_fate = true;
+    o.fate = fate;
+    o.samples = samples;
+    o.has_data_samples = true;
+    o.data_samples = samples;
+    o.bytes = bps / 8 * (WINDOW_MS / 1000);
+    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    record.observation = &o;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+/* Closes the window of `ms`, in slices as small as can be. */
+static void close_window(int64_t ms)
+{
+    int64_t due = ms / WINDOW_MS * WINDOW_MS + WINDOW_MS + 3000;
+
+    while (ft_pipeline_advance(pipeline, due, 1))
+        ;
+}
+
+/* The line that holds all of these texts; NULL when none does. */
+static const char *line_with(const char *a, const char *b)
+{
+    static char line[65536];
+    const char *at, *end;
+
+    ft_write_u8(&out, 0);
+    out.len--;
+    for (at = (const char *)out.bytes; (end = strchr(at, '\n')); at = end + 1) {
+        size_t n = (size_t)(end - at);
+
+        ck_assert_uint_lt(n, sizeof(line));
+        memcpy(line, at, n);
+        line[n] = '\0';
+        if (strstr(line, a) && strstr(line, b))
+            return line;
+    }
+    return NULL;
+}
+
+static double number(const char *line, const char *member)
+{
+    char quoted[64];
+    const char *at;
+
+    snprintf(quoted, sizeof(quoted), "\"%s\":", member);
+    ck_assert_msg(line != NULL, "no line for %s", member);
+    at = strstr(line, quoted);
+    ck_assert_msg(at != NULL, "%s is not in %s", member, line);
+    return strtod(at + strlen(quoted), NULL);
+}
+
+/* 16 flows a group as METRICS tables them; leaf0 with 7 5 3 1, leaf1 with 16 0 0 0. */
+START_TEST(figures_of_groups_and_their_union)
+{
+    static const uint32_t loads[2][4] = {{7, 5, 3, 1}, {16, 0, 0, 0}};
+    const char *line;
+    uint16_t sport = 50000;
+
+    open_pipeline(2, 4, 1);
+    for (uint32_t leaf = 0; leaf < 2; leaf++)
+        for (uint32_t spine = 0; spine < 4; spine++)
+            for (uint32_t i = 0; i < loads[leaf][spine]; i++)
+                observe(sport++, leaf, spine, 8000000, 100, START_MS + 10, 0);
+    close_window(START_MS);
+    line = line_with("imbalance", "\"leaf0/up\"");
+    ck_assert_double_eq_tol(number(line, "fim"), 50, 1e-4);
+    ck_assert_double_eq_tol(number(line, "max_over_mean"), 1.75, 1e-4);
+    ck_assert_double_eq_tol(number(line, "cov"), 0.5590, 1e-4);
+    ck_assert_double_eq_tol(number(line, "jain"), 0.7619, 1e-4);
+    ck_assert_double_eq_tol(number(line, "effective_links"), 3.3613, 1e-4);
+    ck_assert_double_eq_tol(number(line, "fim_expected"), 33.780, 1e-3);
+    ck_assert_double_eq_tol(number(line, "fim_bytes"), 50, 1e-4);
+    ck_assert_uint_eq((unsigned)number(line, "flows"), 16);
+    ck_assert_ptr_nonnull(strstr(line, "\"verdict\":\"even\""));
+    line = line_with("imbalance", "\"leaf1/up\"");
+    ck_assert_double_eq_tol(number(line, "fim"), 150, 1e-4);
+    ck_assert_double_lt(number(line, "p_value"), 1e-6);
+    ck_assert_ptr_nonnull(strstr(line, "\"verdict\":\"fault\""));
+    /* The other leaf's down group carries the same flows; all groups have links to choose from. */
+    line = line_with("imbalance", "\"leaf1/down\"");
+    ck_assert_double_eq_tol(number(line, "fim"), 50, 1e-4);
+    line = line_with("\"layer\"", "\"leaf/up\"");
+    ck_assert_double_eq_tol(number(line, "fim"), 100, 1e-4);
+    line = line_with("\"scope\":\"fabric\"", "\"lab\"");
+    ck_assert_double_eq_tol(number(line, "fim"), 100, 1e-4);
+    ck_assert_uint_eq((unsigned)number(line, "flows"), 32);
+    ck_assert_uint_eq((unsigned)number(line, "groups"), 4);
+    ck_assert_ptr_nonnull(line_with("\"polarization\"", "\"leaf1/up\""));
+    ck_assert_ptr_null(line_with("\"polarization\"", "\"leaf0/up\""));
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(idle_groups_have_no_figures)
+{
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    observe(1, 0, 0, 8000000, 100, START_MS + 10, 0);
+    close_window(START_MS);
+    line = line_with("imbalance", "\"leaf1/up\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_null(strstr(line, "\"fim"));
+    ck_assert_ptr_null(strstr(line, "p_value"));
+    ck_assert_ptr_nonnull(strstr(line, "\"verdict\":\"idle\""));
+    line = line_with("\"layer\"", "\"leaf/up\"");
+    ck_assert_uint_eq((unsigned)number(line, "idle_groups"), 1);
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(mice_and_the_discarded_do_not_count)
+{
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    observe(1, 0, 0, 8000000, 100, START_MS + 10, 0);
+    observe(2, 0, 1, LINK_BPS / 1000 / 2, 100, START_MS + 10, 0);
+    observe(3, 0, 2, 8000000, 100, START_MS + 10, FABRICTRACE__FATE__FATE_DISCARDED);
+    close_window(START_MS);
+    line = line_with("imbalance", "\"leaf0/up\"");
+    ck_assert_uint_eq((unsigned)number(line, "flows"), 1);
+    /* Where the discarded one would have gone is not certain. */
+    ck_assert_uint_eq((unsigned)number(line, "flows_unplaced"), 1);
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(collisions_stand_and_clear)
+{
+    int64_t later = START_MS + WINDOW_MS;
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    for (uint16_t i = 0; i < 3; i++)
+        observe(1 + i, 0, 1, LINK_BPS / 4, 10000, START_MS + 10, 0);
+    /* As fast by estimate, yet with 4 samples it may as well be a mouse. */
+    observe(9, 0, 1, LINK_BPS / 8, 4, START_MS + 10, 0);
+    close_window(START_MS);
+    line = line_with("\"collision\"", "\"leaf0/up1\"");
+    ck_assert_uint_eq((unsigned)number(line, "elephants"), 3);
+    ck_assert_uint_eq((unsigned)number(line, "elephants_least"), 0);
+    ck_assert_double_eq_tol(number(line, "elephants_even"), 0.75, 1e-9);
+    ck_assert_ptr_nonnull(strstr(line, "\"src_host\":\"h0-0\""));
+    ck_assert_ptr_null(strstr(line, "cleared"));
+    ft_writer_reset(&out);
+    observe(1, 0, 1, LINK_BPS / 4, 10000, later + 10, 0);
+    close_window(later);
+    line = line_with("\"collision\"", "\"leaf0/up1\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"cleared\":true"));
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(one_elephant_each_is_no_collision)
+{
+    open_pipeline(2, 4, 1);
+    for (uint16_t i = 0; i < 4; i++)
+        observe(1 + i, 0, i, LINK_BPS / 4, 10000, START_MS + 10, 0);
+    close_window(START_MS);
+    ck_assert_ptr_null(line_with("\"collision\"", "leaf0"));
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(paths_are_published_when_known_changed_and_refreshed)
+{
+    unsigned paths = 0;
+
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS; ms < START_MS + 100000; ms += 1000) {
+        while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
+            ;
+        observe(1, 0, 2, 800000, 10, ms, 0);
+    }
+    for (const uint8_t *at = out.bytes;
+         (at = memmem(at, out.len - (size_t)(at - out.bytes), "fabrictrace.path.v1", 19)); at++)
+        paths++;
+    /* When first seen, with the first rate, and after a minute. */
+    ck_assert_uint_eq(paths, 3);
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(every_record_is_accounted_for)
+{
+    const struct ft_pipeline_stats *stats;
+    Fabrictrace__Record empty = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    uint64_t sum = 0;
+
+    open_pipeline(2, 4, 1);
+    observe(1, 0, 2, 800000, 10, START_MS, 0);
+    observe(1, 0, 2, 800000, 10, START_MS - WINDOW_MS, 0);
+    observe(1, 0, 2, 800000, 10, START_MS + 5 * WINDOW_MS, 0);
+    ft_pipeline_record(pipeline, &empty, START_MS);
+    empty.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    empty.observation = &o;
+    ft_pipeline_record(pipeline, &empty, START_MS);
+    stats = ft_pipeline_stats(pipeline);
+    for (int f = 0; f < FT_RECORD_FATES; f++)
+        sum += stats->fates[f];
+    ck_assert_uint_eq(stats->records, 5);
+    ck_assert_uint_eq(sum, 5);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_JOINED], 1);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_LATE], 1);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_AHEAD], 1);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_UNUSED], 1);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_INVALID], 1);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window", figures_of_groups_and_their_union, idle_groups_have_no_figures,
+             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
+             one_elephant_each_is_no_collision,
+             paths_are_published_when_known_changed_and_refreshed, every_record_is_accounted_for)
