@@ -53,8 +53,8 @@ def section(title):
 
 
 def drive(traffic, flows, records, args):
-    """Drives the flows and shows how they get their paths. Returns start, stop in Unix ms; the
-    flows still run."""
+    """Drives the flows and shows how they get their paths. Returns start and present in Unix ms;
+    the flows still run."""
     traffic.start(flows)
     start_ms = time.time() * 1000
     progress = Progress(args.seconds)

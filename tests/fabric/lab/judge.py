@@ -65,6 +65,13 @@ def full_windows(records, start_ms, stop_ms):
     return sorted(windows.items())
 
 
+def published(records, end_ms):
+    """Whether all imbalance records of the window that ends then, or of a later one, are there: the
+    fabric's own is the last."""
+    return any(seen.record["window_end_ms"] >= end_ms and seen.record["scope"] == "fabric"
+               for seen in records.of("imbalance"))
+
+
 def wrong_imbalance(window, layout, truth):
     """What is wrong in the group records of one window, against {Flow: path} of its data flows."""
     start_ms, records = window
