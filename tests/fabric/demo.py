@@ -70,7 +70,7 @@ def drive(traffic, flows, records, args):
     return start_ms, time.time() * 1000
 
 
-def verdict(fabric, records, paths, samples, span_ms):
+def verdict(fabric, records, paths, samples, start_ms, stop_ms):
     """Prints how the records compare with the kernel. Returns whether they are right."""
     wrong = judge.unresolved(records, paths, samples)
     allowed = {flow: [path] for flow, path in paths.items()}
@@ -81,11 +81,12 @@ def verdict(fabric, records, paths, samples, span_ms):
     say(f"  paths equal to the kernel's    {sampled - len(wrong)} of {sampled} sampled data flows")
     say(f"  records wrong at any time      {len(ever)} of {len(records.of('path'))}, "
         "acknowledgements too")
-    windows = judge.full_windows(records, *span_ms)
+    windows = judge.full_windows(records, start_ms, stop_ms)
     uneven = [text for window in windows
               for text in judge.wrong_imbalance(window, fabric.layout, paths)]
-    say(f"  imbalance equal to the kernel's  {'no' if uneven else 'yes'}, in {len(windows)} full "
-        f"windows of {len(truth.groups(fabric.layout))} groups")
+    groups = len(windows) * len(truth.groups(fabric.layout))
+    say(f"  FIM equal to the kernel's      {groups - len(uneven)} of {groups} ECMP groups, "
+        f"full windows: {len(windows)}")
     delays = judge.first_path_delays_ms(records, paths)
     if delays:
         say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
@@ -103,7 +104,7 @@ def show(fabric, programs, args, broker):
     paths = truth.kernel_paths(fabric, flows)
     big = sum(load is ELEPHANT for load in flows.values())
     say(f"{len(flows)} RoCEv2 flows, IPv4 and IPv6, {big} of them elephants (seed {args.seed})")
-    span_ms = drive(traffic, flows, records, args)
+    start_ms, stop_ms = drive(traffic, flows, records, args)
     pipeline.check_alive()
     section("Paths")
     say(pipeline.tool("paths").rstrip())
@@ -113,15 +114,17 @@ def show(fabric, programs, args, broker):
     say(pipeline.tool("collisions").rstrip())
     traffic.stop()
     samples = truth.Counters(fabric).samples()
+    window_ms = args.window * 1000
     try:
-        wait_until(lambda: not judge.unresolved(records.poll(), paths, samples), 5, "paths")
+        wait_until(lambda: not judge.unresolved(records.poll(), paths, samples)
+                   and judge.published(records, stop_ms // window_ms * window_ms), 6, "records")
     except LabError:
         pass  # the verdict says what is missing
     if broker:
         section("What a Kafka consumer reads")
         broker.show(("path", "imbalance", "event"))
     section("Verdict against the kernel")
-    right = verdict(fabric, records, paths, samples, span_ms)
+    right = verdict(fabric, records, paths, samples, start_ms, stop_ms)
     ends = pipeline.stop()
     for text in ends:
         say(f"  WRONG {text}")
