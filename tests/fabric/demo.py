@@ -3,10 +3,12 @@
 """What ./demo shows: a fabric of namespaces, RoCEv2 flows over it, and what fabrictrace says of
 them, next to what the kernel says. Takes everything down again."""
 import argparse
+import json
 import os
 import random
 import sys
 import time
+from collections import Counter
 
 from lab import judge, truth
 from lab.broker import Broker
@@ -17,6 +19,7 @@ from lab.records import RecordFile, latest_paths
 from lab.traffic import ELEPHANT, Traffic, plan
 
 BAR = 30
+KINDS = ("path", "link", "imbalance", "event", "loss")
 
 
 class Progress:
@@ -120,16 +123,30 @@ def show(fabric, programs, args, broker):
                    and judge.published(records, stop_ms // window_ms * window_ms), 6, "records")
     except LabError:
         pass  # the verdict says what is missing
-    if broker:
-        section("What a Kafka consumer reads")
-        broker.show(("path", "imbalance", "event"))
     section("Verdict against the kernel")
     right = verdict(fabric, records, paths, samples, start_ms, stop_ms)
-    ends = pipeline.stop()
-    for text in ends:
+    wrong = pipeline.stop()
+    if broker:
+        wrong += show_topics(broker, records.poll())
+    for text in wrong:
         say(f"  WRONG {text}")
-    say(f"  {'RIGHT' if right and not ends else 'WRONG'}")
-    return 0 if right and not ends else 1
+    say(f"  {'RIGHT' if right and not wrong else 'WRONG'}")
+    return 0 if right and not wrong else 1
+
+
+def show_topics(broker, records):
+    """Shows the topics as a consumer reads them. Returns texts: what the file sink does not say."""
+    section("What a Kafka consumer reads")
+    wrong = []
+    for kind in KINDS:
+        rows = broker.consume(kind)
+        lines = Counter(json.dumps(seen.record) for seen in records.of(kind))
+        say(f"  fabrictrace.{kind}.v1: {len(rows)} records, {lines.total()} in the file")
+        for key, value in rows[-1:]:
+            say(f"    {key}\n      {value if len(value) < 400 else value[:400] + ' ...'}")
+        if Counter(json.dumps(json.loads(value)) for _, value in rows) != lines:
+            wrong.append(f"fabrictrace.{kind}.v1: the consumer reads other records than the file")
+    return wrong
 
 
 def main():
