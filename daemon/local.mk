@@ -23,7 +23,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window.c daemon/window.h
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
-	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS) -lm
+	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced
 daemon_fabrictraced_SOURCES = daemon/main.c

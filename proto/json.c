@@ -165,25 +165,37 @@ void ft_json_write_text(struct ft_writer *w, const char *text)
     ft_write_u8(w, '"');
 }
 
+/* At most 3 digits, without leading zeros. */
+static char *put_octet(char *p, uint8_t v)
+{
+    if (v >= 100)
+        *p++ = (char)('0' + v / 100);
+    if (v >= 10)
+        *p++ = (char)('0' + v / 10 % 10);
+    *p++ = (char)('0' + v % 10);
+    return p;
+}
+
 static void write_address(struct ft_writer *w, const ProtobufCBinaryData *bytes)
 {
-    char text[FT_IP_TEXT_BYTES + 2];
+    char text[FT_IP_TEXT_BYTES + 2] = "\"";
+    char *p = text + 1;
     struct ft_ip ip;
 
     if (bytes->len == 4) {
         for (size_t i = 0; i < 4; i++) {
-            ft_write_u8(w, i ? '.' : '"');
-            ft_write_u64(w, bytes->data[i]);
+            if (i > 0)
+                *p++ = '.';
+            p = put_octet(p, bytes->data[i]);
         }
-        ft_write_u8(w, '"');
-        return;
+    } else {
+        if (ft_ip_from_bytes(bytes->data, bytes->len, &ip))
+            return;
+        ft_ip_format(&ip, p);
+        p += strlen(p);
     }
-    if (ft_ip_from_bytes(bytes->data, bytes->len, &ip))
-        return;
-    text[0] = '"';
-    ft_ip_format(&ip, text + 1);
-    strcat(text, "\"");
-    ft_write_str(w, text);
+    *p++ = '"';
+    ft_write_bytes(w, text, (size_t)(p - text));
 }
 
 static void write_message(struct ft_writer *w, const ProtobufCMessage *message, const char *first);

@@ -16,9 +16,6 @@
 #define UNPACK_GROWTH_MAX 64
 #define UNPACK_BYTES_MIN  (64u << 10)
 
-#define SCHEMA_PREFIX      "\"schema\":\""
-#define SCHEMA_MEMBER_SIZE 64
-
 static int flow_key(const Fabrictrace__Flow *flow, char *key)
 {
     struct ft_tuple tuple;
@@ -73,6 +70,19 @@ static int loss_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int switch_report_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__SwitchReport *s = record->switch_report;
+    char agent[FT_IP_TEXT_BYTES];
+    struct ft_ip ip;
+
+    if (!s->has_agent || ft_ip_from_bytes(s->agent.data, s->agent.len, &ip))
+        return -EINVAL;
+    ft_ip_format(&ip, agent);
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", agent);
+    return 0;
+}
+
 static int link_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->link->switch_, record->link->port, key);
@@ -103,27 +113,29 @@ static int event_key(const Fabrictrace__Record *record, char *key)
 struct kind {
     Fabrictrace__Record__KindCase kind;
     const char *schema;
+    const char *member; /* what a line of JSON begins with */
     const ProtobufCMessageDescriptor *descriptor;
     int (*key)(const Fabrictrace__Record *record, char *key);
 };
 
+/* A schema's name, and its member in JSON. */
+#define SCHEMA(name) "fabrictrace." name ".v1", "\"schema\":\"fabrictrace." name ".v1\""
+
 static const struct kind kinds[] = {
-    {FABRICTRACE__RECORD__KIND_OBSERVATION, "fabrictrace.observation.v1",
+    {FABRICTRACE__RECORD__KIND_OBSERVATION, SCHEMA("observation"),
      &fabrictrace__observation__descriptor, observation_key},
-    {FABRICTRACE__RECORD__KIND_FLOW, "fabrictrace.flow.v1", &fabrictrace__flow_report__descriptor,
+    {FABRICTRACE__RECORD__KIND_FLOW, SCHEMA("flow"), &fabrictrace__flow_report__descriptor,
      flow_report_key},
-    {FABRICTRACE__RECORD__KIND_COUNTERS, "fabrictrace.counters.v1",
+    {FABRICTRACE__RECORD__KIND_COUNTERS, SCHEMA("counters"),
      &fabrictrace__port_counters__descriptor, counters_key},
-    {FABRICTRACE__RECORD__KIND_LOSS, "fabrictrace.loss.v1", &fabrictrace__loss__descriptor,
-     loss_key},
-    {FABRICTRACE__RECORD__KIND_PATH, "fabrictrace.path.v1", &fabrictrace__path__descriptor,
-     path_key},
-    {FABRICTRACE__RECORD__KIND_LINK, "fabrictrace.link.v1", &fabrictrace__link__descriptor,
-     link_key},
-    {FABRICTRACE__RECORD__KIND_IMBALANCE, "fabrictrace.imbalance.v1",
-     &fabrictrace__imbalance__descriptor, imbalance_key},
-    {FABRICTRACE__RECORD__KIND_EVENT, "fabrictrace.event.v1", &fabrictrace__event__descriptor,
-     event_key},
+    {FABRICTRACE__RECORD__KIND_LOSS, SCHEMA("loss"), &fabrictrace__loss__descriptor, loss_key},
+    {FABRICTRACE__RECORD__KIND_SWITCH_REPORT, SCHEMA("switch"),
+     &fabrictrace__switch_report__descriptor, switch_report_key},
+    {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
+    {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
+    {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,
+     imbalance_key},
+    {FABRICTRACE__RECORD__KIND_EVENT, SCHEMA("event"), &fabrictrace__event__descriptor, event_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -186,12 +198,10 @@ void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYT
 int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w)
 {
     const ProtobufCMessage *message = ft_record_message(record);
-    char first[SCHEMA_MEMBER_SIZE];
 
     if (!message)
         return -EINVAL;
-    snprintf(first, sizeof(first), SCHEMA_PREFIX "%s\"", find_kind(record->kind_case)->schema);
-    return ft_json_write(w, message, first);
+    return ft_json_write(w, message, find_kind(record->kind_case)->member);
 }
 
 static const ProtobufCMessageDescriptor *pick_schema(const char *schema)

@@ -233,21 +233,40 @@ void ft_value_clear(const struct ft_option *o, void *place)
     }
 }
 
-/* Double-quoted YAML: the one form in which any text reads back the same. */
+/* The code point of a character of two or three bytes in UTF-8, and how many bytes; else 0. */
+static unsigned wide_char(const unsigned char *c, int *bytes)
+{
+    if ((c[0] & 0xe0) == 0xc0 && (c[1] & 0xc0) == 0x80) {
+        *bytes = 2;
+        return (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);
+    }
+    if ((c[0] & 0xf0) == 0xe0 && (c[1] & 0xc0) == 0x80 && (c[2] & 0xc0) == 0x80) {
+        *bytes = 3;
+        return (c[0] & 0x0fu) << 12 | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu);
+    }
+    return 0;
+}
+
+/* Double-quoted YAML: the one form in which any text reads back the same. Line separators and what
+ * YAML takes for unprintable are escaped (YAML 1.1 sections 4.1 and 5.4). */
 static void print_quoted(const char *text, FILE *out)
 {
+    const unsigned char *c = (const unsigned char *)text;
+
     fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\') {
+    while (*c) {
+        int bytes = 1;
+        unsigned wide = wide_char(c, &bytes);
+
+        if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
-        } else if (*c < 0x20 || *c == 0x7f) {
+        else if (*c < 0x20 || *c == 0x7f)
             fprintf(out, "\\x%02x", *c);
-        } else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
-            /* U+0080 to U+009F in UTF-8: YAML takes them as escapes only. */
-            fprintf(out, "\\x%02x", *++c);
-        } else {
-            fputc(*c, out);
-        }
+        else if (wide && (wide < 0xa0 || wide == 0x2028 || wide == 0x2029 || wide >= 0xfe00))
+            fprintf(out, "\\u%04x", wide);
+        else
+            fwrite(c, 1, (size_t)bytes, out);
+        c += bytes;
     }
     fputc('"', out);
 }

@@ -171,10 +171,21 @@ static uint64_t count_paths(struct trial *trial, struct ft_path *paths, size_t m
     return ft_paths_walk(trial->t, trial->src, trial->dst, accept_all, trial, paths, max, limit);
 }
 
-/* Keeps in *common what it shares with each of the paths. */
+static void nothing_certain(struct ft_path *path)
+{
+    for (uint32_t h = 0; h < path->hop_count; h++)
+        path->hops[h] = (struct ft_hop){FT_NONE, FT_NONE};
+}
+
+/* Keeps in *common what it shares with each of the paths. The ways from the two leaves of a dual
+ * ToR NIC may differ in length; then no hop is the same hop. */
 static void intersect(struct ft_path *common, const struct ft_path *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if (paths[i].hop_count != common->hop_count) {
+            nothing_certain(common);
+            return;
+        }
         for (uint32_t h = 0; h < common->hop_count; h++) {
             if (common->hops[h].in != paths[i].hops[h].in)
                 common->hops[h].in = FT_NONE;
@@ -182,12 +193,6 @@ static void intersect(struct ft_path *common, const struct ft_path *paths, size_
                 common->hops[h].out = FT_NONE;
         }
     }
-}
-
-static void nothing_certain(struct ft_path *path)
-{
-    for (uint32_t h = 0; h < path->hop_count; h++)
-        path->hops[h] = (struct ft_hop){FT_NONE, FT_NONE};
 }
 
 /* Counts the candidates of one or two choices of sightings and what all of them agree on. */

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_PROGRAMS += tests/bench/bench_join
-tests_bench_bench_join_SOURCES = tests/bench/bench_join.c tests/unit/leafspine.h
-tests_bench_bench_join_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_bench_bench_join_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
-noinst_PROGRAMS += tests/bench/bench_decode
+noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_join
+
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
 	$(JANSSON_LIBS)
+
+tests_bench_bench_join_SOURCES = tests/bench/bench_join.c tests/unit/leafspine.h
+tests_bench_bench_join_LDADD = $(DAEMON_LIBS)
+
+# Figures, not tests: they say how fast, and nothing fails when they are slow.
+.PHONY: bench
+bench: tests/bench/bench_decode tests/bench/bench_join
+	tests/bench/bench_decode
+	tests/bench/bench_join

@@ -1,1 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+EXTRA_DIST += tests/kafka/broker.py tests/kafka/pom.xml
+
+check_PROGRAMS += tests/kafka/check_kafka
+tests_kafka_check_kafka_SOURCES = tests/kafka/check_kafka.c
+tests_kafka_check_kafka_LDADD = $(IO_LIBS)
+
+# Starts a real broker, so it is no part of "make check". Exit code 77: skipped, and says why.
+check-kafka: tests/kafka/check_kafka
+	tests/kafka/check_kafka $(srcdir)/tests/kafka/broker.py
+.PHONY: check-kafka

@@ -283,12 +283,13 @@ START_TEST(prints_what_loads_to_the_same)
                          "  level: info\n"
                          "  a:\n"
                          "    deep: 7\n");
-    check_round_trip("name: \"q\\\"b\\\\s\\n\\t\\x01\\x85\\xe9 #: ü\"\n"
-                     "note: null and void\n"
-                     "sinks: []\n"
-                     "join: {window: 1.234567891s, flush: 90m, share: 0.30000000000000004}\n"
-                     "spool: {bytes: 1GiB}\n",
-                     NULL);
+    check_round_trip(
+        "name: \"q\\\"b\\\\s\\n\\t\\x01\\x85\\xe9 #: ü\\u2028\\ufffe\\ufeff\\U0001f600\"\n"
+        "note: null and void\n"
+        "sinks: []\n"
+        "join: {window: 1.234567891s, flush: 90m, share: 0.30000000000000004}\n"
+        "spool: {bytes: 1GiB}\n",
+        NULL);
     check_round_trip("note: \"null\"\nsinks: ['~', \"a, b\", ']']\nspool: {bytes: 12345}\n", NULL);
 }
 END_TEST

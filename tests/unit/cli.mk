@@ -5,7 +5,7 @@ TESTS += tests/unit/check_grid tests/unit/check_cli.py
 tests_unit_check_grid_SOURCES = tests/unit/check_grid.c tests/unit/unit.h
 tests_unit_check_grid_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_grid_LDADD = cli/libftcli.a lib/fabric/libftfabric.a lib/base/libftbase.a \
-	$(CHECK_LIBS) -lm
+	$(CHECK_LIBS)
 
 # The program itself, against prepared answers of the daemon: the texts that it prints for them.
 EXTRA_DIST += tests/unit/check_cli.py

@@ -15,8 +15,8 @@ tests_unit_check_paths_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(C
 tests_unit_check_evidence_SOURCES = tests/unit/check_evidence.c tests/unit/leafspine.h \
 	tests/unit/unit.h
 tests_unit_check_evidence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm
+tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
 tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_metrics_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm
+tests_unit_check_metrics_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)

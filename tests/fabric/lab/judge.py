@@ -65,6 +65,11 @@ def full_windows(records, start_ms, stop_ms):
     return sorted(windows.items())
 
 
+def published(records, end_ms):
+    """Whether the imbalance of the window that ends then, or of a later one, is there."""
+    return any(seen.record["window_end_ms"] >= end_ms for seen in records.of("imbalance"))
+
+
 def wrong_imbalance(window, layout, truth):
     """What is wrong in the group records of one window, against {Flow: path} of its data flows."""
     start_ms, records = window

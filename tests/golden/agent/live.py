@@ -305,6 +305,8 @@ def main():
     return 1 if failures else 0
 
 
+# An interrupted test takes its namespaces down as well.
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
 try:
     code = main()
 finally:
