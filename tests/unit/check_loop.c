@@ -4,6 +4,7 @@
 #include "lib/io/loop.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,13 +139,14 @@ START_TEST(tells_the_service_manager)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct timeval patience = {.tv_sec = 5};
     struct ft_watch *once;
-    char pid[32];
+    char pid[32], path[PATH_MAX];
 
     snprintf(address.sun_path, sizeof(address.sun_path), "./notify.%d", (int)getpid());
     unlink(address.sun_path);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setenv("NOTIFY_SOCKET", realpath(address.sun_path, NULL), 1);
+    ck_assert_ptr_nonnull(realpath(address.sun_path, path));
+    setenv("NOTIFY_SOCKET", path, 1);
     setenv("WATCHDOG_USEC", "20000", 1);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     setenv("WATCHDOG_PID", pid, 1);

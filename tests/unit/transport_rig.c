@@ -30,7 +30,8 @@ static int apply(void *arg, const char *source_id, const char *program, const ui
     ck_assert_uint_ge(len, sizeof(value));
     memcpy(&value, payload, sizeof(value));
     for (size_t i = sizeof(value); i < len; i++)
-        ck_assert_uint_eq(payload[i], (uint8_t)(value + i));
+        if (payload[i] != (uint8_t)(value + i))
+            ck_abort_msg("payload %u differs at %zu", value, i);
     if (rig.refuse_next) {
         rig.refuse_next = false;
         return -EINVAL;
@@ -185,7 +186,7 @@ static int run(bool (*done)(void), int64_t ns)
 
 void rig_run(bool (*done)(void), const char *what)
 {
-    ck_assert_msg(run(done, 10000 * RIG_MS) == 0, "never: %s; %u seen, sender: '%s', peer: '%s'",
+    ck_assert_msg(run(done, 30000 * RIG_MS) == 0, "never: %s; %u seen, sender: '%s', peer: '%s'",
                   what, rig.seen_count, rig.sender_text, rig.down_reason);
 }
 

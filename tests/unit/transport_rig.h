@@ -50,7 +50,7 @@ struct ft_sender *rig_sender(int number, const struct ft_sender_config *config);
 /* Sends a payload of len bytes (at least 4) that begins with value. */
 int rig_send(int number, uint32_t value, size_t len);
 
-/* Runs the loop until done() is true; fails the test after 10 seconds. */
+/* Runs the loop until done() is true; fails the test after 30 seconds. */
 void rig_run(bool (*done)(void), const char *what);
 void rig_run_for(int64_t ns);
 
