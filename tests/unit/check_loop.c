@@ -126,10 +126,14 @@ END_TEST
 static void expect(int fd, const char *begin)
 {
     char text[256];
-    ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
 
-    ck_assert_int_ge(n, 0);
-    text[n] = '\0';
+    /* How often the watchdog was fed by then is for the machine to say. */
+    do {
+        ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
+
+        ck_assert_int_ge(n, 0);
+        text[n] = '\0';
+    } while (strcmp(text, "WATCHDOG=1") == 0 && strcmp(begin, text) != 0);
     ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "'%s', not '%s'", text, begin);
 }
 
@@ -159,7 +163,7 @@ START_TEST(tells_the_service_manager)
     loop = ft_loop_new();
     ft_loop_on_signals(loop, on_reload, NULL, NULL);
     once = ft_watch_once(loop, send_hup, NULL);
-    ft_watch_once_arm(once, 15 * MS);
+    ft_watch_once_arm(once, 50 * MS);
     ck_assert_int_eq(ft_loop_run(loop), 0);
     expect(fd, "WATCHDOG=1");
     expect(fd, "RELOADING=1\nMONOTONIC_USEC=");

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -219,6 +220,19 @@ int rig_raw_listen(uint16_t *port)
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
     *port = ntohs(address.sin_port);
     return fd;
+}
+
+int rig_raw_accept(int listener)
+{
+    for (int i = 0; i < 5000; i++) {
+        struct pollfd pfd = {.fd = listener, .events = POLLIN};
+
+        if (poll(&pfd, 1, 0) > 0)
+            return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        rig_run_for(RIG_MS);
+    }
+    ck_abort_msg("nobody connects");
+    return -1;
 }
 
 void rig_raw_write(int fd, const void *bytes, size_t len)

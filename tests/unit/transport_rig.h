@@ -57,6 +57,9 @@ void rig_run_for(int64_t ns);
 /* Raw blocking clients. */
 int rig_raw_connect(void);
 int rig_raw_listen(uint16_t *port);
+
+/* Runs the loop until there is a connection to take. */
+int rig_raw_accept(int listener);
 void rig_raw_write(int fd, const void *bytes, size_t len);
 void rig_raw_hello(int fd, const char *source_id, uint64_t boot_id);
 void rig_raw_data(int fd, uint64_t sequence, uint32_t value);
