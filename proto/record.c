@@ -70,6 +70,19 @@ static int loss_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int switch_report_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__SwitchReport *s = record->switch_report;
+    char agent[FT_IP_TEXT_BYTES];
+    struct ft_ip ip;
+
+    if (!s->has_agent || ft_ip_from_bytes(s->agent.data, s->agent.len, &ip))
+        return -EINVAL;
+    ft_ip_format(&ip, agent);
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", agent);
+    return 0;
+}
+
 static int link_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->link->switch_, record->link->port, key);
@@ -116,6 +129,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_COUNTERS, SCHEMA("counters"),
      &fabrictrace__port_counters__descriptor, counters_key},
     {FABRICTRACE__RECORD__KIND_LOSS, SCHEMA("loss"), &fabrictrace__loss__descriptor, loss_key},
+    {FABRICTRACE__RECORD__KIND_SWITCH_REPORT, SCHEMA("switch_report"),
+     &fabrictrace__switch_report__descriptor, switch_report_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,
