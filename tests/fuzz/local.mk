@@ -7,7 +7,9 @@ fuzz_programs = \
 	tests/fuzz/fuzz_batch \
 	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_packet \
-	tests/fuzz/fuzz_sflow
+	tests/fuzz/fuzz_sflow \
+	tests/fuzz/fuzz_topology \
+	tests/fuzz/fuzz_yaml
 
 fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
 fuzz_proto_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JANSSON_LIBS)
@@ -32,3 +34,12 @@ tests_fuzz_fuzz_packet_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_sflow_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_sflow_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_topology_SOURCES = tests/fuzz/fuzz_topology.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_topology_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_topology_LDADD = daemon/libftdaemon.a lib/fabric/libftfabric.a \
+	lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS) $(XXHASH_LIBS) -lm
+
+tests_fuzz_fuzz_yaml_SOURCES = tests/fuzz/fuzz_yaml.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_yaml_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_yaml_LDADD = lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS)
