@@ -37,6 +37,7 @@
 struct ft_daemon {
     struct ft_run *run;
     const struct ft_settings *settings;
+    int64_t window_ms; /* as it was at the start */
     char host[HOST_BYTES];
     struct ft_loop *loop;
     struct ft_publisher *publisher;
@@ -73,7 +74,7 @@ const struct ft_receiver *ft_daemon_receiver(const struct ft_daemon *d)
 
 int64_t ft_daemon_window_ms(const struct ft_daemon *d)
 {
-    return d->settings->window_ns / NS_PER_MS;
+    return d->window_ms;
 }
 
 static const char *source_id(const struct ft_daemon *d)
@@ -94,8 +95,8 @@ static void complain(const struct ft_diag *diag)
         ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
 }
 
-/* What the option table cannot know. */
-static void check_settings(const struct ft_run *run, struct ft_diag *diag)
+/* Judges what the option table cannot know, and reads the topology. NULL after a complaint. */
+static struct ft_topology *check_and_load(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
     int tls = !!s->tls_cert + !!s->tls_key + !!s->tls_ca;
@@ -111,7 +112,15 @@ static void check_settings(const struct ft_run *run, struct ft_diag *diag)
             ft_diag_add(diag, ft_run_file(run), 0,
                         "key 'sinks': '%s' is neither file:PATH nor kafka", s->sinks.items[i]);
     t = ft_topology_file_load(topology_of(run), diag);
+    if (ft_diag_count(diag) == 0)
+        return t;
     ft_topology_free(t);
+    return NULL;
+}
+
+static void check_settings(const struct ft_run *run, struct ft_diag *diag)
+{
+    ft_topology_free(check_and_load(run, diag));
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -210,7 +219,7 @@ static int open_pipeline(struct ft_daemon *d, bool replay)
         .source_id = source_id(d),
     };
     struct ft_diag *diag = ft_diag_new();
-    struct ft_topology *t = diag ? ft_topology_file_load(topology_of(d->run), diag) : NULL;
+    struct ft_topology *t = diag ? check_and_load(d->run, diag) : NULL;
 
     if (!t) {
         if (diag)
@@ -342,21 +351,26 @@ static void on_reload(void *arg)
     struct ft_daemon *d = arg;
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = NULL;
+    bool read;
 
     if (!diag)
         return;
-    if (ft_run_reload(d->run, diag) == 0)
-        t = ft_topology_file_load(topology_of(d->run), diag);
-    if (!t || ft_pipeline_set_topology(d->pipeline, t)) {
-        complain(diag);
-        ft_log(FT_LOG_ERROR, "reload refused: what ran before runs on");
-        ft_topology_free(t);
-    } else {
+    read = ft_run_reload(d->run, diag) == 0;
+    if (read)
+        t = check_and_load(d->run, diag);
+    if (t && ft_pipeline_set_topology(d->pipeline, t) == 0) {
+        d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->publisher);
         ft_log(FT_LOG_NOTICE,
-               "reloaded the topology '%s', the level of the log and the sinks' "
-               "files; other changes wait for a restart",
+               "reloaded the topology '%s', the level of the log and the sinks' files; other "
+               "changes wait for a restart",
                topology_of(d->run));
+    } else {
+        ft_topology_free(t);
+        if (read)
+            ft_run_revert(d->run);
+        complain(diag);
+        ft_log(FT_LOG_ERROR, "reload refused: what ran before runs on");
     }
     ft_diag_free(diag);
 }
@@ -523,6 +537,7 @@ int ft_daemon_main(int argc, char **argv)
     if (!d.run)
         return rc;
     d.settings = ft_run_config(d.run);
+    d.window_ms = d.settings->window_ns / NS_PER_MS;
     if (gethostname(d.host, sizeof(d.host) - 1))
         strcpy(d.host, "localhost");
     d.loop = ft_loop_new();
