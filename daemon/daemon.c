@@ -196,7 +196,8 @@ static int open_sinks(struct ft_daemon *d)
     return rc;
 }
 
-static int open_pipeline(struct ft_daemon *d, bool replay)
+/* Takes the topology over. */
+static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay)
 {
     const struct ft_settings *s = d->settings;
     struct ft_emitter emitter = {ft_publisher_record, d->publisher};
@@ -218,16 +219,7 @@ static int open_pipeline(struct ft_daemon *d, bool replay)
         .sources_max = s->sources_max,
         .source_id = source_id(d),
     };
-    struct ft_diag *diag = ft_diag_new();
-    struct ft_topology *t = diag ? check_and_load(d->run, diag) : NULL;
 
-    if (!t) {
-        if (diag)
-            complain(diag);
-        ft_diag_free(diag);
-        return EX_CONFIG;
-    }
-    ft_diag_free(diag);
     /* Nobody must be able to choose tuples that fall into one slot. */
     if (!replay &&
         getrandom(&config.join.seed, sizeof(config.join.seed), 0) != sizeof(config.join.seed)) {
@@ -441,9 +433,9 @@ static bool outer_stage(void *arg, size_t i, Fabrictrace__Stage *stage, Fabrictr
     return true;
 }
 
-static int run_live(struct ft_daemon *d)
+static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
-    int rc = open_pipeline(d, false);
+    int rc = open_pipeline(d, t, false);
 
     if (rc)
         return rc;
@@ -475,10 +467,10 @@ static void on_broken_line(void *arg, const char *text)
         ft_log(FT_LOG_ERROR, "%s", text);
 }
 
-static int run_replay(struct ft_daemon *d, const char *file)
+static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *file)
 {
     struct ft_replay_stats stats;
-    int rc = open_pipeline(d, true);
+    int rc = open_pipeline(d, t, true);
 
     if (rc)
         return rc;
@@ -512,6 +504,29 @@ static void close_all(struct ft_daemon *d)
     ft_run_free(d->run);
 }
 
+/* The configuration is judged whole before anything is opened. */
+static int open_and_run(struct ft_daemon *d)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = diag ? check_and_load(d->run, diag) : NULL;
+    const char *replay = ft_run_value(d->run, "replay");
+    int rc = EX_OSERR;
+
+    if (diag)
+        complain(diag);
+    ft_diag_free(diag);
+    if (!t)
+        return EX_CONFIG;
+    d->loop = ft_loop_new();
+    if (d->loop)
+        rc = open_sinks(d);
+    if (rc != EX_OK) {
+        ft_topology_free(t);
+        return rc;
+    }
+    return replay ? run_replay(d, t, replay) : run_live(d, t);
+}
+
 int ft_daemon_main(int argc, char **argv)
 {
     static const struct ft_program_option options[] = {
@@ -540,12 +555,7 @@ int ft_daemon_main(int argc, char **argv)
     d.window_ms = d.settings->window_ns / NS_PER_MS;
     if (gethostname(d.host, sizeof(d.host) - 1))
         strcpy(d.host, "localhost");
-    d.loop = ft_loop_new();
-    if (d.loop)
-        rc = open_sinks(&d);
-    if (d.loop && rc == EX_OK)
-        rc = ft_run_value(d.run, "replay") ? run_replay(&d, ft_run_value(d.run, "replay"))
-                                           : run_live(&d);
+    rc = open_and_run(&d);
     close_all(&d);
     return rc;
 }
