@@ -254,6 +254,7 @@ static int apply_payload(void *arg, const char *source, const char *program, con
                    len, strerror(-rc));
         return rc;
     }
+    ft_pipeline_settle(d->pipeline);
     d->unknown_records += unknown;
     return 0;
 }

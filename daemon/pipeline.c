@@ -33,6 +33,8 @@ struct ft_pipeline {
     ft_pipeline_stage stage;
     void *stage_arg;
     int64_t now_ms;
+    struct ft_observation batch[FT_JOIN_BATCH];
+    size_t gathered;
 };
 
 static void note_first_path(struct ft_pipeline *p, struct ft_flow *flow)
@@ -154,6 +156,7 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
 {
     int rc;
 
+    ft_pipeline_settle(p);
     finish_close(p);
     rc = ft_join_set_topology(p->join, topology);
     if (rc)
@@ -180,8 +183,19 @@ static enum ft_record_fate fate_of(enum ft_join_result result)
     return fates[result];
 }
 
-static enum ft_record_fate take_observation(struct ft_pipeline *p,
-                                            const Fabrictrace__Observation *o)
+void ft_pipeline_settle(struct ft_pipeline *p)
+{
+    uint64_t results[FT_JOIN_RESULTS] = {0};
+
+    if (p->gathered == 0)
+        return;
+    ft_join_observe_batch(p->join, p->batch, p->gathered, results);
+    p->gathered = 0;
+    for (int r = 0; r < FT_JOIN_RESULTS; r++)
+        p->stats.fates[fate_of((enum ft_join_result)r)] += results[r];
+}
+
+static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
     struct ft_observation in = {
         .point = o->point,
@@ -199,9 +213,13 @@ static enum ft_record_fate take_observation(struct ft_pipeline *p,
     if (!o->flow || !o->has_time_ms || !o->has_agent || o->time_ms > INT64_MAX / 2 ||
         in.last_ms < in.first_ms || in.first_ms < 0 ||
         ft_ip_from_bytes(o->agent.data, o->agent.len, &in.agent) ||
-        ft_flow_to_tuple(o->flow, &in.tuple))
-        return FT_RECORD_INVALID;
-    return fate_of(ft_join_observe(p->join, &in));
+        ft_flow_to_tuple(o->flow, &in.tuple)) {
+        p->stats.fates[FT_RECORD_INVALID]++;
+        return;
+    }
+    p->batch[p->gathered++] = in;
+    if (p->gathered == FT_JOIN_BATCH)
+        ft_pipeline_settle(p);
 }
 
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
@@ -260,9 +278,13 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
 
     p->now_ms = now_ms;
     p->stats.records++;
-    if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATION)
-        fate = take_observation(p, record->observation);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_FLOW)
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATION) {
+        gather(p, record->observation);
+        return;
+    }
+    /* Records are applied in the order in which they came. */
+    ft_pipeline_settle(p);
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_FLOW)
         fate = take_report(p, record->flow);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_LOSS)
         fate = take_loss(p, record);
@@ -293,6 +315,7 @@ static int64_t due_ms(const struct ft_pipeline *p)
 
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
+    ft_pipeline_settle(p);
     p->now_ms = now_ms;
     if (!ft_window_busy(p->window)) {
         if (ft_join_window(p->join) == 0 || now_ms < due_ms(p))
@@ -309,6 +332,7 @@ void ft_pipeline_finish(struct ft_pipeline *p)
 {
     uint32_t last = ft_join_window_of(p->join, p->now_ms);
 
+    ft_pipeline_settle(p);
     finish_close(p);
     while (ft_join_window(p->join) != 0 && ft_join_window(p->join) <= last) {
         ft_window_begin(p->window, p->now_ms);
@@ -376,7 +400,7 @@ static bool own_stage(const struct ft_pipeline *p, size_t i, Fabrictrace__Stage 
 
     if (i == 0) {
         fill_stage(stage, "records", "records", p->stats.records,
-                   fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED], 0);
+                   fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED], p->gathered);
         for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
             if (fates[f])
                 add_drop(stage, drops, ft_record_fate_name((enum ft_record_fate)f), fates[f]);

@@ -26,7 +26,7 @@ struct ft_pipeline_config {
     const char *source_id; /* of this daemon, in its own loss record */
 };
 
-/* A record that came in ends in exactly one of these. */
+/* A record that came in ends in exactly one of these (or is pending in a batch). */
 enum ft_record_fate {
     FT_RECORD_JOINED,
     FT_RECORD_FORWARDED, /* loss records of other programs go out as they came */
@@ -59,7 +59,10 @@ void ft_pipeline_free(struct ft_pipeline *p);
  * the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
 
+/* Observations are gathered and joined in batches: call ft_pipeline_settle() after the last record
+ * that came in one go. Whatever looks at the state settles first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
+void ft_pipeline_settle(struct ft_pipeline *p);
 
 /* The moment that a record speaks of, for replays; 0: none. */
 int64_t ft_record_time_ms(const Fabrictrace__Record *record);

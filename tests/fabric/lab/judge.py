@@ -66,8 +66,10 @@ def full_windows(records, start_ms, stop_ms):
 
 
 def published(records, end_ms):
-    """Whether the imbalance of the window that ends then, or of a later one, is there."""
-    return any(seen.record["window_end_ms"] >= end_ms for seen in records.of("imbalance"))
+    """Whether all imbalance records of the window that ends then, or of a later one, are there: the
+    fabric's own is the last."""
+    return any(seen.record["window_end_ms"] >= end_ms and seen.record["scope"] == "fabric"
+               for seen in records.of("imbalance"))
 
 
 def wrong_imbalance(window, layout, truth):
