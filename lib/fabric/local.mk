@@ -2,8 +2,9 @@
 noinst_LIBRARIES += lib/fabric/libftfabric.a
 lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/chance.c lib/fabric/chance.h \
-	lib/fabric/evidence.c lib/fabric/evidence.h \
+	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/index.c lib/fabric/index.h \
+	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/topology.c lib/fabric/topology.h \
