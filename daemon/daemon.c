@@ -370,13 +370,15 @@ static void on_reload(void *arg)
 static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
+    struct ft_emitter emitter = {ft_publisher_record, d->publisher};
 
-    /* What is unacknowledged then, its sender keeps. A window that is not over is not published:
-     * the next daemon will know it in part, too. */
-    ft_receiver_free(d->receiver);
-    d->receiver = NULL;
+    /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(ft_pipeline_window(d->pipeline)))
         ft_pipeline_advance(d->pipeline, ft_wall_now().ms, UINT32_MAX);
+    ft_pipeline_emit_loss(d->pipeline, &emitter, ft_wall_now().ms);
+    /* What is unacknowledged then, its sender keeps. */
+    ft_receiver_free(d->receiver);
+    d->receiver = NULL;
     if (ft_publisher_flush(d->publisher, FLUSH_NS))
         ft_log(FT_LOG_WARNING, "stopping with records that a sink did not take");
     return true;
