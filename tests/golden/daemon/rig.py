@@ -13,8 +13,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 LAB = HERE / "lab"
 DAEMON = Path("daemon/fabrictraced").resolve()
+AGENT = Path("agent/fabrictrace-agent").resolve()
 POLLER = Path("switchpoll/fabrictrace-switchpoll").resolve()
 WAIT_S = 30
+WRAP = os.environ.get("FT_WRAP", "").split()  # valgrind and its options
 NO_CONFIG = ("-c", os.devnull)
 failures = []
 
@@ -67,7 +69,7 @@ def drops(stage):
 
 def check_balance(what, records):
     """In each stage of each loss record nothing is unaccounted for."""
-    stages = [(r["program"], s) for r in of_kind(records, "loss") for s in r["stages"]]
+    stages = [(r["program"], s) for r in of_kind(records, "loss") for s in r.get("stages", ())]
     wrong = [(program, s) for program, s in stages
              if s["received"] != s["processed"] + s["pending"] + sum(drops(s).values())]
     check(f"{what}: received = processed + pending + dropped, {len(stages)} stages",
@@ -92,7 +94,7 @@ class Program:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*self.command, "-c", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                [*WRAP, *self.command, "-c", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until(f"{self.name} answers", lambda: self.process.poll() is not None or self.healthy())
         check(f"{self.name} runs", self.process.poll() is None, self.log.read_text())
         return self
@@ -138,11 +140,11 @@ class Program:
 class Daemon(Program):
     """A live daemon that writes NDJSON to .out; the topology is a copy that a test may change."""
 
-    def __init__(self, folder, topology, wrap=()):
+    def __init__(self, folder, topology):
         self.port, self.http = free_port(), free_port()
         self.out, self.topology = folder / "daemon.ndjson", folder / "topology.yaml"
         self.topology.write_text(topology)
-        super().__init__(folder, "fabrictraced", [*wrap, DAEMON],
+        super().__init__(folder, "fabrictraced", [DAEMON],
                          f"topology: {self.topology}\nlisten: 127.0.0.1:{self.port}\n"
                          f"http: 127.0.0.1:{self.http}\nsource_id: golden\n"
                          f"window: 2s\ngrace: 1s\nsinks: [\"file:{self.out}\"]\n")
@@ -155,14 +157,14 @@ class Daemon(Program):
 class Poller(Program):
     """A live poller that sends to a daemon, or to .out as NDJSON without one."""
 
-    def __init__(self, folder, daemon=None, wrap=()):
+    def __init__(self, folder, daemon=None):
         self.port, self.http = free_port(socket.SOCK_DGRAM), free_port()
         self.out = folder / "poller.ndjson"
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         output = [] if daemon else ["--output", self.out]
         where = f"daemon: {{endpoint: \"127.0.0.1:{daemon.port}\", retry_min: 100ms, " \
                 "retry_max: 200ms}\n" if daemon else ""
-        super().__init__(folder, "fabrictrace-switchpoll", [*wrap, POLLER, *output],
+        super().__init__(folder, "fabrictrace-switchpoll", [POLLER, *output],
                          f"source_id: golden\nlisten: 127.0.0.1:{self.port}\n"
                          f"http: 127.0.0.1:{self.http}\nreceive_buffer: 4MiB\nfold_interval: 200ms\n"
                          f"loss_interval: 1s\n{where}")
@@ -173,3 +175,15 @@ class Poller(Program):
     def records(self):
         lines = self.out.read_text().split("\n") if self.out.exists() else [""]
         return [json.loads(line) for line in lines[:-1]]
+
+
+class Agent(Program):
+    """A live agent on the loopback interface that sends to a daemon; needs root."""
+
+    def __init__(self, folder, daemon):
+        self.http = free_port()
+        super().__init__(folder, "fabrictrace-agent", [AGENT],
+                         "host: golden\ninterfaces: [lo]\nloss_interval: 1s\n"
+                         f"http: 127.0.0.1:{self.http}\n"
+                         f"daemon: {{endpoint: \"127.0.0.1:{daemon.port}\", retry_min: 100ms, "
+                         "retry_max: 200ms}\n")
