@@ -2,8 +2,6 @@
 include tests/golden/switchpoll.mk
 include tests/golden/daemon/local.mk
 
-EXTRA_DIST += tests/golden/valgrind.sh
-
 # Writes the expected texts anew; read the difference before it is committed.
 golden-update: all
 	for program in agent switchpoll daemon; do \
