@@ -8,10 +8,8 @@ import random
 import socket
 import struct
 import sys
-import tempfile
 import threading
 import time
-from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
@@ -295,13 +293,6 @@ def test_agent(folder):
         daemon.kill()
 
 
-def main():
-    for test in (test_reload, test_bad_datagrams, test_bad_batches, test_restart, test_agent):
-        print(test.__name__, flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            test(Path(folder))
-    return 1 if rig.failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rig.run_tests(test_reload, test_bad_datagrams, test_bad_batches, test_restart,
+                           test_agent))

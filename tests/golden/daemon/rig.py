@@ -5,7 +5,9 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+import traceback
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -81,6 +83,18 @@ def last_stages(records, program):
     return {s["name"]: s for s in last["stages"]}
 
 
+def run_tests(*tests):
+    """Each with an argument of its own, a folder. Returns the exit code."""
+    for test in tests:
+        print(test.__name__, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                test(Path(folder))
+            except Exception:
+                check(f"{test.__name__} comes to its end", False, traceback.format_exc())
+    return 1 if failures else 0
+
+
 class Program:
     """A program of ours that runs until stop(). Subclasses have .port and .http."""
 
@@ -125,7 +139,8 @@ class Program:
             return
         self.process.send_signal(number)
         try:
-            equal(f"{self.name}: exit code", self.process.wait(timeout=WAIT_S), code)
+            if not equal(f"{self.name}: exit code", self.process.wait(timeout=WAIT_S), code):
+                print(self.log.read_text())
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
