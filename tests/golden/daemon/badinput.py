@@ -5,8 +5,6 @@ and the daemon opens nothing before everything is good."""
 import os
 import socket
 import sys
-import tempfile
-from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
@@ -86,7 +84,7 @@ BAD_CONFIGS = {
 
 class Files:
     def __init__(self, folder):
-        self.folder = Path(folder)
+        self.folder = folder
         self.sink = self.folder / "sink.ndjson"
         # Held, so that a daemon that gets as far as listening ends with another exit code.
         self.holder = socket.create_server(("127.0.0.1", 0))
@@ -226,13 +224,12 @@ def test_replay(files):
               (EX_NOINPUT, [f"{path}: {reason}"]))
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        files = Files(folder)
+def test_files(folder):
+    files = Files(folder)
+    with files.holder:
         for test in (test_topology, test_config, test_poller_config, test_captures, test_replay):
             test(files)
-        files.holder.close()
-    return 1 if rig.failures else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(rig.run_tests(test_files))
