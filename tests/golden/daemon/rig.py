@@ -168,6 +168,13 @@ class Daemon(Program):
         lines = self.out.read_text().split("\n") if self.out.exists() else [""]
         return [json.loads(line) for line in lines[:-1]]
 
+    def take_records(self):
+        """What is there, of a daemon that has ended; the next one begins a file of its own. One
+        that was killed may have left half a line."""
+        text = self.out.read_text()
+        self.out.unlink()
+        return records_of(text[:text.rindex("\n") + 1])
+
 
 class Poller(Program):
     """A live poller that sends to a daemon, or to .out as NDJSON without one."""
