@@ -38,7 +38,7 @@ struct ft_daemon {
     struct ft_run *run;
     const struct ft_settings *settings;
     int64_t window_ms; /* as it was at the start */
-    char host[HOST_BYTES];
+    char *source_id;   /* a copy: the pipeline keeps it over reloads */
     struct ft_loop *loop;
     struct ft_publisher *publisher;
     struct ft_store *store;
@@ -75,11 +75,6 @@ const struct ft_receiver *ft_daemon_receiver(const struct ft_daemon *d)
 int64_t ft_daemon_window_ms(const struct ft_daemon *d)
 {
     return d->window_ms;
-}
-
-static const char *source_id(const struct ft_daemon *d)
-{
-    return d->settings->source_id ? d->settings->source_id : d->host;
 }
 
 static const char *topology_of(const struct ft_run *run)
@@ -217,7 +212,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
         .grace_ms = s->grace_ns / NS_PER_MS,
         .events_max = s->events_max,
         .sources_max = s->sources_max,
-        .source_id = source_id(d),
+        .source_id = d->source_id,
     };
 
     /* Nobody must be able to choose tuples that fall into one slot. */
@@ -370,13 +365,15 @@ static void on_reload(void *arg)
 static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
+    struct ft_emitter emitter = {ft_publisher_record, d->publisher};
 
-    /* What is unacknowledged then, its sender keeps. A window that is not over is not published:
-     * the next daemon will know it in part, too. */
-    ft_receiver_free(d->receiver);
-    d->receiver = NULL;
+    /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(ft_pipeline_window(d->pipeline)))
         ft_pipeline_advance(d->pipeline, ft_wall_now().ms, UINT32_MAX);
+    ft_pipeline_emit_loss(d->pipeline, &emitter, ft_wall_now().ms);
+    /* What is unacknowledged then, its sender keeps. */
+    ft_receiver_free(d->receiver);
+    d->receiver = NULL;
     if (ft_publisher_flush(d->publisher, FLUSH_NS))
         ft_log(FT_LOG_WARNING, "stopping with records that a sink did not take");
     return true;
@@ -461,8 +458,8 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
         return EX_IOERR;
     }
     if (stats.broken)
-        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records", file,
-               stats.broken, stats.lines);
+        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records",
+               strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
@@ -476,7 +473,18 @@ static void close_all(struct ft_daemon *d)
     ft_pipeline_free(d->pipeline);
     ft_publisher_free(d->publisher);
     ft_loop_free(d->loop);
+    free(d->source_id);
     ft_run_free(d->run);
+}
+
+/* What this daemon calls itself; the caller's. */
+static char *own_name(const struct ft_settings *s)
+{
+    char host[HOST_BYTES] = "";
+
+    if (s->source_id)
+        return strdup(s->source_id);
+    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }
 
 /* The configuration is judged whole before anything is opened. */
@@ -528,9 +536,8 @@ int ft_daemon_main(int argc, char **argv)
         return rc;
     d.settings = ft_run_config(d.run);
     d.window_ms = d.settings->window_ns / NS_PER_MS;
-    if (gethostname(d.host, sizeof(d.host) - 1))
-        strcpy(d.host, "localhost");
-    rc = open_and_run(&d);
+    d.source_id = own_name(d.settings);
+    rc = d.source_id ? open_and_run(&d) : EX_OSERR;
     close_all(&d);
     return rc;
 }
