@@ -3,15 +3,16 @@
 
 #include "daemon/api.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/api_topology.h"
-#include "daemon/daemon.h"
 #include "daemon/emit.h"
 #include "daemon/metrics_text.h"
 #include "daemon/pipeline.h"
 #include "daemon/store.h"
+#include "daemon/view.h"
 #include "lib/base/clock.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
@@ -20,7 +21,7 @@
 #define PATHS_LIMIT 10000
 
 struct ft_api {
-    struct ft_daemon *daemon;
+    const struct ft_view *view;
 };
 
 /* An answer under way: its body, and how many records matched and went in. */
@@ -50,7 +51,7 @@ static void write_record(void *arg, const Fabrictrace__Record *record)
 
 static void open_answer(struct answer *a, const struct ft_api *api, struct ft_writer *body)
 {
-    const struct ft_pipeline *p = ft_daemon_pipeline(api->daemon);
+    const struct ft_pipeline *p = api->view->pipeline;
     struct ft_span span = ft_window_last(ft_pipeline_window(p));
 
     *a = (struct answer){.body = body, .limit = UINT64_MAX};
@@ -115,7 +116,7 @@ static bool at_host(const struct ft_join *join, const struct ft_flow *flow, cons
 
 static struct ft_span span_of(const struct ft_api *api, const struct ft_flow *flow)
 {
-    int64_t window_ms = ft_daemon_window_ms(api->daemon);
+    int64_t window_ms = api->view->window_ms;
     int64_t number = flow->bytes_window ? flow->bytes_window : flow->window;
 
     return (struct ft_span){number * window_ms, (number + 1) * window_ms};
@@ -130,13 +131,13 @@ static void write_path(const struct ft_api *api, struct answer *a, struct ft_flo
         a->total++;
         return;
     }
-    ft_emit_path(&emitter, ft_pipeline_join(ft_daemon_pipeline(api->daemon)), flow, &span);
+    ft_emit_path(&emitter, ft_pipeline_join(api->view->pipeline), flow, &span);
 }
 
 static int get_paths(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(ft_daemon_pipeline(api->daemon));
+    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
     const char *only_flow = ft_http_query(request, "flow");
     const char *state = ft_http_query(request, "state");
     const char *host = ft_http_query(request, "host");
@@ -188,7 +189,7 @@ static int get_links(void *arg, const struct ft_http_request *request, struct ft
     struct store_walk walk = {.answer = &a, .group = ft_http_query(request, "group")};
 
     open_answer(&a, api, body);
-    ft_store_each(ft_daemon_store(api->daemon), FT_STORE_LINK, write_kept, &walk);
+    ft_store_each(api->view->store, FT_STORE_LINK, write_kept, &walk);
     return close_answer(&a);
 }
 
@@ -200,7 +201,7 @@ static int get_imbalance(void *arg, const struct ft_http_request *request, struc
 
     (void)request;
     open_answer(&a, api, body);
-    ft_store_each(ft_daemon_store(api->daemon), FT_STORE_IMBALANCE, write_kept, &walk);
+    ft_store_each(api->view->store, FT_STORE_IMBALANCE, write_kept, &walk);
     return close_answer(&a);
 }
 
@@ -234,14 +235,14 @@ static int get_events(void *arg, const struct ft_http_request *request, struct f
     struct event_walk walk = {.answer = &a, .kind = ft_http_query(request, "kind")};
 
     open_answer(&a, api, body);
-    ft_events_each(ft_pipeline_events(ft_daemon_pipeline(api->daemon)), write_event, &walk);
+    ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
     return close_answer(&a);
 }
 
 static int get_loss(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_pipeline *p = ft_daemon_pipeline(api->daemon);
+    struct ft_pipeline *p = api->view->pipeline;
     struct answer a;
     struct ft_emitter emitter = {write_record, &a};
 
@@ -261,8 +262,7 @@ static void begin_list(struct answer *a, const char *name)
 
 static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flow *flow)
 {
-    const struct ft_topology *t =
-        ft_join_topology(ft_pipeline_join(ft_daemon_pipeline(api->daemon)));
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(api->view->pipeline));
     char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
     uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->route.hop_count : 0;
 
@@ -276,20 +276,20 @@ static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flo
     for (uint32_t h = 0; h < n; h++) {
         struct store_walk walk = {.answer = a, .key = keys[h]};
 
-        ft_store_each(ft_daemon_store(api->daemon), FT_STORE_LINK, write_kept, &walk);
+        ft_store_each(api->view->store, FT_STORE_LINK, write_kept, &walk);
     }
     begin_list(a, "collisions");
     for (uint32_t h = 0; h < n; h++) {
         struct event_walk walk = {.answer = a, .kind = "collision", .subject = keys[h]};
 
-        ft_events_each(ft_pipeline_events(ft_daemon_pipeline(api->daemon)), write_event, &walk);
+        ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
     }
 }
 
 static int get_explain(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(ft_daemon_pipeline(api->daemon));
+    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
     const char *text = ft_http_query(request, "flow");
     struct ft_tuple tuple, reverse;
     struct ft_flow *flow, *back;
@@ -320,8 +320,7 @@ static int get_topology(void *arg, const struct ft_http_request *request, struct
     struct ft_api *api = arg;
 
     (void)request;
-    ft_api_write_topology(body,
-                          ft_join_topology(ft_pipeline_join(ft_daemon_pipeline(api->daemon))));
+    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)));
     return ft_writer_ok(body) ? 200 : 503;
 }
 
@@ -330,7 +329,7 @@ static int get_metrics(void *arg, const struct ft_http_request *request, struct 
     struct ft_api *api = arg;
 
     (void)request;
-    ft_metrics_text(api->daemon, body);
+    ft_metrics_text(api->view, body);
     return ft_writer_ok(body) ? 200 : 503;
 }
 
@@ -342,7 +341,7 @@ static int get_health(void *arg, const struct ft_http_request *request, struct f
     return 200;
 }
 
-struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon)
+struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view)
 {
     static const struct {
         const char *path;
@@ -363,7 +362,7 @@ struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon)
 
     if (!api)
         return NULL;
-    api->daemon = daemon;
+    api->view = view;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
         if (ft_http_route(http, routes[i].path, routes[i].type, routes[i].handler, api)) {
             free(api);

@@ -29,10 +29,10 @@
 
 struct ft_api;
 struct ft_http;
-struct ft_daemon;
+struct ft_view;
 
-/* Adds the routes to http; both outlive the API. NULL without memory. */
-struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon);
+/* Adds the routes to http. The view is borrowed. NULL without memory. */
+struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view);
 void ft_api_free(struct ft_api *api);
 
 #endif
