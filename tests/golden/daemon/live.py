@@ -159,7 +159,8 @@ def field(number, data):
 def test_bad_batches(folder):
     daemon = rig.Daemon(folder, TOPOLOGY).start()
     try:
-        for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, bytes(100), frame(DATA, bytes(9))):
+        for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, bytes(100),
+                        frame(DATA, bytes(9))):
             with socket.create_connection(("127.0.0.1", daemon.port), timeout=rig.WAIT_S) as s:
                 s.sendall(garbage)
                 s.shutdown(socket.SHUT_WR)
