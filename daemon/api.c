@@ -109,9 +109,47 @@ static bool same(const char *a, const char *b)
     return a && strcmp(a, b) == 0;
 }
 
-static bool at_host(const struct ft_join *join, const struct ft_flow *flow, const char *host)
+/* What a request for paths asks for. */
+struct path_filter {
+    const char *state;
+    const char *host; /* a name, or an address */
+    bool has_tuple, has_address;
+    struct ft_tuple tuple;
+    struct ft_ip address;
+};
+
+static bool at_host(const struct ft_join *join, const struct ft_flow *flow,
+                    const struct path_filter *filter)
 {
-    return same(ft_flow_src_host(join, flow), host) || same(ft_flow_dst_host(join, flow), host);
+    if (filter->has_address)
+        return ft_ip_equal(&flow->tuple.src, &filter->address) ||
+               ft_ip_equal(&flow->tuple.dst, &filter->address);
+    return same(ft_flow_src_host(join, flow), filter->host) ||
+           same(ft_flow_dst_host(join, flow), filter->host);
+}
+
+static bool wanted(const struct ft_join *join, const struct ft_flow *flow,
+                   const struct path_filter *filter)
+{
+    return (!filter->has_tuple || ft_tuple_equal(&flow->tuple, &filter->tuple)) &&
+           (!filter->state || flow->state == parse_state(filter->state)) &&
+           (!filter->host || at_host(join, flow, filter));
+}
+
+/* A flow that matches, by its rate: where there are more than the answer may hold, it holds the
+ * fastest. */
+struct match {
+    uint64_t bytes;
+    uint32_t index;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct match *x = a, *y = b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
 }
 
 static struct ft_span span_of(const struct ft_api *api, const struct ft_flow *flow)
@@ -127,41 +165,60 @@ static void write_path(const struct ft_api *api, struct answer *a, struct ft_flo
     struct ft_emitter emitter = {write_record, a};
     struct ft_span span = span_of(api, flow);
 
-    if (a->written >= a->limit) {
-        a->total++;
-        return;
-    }
     ft_emit_path(&emitter, ft_pipeline_join(api->view->pipeline), flow, &span);
+}
+
+static const char *read_filter(const struct ft_http_request *request, struct path_filter *filter)
+{
+    const char *flow = ft_http_query(request, "flow");
+
+    *filter = (struct path_filter){.state = ft_http_query(request, "state"),
+                                   .host = ft_http_query(request, "host"),
+                                   .has_tuple = flow != NULL};
+    if (filter->state && parse_state(filter->state) < 0)
+        return "state is none of resolved, partial, multipath, unresolved";
+    if (flow && ft_tuple_parse(flow, &filter->tuple))
+        return "flow is not written like 10.0.1.1:49441-10.0.3.1";
+    filter->has_address = filter->host && ft_ip_parse(filter->host, &filter->address) == 0;
+    return NULL;
 }
 
 static int get_paths(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
     struct ft_join *join = ft_pipeline_join(api->view->pipeline);
-    const char *only_flow = ft_http_query(request, "flow");
-    const char *state = ft_http_query(request, "state");
-    const char *host = ft_http_query(request, "host");
-    struct ft_tuple tuple;
+    struct match *matches = malloc((ft_join_flows(join) + 1) * sizeof(*matches));
+    struct path_filter filter;
+    const char *wrong = read_filter(request, &filter);
     struct answer a;
     uint64_t limit;
+    int status = 400;
 
     if (parse_limit(request, &limit))
-        return refuse(body, 400, "limit is not a number");
-    if (state && parse_state(state) < 0)
-        return refuse(body, 400, "state is none of resolved, partial, multipath, unresolved");
-    if (only_flow && ft_tuple_parse(only_flow, &tuple))
-        return refuse(body, 400, "flow is not written like 10.0.1.1:49441-10.0.3.1");
+        wrong = "limit is not a number";
+    if (!matches || wrong) {
+        status = refuse(body, matches ? 400 : 503, matches ? wrong : "no memory");
+        goto out;
+    }
     open_answer(&a, api, body);
-    a.limit = limit;
     for (uint32_t i = 0; i < ft_join_limit(join); i++) {
         struct ft_flow *flow = ft_join_at(join, i);
 
-        if (!flow || (only_flow && !ft_tuple_equal(&flow->tuple, &tuple)) ||
-            (state && flow->state != parse_state(state)) || (host && !at_host(join, flow, host)))
-            continue;
-        write_path(api, &a, flow);
+        if (flow && wanted(join, flow, &filter))
+            matches[a.total++] = (struct match){flow->bytes, i};
     }
-    return close_answer(&a);
+    if (a.total > limit)
+        qsort(matches, a.total, sizeof(*matches), by_bytes);
+    else
+        limit = a.total;
+    a.limit = limit;
+    for (uint64_t i = 0; i < limit; i++)
+        write_path(api, &a, ft_join_at(join, matches[i].index));
+    a.total -= limit;
+    status = close_answer(&a);
+out:
+    free(matches);
+    return status;
 }
 
 struct store_walk {
