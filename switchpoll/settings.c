@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/io/snmp.h"
 #include "switchpoll/snmp/targets.h"
 
 #define AT(member) offsetof(struct ft_settings, member)
@@ -104,7 +105,9 @@ bool ft_settings_check(const struct ft_settings *s, const char *file, struct ft_
         ft_diag_add(diag, file, 0, "daemon: needs all of cert, key and ca, or none of them");
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_diag_add(diag, file, 0, "daemon.retry_max: is shorter than daemon.retry_min");
-    if (s->snmp_switches)
+    if (s->snmp_switches && !ft_snmp_built())
+        ft_diag_add(diag, file, 0, "snmp.switches: this build lacks SNMP (net-snmp)");
+    else if (s->snmp_switches)
         ft_targets_free(ft_targets_load(s->snmp_switches, s->snmp_switches_max, diag));
     return ft_diag_count(diag) == before;
 }

@@ -74,6 +74,11 @@ static void set_up_library(void)
     init_snmp("fabrictrace");
 }
 
+bool ft_snmp_built(void)
+{
+    return true;
+}
+
 struct ft_snmp *ft_snmp_new(struct ft_loop *loop, char *error, size_t error_bytes)
 {
     struct ft_snmp *snmp = calloc(1, sizeof(*snmp));
@@ -638,6 +643,11 @@ int ft_snmp_ask(struct ft_snmp_session *s, const struct ft_snmp_oid *names, size
 }
 
 #else
+
+bool ft_snmp_built(void)
+{
+    return false;
+}
 
 struct ft_snmp *ft_snmp_new(struct ft_loop *loop, char *error, size_t error_bytes)
 {

@@ -14,6 +14,7 @@
  * adapter before the loop. Thread: the loop's own. net-snmp keeps users and engine times for the
  * whole process: one adapter a process.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -95,6 +96,9 @@ struct ft_snmp_stats {
 struct ft_snmp;
 struct ft_snmp_auth;
 struct ft_snmp_session;
+
+/* Whether this build has net-snmp. */
+bool ft_snmp_built(void);
 
 /* NULL with a reason: no memory, or a build without net-snmp. */
 struct ft_snmp *ft_snmp_new(struct ft_loop *loop, char *error, size_t error_bytes);

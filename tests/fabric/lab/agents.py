@@ -50,7 +50,7 @@ chown _lldpd:_lldpd /run/lldpd 2>/dev/null || true
 exec "$@"
 """
 CACHE_TIMEOUT = ".1.3.6.1.4.1.8072.1.5.3.1.2.1.3.6.1.2.1.2.2"
-CACHE_STATUS = ".1.3.6.1.4.1.8072.1.5.3.1.3.1.3.6.1.2.1.2.2"
+FROZEN_S = 3600
 TOOLS = ("snmpd", "lldpd", "snmpset", "snmpget")
 
 
@@ -137,8 +137,8 @@ class Agents:
         self._snmp("snmpset", switch, CACHE_TIMEOUT, "i", str(seconds))
 
     def freeze(self, switch, frozen):
-        """Counters stand still while the agent goes on to answer (nsCacheStatus: expired never)."""
-        self._snmp("snmpset", switch, CACHE_STATUS, "i", "2" if frozen else "1")
+        """Counters stand still while the agent goes on to answer: its cache hardly ever expires."""
+        self.set_cache_seconds(switch, FROZEN_S if frozen else 1)
 
     def config(self, path, credentials="v3", also=()):
         """Writes the poller's file of switches, all with these credentials; a secret file each."""
