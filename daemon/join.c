@@ -291,6 +291,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     note_role(flow, o->data_samples, o->ack_samples);
     if (out != FT_NONE)
         mark(j, out, window, o);
+    if (in != FT_NONE && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
+        j->hooks.entered(j->hooks.arg, o, flow, switch_id);
     if (fresh || flow->reason == FT_REASON_CHANGING)
         judge(j, flow, o->last_ms);
     return FT_JOIN_OK;
