@@ -4,6 +4,7 @@
 #include "agent/capture.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct tap {
     struct ft_capture *capture;
     struct ft_pcap *pcap; /* NULL: opened once, not any more */
     bool lost;            /* ended by itself: to be opened again */
+    unsigned ifindex;     /* when it was opened; 0: unknown, or "any" */
     uint32_t number;
     uint64_t packets;
     uint64_t kernel_drops; /* of captures closed since */
@@ -93,12 +95,33 @@ static void on_packet(void *arg, const struct ft_pcap_packet *packet)
     ft_capture_packet(tap->capture, tap->number, packet, false, ft_mono_now());
 }
 
-static void on_error(void *arg, const char *text)
+static void lose(struct tap *tap, const char *text)
 {
-    struct tap *tap = arg;
-
     ft_log(FT_LOG_WARNING, "%s; it is opened again when it is back", text);
     tap->lost = true;
+}
+
+static void on_error(void *arg, const char *text)
+{
+    lose(arg, text);
+}
+
+static unsigned ifindex_of(const struct tap *tap)
+{
+    return if_nametoindex(ft_interfaces_name(tap->capture->interfaces, tap->number));
+}
+
+/* libpcap looks whether an interface that went down is still there only once, and too early when it
+ * is on its way out: so its index is watched too. */
+static void look_after(struct tap *tap)
+{
+    char text[128];
+
+    if (!tap->pcap || tap->lost || tap->ifindex == ifindex_of(tap))
+        return;
+    snprintf(text, sizeof(text), "interface '%s': it is gone",
+             ft_interfaces_name(tap->capture->interfaces, tap->number));
+    lose(tap, text);
 }
 
 /* libpcap refuses the keyword "vlan" where the link header has no place for a tag: on "any", say.
@@ -116,8 +139,10 @@ static struct ft_pcap *open_tap(struct tap *tap, struct ft_loop *loop,
         .on_error = on_error,
         .arg = tap,
     };
-    struct ft_pcap *opened = ft_pcap_open(loop, &pcap, error, error_bytes);
+    struct ft_pcap *opened;
 
+    tap->ifindex = ifindex_of(tap);
+    opened = ft_pcap_open(loop, &pcap, error, error_bytes);
     if (!opened && !config->filter) {
         pcap.filter = PLAIN_FILTER;
         opened = ft_pcap_open(loop, &pcap, error, error_bytes);
@@ -198,7 +223,10 @@ void ft_capture_retry(struct ft_capture *capture)
         struct tap *tap = capture->taps[i];
         char error[512];
 
-        if (!tap || !tap->lost)
+        if (!tap)
+            continue;
+        look_after(tap);
+        if (!tap->lost)
             continue;
         if (tap->pcap)
             close_tap(tap);

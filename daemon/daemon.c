@@ -37,7 +37,8 @@
 struct ft_daemon {
     struct ft_run *run;
     const struct ft_settings *settings;
-    char host[HOST_BYTES];
+    int64_t window_ms; /* as it was at the start */
+    char *source_id;   /* a copy: the pipeline keeps it over reloads */
     struct ft_loop *loop;
     struct ft_publisher *publisher;
     struct ft_store *store;
@@ -73,12 +74,7 @@ const struct ft_receiver *ft_daemon_receiver(const struct ft_daemon *d)
 
 int64_t ft_daemon_window_ms(const struct ft_daemon *d)
 {
-    return d->settings->window_ns / NS_PER_MS;
-}
-
-static const char *source_id(const struct ft_daemon *d)
-{
-    return d->settings->source_id ? d->settings->source_id : d->host;
+    return d->window_ms;
 }
 
 static const char *topology_of(const struct ft_run *run)
@@ -112,8 +108,8 @@ static void complain(const struct ft_diag *diag)
         ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
 }
 
-/* What the option table cannot know. */
-static void check_settings(const struct ft_run *run, struct ft_diag *diag)
+/* Judges what the option table cannot know, and reads the topology. NULL after a complaint. */
+static struct ft_topology *check_and_load(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
     int tls = !!s->tls_cert + !!s->tls_key + !!s->tls_ca;
@@ -132,7 +128,15 @@ static void check_settings(const struct ft_run *run, struct ft_diag *diag)
         ft_diag_add(diag, ft_run_file(run), 0,
                     "key 'discovery.switches_max': 0, and there is no topology file either");
     t = load_topology(run, diag);
+    if (ft_diag_count(diag) == 0)
+        return t;
     ft_topology_free(t);
+    return NULL;
+}
+
+static void check_settings(const struct ft_run *run, struct ft_diag *diag)
+{
+    ft_topology_free(check_and_load(run, diag));
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -208,7 +212,8 @@ static int open_sinks(struct ft_daemon *d)
     return rc;
 }
 
-static int open_pipeline(struct ft_daemon *d, bool replay)
+/* Takes the topology over. */
+static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay)
 {
     const struct ft_settings *s = d->settings;
     struct ft_emitter emitter = {ft_publisher_record, d->publisher};
@@ -229,18 +234,9 @@ static int open_pipeline(struct ft_daemon *d, bool replay)
         .grace_ms = s->grace_ns / NS_PER_MS,
         .events_max = s->events_max,
         .sources_max = s->sources_max,
-        .source_id = source_id(d),
+        .source_id = d->source_id,
     };
-    struct ft_diag *diag = ft_diag_new();
-    struct ft_topology *t = diag ? load_topology(d->run, diag) : NULL;
 
-    if (!t) {
-        if (diag)
-            complain(diag);
-        ft_diag_free(diag);
-        return EX_CONFIG;
-    }
-    ft_diag_free(diag);
     /* Nobody must be able to choose tuples that fall into one slot. */
     if (!replay &&
         getrandom(&config.join.seed, sizeof(config.join.seed), 0) != sizeof(config.join.seed)) {
@@ -276,6 +272,7 @@ static int apply_payload(void *arg, const char *source, const char *program, con
                    len, strerror(-rc));
         return rc;
     }
+    ft_pipeline_settle(d->pipeline);
     d->unknown_records += unknown;
     return 0;
 }
@@ -363,21 +360,26 @@ static void on_reload(void *arg)
     struct ft_daemon *d = arg;
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = NULL;
+    bool read;
 
     if (!diag)
         return;
-    if (ft_run_reload(d->run, diag) == 0)
-        t = load_topology(d->run, diag);
-    if (!t || ft_pipeline_set_topology(d->pipeline, t)) {
-        complain(diag);
-        ft_log(FT_LOG_ERROR, "reload refused: what ran before runs on");
-        ft_topology_free(t);
-    } else {
+    read = ft_run_reload(d->run, diag) == 0;
+    if (read)
+        t = check_and_load(d->run, diag);
+    if (t && ft_pipeline_set_topology(d->pipeline, t) == 0) {
+        d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->publisher);
         ft_log(FT_LOG_NOTICE,
-               "reloaded the topology '%s', the level of the log and the sinks' "
-               "files; other changes wait for a restart",
+               "reloaded the topology '%s', the level of the log and the sinks' files; other "
+               "changes wait for a restart",
                has_topology_file(topology_of(d->run)) ? topology_of(d->run) : "");
+    } else {
+        ft_topology_free(t);
+        if (read)
+            ft_run_revert(d->run);
+        complain(diag);
+        ft_log(FT_LOG_ERROR, "reload refused: what ran before runs on");
     }
     ft_diag_free(diag);
 }
@@ -385,76 +387,53 @@ static void on_reload(void *arg)
 static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
+    struct ft_emitter emitter = {ft_publisher_record, d->publisher};
 
-    /* What is unacknowledged then, its sender keeps. A window that is not over is not published:
-     * the next daemon will know it in part, too. */
-    ft_receiver_free(d->receiver);
-    d->receiver = NULL;
+    /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(ft_pipeline_window(d->pipeline)))
         ft_pipeline_advance(d->pipeline, ft_wall_now().ms, UINT32_MAX);
+    ft_pipeline_emit_loss(d->pipeline, &emitter, ft_wall_now().ms);
+    /* What is unacknowledged then, its sender keeps. */
+    ft_receiver_free(d->receiver);
+    d->receiver = NULL;
     if (ft_publisher_flush(d->publisher, FLUSH_NS))
         ft_log(FT_LOG_WARNING, "stopping with records that a sink did not take");
     return true;
 }
 
-static void add_drop(Fabrictrace__Stage *stage, Fabrictrace__Drop *drops, const char *reason,
-                     uint64_t count)
-{
-    Fabrictrace__Drop *drop = &drops[stage->n_drops];
-
-    if (count == 0)
-        return;
-    fabrictrace__drop__init(drop);
-    drop->reason = (char *)(uintptr_t)reason;
-    drop->has_count = true;
-    drop->count = count;
-    stage->n_drops++;
-}
-
-static void fill_stage(Fabrictrace__Stage *stage, const char *name, const char *unit,
-                       uint64_t received, uint64_t processed, uint64_t pending)
-{
-    stage->name = (char *)(uintptr_t)name;
-    stage->unit = (char *)(uintptr_t)unit;
-    stage->has_received = stage->has_processed = stage->has_pending = true;
-    stage->received = received;
-    stage->processed = processed;
-    stage->pending = pending;
-}
-
 /* The stages around the pipeline: the transport (live), then each sink. */
-static bool outer_stage(void *arg, size_t i, Fabrictrace__Stage *stage, Fabrictrace__Drop *drops,
-                        size_t max_drops)
+static void add_stages(void *arg, struct ft_account *account)
 {
     struct ft_daemon *d = arg;
+    struct ft_account_stage *stage;
     struct ft_receiver_stats transport;
     struct ft_sink_stats sink;
-    const char *name;
 
-    (void)max_drops;
-    if (d->receiver && i-- == 0) {
+    if (d->receiver) {
         ft_receiver_stats(d->receiver, &transport);
-        fill_stage(stage, "transport", "payloads", transport.payloads, transport.applied, 0);
-        add_drop(stage, drops, "duplicate", transport.duplicates);
-        add_drop(stage, drops, "refused", transport.refused);
-        return true;
+        stage = ft_account_stage(account, "transport", "payloads");
+        stage->received = transport.payloads;
+        stage->processed = transport.applied;
+        ft_account_drop(stage, "duplicate", transport.duplicates);
+        ft_account_drop(stage, "refused", transport.refused);
     }
-    if (i >= ft_publisher_sinks(d->publisher))
-        return false;
-    name = ft_publisher_sink(d->publisher, i, &sink);
-    fill_stage(stage, name, "records", sink.received, sink.processed, sink.pending);
-    add_drop(stage, drops, "failed", sink.failed);
-    add_drop(stage, drops, "refused", sink.refused);
-    return true;
+    for (size_t i = 0; i < ft_publisher_sinks(d->publisher); i++) {
+        stage = ft_account_stage(account, ft_publisher_sink(d->publisher, i, &sink), "records");
+        stage->received = sink.received;
+        stage->processed = sink.processed;
+        stage->pending = sink.pending;
+        ft_account_drop(stage, "failed", sink.failed);
+        ft_account_drop(stage, "refused", sink.refused);
+    }
 }
 
-static int run_live(struct ft_daemon *d)
+static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
-    int rc = open_pipeline(d, false);
+    int rc = open_pipeline(d, t, false);
 
     if (rc)
         return rc;
-    ft_pipeline_stages(d->pipeline, outer_stage, d);
+    ft_pipeline_on_account(d->pipeline, add_stages, d);
     ft_join_open(ft_pipeline_join(d->pipeline),
                  ft_join_window_of(ft_pipeline_join(d->pipeline), ft_wall_now().ms));
     rc = open_network(d);
@@ -482,14 +461,14 @@ static void on_broken_line(void *arg, const char *text)
         ft_log(FT_LOG_ERROR, "%s", text);
 }
 
-static int run_replay(struct ft_daemon *d, const char *file)
+static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *file)
 {
     struct ft_replay_stats stats;
-    int rc = open_pipeline(d, true);
+    int rc = open_pipeline(d, t, true);
 
     if (rc)
         return rc;
-    ft_pipeline_stages(d->pipeline, outer_stage, d);
+    ft_pipeline_on_account(d->pipeline, add_stages, d);
     rc = ft_replay(d->pipeline, file, on_broken_line, d, &stats);
     if (rc) {
         ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
@@ -501,8 +480,8 @@ static int run_replay(struct ft_daemon *d, const char *file)
         return EX_IOERR;
     }
     if (stats.broken)
-        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records", file,
-               stats.broken, stats.lines);
+        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records",
+               strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
@@ -516,7 +495,41 @@ static void close_all(struct ft_daemon *d)
     ft_pipeline_free(d->pipeline);
     ft_publisher_free(d->publisher);
     ft_loop_free(d->loop);
+    free(d->source_id);
     ft_run_free(d->run);
+}
+
+/* What this daemon calls itself; the caller's. */
+static char *own_name(const struct ft_settings *s)
+{
+    char host[HOST_BYTES] = "";
+
+    if (s->source_id)
+        return strdup(s->source_id);
+    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
+}
+
+/* The configuration is judged whole before anything is opened. */
+static int open_and_run(struct ft_daemon *d)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = diag ? check_and_load(d->run, diag) : NULL;
+    const char *replay = ft_run_value(d->run, "replay");
+    int rc = EX_OSERR;
+
+    if (diag)
+        complain(diag);
+    ft_diag_free(diag);
+    if (!t)
+        return EX_CONFIG;
+    d->loop = ft_loop_new();
+    if (d->loop)
+        rc = open_sinks(d);
+    if (rc != EX_OK) {
+        ft_topology_free(t);
+        return rc;
+    }
+    return replay ? run_replay(d, t, replay) : run_live(d, t);
 }
 
 int ft_daemon_main(int argc, char **argv)
@@ -544,14 +557,9 @@ int ft_daemon_main(int argc, char **argv)
     if (!d.run)
         return rc;
     d.settings = ft_run_config(d.run);
-    if (gethostname(d.host, sizeof(d.host) - 1))
-        strcpy(d.host, "localhost");
-    d.loop = ft_loop_new();
-    if (d.loop)
-        rc = open_sinks(&d);
-    if (d.loop && rc == EX_OK)
-        rc = ft_run_value(d.run, "replay") ? run_replay(&d, ft_run_value(d.run, "replay"))
-                                           : run_live(&d);
+    d.window_ms = d.settings->window_ns / NS_PER_MS;
+    d.source_id = own_name(d.settings);
+    rc = d.source_id ? open_and_run(&d) : EX_OSERR;
     close_all(&d);
     return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "daemon/join.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -103,11 +104,11 @@ static void locate(const struct ft_join *j, struct ft_flow *flow)
     flow->dst_nic = ft_topology_nic_at(j->t, &flow->tuple.dst);
 }
 
-static struct ft_flow *flow_of(struct ft_join *j, const struct ft_tuple *tuple, uint32_t window,
-                               int64_t ms)
+static struct ft_flow *flow_of(struct ft_join *j, const struct ft_tuple *tuple, uint64_t hash,
+                               uint32_t window, int64_t ms)
 {
     bool fresh;
-    struct ft_flow *flow = ft_table_insert(j->flows, tuple, &fresh);
+    struct ft_flow *flow = ft_table_insert_hashed(j->flows, tuple, hash, &fresh);
 
     if (!flow || !fresh)
         return flow;
@@ -253,7 +254,7 @@ static uint32_t port_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
     return port;
 }
 
-static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o)
+static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash)
 {
     uint32_t window = ft_join_window_of(j, o->first_ms);
     uint32_t switch_id, in = FT_NONE, out = FT_NONE;
@@ -264,7 +265,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
 
     if (result != FT_JOIN_OK)
         return result;
-    flow = flow_of(j, &o->tuple, window, o->first_ms);
+    flow = flow_of(j, &o->tuple, hash, window, o->first_ms);
     if (!flow)
         return FT_JOIN_TABLE_FULL;
     turn_to(flow, window);
@@ -300,10 +301,30 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
 
 enum ft_join_result ft_join_observe(struct ft_join *j, const struct ft_observation *o)
 {
-    enum ft_join_result result = observe(j, o);
+    enum ft_join_result result = observe(j, o, ft_table_hash(j->flows, &o->tuple));
 
     j->stats.observations[result]++;
     return result;
+}
+
+void ft_join_observe_batch(struct ft_join *j, const struct ft_observation *o, size_t count,
+                           uint64_t results[FT_JOIN_RESULTS])
+{
+    uint64_t hash[FT_JOIN_BATCH];
+
+    assert(count <= FT_JOIN_BATCH);
+    for (size_t i = 0; i < count; i++) {
+        hash[i] = ft_table_hash(j->flows, &o[i].tuple);
+        ft_table_hint_slot(j->flows, hash[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        ft_table_hint_entry(j->flows, hash[i]);
+    for (size_t i = 0; i < count; i++) {
+        enum ft_join_result result = observe(j, &o[i], hash[i]);
+
+        j->stats.observations[result]++;
+        results[result]++;
+    }
 }
 
 /* A report's interval may reach over the edge of a window: its bytes are divided by time. */
@@ -338,7 +359,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
 
     if (result != FT_JOIN_OK)
         return result;
-    flow = flow_of(j, &r->tuple, window, r->time_ms);
+    flow = flow_of(j, &r->tuple, ft_table_hash(j->flows, &r->tuple), window, r->time_ms);
     if (!flow)
         return FT_JOIN_TABLE_FULL;
     if (!flow->host) {

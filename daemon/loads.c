@@ -209,7 +209,7 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
         l->placed += flow->state == FT_PATH_RESOLVED || flow->state == FT_PATH_MULTIPATH;
         l->bytes += bytes;
         count_crossings(l, t, flow, bytes);
-        if (flow->state != FT_PATH_MULTIPATH)
+        if (flow->state != FT_PATH_RESOLVED && flow->state != FT_PATH_MULTIPATH)
             count_unplaced(l, t, flow, &path);
     }
     if (flow->state != FT_PATH_MULTIPATH)

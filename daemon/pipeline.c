@@ -11,11 +11,10 @@
 #include "daemon/changes.h"
 #include "daemon/topology_diff.h"
 #include "lib/base/table.h"
+#include "proto/loss.h"
 #include "proto/record.h"
 
 #define SOURCE_BYTES 128
-#define STAGES_MAX   16
-#define DROPS_MAX    12
 /* Two switches see one packet within this time, give or take their reporting. */
 #define ONE_WAY_MS 2000
 
@@ -37,9 +36,11 @@ struct ft_pipeline {
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
-    ft_pipeline_stage stage;
-    void *stage_arg;
+    void (*add_stages)(void *arg, struct ft_account *account);
+    void *add_stages_arg;
     int64_t now_ms;
+    struct ft_observation batch[FT_JOIN_BATCH];
+    size_t gathered;
 };
 
 static void note_first_path(struct ft_pipeline *p, struct ft_flow *flow)
@@ -188,6 +189,7 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
 {
     int rc;
 
+    ft_pipeline_settle(p);
     finish_close(p);
     rc = ft_join_set_topology(p->join, topology);
     if (rc)
@@ -259,8 +261,19 @@ static enum ft_record_fate fate_of(enum ft_join_result result)
     return fates[result];
 }
 
-static enum ft_record_fate take_observation(struct ft_pipeline *p,
-                                            const Fabrictrace__Observation *o)
+void ft_pipeline_settle(struct ft_pipeline *p)
+{
+    uint64_t results[FT_JOIN_RESULTS] = {0};
+
+    if (p->gathered == 0)
+        return;
+    ft_join_observe_batch(p->join, p->batch, p->gathered, results);
+    p->gathered = 0;
+    for (int r = 0; r < FT_JOIN_RESULTS; r++)
+        p->stats.fates[fate_of((enum ft_join_result)r)] += results[r];
+}
+
+static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
     struct ft_observation in = {
         .point = o->point,
@@ -278,9 +291,13 @@ static enum ft_record_fate take_observation(struct ft_pipeline *p,
     if (!o->flow || !o->has_time_ms || !o->has_agent || o->time_ms > INT64_MAX / 2 ||
         in.last_ms < in.first_ms || in.first_ms < 0 ||
         ft_ip_from_bytes(o->agent.data, o->agent.len, &in.agent) ||
-        ft_flow_to_tuple(o->flow, &in.tuple))
-        return FT_RECORD_INVALID;
-    return fate_of(ft_join_observe(p->join, &in));
+        ft_flow_to_tuple(o->flow, &in.tuple)) {
+        p->stats.fates[FT_RECORD_INVALID]++;
+        return;
+    }
+    p->batch[p->gathered++] = in;
+    if (p->gathered == FT_JOIN_BATCH)
+        ft_pipeline_settle(p);
 }
 
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
@@ -355,9 +372,13 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
 
     p->now_ms = now_ms;
     p->stats.records++;
-    if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATION)
-        fate = take_observation(p, record->observation);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_FLOW)
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATION) {
+        gather(p, record->observation);
+        return;
+    }
+    /* Records are applied in the order in which they came. */
+    ft_pipeline_settle(p);
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_FLOW)
         fate = take_report(p, record->flow);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_LOSS)
         fate = take_loss(p, record);
@@ -392,6 +413,7 @@ static int64_t due_ms(const struct ft_pipeline *p)
 
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
+    ft_pipeline_settle(p);
     p->now_ms = now_ms;
     if (!ft_window_busy(p->window)) {
         rediscover(p, now_ms);
@@ -409,6 +431,7 @@ void ft_pipeline_finish(struct ft_pipeline *p)
 {
     uint32_t last = ft_join_window_of(p->join, p->now_ms);
 
+    ft_pipeline_settle(p);
     finish_close(p);
     rediscover(p, INT64_MAX);
     while (ft_join_window(p->join) != 0 && ft_join_window(p->join) <= last) {
@@ -418,10 +441,11 @@ void ft_pipeline_finish(struct ft_pipeline *p)
     }
 }
 
-void ft_pipeline_stages(struct ft_pipeline *p, ft_pipeline_stage stage, void *arg)
+void ft_pipeline_on_account(struct ft_pipeline *p,
+                            void (*add)(void *arg, struct ft_account *account), void *arg)
 {
-    p->stage = stage;
-    p->stage_arg = arg;
+    p->add_stages = add;
+    p->add_stages_arg = arg;
 }
 
 const char *ft_record_fate_name(enum ft_record_fate fate)
@@ -440,87 +464,33 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
     return names[fate];
 }
 
-struct loss_parts {
-    Fabrictrace__Stage stages[STAGES_MAX];
-    Fabrictrace__Stage *stage_list[STAGES_MAX];
-    Fabrictrace__Drop drops[STAGES_MAX][DROPS_MAX];
-    Fabrictrace__Drop *drop_list[STAGES_MAX][DROPS_MAX];
-};
-
-static void add_drop(Fabrictrace__Stage *stage, Fabrictrace__Drop *drops, const char *reason,
-                     uint64_t count)
-{
-    Fabrictrace__Drop *d = &drops[stage->n_drops++];
-
-    fabrictrace__drop__init(d);
-    d->reason = (char *)(uintptr_t)reason;
-    d->has_count = true;
-    d->count = count;
-}
-
-static void fill_stage(Fabrictrace__Stage *stage, const char *name, const char *unit,
-                       uint64_t received, uint64_t processed, uint64_t pending)
-{
-    stage->name = (char *)(uintptr_t)name;
-    stage->unit = (char *)(uintptr_t)unit;
-    stage->has_received = stage->has_processed = stage->has_pending = true;
-    stage->received = received;
-    stage->processed = processed;
-    stage->pending = pending;
-}
-
-static bool own_stage(const struct ft_pipeline *p, size_t i, Fabrictrace__Stage *stage,
-                      Fabrictrace__Drop *drops)
+static void add_own_stages(const struct ft_pipeline *p, struct ft_account *account)
 {
     const struct ft_join_stats *join = ft_join_stats(p->join);
     const uint64_t *fates = p->stats.fates;
+    struct ft_account_stage *stage = ft_account_stage(account, "records", "records");
 
-    if (i == 0) {
-        fill_stage(stage, "records", "records", p->stats.records,
-                   fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED], 0);
-        for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
-            if (fates[f])
-                add_drop(stage, drops, ft_record_fate_name((enum ft_record_fate)f), fates[f]);
-        return true;
-    }
-    if (i == 1) {
-        fill_stage(stage, "flows", "flows", join->flows_new, join->flows_removed,
-                   ft_join_flows(p->join));
-        return true;
-    }
-    return false;
+    stage->received = p->stats.records;
+    stage->processed = fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED];
+    stage->pending = p->gathered;
+    for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
+        ft_account_drop(stage, ft_record_fate_name((enum ft_record_fate)f), fates[f]);
+    stage = ft_account_stage(account, "flows", "flows");
+    stage->received = join->flows_new;
+    stage->processed = join->flows_removed;
+    stage->pending = ft_join_flows(p->join);
 }
 
 void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms)
 {
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
-    struct loss_parts parts;
-    size_t own = 0;
+    struct ft_account account = {.stage_count = 0};
+    struct ft_loss_record out;
 
-    while (loss.n_stages < STAGES_MAX) {
-        size_t n = loss.n_stages;
-        Fabrictrace__Stage *stage = &parts.stages[n];
-
-        fabrictrace__stage__init(stage);
-        if (own_stage(p, n, stage, parts.drops[n]))
-            own = n + 1;
-        else if (!p->stage || !p->stage(p->stage_arg, n - own, stage, parts.drops[n], DROPS_MAX))
-            break;
-        for (size_t d = 0; d < stage->n_drops; d++)
-            parts.drop_list[n][d] = &parts.drops[n][d];
-        stage->drops = parts.drop_list[n];
-        parts.stage_list[n] = stage;
-        loss.n_stages++;
-    }
-    loss.stages = parts.stage_list;
-    loss.has_time_ms = true;
-    loss.time_ms = (uint64_t)now_ms;
-    loss.source = (char *)(uintptr_t)p->config.source_id;
-    loss.program = (char *)(uintptr_t) "fabrictraced";
-    record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
-    record.loss = &loss;
-    emitter->record(emitter->arg, &record);
+    add_own_stages(p, &account);
+    if (p->add_stages)
+        p->add_stages(p->add_stages_arg, &account);
+    ft_loss_record_fill(&out, &account, "fabrictraced", p->config.source_id, now_ms);
+    emitter->record(emitter->arg, &out.record);
 }
 
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter)

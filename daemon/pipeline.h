@@ -17,6 +17,7 @@
 #include "daemon/events.h"
 #include "daemon/join.h"
 #include "daemon/window.h"
+#include "lib/base/account.h"
 
 struct ft_pipeline_config {
     struct ft_join_config join;
@@ -28,7 +29,7 @@ struct ft_pipeline_config {
     const char *source_id; /* of this daemon, in its own loss record */
 };
 
-/* A record that came in ends in exactly one of these. */
+/* A record that came in ends in exactly one of these (or is pending in a batch). */
 enum ft_record_fate {
     FT_RECORD_JOINED,
     FT_RECORD_FORWARDED, /* loss records of other programs go out as they came */
@@ -62,7 +63,10 @@ void ft_pipeline_free(struct ft_pipeline *p);
  * stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
 
+/* Observations are gathered and joined in batches: call ft_pipeline_settle() after the last record
+ * that came in one go. Whatever looks at the state settles first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
+void ft_pipeline_settle(struct ft_pipeline *p);
 
 /* The moment that a record speaks of, for replays; 0: none. */
 int64_t ft_record_time_ms(const Fabrictrace__Record *record);
@@ -74,11 +78,10 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items);
 /* Closes every window that holds data, at the end of a replay. */
 void ft_pipeline_finish(struct ft_pipeline *p);
 
-/* One more stage for the daemon's own loss record, from outside (transport, sinks): called once
- * a record; returns false after the last. */
-typedef bool (*ft_pipeline_stage)(void *arg, size_t i, Fabrictrace__Stage *stage,
-                                  Fabrictrace__Drop *drops, size_t max_drops);
-void ft_pipeline_stages(struct ft_pipeline *p, ft_pipeline_stage stage, void *arg);
+/* Stages around the pipeline (transport, sinks) are added to its account by this, whenever its loss
+ * record is made. */
+void ft_pipeline_on_account(struct ft_pipeline *p,
+                            void (*add)(void *arg, struct ft_account *account), void *arg);
 
 /* Emits the daemon's own accounting through another emitter, on demand. */
 void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms);

@@ -58,16 +58,13 @@ void ft_publisher_record(void *self, const Fabrictrace__Record *record)
 {
     struct ft_publisher *p = self;
     struct ft_published out = {.record = record, .schema = ft_record_schema(record->kind_case)};
-    char key[FT_RECORD_KEY_BYTES];
 
     if (p->count == 0)
         return;
     ft_writer_reset(&p->json);
-    ft_record_key(record, key);
     /* A record that does not fit reaches each sink empty, and is counted there as failed. */
     if (ft_record_to_json(record, &p->json))
         ft_writer_reset(&p->json);
-    out.key = key;
     out.json = (const char *)p->json.bytes;
     out.json_len = p->json.len;
     for (size_t i = 0; i < p->count; i++)

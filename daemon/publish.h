@@ -18,8 +18,7 @@
 struct ft_published {
     const Fabrictrace__Record *record;
     const char *schema;
-    const char *key;
-    const char *json; /* one line, without its newline */
+    const char *json; /* one line, without its newline; empty when it could not be written */
     size_t json_len;
 };
 

@@ -34,10 +34,11 @@ static void apply_line(struct ft_pipeline *p, const char *file, const char *line
     }
     stats->records++;
     ms = ft_record_time_ms(record);
-    if (ms > *now_ms)
+    if (ms > *now_ms) {
         *now_ms = ms;
-    while (ft_pipeline_advance(p, *now_ms, UINT32_MAX))
-        ;
+        while (ft_pipeline_advance(p, ms, UINT32_MAX))
+            ;
+    }
     ft_pipeline_record(p, record, *now_ms);
     ft_record_free(record);
 }

@@ -39,7 +39,7 @@ static void write_message(void *self, const struct ft_published *out)
     struct kafka_sink *s = self;
     const void *value = out->json;
     size_t len = out->json_len;
-    char topic[TOPIC_BYTES];
+    char topic[TOPIC_BYTES], key[FT_RECORD_KEY_BYTES];
     int rc;
 
     s->received++;
@@ -52,7 +52,8 @@ static void write_message(void *self, const struct ft_published *out)
         len = s->packed.len;
     }
     snprintf(topic, sizeof(topic), "%s%s", s->prefix, out->schema);
-    rc = ft_kafka_send(s->kafka, topic, out->key, strlen(out->key), value, len);
+    ft_record_key(out->record, key);
+    rc = ft_kafka_send(s->kafka, topic, key, strlen(key), value, len);
     /* A full queue is counted by the client itself. */
     if (rc && rc != -EAGAIN)
         s->failed++;

@@ -4,8 +4,11 @@
 #include "daemon/store.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "proto/record.h"
 
 #define NAME_BYTES  96
 #define FIGURES_MAX 8192
@@ -36,9 +39,11 @@ static void keep(struct ft_store *s, enum ft_store_kind kind, const char *group,
 {
     struct ft_writer *w = &s->halves[s->filling];
     size_t before = w->len;
+    char key[FT_RECORD_KEY_BYTES];
 
+    ft_record_key(out->record, key);
     ft_write_u8(w, (uint8_t)kind);
-    ft_write_bytes(w, out->key, strlen(out->key) + 1);
+    ft_write_bytes(w, key, strlen(key) + 1);
     ft_write_bytes(w, group, strlen(group) + 1);
     ft_write_bytes(w, out->json, out->json_len);
     ft_write_u8(w, 0);
@@ -52,8 +57,10 @@ static void keep(struct ft_store *s, enum ft_store_kind kind, const char *group,
     s->stats.failed++;
 }
 
-static void keep_figure(struct figures *f, const Fabrictrace__Imbalance *i, const char *key)
+static void keep_figure(struct figures *f, const Fabrictrace__Record *record)
 {
+    const Fabrictrace__Imbalance *i = record->imbalance;
+    char key[FT_RECORD_KEY_BYTES];
     struct figure *to;
 
     if (f->count == FIGURES_MAX)
@@ -73,7 +80,8 @@ static void keep_figure(struct figures *f, const Fabrictrace__Imbalance *i, cons
                           .fim_expected = i->fim_expected,
                           .p_value = i->p_value,
                           .max_over_mean = i->max_over_mean};
-    strncpy(to->name, key, sizeof(to->name) - 1);
+    ft_record_key(record, key);
+    snprintf(to->name, sizeof(to->name), "%.*s", NAME_BYTES - 1, key);
 }
 
 static void write_record(void *self, const struct ft_published *out)
@@ -87,7 +95,7 @@ static void write_record(void *self, const struct ft_published *out)
     } else if (r->kind_case == FABRICTRACE__RECORD__KIND_IMBALANCE) {
         s->stats.received++;
         keep(s, FT_STORE_IMBALANCE, "", out);
-        keep_figure(&s->figures[s->filling], r->imbalance, out->key);
+        keep_figure(&s->figures[s->filling], r);
         if (r->imbalance->scope == FABRICTRACE__SCOPE__SCOPE_FABRIC) {
             s->filling = !s->filling;
             ft_writer_reset(&s->halves[s->filling]);

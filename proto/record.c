@@ -129,7 +129,7 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_COUNTERS, SCHEMA("counters"),
      &fabrictrace__port_counters__descriptor, counters_key},
     {FABRICTRACE__RECORD__KIND_LOSS, SCHEMA("loss"), &fabrictrace__loss__descriptor, loss_key},
-    {FABRICTRACE__RECORD__KIND_SWITCH_REPORT, SCHEMA("switch"),
+    {FABRICTRACE__RECORD__KIND_SWITCH_REPORT, SCHEMA("switch_report"),
      &fabrictrace__switch_report__descriptor, switch_report_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},

@@ -19,8 +19,8 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 
 # What fabrictrace-switchpoll and its tests link.
 SWITCHPOLL_LIBS = switchpoll/libftswitchpoll.a proto/libftproto.a lib/config/libftconfig.a \
-	$(IO_LIBS) $(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS)
+	$(IO_LIBS) $(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
 
-sbin_PROGRAMS += fabrictrace-switchpoll
-fabrictrace_switchpoll_SOURCES = switchpoll/main.c
-fabrictrace_switchpoll_LDADD = $(SWITCHPOLL_LIBS)
+sbin_PROGRAMS += switchpoll/fabrictrace-switchpoll
+switchpoll_fabrictrace_switchpoll_SOURCES = switchpoll/main.c
+switchpoll_fabrictrace_switchpoll_LDADD = $(SWITCHPOLL_LIBS)

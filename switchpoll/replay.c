@@ -46,13 +46,13 @@ static int on_packet(void *arg, const struct ft_pcap_packet *p)
     struct ft_reader r;
 
     replay->stats.packets++;
+    replay->last = p->when;
     ft_reader_init(&r, p->bytes, p->captured);
     if (ft_packet_udp_payload(link_of(p->link), &r, &packet, &payload) != FT_PACKET_OK ||
         packet.tuple.dport != replay->port)
         return 0;
     replay->stats.sflow++;
     replay->stats.cut += p->captured < p->wire;
-    replay->last = p->when;
     ft_pipeline_datagram(replay->pipeline, &packet.tuple.src, payload.pos, ft_reader_left(&payload),
                          p->when);
     /* There is no use in reading on when nobody takes the records. */

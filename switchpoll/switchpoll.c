@@ -4,6 +4,7 @@
 #include "switchpoll/switchpoll.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sysexits.h>
 
@@ -122,6 +123,8 @@ int ft_switchpoll_main(int argc, char **argv)
     struct ft_run *run;
     int code = EX_OSERR;
 
+    /* A reader that goes away is a write error, told as such. */
+    signal(SIGPIPE, SIG_IGN);
     run = diag ? ft_run_new(&program, argc, argv, &code) : NULL;
     if (!run)
         goto out;

@@ -11,6 +11,7 @@
 #define SLAB_BITS    10
 #define SLAB_ENTRIES (1u << SLAB_BITS)
 #define FIRST_SLOTS  64
+#define CACHE_LINE   64
 #define NONE         UINT32_MAX
 #define FREE_MARK    (1u << 31)
 
@@ -59,7 +60,7 @@ static void *entry_of(struct head *head)
     return head + 1;
 }
 
-static uint64_t hash(const struct ft_table *t, const void *key)
+uint64_t ft_table_hash(const struct ft_table *t, const void *key)
 {
     return XXH3_64bits_withSeed(key, t->key_bytes, t->seed);
 }
@@ -114,7 +115,7 @@ static struct slot *slot_of(const struct ft_table *t, const void *key, uint64_t 
 
 void *ft_table_find(const struct ft_table *t, const void *key)
 {
-    struct slot *s = slot_of(t, key, hash(t, key));
+    struct slot *s = slot_of(t, key, ft_table_hash(t, key));
 
     return s->entry ? entry_of(head_at(t, s->entry - 1)) : NULL;
 }
@@ -135,7 +136,7 @@ static bool grow_slots(struct ft_table *t)
 
         if (old[i].entry == 0)
             continue;
-        at = (uint32_t)hash(t, entry_of(head_at(t, old[i].entry - 1))) & t->mask;
+        at = (uint32_t)ft_table_hash(t, entry_of(head_at(t, old[i].entry - 1))) & t->mask;
         while (slots[at].entry)
             at = (at + 1) & t->mask;
         slots[at] = old[i];
@@ -180,9 +181,36 @@ static struct head *take_entry(struct ft_table *t)
     return head;
 }
 
+void ft_table_hint_slot(const struct ft_table *t, uint64_t hash)
+{
+    __builtin_prefetch(&t->slots[(uint32_t)hash & t->mask]);
+}
+
+/* The first entry whose tag fits is nearly always the one. */
+void ft_table_hint_entry(const struct ft_table *t, uint64_t hash)
+{
+    const struct slot *s;
+    const uint8_t *entry;
+
+    for (uint32_t at = (uint32_t)hash;; at++) {
+        s = &t->slots[at & t->mask];
+        if (s->entry == 0)
+            return;
+        if (s->tag == (uint32_t)(hash >> 32))
+            break;
+    }
+    entry = (const uint8_t *)head_at(t, s->entry - 1);
+    for (size_t line = 0; line < t->stride; line += CACHE_LINE)
+        __builtin_prefetch(entry + line, 1);
+}
+
 void *ft_table_insert(struct ft_table *t, const void *key, bool *fresh)
 {
-    uint64_t h = hash(t, key);
+    return ft_table_insert_hashed(t, key, ft_table_hash(t, key), fresh);
+}
+
+void *ft_table_insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool *fresh)
+{
     struct slot *s = slot_of(t, key, h);
     struct head *head;
 
@@ -224,7 +252,7 @@ static void close_hole(struct ft_table *t, uint32_t hole)
         at = (at + 1) & t->mask;
         if (t->slots[at].entry == 0)
             break;
-        home = (uint32_t)hash(t, entry_of(head_at(t, t->slots[at].entry - 1))) & t->mask;
+        home = (uint32_t)ft_table_hash(t, entry_of(head_at(t, t->slots[at].entry - 1))) & t->mask;
         if (((at - home) & t->mask) >= ((at - hole) & t->mask)) {
             t->slots[hole] = t->slots[at];
             hole = at;
@@ -236,7 +264,7 @@ static void close_hole(struct ft_table *t, uint32_t hole)
 void ft_table_remove(struct ft_table *t, void *entry)
 {
     struct head *head = head_of(entry);
-    struct slot *s = slot_of(t, entry, hash(t, entry));
+    struct slot *s = slot_of(t, entry, ft_table_hash(t, entry));
 
     close_hole(t, (uint32_t)(s - t->slots));
     head->next_free = t->first_free;

@@ -30,6 +30,14 @@ void *ft_table_find(const struct ft_table *table, const void *key);
  * the table is full or memory is short; that is counted. */
 void *ft_table_insert(struct ft_table *table, const void *key, bool *fresh);
 
+/* The same in steps, for batches: with a million entries nearly every look-up waits for memory, and
+ * the waits of several look-ups can overlap. Hash every key of the batch and ask for its slot, then
+ * for its entry, then insert. Both hints are good for nothing else. */
+uint64_t ft_table_hash(const struct ft_table *table, const void *key);
+void ft_table_hint_slot(const struct ft_table *table, uint64_t hash);
+void ft_table_hint_entry(const struct ft_table *table, uint64_t hash);
+void *ft_table_insert_hashed(struct ft_table *table, const void *key, uint64_t hash, bool *fresh);
+
 void ft_table_remove(struct ft_table *table, void *entry);
 
 /* Removes every entry; memory stays. */

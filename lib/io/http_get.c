@@ -166,7 +166,7 @@ static long long content_length(const char *head)
 static int take_answer(const struct get *get, const struct ft_writer *answer,
                        struct ft_writer *body)
 {
-    const uint8_t *split = memmem(answer->bytes, answer->len, "\r\n\r\n", 4);
+    const uint8_t *split = answer->len ? memmem(answer->bytes, answer->len, "\r\n\r\n", 4) : NULL;
     size_t head_len = split ? (size_t)(split - answer->bytes) + 4 : 0;
     size_t body_len = answer->len - head_len;
     char *head;

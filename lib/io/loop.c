@@ -61,6 +61,9 @@ void ft_loop_free(struct ft_loop *loop)
     for (int i = 0; i < 3; i++)
         if (signals[i])
             event_free(signals[i]);
+    /* Callbacks that were deferred still hold what was freed before, and so does what ends it. */
+    for (int i = 0; i < 2; i++)
+        event_base_loop(loop->base, EVLOOP_NONBLOCK);
     event_base_free(loop->base);
     free(loop);
 }

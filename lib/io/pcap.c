@@ -255,6 +255,9 @@ struct ft_pcap *ft_pcap_open(struct ft_loop *loop, const struct ft_pcap_config *
         ft_pcap_free(pcap);
         return NULL;
     }
+    /* The kernel has counted what came before the filter was in place. */
+    ft_pcap_stats(pcap, &pcap->stats);
+    pcap->stats = (struct ft_pcap_stats){0};
     /* Both were the caller's to lend only until now. */
     pcap->config.interface = NULL;
     pcap->config.filter = NULL;

@@ -105,10 +105,41 @@ static void write_frame(struct ft_writer *w, bool six, uint16_t sport)
         ft_write_u8(w, 0);
 }
 
+static void write_sample(struct ft_writer *w, bool expanded, bool six, uint32_t i)
+{
+    const uint32_t raw_bytes = 16 + HEADER_BYTES, switch_bytes = 16;
+
+    ft_write_be32(w, expanded ? 3 : 1);
+    ft_write_be32(w, (expanded ? 44 : 32) + 8 + raw_bytes + 8 + switch_bytes);
+    ft_write_be32(w, i);
+    if (expanded)
+        ft_write_be32(w, 0);
+    ft_write_be32(w, 49);
+    ft_write_be32(w, 2048);
+    ft_write_be32(w, 1000000 + i);
+    ft_write_be32(w, 0);
+    for (uint32_t port = 1; port <= 2; port++) {
+        if (expanded)
+            ft_write_be32(w, 0);
+        ft_write_be32(w, port);
+    }
+    ft_write_be32(w, 2);
+    ft_write_be32(w, 1);
+    ft_write_be32(w, raw_bytes);
+    ft_write_be32(w, 1);
+    ft_write_be32(w, 1082);
+    ft_write_be32(w, 4);
+    ft_write_be32(w, HEADER_BYTES);
+    write_frame(w, six, (uint16_t)(49152 + i));
+    ft_write_be32(w, 1001); /* extended switch data, as most send along */
+    ft_write_be32(w, switch_bytes);
+    ft_write_be64(w, 0);
+    ft_write_be64(w, 0);
+}
+
 static void make_datagram(struct datagram *d, bool expanded, bool six)
 {
     struct ft_writer *w = &d->w;
-    const uint32_t record_bytes = 16 + HEADER_BYTES;
 
     ft_writer_init(w, 65536);
     ft_write_be32(w, 5);
@@ -118,34 +149,8 @@ static void make_datagram(struct datagram *d, bool expanded, bool six)
     ft_write_be32(w, 1);
     ft_write_be32(w, 1);
     ft_write_be32(w, SAMPLES);
-    for (uint32_t i = 0; i < SAMPLES; i++) {
-        ft_write_be32(w, expanded ? 3 : 1);
-        ft_write_be32(w, (expanded ? 44 : 32) + 8 + record_bytes + 8 + 16);
-        ft_write_be32(w, i);
-        if (expanded)
-            ft_write_be32(w, 0);
-        ft_write_be32(w, 49);
-        ft_write_be32(w, 2048);
-        ft_write_be32(w, 1000000 + i);
-        ft_write_be32(w, 0);
-        for (uint32_t port = 1; port <= 2; port++) {
-            if (expanded)
-                ft_write_be32(w, 0);
-            ft_write_be32(w, port);
-        }
-        ft_write_be32(w, 2);
-        ft_write_be32(w, 1);
-        ft_write_be32(w, record_bytes);
-        ft_write_be32(w, 1);
-        ft_write_be32(w, 1082);
-        ft_write_be32(w, 4);
-        ft_write_be32(w, HEADER_BYTES);
-        write_frame(w, six, (uint16_t)(49152 + i));
-        ft_write_be32(w, 1001); /* extended switch data, as most send along */
-        ft_write_be32(w, 16);
-        ft_write_be64(w, 0);
-        ft_write_be64(w, 0);
-    }
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        write_sample(w, expanded, six, i);
 }
 
 static const char observation[] =

@@ -3,10 +3,12 @@
 """What ./demo shows: a fabric of namespaces, RoCEv2 flows over it, and what fabrictrace says of
 them, next to what the kernel says. Takes everything down again."""
 import argparse
+import json
 import os
 import random
 import sys
 import time
+from collections import Counter
 
 from lab import judge, truth
 from lab.broker import Broker
@@ -17,6 +19,7 @@ from lab.records import RecordFile, latest_paths
 from lab.traffic import ELEPHANT, Traffic, plan
 
 BAR = 30
+KINDS = ("path", "link", "imbalance", "event", "loss")
 
 
 class Progress:
@@ -53,24 +56,28 @@ def section(title):
 
 
 def drive(traffic, flows, records, args):
-    """Drives the flows and shows how they get their paths. Returns start, stop in Unix ms; the
-    flows still run."""
+    """Drives the flows and shows how they get their paths. Returns start and present in Unix ms,
+    and when each was first sampled; the flows still run."""
     traffic.start(flows)
     start_ms = time.time() * 1000
+    first = truth.FirstSamples(traffic.fabric, start_ms)
     progress = Progress(args.seconds)
     elapsed = 0
     while elapsed < args.seconds:
         latest = latest_paths(records)
         resolved = sum(latest.get(flow, {}).get("state") == "resolved" for flow in flows)
         progress.show(elapsed, resolved, len(flows))
-        records.follow(0.5)
+        records.follow(0.25)
+        if not flows.keys() <= first.first_ms.keys():
+            first.poll()
         elapsed = time.time() - start_ms / 1000
     progress.show(elapsed, resolved, len(flows))
     progress.close()
-    return start_ms, time.time() * 1000
+    return start_ms, time.time() * 1000, {flow: first.first_ms[flow] for flow in flows
+                                          if flow in first.first_ms}
 
 
-def verdict(fabric, records, paths, samples, span_ms):
+def verdict(fabric, records, paths, samples, start_ms, stop_ms):
     """Prints how the records compare with the kernel. Returns whether they are right."""
     wrong = judge.unresolved(records, paths, samples)
     allowed = {flow: [path] for flow, path in paths.items()}
@@ -81,15 +88,12 @@ def verdict(fabric, records, paths, samples, span_ms):
     say(f"  paths equal to the kernel's    {sampled - len(wrong)} of {sampled} sampled data flows")
     say(f"  records wrong at any time      {len(ever)} of {len(records.of('path'))}, "
         "acknowledgements too")
-    windows = judge.full_windows(records, *span_ms)
+    windows = judge.full_windows(records, start_ms, stop_ms)
     uneven = [text for window in windows
               for text in judge.wrong_imbalance(window, fabric.layout, paths)]
-    say(f"  imbalance equal to the kernel's  {'no' if uneven else 'yes'}, in {len(windows)} full "
-        f"windows of {len(truth.groups(fabric.layout))} groups")
-    delays = judge.first_path_delays_ms(records, paths)
-    if delays:
-        say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
-            f"longest {delays[-1] / 1000:.2f} s")
+    groups = len(windows) * len(truth.groups(fabric.layout))
+    say(f"  FIM equal to the kernel's      {groups - len(uneven)} of {groups} ECMP groups, "
+        f"full windows: {len(windows)}")
     for text in (wrong + ever + uneven)[:10]:
         say(f"  WRONG {text}")
     return bool(windows) and not (wrong or ever or uneven)
@@ -103,7 +107,7 @@ def show(fabric, programs, args, broker):
     paths = truth.kernel_paths(fabric, flows)
     big = sum(load is ELEPHANT for load in flows.values())
     say(f"{len(flows)} RoCEv2 flows, IPv4 and IPv6, {big} of them elephants (seed {args.seed})")
-    span_ms = drive(traffic, flows, records, args)
+    start_ms, stop_ms, first = drive(traffic, flows, records, args)
     pipeline.check_alive()
     section("Paths")
     say(pipeline.tool("paths").rstrip())
@@ -113,20 +117,40 @@ def show(fabric, programs, args, broker):
     say(pipeline.tool("collisions").rstrip())
     traffic.stop()
     samples = truth.Counters(fabric).samples()
+    window_ms = args.window * 1000
     try:
-        wait_until(lambda: not judge.unresolved(records.poll(), paths, samples), 5, "paths")
+        wait_until(lambda: not judge.unresolved(records.poll(), paths, samples)
+                   and judge.published(records, stop_ms // window_ms * window_ms), 6, "records")
     except LabError:
         pass  # the verdict says what is missing
-    if broker:
-        section("What a Kafka consumer reads")
-        broker.show(("path", "imbalance", "event"))
     section("Verdict against the kernel")
-    right = verdict(fabric, records, paths, samples, span_ms)
-    ends = pipeline.stop()
-    for text in ends:
+    right = verdict(fabric, records, paths, samples, start_ms, stop_ms)
+    delays = judge.first_path_delays_ms(records, first)
+    if delays:
+        say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
+            f"longest {delays[-1] / 1000:.2f} s")
+    wrong = pipeline.stop()
+    if broker:
+        wrong += show_topics(broker, records.poll())
+    for text in wrong:
         say(f"  WRONG {text}")
-    say(f"  {'RIGHT' if right and not ends else 'WRONG'}")
-    return 0 if right and not ends else 1
+    say(f"  {'RIGHT' if right and not wrong else 'WRONG'}")
+    return 0 if right and not wrong else 1
+
+
+def show_topics(broker, records):
+    """Shows the topics as a consumer reads them. Returns texts: what the file sink does not say."""
+    section("What a Kafka consumer reads")
+    wrong = []
+    for kind in KINDS:
+        rows = broker.consume(kind)
+        lines = Counter(json.dumps(seen.record) for seen in records.of(kind))
+        say(f"  fabrictrace.{kind}.v1: {len(rows)} records, {lines.total()} in the file")
+        for key, value in rows[-1:]:
+            say(f"    {key}\n      {value if len(value) < 400 else value[:400] + ' ...'}")
+        if Counter(json.dumps(json.loads(value)) for _, value in rows) != lines:
+            wrong.append(f"fabrictrace.{kind}.v1: the consumer reads other records than the file")
+    return wrong
 
 
 def main():

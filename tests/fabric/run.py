@@ -21,7 +21,8 @@ from lab.traffic import Traffic, plan
 
 FIRST_PATH_MAX_MS = 3000
 SETTLE_S = 5  # exporter's buffer, folding and the daemon's own delay, with room
-QUIET_S = 3  # an agent's report of flows that have ended may still fall into the next window
+LEFTOVER_MS = 2500  # samples in an exporter's buffer wait for the next flows to push them out
+LOOK_S = 0.25
 SHOWN = 5
 
 
@@ -60,7 +61,6 @@ class Check:
         self.rng = random.Random(args.seed)
         self.used_sports = set()
         self.allowed = {}
-        self.stopped = 0
         self.traffic = Traffic(fabric, programs["rocegen"])
         self.pipeline = Pipeline(fabric, programs, args.window)
         self.records = RecordFile(self.pipeline.records)
@@ -71,19 +71,6 @@ class Check:
         self.used_sports |= {flow.sport for flow in flows}
         truth.flush(self.fabric)
         return flows
-
-    def start(self, flows):
-        """Starts flows once those before are over for everybody. Returns the time in Unix ms."""
-        self.records.follow(self.stopped + QUIET_S - time.time())
-        self.traffic.start(flows)
-        return time.time() * 1000
-
-    def stop(self):
-        """Ends the flows. Returns the time just before in Unix ms, and packets sent by Flow."""
-        stop_ms = time.time() * 1000
-        sent = self.traffic.stop()
-        self.stopped = time.time()
-        return stop_ms, sent
 
     def paths(self, flows):
         """The kernel's paths of data flows and of their acknowledgements."""
@@ -110,9 +97,9 @@ class Check:
         flows = self.new_flows()
         _, both = self.paths(flows)
         self.allowed.update({flow: [path] for flow, path in both.items()})
-        self.start(flows)
+        self.traffic.start(flows)
         self.records.follow(1)
-        self.stop()
+        self.traffic.stop()
         tcpdump.send_signal(signal.SIGTERM)
         tcpdump.wait()
         wrong, count = wrong_packets(capture)
@@ -124,10 +111,17 @@ class Check:
         flows = self.new_flows()
         data, both = self.paths(flows)
         self.allowed.update({flow: [path] for flow, path in both.items()})
-        start_ms = self.start(flows)
+        self.traffic.start(flows)
+        start_ms = time.time() * 1000
+        first = truth.FirstSamples(self.fabric, start_ms)
         # Two windows are sure to hold a whole one.
-        self.records.follow(2 * self.args.window + 0.5)
-        stop_ms, sent = self.stop()
+        end = start_ms / 1000 + 2 * self.args.window + LEFTOVER_MS / 1000 + 0.1
+        while len(first.first_ms) < len(both) and time.time() < end:
+            self.records.follow(LOOK_S)
+            first.poll()
+        self.records.follow(end - time.time())
+        stop_ms = time.time() * 1000
+        sent = self.traffic.stop()
         counters = truth.Counters(self.fabric)
         samples = counters.samples()
         self.tally.check(f"{name}, routes agree with counters", counters.disagreements(data),
@@ -137,7 +131,9 @@ class Check:
         self.await_records(lambda r: not judge.unresolved(r, data, samples, start_ms)
                            and judge.published(r, last_end_ms), self.args.window + SETTLE_S)
         self.judge_paths(name, data, samples, start_ms)
-        windows = judge.full_windows(self.records, start_ms, stop_ms)
+        self.judge_delays(name, {flow: first.first_ms[flow] for flow in data
+                                 if flow in first.first_ms})
+        windows = judge.full_windows(self.records, start_ms + LEFTOVER_MS, stop_ms)
         wrong = [text for window in windows
                  for text in judge.wrong_imbalance(window, self.fabric.layout, data)]
         self.tally.check(f"{name}, imbalance equals the kernel's",
@@ -151,7 +147,9 @@ class Check:
         self.tally.check(f"{name}, every sampled data flow has the kernel's path", wrong,
                          f"{sampled - len(wrong)} of {sampled}, "
                          f"{len(data) - sampled} without a sample")
-        delays = judge.first_path_delays_ms(self.records, data, start_ms)
+
+    def judge_delays(self, name, first_sample_ms):
+        delays = judge.first_path_delays_ms(self.records, first_sample_ms)
         late = [f"{delay:.0f} ms" for delay in delays if delay > FIRST_PATH_MAX_MS]
         self.tally.check(f"{name}, first path within {FIRST_PATH_MAX_MS / 1000:.0f} s", late,
                          f"median {delays[len(delays) // 2]:.0f} ms, longest {delays[-1]:.0f} ms"
@@ -161,7 +159,8 @@ class Check:
         layout = self.fabric.layout
         flows = self.new_flows()
         before, both = self.paths(flows)
-        start_ms = self.start(flows)
+        self.traffic.start(flows)
+        start_ms = time.time() * 1000
         self.records.follow(SETTLE_S)
         counters = truth.Counters(self.fabric)
         self.await_records(
@@ -175,7 +174,7 @@ class Check:
         truth.flush(self.fabric)
         moved = [flow for flow in after if before[flow] != after[flow]]
         self.records.follow(SETTLE_S + 2 * self.args.window)
-        self.stop()
+        self.traffic.stop()
         counters = truth.Counters(self.fabric)
         samples = counters.samples()
         name = f"{link.a.node} to {link.b.node} down"

@@ -19,6 +19,7 @@ shift $((OPTIND - 1))
 build=${1:-.}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
+trap 'kill $(jobs -rp) 2>/dev/null; rm -rf "$work"; exit 130' INT TERM
 mkdir "$work/failed" "$work/result"
 
 run_one() # NAME PROGRAM

@@ -4,6 +4,7 @@
 #include "lib/io/loop.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,10 +126,14 @@ END_TEST
 static void expect(int fd, const char *begin)
 {
     char text[256];
-    ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
 
-    ck_assert_int_ge(n, 0);
-    text[n] = '\0';
+    /* How often the watchdog was fed by then is for the machine to say. */
+    do {
+        ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
+
+        ck_assert_int_ge(n, 0);
+        text[n] = '\0';
+    } while (strcmp(text, "WATCHDOG=1") == 0 && strcmp(begin, text) != 0);
     ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "'%s', not '%s'", text, begin);
 }
 
@@ -138,13 +143,14 @@ START_TEST(tells_the_service_manager)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct timeval patience = {.tv_sec = 5};
     struct ft_watch *once;
-    char pid[32];
+    char pid[32], path[PATH_MAX];
 
     snprintf(address.sun_path, sizeof(address.sun_path), "./notify.%d", (int)getpid());
     unlink(address.sun_path);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setenv("NOTIFY_SOCKET", realpath(address.sun_path, NULL), 1);
+    ck_assert_ptr_nonnull(realpath(address.sun_path, path));
+    setenv("NOTIFY_SOCKET", path, 1);
     setenv("WATCHDOG_USEC", "20000", 1);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     setenv("WATCHDOG_PID", pid, 1);
@@ -157,7 +163,7 @@ START_TEST(tells_the_service_manager)
     loop = ft_loop_new();
     ft_loop_on_signals(loop, on_reload, NULL, NULL);
     once = ft_watch_once(loop, send_hup, NULL);
-    ft_watch_once_arm(once, 15 * MS);
+    ft_watch_once_arm(once, 50 * MS);
     ck_assert_int_eq(ft_loop_run(loop), 0);
     expect(fd, "WATCHDOG=1");
     expect(fd, "RELOADING=1\nMONOTONIC_USEC=");

@@ -3,9 +3,15 @@
 
 #include "lib/io/pcap.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -254,6 +260,121 @@ START_TEST(live_complaints_name_the_interface)
 }
 END_TEST
 
+static struct ft_loop *loop;
+static struct ft_pcap *live;
+static struct seen live_seen;
+static char live_text[512];
+
+/* A network of our own, where even a user without rights may capture; false where that is barred.
+ */
+static bool own_network(void)
+{
+    uid_t uid = geteuid();
+    int fd;
+
+    if (uid != 0 && unshare(CLONE_NEWUSER) == 0) {
+        fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+        dprintf(fd, "0 %u 1", uid);
+        close(fd);
+    }
+    if (unshare(CLONE_NEWNET) == 0 &&
+        system("ip link add ft0 type veth peer name ft1 && ip link set ft0 up && "
+               "ip link set ft1 up && ip addr add 10.9.9.1/24 dev ft0 && "
+               "ip neigh add 10.9.9.2 lladdr 02:00:00:00:00:02 dev ft0") == 0)
+        return true;
+    fputs("SKIP: pcap: live capture: no network namespace of our own can be made here\n", stderr);
+    return false;
+}
+
+static void count_live(void *arg, const struct ft_pcap_packet *p)
+{
+    struct seen *seen = arg;
+
+    seen->link = p->link;
+    seen->captured = p->captured;
+    seen->wire = p->wire;
+    if (++seen->count == seen->stop_at)
+        ft_loop_exit(loop, 0);
+}
+
+static void ended(void *arg, const char *text)
+{
+    (void)arg;
+    snprintf(live_text, sizeof(live_text), "%s", text);
+    ft_loop_exit(loop, 2);
+}
+
+static void too_late(void *arg)
+{
+    (void)arg;
+    ft_loop_exit(loop, 1);
+}
+
+static void send_datagrams(int count, uint16_t port)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET,
+        .sin_port = htons(port),
+        .sin_addr = {htonl(0x0a090902)},
+    };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    uint8_t bytes[500] = {0};
+
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(sendto(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&to, sizeof(to)),
+                         sizeof(bytes));
+    close(fd);
+}
+
+START_TEST(captures_what_the_filter_takes)
+{
+    struct ft_pcap_config config = {
+        .interface = "ft1",
+        .filter = "udp dst port 4791",
+        .snap_bytes = 96,
+        .buffer_bytes = 8 << 20,
+        .on_packet = count_live,
+        .on_error = ended,
+        .arg = &live_seen,
+    };
+    struct ft_pcap_stats stats;
+    struct ft_watch *patience;
+
+    if (!own_network())
+        return;
+    loop = ft_loop_new();
+    patience = ft_watch_once(loop, too_late, NULL);
+    ft_watch_once_arm(patience, INT64_C(10000000000));
+    live = ft_pcap_open(loop, &config, error, sizeof(error));
+    ck_assert_msg(live != NULL, "%s", error);
+    live_seen.stop_at = 5000;
+    send_datagrams(100, 4790);
+    send_datagrams(5000, 4791);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_int_eq(live_seen.link, FT_PCAP_ETHERNET);
+    ck_assert_uint_eq(live_seen.captured, 96);
+    ck_assert_uint_eq(live_seen.wire, 500 + 42);
+    ft_pcap_stats(live, &stats);
+    ck_assert_uint_eq(stats.received, 5000);
+    ck_assert_uint_eq(stats.dropped, 0);
+    ft_pcap_free(live);
+
+    config.filter = "udp dst prt 4791";
+    ck_assert_ptr_null(ft_pcap_open(loop, &config, error, sizeof(error)));
+    ck_assert_msg(strstr(error, "'ft1': filter 'udp dst prt 4791': "), "%s", error);
+
+    config.filter = NULL;
+    live = ft_pcap_open(loop, &config, error, sizeof(error));
+    ck_assert_msg(live != NULL, "%s", error);
+    ck_assert_int_eq(system("ip link del ft0"), 0);
+    ck_assert_int_eq(ft_loop_run(loop), 2);
+    ck_assert_msg(strstr(live_text, "'ft1'"), "%s", live_text);
+    ft_pcap_free(live);
+    ft_watch_free(patience);
+    ft_loop_free(loop);
+}
+END_TEST
+
 FT_UNIT_MAIN("pcap", reads_what_was_captured, reads_pcapng, stops_when_told,
              cut_off_anywhere_it_complains, complaints_name_the_file, time_out_of_range_is_refused,
-             live_complaints_name_the_interface)
+             live_complaints_name_the_interface, captures_what_the_filter_takes)

@@ -73,13 +73,15 @@ static ProtobufCMessage *filled(const ProtobufCMessageDescriptor *d, struct fill
         if (filler->sparse && (i + filler->next) % 3 == 0)
             continue;
         if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-            void **elements = calloc(2, sizeof(void *));
+            bool bytes = f->type == PROTOBUF_C_TYPE_BYTES;
+            size_t step = bytes ? sizeof(ProtobufCBinaryData) : sizeof(void *);
+            uint8_t *elements = calloc(2, step);
 
-            ck_assert_int_eq(f->type, PROTOBUF_C_TYPE_MESSAGE);
+            ck_assert(bytes || f->type == PROTOBUF_C_TYPE_MESSAGE);
             *(size_t *)(void *)(base + f->quantifier_offset) = 2;
             *(void **)(void *)(base + f->offset) = elements;
-            fill_value(f, &elements[0], filler);
-            fill_value(f, &elements[1], filler);
+            fill_value(f, elements, filler);
+            fill_value(f, elements + step, filler);
             continue;
         }
         fill_value(f, base + f->offset, filler);

@@ -1,1 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
+switchpoll_tests = tests/unit/check_sequence tests/unit/check_exporters tests/unit/check_fold tests/unit/check_ingest tests/unit/check_udp tests/unit/check_output
+check_PROGRAMS += $(switchpoll_tests)
+TESTS += $(switchpoll_tests)
+
+tests_unit_check_sequence_SOURCES = tests/unit/check_sequence.c tests/unit/unit.h
+tests_unit_check_sequence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sequence_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_exporters_SOURCES = tests/unit/check_exporters.c tests/unit/unit.h
+tests_unit_check_exporters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_exporters_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_fold_SOURCES = tests/unit/check_fold.c tests/unit/unit.h
+tests_unit_check_fold_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_fold_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_ingest_SOURCES = tests/unit/check_ingest.c tests/unit/unit.h
+tests_unit_check_ingest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ingest_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_udp_SOURCES = tests/unit/check_udp.c tests/unit/unit.h
+tests_unit_check_udp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_udp_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_output_SOURCES = tests/unit/check_output.c tests/unit/unit.h
+tests_unit_check_output_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_output_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)

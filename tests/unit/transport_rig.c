@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,7 +31,8 @@ static int apply(void *arg, const char *source_id, const char *program, const ui
     ck_assert_uint_ge(len, sizeof(value));
     memcpy(&value, payload, sizeof(value));
     for (size_t i = sizeof(value); i < len; i++)
-        ck_assert_uint_eq(payload[i], (uint8_t)(value + i));
+        if (payload[i] != (uint8_t)(value + i))
+            ck_abort_msg("payload %u differs at %zu", value, i);
     if (rig.refuse_next) {
         rig.refuse_next = false;
         return -EINVAL;
@@ -185,7 +187,7 @@ static int run(bool (*done)(void), int64_t ns)
 
 void rig_run(bool (*done)(void), const char *what)
 {
-    ck_assert_msg(run(done, 10000 * RIG_MS) == 0, "never: %s; %u seen, sender: '%s', peer: '%s'",
+    ck_assert_msg(run(done, 30000 * RIG_MS) == 0, "never: %s; %u seen, sender: '%s', peer: '%s'",
                   what, rig.seen_count, rig.sender_text, rig.down_reason);
 }
 
@@ -218,6 +220,19 @@ int rig_raw_listen(uint16_t *port)
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
     *port = ntohs(address.sin_port);
     return fd;
+}
+
+int rig_raw_accept(int listener)
+{
+    for (int i = 0; i < 5000; i++) {
+        struct pollfd pfd = {.fd = listener, .events = POLLIN};
+
+        if (poll(&pfd, 1, 0) > 0)
+            return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        rig_run_for(RIG_MS);
+    }
+    ck_abort_msg("nobody connects");
+    return -1;
 }
 
 void rig_raw_write(int fd, const void *bytes, size_t len)

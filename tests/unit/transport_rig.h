@@ -50,13 +50,16 @@ struct ft_sender *rig_sender(int number, const struct ft_sender_config *config);
 /* Sends a payload of len bytes (at least 4) that begins with value. */
 int rig_send(int number, uint32_t value, size_t len);
 
-/* Runs the loop until done() is true; fails the test after 10 seconds. */
+/* Runs the loop until done() is true; fails the test after 30 seconds. */
 void rig_run(bool (*done)(void), const char *what);
 void rig_run_for(int64_t ns);
 
 /* Raw blocking clients. */
 int rig_raw_connect(void);
 int rig_raw_listen(uint16_t *port);
+
+/* Runs the loop until there is a connection to take. */
+int rig_raw_accept(int listener);
 void rig_raw_write(int fd, const void *bytes, size_t len);
 void rig_raw_hello(int fd, const char *source_id, uint64_t boot_id);
 void rig_raw_data(int fd, uint64_t sequence, uint32_t value);

@@ -2,21 +2,16 @@
 """A Kafka broker in the lab's collector, by the scripts of tests/kafka."""
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 from .fabric import LabError
 from .layout import COLLECTOR
 
 SCRIPT = Path(__file__).resolve().parents[2] / "kafka" / "broker.py"
-PORT = 9092
-SHOWN = 2
 
 
 class Broker:
     """Starts at once; ends with the lab, as all that runs in it does."""
-
-    endpoint = f"127.0.0.1:{PORT}"
 
     @staticmethod
     def fetch():
@@ -28,20 +23,12 @@ class Broker:
     def __init__(self, fabric):
         self.fabric = fabric
         self.dir = fabric.dir / "kafka"
-        fabric.run(COLLECTOR, sys.executable, SCRIPT, "start", self.dir, str(PORT))
+        self.endpoint = self._call("start", self.dir).strip()
+
+    def _call(self, verb, *args):
+        return self.fabric.run(COLLECTOR, sys.executable, SCRIPT, verb, *map(str, args))
 
     def consume(self, kind):
         """The (key, value) texts of the topic fabrictrace.KIND.v1, from its beginning."""
-        text = self.fabric.run(COLLECTOR, sys.executable, SCRIPT, "consume",
-                               f"fabrictrace.{kind}.v1", str(PORT))
+        text = self._call("consume", self.dir, f"fabrictrace.{kind}.v1")
         return [tuple(line.split("\t", 1)) for line in text.splitlines()]
-
-    def show(self, kinds):
-        count = Counter()
-        for kind in kinds:
-            rows = self.consume(kind)
-            count[kind] = len(rows)
-            print(f"  fabrictrace.{kind}.v1: {len(rows)} records")
-            for key, value in rows[-SHOWN:]:
-                print(f"    {key}\n      {value if len(value) < 400 else value[:400] + ' ...'}")
-        return count

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fabrictrace-switchpoll as it runs: real datagrams over loopback, reload, metrics, the end."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import make_captures as c  # noqa: E402
+
+POLLER = Path("switchpoll/fabrictrace-switchpoll").resolve()
+WAIT_S = 20
+failures = []
+
+
+def check(what, good, detail=""):
+    print(f"{'ok' if good else 'FAIL'}: {what}{'' if good else f': {detail}'}")
+    if not good:
+        failures.append(what)
+
+
+def equal(what, got, want):
+    check(what, got == want, f"got {got!r}, want {want!r}")
+
+
+def until(what, condition):
+    end = time.monotonic() + WAIT_S
+    while not condition():
+        if time.monotonic() > end:
+            check(what, False, f"not within {WAIT_S} s")
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def free_port(kind=socket.SOCK_DGRAM):
+    with socket.socket(socket.AF_INET, kind) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Poller:
+    """One running poller; writes NDJSON to a file unless it is to speak to a daemon."""
+
+    def __init__(self, folder, to_file=True, **settings):
+        self.port, self.http = free_port(), free_port(socket.SOCK_STREAM)
+        self.config, self.out = folder / "poller.yaml", folder / "out.ndjson"
+        self.log = folder / "log"
+        self.settings = {"source_id": "live", "listen": f"127.0.0.1:{self.port}",
+                         "http": f"127.0.0.1:{self.http}", "receive_buffer": "8MiB", **settings}
+        self.write()
+        command = [POLLER, "-c", self.config] + (["--output", self.out] if to_file else [])
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.DEVNULL)
+        self.ready = until("start", lambda: self.said("listening"))
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def write(self, **settings):
+        self.settings.update(settings)
+        self.config.write_text("".join(f"{k}: \"{v}\"\n" for k, v in self.settings.items()))
+
+    def said(self, text):
+        return text in self.log.read_text()
+
+    def send(self, sequences, agent=c.LEAF, port=None):
+        for i in sequences:
+            self.socket.sendto(c.datagram(agent, i, 1000 + i, [
+                c.flow_sample(2 * i, (0, 1), 1, 49, [c.roce(*c.DATA)]),
+                c.flow_sample(2 * i + 1, (0, 1), 1, 49, [c.roce(*c.DATA)]),
+                c.counter_sample(i, (0, 1), [c.generic_counters(1, i, i)])]),
+                ("127.0.0.1", port or self.port))
+
+    def get(self, path):
+        url = f"http://127.0.0.1:{self.http}{path}"
+        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+            return answer.read().decode()
+
+    def metric(self, name):
+        for line in self.get("/metrics").splitlines():
+            if line.startswith(f"fabrictrace_switchpoll_{name} "):
+                return float(line.split()[1])
+        return None
+
+    def reload(self):
+        """What the log says of it."""
+        before = len(self.log.read_text())
+        self.process.send_signal(signal.SIGHUP)
+        until("reload", lambda: "reload" in self.log.read_text()[before:])
+        return self.log.read_text()[before:]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(WAIT_S)
+        finally:
+            self.socket.close()
+
+    def records(self):
+        return [json.loads(line) for line in self.out.read_text().splitlines()]
+
+
+def last_loss(records):
+    return {s["name"]: s for s in
+            [r for r in records if r["schema"] == "fabrictrace.loss.v1"][-1]["stages"]}
+
+
+def samples_of(records):
+    return sum(r.get("samples", 0) for r in records)
+
+
+def test_live(folder):
+    poller = Poller(folder)
+    poller.send(range(1, 301))
+    # Records come by the clock, with nothing sent after them.
+    until("records by the clock", lambda: samples_of(poller.records()) == 600)
+    equal("samples, with nothing sent after them", samples_of(poller.records()), 600)
+    equal("healthy", poller.get("/healthz"), "ok\n")
+    equal("metrics: datagrams", poller.metric("datagrams_received_total"), 300)
+    equal("metrics: samples", poller.metric("samples_processed_total"), 900)
+    equal("metrics: missing", poller.metric("network_datagrams_missing_total"), 0)
+    poller.send(range(311, 321))
+    until("a gap is seen", lambda: poller.metric("network_datagrams_missing_total") == 10)
+    # What arrives right before the end is taken as well.
+    poller.send(range(321, 341))
+    equal("exit code after SIGTERM", poller.stop(), 0)
+    records = poller.records()
+    last = last_loss(records)
+    equal("samples at the end", samples_of(records), 660)
+    equal("network", (last["network"]["received"], last["network"]["processed"]), (340, 330))
+    for stage in last.values():
+        equal(f"balance of {stage['name']}", stage["received"], stage["processed"] +
+              stage["pending"] + sum(d["count"] for d in stage.get("drops", [])))
+
+
+def test_reload(folder):
+    poller = Poller(folder)
+    poller.send(range(1, 11))
+    until("first records", lambda: samples_of(poller.records()) == 20)
+    for key, value in (("fold_interval", "soon"), ("no_such_key", "1"), ("source_id", "other"),
+                       ("listen", "192.0.2.1:6343")):
+        kept = dict(poller.settings)
+        poller.write(**{key: value})
+        said = poller.reload()
+        check(f"reload with {key}={value} is refused", "reload refused" in said, said)
+        check("the complaint names the key", key in said, said)
+        poller.settings = kept
+    poller.send(range(11, 21))
+    until("records after refused reloads", lambda: samples_of(poller.records()) == 40)
+    other = free_port()
+    poller.write(listen=f"127.0.0.1:{other}", fold_interval="200ms")
+    said = poller.reload()
+    check("a good reload is taken", "reloaded" in said, said)
+    poller.send(range(21, 31), port=other)
+    until("records from the new port", lambda: samples_of(poller.records()) == 60)
+    equal("exit code", poller.stop(), 0)
+    records = poller.records()
+    equal("samples", samples_of(records), 60)
+    equal("the new interval", {r["interval_ms"] for r in records if "interval_ms" in r},
+          {1000, 200})
+    equal("nothing lost", last_loss(records)["network"]["received"], 30)
+
+
+def test_faults(folder):
+    poller = Poller(folder)
+    done = subprocess.run([POLLER, "-c", poller.config, "--output", folder / "other"],
+                          capture_output=True, timeout=WAIT_S)
+    equal("port in use: exit code", done.returncode, 69)
+    check("port in use: named", str(poller.port).encode() in done.stderr, done.stderr)
+    poller.stop()
+    # A reader that goes away.
+    poller.write(fold_interval="100ms")
+    gone = subprocess.Popen([POLLER, "-c", poller.config, "--output", "-"],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    gone.stdout.close()
+    poller.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    until("end after a closed pipe", lambda: gone.poll() is not None or
+          poller.send([int(time.time())]))
+    equal("closed pipe: exit code", gone.wait(WAIT_S), 74)
+    check("closed pipe: said", b"standard output" in gone.stderr.read())
+    gone.stderr.close()
+    poller.socket.close()
+
+
+def test_daemon_away(folder):
+    """Without a daemon records wait, and the end waits no longer than it may."""
+    nowhere = free_port(socket.SOCK_STREAM)
+    poller = Poller(folder, to_file=False)
+    poller.stop()
+    poller.config.write_text(poller.config.read_text() +
+                             f"daemon: {{endpoint: \"127.0.0.1:{nowhere}\", flush_timeout: 1s}}\n")
+    with open(poller.log, "wb") as log:
+        poller.process = subprocess.Popen([POLLER, "-c", poller.config], stderr=log)
+    until("start", lambda: poller.said("listening"))
+    poller.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    poller.send(range(1, 11))
+    until("records wait", lambda: poller.metric("records_pending") >= 2)
+    equal("daemon away: not connected", poller.metric("daemon_connected"), 0)
+    began = time.monotonic()
+    equal("daemon away: exit code", poller.stop(), 0)
+    check("daemon away: the end is not held up", time.monotonic() - began < 5)
+    check("daemon away: what is lost is told", poller.said("records are not acknowledged"),
+          poller.log.read_text())
+
+
+def main():
+    for test in (test_live, test_reload, test_faults, test_daemon_away):
+        with tempfile.TemporaryDirectory() as folder:
+            test(Path(folder))
+    print(f"{len(failures)} failed")
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/fold.h"
+
+#include <errno.h>
+
+#include "proto/record.h"
+#include "tests/unit/unit.h"
+
+#define RECORDS_MAX 64
+
+static Fabrictrace__Record *records[RECORDS_MAX];
+static size_t record_count;
+
+/* The record lives on its maker's stack: keep a copy, by way of its packed form. */
+static void keep(void *arg, const Fabrictrace__Record *record)
+{
+    uint8_t bytes[1024];
+    size_t len = fabrictrace__record__pack(record, bytes);
+
+    (void)arg;
+    ck_assert_uint_lt(record_count, RECORDS_MAX);
+    records[record_count++] = fabrictrace__record__unpack(NULL, len, bytes);
+}
+
+static const struct ft_sink sink = {.emit = keep};
+
+static void drop_records(void)
+{
+    while (record_count > 0)
+        fabrictrace__record__free_unpacked(records[--record_count], NULL);
+}
+
+static struct ft_sflow_flow flow_of(uint16_t sport)
+{
+    struct ft_sflow_flow flow = {
+        .source_index = 1,
+        .sampling_rate = 1000,
+        .in = {FT_SFLOW_IF_INDEX, 1},
+        .out = {FT_SFLOW_IF_INDEX, 49},
+        .frame_bytes = 1086,
+        .has_packet = true,
+        .packet = {.bth = FT_BTH_DATA, .dst_qp = 17, .ecn = 2},
+    };
+
+    flow.packet.tuple.src = ft_ip4((const uint8_t[]){10, 0, 1, 1});
+    flow.packet.tuple.dst = ft_ip4((const uint8_t[]){10, 0, 3, 1});
+    flow.packet.tuple.sport = sport;
+    flow.packet.tuple.dport = FT_ROCE_PORT;
+    flow.packet.tuple.proto = FT_PROTO_UDP;
+    return flow;
+}
+
+static struct ft_ip agent_of(uint8_t last)
+{
+    return ft_ip4((const uint8_t[]){192, 0, 2, last});
+}
+
+static void add(struct ft_fold *fold, const struct ft_sflow_flow *flow, int64_t when_ms)
+{
+    struct ft_ip agent = agent_of(1);
+
+    ck_assert_int_eq(ft_fold_add(fold, &agent, flow, (struct ft_wall){when_ms}), 0);
+}
+
+/* The one Observation that the samples given become. */
+static const Fabrictrace__Observation *fold_one(const struct ft_sflow_flow *flow)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+
+    add(fold, flow, 5);
+    drop_records();
+    ft_fold_flush(fold, (struct ft_wall){0}, 1000, &sink);
+    ft_fold_free(fold);
+    ck_assert_uint_eq(record_count, 1);
+    return records[0]->observation;
+}
+
+START_TEST(sums_what_agrees)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+    const Fabrictrace__Observation *o;
+    struct ft_tuple tuple;
+
+    add(fold, &flow, 1700000000300);
+    flow.packet.ecn = 3;
+    flow.sampling_rate = 2000;
+    flow.frame_bytes = 100;
+    flow.packet.bth = FT_BTH_ACK;
+    add(fold, &flow, 1700000000100);
+    flow.packet.bth = FT_BTH_NONE;
+    flow.packet.dst_qp = 0;
+    add(fold, &flow, 1700000000900);
+    ck_assert_uint_eq(ft_fold_pending(fold), 3);
+    ck_assert_uint_eq(ft_fold_flush(fold, (struct ft_wall){1700000000000}, 1000, &sink), 3);
+    ck_assert_uint_eq(ft_fold_pending(fold), 0);
+    ck_assert_uint_eq(ft_fold_sums(fold), 0);
+    ck_assert_uint_eq(record_count, 1);
+    o = records[0]->observation;
+    ck_assert_uint_eq(o->time_ms, 1700000000000);
+    ck_assert_uint_eq(o->interval_ms, 1000);
+    ck_assert_uint_eq(o->first_ms, 1700000000100);
+    ck_assert_uint_eq(o->last_ms, 1700000000900);
+    ck_assert_uint_eq(o->samples, 3);
+    ck_assert_uint_eq(o->packets, 5000);
+    ck_assert_uint_eq(o->bytes, 1000 * 1086 + 2 * 2000 * 100);
+    ck_assert_uint_eq(o->ce_samples, 2);
+    ck_assert_uint_eq(o->data_samples, 1);
+    ck_assert_uint_eq(o->ack_samples, 1);
+    ck_assert_int_eq(o->has_dst_qp, true);
+    ck_assert_uint_eq(o->dst_qp, 17);
+    ck_assert_uint_eq(o->agent.len, 4);
+    ck_assert_int_eq(ft_flow_to_tuple(o->flow, &tuple), 0);
+    ck_assert(ft_tuple_equal(&tuple, &flow.packet.tuple));
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
+START_TEST(a_queue_pair_is_told_only_when_samples_agree)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    add(fold, &flow, 1);
+    flow.packet.dst_qp = 18;
+    add(fold, &flow, 2);
+    flow.packet.dst_qp = 17;
+    add(fold, &flow, 3);
+    ft_fold_flush(fold, (struct ft_wall){0}, 1000, &sink);
+    ck_assert_int_eq(records[0]->observation->has_dst_qp, false);
+    drop_records();
+    ft_fold_free(fold);
+    flow.packet.bth = FT_BTH_NONE;
+    ck_assert_int_eq(fold_one(&flow)->has_dst_qp, false);
+    drop_records();
+}
+END_TEST
+
+START_TEST(the_data_source_says_where_a_sample_was_taken)
+{
+    static const struct {
+        uint32_t type, source, in, out;
+        Fabrictrace__SamplingPoint point;
+    } cases[] = {
+        {0, 1, 1, 49, FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS},
+        {0, 49, 1, 49, FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS},
+        {0, 7, 1, 49, FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN},
+        {0, 7, 7, 7, FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN},
+        {2, 1, 1, 49, FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ft_sflow_flow flow = flow_of(49441);
+
+        flow.source_type = cases[i].type;
+        flow.source_index = cases[i].source;
+        flow.in.value = cases[i].in;
+        flow.out.value = cases[i].out;
+        ck_assert_int_eq(fold_one(&flow)->point, cases[i].point);
+    }
+    drop_records();
+}
+END_TEST
+
+START_TEST(special_interface_values_are_no_ports)
+{
+    struct ft_sflow_flow flow = flow_of(49441);
+    const Fabrictrace__Observation *o;
+
+    flow.in = (struct ft_sflow_interface){.kind = FT_SFLOW_IF_INTERNAL};
+    flow.out = (struct ft_sflow_interface){.kind = FT_SFLOW_IF_UNKNOWN};
+    o = fold_one(&flow);
+    ck_assert(!o->has_in_ifindex && !o->has_out_ifindex && !o->has_discard_reason);
+    ck_assert_int_eq(o->fate, FABRICTRACE__FATE__FATE_FORWARDED);
+    /* A reason of 0 is a reason: net unreachable. */
+    flow.out = (struct ft_sflow_interface){.kind = FT_SFLOW_IF_DISCARD, .value = 0};
+    o = fold_one(&flow);
+    ck_assert_int_eq(o->fate, FABRICTRACE__FATE__FATE_DISCARDED);
+    ck_assert(o->has_discard_reason && !o->has_out_ifindex);
+    /* The number of copies is no port, even where a port has that number. */
+    flow.in = (struct ft_sflow_interface){FT_SFLOW_IF_INDEX, 3};
+    flow.source_index = 2;
+    flow.out = (struct ft_sflow_interface){.kind = FT_SFLOW_IF_MULTIPLE, .value = 2};
+    o = fold_one(&flow);
+    ck_assert_int_eq(o->fate, FABRICTRACE__FATE__FATE_MULTIPLE);
+    ck_assert_int_eq(o->point, FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN);
+    ck_assert(!o->has_out_ifindex);
+    drop_records();
+}
+END_TEST
+
+START_TEST(whatever_differs_stays_apart)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_ip other = agent_of(2);
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    add(fold, &flow, 1);
+    ck_assert_int_eq(ft_fold_add(fold, &other, &flow, (struct ft_wall){1}), 0);
+    flow.source_index = 49;
+    add(fold, &flow, 1);
+    flow.out.value = 50;
+    add(fold, &flow, 1);
+    flow.in.value = 2;
+    add(fold, &flow, 1);
+    flow.packet.tuple.sport++;
+    add(fold, &flow, 1);
+    flow.out = (struct ft_sflow_interface){.kind = FT_SFLOW_IF_DISCARD, .value = 1};
+    add(fold, &flow, 1);
+    flow.out.value = 2;
+    add(fold, &flow, 1);
+    ck_assert_uint_eq(ft_fold_sums(fold), 8);
+    ft_fold_free(fold);
+}
+END_TEST
+
+START_TEST(flushes_in_the_order_of_arrival_whatever_the_hash)
+{
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        struct ft_fold *fold = ft_fold_new(64, seed * 7919);
+
+        /* Twice, so that the second interval uses entries again. */
+        for (int round = 0; round < 2; round++) {
+            for (uint16_t i = 0; i < 40; i++) {
+                struct ft_sflow_flow flow = flow_of(50000 + i);
+
+                add(fold, &flow, i);
+            }
+            ft_fold_flush(fold, (struct ft_wall){0}, 1000, &sink);
+            ck_assert_uint_eq(record_count, 40);
+            for (uint32_t i = 0; i < 40; i++)
+                ck_assert_uint_eq(records[i]->observation->flow->sport, 50000 + i);
+            drop_records();
+        }
+        ft_fold_free(fold);
+    }
+}
+END_TEST
+
+START_TEST(a_full_table_refuses_new_sums_and_goes_on_with_old_ones)
+{
+    struct ft_fold *fold = ft_fold_new(4, 0);
+    struct ft_ip agent = agent_of(1);
+
+    for (uint16_t i = 0; i < 6; i++) {
+        struct ft_sflow_flow flow = flow_of(50000 + i);
+
+        ck_assert_int_eq(ft_fold_add(fold, &agent, &flow, (struct ft_wall){1}),
+                         i < 4 ? 0 : -ENOBUFS);
+    }
+    for (uint16_t i = 0; i < 4; i++) {
+        struct ft_sflow_flow flow = flow_of(50000 + i);
+
+        add(fold, &flow, 2);
+    }
+    ck_assert_uint_eq(ft_fold_pending(fold), 8);
+    ft_fold_free(fold);
+}
+END_TEST
+
+FT_UNIT_MAIN("fold", sums_what_agrees, a_queue_pair_is_told_only_when_samples_agree,
+             the_data_source_says_where_a_sample_was_taken, special_interface_values_are_no_ports,
+             whatever_differs_stays_apart, flushes_in_the_order_of_arrival_whatever_the_hash,
+             a_full_table_refuses_new_sums_and_goes_on_with_old_ones)

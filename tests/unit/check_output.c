@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/io/loop.h"
+#include "proto/record.h"
+#include "tests/unit/unit.h"
+
+static struct ft_loop *loop;
+static uint64_t arrived;
+static uint64_t next_ms;
+
+static void emit(struct ft_output *out, uint64_t time_ms)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__PortCounters counters = FABRICTRACE__PORT_COUNTERS__INIT;
+
+    counters.has_time_ms = true;
+    counters.time_ms = time_ms;
+    record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
+    record.counters = &counters;
+    ft_output_emit(out, &record);
+}
+
+static void check_balance(const struct ft_output *out, uint64_t received)
+{
+    struct ft_loss_transport s;
+
+    ft_output_stats(out, &s);
+    ck_assert_uint_eq(s.received, received);
+    ck_assert_uint_eq(s.received, s.processed + s.pending + s.dropped);
+}
+
+static void on_record(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    ck_assert_uint_eq(record->counters->time_ms, next_ms++);
+    arrived++;
+}
+
+static int apply(void *arg, const char *source_id, const char *program, const uint8_t *payload,
+                 size_t len)
+{
+    uint64_t records = 0, unknown = 0;
+
+    (void)arg;
+    (void)program;
+    ck_assert_str_eq(source_id, "poller1");
+    ck_assert_int_eq(ft_batch_unpack(payload, len, on_record, NULL, &records, &unknown), 0);
+    ck_assert_uint_eq(unknown, 0);
+    return 0;
+}
+
+static void on_done(void *arg)
+{
+    (void)arg;
+    ft_loop_exit(loop, 0);
+}
+
+/* Records go out one by one and come in as batches, each once and in order. */
+START_TEST(records_reach_a_receiver_in_order)
+{
+    const uint64_t count = 20000;
+    struct ft_receiver_config receiving = {
+        .listen = "127.0.0.1:0", .connections_max = 4, .sources_max = 4, .apply = apply};
+    struct ft_sender_config sending = {.source_id = "poller1",
+                                       .program = "fabrictrace-switchpoll",
+                                       .boot_id = 1,
+                                       .queue_bytes_max = 16u << 20,
+                                       .retry_min_ns = 10000000,
+                                       .retry_max_ns = 100000000};
+    struct ft_loss_transport stats;
+    struct ft_receiver *receiver;
+    struct ft_sender *sender;
+    struct ft_output *out;
+    char error[256] = "", endpoint[32];
+
+    loop = ft_loop_new();
+    receiver = ft_receiver_new(loop, &receiving, error, sizeof(error));
+    ck_assert_msg(receiver, "%s", error);
+    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", ft_receiver_port(receiver));
+    sending.endpoint = endpoint;
+    sender = ft_sender_new(loop, &sending, error, sizeof(error));
+    ck_assert_msg(sender, "%s", error);
+    out = ft_output_sender(sender);
+    for (uint64_t i = 0; i < count; i++) {
+        emit(out, i);
+        if (i % 999 == 0)
+            check_balance(out, i + 1);
+    }
+    ft_output_flush(out);
+    check_balance(out, count);
+    ft_sender_flush(sender, INT64_C(20000000000), on_done, NULL);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_uint_eq(arrived, count);
+    ft_output_stats(out, &stats);
+    ck_assert_uint_eq(stats.processed, count);
+    check_balance(out, count);
+    ft_output_free(out);
+    ft_sender_free(sender);
+    ft_receiver_free(receiver);
+    ft_loop_free(loop);
+}
+END_TEST
+
+START_TEST(lines_reach_a_file)
+{
+    char file[] = "check_output.XXXXXX";
+    char line[256], error[256];
+    struct ft_output *out;
+    unsigned lines = 0;
+    FILE *in;
+
+    close(mkstemp(file));
+    out = ft_output_file(file, error, sizeof(error));
+    ck_assert_ptr_nonnull(out);
+    for (unsigned i = 0; i < 5000; i++)
+        emit(out, i);
+    check_balance(out, 5000);
+    ft_output_flush(out);
+    ck_assert_int_eq(ft_output_error(out, error, sizeof(error)), 0);
+    ft_output_free(out);
+    in = fopen(file, "r");
+    while (fgets(line, sizeof(line), in)) {
+        char want[256];
+
+        snprintf(want, sizeof(want), "{\"schema\":\"fabrictrace.counters.v1\",\"time_ms\":%u}\n",
+                 lines++);
+        ck_assert_str_eq(line, want);
+    }
+    ck_assert_uint_eq(lines, 5000);
+    fclose(in);
+    unlink(file);
+}
+END_TEST
+
+START_TEST(a_failed_write_is_told_and_counted)
+{
+    struct ft_loss_transport stats;
+    char error[256] = "";
+    struct ft_output *out = ft_output_file("/dev/full", error, sizeof(error));
+
+    ck_assert_ptr_nonnull(out);
+    emit(out, 1);
+    ck_assert_int_eq(ft_output_error(out, error, sizeof(error)), 0);
+    ft_output_flush(out);
+    ck_assert_int_eq(ft_output_error(out, error, sizeof(error)), -ENOSPC);
+    ck_assert_ptr_nonnull(strstr(error, "/dev/full"));
+    emit(out, 2);
+    ft_output_flush(out);
+    ft_output_stats(out, &stats);
+    ck_assert_uint_eq(stats.dropped, 2);
+    check_balance(out, 2);
+    ft_output_free(out);
+    ck_assert_ptr_null(ft_output_file("/nowhere/file", error, sizeof(error)));
+    ck_assert_ptr_nonnull(strstr(error, "/nowhere/file"));
+}
+END_TEST
+
+FT_UNIT_MAIN("output", records_reach_a_receiver_in_order, lines_reach_a_file,
+             a_failed_write_is_told_and_counted)

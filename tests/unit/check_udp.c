@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/udp.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/unit/unit.h"
+
+static struct ft_loop *loop;
+static uint64_t taken, taken_bytes;
+static uint64_t want;
+static struct ft_ip last_sender;
+static struct ft_wall last_when;
+
+static void on_datagram(void *arg, const struct ft_ip *sender, const uint8_t *bytes, size_t len,
+                        struct ft_wall when)
+{
+    (void)arg;
+    (void)bytes;
+    last_sender = *sender;
+    last_when = when;
+    taken_bytes += len;
+    if (++taken == want)
+        ft_loop_exit(loop, 0);
+}
+
+static void on_timeout(void *arg)
+{
+    (void)arg;
+    ft_loop_exit(loop, 1);
+}
+
+static struct ft_udp *open_on(const char *listen, uint64_t buffer_bytes)
+{
+    const struct ft_udp_config config = {
+        .listen = listen, .buffer_bytes = buffer_bytes, .on_datagram = on_datagram};
+    char error[256] = "";
+    struct ft_udp *udp = ft_udp_new(loop, &config, error, sizeof(error));
+
+    ck_assert_msg(udp, "%s", error);
+    return udp;
+}
+
+static void send_to(uint16_t port, int family, int count, size_t len)
+{
+    static uint8_t bytes[65507];
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    int fd = socket(family, SOCK_DGRAM, 0);
+
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    v6.sin6_addr = in6addr_loopback;
+    for (int i = 0; i < count; i++) {
+        ssize_t n = family == AF_INET
+                        ? sendto(fd, bytes, len, 0, (struct sockaddr *)&v4, sizeof(v4))
+                        : sendto(fd, bytes, len, 0, (struct sockaddr *)&v6, sizeof(v6));
+
+        ck_assert_int_eq(n, (ssize_t)len);
+    }
+    close(fd);
+}
+
+/* Runs the loop until that many datagrams came; fails after 10 s. */
+static void run_until(uint64_t count)
+{
+    struct ft_watch *timeout = ft_watch_once(loop, on_timeout, NULL);
+
+    want = count;
+    ft_watch_once_arm(timeout, INT64_C(10000000000));
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ft_watch_free(timeout);
+    ck_assert_uint_eq(taken, count);
+}
+
+static bool has_ipv6(void)
+{
+    const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+    bool has = fd >= 0 && bind(fd, (const struct sockaddr *)&v6, sizeof(v6)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+START_TEST(takes_both_families_on_all_addresses)
+{
+    struct ft_wall before = ft_wall_now();
+    struct ft_udp_stats stats;
+    char text[FT_IP_TEXT_BYTES];
+    struct ft_udp *udp;
+
+    loop = ft_loop_new();
+    taken = taken_bytes = 0;
+    udp = open_on(":0", 1 << 20);
+    send_to(ft_udp_port(udp), AF_INET, 300, 100);
+    run_until(300);
+    ft_ip_format(&last_sender, text);
+    ck_assert_str_eq(text, "127.0.0.1");
+    if (has_ipv6()) {
+        send_to(ft_udp_port(udp), AF_INET6, 1, 65507);
+        run_until(301);
+        ft_ip_format(&last_sender, text);
+        ck_assert_str_eq(text, "::1");
+        ck_assert_uint_eq(taken_bytes, 300 * 100 + 65507);
+    } else {
+        puts("skipped: IPv6: this host has none");
+    }
+    ck_assert_int_ge(last_when.ms, before.ms);
+    ck_assert_int_le(last_when.ms, ft_wall_now().ms);
+    ft_udp_stats(udp, &stats);
+    ck_assert_uint_eq(stats.datagrams, taken);
+    ck_assert_uint_eq(stats.kernel_drops, 0);
+    ft_udp_free(udp);
+    ft_loop_free(loop);
+}
+END_TEST
+
+/* What the kernel had no room for is counted, also when no datagram comes after it. */
+START_TEST(what_was_sent_is_taken_or_counted_as_dropped)
+{
+    struct ft_udp_stats stats;
+    struct ft_udp *udp;
+
+    loop = ft_loop_new();
+    taken = 0;
+    udp = open_on("127.0.0.1:0", 4096);
+    for (int round = 1; round <= 3; round++) {
+        send_to(ft_udp_port(udp), AF_INET, 1000, 1000);
+        ft_udp_drain(udp);
+        ft_udp_stats(udp, &stats);
+        ck_assert_uint_gt(stats.kernel_drops, 0);
+        ck_assert_uint_eq(stats.datagrams + stats.kernel_drops, 1000u * (unsigned)round);
+        ck_assert_uint_eq(stats.datagrams, taken);
+    }
+    ft_udp_free(udp);
+    ft_loop_free(loop);
+}
+END_TEST
+
+START_TEST(says_what_is_wrong_with_an_endpoint)
+{
+    static const char *const bad[] = {"nonsense", "127.0.0.1:", ":99999", "no.such.host.invalid:1",
+                                      "192.0.2.1:6343"};
+    char error[256];
+
+    loop = ft_loop_new();
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const struct ft_udp_config config = {.listen = bad[i], .on_datagram = on_datagram};
+
+        *error = 0;
+        ck_assert_ptr_null(ft_udp_new(loop, &config, error, sizeof(error)));
+        ck_assert_msg(strstr(error, bad[i]), "%s", error);
+    }
+    ft_loop_free(loop);
+}
+END_TEST
+
+START_TEST(an_address_in_use_is_told)
+{
+    struct ft_udp_config config = {.on_datagram = on_datagram};
+    char listen[32], error[256] = "";
+    struct ft_udp *udp;
+
+    loop = ft_loop_new();
+    udp = open_on("127.0.0.1:0", 65536);
+    snprintf(listen, sizeof(listen), "127.0.0.1:%u", ft_udp_port(udp));
+    config.listen = listen;
+    ck_assert_ptr_null(ft_udp_new(loop, &config, error, sizeof(error)));
+    ck_assert_msg(strstr(error, "in use"), "%s", error);
+    ft_udp_free(udp);
+    ft_loop_free(loop);
+}
+END_TEST
+
+FT_UNIT_MAIN("udp", takes_both_families_on_all_addresses,
+             what_was_sent_is_taken_or_counted_as_dropped, says_what_is_wrong_with_an_endpoint,
+             an_address_in_use_is_told)
