@@ -436,6 +436,15 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
     return t;
 }
 
+bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    struct port_key key = {.port = ""};
+
+    snprintf(key.switch_name, sizeof(key.switch_name), "%s", switch_name);
+    snprintf(key.port, sizeof(key.port), "%s", port);
+    return ft_table_find(d->links, &key) != NULL;
+}
+
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d)
 {
     return &d->findings;

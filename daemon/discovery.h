@@ -47,6 +47,10 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms);
 struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
                                        int64_t now_ms);
 
+/* Whether a link of the fabric leads, or led, to a port; also one whose tiers are not known yet,
+ * so that it is in no topology. */
+bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port);
+
 /* Of the last build. */
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d);
 const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d);

@@ -129,7 +129,7 @@ struct ft_join_hooks {
     void (*moved)(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms);
     /* A sample came in by a port that no link leads to. */
     void (*entered)(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
-                    uint32_t switch_id);
+                    uint32_t in);
     void *arg;
 };
 

@@ -30,6 +30,7 @@ struct ft_pipeline {
     struct ft_topology *base;     /* of the file */
     struct ft_topology *topology; /* the present one; may be the base itself */
     struct ft_discovery *discovery;
+    bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
     struct ft_join *join;
     struct ft_events *events;
     struct ft_window *window;
@@ -115,21 +116,36 @@ static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *bef
 /* Where the flow entered the fabric, for the learning of attachments. That it enters at two
  * switches at once means that one of them is not its first. */
 static void on_entered(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
-                       uint32_t switch_id)
+                       uint32_t in)
 {
     struct ft_pipeline *p = arg;
     const struct ft_evidence *ev = &flow->evidence;
     const struct ft_sighting *list = ev->size ? ev->list : ev->own;
-    const struct ft_topology *t = ft_join_topology(p->join);
     bool twice = false;
 
-    if (!p->discovery)
+    if (!p->edge || !p->edge[in])
         return;
     for (uint16_t i = 0; i < ev->count; i++)
-        twice |= list[i].switch_id != switch_id && list[i].in != FT_NONE &&
-                 ft_topology_port(t, list[i].in)->peer == FT_NONE &&
+        twice |= list[i].in != in && list[i].in != FT_NONE && p->edge[list[i].in] &&
                  list[i].last_ms > o->last_ms - ONE_WAY_MS;
     ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms, twice);
+}
+
+/* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
+static void find_edge(struct ft_pipeline *p)
+{
+    const struct ft_topology *t = p->topology;
+    uint32_t ports = ft_topology_ports(t);
+
+    free(p->edge);
+    p->edge = p->discovery ? calloc((size_t)ports + 1, sizeof(*p->edge)) : NULL;
+    for (uint32_t i = 0; p->edge && i < ports; i++) {
+        const struct ft_port *port = ft_topology_port(t, i);
+
+        p->edge[i] = port->peer == FT_NONE &&
+                     !ft_discovery_linked(p->discovery,
+                                          ft_topology_switch(t, port->switch_id)->name, port->name);
+    }
 }
 
 struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
@@ -155,6 +171,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         return NULL;
     }
     p->base = p->topology = topology;
+    find_edge(p);
     return p;
 }
 
@@ -172,6 +189,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_join_free(p->join);
     ft_events_free(p->events);
     ft_discovery_free(p->discovery);
+    free(p->edge);
     if (p->topology != p->base)
         ft_topology_free(p->topology);
     ft_topology_free(p->base);
@@ -203,6 +221,7 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
     if (p->topology != p->base)
         ft_topology_free(p->topology);
     p->topology = topology;
+    find_edge(p);
     return 0;
 }
 
@@ -243,6 +262,7 @@ static void rediscover(struct ft_pipeline *p, int64_t due_ms)
         return;
     if (ft_topology_same(p->topology, t)) {
         ft_topology_free(t);
+        find_edge(p);
         return;
     }
     ft_changes_tell(p->events, p->topology, t, p->now_ms);

@@ -268,34 +268,37 @@ static int take_devices(struct ft_survey *s)
         const char *name = is_device(s, &s->ends[e]) ? device_name(s->ends[e].device) : NULL;
         struct ft_found_nic *nic;
 
-        if (!name || s->ends[e].nic != FT_NONE)
+        if (!name)
             continue;
-        nic = add_nic(s, FT_SOURCE_LLDP);
-        if (!nic)
-            return -ENOMEM;
-        s->ends[e].nic = s->nic_count - 1;
-        nic->ends[nic->end_count++] = e;
-        nic->named = true;
-        snprintf(nic->host, sizeof(nic->host), "%.127s", name);
+        if (s->ends[e].nic == FT_NONE) {
+            nic = add_nic(s, FT_SOURCE_LLDP);
+            if (!nic)
+                return -ENOMEM;
+            s->ends[e].nic = s->nic_count - 1;
+            nic->ends[nic->end_count++] = e;
+        }
+        nic = &s->nics[s->ends[e].nic];
         add_device_addresses(s, nic, e);
+        /* Over what its agent says: LLDP comes before samples, and a name should not change when
+         * the first samples do. */
+        snprintf(nic->host, sizeof(nic->host), "%.127s", name);
+        nic->named = true;
     }
     return 0;
 }
 
-static void name_hosts(struct ft_survey *s)
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct ft_ip));
+}
+
+static void settle_nics(struct ft_survey *s)
 {
     for (uint32_t n = 0; n < s->nic_count; n++) {
         struct ft_found_nic *nic = &s->nics[n];
 
-        for (uint32_t i = 0; i < nic->end_count && !nic->named; i++) {
-            const struct ft_end *end = &s->ends[nic->ends[i]];
-            const char *name = end->device ? device_name(end->device) : NULL;
-
-            if (!name)
-                continue;
-            nic->named = true;
-            snprintf(nic->host, sizeof(nic->host), "%.127s", name);
-        }
+        /* Equal however it was found out. */
+        qsort(nic->addresses, nic->address_count, sizeof(nic->addresses[0]), by_bytes);
         if (!nic->named && nic->address_count)
             ft_ip_format(&nic->addresses[0], nic->host);
         for (uint32_t i = 0; i < nic->end_count; i++)
@@ -312,6 +315,6 @@ int ft_survey_hosts(struct ft_survey *s)
     if (rc == 0)
         rc = take_devices(s);
     if (rc == 0)
-        name_hosts(s);
+        settle_nics(s);
     return rc;
 }
