@@ -31,6 +31,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/survey_tiers.c \
 	daemon/topology_diff.c daemon/topology_diff.h \
 	daemon/topology_file.c daemon/topology_file.h \
+	daemon/view.h \
 	daemon/window.c daemon/window.h
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
