@@ -7,9 +7,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/changes.c daemon/changes.h \
 	daemon/collisions.c daemon/collisions.h \
 	daemon/daemon.c daemon/daemon.h \
+	daemon/counters.c daemon/counters.h \
 	daemon/discovery.c daemon/discovery.h \
 	daemon/emit.c daemon/emit.h \
 	daemon/events.c daemon/events.h \
+	daemon/exporters.c daemon/exporters.h \
 	daemon/figures.c daemon/figures.h \
 	daemon/findings.c daemon/findings.h \
 	daemon/ids.c daemon/ids.h \

@@ -16,7 +16,8 @@
 
 #define SOURCE_BYTES 128
 /* Two switches see one packet within this time, give or take their reporting. */
-#define ONE_WAY_MS 2000
+#define ONE_WAY_MS    2000
+#define EXPORTERS_MAX 65536
 
 /* The last accounting of another program. */
 struct source {
@@ -30,6 +31,8 @@ struct ft_pipeline {
     struct ft_topology *base;     /* of the file */
     struct ft_topology *topology; /* the present one; may be the base itself */
     struct ft_discovery *discovery;
+    struct ft_counters *counters; /* NULL: not used */
+    struct ft_exporters *exporters;
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
     struct ft_join *join;
     struct ft_events *events;
@@ -164,12 +167,18 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->join = ft_join_new(&config->join, topology, &hooks);
     if (config->discovery.switches_max)
         p->discovery = ft_discovery_new(&config->discovery);
-    if (p->events && p->sources && p->join && (p->discovery || !config->discovery.switches_max))
+    if (config->counters_max) {
+        p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
+        p->exporters = ft_exporters_new(EXPORTERS_MAX);
+    }
+    if (p->events && p->sources && p->join && (p->discovery || !config->discovery.switches_max) &&
+        ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
         ft_pipeline_free(p);
         return NULL;
     }
+    ft_window_count(p->window, p->counters, p->exporters);
     p->base = p->topology = topology;
     find_edge(p);
     return p;
@@ -189,6 +198,8 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_join_free(p->join);
     ft_events_free(p->events);
     ft_discovery_free(p->discovery);
+    ft_counters_free(p->counters);
+    ft_exporters_free(p->exporters);
     free(p->edge);
     if (p->topology != p->base)
         ft_topology_free(p->topology);
@@ -222,6 +233,8 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
         ft_topology_free(p->topology);
     p->topology = topology;
     find_edge(p);
+    if (p->counters)
+        ft_counters_follow(p->counters, topology);
     return 0;
 }
 
@@ -347,6 +360,20 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     return fate_of(ft_join_report(p->join, &in));
 }
 
+static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
+{
+    if (!p->counters)
+        return FT_RECORD_UNUSED;
+    switch (ft_counters_take(p->counters, c)) {
+    case 0:
+        return FT_RECORD_JOINED;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
+}
+
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
 {
     if (!p->discovery)
@@ -404,6 +431,8 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = take_loss(p, record);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
         fate = take_switch(p, record->switch_report);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
+        fate = take_counters(p, record->counters);
     p->stats.fates[fate]++;
 }
 
@@ -530,6 +559,16 @@ void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter 
         emitter->record(emitter->arg, &record);
         fabrictrace__loss__free_unpacked(loss, NULL);
     }
+}
+
+const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
+{
+    return p->counters;
+}
+
+const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
+{
+    return p->exporters;
 }
 
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p)

@@ -23,6 +23,7 @@ struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
+    size_t counters_max;                  /* ports and sources; 0: counters are not used */
     int64_t grace_ms; /* a window is closed this long after its end, for what is under way */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
@@ -88,6 +89,10 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 
 /* The last loss record of each other program. */
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
+
+/* NULL without counters. */
+const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
+const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);
