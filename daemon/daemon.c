@@ -382,55 +382,30 @@ static bool on_stop(void *arg)
     return true;
 }
 
-static void add_drop(Fabrictrace__Stage *stage, Fabrictrace__Drop *drops, const char *reason,
-                     uint64_t count)
-{
-    Fabrictrace__Drop *drop = &drops[stage->n_drops];
-
-    if (count == 0)
-        return;
-    fabrictrace__drop__init(drop);
-    drop->reason = (char *)(uintptr_t)reason;
-    drop->has_count = true;
-    drop->count = count;
-    stage->n_drops++;
-}
-
-static void fill_stage(Fabrictrace__Stage *stage, const char *name, const char *unit,
-                       uint64_t received, uint64_t processed, uint64_t pending)
-{
-    stage->name = (char *)(uintptr_t)name;
-    stage->unit = (char *)(uintptr_t)unit;
-    stage->has_received = stage->has_processed = stage->has_pending = true;
-    stage->received = received;
-    stage->processed = processed;
-    stage->pending = pending;
-}
-
 /* The stages around the pipeline: the transport (live), then each sink. */
-static bool outer_stage(void *arg, size_t i, Fabrictrace__Stage *stage, Fabrictrace__Drop *drops,
-                        size_t max_drops)
+static void add_stages(void *arg, struct ft_account *account)
 {
     struct ft_daemon *d = arg;
+    struct ft_account_stage *stage;
     struct ft_receiver_stats transport;
     struct ft_sink_stats sink;
-    const char *name;
 
-    (void)max_drops;
-    if (d->receiver && i-- == 0) {
+    if (d->receiver) {
         ft_receiver_stats(d->receiver, &transport);
-        fill_stage(stage, "transport", "payloads", transport.payloads, transport.applied, 0);
-        add_drop(stage, drops, "duplicate", transport.duplicates);
-        add_drop(stage, drops, "refused", transport.refused);
-        return true;
+        stage = ft_account_stage(account, "transport", "payloads");
+        stage->received = transport.payloads;
+        stage->processed = transport.applied;
+        ft_account_drop(stage, "duplicate", transport.duplicates);
+        ft_account_drop(stage, "refused", transport.refused);
     }
-    if (i >= ft_publisher_sinks(d->publisher))
-        return false;
-    name = ft_publisher_sink(d->publisher, i, &sink);
-    fill_stage(stage, name, "records", sink.received, sink.processed, sink.pending);
-    add_drop(stage, drops, "failed", sink.failed);
-    add_drop(stage, drops, "refused", sink.refused);
-    return true;
+    for (size_t i = 0; i < ft_publisher_sinks(d->publisher); i++) {
+        stage = ft_account_stage(account, ft_publisher_sink(d->publisher, i, &sink), "records");
+        stage->received = sink.received;
+        stage->processed = sink.processed;
+        stage->pending = sink.pending;
+        ft_account_drop(stage, "failed", sink.failed);
+        ft_account_drop(stage, "refused", sink.refused);
+    }
 }
 
 static int run_live(struct ft_daemon *d, struct ft_topology *t)
@@ -439,7 +414,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
 
     if (rc)
         return rc;
-    ft_pipeline_stages(d->pipeline, outer_stage, d);
+    ft_pipeline_on_account(d->pipeline, add_stages, d);
     ft_join_open(ft_pipeline_join(d->pipeline),
                  ft_join_window_of(ft_pipeline_join(d->pipeline), ft_wall_now().ms));
     rc = open_network(d);
@@ -474,7 +449,7 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
 
     if (rc)
         return rc;
-    ft_pipeline_stages(d->pipeline, outer_stage, d);
+    ft_pipeline_on_account(d->pipeline, add_stages, d);
     rc = ft_replay(d->pipeline, file, on_broken_line, d, &stats);
     if (rc) {
         ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
