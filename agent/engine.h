@@ -11,6 +11,7 @@
 #include "agent/capture.h"
 #include "agent/flows.h"
 #include "agent/interfaces.h"
+#include "agent/rdma.h"
 #include "agent/settings.h"
 #include "agent/uplink.h"
 #include "lib/base/account.h"
@@ -32,6 +33,13 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
 struct ft_interfaces *ft_engine_interfaces(struct ft_engine *engine);
 struct ft_flows *ft_engine_flows(struct ft_engine *engine);
 struct ft_capture *ft_engine_capture(struct ft_engine *engine);
+
+/* Takes over the RDMA source's part from now on: live operation only. -ENOMEM. */
+int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
+                         uint64_t seed);
+
+/* NULL: not started. */
+const struct ft_rdma *ft_engine_rdma(const struct ft_engine *engine);
 
 /* Sends the reports that are due, and a loss record when its time has come. Returns what
  * ft_uplink_flush() returns. */

@@ -426,11 +426,11 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         add_sent(j, flow, r);
         keep_first(j, &host->comm, r->comm);
         keep_first(j, &host->job, r->job);
-        if (r->qp_local != FT_NONE)
-            host->qp_local = r->qp_local;
         if (r->pid)
             host->pid = r->pid;
     }
+    if (r->qp_local != FT_NONE)
+        host->qp_local = r->qp_local;
     if (r->qp_remote != FT_NONE)
         host->qp_remote = r->qp_remote;
     if (r->bytes && r->time_ms > flow->last_ms)

@@ -60,7 +60,7 @@ struct ft_host_report {
     uint64_t bytes;
     uint64_t data_packets;
     uint64_t ack_packets;
-    uint32_t qp_local, qp_remote; /* FT_NONE: not known */
+    uint32_t qp_local, qp_remote; /* of the flow's source and destination; FT_NONE: not known */
     uint32_t pid;                 /* 0: not known */
     const char *comm;             /* NULL: not known */
     const char *job;

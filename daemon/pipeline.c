@@ -333,6 +333,11 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
         ft_pipeline_settle(p);
 }
 
+static uint32_t known_qp(protobuf_c_boolean known, uint32_t qp)
+{
+    return known ? qp : FT_NONE;
+}
+
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
 {
     struct ft_host_report in = {
@@ -343,8 +348,8 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
         .bytes = r->bytes,
         .data_packets = r->data_packets,
         .ack_packets = r->ack_packets,
-        .qp_local = r->qp && r->qp->has_local ? r->qp->local : FT_NONE,
-        .qp_remote = r->qp && r->qp->has_remote ? r->qp->remote : FT_NONE,
+        .qp_local = FT_NONE,
+        .qp_remote = FT_NONE,
         .pid = r->pid,
         .comm = r->comm,
         .job = r->job,
@@ -357,6 +362,15 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
         return FT_RECORD_INVALID;
     if (p->discovery && in.sending)
         ft_discovery_named(p->discovery, &in.tuple.src, in.host);
+    if (r->qp) {
+        uint32_t local = known_qp(r->qp->has_local, r->qp->local);
+        uint32_t remote = known_qp(r->qp->has_remote, r->qp->remote);
+        bool receiving = r->direction == FABRICTRACE__DIRECTION__DIRECTION_RX;
+
+        /* A receiver's own queue pair is the remote one of the flow. */
+        in.qp_local = receiving ? remote : local;
+        in.qp_remote = receiving ? local : remote;
+    }
     return fate_of(ft_join_report(p->join, &in));
 }
 
@@ -413,6 +427,16 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     return FT_RECORD_FORWARDED;
 }
 
+static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__HostCounters *host = record->host;
+
+    if (!host->source || !host->device || !host->has_time_ms)
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    return FT_RECORD_FORWARDED;
+}
+
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms)
 {
     enum ft_record_fate fate = FT_RECORD_UNUSED;
@@ -433,6 +457,8 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = take_switch(p, record->switch_report);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
         fate = take_counters(p, record->counters);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST)
+        fate = forward_host(p, record);
     p->stats.fates[fate]++;
 }
 
@@ -444,6 +470,8 @@ int64_t ft_record_time_ms(const Fabrictrace__Record *record)
                                                           : record->observation->time_ms);
     case FABRICTRACE__RECORD__KIND_FLOW:
         return (int64_t)record->flow->time_ms;
+    case FABRICTRACE__RECORD__KIND_HOST:
+        return (int64_t)record->host->time_ms;
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return (int64_t)record->counters->time_ms;
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:

@@ -83,6 +83,14 @@ static int switch_report_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int host_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->host->source)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->host->source);
+    return 0;
+}
+
 static int link_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->link->switch_, record->link->port, key);
@@ -131,6 +139,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_LOSS, SCHEMA("loss"), &fabrictrace__loss__descriptor, loss_key},
     {FABRICTRACE__RECORD__KIND_SWITCH_REPORT, SCHEMA("switch_report"),
      &fabrictrace__switch_report__descriptor, switch_report_key},
+    {FABRICTRACE__RECORD__KIND_HOST, SCHEMA("host"), &fabrictrace__host_counters__descriptor,
+     host_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,

@@ -34,6 +34,7 @@ third_party=(
     "openssl/*       lib/io/tls*.c"
     "pcap.h          lib/io/pcap*.c"
     "pcap/*          lib/io/pcap*.c"
+    "libmnl/*        lib/io/netlink*.c"
     "systemd/*       lib/io/notify.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
