@@ -289,7 +289,8 @@ static void check_doubles(const struct reading *r, struct ft_targets *t)
         static const struct ft_ip none; /* an item that was complained of */
         char text[FT_IP_TEXT_BYTES];
 
-        if (ft_ip_equal(&t->items[i].address, &none) || compare(&t->items[i - 1], &t->items[i]) != 0)
+        if (ft_ip_equal(&t->items[i].address, &none) ||
+            compare(&t->items[i - 1], &t->items[i]) != 0)
             continue;
         ft_ip_format(&t->items[i].address, text);
         ft_diag_add(r->diag, r->file, 0, "switches: %s is there twice", text);

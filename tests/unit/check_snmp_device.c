@@ -400,6 +400,34 @@ START_TEST(frozen)
 }
 END_TEST
 
+START_TEST(members_of_a_lag)
+{
+    struct answers a = {0};
+    const Fabrictrace__SwitchReport *reported;
+    char problem[FT_DEVICE_PROBLEM_BYTES];
+
+    set_up();
+    begin();
+    ports(three, 3);
+    set_number(answer(&a, FT_MIB_LAG, 0, INDEX(1)), FT_SNMP_INTEGER, 3);
+    set_number(answer(&a, FT_MIB_LAG, 0, INDEX(2)), FT_SNMP_INTEGER, 0);
+    set_number(answer(&a, FT_MIB_LAG, 0, INDEX(3)), FT_SNMP_INTEGER, 3); /* of itself: none */
+    feed(&a, FT_MIB_LAG);
+    ft_device_end(device, now());
+    reported = report();
+    ck_assert(reported->ports[0]->has_lag_ifindex && reported->ports[0]->lag_ifindex == 3);
+    ck_assert(!reported->ports[1]->has_lag_ifindex && !reported->ports[2]->has_lag_ifindex);
+    fabrictrace__record__free_unpacked(kept, NULL);
+    /* It never answered a counter that can be used. */
+    ft_device_problem(device, problem);
+    ck_assert_ptr_nonnull(strstr(problem, "no 64-bit counters"));
+    a.count = 0;
+    feed(&a, FT_MIB_LAG);
+    ck_assert_uint_eq(device->ports.items[0].lag_ifindex, 0);
+    ft_device_free(device);
+}
+END_TEST
+
 START_TEST(caps)
 {
     struct answers a = {0};
@@ -448,4 +476,5 @@ START_TEST(hostile_text)
 END_TEST
 
 FT_UNIT_MAIN("snmp_device", resolves_by_subtype, never_guesses, contradictions, neighbours,
-             half_a_table, restarts, new_and_gone_ports, frozen, caps, hostile_text)
+             half_a_table, restarts, new_and_gone_ports, frozen, members_of_a_lag, caps,
+             hostile_text)
