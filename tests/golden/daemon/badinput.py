@@ -198,7 +198,8 @@ def replay(text):
 
 def test_replay(files):
     good = poll(rig.LAB / "sflow.pcap").stdout.splitlines(True)
-    broken = ["{\n", "no record\n", "[]\n", '{"schema":"fabrictrace.observation.v1","samples":-1}\n',
+    broken = ["{\n", "no record\n", "[]\n",
+              '{"schema":"fabrictrace.observation.v1","samples":-1}\n',
               good[3][:len(good[3]) // 2] + "\n", '{"schema":"fabrictrace.nothing.v1"}\n']
     mixed, numbers = [], []
     for i, line in enumerate(good):

@@ -5,6 +5,7 @@ daemon that goes and comes back. FT_WRAP puts a command before both programs (va
 import json
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -158,7 +159,8 @@ def field(number, data):
 def test_bad_batches(folder):
     daemon = rig.Daemon(folder, TOPOLOGY).start()
     try:
-        for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, bytes(100), frame(DATA, bytes(9))):
+        for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, bytes(100),
+                        frame(DATA, bytes(9))):
             with socket.create_connection(("127.0.0.1", daemon.port), timeout=rig.WAIT_S) as s:
                 s.sendall(garbage)
                 s.shutdown(socket.SHUT_WR)
@@ -213,8 +215,14 @@ class Sender(threading.Thread):
         self.join()
 
 
-def test_restart(folder):
-    payload, samples = real_datagram()
+def delivered(poller):
+    return poller.metric("fabrictrace_switchpoll_records_delivered_total")
+
+
+def restart(folder, number, code):
+    """A daemon that ends by a signal while records come, and its successor. Returns the records of
+    both, what the poller had acknowledged when the first was gone, and the datagrams sent."""
+    payload, _ = real_datagram()
     daemon = rig.Daemon(folder, TOPOLOGY).start()
     poller = rig.Poller(folder, daemon).start()
     sender = Sender(lambda number: poller.send(numbered(payload, number)))
@@ -222,39 +230,52 @@ def test_restart(folder):
         sender.start()
         until("paths come", lambda: json.loads(daemon.get("/api/v1/paths"))["total"])
         time.sleep(2)
-        daemon.stop()
-        ended = [r for r in of_kind(daemon.records(), "loss") if r["program"] == "fabrictraced"][-1]
-        time.sleep(2)
-        queued = poller.metric("fabrictrace_switchpoll_records_pending")
-        check("records wait while the daemon is away", queued > 0, queued)
+        daemon.stop(number, code)
+        until("records wait while the daemon is away", lambda: poller.metric(
+            "fabrictrace_switchpoll_records_pending") > 10)
+        acknowledged = delivered(poller)
+        first = daemon.take_records()
         daemon.start()
-        until("what waited is delivered", lambda: poller.metric(
-            "fabrictrace_switchpoll_records_delivered_total") > queued + ended["stages"][0]["received"])
+        until("what waited is delivered", lambda: delivered(poller) > acknowledged + 10)
         until("paths come again", lambda: json.loads(daemon.get("/api/v1/paths"))["total"])
         time.sleep(1)
         sender.stop()
         poller.stop()
         daemon.stop()
-        records = daemon.records()
-        rig.check_balance("restart", records)
-        polled = rig.last_stages(records, "fabrictrace-switchpoll")
-        equal("restart: datagrams sent and processed",
-              (polled["datagrams"]["received"], polled["datagrams"]["processed"]),
-              (sender.sent, sender.sent))
-        equal("restart: samples in observations", (polled["samples"]["processed"],
-              polled["samples"]["pending"]), (sender.sent * samples, 0))
-        equal("restart: no record dropped on the way", rig.drops(polled["transport"]), {})
-        first = {s["name"]: s for s in ended["stages"]}["records"]
-        second = rig.last_stages(records, "fabrictraced")["records"]
-        # The last accounting of the poller is itself one more record.
-        equal("restart: each record reached one daemon, once",
-              first["received"] + second["received"], polled["transport"]["received"] + 1)
-        print(f"   {first['received']} records to the first daemon, {second['received']} to the "
-              f"second, of these late: {rig.drops(second).get('late', 0)}")
+        return first, daemon.records(), acknowledged, sender.sent
     finally:
         sender.over = True
         poller.kill()
         daemon.kill()
+
+
+def check_restart(second, before, sent):
+    """before: records that the first daemon has acknowledged."""
+    rig.check_balance("restart", second)
+    polled = rig.last_stages(second, "fabrictrace-switchpoll")
+    equal("restart: datagrams sent and processed",
+          (polled["datagrams"]["received"], polled["datagrams"]["processed"]), (sent, sent))
+    equal("restart: samples in observations", (polled["samples"]["processed"],
+          polled["samples"]["pending"]), (sent * real_datagram()[1], 0))
+    equal("restart: no record dropped on the way", rig.drops(polled["transport"]), {})
+    after = rig.last_stages(second, "fabrictraced")["records"]
+    # The last accounting of the poller is itself one more record.
+    equal("restart: each record was taken over by one daemon, once",
+          before + after["received"], polled["transport"]["received"] + 1)
+    print(f"   {before:.0f} records to the first daemon, {after['received']} to the second, of "
+          f"these late: {rig.drops(after).get('late', 0)}")
+
+
+def test_restart(folder):
+    first, second, acknowledged, sent = restart(folder, signal.SIGTERM, 0)
+    check_restart(second, acknowledged, sent)
+    equal("restart: all that the first received is acknowledged",
+          rig.last_stages(first, "fabrictraced")["records"]["received"], acknowledged)
+
+
+def test_kill(folder):
+    _, second, acknowledged, sent = restart(folder, signal.SIGKILL, -signal.SIGKILL)
+    check_restart(second, acknowledged, sent)
 
 
 def test_agent(folder):
@@ -295,4 +316,4 @@ def test_agent(folder):
 
 if __name__ == "__main__":
     sys.exit(rig.run_tests(test_reload, test_bad_datagrams, test_bad_batches, test_restart,
-                           test_agent))
+                           test_kill, test_agent))

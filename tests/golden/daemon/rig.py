@@ -108,7 +108,8 @@ class Program:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*WRAP, *self.command, "-c", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                [*WRAP, *self.command, "-c", self.config], stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log)
         until(f"{self.name} answers", lambda: self.process.poll() is not None or self.healthy())
         check(f"{self.name} runs", self.process.poll() is None, self.log.read_text())
         return self
@@ -129,7 +130,8 @@ class Program:
                    if line.startswith((f"{name} ", f"{name}{{")))
 
     def log_says(self, text, count=1):
-        return until(f"{self.name} says '{text}'", lambda: self.log.read_text().count(text) >= count)
+        return until(f"{self.name} says '{text}'",
+                     lambda: self.log.read_text().count(text) >= count)
 
     def hang_up(self):
         self.process.send_signal(signal.SIGHUP)
@@ -168,6 +170,13 @@ class Daemon(Program):
         lines = self.out.read_text().split("\n") if self.out.exists() else [""]
         return [json.loads(line) for line in lines[:-1]]
 
+    def take_records(self):
+        """What is there, of a daemon that has ended; the next one begins a file of its own. One
+        that was killed may have left half a line."""
+        text = self.out.read_text()
+        self.out.unlink()
+        return records_of(text[:text.rindex("\n") + 1])
+
 
 class Poller(Program):
     """A live poller that sends to a daemon, or to .out as NDJSON without one."""
@@ -181,8 +190,8 @@ class Poller(Program):
                 "retry_max: 200ms}\n" if daemon else ""
         super().__init__(folder, "fabrictrace-switchpoll", [POLLER, *output],
                          f"source_id: golden\nlisten: 127.0.0.1:{self.port}\n"
-                         f"http: 127.0.0.1:{self.http}\nreceive_buffer: 4MiB\nfold_interval: 200ms\n"
-                         f"loss_interval: 1s\n{where}")
+                         f"http: 127.0.0.1:{self.http}\nreceive_buffer: 4MiB\n"
+                         f"fold_interval: 200ms\nloss_interval: 1s\n{where}")
 
     def send(self, datagram):
         self.socket.sendto(datagram, ("127.0.0.1", self.port))
