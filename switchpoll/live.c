@@ -252,12 +252,14 @@ static int adopt(struct live *live, const struct ft_settings *wanted)
     struct ft_settings *settings = ft_settings_copy(wanted);
     struct ft_watch *tick =
         ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live);
-    int rc = settings && tick ? reopen_udp(live, wanted) : -ENOMEM;
+    struct ft_poller *poller = NULL;
+    int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, wanted, &poller) : -ENOMEM;
 
     if (rc == 0)
-        rc = ft_snmp_service_reload(live->snmp, wanted);
+        rc = reopen_udp(live, wanted);
 
     if (rc < 0) {
+        ft_poller_free(poller);
         ft_watch_free(tick);
         if (settings)
             ft_options_free(&ft_settings_table, settings);
@@ -268,6 +270,7 @@ static int adopt(struct live *live, const struct ft_settings *wanted)
     ft_options_free(&ft_settings_table, live->settings);
     live->settings = settings;
     ft_pipeline_reload(live->pipeline, settings);
+    ft_snmp_service_adopt(live->snmp, poller);
     return 0;
 }
 

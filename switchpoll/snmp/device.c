@@ -645,6 +645,17 @@ static void say_unresolved(const struct ft_device *d, char problem[FT_DEVICE_PRO
         say(problem, "more such ports");
 }
 
+/* Counters of 32 bits alone wrap within a second at 40 Gb/s: they are not read. */
+static bool has_counters(const struct ft_device *d)
+{
+    uint64_t octets;
+
+    for (size_t i = 0; i < d->ports.count; i++)
+        if (ft_counters_get(&d->ports.items[i].counters, FT_MIB_IN_OCTETS, &octets))
+            return true;
+    return false;
+}
+
 void ft_device_problem(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES])
 {
     problem[0] = 0;
@@ -655,6 +666,8 @@ void ft_device_problem(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM
                      "passes at all");
     if (d->ports.count == 0)
         say(problem, "IF-MIB answers no port");
+    else if (!has_counters(d))
+        say(problem, "IF-MIB answers no 64-bit counters");
     if (!d->has_lldp)
         say(problem, "LLDP-MIB is not answered: LLDP is off, or not offered over SNMP");
     say_unresolved(d, problem);

@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 
 #include "lib/base/log.h"
-#include "switchpoll/snmp/poller.h"
 #include "switchpoll/snmp/targets.h"
 
 #define PREFIX      "fabrictrace_switchpoll_snmp_"
@@ -140,17 +139,17 @@ void ft_snmp_service_free(struct ft_snmp_service *service)
     free(service);
 }
 
-int ft_snmp_service_reload(struct ft_snmp_service *service, const struct ft_settings *settings)
+int ft_snmp_service_prepare(struct ft_snmp_service *service, const struct ft_settings *settings,
+                            struct ft_poller **poller)
 {
-    struct ft_poller *poller;
-    int rc = make_poller(service, settings, &poller);
+    return make_poller(service, settings, poller);
+}
 
-    if (rc < 0)
-        return rc;
+void ft_snmp_service_adopt(struct ft_snmp_service *service, struct ft_poller *poller)
+{
     ft_poller_free(service->poller);
     service->poller = poller;
     start(service);
-    return 0;
 }
 
 void ft_snmp_service_stop(struct ft_snmp_service *service)

@@ -11,6 +11,7 @@
 #include "lib/io/snmp.h"
 #include "switchpoll/output.h"
 #include "switchpoll/settings.h"
+#include "switchpoll/snmp/poller.h"
 
 struct ft_snmp_service;
 
@@ -19,9 +20,12 @@ struct ft_snmp_service *ft_snmp_service_new(struct ft_loop *loop, struct ft_outp
                                             const struct ft_settings *settings);
 void ft_snmp_service_free(struct ft_snmp_service *service);
 
-/* Reads the file of switches again and starts anew with it. -errno after a message: nothing has
- * changed. */
-int ft_snmp_service_reload(struct ft_snmp_service *service, const struct ft_settings *settings);
+/* A reload in two steps, so that it can be refused whole. The first reads the file of switches and
+ * changes nothing; *poller (NULL: no switches) is for the second, which starts anew with it, or for
+ * ft_poller_free(). -errno after a message. */
+int ft_snmp_service_prepare(struct ft_snmp_service *service, const struct ft_settings *settings,
+                            struct ft_poller **poller);
+void ft_snmp_service_adopt(struct ft_snmp_service *service, struct ft_poller *poller_take);
 
 /* Polls no more. */
 void ft_snmp_service_stop(struct ft_snmp_service *service);

@@ -258,6 +258,13 @@ class Check:
                                    and not self.links_wrong(victim, r), 40)
         self.tally.check("lldpd's sub-agent comes back to it, and the links with it",
                          [] if report else [str(self.reports(victim)[-1:])])
+        # As a switch that was replaced: another engine id, and its counts begin anew.
+        self.agents.stop_snmpd(victim)
+        self.agents.forget(victim)
+        self.agents.start_snmpd(victim)
+        report = self.await_report(victim, lambda r: r["reachable"], 6 * INTERVAL_S + 3)
+        self.tally.check("snmpd with another engine id: reachable again",
+                         [] if report else [str(self.reports(victim)[-1:])])
         self.tally.check("meanwhile all others were polled in time",
                          self.gaps_wrong(since_ms, but=[victim]))
 

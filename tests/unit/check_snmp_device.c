@@ -210,33 +210,28 @@ START_TEST(contradictions)
 }
 END_TEST
 
-static Fabrictrace__SwitchReport *last_report(const Fabrictrace__Record *record)
-{
-    static uint8_t bytes[65536];
-    size_t len = fabrictrace__record__pack(record, bytes);
-
-    return fabrictrace__record__unpack(NULL, len, bytes)->switch_report;
-}
-
-static Fabrictrace__SwitchReport *reported;
+static Fabrictrace__Record *kept; /* the last switch report */
 static size_t counted;
 
 static void keep(void *arg, const Fabrictrace__Record *record)
 {
+    static uint8_t bytes[65536];
+
     (void)arg;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
-        reported = last_report(record);
+        kept = fabrictrace__record__unpack(NULL, fabrictrace__record__pack(record, bytes), bytes);
     else
         counted++;
 }
 
 static const struct ft_sink sink = {.emit = keep};
 
-static void report(void)
+static const Fabrictrace__SwitchReport *report(void)
 {
     struct ft_report r = {.device = device, .interval_ms = 30000, .reachable = true, .problem = ""};
 
     ck_assert_int_eq(ft_report_switch(&r, (struct ft_wall){5000}, &sink), 0);
+    return kept->switch_report;
 }
 
 /* Time marks change as neighbours are learnt; they say nothing of who the neighbour is. */
@@ -245,6 +240,7 @@ START_TEST(neighbours)
     struct answers locals = {0};
     struct answers remotes = {0};
     struct answers addresses = {0};
+    const Fabrictrace__SwitchReport *reported;
     char problem[FT_DEVICE_PROBLEM_BYTES];
 
     set_up();
@@ -272,7 +268,7 @@ START_TEST(neighbours)
     ck_assert_uint_eq(device->stats.unresolved, 1);
     ft_device_problem(device, problem);
     ck_assert_ptr_nonnull(strstr(problem, "LLDP port 77 ('77')"));
-    report();
+    reported = report();
     ck_assert_uint_eq(reported->n_neighbors, 2);
     ck_assert_uint_eq(reported->neighbors[0]->ifindex, 1);
     ck_assert_str_eq(reported->neighbors[0]->name, "spine1");
@@ -287,6 +283,7 @@ START_TEST(neighbours)
     ck_assert_int_eq(reported->ports[1]->lldp_id_kind,
                      FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_ALIAS);
     ck_assert_str_eq(reported->ports[1]->lldp_id, "to spine2");
+    fabrictrace__record__free_unpacked(kept, NULL);
     ft_device_free(device);
 }
 END_TEST
@@ -403,6 +400,34 @@ START_TEST(frozen)
 }
 END_TEST
 
+START_TEST(members_of_a_lag)
+{
+    struct answers a = {0};
+    const Fabrictrace__SwitchReport *reported;
+    char problem[FT_DEVICE_PROBLEM_BYTES];
+
+    set_up();
+    begin();
+    ports(three, 3);
+    set_number(answer(&a, FT_MIB_LAG, 0, INDEX(1)), FT_SNMP_INTEGER, 3);
+    set_number(answer(&a, FT_MIB_LAG, 0, INDEX(2)), FT_SNMP_INTEGER, 0);
+    set_number(answer(&a, FT_MIB_LAG, 0, INDEX(3)), FT_SNMP_INTEGER, 3); /* of itself: none */
+    feed(&a, FT_MIB_LAG);
+    ft_device_end(device, now());
+    reported = report();
+    ck_assert(reported->ports[0]->has_lag_ifindex && reported->ports[0]->lag_ifindex == 3);
+    ck_assert(!reported->ports[1]->has_lag_ifindex && !reported->ports[2]->has_lag_ifindex);
+    fabrictrace__record__free_unpacked(kept, NULL);
+    /* It never answered a counter that can be used. */
+    ft_device_problem(device, problem);
+    ck_assert_ptr_nonnull(strstr(problem, "no 64-bit counters"));
+    a.count = 0;
+    feed(&a, FT_MIB_LAG);
+    ck_assert_uint_eq(device->ports.items[0].lag_ifindex, 0);
+    ft_device_free(device);
+}
+END_TEST
+
 START_TEST(caps)
 {
     struct answers a = {0};
@@ -451,4 +476,5 @@ START_TEST(hostile_text)
 END_TEST
 
 FT_UNIT_MAIN("snmp_device", resolves_by_subtype, never_guesses, contradictions, neighbours,
-             half_a_table, restarts, new_and_gone_ports, frozen, caps, hostile_text)
+             half_a_table, restarts, new_and_gone_ports, frozen, members_of_a_lag, caps,
+             hostile_text)

@@ -5,6 +5,7 @@ Each switch has a mount and a host name of its own, so that every lldpd finds it
 here is the lab's: the lab's end ends it.
 """
 import os
+import shutil
 import signal
 import subprocess
 
@@ -113,6 +114,10 @@ class Agents:
 
     def stop_snmpd(self, switch, how=signal.SIGKILL):
         self._stop(self.snmpd.pop(switch), how)
+
+    def forget(self, switch):
+        """The stopped agent's engine id and boots are lost."""
+        shutil.rmtree(self.folder(switch) / "persist")
 
     def stop_lldpd(self, switch, how=signal.SIGKILL):
         self._stop(self.lldpd.pop(switch), how)
