@@ -20,6 +20,9 @@
  *       {"fabric":"lab","switches":[{"name","tier","addresses":[],"ports":[{"name","ifindex",
  *       "speed_bps","peer","peer_port","host","group"}]}],"hosts":[{"name","nics":[{"addresses":[],
  *       "rail","attach":[{"switch","port"}]}]}]}
+ *   GET /api/v1/doctor                   what is not seen, and what to do
+ *       "records" as above: [{"switch","port","severity":"warning"|"info","text","advice",
+ *       "since_ms"}], switch and port absent where the finding is of the whole
  *   GET /metrics                         Prometheus text
  *   GET /healthz                         "ok"
  *
