@@ -12,7 +12,6 @@
 
 #define LINKS_MAX (1u << 20)
 #define MEMORY_MS 3600000
-#define BUILD_MS  1000
 
 /* A port by its names. */
 struct port_key {
@@ -100,9 +99,9 @@ static bool some_went_stale(const struct ft_discovery *d)
     return false;
 }
 
-bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms)
+bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
 {
-    if (now_ms - d->built_ms < BUILD_MS && now_ms >= d->built_ms)
+    if (now_ms - d->built_ms < apart_ms && now_ms >= d->built_ms)
         return false;
     if (d->attach && ft_attach_take_news(d->attach))
         d->dirty = d->some = true;

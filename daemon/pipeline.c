@@ -18,6 +18,9 @@
 /* Two switches see one packet within this time, give or take their reporting. */
 #define ONE_WAY_MS    2000
 #define EXPORTERS_MAX 65536
+#define DISCOVER_MS   1000
+/* Judging takes a tenth of the time at most. */
+#define DISCOVER_FLOWS_A_MS 100
 
 /* The last accounting of another program. */
 struct source {
@@ -264,9 +267,11 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
 /* Looks at the fabric anew where something was said of it. */
 static void rediscover(struct ft_pipeline *p, int64_t due_ms)
 {
+    /* Another topology means to judge every flow anew: about a second for a million. */
+    int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->join) / DISCOVER_FLOWS_A_MS;
     struct ft_topology *t;
 
-    if (!p->discovery || !ft_discovery_due(p->discovery, due_ms))
+    if (!p->discovery || !ft_discovery_due(p->discovery, due_ms, apart_ms))
         return;
     t = ft_discovery_build(p->discovery, p->base, p->now_ms);
     ft_changes_hold(p->events, ft_topology_fabric(p->base), ft_discovery_findings(p->discovery),

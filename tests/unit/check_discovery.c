@@ -299,7 +299,7 @@ START_TEST(reports_alone_give_the_whole_fabric)
 {
     begin(true);
     send_all();
-    ck_assert(ft_discovery_due(discovery, now_ms));
+    ck_assert(ft_discovery_due(discovery, now_ms, 1000));
     build();
     assert_differs(0);
     ck_assert_uint_eq(ft_topology_groups(found), 2 * LEAVES);
@@ -307,7 +307,7 @@ START_TEST(reports_alone_give_the_whole_fabric)
     /* The same said again is no news; ids and speeds are those of the reports. */
     now_ms += INTERVAL_MS;
     send_all();
-    ck_assert(!ft_discovery_due(discovery, now_ms));
+    ck_assert(!ft_discovery_due(discovery, now_ms, 1000));
     ck_assert_uint_eq(ft_topology_port(found, port_of("leaf2", "up3"))->ifindex, 103);
     ck_assert_uint_eq(ft_topology_port(found, port_of("leaf2", "up3"))->speed_bps, LINK_BPS);
     end();
@@ -413,7 +413,7 @@ START_TEST(a_link_whose_port_is_down_leaves_and_comes_back)
     build();
     uplink(1, 2)->info.oper_up = false;
     send(1);
-    ck_assert(ft_discovery_due(discovery, now_ms + 1000));
+    ck_assert(ft_discovery_due(discovery, now_ms + 1000, 1000));
     build();
     assert_differs(1);
     ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, "leaf1", "up2", "spine2 down1"), 1);
@@ -526,13 +526,13 @@ START_TEST(silence_is_measured_against_the_others)
         for (uint32_t s = 1; s < SWITCHES; s++)
             send(s);
     }
-    ck_assert(ft_discovery_due(discovery, now_ms + 1000));
+    ck_assert(ft_discovery_due(discovery, now_ms + 1000, 1000));
     build();
     ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "", "no report"), 1);
     /* The spines still hear it; its hosts nobody else does. */
     ck_assert_uint_ne(ft_topology_port(found, port_of("leaf0", "up0"))->peer, FT_NONE);
     now_ms += 100 * INTERVAL_MS;
-    ck_assert(!ft_discovery_due(discovery, now_ms));
+    ck_assert(!ft_discovery_due(discovery, now_ms, 1000));
     end();
 }
 END_TEST
@@ -554,7 +554,7 @@ START_TEST(hosts_are_learnt_from_samples)
             snprintf(name, sizeof(name), "h%u-%u", l, h);
             ft_discovery_named(discovery, &ip, name);
         }
-    ck_assert(ft_discovery_due(discovery, now_ms + 3000));
+    ck_assert(ft_discovery_due(discovery, now_ms + 3000, 1000));
     build();
     assert_differs(0);
     end();
