@@ -373,12 +373,18 @@ static int get_explain(void *arg, const struct ft_http_request *request, struct 
     return close_answer(&a);
 }
 
+static const char *source_of(const void *arg, uint32_t port)
+{
+    return ft_pipeline_source(arg, port);
+}
+
 static int get_topology(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
 
     (void)request;
-    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)));
+    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)), source_of,
+                          api->view->pipeline);
     return ft_writer_ok(body) ? 200 : 503;
 }
 

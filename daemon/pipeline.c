@@ -566,6 +566,24 @@ void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter 
     }
 }
 
+const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
+{
+    const struct ft_port *port = ft_topology_port(p->topology, id);
+    const char *name = ft_topology_switch(p->topology, port->switch_id)->name;
+    uint32_t base_switch = ft_topology_find_switch(p->base, name);
+    uint32_t base_port =
+        base_switch == FT_NONE ? FT_NONE : ft_topology_find_port(p->base, base_switch, port->name);
+    const struct ft_port *stated =
+        base_port == FT_NONE ? NULL : ft_topology_port(p->base, base_port);
+
+    if (stated && (port->peer != FT_NONE ? stated->peer : stated->nic) != FT_NONE)
+        return "static";
+    if (port->peer == FT_NONE && p->discovery &&
+        ft_discovery_learnt(p->discovery, name, port->name))
+        return "learnt";
+    return "lldp";
+}
+
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
 {
     return p->counters;

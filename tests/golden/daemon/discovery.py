@@ -187,6 +187,21 @@ def test_live():
             daemon.stop()
 
 
+def test_sources():
+    with tempfile.TemporaryDirectory() as folder:
+        daemon = rig.Daemon(Path(folder), TOPOLOGY.read_text()).start()
+        try:
+            switches = json.loads(daemon.get("/api/v1/topology"))["switches"]
+            used = [p for s in switches for p in s["ports"] if "peer" in p or "host" in p]
+            equal("what the file says is said to come from it",
+                  (len(used), {p.get("source") for p in used}), (40, {"static"}))
+            answer = json.loads(daemon.get("/api/v1/doctor"))
+            equal("switches without SNMP are named", {r.get("switch") for r in answer["records"]},
+                  {s["name"] for s in switches})
+        finally:
+            daemon.stop()
+
+
 def test_no_source():
     run = subprocess.run([rig.DAEMON, *rig.NO_CONFIG, "--topology", "", "--set",
                           "discovery.switches_max=0", "--check"], capture_output=True)
@@ -201,6 +216,7 @@ def main():
     test_lldp(fabric, polled, want)
     test_learnt(fabric, polled, want)
     test_live()
+    test_sources()
     test_no_source()
     return 1 if rig.failures else 0
 
