@@ -12,7 +12,6 @@
 
 #define LINKS_MAX (1u << 20)
 #define MEMORY_MS 3600000
-#define BUILD_MS  1000
 
 /* A port by its names. */
 struct port_key {
@@ -32,6 +31,7 @@ struct ft_discovery {
     struct ft_reports *reports;
     struct ft_attach *attach;
     struct ft_table *links;
+    struct ft_table *learnt; /* ports whose hosts samples alone have shown */
     struct ft_findings findings;
     bool dirty, some;
     int64_t built_ms;
@@ -45,9 +45,10 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
         return NULL;
     d->reports = ft_reports_new(config->switches_max);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
+    d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
-    if (!d->reports || !d->links || (config->addresses_max && !d->attach)) {
+    if (!d->reports || !d->links || !d->learnt || (config->addresses_max && !d->attach)) {
         ft_discovery_free(d);
         return NULL;
     }
@@ -61,6 +62,7 @@ void ft_discovery_free(struct ft_discovery *d)
     ft_reports_free(d->reports);
     ft_attach_free(d->attach);
     ft_table_free(d->links);
+    ft_table_free(d->learnt);
     ft_findings_free(&d->findings);
     free(d);
 }
@@ -100,9 +102,9 @@ static bool some_went_stale(const struct ft_discovery *d)
     return false;
 }
 
-bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms)
+bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
 {
-    if (now_ms - d->built_ms < BUILD_MS && now_ms >= d->built_ms)
+    if (now_ms - d->built_ms < apart_ms && now_ms >= d->built_ms)
         return false;
     if (d->attach && ft_attach_take_news(d->attach))
         d->dirty = d->some = true;
@@ -111,13 +113,33 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms)
     return d->dirty;
 }
 
-static struct port_key key_of(const struct ft_survey *s, uint32_t end)
+static struct port_key key_from(const char *switch_name, const char *port)
 {
     struct port_key key = {.port = ""};
 
-    snprintf(key.switch_name, sizeof(key.switch_name), "%s", s->nodes[s->ends[end].node].name);
-    snprintf(key.port, sizeof(key.port), "%s", s->ends[end].name);
+    snprintf(key.switch_name, sizeof(key.switch_name), "%s", switch_name);
+    snprintf(key.port, sizeof(key.port), "%s", port);
     return key;
+}
+
+static struct port_key key_of(const struct ft_survey *s, uint32_t end)
+{
+    return key_from(s->nodes[s->ends[end].node].name, s->ends[end].name);
+}
+
+/* Remembers which hosts only samples have shown. */
+static void note_learnt(struct ft_discovery *d, const struct ft_survey *s)
+{
+    bool fresh;
+
+    ft_table_clear(d->learnt);
+    for (uint32_t i = 0; i < s->nic_count; i++)
+        for (uint32_t e = 0; e < s->nics[i].end_count; e++) {
+            struct port_key key = key_of(s, s->nics[i].ends[e]);
+
+            if (s->nics[i].source == FT_SOURCE_LEARNT && !s->ends[s->nics[i].ends[e]].device)
+                ft_table_insert(d->learnt, &key, &fresh);
+        }
 }
 
 /* Marks ports that carried a link: no host is learnt there while that is remembered. */
@@ -196,6 +218,29 @@ static void judge_memories(struct ft_discovery *d, int64_t now_ms)
             link->down_ms = now_ms;
         if (!back || memcmp(&link->port, &link->peer, sizeof(link->port)) < 0)
             find_down(d, link, "neither side hears the other any more");
+    }
+}
+
+/* Ports of hosts that are down. Nothing leaves the topology: the host hangs there all the same. */
+static void judge_host_ports(struct ft_discovery *d, const struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        const struct ft_end *end = &s->ends[i];
+        uint32_t nic = end->base == FT_NONE ? FT_NONE : ft_topology_port(s->base, end->base)->nic;
+        const char *host = NULL;
+        struct ft_finding *f;
+
+        if (nic != FT_NONE)
+            host = ft_topology_host(s->base, ft_topology_nic(s->base, nic)->host_id)->name;
+        else if (end->nic != FT_NONE)
+            host = s->nics[end->nic].host;
+        if (!host || end->link != FT_NONE || !ft_survey_is_down(s, i))
+            continue;
+        f = ft_findings_add(&d->findings, FT_FINDING_LINK_DOWN, s->nodes[end->node].name, end->name,
+                            "look at the cable, its optics and the host's NIC",
+                            "the port of host %.127s is down", host);
+        if (f)
+            snprintf(f->peer, sizeof(f->peer), "%s", host);
     }
 }
 
@@ -427,6 +472,8 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
         judge_links(d, &s, now_ms);
         judge_memories(d, now_ms);
         if (ft_survey_hosts(&s) == 0) {
+            note_learnt(d, &s);
+            judge_host_ports(d, &s);
             ft_survey_tiers(&s);
             t = build(d, &s);
         }
@@ -438,10 +485,8 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
 
 bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port)
 {
-    struct port_key key = {.port = ""};
+    struct port_key key = key_from(switch_name, port);
 
-    snprintf(key.switch_name, sizeof(key.switch_name), "%s", switch_name);
-    snprintf(key.port, sizeof(key.port), "%s", port);
     return ft_table_find(d->links, &key) != NULL;
 }
 
@@ -453,6 +498,13 @@ const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d)
 const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d)
 {
     return d->reports;
+}
+
+bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    struct port_key key = key_from(switch_name, port);
+
+    return ft_table_find(d->learnt, &key) != NULL;
 }
 
 bool ft_discovery_some(const struct ft_discovery *d)

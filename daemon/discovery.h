@@ -38,9 +38,9 @@ void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
                           const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
 void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host);
 
-/* Whether a new topology may come of what has been said since the last build; true at most once a
- * second, told by now_ms. */
-bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms);
+/* Whether a new topology may come of what has been said since the last build, which must be at
+ * least apart_ms ago. */
+bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms);
 
 /* Builds it on the static topology; every finding is gathered anew. NULL when it cannot be built:
  * a finding says why. */
@@ -54,6 +54,9 @@ bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, 
 /* Of the last build. */
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d);
 const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d);
+
+/* Whether the host on a port is known from samples alone. */
+bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port);
 
 /* Whether anything besides the file has ever spoken. */
 bool ft_discovery_some(const struct ft_discovery *d);

@@ -9,6 +9,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/daemon.c daemon/daemon.h \
 	daemon/counters.c daemon/counters.h \
 	daemon/discovery.c daemon/discovery.h \
+	daemon/doctor.c daemon/doctor.h \
 	daemon/emit.c daemon/emit.h \
 	daemon/events.c daemon/events.h \
 	daemon/exporters.c daemon/exporters.h \

@@ -18,6 +18,9 @@
 /* Two switches see one packet within this time, give or take their reporting. */
 #define ONE_WAY_MS    2000
 #define EXPORTERS_MAX 65536
+#define DISCOVER_MS   1000
+/* Judging takes a tenth of the time at most. */
+#define DISCOVER_FLOWS_A_MS 100
 
 /* The last accounting of another program. */
 struct source {
@@ -264,9 +267,11 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
 /* Looks at the fabric anew where something was said of it. */
 static void rediscover(struct ft_pipeline *p, int64_t due_ms)
 {
+    /* Another topology means to judge every flow anew: about a second for a million. */
+    int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->join) / DISCOVER_FLOWS_A_MS;
     struct ft_topology *t;
 
-    if (!p->discovery || !ft_discovery_due(p->discovery, due_ms))
+    if (!p->discovery || !ft_discovery_due(p->discovery, due_ms, apart_ms))
         return;
     t = ft_discovery_build(p->discovery, p->base, p->now_ms);
     ft_changes_hold(p->events, ft_topology_fabric(p->base), ft_discovery_findings(p->discovery),
@@ -587,6 +592,24 @@ void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter 
         emitter->record(emitter->arg, &record);
         fabrictrace__loss__free_unpacked(loss, NULL);
     }
+}
+
+const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
+{
+    const struct ft_port *port = ft_topology_port(p->topology, id);
+    const char *name = ft_topology_switch(p->topology, port->switch_id)->name;
+    uint32_t base_switch = ft_topology_find_switch(p->base, name);
+    uint32_t base_port =
+        base_switch == FT_NONE ? FT_NONE : ft_topology_find_port(p->base, base_switch, port->name);
+    const struct ft_port *stated =
+        base_port == FT_NONE ? NULL : ft_topology_port(p->base, base_port);
+
+    if (stated && (port->peer != FT_NONE ? stated->peer : stated->nic) != FT_NONE)
+        return "static";
+    if (port->peer == FT_NONE && p->discovery &&
+        ft_discovery_learnt(p->discovery, name, port->name))
+        return "learnt";
+    return "lldp";
 }
 
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)

@@ -90,6 +90,10 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 /* The last loss record of each other program. */
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
+/* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
+ * "learnt" (from samples). */
+const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
+
 /* NULL without counters. */
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);

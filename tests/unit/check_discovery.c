@@ -299,7 +299,7 @@ START_TEST(reports_alone_give_the_whole_fabric)
 {
     begin(true);
     send_all();
-    ck_assert(ft_discovery_due(discovery, now_ms));
+    ck_assert(ft_discovery_due(discovery, now_ms, 1000));
     build();
     assert_differs(0);
     ck_assert_uint_eq(ft_topology_groups(found), 2 * LEAVES);
@@ -307,7 +307,7 @@ START_TEST(reports_alone_give_the_whole_fabric)
     /* The same said again is no news; ids and speeds are those of the reports. */
     now_ms += INTERVAL_MS;
     send_all();
-    ck_assert(!ft_discovery_due(discovery, now_ms));
+    ck_assert(!ft_discovery_due(discovery, now_ms, 1000));
     ck_assert_uint_eq(ft_topology_port(found, port_of("leaf2", "up3"))->ifindex, 103);
     ck_assert_uint_eq(ft_topology_port(found, port_of("leaf2", "up3"))->speed_bps, LINK_BPS);
     end();
@@ -413,7 +413,7 @@ START_TEST(a_link_whose_port_is_down_leaves_and_comes_back)
     build();
     uplink(1, 2)->info.oper_up = false;
     send(1);
-    ck_assert(ft_discovery_due(discovery, now_ms + 1000));
+    ck_assert(ft_discovery_due(discovery, now_ms + 1000, 1000));
     build();
     assert_differs(1);
     ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, "leaf1", "up2", "spine2 down1"), 1);
@@ -430,6 +430,19 @@ START_TEST(a_link_whose_port_is_down_leaves_and_comes_back)
     build();
     assert_differs(0);
     ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 0);
+    end();
+}
+END_TEST
+
+START_TEST(the_port_of_a_host_that_is_down_is_told)
+{
+    begin(true);
+    host_port(1, 1)->info.oper_up = false;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, "leaf1", "host1", "h1-1"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 1);
     end();
 }
 END_TEST
@@ -526,13 +539,13 @@ START_TEST(silence_is_measured_against_the_others)
         for (uint32_t s = 1; s < SWITCHES; s++)
             send(s);
     }
-    ck_assert(ft_discovery_due(discovery, now_ms + 1000));
+    ck_assert(ft_discovery_due(discovery, now_ms + 1000, 1000));
     build();
     ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "", "no report"), 1);
     /* The spines still hear it; its hosts nobody else does. */
     ck_assert_uint_ne(ft_topology_port(found, port_of("leaf0", "up0"))->peer, FT_NONE);
     now_ms += 100 * INTERVAL_MS;
-    ck_assert(!ft_discovery_due(discovery, now_ms));
+    ck_assert(!ft_discovery_due(discovery, now_ms, 1000));
     end();
 }
 END_TEST
@@ -554,7 +567,7 @@ START_TEST(hosts_are_learnt_from_samples)
             snprintf(name, sizeof(name), "h%u-%u", l, h);
             ft_discovery_named(discovery, &ip, name);
         }
-    ck_assert(ft_discovery_due(discovery, now_ms + 3000));
+    ck_assert(ft_discovery_due(discovery, now_ms + 3000, 1000));
     build();
     assert_differs(0);
     end();
@@ -573,6 +586,12 @@ START_TEST(what_was_seen_once_is_not_learnt)
     enter(0, 1, ip, now_ms + 2000, 1);
     build();
     ck_assert_str_eq(attached(ip), "leaf0/host0");
+    ck_assert(ft_discovery_learnt(discovery, "leaf0", "host0"));
+    hear_host(0, 0);
+    send_all();
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0");
+    ck_assert(!ft_discovery_learnt(discovery, "leaf0", "host0"));
     /* A switch's own packets make it no host; fabric ports have none. */
     enter(0, 2, spine, now_ms, 5);
     enter(0, 100, ft_ip4((uint8_t[4]){10, 9, 9, 9}), now_ms, 5);
@@ -782,12 +801,12 @@ FT_UNIT_MAIN("discovery", reports_alone_give_the_whole_fabric, the_order_of_repo
              one_side_that_speaks_is_enough, port_ids_are_resolved_by_their_kind,
              aggregates_leave_their_members_the_links,
              a_link_whose_port_is_down_leaves_and_comes_back,
-             a_link_that_neither_side_hears_is_down, a_recabled_port_takes_its_new_link,
-             silence_of_lldp_changes_nothing, an_unreachable_switch_keeps_its_place,
-             silence_is_measured_against_the_others, hosts_are_learnt_from_samples,
-             what_was_seen_once_is_not_learnt, two_leaves_are_dual_tor_and_three_are_none,
-             a_host_that_moves_is_followed, packets_that_enter_twice_teach_nothing,
-             a_crowd_behind_a_port_is_no_host, a_forwarding_neighbour_is_no_host,
-             a_leaf_without_hosts_is_a_leaf, the_file_wins_and_the_contradiction_is_told,
-             a_switch_is_a_set_of_addresses, doubled_names_stay_two_switches,
-             reports_that_cannot_be_are_refused)
+             the_port_of_a_host_that_is_down_is_told, a_link_that_neither_side_hears_is_down,
+             a_recabled_port_takes_its_new_link, silence_of_lldp_changes_nothing,
+             an_unreachable_switch_keeps_its_place, silence_is_measured_against_the_others,
+             hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
+             two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
+             packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
+             a_forwarding_neighbour_is_no_host, a_leaf_without_hosts_is_a_leaf,
+             the_file_wins_and_the_contradiction_is_told, a_switch_is_a_set_of_addresses,
+             doubled_names_stay_two_switches, reports_that_cannot_be_are_refused)

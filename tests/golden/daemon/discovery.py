@@ -10,7 +10,9 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
@@ -167,6 +169,39 @@ def test_learnt(fabric, polled, want):
           places - set(fabric.host))
 
 
+def test_live():
+    """A daemon that starts with nothing, and what its doctor says of that."""
+    with tempfile.TemporaryDirectory() as folder:
+        daemon = rig.Daemon(Path(folder), "")
+        daemon.config.write_text(re.sub("topology: .*", 'topology: ""', daemon.config.read_text()))
+        daemon.start()
+        try:
+            answer = json.loads(daemon.get("/api/v1/doctor"))
+            equal("an empty fabric is the one finding", [r["text"] for r in answer["records"]],
+                  ["no switch is known"])
+            told = rig.run("cli/fabrictrace", "doctor", "--endpoint", f"127.0.0.1:{daemon.http}")
+            check("the tool shows it", "no switch is known" in told.stdout
+                  and "write a topology file" in told.stdout, told)
+            equal("topology", json.loads(daemon.get("/api/v1/topology"))["switches"], [])
+        finally:
+            daemon.stop()
+
+
+def test_sources():
+    with tempfile.TemporaryDirectory() as folder:
+        daemon = rig.Daemon(Path(folder), TOPOLOGY.read_text()).start()
+        try:
+            switches = json.loads(daemon.get("/api/v1/topology"))["switches"]
+            used = [p for s in switches for p in s["ports"] if "peer" in p or "host" in p]
+            equal("what the file says is said to come from it",
+                  (len(used), {p.get("source") for p in used}), (40, {"static"}))
+            answer = json.loads(daemon.get("/api/v1/doctor"))
+            equal("switches without SNMP are named", {r.get("switch") for r in answer["records"]},
+                  {s["name"] for s in switches})
+        finally:
+            daemon.stop()
+
+
 def test_no_source():
     run = subprocess.run([rig.DAEMON, *rig.NO_CONFIG, "--topology", "", "--set",
                           "discovery.switches_max=0", "--check"], capture_output=True)
@@ -180,6 +215,8 @@ def main():
     check("the file gives paths", of_kind(want, "path"))
     test_lldp(fabric, polled, want)
     test_learnt(fabric, polled, want)
+    test_live()
+    test_sources()
     test_no_source()
     return 1 if rig.failures else 0
 
