@@ -57,7 +57,7 @@ static int keep_capabilities(bool trace, char *error, size_t error_bytes)
     if (syscall(SYS_capget, &head, data))
         return fail(errno, "capget", error, error_bytes);
     if (trace)
-        kept |= UINT32_C(1) << CAP_SYS_PTRACE;
+        kept |= UINT32_C(1) << CAP_SYS_PTRACE | UINT32_C(1) << CAP_NET_ADMIN;
     kept &= data[0].permitted;
     memset(data, 0, sizeof(data));
     data[0].permitted = kept;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/owners.h"
+#include "agent/rdma_qpc.h"
 #include "agent/rdma_query.h"
 #include "lib/io/netlink.h"
 
@@ -23,7 +24,8 @@
 #define REOPEN_NS (30 * NS_PER_S)
 /* Destinations are asked for once, and again in case that a number was used anew. */
 #define ASK_AGAIN_NS (30 * NS_PER_S)
-#define ASK_MAX      4096
+#define ASK_MAX      1024
+#define QUERIED_MAX  16384
 /* How far a queue pair in use may have come between the kernel's list and the query. */
 #define PSN_STEPS 4096u
 #define PSN_MASK  0xFFFFFFu
@@ -64,9 +66,13 @@ struct ft_rdma {
     struct ft_wall wall;
     struct ft_mono now;
     struct ft_rdma_place place;
+    uint32_t asked_lqpn, asked_rqpn;
+    struct ft_rdma_qpc qpc;
+    bool qpc_known;
+    bool no_context; /* the kernel does not tell the device's contexts */
     struct port_counters ports[FT_RDMA_PLACES_MAX];
     struct ft_rdma_wanted wanted[ASK_MAX];
-    struct ft_rdma_queried queried[ASK_MAX];
+    struct ft_rdma_queried queried[QUERIED_MAX];
 };
 
 const char *ft_rdma_driver_name(uint32_t driver)
@@ -142,9 +148,10 @@ static int ask(struct ft_rdma *r, enum ft_nldev_request request, uint32_t device
                ft_netlink_message message)
 {
     uint8_t attributes[FT_NLDEV_ATTRIBUTES];
-    size_t len = ft_nldev_attributes(request, device, attributes);
-    int rc = ft_netlink_request(r->netlink, ft_nldev_type(request), request != FT_NLDEV_CHARDEV,
-                                attributes, len, message, r);
+    size_t len = ft_nldev_attributes(request, device, r->asked_lqpn, attributes);
+    bool dump = request != FT_NLDEV_CHARDEV && request != FT_NLDEV_QP_RAW;
+    int rc =
+        ft_netlink_request(r->netlink, ft_nldev_type(request), dump, attributes, len, message, r);
 
     if (rc == -EINTR)
         r->status.lists_cut++;
@@ -316,7 +323,8 @@ static const struct ft_rdma_queried *pick(const struct ft_rdma_wanted *w,
 static void query_process(struct ft_rdma *r, const struct device *d, uint32_t pid, size_t wanted)
 {
     size_t count = 0;
-    int rc = ft_rdma_query(r->config.proc, pid, d->rdev, d->driver, r->queried, ASK_MAX, &count);
+    int rc =
+        ft_rdma_query(r->config.proc, pid, d->rdev, d->driver, r->queried, QUERIED_MAX, &count);
 
     r->status.queries++;
     if (rc) {
@@ -324,13 +332,16 @@ static void query_process(struct ft_rdma *r, const struct device *d, uint32_t pi
         if (rc == -EPERM)
             snprintf(r->status.problem, sizeof(r->status.problem),
                      "queue pairs cannot be queried without CAP_SYS_PTRACE");
-        return;
     }
     for (size_t i = 0; i < wanted; i++) {
-        const struct ft_rdma_wanted *w = &r->wanted[i];
+        struct ft_rdma_wanted *w = &r->wanted[i];
         const struct ft_rdma_queried *q;
 
-        if (w->device != d->info.index || w->pid != pid)
+        if (w->device != d->info.index || w->pid != pid || w->done)
+            continue;
+        w->done = true;
+        ft_rdma_table_asked(r->table, w, r->now);
+        if (rc)
             continue;
         q = pick(w, r->queried, count);
         if (q) {
@@ -344,25 +355,59 @@ static void query_process(struct ft_rdma *r, const struct device *d, uint32_t pi
     }
 }
 
-static bool asked_before(const struct ft_rdma *r, size_t i)
+static void on_raw(void *arg, const uint8_t *bytes, size_t len)
 {
-    for (size_t j = i; j-- > 0;)
-        if (r->wanted[j].pid == r->wanted[i].pid && r->wanted[j].device == r->wanted[i].device)
-            return true;
-    return false;
+    struct ft_rdma *r = arg;
+    int rc = ft_rdma_qpc_message(bytes, len, r->asked_rqpn, &r->qpc);
+
+    r->qpc_known = rc == 0;
+    decoded(r, rc == -EBADMSG ? rc : 0);
 }
 
+/* What the device itself has, which the kernel tells whoever has CAP_NET_ADMIN. */
+static bool read_context(struct ft_rdma *r, const struct ft_rdma_wanted *w)
+{
+    struct ft_rdma_answer answer;
+    int rc;
+
+    r->asked_lqpn = w->lqpn;
+    r->asked_rqpn = w->rqpn;
+    r->qpc_known = false;
+    rc = ask(r, FT_NLDEV_QP_RAW, w->device, on_raw);
+    if (rc == -EPERM || rc == -EOPNOTSUPP)
+        r->no_context = true;
+    if (rc || !r->qpc_known)
+        return false;
+    answer = (struct ft_rdma_answer){
+        .dst = r->qpc.dst, .sgid_index = r->qpc.sgid_index, .sport = r->qpc.sport};
+    ft_rdma_table_answer(r->table, w->device, w->lqpn, &answer);
+    return true;
+}
+
+static const struct device *device_of(const struct ft_rdma *r, uint32_t index)
+{
+    for (size_t i = 0; i < r->device_count; i++)
+        if (r->devices[i].info.index == index)
+            return &r->devices[i];
+    return NULL;
+}
+
+/* Each query may be a command to firmware: so many a round, the others in the next. */
 static void query(struct ft_rdma *r)
 {
     const struct ft_mono before = {r->now.ns - ASK_AGAIN_NS};
-    size_t wanted = ft_rdma_table_wanted(r->table, r->now, before, r->wanted, ASK_MAX);
+    size_t wanted = ft_rdma_table_wanted(r->table, before, r->wanted, ASK_MAX);
 
     for (size_t i = 0; i < wanted; i++) {
-        if (asked_before(r, i))
+        const struct ft_rdma_wanted *w = &r->wanted[i];
+        const struct device *d = device_of(r, w->device);
+
+        if (!d || w->done)
             continue;
-        for (size_t d = 0; d < r->device_count; d++)
-            if (r->devices[d].info.index == r->wanted[i].device && r->devices[d].rdev)
-                query_process(r, &r->devices[d], r->wanted[i].pid, wanted);
+        if (d->driver == RDMA_DRIVER_MLX5 && !r->no_context && read_context(r, w))
+            ft_rdma_table_asked(r->table, w, r->now);
+        else if (d->rdev)
+            query_process(r, d, w->pid, wanted);
     }
 }
 

@@ -21,6 +21,7 @@ uint16_t ft_nldev_type(enum ft_nldev_request request)
         [FT_NLDEV_QPS] = RDMA_NLDEV_CMD_RES_QP_GET,
         [FT_NLDEV_CM_IDS] = RDMA_NLDEV_CMD_RES_CM_ID_GET,
         [FT_NLDEV_CHARDEV] = RDMA_NLDEV_CMD_GET_CHARDEV,
+        [FT_NLDEV_QP_RAW] = RDMA_NLDEV_CMD_RES_QP_GET_RAW,
     };
 
     return (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, commands[request]);
@@ -37,7 +38,7 @@ static size_t put(uint8_t *at, uint16_t type, const void *value, uint16_t value_
     return (len + 3u) & ~3u;
 }
 
-size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device,
+size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device, uint32_t lqpn,
                            uint8_t attributes[FT_NLDEV_ATTRIBUTES])
 {
     static const char uverbs[] = "uverbs";
@@ -48,6 +49,8 @@ size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device,
     n += put(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, &device, sizeof(device));
     if (request == FT_NLDEV_CHARDEV)
         n += put(attributes + n, RDMA_NLDEV_ATTR_CHARDEV_TYPE, uverbs, sizeof(uverbs));
+    if (request == FT_NLDEV_QP_RAW)
+        n += put(attributes + n, RDMA_NLDEV_ATTR_RES_LQPN, &lqpn, sizeof(lqpn));
     return n;
 }
 

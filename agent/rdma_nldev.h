@@ -23,6 +23,7 @@ enum ft_nldev_request {
     FT_NLDEV_QPS,
     FT_NLDEV_CM_IDS,
     FT_NLDEV_CHARDEV,
+    FT_NLDEV_QP_RAW, /* of one queue pair; the answer is for agent/rdma_qpc.h */
 };
 
 struct ft_rdma_device {
@@ -82,9 +83,9 @@ uint16_t ft_nldev_type(enum ft_nldev_request request);
 
 #define FT_NLDEV_ATTRIBUTES 64
 
-/* The attributes of a request about a device (FT_NLDEV_DEVICES asks about all and has none).
- * Returns their length. */
-size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device,
+/* The attributes of a request about a device (FT_NLDEV_DEVICES asks about all and has none); lqpn
+ * is for FT_NLDEV_QP_RAW. Returns their length. */
+size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device, uint32_t lqpn,
                            uint8_t attributes[FT_NLDEV_ATTRIBUTES]);
 
 /* Payload of one message of an answer. 0, -EBADMSG and no row. */

@@ -38,6 +38,7 @@ struct qp {
     bool asked;
     uint8_t told_by;     /* enum told_by */
     uint8_t port_source; /* enum ft_rdma_source */
+    bool one_way;        /* nobody knows the port of the other direction */
     uint16_t sport;
     struct ft_mono asked_at;
     struct ft_wall first_seen;
@@ -229,7 +230,7 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct 
     qp->port_source = FT_RDMA_COMPUTED;
 }
 
-size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono now, struct ft_mono before,
+size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono before,
                             struct ft_rdma_wanted *wanted, size_t max)
 {
     uint32_t index = 0;
@@ -240,8 +241,6 @@ size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono now, struct 
         if (qp->round != t->round || !qp->connected || qp->pid == 0 ||
             (qp->asked && qp->asked_at.ns >= before.ns))
             continue;
-        qp->asked = true;
-        qp->asked_at = now;
         wanted[count++] = (struct ft_rdma_wanted){
             .device = qp->key.device,
             .port = qp->port,
@@ -253,6 +252,29 @@ size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono now, struct 
         };
     }
     return count;
+}
+
+void ft_rdma_table_asked(struct ft_rdma_table *t, const struct ft_rdma_wanted *wanted,
+                         struct ft_mono now)
+{
+    struct qp *qp = find_qp(t, wanted->device, wanted->lqpn);
+
+    if (!qp)
+        return;
+    qp->asked = true;
+    qp->asked_at = now;
+}
+
+/* A port read from the device says what this end sends by. The other end uses the same only where
+ * both follow from one formula. */
+static void read_port(struct qp *qp, uint16_t sport)
+{
+    bool same = (qp->port_source == FT_RDMA_COMPUTED && qp->sport == sport) ||
+                ft_rdma_sport(0, qp->key.lqpn, qp->rqpn) == sport;
+
+    qp->one_way = qp->one_way || !same;
+    qp->sport = sport;
+    qp->port_source = FT_RDMA_OBSERVED;
 }
 
 void ft_rdma_table_answer(struct ft_rdma_table *t, uint32_t device, uint32_t lqpn,
@@ -272,8 +294,7 @@ void ft_rdma_table_answer(struct ft_rdma_table *t, uint32_t device, uint32_t lqp
         qp->src = gid->ip;
         qp->dst = answer->dst;
         if (answer->sport) {
-            qp->sport = answer->sport;
-            qp->port_source = FT_RDMA_OBSERVED;
+            read_port(qp, answer->sport);
         } else if (can_compute(t, place)) {
             qp->sport = ft_rdma_sport(answer->flow_label, lqpn, qp->rqpn);
             qp->port_source = FT_RDMA_COMPUTED;
@@ -315,7 +336,7 @@ static void add_flow(struct ft_rdma_table *t, const struct qp *qp, enum ft_flow_
     }
     /* What was seen on the wire stays seen as long as it is this queue pair's. */
     if (flow->source != FT_RDMA_OBSERVED || memcmp(&flow->qp, &qp->key, sizeof(qp->key)) != 0)
-        flow->source = qp->port_source;
+        flow->source = direction == FT_FLOW_TX ? qp->port_source : FT_RDMA_COMPUTED;
     flow->round = t->complete;
     flow->shared = false;
     flow->qp = qp->key;
@@ -366,7 +387,8 @@ static void place_qp(struct ft_rdma_table *t, struct qp *qp)
     } else {
         t->stats.resolved++;
         add_flow(t, qp, FT_FLOW_TX);
-        add_flow(t, qp, FT_FLOW_RX);
+        if (!qp->one_way)
+            add_flow(t, qp, FT_FLOW_RX);
     }
 }
 

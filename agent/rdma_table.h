@@ -49,6 +49,7 @@ enum ft_rdma_source {
 /* A queue pair as the other end of a question about its destination. */
 struct ft_rdma_wanted {
     uint32_t device, port, lqpn, rqpn, sq_psn, rq_psn, pid;
+    bool done; /* for who asks */
 };
 
 /* What a query tells. sgid_index picks the source address. flow_label 0: none was set. */
@@ -102,10 +103,11 @@ void ft_rdma_table_qp(struct ft_rdma_table *table, uint32_t device, const struct
 void ft_rdma_table_cm_id(struct ft_rdma_table *table, uint32_t device,
                          const struct ft_rdma_cm_id *id);
 
-/* Connected queue pairs that were never asked about, or longest ago before `before`; at most max.
- * They count as asked now. */
-size_t ft_rdma_table_wanted(struct ft_rdma_table *table, struct ft_mono now, struct ft_mono before,
+/* Connected queue pairs that were not asked about since `before`; at most max. */
+size_t ft_rdma_table_wanted(struct ft_rdma_table *table, struct ft_mono before,
                             struct ft_rdma_wanted *wanted, size_t max);
+void ft_rdma_table_asked(struct ft_rdma_table *table, const struct ft_rdma_wanted *wanted,
+                         struct ft_mono now);
 void ft_rdma_table_answer(struct ft_rdma_table *table, uint32_t device, uint32_t lqpn,
                           const struct ft_rdma_answer *answer);
 

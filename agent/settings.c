@@ -171,7 +171,8 @@ static const struct ft_option options[] = {
      .standard = "false",
      .help = "Ask devices where queue pairs send to, through a duplicate of the descriptor of the "
              "process that owns them. It makes the flows known that no packet capture sees, and "
-             "needs CAP_SYS_PTRACE, which is kept then."},
+             "needs CAP_SYS_PTRACE. With CAP_NET_ADMIN a mlx5 device tells the source port in use, "
+             "too. Both are kept then."},
     {.key = "rdma.queue_pairs_max",
      .type = FT_OPTION_UINT,
      .offset = AT(rdma_qps_max),

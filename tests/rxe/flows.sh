@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Runs in the guest, in the folder shared with the host: two Soft-RoCE devices behind a router,
+# Runs in the guest, in the folder shared with the host: three Soft-RoCE devices behind a router,
 # three agents that may see different things, real queue pairs of perftest and rping. What the wire,
 # the rdma tool and the agents say goes into out/ for the judge on the host.
 #
@@ -32,7 +32,7 @@ network()
     ip netns add router
     ip netns exec router sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 \
         net.ipv4.conf.default.rp_filter=0
-    for n in 1 2; do
+    for n in 1 2 3; do
         h=h$n t=$((10 + n))
         ip link add $h type veth peer name r$n netns router
         ip addr add 10.$n.0.1/24 dev $h noprefixroute
@@ -46,7 +46,9 @@ network()
     done
     ip rule add pref 1000 lookup local
     ip rule del pref 0
-    rdma link add rxe_h1 type rxe netdev h1 && rdma link add rxe_h2 type rxe netdev h2
+    for h in h1 h2 h3; do
+        rdma link add rxe_$h type rxe netdev $h || return 1
+    done
 }
 
 agent() # NAME SETTING...
@@ -110,12 +112,12 @@ for n in 1 2; do
     captures="$captures $!"
 done
 until_ '[ -s /tmp/r1.pcap ] && [ -s /tmp/r2.pcap ]' || rc=1
-agent packets 'interfaces=[h1, h2]'          # capture, without asking
+agent packets 'interfaces=[h1, h2, h3]'          # capture, without asking
 agent asking rdma.query=true              # no capture
 agent modest                              # neither
-until_ '[ "$(grep -l "rdma: 2 devices" $out/{packets,asking,modest}.log | wc -l)" -eq 3 ]' || exit 1
-# A device talking to itself uses up numbers, so that those of both ends differ from then on.
-perftest skew ib_write_bw 18510 3 rxe_h2 || rc=1
+until_ '[ "$(grep -l "rdma: 3 devices" $out/{packets,asking,modest}.log | wc -l)" -eq 3 ]' || exit 1
+# Uses up numbers at one end of what follows, so that those of both ends differ.
+perftest skew ib_write_bw 18510 3 rxe_h3 || rc=1
 perftest write ib_write_bw 18515 8 rxe_h1 || rc=1
 perftest read ib_read_bw 18516 4 rxe_h1 || rc=1
 rping_pair || rc=1
