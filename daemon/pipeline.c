@@ -78,19 +78,16 @@ struct hop_list {
 };
 
 static size_t list_hops(struct hop_list *l, const struct ft_join *join, const struct ft_flow *flow,
-                        const struct ft_route *route)
+                        const struct ft_path *path)
 {
-    struct ft_path path;
-
-    ft_route_path(route, ft_join_topology(join), &path);
-    for (uint32_t h = 0; h < path.hop_count; h++) {
-        ft_emit_hop(&l->hops[h], join, flow, &path.hops[h]);
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        ft_emit_hop(&l->hops[h], join, flow, &path->hops[h]);
         l->list[h] = &l->hops[h];
     }
-    return path.hop_count;
+    return path->hop_count;
 }
 
-static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms)
+static void on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms)
 {
     struct ft_pipeline *p = arg;
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
@@ -106,7 +103,7 @@ static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *bef
     evidence.flow = &tuple;
     evidence.n_old_hops = list_hops(&old_hops, p->join, flow, before);
     evidence.old_hops = old_hops.list;
-    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->route);
+    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->path);
     evidence.new_hops = new_hops.list;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = event.since_ms = (uint64_t)now_ms;

@@ -317,7 +317,8 @@ def run_all(args, tally):
             check.close()
         finally:
             if args.keep:
-                shutil.copytree(fabric.dir, Path(args.keep), dirs_exist_ok=True)
+                shutil.copytree(fabric.dir, Path(args.keep), dirs_exist_ok=True,
+                                ignore=lambda _, names: {"agentx", "lldpd.sock"} & set(names))
 
 
 if __name__ == "__main__":
