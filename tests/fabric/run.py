@@ -128,16 +128,16 @@ class Check:
                          f"{len(there)} after {time.monotonic() - begun:.1f} s")
 
     def discover(self):
-        """Links come from LLDP over SNMP, hosts from their own packets."""
-        layout = self.fabric.layout
-        self.await_topology("links found without a topology file are the lab's",
-                            judge.links_found, judge.links_there(layout))
+        """Links come from LLDP over SNMP, hosts from their own packets, and tiers from both: what is
+        a leaf shows once hosts are heard of."""
         flows = self.new_flows()
         _, both = self.paths(flows)
         self.allowed.update({flow: [path] for flow, path in both.items()})
         self.traffic.start(flows)
+        self.await_topology("links found without a topology file are the lab's",
+                            judge.links_found, judge.links_there(self.fabric.layout))
         self.await_topology("hosts learnt from samples are the lab's",
-                            judge.hosts_found, judge.hosts_there(layout))
+                            judge.hosts_found, judge.hosts_there(self.fabric.layout))
         self.traffic.stop()
 
     def link_events(self, link, since_ms):
