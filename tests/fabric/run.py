@@ -26,7 +26,7 @@ SETTLE_S = 5  # exporter's buffer, folding and the daemon's own delay, with room
 LEFTOVER_MS = 2500  # samples in an exporter's buffer wait for the next flows to push them out
 LOOK_S = 0.25
 SHOWN = 5
-DISCOVERY_S = 30
+DISCOVERY_S = 60
 
 
 class Tally:
