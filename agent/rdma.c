@@ -40,6 +40,7 @@ struct device {
 
 struct port_counters {
     char device[FT_RDMA_NAME_BYTES];
+    char netdev[FT_RDMA_NAME_BYTES];
     uint32_t port;
     bool has_state, active;
     bool used;
@@ -242,6 +243,7 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
         *c = (struct port_counters){.used = true, .port = port.number};
         snprintf(c->device, sizeof(c->device), "%s", r->current->info.name);
     }
+    memcpy(c->netdev, r->place.netdev, sizeof(c->netdev));
     c->has_state = port.has_state;
     c->active = port.state == 4;
 }
@@ -549,7 +551,7 @@ static void count_port(struct ft_rdma *r, struct port_counters *c, struct ft_wal
     struct ft_rdma_port_report report = {
         .device = c->device,
         .port = c->port,
-        .netdev = "",
+        .netdev = c->netdev,
         .has_state = c->has_state,
         .active = c->active,
         .time = wall,

@@ -4,6 +4,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api.c daemon/api.h \
 	daemon/api_topology.c daemon/api_topology.h \
 	daemon/collisions.c daemon/collisions.h \
+	daemon/congestion.c daemon/congestion.h \
 	daemon/daemon.c daemon/daemon.h \
 	daemon/emit.c daemon/emit.h \
 	daemon/events.c daemon/events.h \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/congestion.h"
 #include "lib/base/table.h"
 #include "proto/loss.h"
 #include "proto/record.h"
@@ -26,6 +27,7 @@ struct ft_pipeline {
     struct ft_join *join;
     struct ft_events *events;
     struct ft_window *window;
+    struct ft_congestion *congestion;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
@@ -118,7 +120,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->events = ft_events_new(config->events_max, emitter);
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
-    if (p->events && p->sources && p->join)
+    p->congestion = ft_congestion_new(config->sources_max);
+    if (p->events && p->sources && p->join && p->congestion)
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
         ft_pipeline_free(p);
@@ -139,6 +142,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
         free(s->packed);
     ft_table_free(p->sources);
     ft_window_free(p->window);
+    ft_congestion_free(p->congestion);
     ft_join_free(p->join);
     ft_events_free(p->events);
     ft_topology_free(p->topology);
@@ -292,6 +296,7 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     if (!host->source || !host->device || !host->has_time_ms)
         return FT_RECORD_INVALID;
     p->emitter.record(p->emitter.arg, record);
+    ft_congestion_take(p->congestion, host);
     return FT_RECORD_FORWARDED;
 }
 
@@ -340,6 +345,14 @@ static int64_t due_ms(const struct ft_pipeline *p)
     return end * p->config.join.window_ms + p->config.grace_ms;
 }
 
+static void begin_close(struct ft_pipeline *p, int64_t now_ms)
+{
+    /* Before the close sweeps out what was not raised in its window. */
+    ft_congestion_raise(p->congestion, p->events, ft_join_window(p->join), now_ms,
+                        ft_topology_fabric(p->topology));
+    ft_window_begin(p->window, now_ms);
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
@@ -347,7 +360,7 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
     if (!ft_window_busy(p->window)) {
         if (ft_join_window(p->join) == 0 || now_ms < due_ms(p))
             return false;
-        ft_window_begin(p->window, now_ms);
+        begin_close(p, now_ms);
     }
     if (!ft_window_step(p->window, items))
         return true;
@@ -362,7 +375,7 @@ void ft_pipeline_finish(struct ft_pipeline *p)
     ft_pipeline_settle(p);
     finish_close(p);
     while (ft_join_window(p->join) != 0 && ft_join_window(p->join) <= last) {
-        ft_window_begin(p->window, p->now_ms);
+        begin_close(p, p->now_ms);
         finish_close(p);
         ft_pipeline_emit_loss(p, &p->emitter, p->now_ms);
     }
