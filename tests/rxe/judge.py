@@ -188,7 +188,7 @@ class Judge:
         topology = self.out / "topology.yaml"
         topology.write_text("fabric: rxe\nswitches:\n  - {name: router, tier: leaf}\n")
         done = subprocess.run(
-            [build / "daemon" / "fabrictraced", "--topology", topology, "--set", "window=2s",
+            [build / "daemon" / "fabrictraced", "--topology", topology, "--set", "window=2s", "--set", "grace=500ms",
              "--replay", self.out / "modest.ndjson", "--sink", "file:-"],
             stdout=subprocess.PIPE, text=True, timeout=60, check=False)
         records = [json.loads(line) for line in done.stdout.splitlines()]
