@@ -116,7 +116,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--keep", type=pathlib.Path, help="leave what was recorded here")
-    parser.add_argument("--timeout", type=int, default=150)
+    parser.add_argument("--timeout", type=int, default=180)
     args = parser.parse_args()
     tools()
     guest = cache()
