@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/owners.h"
 #include "agent/rdma_qpc.h"
@@ -399,6 +400,11 @@ static bool open_socket(struct ft_rdma *r)
         return false;
     r->opened = true;
     r->opened_at = r->now;
+    /* To ask where nothing is would make the kernel load its RDMA modules. */
+    if (access(r->config.sysfs, F_OK)) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "this host has no RDMA devices");
+        return false;
+    }
     rc = ft_netlink_new(NETLINK_RDMA, &r->netlink);
     if (rc)
         snprintf(r->status.problem, sizeof(r->status.problem), "the kernel lists no RDMA: %s",
