@@ -28,6 +28,7 @@ static const struct command commands[FT_COMMANDS] = {
                                "links that carry several elephants while a sibling has room"},
     [FT_COMMAND_EXPLAIN] = {"explain", "FLOW", "one flow: its path, the evidence, who shares it"},
     [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
+    [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
 };
 
 enum {

@@ -9,6 +9,7 @@ cli_libftcli_a_SOURCES = \
 	cli/loads.c cli/loads.h \
 	cli/show.h \
 	cli/show_collisions.c \
+	cli/show_doctor.c \
 	cli/show_explain.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \

@@ -12,6 +12,9 @@ tests_bench_bench_join_LDADD = $(DAEMON_LIBS)
 tests_bench_bench_rdma_SOURCES = tests/bench/bench_rdma.c tests/unit/nldev_bytes.h
 tests_bench_bench_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LIBS)
 
+# Needs root and snmpd; run by itself.
+EXTRA_DIST += tests/bench/snmp_scale.py
+
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench
 bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_rdma

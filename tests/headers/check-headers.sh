@@ -29,6 +29,7 @@ declare -A below=(
 # third-party header (pattern): files that may include it (patterns)
 third_party=(
     "event2/*        lib/io/*.c"
+    "net-snmp/*      lib/io/snmp*.c"
     "librdkafka/*    lib/io/kafka*.c"
     "openssl/*       lib/io/tls*.c"
     "pcap.h          lib/io/pcap*.c"

@@ -32,6 +32,8 @@ SHOWN = {
     "events": ["collisions"],
     "events-none": ["collisions"],
     "topology": ["topology"],
+    "doctor": ["doctor"],
+    "doctor-none": ["doctor"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-partial": ["explain", FLOW],
