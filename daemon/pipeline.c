@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/changes.h"
+#include "daemon/congestion.h"
 #include "daemon/topology_diff.h"
 #include "lib/base/table.h"
 #include "proto/loss.h"
@@ -40,6 +41,7 @@ struct ft_pipeline {
     struct ft_join *join;
     struct ft_events *events;
     struct ft_window *window;
+    struct ft_congestion *congestion;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
@@ -165,13 +167,15 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->events = ft_events_new(config->events_max, emitter);
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
+    p->congestion = ft_congestion_new(config->sources_max);
     if (config->discovery.switches_max)
         p->discovery = ft_discovery_new(&config->discovery);
     if (config->counters_max) {
         p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
-    if (p->events && p->sources && p->join && (p->discovery || !config->discovery.switches_max) &&
+    if (p->events && p->sources && p->join && p->congestion &&
+        (p->discovery || !config->discovery.switches_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
@@ -195,6 +199,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
         free(s->packed);
     ft_table_free(p->sources);
     ft_window_free(p->window);
+    ft_congestion_free(p->congestion);
     ft_join_free(p->join);
     ft_events_free(p->events);
     ft_discovery_free(p->discovery);
@@ -436,6 +441,7 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     if (!host->source || !host->device || !host->has_time_ms)
         return FT_RECORD_INVALID;
     p->emitter.record(p->emitter.arg, record);
+    ft_congestion_take(p->congestion, host);
     return FT_RECORD_FORWARDED;
 }
 
@@ -490,6 +496,14 @@ static int64_t due_ms(const struct ft_pipeline *p)
     return end * p->config.join.window_ms + p->config.grace_ms;
 }
 
+static void begin_close(struct ft_pipeline *p, int64_t now_ms)
+{
+    /* Before the close sweeps out what was not raised in its window. */
+    ft_congestion_raise(p->congestion, p->events, ft_join_window(p->join), now_ms,
+                        ft_topology_fabric(p->topology));
+    ft_window_begin(p->window, now_ms);
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
@@ -498,7 +512,7 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
         rediscover(p, now_ms);
         if (ft_join_window(p->join) == 0 || now_ms < due_ms(p))
             return false;
-        ft_window_begin(p->window, now_ms);
+        begin_close(p, now_ms);
     }
     if (!ft_window_step(p->window, items))
         return true;
@@ -514,7 +528,7 @@ void ft_pipeline_finish(struct ft_pipeline *p)
     finish_close(p);
     rediscover(p, INT64_MAX);
     while (ft_join_window(p->join) != 0 && ft_join_window(p->join) <= last) {
-        ft_window_begin(p->window, p->now_ms);
+        begin_close(p, p->now_ms);
         finish_close(p);
         ft_pipeline_emit_loss(p, &p->emitter, p->now_ms);
     }
