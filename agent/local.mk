@@ -4,6 +4,7 @@ agent_libftagent_a_SOURCES = \
 	agent/account.c agent/account.h \
 	agent/agent.c agent/agent.h \
 	agent/capture.c agent/capture.h \
+	agent/collectives.c agent/collectives.h \
 	agent/engine.c agent/engine.h \
 	agent/flows.c agent/flows.h \
 	agent/interfaces.c agent/interfaces.h \
@@ -12,6 +13,7 @@ agent_libftagent_a_SOURCES = \
 	agent/privilege.c agent/privilege.h \
 	agent/replay.c agent/replay.h \
 	agent/report.c agent/report.h \
+	agent/rings.c agent/rings.h \
 	agent/settings.c agent/settings.h \
 	agent/uplink.c agent/uplink.h
 

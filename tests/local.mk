@@ -4,4 +4,5 @@ include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/fabric/local.mk
 include tests/kafka/local.mk
+include tests/nccl/local.mk
 include tests/bench/local.mk

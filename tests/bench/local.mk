@@ -10,6 +10,7 @@ tests_bench_bench_join_LDADD = $(DAEMON_LIBS)
 
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench
-bench: tests/bench/bench_decode tests/bench/bench_join
+bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl $(nccl_plugin)
 	tests/bench/bench_decode
 	tests/bench/bench_join
+	tests/bench/bench_nccl $(nccl_plugin)

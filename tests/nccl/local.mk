@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+nccl_driver = tests/nccl/driver.c tests/nccl/driver.h tests/nccl/reader.c tests/nccl/reader.h
+NCCL_TEST_LIBS = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LIBS) -ldl -lpthread
+
+check_PROGRAMS += tests/nccl/harness
+tests_nccl_harness_SOURCES = tests/nccl/harness.c $(nccl_driver)
+tests_nccl_harness_LDADD = $(NCCL_TEST_LIBS)
+
+check_PROGRAMS += tests/bench/bench_nccl
+tests_bench_bench_nccl_SOURCES = tests/bench/bench_nccl.c $(nccl_driver)
+tests_bench_bench_nccl_LDADD = $(NCCL_TEST_LIBS)
+
+dist_check_SCRIPTS += tests/nccl/harness.sh
+TESTS += tests/nccl/harness.sh
+
+check_DATA = $(nccl_plugin)
