@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/account.h"
 #include "agent/flows.h"
 #include "agent/interfaces.h"
+#include "lib/base/account.h"
 #include "lib/io/loop.h"
 #include "lib/io/pcap.h"
 

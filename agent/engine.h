@@ -8,12 +8,12 @@
  */
 #include <stdint.h>
 
-#include "agent/account.h"
 #include "agent/capture.h"
 #include "agent/flows.h"
 #include "agent/interfaces.h"
 #include "agent/settings.h"
 #include "agent/uplink.h"
+#include "lib/base/account.h"
 #include "lib/base/clock.h"
 
 struct ft_engine;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += agent/libftagent.a
 agent_libftagent_a_SOURCES = \
-	agent/account.c agent/account.h \
 	agent/agent.c agent/agent.h \
 	agent/capture.c agent/capture.h \
 	agent/collectives.c agent/collectives.h \

@@ -7,9 +7,9 @@
  */
 #include <stdbool.h>
 
-#include "agent/account.h"
 #include "agent/capture.h"
 #include "agent/flows.h"
+#include "lib/base/account.h"
 #include "lib/base/writer.h"
 
 /* sender: whether there is a connection to speak of, and whether it is up. */

@@ -10,6 +10,7 @@
 
 #include "agent/report.h"
 #include "lib/base/writer.h"
+#include "proto/loss.h"
 #include "proto/record.h"
 
 /* About 200 bytes a record keep a full batch far below the frame limit. */
@@ -161,7 +162,7 @@ void ft_uplink_loss(struct ft_uplink *uplink, const struct ft_account *account, 
     Fabrictrace__Record *record = &loss.record;
 
     ft_uplink_flush(uplink);
-    ft_report_loss(account, uplink->source_id, now, &loss);
+    ft_loss_record_fill(&loss, account, "fabrictrace-agent", uplink->source_id, now.ms);
     uplink->records++;
     hand_on(uplink, &record, 1);
 }

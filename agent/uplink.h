@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/account.h"
 #include "agent/flows.h"
+#include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/io/transport.h"
 

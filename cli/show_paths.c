@@ -109,6 +109,47 @@ static int add_row(struct ft_grid *grid, const struct ft_value *record)
     return rc;
 }
 
+/* A record with what it is sorted by. */
+struct line {
+    const struct ft_value *record;
+    bool ack;
+    double bps;
+    size_t place;
+};
+
+/* What carries data first, the fastest first; else as the daemon sent it. */
+static int by_weight(const void *left, const void *right)
+{
+    const struct line *a = left, *b = right;
+
+    if (a->ack != b->ack)
+        return a->ack ? 1 : -1;
+    if (a->bps != b->bps)
+        return a->bps < b->bps ? 1 : -1;
+    return a->place < b->place ? -1 : 1;
+}
+
+static int add_rows(struct ft_grid *grid, const struct ft_value *records)
+{
+    size_t count = ft_value_count(records);
+    struct line *lines = calloc(count ? count : 1, sizeof(*lines));
+    int rc = 0;
+
+    if (!lines)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        lines[i].record = ft_value_at(records, i);
+        lines[i].ack = ft_value_is(lines[i].record, "role", "ack");
+        lines[i].place = i;
+        ft_value_real(lines[i].record, "rate_bps", &lines[i].bps);
+    }
+    qsort(lines, count, sizeof(*lines), by_weight);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = add_row(grid, lines[i].record);
+    free(lines);
+    return rc;
+}
+
 int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
@@ -116,11 +157,9 @@ int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root)
     size_t shown = ft_value_count(records);
     uint64_t total = shown;
     struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
-    int rc = 0;
+    int rc = add_rows(grid, records);
 
     ft_value_uint(root, "total", &total);
-    for (size_t i = 0; rc == 0 && i < shown; i++)
-        rc = add_row(grid, ft_value_at(records, i));
     if (rc == 0) {
         ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
         fprintf(screen->out, ", %llu flow%s", (unsigned long long)total, total == 1 ? "" : "s");

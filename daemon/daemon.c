@@ -13,11 +13,17 @@
 #include <unistd.h>
 
 #include "daemon/api.h"
+#include "daemon/pipeline.h"
+#include "daemon/publish.h"
 #include "daemon/replay.h"
+#include "daemon/settings.h"
+#include "daemon/store.h"
 #include "daemon/topology_file.h"
+#include "daemon/view.h"
 #include "lib/base/log.h"
 #include "lib/config/program.h"
 #include "lib/io/http.h"
+#include "lib/io/transport.h"
 #include "proto/record.h"
 
 #define NS_PER_MS       1000000
@@ -37,12 +43,9 @@
 struct ft_daemon {
     struct ft_run *run;
     const struct ft_settings *settings;
-    char host[HOST_BYTES];
+    char *source_id; /* a copy: the pipeline keeps it over reloads */
     struct ft_loop *loop;
-    struct ft_publisher *publisher;
-    struct ft_store *store;
-    struct ft_pipeline *pipeline;
-    struct ft_receiver *receiver;
+    struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
     struct ft_api *api;
     struct ft_watch *tick, *slice;
@@ -50,36 +53,6 @@ struct ft_daemon {
     uint64_t batches_broken, unknown_records;
     uint32_t ticks;
 };
-
-struct ft_pipeline *ft_daemon_pipeline(const struct ft_daemon *d)
-{
-    return d->pipeline;
-}
-
-const struct ft_store *ft_daemon_store(const struct ft_daemon *d)
-{
-    return d->store;
-}
-
-const struct ft_publisher *ft_daemon_publisher(const struct ft_daemon *d)
-{
-    return d->publisher;
-}
-
-const struct ft_receiver *ft_daemon_receiver(const struct ft_daemon *d)
-{
-    return d->receiver;
-}
-
-int64_t ft_daemon_window_ms(const struct ft_daemon *d)
-{
-    return d->settings->window_ns / NS_PER_MS;
-}
-
-static const char *source_id(const struct ft_daemon *d)
-{
-    return d->settings->source_id ? d->settings->source_id : d->host;
-}
 
 static const char *topology_of(const struct ft_run *run)
 {
@@ -94,8 +67,8 @@ static void complain(const struct ft_diag *diag)
         ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
 }
 
-/* What the option table cannot know. */
-static void check_settings(const struct ft_run *run, struct ft_diag *diag)
+/* Judges what the option table cannot know, and reads the topology. NULL after a complaint. */
+static struct ft_topology *check_and_load(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
     int tls = !!s->tls_cert + !!s->tls_key + !!s->tls_ca;
@@ -111,7 +84,15 @@ static void check_settings(const struct ft_run *run, struct ft_diag *diag)
             ft_diag_add(diag, ft_run_file(run), 0,
                         "key 'sinks': '%s' is neither file:PATH nor kafka", s->sinks.items[i]);
     t = ft_topology_file_load(topology_of(run), diag);
+    if (ft_diag_count(diag) == 0)
+        return t;
     ft_topology_free(t);
+    return NULL;
+}
+
+static void check_settings(const struct ft_run *run, struct ft_diag *diag)
+{
+    ft_topology_free(check_and_load(run, diag));
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -164,7 +145,7 @@ static int open_sink(struct ft_daemon *d, const char *spec)
         sink = kafka_sink(d, error);
     else
         snprintf(error, sizeof(error), "neither file:PATH nor kafka");
-    if (sink && ft_publisher_take(d->publisher, sink) == 0)
+    if (sink && ft_publisher_take(d->view.publisher, sink) == 0)
         return EX_OK;
     ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);
     return EX_CANTCREAT;
@@ -174,11 +155,11 @@ static int open_sink(struct ft_daemon *d, const char *spec)
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_run_values(d->run, "sink");
-    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->store);
+    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store);
     int rc = EX_OK;
 
-    d->publisher = ft_publisher_new();
-    if (!d->publisher || !store || ft_publisher_take(d->publisher, store))
+    d->view.publisher = ft_publisher_new();
+    if (!d->view.publisher || !store || ft_publisher_take(d->view.publisher, store))
         return EX_OSERR;
     if (specs->count == 0)
         specs = &d->settings->sinks;
@@ -187,10 +168,11 @@ static int open_sinks(struct ft_daemon *d)
     return rc;
 }
 
-static int open_pipeline(struct ft_daemon *d, bool replay)
+/* Takes the topology over. */
+static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay)
 {
     const struct ft_settings *s = d->settings;
-    struct ft_emitter emitter = {ft_publisher_record, d->publisher};
+    struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     struct ft_pipeline_config config = {
         .join = {.flows_max = s->flows_max,
                  .window_ms = s->window_ns / NS_PER_MS,
@@ -207,26 +189,17 @@ static int open_pipeline(struct ft_daemon *d, bool replay)
         .grace_ms = s->grace_ns / NS_PER_MS,
         .events_max = s->events_max,
         .sources_max = s->sources_max,
-        .source_id = source_id(d),
+        .source_id = d->source_id,
     };
-    struct ft_diag *diag = ft_diag_new();
-    struct ft_topology *t = diag ? ft_topology_file_load(topology_of(d->run), diag) : NULL;
 
-    if (!t) {
-        if (diag)
-            complain(diag);
-        ft_diag_free(diag);
-        return EX_CONFIG;
-    }
-    ft_diag_free(diag);
     /* Nobody must be able to choose tuples that fall into one slot. */
     if (!replay &&
         getrandom(&config.join.seed, sizeof(config.join.seed), 0) != sizeof(config.join.seed)) {
         ft_topology_free(t);
         return EX_OSERR;
     }
-    d->pipeline = ft_pipeline_new(&config, t, &emitter);
-    if (!d->pipeline) {
+    d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
+    if (!d->view.pipeline) {
         ft_topology_free(t);
         return EX_OSERR;
     }
@@ -237,7 +210,7 @@ static void apply_record(void *arg, const Fabrictrace__Record *record)
 {
     struct ft_daemon *d = arg;
 
-    ft_pipeline_record(d->pipeline, record, ft_wall_now().ms);
+    ft_pipeline_record(d->view.pipeline, record, ft_wall_now().ms);
 }
 
 static int apply_payload(void *arg, const char *source, const char *program, const uint8_t *payload,
@@ -254,7 +227,7 @@ static int apply_payload(void *arg, const char *source, const char *program, con
                    len, strerror(-rc));
         return rc;
     }
-    ft_pipeline_settle(d->pipeline);
+    ft_pipeline_settle(d->view.pipeline);
     d->unknown_records += unknown;
     return 0;
 }
@@ -286,8 +259,8 @@ static int open_network(struct ft_daemon *d)
     };
     char error[ERROR_BYTES] = "";
 
-    d->receiver = ft_receiver_new(d->loop, &config, error, sizeof(error));
-    if (!d->receiver) {
+    d->view.receiver = ft_receiver_new(d->loop, &config, error, sizeof(error));
+    if (!d->view.receiver) {
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
@@ -298,7 +271,7 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
     }
-    d->api = ft_api_new(d->http, d);
+    d->api = ft_api_new(d->http, &d->view);
     return d->api ? EX_OK : EX_OSERR;
 }
 
@@ -306,10 +279,10 @@ static void tell_status(struct ft_daemon *d)
 {
     struct ft_receiver_stats peers;
 
-    ft_receiver_stats(d->receiver, &peers);
+    ft_receiver_stats(d->view.receiver, &peers);
     ft_notify_status("%zu flows, %u peers, %" PRIu64 " windows",
-                     ft_join_flows(ft_pipeline_join(d->pipeline)), peers.connected,
-                     ft_window_stats(ft_pipeline_window(d->pipeline))->closed);
+                     ft_join_flows(ft_pipeline_join(d->view.pipeline)), peers.connected,
+                     ft_window_stats(ft_pipeline_window(d->view.pipeline))->closed);
 }
 
 /* A slice now, the next one after the loop has looked at its descriptors. */
@@ -317,7 +290,7 @@ static void on_slice(void *arg)
 {
     struct ft_daemon *d = arg;
 
-    if (ft_pipeline_advance(d->pipeline, ft_wall_now().ms, SLICE_ITEMS))
+    if (ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, SLICE_ITEMS))
         ft_watch_once_arm(d->slice, 0);
 }
 
@@ -328,7 +301,7 @@ static void on_tick(void *arg)
 
     if (!ft_watch_once_armed(d->slice))
         on_slice(d);
-    rc = ft_publisher_flush(d->publisher, 0);
+    rc = ft_publisher_flush(d->view.publisher, 0);
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &(uint64_t){0}))
         ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
     if (d->ticks++ % STATUS_TICKS == 0)
@@ -342,21 +315,26 @@ static void on_reload(void *arg)
     struct ft_daemon *d = arg;
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = NULL;
+    bool read;
 
     if (!diag)
         return;
-    if (ft_run_reload(d->run, diag) == 0)
-        t = ft_topology_file_load(topology_of(d->run), diag);
-    if (!t || ft_pipeline_set_topology(d->pipeline, t)) {
+    read = ft_run_reload(d->run, diag) == 0;
+    if (read)
+        t = check_and_load(d->run, diag);
+    if (t && ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
+        d->settings = ft_run_config(d->run);
+        ft_publisher_reopen(d->view.publisher);
+        ft_log(FT_LOG_NOTICE,
+               "reloaded the topology '%s', the level of the log and the sinks' files; other "
+               "changes wait for a restart",
+               topology_of(d->run));
+    } else {
+        ft_topology_free(t);
+        if (read)
+            ft_run_revert(d->run);
         complain(diag);
         ft_log(FT_LOG_ERROR, "reload refused: what ran before runs on");
-        ft_topology_free(t);
-    } else {
-        ft_publisher_reopen(d->publisher);
-        ft_log(FT_LOG_NOTICE,
-               "reloaded the topology '%s', the level of the log and the sinks' "
-               "files; other changes wait for a restart",
-               topology_of(d->run));
     }
     ft_diag_free(diag);
 }
@@ -364,78 +342,56 @@ static void on_reload(void *arg)
 static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
+    struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
 
-    /* What is unacknowledged then, its sender keeps. A window that is not over is not published:
-     * the next daemon will know it in part, too. */
-    ft_receiver_free(d->receiver);
-    d->receiver = NULL;
-    while (ft_window_busy(ft_pipeline_window(d->pipeline)))
-        ft_pipeline_advance(d->pipeline, ft_wall_now().ms, UINT32_MAX);
-    if (ft_publisher_flush(d->publisher, FLUSH_NS))
+    /* A window that is not over is not published: the next daemon will know it in part, too. */
+    while (ft_window_busy(ft_pipeline_window(d->view.pipeline)))
+        ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
+    ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
+    /* What is unacknowledged then, its sender keeps. */
+    ft_receiver_free(d->view.receiver);
+    d->view.receiver = NULL;
+    if (ft_publisher_flush(d->view.publisher, FLUSH_NS))
         ft_log(FT_LOG_WARNING, "stopping with records that a sink did not take");
     return true;
 }
 
-static void add_drop(Fabrictrace__Stage *stage, Fabrictrace__Drop *drops, const char *reason,
-                     uint64_t count)
-{
-    Fabrictrace__Drop *drop = &drops[stage->n_drops];
-
-    if (count == 0)
-        return;
-    fabrictrace__drop__init(drop);
-    drop->reason = (char *)(uintptr_t)reason;
-    drop->has_count = true;
-    drop->count = count;
-    stage->n_drops++;
-}
-
-static void fill_stage(Fabrictrace__Stage *stage, const char *name, const char *unit,
-                       uint64_t received, uint64_t processed, uint64_t pending)
-{
-    stage->name = (char *)(uintptr_t)name;
-    stage->unit = (char *)(uintptr_t)unit;
-    stage->has_received = stage->has_processed = stage->has_pending = true;
-    stage->received = received;
-    stage->processed = processed;
-    stage->pending = pending;
-}
-
 /* The stages around the pipeline: the transport (live), then each sink. */
-static bool outer_stage(void *arg, size_t i, Fabrictrace__Stage *stage, Fabrictrace__Drop *drops,
-                        size_t max_drops)
+static void add_stages(void *arg, struct ft_account *account)
 {
     struct ft_daemon *d = arg;
+    struct ft_account_stage *stage;
     struct ft_receiver_stats transport;
     struct ft_sink_stats sink;
-    const char *name;
 
-    (void)max_drops;
-    if (d->receiver && i-- == 0) {
-        ft_receiver_stats(d->receiver, &transport);
-        fill_stage(stage, "transport", "payloads", transport.payloads, transport.applied, 0);
-        add_drop(stage, drops, "duplicate", transport.duplicates);
-        add_drop(stage, drops, "refused", transport.refused);
-        return true;
+    if (d->view.receiver) {
+        ft_receiver_stats(d->view.receiver, &transport);
+        stage = ft_account_stage(account, "transport", "payloads");
+        stage->received = transport.payloads;
+        stage->processed = transport.applied;
+        ft_account_drop(stage, "duplicate", transport.duplicates);
+        ft_account_drop(stage, "refused", transport.refused);
     }
-    if (i >= ft_publisher_sinks(d->publisher))
-        return false;
-    name = ft_publisher_sink(d->publisher, i, &sink);
-    fill_stage(stage, name, "records", sink.received, sink.processed, sink.pending);
-    add_drop(stage, drops, "failed", sink.failed);
-    add_drop(stage, drops, "refused", sink.refused);
-    return true;
+    for (size_t i = 0; i < ft_publisher_sinks(d->view.publisher); i++) {
+        stage =
+            ft_account_stage(account, ft_publisher_sink(d->view.publisher, i, &sink), "records");
+        stage->received = sink.received;
+        stage->processed = sink.processed;
+        stage->pending = sink.pending;
+        ft_account_drop(stage, "failed", sink.failed);
+        ft_account_drop(stage, "refused", sink.refused);
+    }
 }
 
-static int run_live(struct ft_daemon *d)
+static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
-    int rc = open_pipeline(d, false);
+    int rc = open_pipeline(d, t, false);
 
     if (rc)
         return rc;
-    ft_pipeline_stages(d->pipeline, outer_stage, d);
-    ft_join_open(ft_pipeline_join(d->pipeline),
-                 ft_join_window_of(ft_pipeline_join(d->pipeline), ft_wall_now().ms));
+    ft_pipeline_on_account(d->view.pipeline, add_stages, d);
+    ft_join_open(ft_pipeline_join(d->view.pipeline),
+                 ft_join_window_of(ft_pipeline_join(d->view.pipeline), ft_wall_now().ms));
     rc = open_network(d);
     if (rc)
         return rc;
@@ -447,8 +403,8 @@ static int run_live(struct ft_daemon *d)
     ft_notify_ready();
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
-           ft_topology_fabric(ft_join_topology(ft_pipeline_join(d->pipeline))), d->settings->listen,
-           d->http ? d->settings->http : "no port");
+           ft_topology_fabric(ft_join_topology(ft_pipeline_join(d->view.pipeline))),
+           d->settings->listen, d->http ? d->settings->http : "no port");
     return ft_loop_run(d->loop);
 }
 
@@ -461,27 +417,27 @@ static void on_broken_line(void *arg, const char *text)
         ft_log(FT_LOG_ERROR, "%s", text);
 }
 
-static int run_replay(struct ft_daemon *d, const char *file)
+static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *file)
 {
     struct ft_replay_stats stats;
-    int rc = open_pipeline(d, true);
+    int rc = open_pipeline(d, t, true);
 
     if (rc)
         return rc;
-    ft_pipeline_stages(d->pipeline, outer_stage, d);
-    rc = ft_replay(d->pipeline, file, on_broken_line, d, &stats);
+    ft_pipeline_on_account(d->view.pipeline, add_stages, d);
+    rc = ft_replay(d->view.pipeline, file, on_broken_line, d, &stats);
     if (rc) {
         ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
         return EX_NOINPUT;
     }
-    rc = ft_publisher_flush(d->publisher, FLUSH_REPLAY_NS);
+    rc = ft_publisher_flush(d->view.publisher, FLUSH_REPLAY_NS);
     if (rc) {
         ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
         return EX_IOERR;
     }
     if (stats.broken)
-        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records", file,
-               stats.broken, stats.lines);
+        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records",
+               strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
@@ -491,11 +447,45 @@ static void close_all(struct ft_daemon *d)
     ft_watch_free(d->tick);
     ft_http_free(d->http);
     ft_api_free(d->api);
-    ft_receiver_free(d->receiver);
-    ft_pipeline_free(d->pipeline);
-    ft_publisher_free(d->publisher);
+    ft_receiver_free(d->view.receiver);
+    ft_pipeline_free(d->view.pipeline);
+    ft_publisher_free(d->view.publisher);
     ft_loop_free(d->loop);
+    free(d->source_id);
     ft_run_free(d->run);
+}
+
+/* What this daemon calls itself; the caller's. */
+static char *own_name(const struct ft_settings *s)
+{
+    char host[HOST_BYTES] = "";
+
+    if (s->source_id)
+        return strdup(s->source_id);
+    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
+}
+
+/* The configuration is judged whole before anything is opened. */
+static int open_and_run(struct ft_daemon *d)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = diag ? check_and_load(d->run, diag) : NULL;
+    const char *replay = ft_run_value(d->run, "replay");
+    int rc = EX_OSERR;
+
+    if (diag)
+        complain(diag);
+    ft_diag_free(diag);
+    if (!t)
+        return EX_CONFIG;
+    d->loop = ft_loop_new();
+    if (d->loop)
+        rc = open_sinks(d);
+    if (rc != EX_OK) {
+        ft_topology_free(t);
+        return rc;
+    }
+    return replay ? run_replay(d, t, replay) : run_live(d, t);
 }
 
 int ft_daemon_main(int argc, char **argv)
@@ -523,14 +513,9 @@ int ft_daemon_main(int argc, char **argv)
     if (!d.run)
         return rc;
     d.settings = ft_run_config(d.run);
-    if (gethostname(d.host, sizeof(d.host) - 1))
-        strcpy(d.host, "localhost");
-    d.loop = ft_loop_new();
-    if (d.loop)
-        rc = open_sinks(&d);
-    if (d.loop && rc == EX_OK)
-        rc = ft_run_value(d.run, "replay") ? run_replay(&d, ft_run_value(d.run, "replay"))
-                                           : run_live(&d);
+    d.view.window_ms = d.settings->window_ns / NS_PER_MS;
+    d.source_id = own_name(d.settings);
+    rc = d.source_id ? open_and_run(&d) : EX_OSERR;
     close_all(&d);
     return rc;
 }

@@ -20,6 +20,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/sink_kafka.c \
 	daemon/store.c daemon/store.h \
 	daemon/topology_file.c daemon/topology_file.h \
+	daemon/view.h \
 	daemon/window.c daemon/window.h
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \

@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "lib/base/table.h"
+#include "proto/loss.h"
 #include "proto/record.h"
 
 #define SOURCE_BYTES 128
-#define STAGES_MAX   16
-#define DROPS_MAX    12
 
 /* The last accounting of another program. */
 struct source {
@@ -30,8 +29,8 @@ struct ft_pipeline {
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
-    ft_pipeline_stage stage;
-    void *stage_arg;
+    void (*add_stages)(void *arg, struct ft_account *account);
+    void *add_stages_arg;
     int64_t now_ms;
     struct ft_observation batch[FT_JOIN_BATCH];
     size_t gathered;
@@ -341,10 +340,11 @@ void ft_pipeline_finish(struct ft_pipeline *p)
     }
 }
 
-void ft_pipeline_stages(struct ft_pipeline *p, ft_pipeline_stage stage, void *arg)
+void ft_pipeline_on_account(struct ft_pipeline *p,
+                            void (*add)(void *arg, struct ft_account *account), void *arg)
 {
-    p->stage = stage;
-    p->stage_arg = arg;
+    p->add_stages = add;
+    p->add_stages_arg = arg;
 }
 
 const char *ft_record_fate_name(enum ft_record_fate fate)
@@ -363,87 +363,33 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
     return names[fate];
 }
 
-struct loss_parts {
-    Fabrictrace__Stage stages[STAGES_MAX];
-    Fabrictrace__Stage *stage_list[STAGES_MAX];
-    Fabrictrace__Drop drops[STAGES_MAX][DROPS_MAX];
-    Fabrictrace__Drop *drop_list[STAGES_MAX][DROPS_MAX];
-};
-
-static void add_drop(Fabrictrace__Stage *stage, Fabrictrace__Drop *drops, const char *reason,
-                     uint64_t count)
-{
-    Fabrictrace__Drop *d = &drops[stage->n_drops++];
-
-    fabrictrace__drop__init(d);
-    d->reason = (char *)(uintptr_t)reason;
-    d->has_count = true;
-    d->count = count;
-}
-
-static void fill_stage(Fabrictrace__Stage *stage, const char *name, const char *unit,
-                       uint64_t received, uint64_t processed, uint64_t pending)
-{
-    stage->name = (char *)(uintptr_t)name;
-    stage->unit = (char *)(uintptr_t)unit;
-    stage->has_received = stage->has_processed = stage->has_pending = true;
-    stage->received = received;
-    stage->processed = processed;
-    stage->pending = pending;
-}
-
-static bool own_stage(const struct ft_pipeline *p, size_t i, Fabrictrace__Stage *stage,
-                      Fabrictrace__Drop *drops)
+static void add_own_stages(const struct ft_pipeline *p, struct ft_account *account)
 {
     const struct ft_join_stats *join = ft_join_stats(p->join);
     const uint64_t *fates = p->stats.fates;
+    struct ft_account_stage *stage = ft_account_stage(account, "records", "records");
 
-    if (i == 0) {
-        fill_stage(stage, "records", "records", p->stats.records,
-                   fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED], p->gathered);
-        for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
-            if (fates[f])
-                add_drop(stage, drops, ft_record_fate_name((enum ft_record_fate)f), fates[f]);
-        return true;
-    }
-    if (i == 1) {
-        fill_stage(stage, "flows", "flows", join->flows_new, join->flows_removed,
-                   ft_join_flows(p->join));
-        return true;
-    }
-    return false;
+    stage->received = p->stats.records;
+    stage->processed = fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED];
+    stage->pending = p->gathered;
+    for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
+        ft_account_drop(stage, ft_record_fate_name((enum ft_record_fate)f), fates[f]);
+    stage = ft_account_stage(account, "flows", "flows");
+    stage->received = join->flows_new;
+    stage->processed = join->flows_removed;
+    stage->pending = ft_join_flows(p->join);
 }
 
 void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms)
 {
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
-    struct loss_parts parts;
-    size_t own = 0;
+    struct ft_account account = {.stage_count = 0};
+    struct ft_loss_record out;
 
-    while (loss.n_stages < STAGES_MAX) {
-        size_t n = loss.n_stages;
-        Fabrictrace__Stage *stage = &parts.stages[n];
-
-        fabrictrace__stage__init(stage);
-        if (own_stage(p, n, stage, parts.drops[n]))
-            own = n + 1;
-        else if (!p->stage || !p->stage(p->stage_arg, n - own, stage, parts.drops[n], DROPS_MAX))
-            break;
-        for (size_t d = 0; d < stage->n_drops; d++)
-            parts.drop_list[n][d] = &parts.drops[n][d];
-        stage->drops = parts.drop_list[n];
-        parts.stage_list[n] = stage;
-        loss.n_stages++;
-    }
-    loss.stages = parts.stage_list;
-    loss.has_time_ms = true;
-    loss.time_ms = (uint64_t)now_ms;
-    loss.source = (char *)(uintptr_t)p->config.source_id;
-    loss.program = (char *)(uintptr_t) "fabrictraced";
-    record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
-    record.loss = &loss;
-    emitter->record(emitter->arg, &record);
+    add_own_stages(p, &account);
+    if (p->add_stages)
+        p->add_stages(p->add_stages_arg, &account);
+    ft_loss_record_fill(&out, &account, "fabrictraced", p->config.source_id, now_ms);
+    emitter->record(emitter->arg, &out.record);
 }
 
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter)

@@ -16,6 +16,7 @@
 #include "daemon/events.h"
 #include "daemon/join.h"
 #include "daemon/window.h"
+#include "lib/base/account.h"
 
 struct ft_pipeline_config {
     struct ft_join_config join;
@@ -74,11 +75,10 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items);
 /* Closes every window that holds data, at the end of a replay. */
 void ft_pipeline_finish(struct ft_pipeline *p);
 
-/* One more stage for the daemon's own loss record, from outside (transport, sinks): called once
- * a record; returns false after the last. */
-typedef bool (*ft_pipeline_stage)(void *arg, size_t i, Fabrictrace__Stage *stage,
-                                  Fabrictrace__Drop *drops, size_t max_drops);
-void ft_pipeline_stages(struct ft_pipeline *p, ft_pipeline_stage stage, void *arg);
+/* Stages around the pipeline (transport, sinks) are added to its account by this, whenever its loss
+ * record is made. */
+void ft_pipeline_on_account(struct ft_pipeline *p,
+                            void (*add)(void *arg, struct ft_account *account), void *arg);
 
 /* Emits the daemon's own accounting through another emitter, on demand. */
 void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms);

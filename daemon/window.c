@@ -8,6 +8,9 @@
 #include "daemon/collisions.h"
 #include "daemon/figures.h"
 
+/* A group is as much work as so many flows or links. */
+#define ITEMS_A_GROUP 50
+
 enum phase {
     PHASE_IDLE,
     PHASE_FLOWS,
@@ -243,6 +246,7 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
             if (w->cursor < ft_topology_groups(t)) {
                 ft_figures_group(w->figures, &w->loads, t, w->cursor++, &w->span, w->number,
                                  &w->emitter, w->events);
+                items -= items > ITEMS_A_GROUP ? ITEMS_A_GROUP : items - 1;
                 break;
             }
             w->phase = PHASE_END;

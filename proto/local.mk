@@ -5,6 +5,7 @@ proto_libftproto_a_SOURCES = \
 	proto/json.c proto/json.h \
 	proto/json_field.h \
 	proto/json_read.c \
+	proto/loss.c proto/loss.h \
 	proto/packet.c proto/packet.h \
 	proto/record.c proto/record.h \
 	proto/sflow.c proto/sflow.h

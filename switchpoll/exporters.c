@@ -106,7 +106,7 @@ enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x, const st
                                                 const struct ft_sflow_head *head, uint64_t print,
                                                 struct ft_wall when, struct ft_exporter **exporter)
 {
-    /* Padded to the table's key: agent and sub-agent without a hole. */
+    /* As an exporter begins: agent and sub-agent, without a hole between. */
     struct {
         struct ft_ip agent;
         uint32_t sub_agent;

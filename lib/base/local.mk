@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/base/libftbase.a
 lib_base_libftbase_a_SOURCES = \
+	lib/base/account.c lib/base/account.h \
 	lib/base/clock.c lib/base/clock.h \
 	lib/base/diag.c lib/base/diag.h \
 	lib/base/log.c lib/base/log.h \

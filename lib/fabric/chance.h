@@ -32,6 +32,11 @@ const struct ft_tail *ft_chance_tail(struct ft_chance *chance, uint64_t n, uint6
  * link, which is where chi-square takes over. */
 uint64_t ft_chance_limit(uint64_t m);
 
+/* An upper bound of P(pairs >= q) for n flows over m links that holds for any q, and is close where
+ * draws never reach: the least E[exp(s pairs)] exp(-s q) over s >= 0 (Chernoff 1952), with overfull
+ * links bounded by themselves. 1 when it cannot be had. */
+double ft_chance_bound(uint64_t n, uint64_t m, uint64_t q);
+
 /* Fixed seed, so that equal input gives equal output. */
 struct ft_random {
     uint64_t state;

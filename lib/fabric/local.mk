@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/fabric/libftfabric.a
 lib_fabric_libftfabric_a_SOURCES = \
-	lib/fabric/chance.c lib/fabric/chance.h \
-	lib/fabric/evidence.c lib/fabric/evidence.h \
+	lib/fabric/bound.c lib/fabric/chance.c lib/fabric/chance.h \
+	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/index.c lib/fabric/index.h \
+	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/topology.c lib/fabric/topology.h \

@@ -148,6 +148,7 @@ double ft_p_value(struct ft_chance *chance, const uint64_t *count, size_t m)
 {
     const struct ft_tail *tail;
     uint64_t n = 0, pairs = 0;
+    double p;
 
     for (size_t i = 0; i < m; i++) {
         n += count[i];
@@ -156,8 +157,13 @@ double ft_p_value(struct ft_chance *chance, const uint64_t *count, size_t m)
     if (n == 0 || m < 2)
         return 1;
     tail = n < 5 * (uint64_t)m ? ft_chance_tail(chance, n, m) : NULL;
-    return tail ? tail_at(tail, pairs)
-                : ft_chi_square_tail(ft_chi_square(count, m), (double)(m - 1));
+    if (!tail)
+        return ft_chi_square_tail(ft_chi_square(count, m), (double)(m - 1));
+    p = tail_at(tail, pairs);
+    /* No draw came near: what is proven may be much less. */
+    if (!tail->exact && p <= 1.0 / (FT_DRAWS + 1))
+        p = fmin(p, ft_chance_bound(n, m, pairs));
+    return p;
 }
 
 void ft_wilson(uint64_t k, uint64_t n, double *lo, double *hi)

@@ -39,7 +39,8 @@ double ft_chi_square_tail(double x, double dof);
 
 /* Probability of an imbalance at least this large under uniform hashing. Chi-square with m - 1
  * degrees where n/m >= 5; below that the exact distribution of the sum of squares where that is
- * affordable, else Monte Carlo with 20,000 draws and a fixed seed, never below 1/20,001. The tables
+ * affordable, else Monte Carlo with 20,000 draws and a fixed seed; where no draw is as large, a
+ * proven upper bound when it is below 1/20,001. The tables
  * of (n, m) are cached here, because every group of a fabric asks for the same few. One per thread.
  */
 struct ft_chance;

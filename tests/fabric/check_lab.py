@@ -41,9 +41,9 @@ class Records(RecordFile):
             self.seen.setdefault(record["schema"], []).append(Seen(at_ms, record))
 
 
-def path(at_ms, flow, path, state="resolved", first_seen_ms=0):
+def path(at_ms, flow, path, state="resolved"):
     return at_ms, {"schema": "fabrictrace.path.v1", "flow": flow_json(flow), "state": state,
-                   "hops": hops(path), "first_seen_ms": first_seen_ms}
+                   "hops": hops(path)}
 
 
 def moved(at_ms, flow, old, new):
@@ -99,9 +99,9 @@ class Paths(unittest.TestCase):
         self.assertTrue(judge.ever_wrong(Records(path(1, B, OVER2)), {A: [OVER1]}))
 
     def test_delay_counts_from_the_first_sample_to_the_first_resolved_record(self):
-        records = Records(path(500, A, (), "unresolved", 100), path(900, A, OVER1, "resolved", 100),
-                          path(9000, A, OVER1, "resolved", 100))
-        self.assertEqual(judge.first_path_delays_ms(records, {A: OVER1}), [800])
+        records = Records(path(500, A, (), "unresolved"), path(900, A, OVER1),
+                          path(9000, A, OVER1), path(950, B, OVER2))
+        self.assertEqual(judge.first_path_delays_ms(records, {A: 100}), [800])
 
 
 class Imbalance(unittest.TestCase):

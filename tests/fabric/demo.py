@@ -56,21 +56,25 @@ def section(title):
 
 
 def drive(traffic, flows, records, args):
-    """Drives the flows and shows how they get their paths. Returns start and present in Unix ms;
-    the flows still run."""
+    """Drives the flows and shows how they get their paths. Returns start and present in Unix ms,
+    and when each was first sampled; the flows still run."""
     traffic.start(flows)
     start_ms = time.time() * 1000
+    first = truth.FirstSamples(traffic.fabric, start_ms)
     progress = Progress(args.seconds)
     elapsed = 0
     while elapsed < args.seconds:
         latest = latest_paths(records)
         resolved = sum(latest.get(flow, {}).get("state") == "resolved" for flow in flows)
         progress.show(elapsed, resolved, len(flows))
-        records.follow(0.5)
+        records.follow(0.25)
+        if not flows.keys() <= first.first_ms.keys():
+            first.poll()
         elapsed = time.time() - start_ms / 1000
     progress.show(elapsed, resolved, len(flows))
     progress.close()
-    return start_ms, time.time() * 1000
+    return start_ms, time.time() * 1000, {flow: first.first_ms[flow] for flow in flows
+                                          if flow in first.first_ms}
 
 
 def verdict(fabric, records, paths, samples, start_ms, stop_ms):
@@ -90,10 +94,6 @@ def verdict(fabric, records, paths, samples, start_ms, stop_ms):
     groups = len(windows) * len(truth.groups(fabric.layout))
     say(f"  FIM equal to the kernel's      {groups - len(uneven)} of {groups} ECMP groups, "
         f"full windows: {len(windows)}")
-    delays = judge.first_path_delays_ms(records, paths)
-    if delays:
-        say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
-            f"longest {delays[-1] / 1000:.2f} s")
     for text in (wrong + ever + uneven)[:10]:
         say(f"  WRONG {text}")
     return bool(windows) and not (wrong or ever or uneven)
@@ -107,7 +107,7 @@ def show(fabric, programs, args, broker):
     paths = truth.kernel_paths(fabric, flows)
     big = sum(load is ELEPHANT for load in flows.values())
     say(f"{len(flows)} RoCEv2 flows, IPv4 and IPv6, {big} of them elephants (seed {args.seed})")
-    start_ms, stop_ms = drive(traffic, flows, records, args)
+    start_ms, stop_ms, first = drive(traffic, flows, records, args)
     pipeline.check_alive()
     section("Paths")
     say(pipeline.tool("paths").rstrip())
@@ -115,6 +115,9 @@ def show(fabric, programs, args, broker):
     say(pipeline.tool("imbalance").rstrip())
     section("Collisions")
     say(pipeline.tool("collisions").rstrip())
+    for flow in [flow for flow, load in flows.items() if load is ELEPHANT][:1]:
+        section(f"fabrictrace explain {flow}")
+        say(pipeline.tool("explain", str(flow)).rstrip())
     traffic.stop()
     samples = truth.Counters(fabric).samples()
     window_ms = args.window * 1000
@@ -125,6 +128,10 @@ def show(fabric, programs, args, broker):
         pass  # the verdict says what is missing
     section("Verdict against the kernel")
     right = verdict(fabric, records, paths, samples, start_ms, stop_ms)
+    delays = judge.first_path_delays_ms(records, first)
+    if delays:
+        say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
+            f"longest {delays[-1] / 1000:.2f} s")
     wrong = pipeline.stop()
     if broker:
         wrong += show_topics(broker, records.poll())

@@ -5,6 +5,7 @@
 # good and bad, into tests/fuzz/corpus/NAME/.
 fuzz_programs = \
 	tests/fuzz/fuzz_batch \
+	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_sflow \
@@ -23,6 +24,10 @@ tests_fuzz_fuzz_batch_SOURCES = tests/fuzz/fuzz_batch.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_batch_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
 
+tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_frame_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_frame_LDADD = lib/io/libftio.a lib/base/libftbase.a
+
 tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_json_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_json_LDADD = $(fuzz_proto_libs)
@@ -38,7 +43,7 @@ tests_fuzz_fuzz_sflow_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_topology_SOURCES = tests/fuzz/fuzz_topology.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_topology_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_topology_LDADD = daemon/libftdaemon.a lib/fabric/libftfabric.a \
-	lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS) $(XXHASH_LIBS) -lm
+	lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_yaml_SOURCES = tests/fuzz/fuzz_yaml.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_yaml_LDFLAGS = $(fuzz_ldflags)

@@ -195,6 +195,31 @@ START_TEST(a_change_is_believed_once_settled)
 }
 END_TEST
 
+/* One exporter is a second late: its first word of the flow, about the old path, comes after
+ * another's first word about the new one. */
+START_TEST(a_late_word_of_the_old_path_is_no_second_path)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    for (int64_t ms = 0; ms <= 10000; ms += 1000)
+        sample(&ev, t, hop(t, 0, 1), ms, 1);
+    sample(&ev, t, hop(t, 0, 3), 10200, 1);
+    sample(&ev, t, hop(t, 2, 1), 11000, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    for (int64_t ms = 11200; ms <= 15200; ms += 1000)
+        sample(&ev, t, hop(t, 0, 3), ms, 1);
+    j = judge(&ev, t);
+    assert_over(&j, t, 3);
+    ck_assert(j.changed);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
 START_TEST(few_samples_do_not_make_a_change)
 {
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
@@ -360,6 +385,7 @@ END_TEST
 
 FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_does_not_know,
              an_unknown_port_leaves_candidates, a_change_is_believed_once_settled,
-             few_samples_do_not_make_a_change, spraying_is_multipath_with_shares,
-             forgets_what_is_old, volume_is_of_the_best_sampled_place, too_many_places_are_refused,
+             a_late_word_of_the_old_path_is_no_second_path, few_samples_do_not_make_a_change,
+             spraying_is_multipath_with_shares, forgets_what_is_old,
+             volume_is_of_the_best_sampled_place, too_many_places_are_refused,
              what_is_resolved_was_true)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -261,12 +262,41 @@ START_TEST(draws_agree_with_the_exact_method)
 }
 END_TEST
 
-START_TEST(never_calls_a_draw_impossible)
+/* Against the exact distribution: never below it, and not far above. */
+START_TEST(bounds_what_draws_do_not_reach)
 {
     struct ft_chance *chance = ft_chance_new();
-    uint64_t count[32] = {100};
+    const struct ft_tail *tail = ft_chance_tail(chance, 32, 16);
+    unsigned compared = 0;
 
-    relatively_near(ft_p_value(chance, count, 32), 1.0 / 20001, 1e-9);
+    ck_assert(tail->exact);
+    for (uint64_t q = 60; q < tail->width; q += 20) {
+        double exact = tail->tail[q], bound = ft_chance_bound(32, 16, q);
+
+        if (exact < 1e-30)
+            break;
+        /* Once it is small enough, it is not made smaller. */
+        ck_assert_msg(bound >= exact && (bound < 1000 * exact || bound < 1e-9),
+                      "%g for %g at %" PRIu64, bound, exact, q);
+        compared++;
+    }
+    ck_assert_uint_gt(compared, 5);
+    ft_chance_free(chance);
+}
+END_TEST
+
+START_TEST(a_wide_group_on_few_links_is_no_luck)
+{
+    struct ft_chance *chance = ft_chance_new();
+    uint64_t one[32] = {64}, half[32], even[32];
+
+    for (int i = 0; i < 32; i++) {
+        half[i] = i % 2 ? 0 : 6 + i % 4 / 2;
+        even[i] = 3;
+    }
+    ck_assert_double_lt(ft_p_value(chance, one, 32), 1e-9);
+    ck_assert_double_lt(ft_p_value(chance, half, 32), 1e-6);
+    ck_assert_double_gt(ft_p_value(chance, even, 32), 0.999);
     ft_chance_free(chance);
 }
 END_TEST
@@ -447,7 +477,8 @@ FT_UNIT_MAIN("metrics", gives_the_known_figures, gives_nothing_for_no_load,
              weighs_links_by_their_speed, expects_the_known_fim_by_chance,
              gives_the_known_tails_of_chi_square, gives_exact_p_values_where_flows_are_few,
              uses_chi_square_from_5_flows_a_link, agrees_with_throwing_flows,
-             draws_agree_with_the_exact_method, never_calls_a_draw_impossible,
-             does_not_depend_on_what_was_asked_before, is_fast_with_its_tables,
-             unites_groups_each_by_its_own_mean, judges_a_union_by_all_its_groups,
-             union_p_is_uniform_under_chance, gives_wilson_intervals)
+             draws_agree_with_the_exact_method, bounds_what_draws_do_not_reach,
+             a_wide_group_on_few_links_is_no_luck, does_not_depend_on_what_was_asked_before,
+             is_fast_with_its_tables, unites_groups_each_by_its_own_mean,
+             judges_a_union_by_all_its_groups, union_p_is_uniform_under_chance,
+             gives_wilson_intervals)

@@ -55,28 +55,4 @@ START_TEST(places_the_queue_pair_by_direction)
 }
 END_TEST
 
-START_TEST(lists_the_drops_that_happened)
-{
-    struct ft_account account = {0};
-    struct ft_account_stage *stage = ft_account_stage(&account, "packets", "packets");
-    struct ft_loss_record out;
-
-    stage->received = 10;
-    stage->processed = 6;
-    stage->pending = 1;
-    ft_account_drop(stage, "kernel", 0);
-    ft_account_drop(stage, "table_full", 3);
-    ck_assert(ft_account_balanced(stage));
-    stage->received = 11;
-    ck_assert(!ft_account_balanced(stage));
-    ft_report_loss(&account, "gpu01", (struct ft_wall){5}, &out);
-    ck_assert_str_eq(json(&out.record),
-                     "{\"schema\":\"fabrictrace.loss.v1\",\"time_ms\":5,\"source\":\"gpu01\","
-                     "\"program\":\"fabrictrace-agent\",\"stages\":[{\"name\":\"packets\","
-                     "\"unit\":\"packets\",\"received\":11,\"processed\":6,\"pending\":1,"
-                     "\"drops\":[{\"reason\":\"table_full\",\"count\":3}]}]}");
-}
-END_TEST
-
-FT_UNIT_MAIN("report", leaves_out_what_is_not_known, places_the_queue_pair_by_direction,
-             lists_the_drops_that_happened)
+FT_UNIT_MAIN("report", leaves_out_what_is_not_known, places_the_queue_pair_by_direction)

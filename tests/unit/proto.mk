@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-proto_tests = tests/unit/check_json tests/unit/check_packet tests/unit/check_record \
-	tests/unit/check_sflow
+proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet \
+	tests/unit/check_record tests/unit/check_sflow
 check_PROGRAMS += $(proto_tests)
 TESTS += $(proto_tests)
 proto_test_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
@@ -9,6 +9,10 @@ proto_test_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JA
 tests_unit_check_json_SOURCES = tests/unit/check_json.c tests/unit/unit.h
 tests_unit_check_json_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_json_LDADD = $(proto_test_libs)
+
+tests_unit_check_loss_SOURCES = tests/unit/check_loss.c tests/unit/unit.h
+tests_unit_check_loss_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_loss_LDADD = $(proto_test_libs)
 
 tests_unit_check_packet_SOURCES = tests/unit/check_packet.c tests/unit/unit.h
 tests_unit_check_packet_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

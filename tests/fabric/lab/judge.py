@@ -97,15 +97,14 @@ def _same(value, true):
     return abs(value - true) <= FIM_TOLERANCE * max(1, abs(true))
 
 
-def first_path_delays_ms(records, flows, since_ms=0):
-    """Sorted: for each flow, from its first sample (or its host's first sight of it, if that is
-    earlier) to its first resolved record being in the file."""
+def first_path_delays_ms(records, first_sample_ms):
+    """Sorted: for each flow of first_sample_ms ({Flow: Unix ms}), from its first sample to its
+    first resolved record being in the file."""
     first = {}
-    for seen in records.of("path", since_ms):
-        flow, record = seen.flow, seen.record
-        if flow in flows and record["state"] == "resolved" and flow not in first:
-            first[flow] = seen.at_ms - record["first_seen_ms"]
-    return sorted(first.values())
+    for seen in records.of("path"):
+        if seen.flow in first_sample_ms and seen.record["state"] == "resolved":
+            first.setdefault(seen.flow, seen.at_ms)
+    return sorted(at_ms - first_sample_ms[flow] for flow, at_ms in first.items())
 
 
 def path_change_problems(records, before, after, down_ms):

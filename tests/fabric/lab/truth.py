@@ -6,6 +6,7 @@ hop from its host, and the counters of the packets that it forwarded. A path is 
 (switch, in port, out port).
 """
 import json
+import time
 from collections import Counter, defaultdict
 from math import fsum
 
@@ -86,6 +87,22 @@ class Counters:
             for flow, path in paths.items()
             if hops[flow] != set(path)
         ]
+
+
+class FirstSamples:
+    """When each flow was first sampled, by looking at the counters again and again."""
+
+    def __init__(self, fabric, start_ms):
+        self.fabric = fabric
+        self.looked_ms = start_ms
+        self.first_ms = {}
+
+    def poll(self):
+        """A flow that was not sampled when last looked was so at the earliest just after that."""
+        now_ms = time.time() * 1000
+        for flow in Counters(self.fabric).samples():
+            self.first_ms.setdefault(flow, self.looked_ms)
+        self.looked_ms = now_ms
 
 
 def flush(fabric):

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_AGENT_ACCOUNT_H
-#define FT_AGENT_ACCOUNT_H
+#ifndef FT_BASE_ACCOUNT_H
+#define FT_BASE_ACCOUNT_H
 /*
- * The agent's loss accounting as plain numbers: for each stage received = processed + pending +
- * the sum of its drops. The loss record and the metrics page are both written from it.
+ * A program's loss accounting as plain numbers: for each stage received = processed + pending + the
+ * sum of its drops. The loss record and metrics pages are written from it. Names are literals:
+ * borrowed for good. Owner: the caller, on its stack.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define FT_ACCOUNT_STAGES 4
-#define FT_ACCOUNT_DROPS  8
+#define FT_ACCOUNT_STAGES 16
+#define FT_ACCOUNT_DROPS  12
 
 struct ft_account_drop {
     const char *reason;
@@ -30,9 +31,11 @@ struct ft_account {
     struct ft_account_stage stages[FT_ACCOUNT_STAGES];
 };
 
-/* Names are literals: borrowed for good. */
+/* Adds a stage, all zero. */
 struct ft_account_stage *ft_account_stage(struct ft_account *account, const char *name,
                                           const char *unit);
+
+/* Adds a drop, also one that has not happened yet. */
 void ft_account_drop(struct ft_account_stage *stage, const char *reason, uint64_t count);
 
 /* Whether the identity holds in a stage. */

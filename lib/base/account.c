@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/account.h"
+#include "lib/base/account.h"
 
 #include <assert.h>
 

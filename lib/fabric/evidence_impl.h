@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_EVIDENCE_IMPL_H
+#define FT_FABRIC_EVIDENCE_IMPL_H
+/* What evidence.c (keeping sightings) and judge.c (weighing them) share. */
+#include "lib/fabric/evidence.h"
+
+/* Evidence lives inside entries of tables and may not point into itself, so the own list is found
+ * anew each time. */
+static inline struct ft_sighting *ft_evidence_list(const struct ft_evidence *ev)
+{
+    return ev->size ? ev->list : (struct ft_sighting *)(uintptr_t)ev->own;
+}
+
+/* Removes the sightings marked; the others keep their order. */
+void ft_evidence_drop(struct ft_evidence *ev, const bool *gone);
+
+#endif
