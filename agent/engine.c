@@ -5,11 +5,14 @@
 
 #include <stdlib.h>
 
+#include "agent/jobs.h"
+
 struct ft_engine {
     struct ft_interfaces *interfaces;
     struct ft_flows *flows;
     struct ft_capture *capture;
     struct ft_uplink *uplink;
+    struct ft_jobs *jobs;
     int64_t tick_ns, loss_ns;
     struct ft_mono last_loss;
 };
@@ -83,6 +86,11 @@ struct ft_capture *ft_engine_capture(struct ft_engine *engine)
     return engine->capture;
 }
 
+void ft_engine_set_jobs(struct ft_engine *engine, struct ft_jobs *jobs)
+{
+    engine->jobs = jobs;
+}
+
 void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
 {
     struct ft_flows_stats flows;
@@ -95,6 +103,8 @@ void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
     stage->received = flows.created;
     stage->processed = flows.ended;
     stage->pending = flows.active;
+    if (engine->jobs)
+        ft_jobs_account(engine->jobs, account);
     ft_uplink_account(engine->uplink, account);
 }
 
@@ -121,6 +131,8 @@ int ft_engine_tick(struct ft_engine *engine, struct ft_mono now, struct ft_wall 
 int ft_engine_finish(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
 {
     ft_flows_flush(engine->flows, now, wall);
+    if (engine->jobs)
+        ft_jobs_flush(engine->jobs);
     send_loss(engine, now, wall);
     return ft_uplink_flush(engine->uplink);
 }

@@ -7,6 +7,8 @@ agent_libftagent_a_SOURCES = \
 	agent/engine.c agent/engine.h \
 	agent/flows.c agent/flows.h \
 	agent/interfaces.c agent/interfaces.h \
+	agent/collective_record.c agent/collective_record.h \
+	agent/jobs.c agent/jobs.h \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
 	agent/privilege.c agent/privilege.h \

@@ -150,6 +150,16 @@ void ft_rings_sent(struct ft_rings *rings, uint64_t events)
     atomic_fetch_add_explicit(&rings->shared->events_sent, events, memory_order_relaxed);
 }
 
+void ft_rings_told(struct ft_rings *rings)
+{
+    struct ft_rings_stats stats;
+
+    ft_rings_stats(rings, &stats);
+    for (int d = 0; d < FT_DROPS; d++)
+        atomic_store_explicit(&rings->shared->drops_told[d], stats.drops[d], memory_order_relaxed);
+    atomic_store_explicit(&rings->shared->outside_told, stats.outside, memory_order_relaxed);
+}
+
 bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_comm *out)
 {
     const struct ft_segment_comm *c = &rings->shared->comm[i];
@@ -189,9 +199,12 @@ void ft_rings_stats(const struct ft_rings *rings, struct ft_rings_stats *out)
         .lost = rings->lost,
         .broken = rings->broken,
         .comms_refused = load(&rings->shared->comms_refused),
+        .outside_told = load(&rings->shared->outside_told),
     };
 
     stats.events = stats.outside;
+    for (int d = 0; d < FT_DROPS; d++)
+        stats.drops_told[d] = load(&rings->shared->drops_told[d]);
     for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
         const struct ft_segment_ring *ring = &rings->shared->ring[i];
 

@@ -15,6 +15,7 @@
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/io/transport.h"
+#include "proto/fabrictrace.pb-c.h"
 
 struct ft_uplink;
 
@@ -38,6 +39,9 @@ void ft_uplink_free(struct ft_uplink *uplink);
 /* interface must stay where it is until the next flush. */
 void ft_uplink_flow(struct ft_uplink *uplink, const struct ft_flow_report *report,
                     const char *interface);
+
+/* Sends a record as it is, behind the flow records so far. */
+void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record);
 
 /* Sends a loss record behind the flow records so far. */
 void ft_uplink_loss(struct ft_uplink *uplink, const struct ft_account *account, struct ft_wall now);

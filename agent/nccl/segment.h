@@ -119,7 +119,9 @@ struct ft_segment {
     /* Of threads that found no ring, and of communicators that found no place. */
     _Alignas(64) _Atomic uint64_t outside_events;
     _Atomic uint64_t comms_refused;
-    _Atomic uint64_t events_sent; /* by agents: events_read of what they have published */
+    _Atomic uint64_t events_sent;          /* by agents: events_read of what they have published */
+    _Atomic uint64_t drops_told[FT_DROPS]; /* that an agent has in its account */
+    _Atomic uint64_t outside_told;
     struct ft_segment_comm comm[FT_SEGMENT_COMMS];
     struct ft_segment_ring ring[FT_SEGMENT_RINGS];
     _Alignas(4096) struct ft_segment_record record[FT_SEGMENT_RINGS][FT_SEGMENT_SLOTS];

@@ -6,6 +6,10 @@ check_PROGRAMS += tests/nccl/harness
 tests_nccl_harness_SOURCES = tests/nccl/harness.c $(nccl_driver)
 tests_nccl_harness_LDADD = $(NCCL_TEST_LIBS)
 
+check_PROGRAMS += tests/nccl/job
+tests_nccl_job_SOURCES = tests/nccl/job.c $(nccl_driver)
+tests_nccl_job_LDADD = $(NCCL_TEST_LIBS)
+
 check_PROGRAMS += tests/bench/bench_nccl
 tests_bench_bench_nccl_SOURCES = tests/bench/bench_nccl.c $(nccl_driver)
 tests_bench_bench_nccl_LDADD = $(NCCL_TEST_LIBS)
