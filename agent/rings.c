@@ -15,6 +15,7 @@ struct ft_rings {
     uint64_t tail[FT_SEGMENT_RINGS];
     uint64_t events_read[FT_SEGMENT_RINGS];
     uint64_t lost, broken;
+    bool lost_told;
 };
 
 static uint64_t load(const _Atomic uint64_t *counter)
@@ -56,7 +57,6 @@ static void resume(struct ft_rings *rings)
         read += rings->events_read[i];
     }
     rings->lost = read > sent ? read - sent : 0;
-    atomic_store_explicit(&rings->shared->events_sent, read, memory_order_relaxed);
 }
 
 int ft_rings_open(int fd, struct ft_rings **out)
@@ -154,10 +154,14 @@ void ft_rings_told(struct ft_rings *rings)
 {
     struct ft_rings_stats stats;
 
+    if (rings->lost_told)
+        return;
     ft_rings_stats(rings, &stats);
     for (int d = 0; d < FT_DROPS; d++)
         atomic_store_explicit(&rings->shared->drops_told[d], stats.drops[d], memory_order_relaxed);
     atomic_store_explicit(&rings->shared->outside_told, stats.outside, memory_order_relaxed);
+    ft_rings_sent(rings, rings->lost);
+    rings->lost_told = true;
 }
 
 bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_comm *out)

@@ -18,6 +18,7 @@ struct ft_join {
     const struct ft_topology *t;
     struct ft_table *flows;
     struct ft_names *names;
+    const struct ft_ranks *ranks;
     struct ft_port_marks *marks; /* by port id */
     uint32_t window;             /* lowest open */
     bool sealed;                 /* it takes no more */
@@ -64,6 +65,16 @@ void ft_join_free(struct ft_join *j)
     ft_names_free(j->names);
     free(j->marks);
     free(j);
+}
+
+void ft_join_set_ranks(struct ft_join *j, const struct ft_ranks *ranks)
+{
+    j->ranks = ranks;
+}
+
+const struct ft_ranks *ft_join_ranks(const struct ft_join *j)
+{
+    return j->ranks;
 }
 
 const struct ft_topology *ft_join_topology(const struct ft_join *j)

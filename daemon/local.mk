@@ -2,6 +2,7 @@
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
 	daemon/api.c daemon/api.h \
+	daemon/api_matrix.c daemon/api_matrix.h \
 	daemon/api_topology.c daemon/api_topology.h \
 	daemon/collisions.c daemon/collisions.h \
 	daemon/daemon.c daemon/daemon.h \
@@ -14,6 +15,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/names.c daemon/names.h \
 	daemon/pipeline.c daemon/pipeline.h \
 	daemon/publish.c daemon/publish.h \
+	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \
 	daemon/settings.c daemon/settings.h \
 	daemon/sink_file.c \

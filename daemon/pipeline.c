@@ -3,6 +3,7 @@
 
 #include "daemon/pipeline.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "proto/loss.h"
 #include "proto/record.h"
 
-#define SOURCE_BYTES 128
+#define SOURCE_BYTES     128
+#define RANK_MEMBERS_MAX 65536
+#define RANK_EDGES_MAX   262144
 
 /* The last accounting of another program. */
 struct source {
@@ -24,6 +27,7 @@ struct ft_pipeline {
     struct ft_pipeline_config config;
     struct ft_topology *topology;
     struct ft_join *join;
+    struct ft_ranks *ranks;
     struct ft_events *events;
     struct ft_window *window;
     struct ft_emitter emitter;
@@ -110,6 +114,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
 {
     struct ft_pipeline *p = calloc(1, sizeof(*p));
     struct ft_join_hooks hooks = {.judged = on_judged, .moved = on_moved, .arg = p};
+    const struct ft_ranks_config ranks = {
+        .members_max = RANK_MEMBERS_MAX, .edges_max = RANK_EDGES_MAX, .seed = config->join.seed};
 
     if (!p)
         return NULL;
@@ -118,7 +124,10 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->events = ft_events_new(config->events_max, emitter);
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
-    if (p->events && p->sources && p->join)
+    p->ranks = ft_ranks_new(&ranks);
+    if (p->join)
+        ft_join_set_ranks(p->join, p->ranks);
+    if (p->events && p->sources && p->join && p->ranks)
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
         ft_pipeline_free(p);
@@ -140,6 +149,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_table_free(p->sources);
     ft_window_free(p->window);
     ft_join_free(p->join);
+    ft_ranks_free(p->ranks);
     ft_events_free(p->events);
     ft_topology_free(p->topology);
     free(p);
@@ -271,6 +281,19 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     return FT_RECORD_FORWARDED;
 }
 
+/* Goes out as it came, also where this daemon has no room to remember it. */
+static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    int rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
+                 ? ft_ranks_communicator(p->ranks, record->communicator)
+                 : ft_ranks_collective(p->ranks, record->collective);
+
+    if (rc == -EINVAL)
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms)
 {
     enum ft_record_fate fate = FT_RECORD_UNUSED;
@@ -287,6 +310,9 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = take_report(p, record->flow);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_LOSS)
         fate = take_loss(p, record);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR ||
+             record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
+        fate = take_ranks(p, record);
     p->stats.fates[fate]++;
 }
 
@@ -300,6 +326,10 @@ int64_t ft_record_time_ms(const Fabrictrace__Record *record)
         return (int64_t)record->flow->time_ms;
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return (int64_t)record->counters->time_ms;
+    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
+        return (int64_t)record->communicator->time_ms;
+    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
+        return (int64_t)record->collective->time_ms;
     default:
         return 0;
     }
@@ -409,6 +439,11 @@ void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter 
         emitter->record(emitter->arg, &record);
         fabrictrace__loss__free_unpacked(loss, NULL);
     }
+}
+
+const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p)
+{
+    return p->ranks;
 }
 
 struct ft_join *ft_pipeline_join(const struct ft_pipeline *p)

@@ -30,7 +30,7 @@ struct ft_pipeline_config {
 /* A record that came in ends in exactly one of these (or is pending in a batch). */
 enum ft_record_fate {
     FT_RECORD_JOINED,
-    FT_RECORD_FORWARDED, /* loss records of other programs go out as they came */
+    FT_RECORD_FORWARDED, /* loss records of other programs and jobs' records go out as they came */
     FT_RECORD_LATE,
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
@@ -86,6 +86,7 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 /* The last loss record of each other program. */
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
+const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
 struct ft_join *ft_pipeline_join(const struct ft_pipeline *p);
 const struct ft_events *ft_pipeline_events(const struct ft_pipeline *p);
 const struct ft_window *ft_pipeline_window(const struct ft_pipeline *p);

@@ -119,7 +119,8 @@ struct ft_segment {
     /* Of threads that found no ring, and of communicators that found no place. */
     _Alignas(64) _Atomic uint64_t outside_events;
     _Atomic uint64_t comms_refused;
-    _Atomic uint64_t events_sent;          /* by agents: events_read of what they have published */
+    _Atomic uint64_t events_sent; /* by agents: events_read of what they have published, or told
+                                   * as lost */
     _Atomic uint64_t drops_told[FT_DROPS]; /* that an agent has in its account */
     _Atomic uint64_t outside_told;
     struct ft_segment_comm comm[FT_SEGMENT_COMMS];
@@ -138,7 +139,7 @@ static inline unsigned ft_segment_bucket(int64_t ns)
     if (ns <= 0 || t == 0)
         return 0;
     octave = 63 - (unsigned)__builtin_clzll(t);
-    bucket = 1 + 2 * octave + (octave ? (unsigned)(t >> (octave - 1) & 1) : 0);
+    bucket = 1 + 2 * octave + (unsigned)((uint64_t)ns >> (FT_RECORD_UNIT_BITS - 1 + octave) & 1);
     return bucket < FT_RECORD_BUCKETS ? bucket : FT_RECORD_BUCKETS - 1;
 }
 

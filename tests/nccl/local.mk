@@ -14,7 +14,7 @@ check_PROGRAMS += tests/bench/bench_nccl
 tests_bench_bench_nccl_SOURCES = tests/bench/bench_nccl.c $(nccl_driver)
 tests_bench_bench_nccl_LDADD = $(NCCL_TEST_LIBS)
 
-dist_check_SCRIPTS += tests/nccl/harness.sh
-TESTS += tests/nccl/harness.sh
+dist_check_SCRIPTS += tests/nccl/harness.sh tests/nccl/live.py
+TESTS += tests/nccl/harness.sh tests/nccl/live.py
 
 check_DATA = $(nccl_plugin)

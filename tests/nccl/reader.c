@@ -100,7 +100,7 @@ static void take_over(struct reader *r)
         die("no memory came");
     close(memory);
     ft_rings_stats(r->rings, &stats);
-    r->totals.lost += stats.lost;
+    r->totals.lost = stats.lost;
     r->totals.connections++;
     r->connected = true;
 }
@@ -111,6 +111,7 @@ static void hang_up(struct reader *r, bool in_order)
         while (ft_rings_read(r->rings, FT_SEGMENT_SLOTS, on_record, r))
             ;
         ft_collectives_flush(r->collectives, r->now);
+        ft_rings_told(r->rings);
     }
     ft_rings_stats(r->rings, &r->totals.rings);
     ft_rings_free(r->rings);
@@ -182,7 +183,7 @@ void reader_stop(struct reader *r, bool in_order, struct reader_totals *to)
     pthread_join(r->thread, NULL);
     to->reported += t->reported;
     to->stray += t->stray;
-    to->lost += t->lost;
+    to->lost = t->lost; /* the last knows of all before it that were killed */
     to->reports += t->reports;
     to->operations += t->operations;
     to->incomplete += t->incomplete;

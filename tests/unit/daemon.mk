@@ -14,3 +14,9 @@ tests_unit_check_join_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 tests_unit_check_window_SOURCES = tests/unit/check_window.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_window_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_ranks
+TESTS += tests/unit/check_ranks
+tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
+tests_unit_check_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ranks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
