@@ -5,4 +5,5 @@ include tests/golden/local.mk
 include tests/fabric/local.mk
 include tests/kafka/local.mk
 include tests/nccl/local.mk
+include tests/gpu/local.mk
 include tests/bench/local.mk
