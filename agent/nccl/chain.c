@@ -22,7 +22,8 @@ static struct slot *slots;
 static void *table;
 static _Atomic uint64_t last;
 
-void *ft_chain_load(const char *file, const char *symbol, char *error, size_t error_bytes)
+void *ft_chain_load(const char *file, const char *symbol, const void *ours, char *error,
+                    size_t error_bytes)
 {
     void *library;
 
@@ -39,10 +40,13 @@ void *ft_chain_load(const char *file, const char *symbol, char *error, size_t er
         slots = memory;
     }
     library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (library)
-        table = dlsym(library, symbol);
+    table = library ? dlsym(library, symbol) : NULL;
     if (!table)
         snprintf(error, error_bytes, "%s", dlerror());
+    if (table == ours) {
+        table = NULL;
+        snprintf(error, error_bytes, "%s is this plugin itself", file);
+    }
     return table;
 }
 

@@ -18,9 +18,11 @@ struct ft_chain_pair {
     void *theirs;
 };
 
-/* Loads file and looks up symbol. Returns the table, NULL with a sentence in error. At the first
- * call; later ones return the same. Thread: under NCCL's own lock. */
-void *ft_chain_load(const char *file, const char *symbol, char *error, size_t error_bytes);
+/* Loads file and looks up symbol. Returns the table, NULL with a sentence in error; also where it
+ * would be ours, and calls would go round for ever. At the first call; later ones return the same.
+ * Thread: under NCCL's own lock. */
+void *ft_chain_load(const char *file, const char *symbol, const void *ours, char *error,
+                    size_t error_bytes);
 
 /* The number for a pair; NULL when both are. */
 void *ft_chain_join(void *ours, void *theirs);

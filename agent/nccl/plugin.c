@@ -19,6 +19,9 @@
 #define LOG_INIT      1ul
 #define EVENTS_ALWAYS (FT_NCCL_COLL | FT_NCCL_P2P | FT_NCCL_PROXY_OP | FT_NCCL_NET_PLUGIN)
 
+extern const struct ft_nccl_plugin_v4 ncclProfiler_v4;
+extern const struct ft_nccl_plugin_v5 ncclProfiler_v5, ncclProfiler_v6;
+
 static _Atomic int wanted; /* kinds of events */
 /* The plugin behind this one, NULL: none. */
 static struct ft_nccl_plugin_v4 *_Atomic chain_v4;
@@ -46,7 +49,7 @@ static int choose_events(void)
     return events;
 }
 
-static void *load_chain(const char *symbol, ft_nccl_logger logger)
+static void *load_chain(const char *symbol, const void *ours, ft_nccl_logger logger)
 {
     const char *file = secure_getenv("FABRICTRACE_NCCL_CHAIN");
     char error[256];
@@ -54,7 +57,7 @@ static void *load_chain(const char *symbol, ft_nccl_logger logger)
 
     if (!file || !*file)
         return NULL;
-    table = ft_chain_load(file, symbol, error, sizeof(error));
+    table = ft_chain_load(file, symbol, ours, error, sizeof(error));
     if (!table && logger)
         logger(LOG_WARN, LOG_INIT, "fabrictrace", 0, "FABRICTRACE_NCCL_CHAIN: %s", error);
     return table;
@@ -85,15 +88,15 @@ static int init_v4(void **context, int *mask, const char *comm_name, uint64_t co
     if (open_comm(&options, context, mask))
         return FT_NCCL_INTERNAL;
     comm = *context;
-    chain_v4 = load_chain("ncclProfiler_v4", logger);
+    chain_v4 = load_chain("ncclProfiler_v4", &ncclProfiler_v4, logger);
     if (chain_v4 && chain_v4->init(&comm->chained, &theirs, comm_name, comm_id, nodes, ranks, rank,
                                    logger) == FT_NCCL_SUCCESS)
         *mask |= theirs;
     return FT_NCCL_SUCCESS;
 }
 
-static int open_v5(const struct ft_trace_options *options, const char *symbol, void **context,
-                   int *mask, ft_nccl_logger logger)
+static int open_v5(const struct ft_trace_options *options, const char *symbol, const void *ours,
+                   void **context, int *mask, ft_nccl_logger logger)
 {
     struct ft_trace_comm *comm;
     int theirs = 0;
@@ -101,7 +104,7 @@ static int open_v5(const struct ft_trace_options *options, const char *symbol, v
     if (open_comm(options, context, mask))
         return FT_NCCL_INTERNAL;
     comm = *context;
-    chain_v5 = load_chain(symbol, logger);
+    chain_v5 = load_chain(symbol, ours, logger);
     if (chain_v5 &&
         chain_v5->init(&comm->chained, options->comm_id, &theirs, options->name, options->nodes,
                        options->ranks, options->rank, logger) == FT_NCCL_SUCCESS)
@@ -114,7 +117,7 @@ static int init_v5(void **context, uint64_t comm_id, int *mask, const char *comm
 {
     const struct ft_trace_options options = {comm_id, nodes, ranks, rank, 5, comm_name};
 
-    return open_v5(&options, "ncclProfiler_v5", context, mask, logger);
+    return open_v5(&options, "ncclProfiler_v5", &ncclProfiler_v5, context, mask, logger);
 }
 
 static int init_v6(void **context, uint64_t comm_id, int *mask, const char *comm_name, int nodes,
@@ -122,7 +125,7 @@ static int init_v6(void **context, uint64_t comm_id, int *mask, const char *comm
 {
     const struct ft_trace_options options = {comm_id, nodes, ranks, rank, 6, comm_name};
 
-    return open_v5(&options, "ncclProfiler_v6", context, mask, logger);
+    return open_v5(&options, "ncclProfiler_v6", &ncclProfiler_v6, context, mask, logger);
 }
 
 static void *chained(const struct ft_trace_comm *comm)
@@ -219,9 +222,6 @@ static int finalize(void *context)
 }
 
 #define EXPORT __attribute__((visibility("default")))
-
-extern const struct ft_nccl_plugin_v4 ncclProfiler_v4;
-extern const struct ft_nccl_plugin_v5 ncclProfiler_v5, ncclProfiler_v6;
 
 EXPORT const struct ft_nccl_plugin_v4 ncclProfiler_v4 = {"fabrictrace", init_v4,      start_v4,
                                                          stop,          record_state, finalize};

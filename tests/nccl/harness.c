@@ -15,8 +15,9 @@
 #include "tests/nccl/reader.h"
 
 /*
- * harness PLUGIN: drives the plugin as NCCL does, also as it should not, with the agent's reading
- * parts at the other end, and holds the books: calls in = events reported + drops counted.
+ * harness PLUGIN [ROUNDS | chain PLUGIN]: drives the plugin as NCCL does, also as it should not,
+ * with the agent's reading parts at the other end, and holds the books: calls in = events reported
+ * + drops counted.
  */
 
 #define COMM    UINT64_C(0xc0ffee)
@@ -456,6 +457,51 @@ static void check_many(const struct driver *d, struct books *books)
     balance("many communicators", books, &t, calls);
 }
 
+/* Another plugin behind ours: both see everything, each with its own contexts and handles. In a
+ * process of its own, since NCCL decides it once. */
+static int check_chain(const char *plugin, const char *behind)
+{
+    struct reader *r = reader_start(socket_path);
+    struct reader_totals t = {0};
+    struct ft_nccl_event_v5 e = {.type = FT_NCCL_GROUP};
+    struct books books = {0};
+    struct driver d;
+    const uint64_t *counts;
+    void *context = NULL, *handle = NULL, *other;
+    uint64_t calls = 0;
+    int mask = 0;
+
+    setenv("FABRICTRACE_NCCL_CHAIN", behind, 1);
+    driver_load(&d, plugin);
+    d.v5->init(&context, COMM, &mask, "chain", 2, 4, 0, NULL);
+    EXPECT("chain", mask & FT_NCCL_GROUP, "mask %d", mask);
+    reader_wait_connected(r);
+    /* Only the other one asked for groups. */
+    d.v5->start(context, &handle, &e);
+    EXPECT("chain", handle, "no handle for the other's event");
+    d.v5->stop(handle);
+    for (uint64_t i = 0; i < 20; i++)
+        calls += driver_ring(d.v5, context, 0, 4, i, 1, 4, 4096);
+    /* What is no number of ours goes to neither. */
+    d.v5->stop((void *)(uintptr_t)UINT64_C(0xf8ffffffffffffff));
+    d.v5->finalize(context);
+    reader_stop(r, true, &t);
+    balance("chain", &books, &t, calls);
+    other = dlopen(behind, RTLD_NOW | RTLD_NOLOAD);
+    counts = other ? dlsym(other, "counting") : NULL;
+    EXPECT("chain", counts, "the other plugin was not loaded");
+    if (counts) {
+        EQUAL("chain: inits", counts[0], 1);
+        EQUAL("chain: starts", counts[1], 1 + 20 * (1 + 2 + 2 * 4));
+        EQUAL("chain: stops", counts[2], 1 + 20 * (1 + 2));
+        EQUAL("chain: states", counts[3], 0);
+        EQUAL("chain: finalizes", counts[4], 1);
+        EQUAL("chain: wrong", counts[5], 0);
+    }
+    printf("%d checks, %d failed\n", checks, failures);
+    return failures ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
     int scale = argc > 2 ? atoi(argv[2]) : 500;
@@ -463,12 +509,14 @@ int main(int argc, char **argv)
     struct driver d;
 
     if (argc < 2) {
-        fprintf(stderr, "usage: harness PLUGIN [ROUNDS]\n");
+        fprintf(stderr, "usage: harness PLUGIN [ROUNDS | chain PLUGIN]\n");
         return 2;
     }
     snprintf(socket_path, sizeof(socket_path), "/tmp/ft-nccl-harness.%d", (int)getpid());
     setenv("FABRICTRACE_SOCKET", socket_path, 1);
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 3 && strcmp(argv[2], "chain") == 0)
+        return check_chain(argv[1], argv[3]);
     driver_load(&d, argv[1]);
     check_ring(&d, &books);
     check_v4(&d, &books);

@@ -69,6 +69,10 @@ symbols=$(nm -D --defined-only "$plugin" | awk '{ print $NF }' | sort | tr '\n' 
 report "exports ncclProfiler_v4, v5, v6 alone" $?
 timeout 300 tests/nccl/harness "$plugin"
 report "as built" $?
+timeout 60 tests/nccl/harness "$plugin" chain "$PWD/tests/nccl/counting.so"
+report "another plugin behind it" $?
+timeout 60 env FABRICTRACE_NCCL_CHAIN="$PWD/$plugin" tests/nccl/harness "$plugin" 20 >/dev/null
+report "itself behind it is refused" $?
 sanitized "ThreadSanitizer" "-fsanitize=thread -Wno-tsan"
 sanitized "AddressSanitizer, UBSan" "-fsanitize=address,undefined -fno-sanitize-recover=all"
 if ldd tests/nccl/harness | grep -q asan; then

@@ -17,4 +17,12 @@ tests_bench_bench_nccl_LDADD = $(NCCL_TEST_LIBS)
 dist_check_SCRIPTS += tests/nccl/harness.sh tests/nccl/live.py
 TESTS += tests/nccl/harness.sh tests/nccl/live.py
 
-check_DATA = $(nccl_plugin)
+# A second plugin, to be loaded behind ours.
+counting_plugin = tests/nccl/counting.so
+$(counting_plugin): tests/nccl/counting.c agent/nccl/abi.h config.h
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CPPFLAGS) $(CPPFLAGS) $(nccl_cflags) \
+		-fvisibility=default $(CFLAGS) $(LDFLAGS) -shared -o $@ $(srcdir)/tests/nccl/counting.c
+EXTRA_DIST += tests/nccl/counting.c
+CLEANFILES += $(counting_plugin)
+
+check_DATA = $(nccl_plugin) $(counting_plugin)
