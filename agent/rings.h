@@ -50,8 +50,9 @@ uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
 /* Tells the next agent that the events of read records have been published. */
 void ft_rings_sent(struct ft_rings *rings, uint64_t events);
 
-/* Tells the next agent that the drops and losses so far are in this one's account: once, at the end.
- * An agent that is killed tells nothing, so that the next one counts its forerunners' again. */
+/* Tells the next agent that the drops and losses so far are in this one's account: once, at the
+ * end. An agent that is killed tells nothing, so that the next one counts its forerunners' again.
+ */
 void ft_rings_told(struct ft_rings *rings);
 
 /* The i-th communicator, i below FT_SEGMENT_COMMS. False where there never was one, or while it is

@@ -177,6 +177,46 @@ def forms(programs):
     equal("another operation has no edges", json.loads(empty)["edges"], [])
 
 
+def replay(folder, records):
+    """Path and event records that the daemon makes of records, by 5-tuple."""
+    source = folder / "join.ndjson"
+    source.write_text("".join(json.dumps(r) + "\n" for r in records))
+    out = subprocess.run([DAEMON, "--topology", TOPOLOGY, "--replay", source, "--sink", "file:-"],
+                         capture_output=True, text=True, check=True).stdout
+    return {r["flow"]["sport"]: r for r in map(json.loads, out.splitlines())
+            if r["schema"] == "fabrictrace.path.v1"}
+
+
+def join(folder):
+    """Two ranks a host, two flows between the hosts: the process says which is whose."""
+    t = 1700000000000
+    hosts = {0: "gpu01", 1: "gpu01", 2: "gpu02", 3: "gpu02"}
+    records = [{"schema": "fabrictrace.communicator.v1", "time_ms": t, "host": hosts[r],
+                "pid": 100 + r, "job": "88", "comm_id": COMM, "rank": r, "ranks": 4}
+               for r in hosts]
+    records += [{"schema": "fabrictrace.collective.v1", "time_ms": t + 100, "host": hosts[src],
+                 "pid": 100 + src, "comm_id": COMM, "rank": src, "ranks": 4, "op": "AllReduce",
+                 "peers": [{"peer": dst, "channel": 0, "sent_bytes": 1000, "sent_messages": 1}]}
+                for src, dst in ((0, 2), (1, 3))]
+    for sport, pid in ((50001, 100), (50002, 101), (50003, None)):
+        flow = {"src": "10.0.1.1", "dst": "10.0.2.1", "sport": sport, "dport": 4791, "proto": 17}
+        records.append({"schema": "fabrictrace.flow.v1", "time_ms": t + 1000, "interval_ms": 1000,
+                        "host": "gpu01", "flow": flow, "direction": "tx", "data_packets": 10,
+                        "bytes": 10000, **({"pid": pid} if pid else {})})
+        records.append({"schema": "fabrictrace.observation.v1", "time_ms": t + 1000,
+                        "agent": "192.0.2.11", "flow": flow, "in_ifindex": 1, "out_ifindex": 49,
+                        "samples": 10, "data_samples": 10, "bytes": 10000})
+    paths = replay(folder, records)
+    for sport, src, dst in ((50001, 0, 2), (50002, 1, 3)):
+        equal(f"join: flow {sport} is certainly of ranks {src} and {dst}",
+              tuple(paths[sport].get(k) for k in ("comm_id", "src_rank", "dst_rank", "job")),
+              (COMM, src, dst, "88"))
+    check("join: a flow of an unknown process has candidates and no claim",
+          "src_rank" not in paths[50003] and
+          {(c["src_rank"], c["dst_rank"]) for c in paths[50003]["rank_candidates"]}
+          == {(0, 2), (1, 3)}, str(paths[50003]))
+
+
 def stage(records, name):
     for record in reversed(records):
         for s in record.get("stages", []):
@@ -240,6 +280,7 @@ def main():
             before = matrix(programs)
             tree(programs, before)
             forms(programs)
+            join(programs.dir)
             restarts(programs)
         finally:
             programs.stop()
