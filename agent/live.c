@@ -48,6 +48,9 @@ struct live {
     uint64_t packets;
     struct ft_mono status_at;
     unsigned ticks;
+    size_t rdma_devices;
+    char rdma_problem[sizeof(((struct ft_rdma_status *)0)->problem)];
+    bool rdma_told;
 };
 
 static const char *source_id(const struct live *live)
@@ -96,6 +99,30 @@ static void tell_status(struct live *live, const struct ft_account *account, str
     live->status_at = now;
 }
 
+/* Once for each new thing that is wrong. */
+static void tell_rdma(struct live *live)
+{
+    const struct ft_rdma *rdma = ft_engine_rdma(live->engine);
+    struct ft_rdma_status status;
+
+    if (!rdma)
+        return;
+    ft_rdma_status(rdma, &status);
+    if (status.devices != live->rdma_devices)
+        ft_log(FT_LOG_INFO, "rdma: %zu devices", status.devices);
+    if (status.problem[0] && strcmp(status.problem, live->rdma_problem) != 0)
+        ft_log(FT_LOG_NOTICE, "rdma: %s", status.problem);
+    memcpy(live->rdma_problem, status.problem, sizeof(live->rdma_problem));
+    live->rdma_devices = status.devices;
+    if (!live->rdma_told && status.table.no_destination > 0 && !live->settings->rdma_query) {
+        ft_log(FT_LOG_NOTICE,
+               "rdma: %" PRIu64 " queue pairs do not tell where they send to; rdma.query with "
+               "CAP_SYS_PTRACE finds out",
+               status.table.no_destination);
+        live->rdma_told = true;
+    }
+}
+
 static void on_tick(void *arg)
 {
     struct live *live = arg;
@@ -110,6 +137,7 @@ static void on_tick(void *arg)
         ft_loop_exit(live->loop, EX_IOERR);
         return;
     }
+    tell_rdma(live);
     if (live->ticks++ % STATUS_WHILES == 0) {
         ft_engine_account(live->engine, &account);
         tell_status(live, &account, now);
@@ -240,6 +268,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         .account = &account,
         .capture = ft_engine_capture(live->engine),
         .flows = ft_engine_flows(live->engine),
+        .rdma = ft_engine_rdma(live->engine),
         .sender = live->sender != NULL,
         .connected = connected(live),
     };
@@ -360,6 +389,8 @@ static int start(struct live *live)
     if (!live->engine)
         return EX_OSERR;
     ft_engine_start(live->engine, live->status_at);
+    if (live->settings->rdma && ft_engine_start_rdma(live->engine, live->settings, seed))
+        return EX_OSERR;
     if (open_captures(live, live->settings))
         return EX_NOINPUT;
     scan_addresses(live);
@@ -368,7 +399,8 @@ static int start(struct live *live)
         code = start_jobs(live, seed);
     if (code)
         return code;
-    if (ft_privilege_drop(live->settings->user, error, sizeof(error))) {
+    if (ft_privilege_drop(live->settings->user, live->settings->rdma && live->settings->rdma_query,
+                          error, sizeof(error))) {
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_NOPERM;
     }

@@ -11,10 +11,20 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs.c agent/jobs.h \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
+	agent/nlattr.c agent/nlattr.h \
+	agent/owners.c agent/owners.h \
 	agent/privilege.c agent/privilege.h \
+	agent/rdma.c agent/rdma.h \
+	agent/rdma_nldev.c agent/rdma_nldev.h \
+	agent/rdma_qpc.c agent/rdma_qpc.h \
+	agent/rdma_query.c agent/rdma_query.h \
+	agent/rdma_sport.c agent/rdma_sport.h \
+	agent/rdma_sysfs.c agent/rdma_sysfs.h \
+	agent/rdma_table.c agent/rdma_table.h \
 	agent/replay.c agent/replay.h \
 	agent/report.c agent/report.h \
 	agent/rings.c agent/rings.h \
+	agent/report_host.c agent/report_host.h \
 	agent/settings.c agent/settings.h \
 	agent/uplink.c agent/uplink.h
 

@@ -10,6 +10,7 @@
 
 #include "agent/flows.h"
 #include "agent/interfaces.h"
+#include "agent/rdma.h"
 #include "lib/base/diag.h"
 #include "lib/config/options.h"
 
@@ -38,6 +39,12 @@ struct ft_agent_settings {
     int64_t nccl_hold_ns;
     uint64_t nccl_reports_per_s;
     uint64_t nccl_jobs_max;
+    bool rdma;
+    bool rdma_query;
+    int64_t rdma_ns;
+    int64_t rdma_counters_ns;
+    uint64_t rdma_qps_max;
+    char *job_variable;
 };
 
 extern const struct ft_option_table ft_agent_options;
@@ -50,6 +57,9 @@ void ft_agent_host(const struct ft_agent_settings *settings, char *host, size_t 
 
 struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *settings,
                                              uint64_t seed);
+
+/* Borrows the settings' strings. */
+struct ft_rdma_config ft_agent_rdma_config(const struct ft_agent_settings *settings, uint64_t seed);
 
 /* Adds the option "addresses" to what is known as local. 0, -ENOSPC. */
 int ft_agent_add_addresses(const struct ft_agent_settings *settings,

@@ -32,6 +32,7 @@ static const struct command commands[FT_COMMANDS] = {
                            "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
                            "[--csv | --svg FILE]",
                            "who sends how much to whom in training jobs, beside the formula"},
+    [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
 };
 
 enum {

@@ -22,6 +22,7 @@ enum ft_command {
     FT_COMMAND_EXPLAIN,
     FT_COMMAND_TOPOLOGY,
     FT_COMMAND_MATRIX,
+    FT_COMMAND_DOCTOR,
     FT_COMMANDS
 };
 

@@ -10,6 +10,7 @@ cli_libftcli_a_SOURCES = \
 	cli/matrix.c cli/matrix.h \
 	cli/show.h \
 	cli/show_collisions.c \
+	cli/show_doctor.c \
 	cli/show_explain.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \

@@ -9,6 +9,7 @@
 
 #include "daemon/api_matrix.h"
 #include "daemon/api_topology.h"
+#include "daemon/doctor.h"
 #include "daemon/emit.h"
 #include "daemon/metrics_text.h"
 #include "daemon/pipeline.h"
@@ -373,12 +374,18 @@ static int get_explain(void *arg, const struct ft_http_request *request, struct 
     return close_answer(&a);
 }
 
+static const char *source_of(const void *arg, uint32_t port)
+{
+    return ft_pipeline_source(arg, port);
+}
+
 static int get_topology(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
 
     (void)request;
-    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)));
+    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)), source_of,
+                          api->view->pipeline);
     return ft_writer_ok(body) ? 200 : 503;
 }
 
@@ -390,6 +397,48 @@ static int get_matrix(void *arg, const struct ft_http_request *request, struct f
     open_answer(&a, api, body);
     a.total = ft_api_write_matrix(body, ft_pipeline_ranks(api->view->pipeline),
                                   ft_http_query(request, "comm"), ft_http_query(request, "op"));
+    return close_answer(&a);
+}
+
+static void write_finding(struct answer *a, const struct ft_finding *f)
+{
+    const struct {
+        const char *name;
+        const char *text;
+    } members[] = {{"switch", f->switch_name},
+                   {"port", f->port},
+                   {"severity", f->kind == FT_FINDING_NOTE ? "info" : "warning"},
+                   {"text", f->text},
+                   {"advice", f->advice ? f->advice : ""}};
+    char separator = '{';
+
+    a->total++;
+    begin_record(a);
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        if (!*members[i].text)
+            continue;
+        ft_write_fmt(a->body, "%c\"%s\":", separator, members[i].name);
+        ft_json_write_text(a->body, members[i].text);
+        separator = ',';
+    }
+    if (f->since_ms)
+        ft_write_fmt(a->body, ",\"since_ms\":%lld", (long long)f->since_ms);
+    ft_write_u8(a->body, '}');
+}
+
+static int get_doctor(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct ft_findings findings = {.items = NULL};
+    struct answer a;
+
+    (void)request;
+    ft_doctor_look(api->view->pipeline, &findings);
+    open_answer(&a, api, body);
+    for (size_t i = 0; i < findings.count; i++)
+        write_finding(&a, &findings.items[i]);
+    a.total += findings.dropped;
+    ft_findings_free(&findings);
     return close_answer(&a);
 }
 
@@ -425,6 +474,7 @@ struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/explain", "application/json", get_explain},
         {"/api/v1/topology", "application/json", get_topology},
         {"/api/v1/matrix", "application/json", get_matrix},
+        {"/api/v1/doctor", "application/json", get_doctor},
         {"/metrics", "text/plain; version=0.0.4", get_metrics},
         {"/healthz", "text/plain", get_health},
     };

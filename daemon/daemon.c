@@ -61,6 +61,24 @@ static const char *topology_of(const struct ft_run *run)
     return named ? named : ((const struct ft_settings *)ft_run_config(run))->topology;
 }
 
+/* The standard file need not be there; one that somebody names must. */
+static bool has_topology_file(const char *file)
+{
+    if (!file || !*file)
+        return false;
+    return strcmp(file, FT_STANDARD_TOPOLOGY) != 0 || access(file, F_OK) == 0;
+}
+
+static struct ft_topology *load_topology(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const char *file = topology_of(run);
+
+    if (has_topology_file(file))
+        return ft_topology_file_load(file, diag);
+    return ft_topology_file_none(s->fabric, diag);
+}
+
 static void complain(const struct ft_diag *diag)
 {
     for (size_t i = 0; ft_diag_text(diag, i); i++)
@@ -83,7 +101,10 @@ static struct ft_topology *check_and_load(const struct ft_run *run, struct ft_di
         if (strncmp(s->sinks.items[i], "file:", 5) != 0 && strcmp(s->sinks.items[i], "kafka") != 0)
             ft_diag_add(diag, ft_run_file(run), 0,
                         "key 'sinks': '%s' is neither file:PATH nor kafka", s->sinks.items[i]);
-    t = ft_topology_file_load(topology_of(run), diag);
+    if (s->switches_max == 0 && !has_topology_file(topology_of(run)))
+        ft_diag_add(diag, ft_run_file(run), 0,
+                    "key 'discovery.switches_max': 0, and there is no topology file either");
+    t = load_topology(run, diag);
     if (ft_diag_count(diag) == 0)
         return t;
     ft_topology_free(t);
@@ -186,6 +207,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                              .elephants_max = s->flows_max},
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max},
+        .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .counters_max = s->counters_max,
         .grace_ms = s->grace_ns / NS_PER_MS,
         .events_max = s->events_max,
         .sources_max = s->sources_max,
@@ -328,7 +351,7 @@ static void on_reload(void *arg)
         ft_log(FT_LOG_NOTICE,
                "reloaded the topology '%s', the level of the log and the sinks' files; other "
                "changes wait for a restart",
-               topology_of(d->run));
+               has_topology_file(topology_of(d->run)) ? topology_of(d->run) : "");
     } else {
         ft_topology_free(t);
         if (read)

@@ -6,11 +6,21 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/names.h"
 #include "lib/base/table.h"
 
 #define NAMES_MAX 65536
+
+#define POINTS 3 /* SamplingPoint of fabrictrace.proto */
+
+/* What a switch sampled, by parity of the window and by sampling point. */
+struct switch_marks {
+    uint32_t window;
+    uint64_t samples[2][POINTS];
+    double bytes[2][POINTS];
+};
 
 struct ft_join {
     struct ft_join_config config;
@@ -19,9 +29,10 @@ struct ft_join {
     struct ft_table *flows;
     struct ft_names *names;
     const struct ft_ranks *ranks;
-    struct ft_port_marks *marks; /* by port id */
-    uint32_t window;             /* lowest open */
-    bool sealed;                 /* it takes no more */
+    struct ft_port_marks *marks;  /* by port id */
+    struct switch_marks *sampled; /* by switch id */
+    uint32_t window;              /* lowest open */
+    bool sealed;                  /* it takes no more */
     struct ft_join_stats stats;
 };
 
@@ -39,7 +50,8 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
                             config->seed);
     j->names = ft_names_new(NAMES_MAX);
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
-    if (!j->flows || !j->names || !j->marks) {
+    j->sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
+    if (!j->flows || !j->names || !j->marks || !j->sampled) {
         ft_join_free(j);
         return NULL;
     }
@@ -64,6 +76,7 @@ void ft_join_free(struct ft_join *j)
     ft_table_free(j->flows);
     ft_names_free(j->names);
     free(j->marks);
+    free(j->sampled);
     free(j);
 }
 
@@ -254,6 +267,41 @@ static void mark(struct ft_join *j, uint32_t port, uint32_t window, const struct
     m->ce_samples[slot] += o->ce_samples;
 }
 
+static void mark_switch(struct ft_join *j, uint32_t id, uint32_t window,
+                        const struct ft_observation *o)
+{
+    struct switch_marks *m = &j->sampled[id];
+    unsigned slot = window & 1, point = o->point < POINTS ? o->point : 0;
+
+    if (window > m->window) {
+        if (window > m->window + 1)
+            memset(m, 0, sizeof(*m));
+        memset(m->samples[slot], 0, sizeof(m->samples[slot]));
+        memset(m->bytes[slot], 0, sizeof(m->bytes[slot]));
+        m->window = window;
+    }
+    m->samples[slot][point] += o->samples;
+    m->bytes[slot][point] += (double)o->bytes;
+}
+
+void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t window,
+                     uint64_t *samples, double *bytes)
+{
+    const struct switch_marks *m = &j->sampled[switch_id];
+    unsigned slot = window & 1;
+
+    *samples = 0;
+    *bytes = 0;
+    if (m->window < window || m->window > window + 1)
+        return;
+    for (int point = 0; point < POINTS; point++) {
+        if (m->samples[slot][point] <= *samples)
+            continue;
+        *samples = m->samples[slot][point];
+        *bytes = m->bytes[slot][point];
+    }
+}
+
 static uint32_t port_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
 {
     uint32_t port;
@@ -285,6 +333,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         switch_id = stranger(&o->agent);
         j->stats.unknown_switch++;
     } else {
+        mark_switch(j, switch_id, window, o);
         in = port_of(j, switch_id, o->in_ifindex);
         out = port_of(j, switch_id, o->out_ifindex);
     }
@@ -303,6 +352,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     note_role(flow, o->data_samples, o->ack_samples);
     if (out != FT_NONE)
         mark(j, out, window, o);
+    if (in != FT_NONE && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
+        j->hooks.entered(j->hooks.arg, o, flow, in);
     if (fresh || flow->reason == FT_REASON_CHANGING)
         judge(j, flow, o->last_ms);
     return FT_JOIN_OK;
@@ -386,11 +437,11 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         add_sent(j, flow, r);
         keep_first(j, &host->comm, r->comm);
         keep_first(j, &host->job, r->job);
-        if (r->qp_local != FT_NONE)
-            host->qp_local = r->qp_local;
         if (r->pid)
             host->pid = r->pid;
     }
+    if (r->qp_local != FT_NONE)
+        host->qp_local = r->qp_local;
     if (r->qp_remote != FT_NONE)
         host->qp_remote = r->qp_remote;
     if (r->bytes && r->time_ms > flow->last_ms)
@@ -490,6 +541,41 @@ static uint32_t follow(const struct ft_topology *from, const struct ft_topology 
     return switch_id == FT_NONE ? FT_NONE : ft_topology_find_port(to, switch_id, p->name);
 }
 
+static bool lost_link(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
+{
+    uint32_t now = follow(from, to, port);
+
+    return port != FT_NONE && ft_topology_port(from, port)->peer != FT_NONE &&
+           (now == FT_NONE || ft_topology_port(to, now)->peer == FT_NONE);
+}
+
+/* Whether a flow was on a link that is no more. */
+static bool lost_way(struct ft_flow *flow, const struct ft_topology *from,
+                     const struct ft_topology *to)
+{
+    const struct ft_sighting *list = sightings(&flow->evidence);
+    bool lost = false;
+
+    for (uint32_t h = 0; h < flow->route.hop_count; h++)
+        lost |= lost_link(from, to, flow->route.out[h]);
+    for (uint16_t i = 0; i < flow->evidence.count; i++)
+        lost |= !(list[i].switch_id & FT_SWITCH_UNKNOWN) &&
+                (lost_link(from, to, list[i].in) || lost_link(from, to, list[i].out));
+    return lost;
+}
+
+/* It goes elsewhere now: what was seen of it says nothing of where. It keeps its volume, as if
+ * exporters that nobody knows had seen it. */
+static void forget_way(struct ft_flow *flow)
+{
+    struct ft_sighting *list = sightings(&flow->evidence);
+
+    for (uint16_t i = 0; i < flow->evidence.count; i++) {
+        list[i].switch_id |= FT_SWITCH_UNKNOWN;
+        list[i].in = list[i].out = FT_NONE;
+    }
+}
+
 static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
                         const struct ft_topology *to)
 {
@@ -524,15 +610,31 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
     const struct ft_topology *from = j->t;
     struct ft_flow *flow;
+    struct switch_marks *sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
     uint32_t index = 0;
 
-    if (!marks)
+    if (!marks || !sampled) {
+        free(marks);
+        free(sampled);
         return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
+        uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);
+
+        if (id != FT_NONE)
+            sampled[id] = j->sampled[i];
+    }
     free(j->marks);
+    free(j->sampled);
     j->marks = marks;
+    j->sampled = sampled;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
+        bool lost = lost_way(flow, from, t);
+
         follow_flow(flow, from, t);
+        if (lost)
+            forget_way(flow);
         locate(j, flow);
         judge(j, flow, flow->last_ms);
     }

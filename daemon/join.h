@@ -60,7 +60,7 @@ struct ft_host_report {
     uint64_t bytes;
     uint64_t data_packets;
     uint64_t ack_packets;
-    uint32_t qp_local, qp_remote; /* FT_NONE: not known */
+    uint32_t qp_local, qp_remote; /* of the flow's source and destination; FT_NONE: not known */
     uint32_t pid;                 /* 0: not known */
     const char *comm;             /* NULL: not known */
     const char *job;
@@ -127,6 +127,9 @@ struct ft_join_hooks {
     void (*judged)(void *arg, struct ft_flow *flow);
     /* A resolved path was followed by another one; `before` is the old. */
     void (*moved)(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms);
+    /* A sample came in by a port that no link leads to. */
+    void (*entered)(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
+                    uint32_t in);
     void *arg;
 };
 
@@ -201,6 +204,11 @@ void ft_join_judge(const struct ft_join *join, struct ft_flow *flow, struct ft_j
 
 /* The hops of a route. */
 void ft_route_path(const struct ft_route *route, const struct ft_topology *t, struct ft_path *path);
+
+/* Samples taken at a switch in an open window, and the bytes they stand for; of the sampling point
+ * that saw most. */
+void ft_join_sampled(const struct ft_join *join, uint32_t switch_id, uint32_t window,
+                     uint64_t *samples, double *bytes);
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *join, uint32_t port);
 const struct ft_join_stats *ft_join_stats(const struct ft_join *join);

@@ -16,6 +16,7 @@ struct ft_pipeline {
     int64_t forget_ms;
     int64_t loss_due_ms; /* 0: no datagram or tick yet */
     uint64_t kernel_drops;
+    struct ft_snmp_stats snmp;
 };
 
 struct ft_pipeline *ft_pipeline_new(const struct ft_settings *settings, const char *source_id,
@@ -68,6 +69,7 @@ void ft_pipeline_facts(const struct ft_pipeline *p, struct ft_loss_facts *facts)
 {
     facts->source_id = p->source_id;
     facts->kernel_drops = p->kernel_drops;
+    facts->snmp = p->snmp;
     ft_ingest_stats(p->ingest, &facts->ingest);
     ft_output_stats(p->output, &facts->transport);
 }
@@ -123,6 +125,11 @@ void ft_pipeline_end(struct ft_pipeline *p, struct ft_wall now)
 void ft_pipeline_set_kernel_drops(struct ft_pipeline *p, uint64_t drops)
 {
     p->kernel_drops = drops;
+}
+
+void ft_pipeline_set_snmp(struct ft_pipeline *p, const struct ft_snmp_stats *requests)
+{
+    p->snmp = *requests;
 }
 
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)

@@ -40,6 +40,9 @@ void ft_pipeline_end(struct ft_pipeline *p, struct ft_wall now);
 /* What the socket lost since the program started; for the Loss records. */
 void ft_pipeline_set_kernel_drops(struct ft_pipeline *p, uint64_t drops);
 
+/* SNMP requests since the program started; for the Loss records. */
+void ft_pipeline_set_snmp(struct ft_pipeline *p, const struct ft_snmp_stats *requests);
+
 /* The accounting as it is now. */
 void ft_pipeline_facts(const struct ft_pipeline *p, struct ft_loss_facts *facts);
 

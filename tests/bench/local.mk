@@ -8,6 +8,9 @@ tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTO
 tests_bench_bench_join_SOURCES = tests/bench/bench_join.c tests/unit/leafspine.h
 tests_bench_bench_join_LDADD = $(DAEMON_LIBS)
 
+# Needs root and snmpd; run by itself.
+EXTRA_DIST += tests/bench/snmp_scale.py
+
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench
 bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl $(nccl_plugin)

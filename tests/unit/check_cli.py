@@ -33,6 +33,8 @@ SHOWN = {
     "events-none": ["collisions"],
     "topology": ["topology"],
     "matrix": ["matrix"],
+    "doctor": ["doctor"],
+    "doctor-none": ["doctor"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-partial": ["explain", FLOW],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-daemon_tests = tests/unit/check_topology_file tests/unit/check_join tests/unit/check_window
+daemon_tests = tests/unit/check_topology_file tests/unit/check_join tests/unit/check_window \
+	tests/unit/check_discovery tests/unit/check_counters
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 
@@ -20,3 +21,13 @@ TESTS += tests/unit/check_ranks
 tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
 tests_unit_check_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_ranks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_discovery_SOURCES = tests/unit/check_discovery.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_discovery_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

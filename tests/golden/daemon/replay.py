@@ -167,9 +167,7 @@ def test_accounting(polled, published, samples, total):
           len(polled) - 1)
     daemon = last_stages(published, "fabrictraced")
     equal("records into the daemon", daemon["records"]["received"], len(polled))
-    unused = len(of_kind(polled, "counters"))
-    equal("the daemon has no use for counters yet", rig.drops(daemon["records"]),
-          {"unused_kind": unused} if unused else {})
+    equal("the daemon has a use for all of them", rig.drops(daemon["records"]), {})
     equal("flows", daemon["flows"]["received"], len({s.flow for s in samples}))
     equal("records published, before the last accounting",
           daemon["file"]["received"], len(published) - 1)
