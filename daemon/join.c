@@ -28,6 +28,7 @@ struct ft_join {
     const struct ft_topology *t;
     struct ft_table *flows;
     struct ft_names *names;
+    const struct ft_ranks *ranks;
     struct ft_port_marks *marks;  /* by port id */
     struct switch_marks *sampled; /* by switch id */
     uint32_t window;              /* lowest open */
@@ -77,6 +78,16 @@ void ft_join_free(struct ft_join *j)
     free(j->marks);
     free(j->sampled);
     free(j);
+}
+
+void ft_join_set_ranks(struct ft_join *j, const struct ft_ranks *ranks)
+{
+    j->ranks = ranks;
+}
+
+const struct ft_ranks *ft_join_ranks(const struct ft_join *j)
+{
+    return j->ranks;
 }
 
 const struct ft_topology *ft_join_topology(const struct ft_join *j)

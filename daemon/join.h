@@ -143,6 +143,7 @@ struct ft_join_stats {
 };
 
 struct ft_join;
+struct ft_ranks;
 
 /* The topology is borrowed until another takes its place. NULL without memory. */
 struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft_topology *t,
@@ -153,6 +154,10 @@ void ft_join_free(struct ft_join *join);
  * -ENOMEM, and the old one stays. */
 int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t);
 const struct ft_topology *ft_join_topology(const struct ft_join *join);
+
+/* Who the ranks behind the flows are, borrowed; NULL: nobody says. */
+void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
+const struct ft_ranks *ft_join_ranks(const struct ft_join *join);
 
 enum ft_join_result ft_join_observe(struct ft_join *join, const struct ft_observation *o);
 
