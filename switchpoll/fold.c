@@ -3,7 +3,6 @@
 
 #include "switchpoll/fold.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -11,6 +10,7 @@
 #include "proto/record.h"
 
 #define ECN_CE          3
+#define BATCH           16 /* look-ups whose waits overlap */
 #define SOURCE_IF_INDEX 0 /* sFlow v5 section 4.2.1: the data source is an interface */
 
 /* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. */
@@ -41,9 +41,24 @@ struct sum {
     struct ft_wall last;
 };
 
+/* A sample on its way into the table: what is left of it beside its key. */
+struct incoming {
+    struct key key;
+    uint64_t hash;
+    struct ft_wall when;
+    uint64_t bytes;
+    uint32_t packets;
+    uint32_t dst_qp;
+    enum ft_bth_class bth;
+    bool ce;
+};
+
 struct ft_fold {
     struct ft_table *sums;
     uint64_t pending;
+    uint64_t refused;
+    uint32_t batched;
+    struct incoming batch[BATCH];
 };
 
 struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
@@ -97,35 +112,60 @@ static void make_key(struct key *key, const struct ft_ip *agent, const struct ft
     }
 }
 
-int ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
-                struct ft_wall when)
+static void apply(struct ft_fold *fold, const struct incoming *in)
 {
-    const struct ft_packet *packet = &flow->packet;
-    struct key key;
-    struct sum *sum;
     bool fresh;
+    struct sum *sum = ft_table_insert_hashed(fold->sums, &in->key, in->hash, &fresh);
 
-    make_key(&key, agent, flow);
-    sum = ft_table_insert(fold->sums, &key, &fresh);
-    if (!sum)
-        return -ENOBUFS;
-    if (fresh || when.ms < sum->first.ms)
-        sum->first = when;
-    if (when.ms > sum->last.ms)
-        sum->last = when;
+    if (!sum) {
+        fold->pending--;
+        fold->refused++;
+        return;
+    }
+    if (fresh || in->when.ms < sum->first.ms)
+        sum->first = in->when;
+    if (in->when.ms > sum->last.ms)
+        sum->last = in->when;
     sum->samples++;
-    sum->packets += flow->sampling_rate;
-    sum->bytes += (uint64_t)flow->sampling_rate * flow->frame_bytes;
-    sum->ce_samples += packet->ecn == ECN_CE;
-    sum->data_samples += packet->bth == FT_BTH_DATA;
-    sum->ack_samples += packet->bth == FT_BTH_ACK;
-    if (packet->bth != FT_BTH_NONE) {
-        sum->qps_differ |= sum->has_qp && sum->dst_qp != packet->dst_qp;
-        sum->dst_qp = packet->dst_qp;
+    sum->packets += in->packets;
+    sum->bytes += in->bytes;
+    sum->ce_samples += in->ce;
+    sum->data_samples += in->bth == FT_BTH_DATA;
+    sum->ack_samples += in->bth == FT_BTH_ACK;
+    if (in->bth != FT_BTH_NONE) {
+        sum->qps_differ |= sum->has_qp && sum->dst_qp != in->dst_qp;
+        sum->dst_qp = in->dst_qp;
         sum->has_qp = true;
     }
+}
+
+void ft_fold_settle(struct ft_fold *fold)
+{
+    for (uint32_t i = 0; i < fold->batched; i++)
+        ft_table_hint_entry(fold->sums, fold->batch[i].hash);
+    for (uint32_t i = 0; i < fold->batched; i++)
+        apply(fold, &fold->batch[i]);
+    fold->batched = 0;
+}
+
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
+                 struct ft_wall when)
+{
+    const struct ft_packet *packet = &flow->packet;
+    struct incoming *in = &fold->batch[fold->batched++];
+
+    make_key(&in->key, agent, flow);
+    in->hash = ft_table_hash(fold->sums, &in->key);
+    ft_table_hint_slot(fold->sums, in->hash);
+    in->when = when;
+    in->packets = flow->sampling_rate;
+    in->bytes = (uint64_t)flow->sampling_rate * flow->frame_bytes;
+    in->ce = packet->ecn == ECN_CE;
+    in->bth = packet->bth;
+    in->dst_qp = packet->dst_qp;
     fold->pending++;
-    return 0;
+    if (fold->batched == BATCH)
+        ft_fold_settle(fold);
 }
 
 static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
@@ -189,10 +229,12 @@ static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_sink *sink)
 {
-    uint64_t flushed = fold->pending;
+    uint64_t flushed;
     uint32_t at = 0;
     struct sum *sum;
 
+    ft_fold_settle(fold);
+    flushed = fold->pending;
     while ((sum = ft_table_next(fold->sums, &at)))
         emit(sum, start, interval_ms, sink);
     ft_table_clear(fold->sums);
@@ -203,6 +245,11 @@ uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t inte
 uint64_t ft_fold_pending(const struct ft_fold *fold)
 {
     return fold->pending;
+}
+
+uint64_t ft_fold_refused(const struct ft_fold *fold)
+{
+    return fold->refused;
 }
 
 uint64_t ft_fold_sums(const struct ft_fold *fold)

@@ -86,6 +86,7 @@ void ft_ingest_flush(struct ft_ingest *in)
 {
     if (!in->running)
         return;
+    ft_fold_settle(in->fold);
     in->stats.observations += ft_fold_sums(in->fold);
     in->stats.samples_processed += ft_fold_flush(in->fold, in->start, in->interval_ms, &in->sink);
     ft_ports_flush(in->ports, &in->sink);
@@ -128,8 +129,8 @@ static void on_flow(void *arg, const struct ft_sflow_flow *flow)
     ft_exporters_flow(in->exporters, in->exporter, flow);
     if (!flow->has_packet)
         in->no_packet++;
-    else if (ft_fold_add(in->fold, &in->agent, flow, in->when) < 0)
-        in->stats.table_full++;
+    else
+        ft_fold_add(in->fold, &in->agent, flow, in->when);
 }
 
 static void on_counters(void *arg, const struct ft_sflow_counters *counters)
@@ -207,6 +208,7 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     stats->not_ip = in->no_packet - d->headers_short - d->headers_bad;
     stats->no_port_counters = d->counters_other;
     stats->unknown_records = d->unknown_records;
+    stats->table_full = ft_fold_refused(in->fold);
     stats->sums = ft_fold_sums(in->fold);
     stats->sums_bytes = ft_fold_bytes(in->fold);
     ft_ports_stats(in->ports, &stats->ports);
