@@ -11,7 +11,7 @@
 
 #define ECN_CE          3
 #define BATCH           16 /* look-ups whose waits overlap */
-#define SOURCE_IF_INDEX 0 /* sFlow v5 section 4.2.1: the data source is an interface */
+#define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
 
 /* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. */
 struct key {
@@ -39,6 +39,12 @@ struct sum {
     uint64_t bytes;
     struct ft_wall first;
     struct ft_wall last;
+    uint32_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
+    bool has_outer;
+    bool outers_differ;
+    struct ft_tuple outer;
 };
 
 /* A sample on its way into the table: what is left of it beside its key. */
@@ -51,6 +57,11 @@ struct incoming {
     uint32_t dst_qp;
     enum ft_bth_class bth;
     bool ce;
+    bool has_outer;
+    uint32_t has;
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
+    struct ft_tuple outer;
 };
 
 struct ft_fold {
@@ -88,6 +99,8 @@ static Fabrictrace__SamplingPoint point_of(const struct ft_sflow_flow *flow)
     bool in = flow->in.kind == FT_SFLOW_IF_INDEX && flow->in.value == flow->source_index;
     bool out = flow->out.kind == FT_SFLOW_IF_INDEX && flow->out.value == flow->source_index;
 
+    if (flow->discarded)
+        return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD;
     if (flow->source_type != SOURCE_IF_INDEX || in == out)
         return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
     return in ? FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS
@@ -104,12 +117,30 @@ static void make_key(struct key *key, const struct ft_ip *agent, const struct ft
         .point = (uint8_t)point_of(flow),
         .fate = FABRICTRACE__FATE__FATE_FORWARDED,
     };
-    if (flow->out.kind == FT_SFLOW_IF_DISCARD) {
+    if (flow->discarded) {
+        key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
+        key->discard_reason = flow->discard_reason;
+    } else if (flow->out.kind == FT_SFLOW_IF_DISCARD) {
         key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
         key->discard_reason = flow->out.value;
     } else if (flow->out.kind == FT_SFLOW_IF_MULTIPLE) {
         key->fate = FABRICTRACE__FATE__FATE_MULTIPLE;
     }
+}
+
+/* What few samples have. */
+static void apply_extras(struct sum *sum, const struct incoming *in)
+{
+    if (in->has_outer) {
+        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, &in->outer);
+        sum->outer = in->outer;
+        sum->has_outer = true;
+    }
+    sum->has |= in->has;
+    if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && in->queue_bytes > sum->queue_bytes)
+        sum->queue_bytes = in->queue_bytes;
+    if (in->has & FT_SFLOW_HAS_TRANSIT && in->transit_ns > sum->transit_ns)
+        sum->transit_ns = in->transit_ns;
 }
 
 static void apply(struct ft_fold *fold, const struct incoming *in)
@@ -137,6 +168,8 @@ static void apply(struct ft_fold *fold, const struct incoming *in)
         sum->dst_qp = in->dst_qp;
         sum->has_qp = true;
     }
+    if (in->has_outer || in->has)
+        apply_extras(sum, in);
 }
 
 void ft_fold_settle(struct ft_fold *fold)
@@ -163,6 +196,14 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct f
     in->ce = packet->ecn == ECN_CE;
     in->bth = packet->bth;
     in->dst_qp = packet->dst_qp;
+    in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
+    if (in->has) {
+        in->queue_bytes = flow->extended.queue_bytes;
+        in->transit_ns = flow->extended.transit_ns;
+    }
+    in->has_outer = packet->has_outer;
+    if (packet->has_outer)
+        in->outer = packet->outer;
     fold->pending++;
     if (fold->batched == BATCH)
         ft_fold_settle(fold);
@@ -202,6 +243,10 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->ack_samples = sum->ack_samples;
     o->has_dst_qp = sum->has_qp && !sum->qps_differ;
     o->dst_qp = sum->dst_qp;
+    o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
+    o->queue_max_bytes = sum->queue_bytes;
+    o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
+    o->transit_max_ns = sum->transit_ns;
 }
 
 static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
@@ -210,8 +255,13 @@ static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
     Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    Fabrictrace__Flow outer = FABRICTRACE__FLOW__INIT;
 
     ft_flow_from_tuple(&flow, &sum->key.tuple);
+    if (sum->has_outer && !sum->outers_differ) {
+        ft_flow_from_tuple(&outer, &sum->outer);
+        o.outer = &outer;
+    }
     o.has_time_ms = true;
     o.time_ms = (uint64_t)start.ms;
     o.has_interval_ms = true;

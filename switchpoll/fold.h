@@ -32,7 +32,8 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct f
 /* Lets what was added meet the table now. */
 void ft_fold_settle(struct ft_fold *fold);
 
-/* Settles, emits an Observation for each sum and empties the table. Returns the samples they hold. */
+/* Settles, emits an Observation for each sum and empties the table. Returns the samples they hold.
+ */
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_sink *sink);
 

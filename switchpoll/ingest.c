@@ -4,6 +4,7 @@
 #include "switchpoll/ingest.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/reader.h"
 #include "proto/sflow.h"
@@ -68,16 +69,14 @@ static uint64_t fingerprint(const uint8_t *bytes, size_t len)
 {
     enum { WORDS = 16 };
     size_t stride = len / WORDS & ~(size_t)7;
-    uint64_t print = len;
-    struct ft_reader r;
+    uint64_t print = len, word;
 
-    ft_reader_init(&r, bytes, len);
-    if (stride < 8)
-        stride = 8;
-    while (ft_reader_left(&r) >= stride) {
-        print = (print ^ ft_read_be64(&r)) * UINT64_C(0x9E3779B97F4A7C15);
+    if (stride < sizeof(word))
+        stride = sizeof(word);
+    for (size_t at = 0; at + sizeof(word) <= len; at += stride) {
+        memcpy(&word, bytes + at, sizeof(word));
+        print = (print ^ word) * UINT64_C(0x9E3779B97F4A7C15);
         print ^= print >> 29;
-        ft_read_skip(&r, stride - 8);
     }
     return print | 1; /* 0 marks a number without a print */
 }
@@ -175,6 +174,7 @@ bool ft_ingest_datagram(struct ft_ingest *in, const struct ft_ip *sender, const 
 
 bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)
 {
+    ft_fold_settle(in->fold);
     /* Datagrams of the interval may still wait in the socket: give them a quarter of it. */
     if (!in->running || now.ms < in->start.ms + in->interval_ms + in->interval_ms / 4)
         return false;
@@ -207,7 +207,9 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     stats->header_bad = d->headers_bad;
     stats->not_ip = in->no_packet - d->headers_short - d->headers_bad;
     stats->no_port_counters = d->counters_other;
-    stats->unknown_records = d->unknown_records;
+    memcpy(stats->records, d->records, sizeof(stats->records));
+    stats->broken_records = d->broken_records;
+    stats->discards = d->discards;
     stats->table_full = ft_fold_refused(in->fold);
     stats->sums = ft_fold_sums(in->fold);
     stats->sums_bytes = ft_fold_bytes(in->fold);

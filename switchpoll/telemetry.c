@@ -3,6 +3,8 @@
 
 #include "switchpoll/telemetry.h"
 
+#include <inttypes.h>
+
 #define PREFIX "fabrictrace_switchpoll_"
 
 static void family(struct ft_writer *w, const char *name, const char *type, const char *help)
@@ -56,7 +58,7 @@ static void write_datagrams(const struct ft_loss_facts *f, struct ft_writer *w)
 
 static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
 {
-    const char *drops = "samples_dropped_total";
+    const char *drops = "samples_dropped_total", *records = "sample_records_total";
 
     counter(w, "samples_received_total", "Samples in the datagrams.", s->samples);
     counter(w, "samples_processed_total", "Samples that went into a record.", s->samples_processed);
@@ -69,8 +71,14 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
     reason(w, drops, "header_bad", s->header_bad);
     reason(w, drops, "table_full", s->table_full);
     reason(w, drops, "no_port_counters", s->no_port_counters);
-    counter(w, "unknown_records_total", "Records of unknown formats skipped inside samples.",
-            s->unknown_records);
+    family(w, records, "counter", "Records inside samples, by kind; unknown ones are skipped.");
+    for (int kind = 0; kind < FT_SFLOW_RECORD_KINDS; kind++)
+        ft_write_fmt(w, PREFIX "%s{record=\"%s\"} %" PRIu64 "\n", records,
+                     ft_sflow_record_name((enum ft_sflow_record)kind), s->records[kind]);
+    counter(w, "broken_records_total", "Records skipped, since shorter than their kind.",
+            s->broken_records);
+    counter(w, "discard_notifications_total", "Notifications of packets that switches discarded.",
+            s->discards);
     counter(w, "observations_total", "Observation records made.", s->observations);
     counter(w, "port_counters_total", "Interface counters received.", s->ports.received);
     counter(w, "port_counters_dropped_total", "Interface counters that found the table full.",

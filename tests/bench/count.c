@@ -32,9 +32,8 @@ static void on_signal(int number)
 
 static int open_socket(uint16_t port, int buffer_bytes)
 {
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons(port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || bind(fd, (const struct sockaddr *)&to, sizeof(to)) < 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A source of sFlow datagrams for tests/bench/sflow.py: many exporters, each with a socket and right
- * sequence numbers, that sample RoCEv2 flows. Sends a bounded count at an even rate, or writes the
- * same datagrams into a capture file.
+ * A source of sFlow datagrams for tests/bench/sflow.py: many exporters, each with a socket and
+ * right sequence numbers, that sample RoCEv2 flows. Sends a bounded count at an even rate, or
+ * writes the same datagrams into a capture file.
  *
  * usage: flood -n DATAGRAMS [-r PER_SECOND] [-s SAMPLES] [-k FLOWS] [-e EXPORTERS]
  *              (-p PORT | -w FILE.pcap)

@@ -269,6 +269,8 @@ START_TEST(caps_are_counted)
         put_datagram(&w, i, 1, (uint16_t)(50000 + i));
         feed(w.bytes, w.len, 1000);
     }
+    ck_assert_uint_eq(balanced().samples_pending, 10); /* not yet at the table */
+    ft_ingest_tick(in, (struct ft_wall){1000});
     s = balanced();
     ck_assert_uint_eq(s.table_full, 4);
     ck_assert_uint_eq(s.samples_pending, 6);
