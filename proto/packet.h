@@ -52,10 +52,10 @@ enum ft_link_type {
     FT_LINK_ETHERNET,
     FT_LINK_IPV4,
     FT_LINK_IPV6,
-    FT_LINK_MPLS,
     FT_LINK_COOKED,  /* LINKTYPE_LINUX_SLL */
     FT_LINK_COOKED2, /* LINKTYPE_LINUX_SLL2 */
     FT_LINK_RAW,     /* version nibble tells */
+    FT_LINK_MPLS,    /* a label stack */
 };
 
 /* *packet is written only when FT_PACKET_OK is returned. */

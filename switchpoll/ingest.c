@@ -217,6 +217,20 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     ft_exporters_stats(in->exporters, &stats->exporters);
 }
 
+void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_stats *more)
+{
+    enum { FIGURES = sizeof(*sum) / sizeof(uint64_t) };
+    uint64_t a[FIGURES], b[FIGURES];
+
+    /* Every member, also of the members, is a count of 64 bits. */
+    _Static_assert(sizeof(a) == sizeof(*sum), "not a table of counts");
+    memcpy(a, sum, sizeof(a));
+    memcpy(b, more, sizeof(b));
+    for (size_t i = 0; i < FIGURES; i++)
+        a[i] += b[i];
+    memcpy(sum, a, sizeof(a));
+}
+
 const struct ft_exporters *ft_ingest_exporters(const struct ft_ingest *in)
 {
     return in->exporters;

@@ -87,6 +87,9 @@ void ft_ingest_expire(struct ft_ingest *ingest, struct ft_wall before);
 
 void ft_ingest_stats(const struct ft_ingest *ingest, struct ft_ingest_stats *stats);
 
+/* Adds one account to another, figure by figure. */
+void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_stats *more);
+
 /* Borrowed; for reading. */
 const struct ft_exporters *ft_ingest_exporters(const struct ft_ingest *ingest);
 

@@ -123,7 +123,18 @@ static uint64_t figure_of(const struct ft_exporter *e, enum figure figure)
     return 0;
 }
 
-static void write_exporters(const struct ft_exporters *x, struct ft_writer *w)
+static void write_exporter(const char *name, const struct ft_exporter *e, uint64_t v,
+                           struct ft_writer *w)
+{
+    char agent[FT_IP_TEXT_BYTES];
+
+    ft_ip_format(&e->agent, agent);
+    ft_write_fmt(w, PREFIX "%s{agent=\"%s\",sub_agent=\"%u\"} ", name, agent, e->sub_agent);
+    ft_write_u64(w, v);
+    ft_write_u8(w, '\n');
+}
+
+static void write_exporters(const struct ft_telemetry *t, struct ft_writer *w)
 {
     static const struct {
         const char *name;
@@ -143,18 +154,13 @@ static void write_exporters(const struct ft_exporters *x, struct ft_writer *w)
     };
 
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        const struct ft_exporter *e;
-        uint32_t at = 0;
-
         family(w, families[i].name, families[i].type, families[i].help);
-        while ((e = ft_exporters_next(x, &at))) {
-            char agent[FT_IP_TEXT_BYTES];
+        for (size_t n = 0; n < t->exporter_tables; n++) {
+            const struct ft_exporter *e;
+            uint32_t at = 0;
 
-            ft_ip_format(&e->agent, agent);
-            ft_write_fmt(w, PREFIX "%s{agent=\"%s\",sub_agent=\"%u\"} ", families[i].name, agent,
-                         e->sub_agent);
-            ft_write_u64(w, figure_of(e, (enum figure)i));
-            ft_write_u8(w, '\n');
+            while ((e = ft_exporters_next(t->exporters[n], &at)))
+                write_exporter(families[i].name, e, figure_of(e, (enum figure)i), w);
         }
     }
 }
@@ -176,5 +182,5 @@ void ft_telemetry_write(const struct ft_telemetry *t, struct ft_writer *w)
           t->receive_buffer_bytes);
     if (t->has_sender)
         gauge(w, "daemon_connected", "Whether the daemon is connected.", t->connected);
-    write_exporters(t->exporters, w);
+    write_exporters(t, w);
 }

@@ -318,6 +318,7 @@ END_TEST
 
 START_TEST(metrics_tell_the_same)
 {
+    const struct ft_exporters *tables[1];
     struct ft_telemetry t = {.facts = {.kernel_drops = 5}};
     struct ft_writer w;
     const char *text;
@@ -329,7 +330,9 @@ START_TEST(metrics_tell_the_same)
     put_datagram(&w, 7, 4, 50000);
     feed(w.bytes, w.len, 1500);
     ft_ingest_stats(in, &t.facts.ingest);
-    t.exporters = ft_ingest_exporters(in);
+    tables[0] = ft_ingest_exporters(in);
+    t.exporters = tables;
+    t.exporter_tables = 1;
     ft_writer_reset(&w);
     ft_telemetry_write(&t, &w);
     ft_write_u8(&w, 0);
