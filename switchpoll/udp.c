@@ -57,16 +57,18 @@ static int split(const char *endpoint, char host[HOST_TEXT_BYTES], const char **
 }
 
 /* A bound socket, or -errno. */
-static int bind_to(int family, const struct sockaddr *address, socklen_t len)
+static int bind_to(int family, const struct sockaddr *address, socklen_t len, bool shared)
 {
     int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int both = 0;
+    int both = 0, share = 1;
     int rc;
 
     if (fd < 0)
         return -errno;
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both));
+    if (shared)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &share, sizeof(share));
     if (bind(fd, address, len) == 0)
         return fd;
     rc = -errno;
@@ -75,7 +77,7 @@ static int bind_to(int family, const struct sockaddr *address, socklen_t len)
 }
 
 /* All addresses: IPv6's any takes IPv4 as well; a host without IPv6 has IPv4 only. */
-static int bind_any(const char *port)
+static int bind_any(const char *port, bool shared)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
     struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -86,13 +88,13 @@ static int bind_any(const char *port)
     if (*end || number > UINT16_MAX)
         return -EINVAL;
     v6.sin6_port = v4.sin_port = htons((uint16_t)number);
-    fd = bind_to(AF_INET6, (struct sockaddr *)&v6, sizeof(v6));
+    fd = bind_to(AF_INET6, (struct sockaddr *)&v6, sizeof(v6), shared);
     if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
-        fd = bind_to(AF_INET, (struct sockaddr *)&v4, sizeof(v4));
+        fd = bind_to(AF_INET, (struct sockaddr *)&v4, sizeof(v4), shared);
     return fd;
 }
 
-static int open_socket(const char *endpoint, char *error, size_t error_bytes)
+static int open_socket(const char *endpoint, bool shared, char *error, size_t error_bytes)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_PASSIVE};
     char host[HOST_TEXT_BYTES];
@@ -106,7 +108,7 @@ static int open_socket(const char *endpoint, char *error, size_t error_bytes)
         return -EINVAL;
     }
     if (!*host) {
-        fd = bind_any(port);
+        fd = bind_any(port, shared);
     } else {
         rc = getaddrinfo(host, port, &hints, &list);
         if (rc) {
@@ -114,7 +116,7 @@ static int open_socket(const char *endpoint, char *error, size_t error_bytes)
             return -EINVAL;
         }
         for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-            fd = bind_to(a->ai_family, a->ai_addr, a->ai_addrlen);
+            fd = bind_to(a->ai_family, a->ai_addr, a->ai_addrlen, shared);
         freeaddrinfo(list);
     }
     if (fd < 0)
@@ -144,7 +146,7 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
     }
     udp->config = *config;
     udp->config.listen = NULL;
-    udp->fd = open_socket(config->listen, error, error_bytes);
+    udp->fd = open_socket(config->listen, config->shared, error, error_bytes);
     if (udp->fd < 0)
         goto fail;
     set_options(udp);
@@ -157,8 +159,9 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
                                                    .msg_iovlen = 1,
                                                    .msg_control = udp->controls[i]};
     }
-    udp->watch = ft_watch_fd(loop, udp->fd, on_ready, udp);
-    if (!udp->watch) {
+    if (loop)
+        udp->watch = ft_watch_fd(loop, udp->fd, on_ready, udp);
+    if (loop && !udp->watch) {
         snprintf(error, error_bytes, "listen '%s': out of memory", config->listen);
         goto fail;
     }
@@ -245,13 +248,21 @@ static int take_batch(struct ft_udp *udp)
     return n;
 }
 
-static void on_ready(void *arg)
+void ft_udp_take(struct ft_udp *udp)
 {
-    struct ft_udp *udp = arg;
-
     for (int i = 0; i < BATCHES_MAX; i++)
         if (take_batch(udp) < BATCH)
             return;
+}
+
+static void on_ready(void *arg)
+{
+    ft_udp_take(arg);
+}
+
+int ft_udp_fd(const struct ft_udp *udp)
+{
+    return udp->fd;
 }
 
 void ft_udp_drain(struct ft_udp *udp)
