@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 
+#include <string.h>
 #include <sysexits.h>
 
 #include "agent/interfaces.h"
@@ -31,9 +32,12 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     ft_agent_settings_check(settings, diag);
     if (ft_run_value(run, "replay"))
         return;
-    if (settings->interfaces.count == 0) {
+    if (settings->interfaces.count == 0 && !settings->rdma &&
+        strcmp(settings->nccl_socket, "off") == 0) {
         ft_interfaces_list(interfaces, sizeof(interfaces));
-        ft_diag_add(diag, NULL, 0, "key 'interfaces': none is named; this host has:%s", interfaces);
+        ft_diag_add(diag, NULL, 0,
+                    "key 'interfaces': none is named and rdma.enabled is off; this host has:%s",
+                    interfaces);
     }
     if (!settings->endpoint && !ft_run_value(run, "output"))
         ft_diag_add(diag, NULL, 0, "key 'daemon.endpoint': needed without --output");

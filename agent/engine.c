@@ -3,13 +3,19 @@
 
 #include "agent/engine.h"
 
+#include <errno.h>
 #include <stdlib.h>
+
+#include "agent/jobs.h"
 
 struct ft_engine {
     struct ft_interfaces *interfaces;
     struct ft_flows *flows;
     struct ft_capture *capture;
     struct ft_uplink *uplink;
+    struct ft_jobs *jobs;
+    struct ft_rdma *rdma; /* NULL: off, or a replay */
+    struct ft_mono now;
     int64_t tick_ns, loss_ns;
     struct ft_mono last_loss;
 };
@@ -17,9 +23,26 @@ struct ft_engine {
 static void emit(void *arg, const struct ft_flow_report *report)
 {
     struct ft_engine *engine = arg;
+    struct ft_flow_report known = *report;
 
-    ft_uplink_flow(engine->uplink, report,
+    if (engine->rdma)
+        ft_rdma_annotate(engine->rdma, &known, engine->now);
+    ft_uplink_flow(engine->uplink, &known,
                    ft_interfaces_name(engine->interfaces, report->interface));
+}
+
+static void emit_rdma_flow(void *arg, const struct ft_flow_report *report, const char *netdev)
+{
+    struct ft_engine *engine = arg;
+
+    ft_uplink_flow(engine->uplink, report, netdev);
+}
+
+static void emit_rdma_port(void *arg, const struct ft_rdma_port_report *report)
+{
+    struct ft_engine *engine = arg;
+
+    ft_uplink_host(engine->uplink, report);
 }
 
 struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64_t seed,
@@ -51,6 +74,7 @@ void ft_engine_free(struct ft_engine *engine)
     ft_capture_free(engine->capture);
     ft_flows_free(engine->flows);
     ft_interfaces_free(engine->interfaces);
+    ft_rdma_free(engine->rdma);
     free(engine);
 }
 
@@ -66,6 +90,26 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
     ft_flows_configure(engine->flows, &flows);
     engine->tick_ns = settings->tick_ns;
     engine->loss_ns = settings->loss_ns;
+    if (engine->rdma) {
+        const struct ft_rdma_config rdma = ft_agent_rdma_config(settings, 0);
+
+        ft_rdma_configure(engine->rdma, &rdma);
+    }
+}
+
+int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
+                         uint64_t seed)
+{
+    const struct ft_rdma_config rdma = ft_agent_rdma_config(settings, seed);
+    const struct ft_rdma_hooks hooks = {emit_rdma_flow, emit_rdma_port, engine};
+
+    engine->rdma = ft_rdma_new(&rdma, &hooks);
+    return engine->rdma ? 0 : -ENOMEM;
+}
+
+const struct ft_rdma *ft_engine_rdma(const struct ft_engine *engine)
+{
+    return engine->rdma;
 }
 
 struct ft_interfaces *ft_engine_interfaces(struct ft_engine *engine)
@@ -83,6 +127,11 @@ struct ft_capture *ft_engine_capture(struct ft_engine *engine)
     return engine->capture;
 }
 
+void ft_engine_set_jobs(struct ft_engine *engine, struct ft_jobs *jobs)
+{
+    engine->jobs = jobs;
+}
+
 void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
 {
     struct ft_flows_stats flows;
@@ -95,6 +144,10 @@ void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
     stage->received = flows.created;
     stage->processed = flows.ended;
     stage->pending = flows.active;
+    if (engine->jobs)
+        ft_jobs_account(engine->jobs, account);
+    if (engine->rdma)
+        ft_rdma_account(engine->rdma, account);
     ft_uplink_account(engine->uplink, account);
 }
 
@@ -111,7 +164,12 @@ static void send_loss(struct ft_engine *engine, struct ft_mono now, struct ft_wa
 
 int ft_engine_tick(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
 {
+    engine->now = now;
+    if (engine->rdma)
+        ft_rdma_poll(engine->rdma, now, wall);
     ft_flows_tick(engine->flows, now, wall);
+    if (engine->rdma)
+        ft_rdma_report(engine->rdma, now, wall);
     /* As with the flows: the tick nearest to the time. */
     if (ft_mono_since_ns(now, engine->last_loss) + engine->tick_ns / 2 >= engine->loss_ns)
         send_loss(engine, now, wall);
@@ -120,7 +178,10 @@ int ft_engine_tick(struct ft_engine *engine, struct ft_mono now, struct ft_wall 
 
 int ft_engine_finish(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
 {
+    engine->now = now;
     ft_flows_flush(engine->flows, now, wall);
+    if (engine->jobs)
+        ft_jobs_flush(engine->jobs);
     send_loss(engine, now, wall);
     return ft_uplink_flush(engine->uplink);
 }

@@ -53,6 +53,14 @@ struct ft_flow_report {
     bool has_dst_qp;     /* every packet with a BTH so far named the same queue pair */
     uint32_t dst_qp;
     bool ended;
+    /* Added by the RDMA source: */
+    bool uncounted; /* not from packets: the counts and the interval say nothing */
+    bool computed;  /* the source port follows from a formula, no packet was seen */
+    bool has_qp;
+    uint32_t lqpn, rqpn; /* of this host and of its peer */
+    uint32_t pid;        /* 0: not known; then there is no command either */
+    const char *comm;    /* NULL: not known */
+    const char *job;
 };
 
 /* received = processed + pending for flows: created = ended + active. */

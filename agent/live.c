@@ -11,6 +11,7 @@
 #include <sysexits.h>
 
 #include "agent/engine.h"
+#include "agent/jobs.h"
 #include "agent/metrics.h"
 #include "agent/privilege.h"
 #include "agent/settings.h"
@@ -40,12 +41,16 @@ struct live {
     struct ft_uplink *uplink;
     struct ft_engine *engine;
     struct ft_http *http;
+    struct ft_jobs *jobs;
     struct ft_watch *tick, *rescan;
     struct ft_log_limit loss_limit;
     uint64_t lost;
     uint64_t packets;
     struct ft_mono status_at;
     unsigned ticks;
+    size_t rdma_devices;
+    char rdma_problem[sizeof(((struct ft_rdma_status *)0)->problem)];
+    bool rdma_told;
 };
 
 static const char *source_id(const struct live *live)
@@ -94,6 +99,30 @@ static void tell_status(struct live *live, const struct ft_account *account, str
     live->status_at = now;
 }
 
+/* Once for each new thing that is wrong. */
+static void tell_rdma(struct live *live)
+{
+    const struct ft_rdma *rdma = ft_engine_rdma(live->engine);
+    struct ft_rdma_status status;
+
+    if (!rdma)
+        return;
+    ft_rdma_status(rdma, &status);
+    if (status.devices != live->rdma_devices)
+        ft_log(FT_LOG_INFO, "rdma: %zu devices", status.devices);
+    if (status.problem[0] && strcmp(status.problem, live->rdma_problem) != 0)
+        ft_log(FT_LOG_NOTICE, "rdma: %s", status.problem);
+    memcpy(live->rdma_problem, status.problem, sizeof(live->rdma_problem));
+    live->rdma_devices = status.devices;
+    if (!live->rdma_told && status.table.no_destination > 0 && !live->settings->rdma_query) {
+        ft_log(FT_LOG_NOTICE,
+               "rdma: %" PRIu64 " queue pairs do not tell where they send to; rdma.query with "
+               "CAP_SYS_PTRACE finds out",
+               status.table.no_destination);
+        live->rdma_told = true;
+    }
+}
+
 static void on_tick(void *arg)
 {
     struct live *live = arg;
@@ -108,6 +137,7 @@ static void on_tick(void *arg)
         ft_loop_exit(live->loop, EX_IOERR);
         return;
     }
+    tell_rdma(live);
     if (live->ticks++ % STATUS_WHILES == 0) {
         ft_engine_account(live->engine, &account);
         tell_status(live, &account, now);
@@ -238,6 +268,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         .account = &account,
         .capture = ft_engine_capture(live->engine),
         .flows = ft_engine_flows(live->engine),
+        .rdma = ft_engine_rdma(live->engine),
         .sender = live->sender != NULL,
         .connected = connected(live),
     };
@@ -314,6 +345,31 @@ static int start_uplink(struct live *live)
     return live->uplink ? EX_OK : EX_OSERR;
 }
 
+static int start_jobs(struct live *live, uint64_t seed)
+{
+    const struct ft_agent_settings *s = live->settings;
+    const struct ft_jobs_config config = {
+        .socket = s->nccl_socket,
+        .host = live->host,
+        .jobs_max = s->nccl_jobs_max,
+        .refresh_ns = s->refresh_ns,
+        .hold_ns = s->nccl_hold_ns,
+        .reports_per_s = (uint32_t)s->nccl_reports_per_s,
+        .seed = seed,
+    };
+    char error[ERROR_BYTES];
+
+    if (strcmp(s->nccl_socket, "off") == 0)
+        return EX_OK;
+    live->jobs = ft_jobs_new(live->loop, live->uplink, &config, error, sizeof(error));
+    if (!live->jobs) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CANTCREAT;
+    }
+    ft_engine_set_jobs(live->engine, live->jobs);
+    return EX_OK;
+}
+
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -333,13 +389,18 @@ static int start(struct live *live)
     if (!live->engine)
         return EX_OSERR;
     ft_engine_start(live->engine, live->status_at);
+    if (live->settings->rdma && ft_engine_start_rdma(live->engine, live->settings, seed))
+        return EX_OSERR;
     if (open_captures(live, live->settings))
         return EX_NOINPUT;
     scan_addresses(live);
     code = start_http(live);
+    if (code == EX_OK)
+        code = start_jobs(live, seed);
     if (code)
         return code;
-    if (ft_privilege_drop(live->settings->user, error, sizeof(error))) {
+    if (ft_privilege_drop(live->settings->user, live->settings->rdma && live->settings->rdma_query,
+                          error, sizeof(error))) {
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_NOPERM;
     }
@@ -372,6 +433,7 @@ int ft_agent_live(struct ft_run *run, const char *output,
     ft_http_free(live.http);
     ft_watch_free(live.tick);
     ft_watch_free(live.rescan);
+    ft_jobs_free(live.jobs);
     ft_engine_free(live.engine);
     ft_uplink_free(live.uplink);
     ft_sender_free(live.sender);

@@ -3,14 +3,29 @@ noinst_LIBRARIES += agent/libftagent.a
 agent_libftagent_a_SOURCES = \
 	agent/agent.c agent/agent.h \
 	agent/capture.c agent/capture.h \
+	agent/collectives.c agent/collectives.h \
 	agent/engine.c agent/engine.h \
 	agent/flows.c agent/flows.h \
 	agent/interfaces.c agent/interfaces.h \
+	agent/collective_record.c agent/collective_record.h \
+	agent/jobs.c agent/jobs.h \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
+	agent/nlattr.c agent/nlattr.h \
+	agent/owners.c agent/owners.h \
 	agent/privilege.c agent/privilege.h \
+	agent/rdma.c agent/rdma.h \
+	agent/rdma_nldev.c agent/rdma_nldev.h \
+	agent/rdma_ports.c agent/rdma_ports.h \
+	agent/rdma_qpc.c agent/rdma_qpc.h \
+	agent/rdma_query.c agent/rdma_query.h \
+	agent/rdma_sport.c agent/rdma_sport.h \
+	agent/rdma_sysfs.c agent/rdma_sysfs.h \
+	agent/rdma_table.c agent/rdma_table.h \
 	agent/replay.c agent/replay.h \
 	agent/report.c agent/report.h \
+	agent/rings.c agent/rings.h \
+	agent/report_host.c agent/report_host.h \
 	agent/settings.c agent/settings.h \
 	agent/uplink.c agent/uplink.h
 

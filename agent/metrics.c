@@ -70,6 +70,37 @@ static void write_account(struct ft_writer *w, const struct ft_account *account)
                 account->stages[i].drops[d].count);
 }
 
+static void write_qps(struct ft_writer *w, const char *state, uint64_t value)
+{
+    ft_write_fmt(w, "fabrictrace_agent_rdma_queue_pairs{state=\"%s\"} %" PRIu64 "\n", state, value);
+}
+
+static void write_rdma(struct ft_writer *w, const struct ft_rdma *rdma)
+{
+    struct ft_rdma_status status;
+
+    ft_rdma_status(rdma, &status);
+    single(w, "rdma_devices", "gauge", "RDMA devices.", status.devices);
+    family(w, "rdma_queue_pairs", "gauge", "Queue pairs, by whether their flow is known.");
+    write_qps(w, "resolved", status.table.resolved);
+    write_qps(w, "unconnected", status.table.unconnected);
+    write_qps(w, "no_destination", status.table.no_destination);
+    write_qps(w, "no_port", status.table.no_port);
+    write_qps(w, "table_full", status.table.refused);
+    single(w, "rdma_rounds_total", "counter", "Looks at the kernel's RDMA state.", status.rounds);
+    single(w, "rdma_round_nanoseconds_total", "counter", "Time spent on them.", status.round_ns);
+    single(w, "rdma_requests_failed_total", "counter", "Requests that the kernel refused.",
+           status.requests_failed);
+    single(w, "rdma_lists_cut_total", "counter", "Lists that changed while they were written.",
+           status.lists_cut);
+    single(w, "rdma_queries_total", "counter", "Processes whose queue pairs were queried.",
+           status.queries);
+    single(w, "rdma_queries_failed_total", "counter", "Of them those that could not be.",
+           status.queries_failed);
+    single(w, "rdma_queries_ambiguous_total", "counter",
+           "Queue pairs that a query could not tell from others.", status.queries_ambiguous);
+}
+
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *metrics)
 {
     struct ft_flows_stats flows;
@@ -80,6 +111,8 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
     single(w, "flows", "gauge", "Flows remembered.", flows.active);
     single(w, "flow_reports_total", "counter", "Flow reports made.", flows.reports);
     write_interfaces(w, metrics->capture);
+    if (metrics->rdma)
+        write_rdma(w, metrics->rdma);
     write_account(w, metrics->account);
     if (metrics->sender)
         single(w, "connected", "gauge", "Whether the daemon is connected.", metrics->connected);

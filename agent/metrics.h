@@ -9,6 +9,7 @@
 
 #include "agent/capture.h"
 #include "agent/flows.h"
+#include "agent/rdma.h"
 #include "lib/base/account.h"
 #include "lib/base/writer.h"
 
@@ -17,6 +18,7 @@ struct ft_agent_metrics {
     const struct ft_account *account;
     struct ft_capture *capture;
     const struct ft_flows *flows;
+    const struct ft_rdma *rdma; /* NULL: off */
     bool sender;
     bool connected;
 };

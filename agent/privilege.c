@@ -48,24 +48,26 @@ static int become(const char *user, char *error, size_t error_bytes)
 }
 
 /* libc has no call for it and a library for one bit is too much. */
-static int keep_net_raw(char *error, size_t error_bytes)
+static int keep_capabilities(bool trace, char *error, size_t error_bytes)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-    uint32_t raw;
+    uint32_t kept = UINT32_C(1) << CAP_NET_RAW;
 
     if (syscall(SYS_capget, &head, data))
         return fail(errno, "capget", error, error_bytes);
-    raw = data[0].permitted & (UINT32_C(1) << CAP_NET_RAW);
+    if (trace)
+        kept |= UINT32_C(1) << CAP_SYS_PTRACE | UINT32_C(1) << CAP_NET_ADMIN;
+    kept &= data[0].permitted;
     memset(data, 0, sizeof(data));
-    data[0].permitted = raw;
-    data[0].effective = raw;
+    data[0].permitted = kept;
+    data[0].effective = kept;
     if (syscall(SYS_capset, &head, data))
         return fail(errno, "capset", error, error_bytes);
     return 0;
 }
 
-int ft_privilege_drop(const char *user, char *error, size_t error_bytes)
+int ft_privilege_drop(const char *user, bool trace, char *error, size_t error_bytes)
 {
     int err;
 
@@ -74,7 +76,7 @@ int ft_privilege_drop(const char *user, char *error, size_t error_bytes)
         if (err)
             return err;
     }
-    err = keep_net_raw(error, error_bytes);
+    err = keep_capabilities(trace, error, error_bytes);
     if (err)
         return err;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

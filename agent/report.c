@@ -25,6 +25,14 @@ static void fill_counts(const struct ft_flow_counts *counts, Fabrictrace__FlowRe
     m->bytes = counts->bytes;
 }
 
+static void fill_owner(const struct ft_flow_report *report, Fabrictrace__FlowReport *m)
+{
+    m->has_pid = report->pid != 0;
+    m->pid = report->pid;
+    m->comm = (char *)(uintptr_t)report->comm;
+    m->job = (char *)(uintptr_t)report->job;
+}
+
 void ft_report_flow(const struct ft_flow_report *report, const char *host, const char *interface,
                     struct ft_flow_record *out)
 {
@@ -41,8 +49,6 @@ void ft_report_flow(const struct ft_flow_report *report, const char *host, const
     m->flow = &out->flow;
     m->has_time_ms = true;
     m->time_ms = (uint64_t)report->time.ms;
-    m->has_interval_ms = true;
-    m->interval_ms = (uint32_t)(report->interval_ns / NS_PER_MS);
     m->has_first_seen_ms = true;
     m->first_seen_ms = (uint64_t)report->first_seen.ms;
     m->host = (char *)(uintptr_t)host;
@@ -53,9 +59,21 @@ void ft_report_flow(const struct ft_flow_report *report, const char *host, const
         m->direction = direction(report->direction);
     }
     m->has_tuple_source = true;
-    m->tuple_source = FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_OBSERVED;
-    fill_counts(&report->counts, m);
-    if (report->has_dst_qp) {
+    m->tuple_source = report->computed ? FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_COMPUTED
+                                       : FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_OBSERVED;
+    if (!report->uncounted) {
+        m->has_interval_ms = true;
+        m->interval_ms = (uint32_t)(report->interval_ns / NS_PER_MS);
+        fill_counts(&report->counts, m);
+    }
+    fill_owner(report, m);
+    if (report->has_qp) {
+        m->qp = &out->qp;
+        out->qp.has_local = true;
+        out->qp.local = report->lqpn;
+        out->qp.has_remote = true;
+        out->qp.remote = report->rqpn;
+    } else if (report->has_dst_qp) {
         m->qp = &out->qp;
         out->qp.has_local = report->direction == FT_FLOW_RX;
         out->qp.local = report->dst_qp;

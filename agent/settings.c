@@ -145,6 +145,74 @@ static const struct ft_option options[] = {
      .offset = AT(http),
      .standard = "127.0.0.1:9479",
      .help = "Address and port where /metrics and /healthz are served, or off."},
+    {.key = "nccl.socket",
+     .type = FT_OPTION_STRING,
+     .offset = AT(nccl_socket),
+     .standard = "off",
+     .help = "Unix socket where the NCCL profiler plugin of training jobs reports, or off. Jobs "
+             "look for " FT_RUNSTATEDIR "/nccl.sock unless told otherwise."},
+    {.key = "nccl.hold",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(nccl_hold_ns),
+     .standard = "1s",
+     .min = 0.01,
+     .max = 60,
+     .help = "A collective has ended when nothing was heard of it for this time."},
+    {.key = "nccl.reports",
+     .type = FT_OPTION_UINT,
+     .offset = AT(nccl_reports_per_s),
+     .standard = "100",
+     .min = 0,
+     .max = 100000,
+     .help = "Collectives a second of one process that are reported one by one. Beyond it, those "
+             "that differ in time alone go out as one report a second."},
+    {.key = "nccl.jobs_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(nccl_jobs_max),
+     .standard = "64",
+     .min = 1,
+     .max = 1024,
+     .help = "Training processes followed at a time. Further ones are turned away and counted."},
+    {.key = "rdma.enabled",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(rdma),
+     .standard = "true",
+     .help = "Ask the kernel for the host's RDMA queue pairs and counters. Needs no privilege, and "
+             "no interface to capture on."},
+    {.key = "rdma.interval",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(rdma_ns),
+     .standard = "1s",
+     .min = 0.1,
+     .max = 3600,
+     .help = "Time between two looks at the queue pairs."},
+    {.key = "rdma.counters_interval",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(rdma_counters_ns),
+     .standard = "10s",
+     .min = 1,
+     .max = 3600,
+     .help = "Time between two reports of the RDMA counters."},
+    {.key = "rdma.query",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(rdma_query),
+     .standard = "false",
+     .help = "Ask devices where queue pairs send to, through a duplicate of the descriptor of the "
+             "process that owns them. It makes the flows known that no packet capture sees, and "
+             "needs CAP_SYS_PTRACE. With CAP_NET_ADMIN a mlx5 device tells the source port in use, "
+             "too. Both are kept then."},
+    {.key = "rdma.queue_pairs_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(rdma_qps_max),
+     .standard = "65536",
+     .min = 1,
+     .max = 1048576,
+     .help = "Queue pairs remembered at a time. Those beyond it are counted as dropped."},
+    {.key = "job_variable",
+     .type = FT_OPTION_STRING,
+     .offset = AT(job_variable),
+     .help = "Environment variable of a process that names its job. Without it the job is "
+             "SLURM_JOB_ID, or what the control group tells: a Slurm job or a Kubernetes pod."},
     {.key = "log.level",
      .type = FT_OPTION_ENUM,
      .offset = AT(log_level),
@@ -208,6 +276,21 @@ struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *s, 
     };
 }
 
+struct ft_rdma_config ft_agent_rdma_config(const struct ft_agent_settings *s, uint64_t seed)
+{
+    return (struct ft_rdma_config){
+        .sysfs = "/sys/class/infiniband",
+        .proc = "/proc",
+        .job_variable = s->job_variable,
+        .query = s->rdma_query,
+        .seed = seed,
+        .qps_max = s->rdma_qps_max,
+        .interval_ns = s->rdma_ns,
+        .counters_ns = s->rdma_counters_ns,
+        .refresh_ns = s->refresh_ns,
+    };
+}
+
 int ft_agent_add_addresses(const struct ft_agent_settings *s, struct ft_interfaces *interfaces)
 {
     for (size_t i = 0; i < s->addresses.count; i++) {
@@ -249,6 +332,16 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "daemon.retry_min";
     if (!same(old->http, now->http))
         return "http";
+    if (!same(old->nccl_socket, now->nccl_socket) || old->nccl_hold_ns != now->nccl_hold_ns ||
+        old->nccl_reports_per_s != now->nccl_reports_per_s ||
+        old->nccl_jobs_max != now->nccl_jobs_max)
+        return "nccl";
+    if (old->rdma != now->rdma)
+        return "rdma.enabled";
+    if (old->rdma_query != now->rdma_query)
+        return "rdma.query";
+    if (old->rdma_qps_max != now->rdma_qps_max)
+        return "rdma.queue_pairs_max";
     return NULL;
 }
 

@@ -10,6 +10,7 @@
 
 #include "agent/flows.h"
 #include "agent/interfaces.h"
+#include "agent/rdma.h"
 #include "lib/base/diag.h"
 #include "lib/config/options.h"
 
@@ -33,7 +34,17 @@ struct ft_agent_settings {
     char *tls_cert, *tls_key, *tls_ca;
     uint64_t queue_bytes;
     int64_t retry_min_ns, retry_max_ns;
-    char *http; /* "off": none */
+    char *http;        /* "off": none */
+    char *nccl_socket; /* "off": none */
+    int64_t nccl_hold_ns;
+    uint64_t nccl_reports_per_s;
+    uint64_t nccl_jobs_max;
+    bool rdma;
+    bool rdma_query;
+    int64_t rdma_ns;
+    int64_t rdma_counters_ns;
+    uint64_t rdma_qps_max;
+    char *job_variable;
 };
 
 extern const struct ft_option_table ft_agent_options;
@@ -46,6 +57,9 @@ void ft_agent_host(const struct ft_agent_settings *settings, char *host, size_t 
 
 struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *settings,
                                              uint64_t seed);
+
+/* Borrows the settings' strings. */
+struct ft_rdma_config ft_agent_rdma_config(const struct ft_agent_settings *settings, uint64_t seed);
 
 /* Adds the option "addresses" to what is known as local. 0, -ENOSPC. */
 int ft_agent_add_addresses(const struct ft_agent_settings *settings,

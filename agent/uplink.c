@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/report.h"
+#include "agent/report_host.h"
 #include "lib/base/writer.h"
 #include "proto/loss.h"
 #include "proto/record.h"
@@ -154,6 +155,27 @@ void ft_uplink_flow(struct ft_uplink *uplink, const struct ft_flow_report *repor
     uplink->records++;
     if (uplink->gathered == BATCH_RECORDS)
         ft_uplink_flush(uplink);
+}
+
+void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record)
+{
+    /* protobuf-c's packing takes no const, though it changes nothing. */
+    Fabrictrace__Record *one = (Fabrictrace__Record *)(uintptr_t)record;
+
+    ft_uplink_flush(uplink);
+    uplink->records++;
+    hand_on(uplink, &one, 1);
+}
+
+void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *report)
+{
+    struct ft_host_record host;
+    Fabrictrace__Record *record = &host.record;
+
+    ft_uplink_flush(uplink);
+    ft_report_host(report, uplink->host, uplink->source_id, &host);
+    uplink->records++;
+    hand_on(uplink, &record, 1);
 }
 
 void ft_uplink_loss(struct ft_uplink *uplink, const struct ft_account *account, struct ft_wall now)

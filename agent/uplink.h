@@ -12,9 +12,11 @@
 #include <stdint.h>
 
 #include "agent/flows.h"
+#include "agent/rdma_ports.h"
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/io/transport.h"
+#include "proto/fabrictrace.pb-c.h"
 
 struct ft_uplink;
 
@@ -35,9 +37,15 @@ struct ft_uplink *ft_uplink_to_file(const struct ft_uplink_config *config, const
 /* Unflushed records are lost. */
 void ft_uplink_free(struct ft_uplink *uplink);
 
-/* interface must stay where it is until the next flush. */
+/* interface and the report's texts must stay where they are until the next flush. */
 void ft_uplink_flow(struct ft_uplink *uplink, const struct ft_flow_report *report,
                     const char *interface);
+
+/* Sends a record as it is, behind the flow records so far. */
+void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record);
+
+/* Sends a port's counters behind the flow records so far. */
+void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *report);
 
 /* Sends a loss record behind the flow records so far. */
 void ft_uplink_loss(struct ft_uplink *uplink, const struct ft_account *account, struct ft_wall now);

@@ -3,15 +3,18 @@
 
 #include "daemon/api.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/api_matrix.h"
 #include "daemon/api_topology.h"
-#include "daemon/daemon.h"
+#include "daemon/doctor.h"
 #include "daemon/emit.h"
 #include "daemon/metrics_text.h"
 #include "daemon/pipeline.h"
 #include "daemon/store.h"
+#include "daemon/view.h"
 #include "lib/base/clock.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
@@ -20,7 +23,7 @@
 #define PATHS_LIMIT 10000
 
 struct ft_api {
-    struct ft_daemon *daemon;
+    const struct ft_view *view;
 };
 
 /* An answer under way: its body, and how many records matched and went in. */
@@ -50,7 +53,7 @@ static void write_record(void *arg, const Fabrictrace__Record *record)
 
 static void open_answer(struct answer *a, const struct ft_api *api, struct ft_writer *body)
 {
-    const struct ft_pipeline *p = ft_daemon_pipeline(api->daemon);
+    const struct ft_pipeline *p = api->view->pipeline;
     struct ft_span span = ft_window_last(ft_pipeline_window(p));
 
     *a = (struct answer){.body = body, .limit = UINT64_MAX};
@@ -108,14 +111,52 @@ static bool same(const char *a, const char *b)
     return a && strcmp(a, b) == 0;
 }
 
-static bool at_host(const struct ft_join *join, const struct ft_flow *flow, const char *host)
+/* What a request for paths asks for. */
+struct path_filter {
+    const char *state;
+    const char *host; /* a name, or an address */
+    bool has_tuple, has_address;
+    struct ft_tuple tuple;
+    struct ft_ip address;
+};
+
+static bool at_host(const struct ft_join *join, const struct ft_flow *flow,
+                    const struct path_filter *filter)
 {
-    return same(ft_flow_src_host(join, flow), host) || same(ft_flow_dst_host(join, flow), host);
+    if (filter->has_address)
+        return ft_ip_equal(&flow->tuple.src, &filter->address) ||
+               ft_ip_equal(&flow->tuple.dst, &filter->address);
+    return same(ft_flow_src_host(join, flow), filter->host) ||
+           same(ft_flow_dst_host(join, flow), filter->host);
+}
+
+static bool wanted(const struct ft_join *join, const struct ft_flow *flow,
+                   const struct path_filter *filter)
+{
+    return (!filter->has_tuple || ft_tuple_equal(&flow->tuple, &filter->tuple)) &&
+           (!filter->state || flow->state == parse_state(filter->state)) &&
+           (!filter->host || at_host(join, flow, filter));
+}
+
+/* A flow that matches, by its rate: where there are more than the answer may hold, it holds the
+ * fastest. */
+struct match {
+    uint64_t bytes;
+    uint32_t index;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct match *x = a, *y = b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
 }
 
 static struct ft_span span_of(const struct ft_api *api, const struct ft_flow *flow)
 {
-    int64_t window_ms = ft_daemon_window_ms(api->daemon);
+    int64_t window_ms = api->view->window_ms;
     int64_t number = flow->bytes_window ? flow->bytes_window : flow->window;
 
     return (struct ft_span){number * window_ms, (number + 1) * window_ms};
@@ -126,41 +167,60 @@ static void write_path(const struct ft_api *api, struct answer *a, struct ft_flo
     struct ft_emitter emitter = {write_record, a};
     struct ft_span span = span_of(api, flow);
 
-    if (a->written >= a->limit) {
-        a->total++;
-        return;
-    }
-    ft_emit_path(&emitter, ft_pipeline_join(ft_daemon_pipeline(api->daemon)), flow, &span);
+    ft_emit_path(&emitter, ft_pipeline_join(api->view->pipeline), flow, &span);
+}
+
+static const char *read_filter(const struct ft_http_request *request, struct path_filter *filter)
+{
+    const char *flow = ft_http_query(request, "flow");
+
+    *filter = (struct path_filter){.state = ft_http_query(request, "state"),
+                                   .host = ft_http_query(request, "host"),
+                                   .has_tuple = flow != NULL};
+    if (filter->state && parse_state(filter->state) < 0)
+        return "state is none of resolved, partial, multipath, unresolved";
+    if (flow && ft_tuple_parse(flow, &filter->tuple))
+        return "flow is not written like 10.0.1.1:49441-10.0.3.1";
+    filter->has_address = filter->host && ft_ip_parse(filter->host, &filter->address) == 0;
+    return NULL;
 }
 
 static int get_paths(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(ft_daemon_pipeline(api->daemon));
-    const char *only_flow = ft_http_query(request, "flow");
-    const char *state = ft_http_query(request, "state");
-    const char *host = ft_http_query(request, "host");
-    struct ft_tuple tuple;
+    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
+    struct match *matches = malloc((ft_join_flows(join) + 1) * sizeof(*matches));
+    struct path_filter filter;
+    const char *wrong = read_filter(request, &filter);
     struct answer a;
     uint64_t limit;
+    int status = 400;
 
     if (parse_limit(request, &limit))
-        return refuse(body, 400, "limit is not a number");
-    if (state && parse_state(state) < 0)
-        return refuse(body, 400, "state is none of resolved, partial, multipath, unresolved");
-    if (only_flow && ft_tuple_parse(only_flow, &tuple))
-        return refuse(body, 400, "flow is not written like 10.0.1.1:49441-10.0.3.1");
+        wrong = "limit is not a number";
+    if (!matches || wrong) {
+        status = refuse(body, matches ? 400 : 503, matches ? wrong : "no memory");
+        goto out;
+    }
     open_answer(&a, api, body);
-    a.limit = limit;
     for (uint32_t i = 0; i < ft_join_limit(join); i++) {
         struct ft_flow *flow = ft_join_at(join, i);
 
-        if (!flow || (only_flow && !ft_tuple_equal(&flow->tuple, &tuple)) ||
-            (state && flow->state != parse_state(state)) || (host && !at_host(join, flow, host)))
-            continue;
-        write_path(api, &a, flow);
+        if (flow && wanted(join, flow, &filter))
+            matches[a.total++] = (struct match){flow->bytes, i};
     }
-    return close_answer(&a);
+    if (a.total > limit)
+        qsort(matches, a.total, sizeof(*matches), by_bytes);
+    else
+        limit = a.total;
+    a.limit = limit;
+    for (uint64_t i = 0; i < limit; i++)
+        write_path(api, &a, ft_join_at(join, matches[i].index));
+    a.total -= limit;
+    status = close_answer(&a);
+out:
+    free(matches);
+    return status;
 }
 
 struct store_walk {
@@ -188,7 +248,7 @@ static int get_links(void *arg, const struct ft_http_request *request, struct ft
     struct store_walk walk = {.answer = &a, .group = ft_http_query(request, "group")};
 
     open_answer(&a, api, body);
-    ft_store_each(ft_daemon_store(api->daemon), FT_STORE_LINK, write_kept, &walk);
+    ft_store_each(api->view->store, FT_STORE_LINK, write_kept, &walk);
     return close_answer(&a);
 }
 
@@ -200,7 +260,7 @@ static int get_imbalance(void *arg, const struct ft_http_request *request, struc
 
     (void)request;
     open_answer(&a, api, body);
-    ft_store_each(ft_daemon_store(api->daemon), FT_STORE_IMBALANCE, write_kept, &walk);
+    ft_store_each(api->view->store, FT_STORE_IMBALANCE, write_kept, &walk);
     return close_answer(&a);
 }
 
@@ -234,14 +294,14 @@ static int get_events(void *arg, const struct ft_http_request *request, struct f
     struct event_walk walk = {.answer = &a, .kind = ft_http_query(request, "kind")};
 
     open_answer(&a, api, body);
-    ft_events_each(ft_pipeline_events(ft_daemon_pipeline(api->daemon)), write_event, &walk);
+    ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
     return close_answer(&a);
 }
 
 static int get_loss(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_pipeline *p = ft_daemon_pipeline(api->daemon);
+    struct ft_pipeline *p = api->view->pipeline;
     struct answer a;
     struct ft_emitter emitter = {write_record, &a};
 
@@ -261,13 +321,12 @@ static void begin_list(struct answer *a, const char *name)
 
 static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flow *flow)
 {
-    const struct ft_topology *t =
-        ft_join_topology(ft_pipeline_join(ft_daemon_pipeline(api->daemon)));
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(api->view->pipeline));
     char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
-    uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->route.hop_count : 0;
+    uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->path.hop_count : 0;
 
     for (uint32_t h = 0; h < n; h++) {
-        const struct ft_port *port = ft_topology_port(t, flow->route.out[h]);
+        const struct ft_port *port = ft_topology_port(t, flow->path.hops[h].out);
 
         snprintf(keys[h], sizeof(keys[h]), "%s/%s", ft_topology_switch(t, port->switch_id)->name,
                  port->name);
@@ -276,20 +335,20 @@ static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flo
     for (uint32_t h = 0; h < n; h++) {
         struct store_walk walk = {.answer = a, .key = keys[h]};
 
-        ft_store_each(ft_daemon_store(api->daemon), FT_STORE_LINK, write_kept, &walk);
+        ft_store_each(api->view->store, FT_STORE_LINK, write_kept, &walk);
     }
     begin_list(a, "collisions");
     for (uint32_t h = 0; h < n; h++) {
         struct event_walk walk = {.answer = a, .kind = "collision", .subject = keys[h]};
 
-        ft_events_each(ft_pipeline_events(ft_daemon_pipeline(api->daemon)), write_event, &walk);
+        ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
     }
 }
 
 static int get_explain(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(ft_daemon_pipeline(api->daemon));
+    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
     const char *text = ft_http_query(request, "flow");
     struct ft_tuple tuple, reverse;
     struct ft_flow *flow, *back;
@@ -315,14 +374,72 @@ static int get_explain(void *arg, const struct ft_http_request *request, struct 
     return close_answer(&a);
 }
 
+static const char *source_of(const void *arg, uint32_t port)
+{
+    return ft_pipeline_source(arg, port);
+}
+
 static int get_topology(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
 
     (void)request;
-    ft_api_write_topology(body,
-                          ft_join_topology(ft_pipeline_join(ft_daemon_pipeline(api->daemon))));
+    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)), source_of,
+                          api->view->pipeline);
     return ft_writer_ok(body) ? 200 : 503;
+}
+
+static int get_matrix(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct answer a;
+
+    open_answer(&a, api, body);
+    a.total = ft_api_write_matrix(body, ft_pipeline_ranks(api->view->pipeline),
+                                  ft_http_query(request, "comm"), ft_http_query(request, "op"));
+    return close_answer(&a);
+}
+
+static void write_finding(struct answer *a, const struct ft_finding *f)
+{
+    const struct {
+        const char *name;
+        const char *text;
+    } members[] = {{"switch", f->switch_name},
+                   {"port", f->port},
+                   {"severity", f->kind == FT_FINDING_NOTE ? "info" : "warning"},
+                   {"text", f->text},
+                   {"advice", f->advice ? f->advice : ""}};
+    char separator = '{';
+
+    a->total++;
+    begin_record(a);
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        if (!*members[i].text)
+            continue;
+        ft_write_fmt(a->body, "%c\"%s\":", separator, members[i].name);
+        ft_json_write_text(a->body, members[i].text);
+        separator = ',';
+    }
+    if (f->since_ms)
+        ft_write_fmt(a->body, ",\"since_ms\":%lld", (long long)f->since_ms);
+    ft_write_u8(a->body, '}');
+}
+
+static int get_doctor(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct ft_findings findings = {.items = NULL};
+    struct answer a;
+
+    (void)request;
+    ft_doctor_look(api->view->pipeline, &findings);
+    open_answer(&a, api, body);
+    for (size_t i = 0; i < findings.count; i++)
+        write_finding(&a, &findings.items[i]);
+    a.total += findings.dropped;
+    ft_findings_free(&findings);
+    return close_answer(&a);
 }
 
 static int get_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
@@ -330,7 +447,7 @@ static int get_metrics(void *arg, const struct ft_http_request *request, struct 
     struct ft_api *api = arg;
 
     (void)request;
-    ft_metrics_text(api->daemon, body);
+    ft_metrics_text(api->view, body);
     return ft_writer_ok(body) ? 200 : 503;
 }
 
@@ -342,7 +459,7 @@ static int get_health(void *arg, const struct ft_http_request *request, struct f
     return 200;
 }
 
-struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon)
+struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view)
 {
     static const struct {
         const char *path;
@@ -356,6 +473,8 @@ struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon)
         {"/api/v1/loss", "application/json", get_loss},
         {"/api/v1/explain", "application/json", get_explain},
         {"/api/v1/topology", "application/json", get_topology},
+        {"/api/v1/matrix", "application/json", get_matrix},
+        {"/api/v1/doctor", "application/json", get_doctor},
         {"/metrics", "text/plain; version=0.0.4", get_metrics},
         {"/healthz", "text/plain", get_health},
     };
@@ -363,7 +482,7 @@ struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon)
 
     if (!api)
         return NULL;
-    api->daemon = daemon;
+    api->view = view;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
         if (ft_http_route(http, routes[i].path, routes[i].type, routes[i].handler, api)) {
             free(api);

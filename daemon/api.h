@@ -12,15 +12,22 @@
  *   GET /api/v1/loss                     this daemon's accounting, and the last of each source
  *       {"fabric":"lab","window_start_ms":1,"window_end_ms":2,"total":64,"records":[...]}
  *       window_* are absent before the first window has closed; total counts what matched, also
- *       over limit. paths are the present state; links and imbalance the last closed window.
- *   GET /api/v1/explain?flow=F
- *       the same object for one flow: "records" holds its path, and beside it "reverse" (the path
- *       records of the other direction), "links" (the link records of its hops) and "collisions"
- *       (the standing events on them); 404 when the flow is not known.
- *   GET /api/v1/topology
+ *       over limit, where paths are the fastest; H is a host's name or address. paths are the
+ * present state; links and imbalance the last closed window. GET /api/v1/explain?flow=F the same
+ * object for one flow: "records" holds its path, and beside it "reverse" (the path records of the
+ * other direction), "links" (the link records of its hops) and "collisions" (the standing events on
+ * them); 404 when the flow is not known. GET /api/v1/topology
  *       {"fabric":"lab","switches":[{"name","tier","addresses":[],"ports":[{"name","ifindex",
- *       "speed_bps","peer","peer_port","host","group"}]}],"hosts":[{"name","nics":[{"addresses":[],
+ *       "speed_bps","peer","peer_port","host","group","source":"static"|"lldp"|"learnt"}]}],"hosts":[{"name","nics":[{"addresses":[],
  *       "rail","attach":[{"switch","port"}]}]}]}
+ *   GET /api/v1/matrix[?comm=ID][&op=OP]
+ *       "records" holds one object for each communicator: {"comm_id","name","ranks","members":[
+ *       {"rank","host","pid","gpu","job","closed"}],"edges":[{"src","dst","op","sent_bytes",
+ *       "received_bytes","sent_messages","received_messages","expected_bytes","step_median_ns",
+ *       "step_max_ns"}]}; sums since the daemon started.
+ *   GET /api/v1/doctor                   what is not seen, and what to do
+ *       "records" as above: [{"switch","port","severity":"warning"|"info","text","advice",
+ *       "since_ms"}], switch and port absent where the finding is of the whole
  *   GET /metrics                         Prometheus text
  *   GET /healthz                         "ok"
  *
@@ -29,10 +36,10 @@
 
 struct ft_api;
 struct ft_http;
-struct ft_daemon;
+struct ft_view;
 
-/* Adds the routes to http; both outlive the API. NULL without memory. */
-struct ft_api *ft_api_new(struct ft_http *http, struct ft_daemon *daemon);
+/* Adds the routes to http. The view is borrowed. NULL without memory. */
+struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view);
 void ft_api_free(struct ft_api *api);
 
 #endif

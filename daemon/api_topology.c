@@ -36,7 +36,13 @@ static void write_addresses(struct ft_writer *w, const struct ft_ip *addresses, 
     ft_write_u8(w, ']');
 }
 
-static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_t id)
+struct sources {
+    const char *(*of)(const void *arg, uint32_t port);
+    const void *arg;
+};
+
+static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_t id,
+                       const struct sources *sources)
 {
     const struct ft_port *port = ft_topology_port(t, id);
 
@@ -62,10 +68,15 @@ static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_
         ft_write_u8(w, ',');
         text_member(w, "group", ft_topology_group(t, port->group)->name);
     }
+    if (sources->of && (port->peer != FT_NONE || port->nic != FT_NONE)) {
+        ft_write_u8(w, ',');
+        text_member(w, "source", sources->of(sources->arg, id));
+    }
     ft_write_u8(w, '}');
 }
 
-static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint32_t id)
+static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint32_t id,
+                         const struct sources *sources)
 {
     const struct ft_switch *s = ft_topology_switch(t, id);
 
@@ -78,7 +89,7 @@ static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint3
     ft_write_str(w, ",\"ports\":[");
     for (uint32_t i = 0; i < s->port_count; i++) {
         comma(w, i);
-        write_port(w, t, s->ports[i]);
+        write_port(w, t, s->ports[i], sources);
     }
     ft_write_str(w, "]}");
 }
@@ -105,14 +116,17 @@ static void write_nic(struct ft_writer *w, const struct ft_topology *t, uint32_t
     ft_write_str(w, "]}");
 }
 
-void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t)
+void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t,
+                           const char *(*source)(const void *arg, uint32_t port), const void *arg)
 {
+    const struct sources sources = {source, arg};
+
     ft_write_u8(w, '{');
     text_member(w, "fabric", ft_topology_fabric(t));
     ft_write_str(w, ",\"switches\":[");
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
         comma(w, i);
-        write_switch(w, t, i);
+        write_switch(w, t, i, &sources);
     }
     ft_write_str(w, "],\"hosts\":[");
     for (uint32_t i = 0; i < ft_topology_hosts(t); i++) {

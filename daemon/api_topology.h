@@ -5,6 +5,8 @@
 #include "lib/base/writer.h"
 #include "lib/fabric/topology.h"
 
-void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t);
+/* source says where a port's link or NIC is known from ("static"); NULL: it is not told. */
+void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t,
+                           const char *(*source)(const void *arg, uint32_t port), const void *arg);
 
 #endif

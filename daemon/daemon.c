@@ -13,11 +13,17 @@
 #include <unistd.h>
 
 #include "daemon/api.h"
+#include "daemon/pipeline.h"
+#include "daemon/publish.h"
 #include "daemon/replay.h"
+#include "daemon/settings.h"
+#include "daemon/store.h"
 #include "daemon/topology_file.h"
+#include "daemon/view.h"
 #include "lib/base/log.h"
 #include "lib/config/program.h"
 #include "lib/io/http.h"
+#include "lib/io/transport.h"
 #include "proto/record.h"
 
 #define NS_PER_MS       1000000
@@ -37,13 +43,9 @@
 struct ft_daemon {
     struct ft_run *run;
     const struct ft_settings *settings;
-    int64_t window_ms; /* as it was at the start */
-    char host[HOST_BYTES];
+    char *source_id; /* a copy: the pipeline keeps it over reloads */
     struct ft_loop *loop;
-    struct ft_publisher *publisher;
-    struct ft_store *store;
-    struct ft_pipeline *pipeline;
-    struct ft_receiver *receiver;
+    struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
     struct ft_api *api;
     struct ft_watch *tick, *slice;
@@ -52,41 +54,29 @@ struct ft_daemon {
     uint32_t ticks;
 };
 
-struct ft_pipeline *ft_daemon_pipeline(const struct ft_daemon *d)
-{
-    return d->pipeline;
-}
-
-const struct ft_store *ft_daemon_store(const struct ft_daemon *d)
-{
-    return d->store;
-}
-
-const struct ft_publisher *ft_daemon_publisher(const struct ft_daemon *d)
-{
-    return d->publisher;
-}
-
-const struct ft_receiver *ft_daemon_receiver(const struct ft_daemon *d)
-{
-    return d->receiver;
-}
-
-int64_t ft_daemon_window_ms(const struct ft_daemon *d)
-{
-    return d->window_ms;
-}
-
-static const char *source_id(const struct ft_daemon *d)
-{
-    return d->settings->source_id ? d->settings->source_id : d->host;
-}
-
 static const char *topology_of(const struct ft_run *run)
 {
     const char *named = ft_run_value(run, "topology");
 
     return named ? named : ((const struct ft_settings *)ft_run_config(run))->topology;
+}
+
+/* The standard file need not be there; one that somebody names must. */
+static bool has_topology_file(const char *file)
+{
+    if (!file || !*file)
+        return false;
+    return strcmp(file, FT_STANDARD_TOPOLOGY) != 0 || access(file, F_OK) == 0;
+}
+
+static struct ft_topology *load_topology(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const char *file = topology_of(run);
+
+    if (has_topology_file(file))
+        return ft_topology_file_load(file, diag);
+    return ft_topology_file_none(s->fabric, diag);
 }
 
 static void complain(const struct ft_diag *diag)
@@ -111,7 +101,10 @@ static struct ft_topology *check_and_load(const struct ft_run *run, struct ft_di
         if (strncmp(s->sinks.items[i], "file:", 5) != 0 && strcmp(s->sinks.items[i], "kafka") != 0)
             ft_diag_add(diag, ft_run_file(run), 0,
                         "key 'sinks': '%s' is neither file:PATH nor kafka", s->sinks.items[i]);
-    t = ft_topology_file_load(topology_of(run), diag);
+    if (s->switches_max == 0 && !has_topology_file(topology_of(run)))
+        ft_diag_add(diag, ft_run_file(run), 0,
+                    "key 'discovery.switches_max': 0, and there is no topology file either");
+    t = load_topology(run, diag);
     if (ft_diag_count(diag) == 0)
         return t;
     ft_topology_free(t);
@@ -173,7 +166,7 @@ static int open_sink(struct ft_daemon *d, const char *spec)
         sink = kafka_sink(d, error);
     else
         snprintf(error, sizeof(error), "neither file:PATH nor kafka");
-    if (sink && ft_publisher_take(d->publisher, sink) == 0)
+    if (sink && ft_publisher_take(d->view.publisher, sink) == 0)
         return EX_OK;
     ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);
     return EX_CANTCREAT;
@@ -183,11 +176,11 @@ static int open_sink(struct ft_daemon *d, const char *spec)
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_run_values(d->run, "sink");
-    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->store);
+    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store);
     int rc = EX_OK;
 
-    d->publisher = ft_publisher_new();
-    if (!d->publisher || !store || ft_publisher_take(d->publisher, store))
+    d->view.publisher = ft_publisher_new();
+    if (!d->view.publisher || !store || ft_publisher_take(d->view.publisher, store))
         return EX_OSERR;
     if (specs->count == 0)
         specs = &d->settings->sinks;
@@ -200,7 +193,7 @@ static int open_sinks(struct ft_daemon *d)
 static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay)
 {
     const struct ft_settings *s = d->settings;
-    struct ft_emitter emitter = {ft_publisher_record, d->publisher};
+    struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     struct ft_pipeline_config config = {
         .join = {.flows_max = s->flows_max,
                  .window_ms = s->window_ns / NS_PER_MS,
@@ -214,10 +207,12 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                              .elephants_max = s->flows_max},
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max},
+        .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .counters_max = s->counters_max,
         .grace_ms = s->grace_ns / NS_PER_MS,
         .events_max = s->events_max,
         .sources_max = s->sources_max,
-        .source_id = source_id(d),
+        .source_id = d->source_id,
     };
 
     /* Nobody must be able to choose tuples that fall into one slot. */
@@ -226,8 +221,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
         ft_topology_free(t);
         return EX_OSERR;
     }
-    d->pipeline = ft_pipeline_new(&config, t, &emitter);
-    if (!d->pipeline) {
+    d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
+    if (!d->view.pipeline) {
         ft_topology_free(t);
         return EX_OSERR;
     }
@@ -238,7 +233,7 @@ static void apply_record(void *arg, const Fabrictrace__Record *record)
 {
     struct ft_daemon *d = arg;
 
-    ft_pipeline_record(d->pipeline, record, ft_wall_now().ms);
+    ft_pipeline_record(d->view.pipeline, record, ft_wall_now().ms);
 }
 
 static int apply_payload(void *arg, const char *source, const char *program, const uint8_t *payload,
@@ -255,7 +250,7 @@ static int apply_payload(void *arg, const char *source, const char *program, con
                    len, strerror(-rc));
         return rc;
     }
-    ft_pipeline_settle(d->pipeline);
+    ft_pipeline_settle(d->view.pipeline);
     d->unknown_records += unknown;
     return 0;
 }
@@ -287,8 +282,8 @@ static int open_network(struct ft_daemon *d)
     };
     char error[ERROR_BYTES] = "";
 
-    d->receiver = ft_receiver_new(d->loop, &config, error, sizeof(error));
-    if (!d->receiver) {
+    d->view.receiver = ft_receiver_new(d->loop, &config, error, sizeof(error));
+    if (!d->view.receiver) {
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
@@ -299,7 +294,7 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
     }
-    d->api = ft_api_new(d->http, d);
+    d->api = ft_api_new(d->http, &d->view);
     return d->api ? EX_OK : EX_OSERR;
 }
 
@@ -307,10 +302,10 @@ static void tell_status(struct ft_daemon *d)
 {
     struct ft_receiver_stats peers;
 
-    ft_receiver_stats(d->receiver, &peers);
+    ft_receiver_stats(d->view.receiver, &peers);
     ft_notify_status("%zu flows, %u peers, %" PRIu64 " windows",
-                     ft_join_flows(ft_pipeline_join(d->pipeline)), peers.connected,
-                     ft_window_stats(ft_pipeline_window(d->pipeline))->closed);
+                     ft_join_flows(ft_pipeline_join(d->view.pipeline)), peers.connected,
+                     ft_window_stats(ft_pipeline_window(d->view.pipeline))->closed);
 }
 
 /* A slice now, the next one after the loop has looked at its descriptors. */
@@ -318,7 +313,7 @@ static void on_slice(void *arg)
 {
     struct ft_daemon *d = arg;
 
-    if (ft_pipeline_advance(d->pipeline, ft_wall_now().ms, SLICE_ITEMS))
+    if (ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, SLICE_ITEMS))
         ft_watch_once_arm(d->slice, 0);
 }
 
@@ -329,7 +324,7 @@ static void on_tick(void *arg)
 
     if (!ft_watch_once_armed(d->slice))
         on_slice(d);
-    rc = ft_publisher_flush(d->publisher, 0);
+    rc = ft_publisher_flush(d->view.publisher, 0);
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &(uint64_t){0}))
         ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
     if (d->ticks++ % STATUS_TICKS == 0)
@@ -350,13 +345,13 @@ static void on_reload(void *arg)
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
         t = check_and_load(d->run, diag);
-    if (t && ft_pipeline_set_topology(d->pipeline, t) == 0) {
+    if (t && ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
         d->settings = ft_run_config(d->run);
-        ft_publisher_reopen(d->publisher);
+        ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
                "reloaded the topology '%s', the level of the log and the sinks' files; other "
                "changes wait for a restart",
-               topology_of(d->run));
+               has_topology_file(topology_of(d->run)) ? topology_of(d->run) : "");
     } else {
         ft_topology_free(t);
         if (read)
@@ -370,14 +365,16 @@ static void on_reload(void *arg)
 static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
+    struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
 
-    /* What is unacknowledged then, its sender keeps. A window that is not over is not published:
-     * the next daemon will know it in part, too. */
-    ft_receiver_free(d->receiver);
-    d->receiver = NULL;
-    while (ft_window_busy(ft_pipeline_window(d->pipeline)))
-        ft_pipeline_advance(d->pipeline, ft_wall_now().ms, UINT32_MAX);
-    if (ft_publisher_flush(d->publisher, FLUSH_NS))
+    /* A window that is not over is not published: the next daemon will know it in part, too. */
+    while (ft_window_busy(ft_pipeline_window(d->view.pipeline)))
+        ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
+    ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
+    /* What is unacknowledged then, its sender keeps. */
+    ft_receiver_free(d->view.receiver);
+    d->view.receiver = NULL;
+    if (ft_publisher_flush(d->view.publisher, FLUSH_NS))
         ft_log(FT_LOG_WARNING, "stopping with records that a sink did not take");
     return true;
 }
@@ -390,16 +387,17 @@ static void add_stages(void *arg, struct ft_account *account)
     struct ft_receiver_stats transport;
     struct ft_sink_stats sink;
 
-    if (d->receiver) {
-        ft_receiver_stats(d->receiver, &transport);
+    if (d->view.receiver) {
+        ft_receiver_stats(d->view.receiver, &transport);
         stage = ft_account_stage(account, "transport", "payloads");
         stage->received = transport.payloads;
         stage->processed = transport.applied;
         ft_account_drop(stage, "duplicate", transport.duplicates);
         ft_account_drop(stage, "refused", transport.refused);
     }
-    for (size_t i = 0; i < ft_publisher_sinks(d->publisher); i++) {
-        stage = ft_account_stage(account, ft_publisher_sink(d->publisher, i, &sink), "records");
+    for (size_t i = 0; i < ft_publisher_sinks(d->view.publisher); i++) {
+        stage =
+            ft_account_stage(account, ft_publisher_sink(d->view.publisher, i, &sink), "records");
         stage->received = sink.received;
         stage->processed = sink.processed;
         stage->pending = sink.pending;
@@ -414,9 +412,9 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
 
     if (rc)
         return rc;
-    ft_pipeline_on_account(d->pipeline, add_stages, d);
-    ft_join_open(ft_pipeline_join(d->pipeline),
-                 ft_join_window_of(ft_pipeline_join(d->pipeline), ft_wall_now().ms));
+    ft_pipeline_on_account(d->view.pipeline, add_stages, d);
+    ft_join_open(ft_pipeline_join(d->view.pipeline),
+                 ft_join_window_of(ft_pipeline_join(d->view.pipeline), ft_wall_now().ms));
     rc = open_network(d);
     if (rc)
         return rc;
@@ -428,8 +426,8 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     ft_notify_ready();
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
-           ft_topology_fabric(ft_join_topology(ft_pipeline_join(d->pipeline))), d->settings->listen,
-           d->http ? d->settings->http : "no port");
+           ft_topology_fabric(ft_join_topology(ft_pipeline_join(d->view.pipeline))),
+           d->settings->listen, d->http ? d->settings->http : "no port");
     return ft_loop_run(d->loop);
 }
 
@@ -449,20 +447,20 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
 
     if (rc)
         return rc;
-    ft_pipeline_on_account(d->pipeline, add_stages, d);
-    rc = ft_replay(d->pipeline, file, on_broken_line, d, &stats);
+    ft_pipeline_on_account(d->view.pipeline, add_stages, d);
+    rc = ft_replay(d->view.pipeline, file, on_broken_line, d, &stats);
     if (rc) {
         ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
         return EX_NOINPUT;
     }
-    rc = ft_publisher_flush(d->publisher, FLUSH_REPLAY_NS);
+    rc = ft_publisher_flush(d->view.publisher, FLUSH_REPLAY_NS);
     if (rc) {
         ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
         return EX_IOERR;
     }
     if (stats.broken)
-        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records", file,
-               stats.broken, stats.lines);
+        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records",
+               strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
@@ -472,11 +470,22 @@ static void close_all(struct ft_daemon *d)
     ft_watch_free(d->tick);
     ft_http_free(d->http);
     ft_api_free(d->api);
-    ft_receiver_free(d->receiver);
-    ft_pipeline_free(d->pipeline);
-    ft_publisher_free(d->publisher);
+    ft_receiver_free(d->view.receiver);
+    ft_pipeline_free(d->view.pipeline);
+    ft_publisher_free(d->view.publisher);
     ft_loop_free(d->loop);
+    free(d->source_id);
     ft_run_free(d->run);
+}
+
+/* What this daemon calls itself; the caller's. */
+static char *own_name(const struct ft_settings *s)
+{
+    char host[HOST_BYTES] = "";
+
+    if (s->source_id)
+        return strdup(s->source_id);
+    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }
 
 /* The configuration is judged whole before anything is opened. */
@@ -527,10 +536,9 @@ int ft_daemon_main(int argc, char **argv)
     if (!d.run)
         return rc;
     d.settings = ft_run_config(d.run);
-    d.window_ms = d.settings->window_ns / NS_PER_MS;
-    if (gethostname(d.host, sizeof(d.host) - 1))
-        strcpy(d.host, "localhost");
-    rc = open_and_run(&d);
+    d.view.window_ms = d.settings->window_ns / NS_PER_MS;
+    d.source_id = own_name(d.settings);
+    rc = d.source_id ? open_and_run(&d) : EX_OSERR;
     close_all(&d);
     return rc;
 }

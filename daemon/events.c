@@ -3,6 +3,7 @@
 
 #include "daemon/events.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ struct standing_key {
 
 struct standing {
     struct standing_key key;
-    uint32_t window;
+    uint32_t window; /* held: number of the last release before */
+    bool held;
     uint8_t *packed; /* the last raised form */
     size_t packed_bytes;
 };
@@ -25,6 +27,7 @@ struct standing {
 struct ft_events {
     struct ft_table *table;
     struct ft_emitter emitter;
+    uint32_t releases;
 };
 
 struct ft_events *ft_events_new(size_t cap, const struct ft_emitter *emitter)
@@ -78,7 +81,8 @@ static void keep(struct standing *s, const Fabrictrace__Event *event)
     s->packed_bytes = len;
 }
 
-void ft_events_raise(struct ft_events *e, uint32_t window, const Fabrictrace__Event *event)
+static void raise_event(struct ft_events *e, uint32_t window, bool held,
+                        const Fabrictrace__Event *event)
 {
     struct standing_key key = {.kind = event->kind};
     Fabrictrace__Event now = *event;
@@ -91,6 +95,7 @@ void ft_events_raise(struct ft_events *e, uint32_t window, const Fabrictrace__Ev
     if (!s)
         return;
     s->window = window;
+    s->held = held;
     if (fresh) {
         ft_events_once(e, event);
     } else if (s->packed &&
@@ -99,6 +104,16 @@ void ft_events_raise(struct ft_events *e, uint32_t window, const Fabrictrace__Ev
         fabrictrace__event__free_unpacked(before, NULL);
     }
     keep(s, &now);
+}
+
+void ft_events_raise(struct ft_events *e, uint32_t window, const Fabrictrace__Event *event)
+{
+    raise_event(e, window, false, event);
+}
+
+void ft_events_hold(struct ft_events *e, const Fabrictrace__Event *event)
+{
+    raise_event(e, e->releases, true, event);
 }
 
 static void clear(struct ft_events *e, struct standing *s, int64_t now_ms)
@@ -124,8 +139,19 @@ void ft_events_sweep(struct ft_events *e, uint32_t window, int64_t now_ms)
     uint32_t index = 0;
 
     while ((s = ft_table_next(e->table, &index)))
-        if (s->window < window)
+        if (!s->held && s->window < window)
             clear(e, s, now_ms);
+}
+
+void ft_events_release(struct ft_events *e, int64_t now_ms)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(e->table, &index)))
+        if (s->held && s->window != e->releases)
+            clear(e, s, now_ms);
+    e->releases++;
 }
 
 void ft_events_each(const struct ft_events *e,

@@ -24,6 +24,11 @@ void ft_events_raise(struct ft_events *events, uint32_t window, const Fabrictrac
 /* Publishes a happening that does not stand. */
 void ft_events_once(struct ft_events *events, const Fabrictrace__Event *event);
 
+/* The condition holds from now on, whatever the windows do: until a release without another hold
+ * since the release before. */
+void ft_events_hold(struct ft_events *events, const Fabrictrace__Event *event);
+void ft_events_release(struct ft_events *events, int64_t now_ms);
+
 /* Clears standing events that were last raised before this window. */
 void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
 

@@ -6,11 +6,21 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/names.h"
 #include "lib/base/table.h"
 
 #define NAMES_MAX 65536
+
+#define POINTS 3 /* SamplingPoint of fabrictrace.proto */
+
+/* What a switch sampled, by parity of the window and by sampling point. */
+struct switch_marks {
+    uint32_t window;
+    uint64_t samples[2][POINTS];
+    double bytes[2][POINTS];
+};
 
 struct ft_join {
     struct ft_join_config config;
@@ -18,9 +28,11 @@ struct ft_join {
     const struct ft_topology *t;
     struct ft_table *flows;
     struct ft_names *names;
-    struct ft_port_marks *marks; /* by port id */
-    uint32_t window;             /* lowest open */
-    bool sealed;                 /* it takes no more */
+    const struct ft_ranks *ranks;
+    struct ft_port_marks *marks;  /* by port id */
+    struct switch_marks *sampled; /* by switch id */
+    uint32_t window;              /* lowest open */
+    bool sealed;                  /* it takes no more */
     struct ft_join_stats stats;
 };
 
@@ -38,7 +50,8 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
                             config->seed);
     j->names = ft_names_new(NAMES_MAX);
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
-    if (!j->flows || !j->names || !j->marks) {
+    j->sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
+    if (!j->flows || !j->names || !j->marks || !j->sampled) {
         ft_join_free(j);
         return NULL;
     }
@@ -63,7 +76,18 @@ void ft_join_free(struct ft_join *j)
     ft_table_free(j->flows);
     ft_names_free(j->names);
     free(j->marks);
+    free(j->sampled);
     free(j);
+}
+
+void ft_join_set_ranks(struct ft_join *j, const struct ft_ranks *ranks)
+{
+    j->ranks = ranks;
+}
+
+const struct ft_ranks *ft_join_ranks(const struct ft_join *j)
+{
+    return j->ranks;
 }
 
 const struct ft_topology *ft_join_topology(const struct ft_join *j)
@@ -165,25 +189,10 @@ static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack)
         flow->role = FT_ROLE_ACK;
 }
 
-void ft_route_path(const struct ft_route *route, const struct ft_topology *t, struct ft_path *path)
+static bool same_path(const struct ft_path *a, const struct ft_path *b)
 {
-    path->hop_count = route->hop_count;
-    for (uint32_t h = 0; h < route->hop_count; h++) {
-        path->hops[h].in = h ? ft_topology_port(t, route->out[h - 1])->peer : route->in;
-        path->hops[h].out = route->out[h];
-    }
-}
-
-static void route_of(const struct ft_path *path, struct ft_route *route)
-{
-    *route = (struct ft_route){.in = path->hops[0].in, .hop_count = path->hop_count};
-    for (uint32_t h = 0; h < path->hop_count; h++)
-        route->out[h] = path->hops[h].out;
-}
-
-static bool route_equal(const struct ft_route *a, const struct ft_route *b)
-{
-    return memcmp(a, b, sizeof(*a)) == 0;
+    return a->hop_count == b->hop_count &&
+           memcmp(a->hops, b->hops, a->hop_count * sizeof(*a->hops)) == 0;
 }
 
 void ft_join_judge(const struct ft_join *j, struct ft_flow *flow, struct ft_judgement *out)
@@ -194,7 +203,7 @@ void ft_join_judge(const struct ft_join *j, struct ft_flow *flow, struct ft_judg
 static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
 {
     struct ft_judgement verdict;
-    struct ft_route before = flow->route;
+    struct ft_path before = flow->path;
     bool moved = false;
     bool news;
 
@@ -205,8 +214,8 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     flow->reason = (uint8_t)verdict.reason;
     flow->candidates = (uint32_t)verdict.candidates;
     if (verdict.state == FT_PATH_RESOLVED) {
-        route_of(&verdict.path, &flow->route);
-        if (!route_equal(&before, &flow->route)) {
+        flow->path = verdict.path;
+        if (!same_path(&before, &flow->path)) {
             moved = before.hop_count > 0;
             news = true;
             flow->path_since_ms = moved ? now_ms : flow->first_ms;
@@ -243,6 +252,41 @@ static void mark(struct ft_join *j, uint32_t port, uint32_t window, const struct
     m->ce_samples[slot] += o->ce_samples;
 }
 
+static void mark_switch(struct ft_join *j, uint32_t id, uint32_t window,
+                        const struct ft_observation *o)
+{
+    struct switch_marks *m = &j->sampled[id];
+    unsigned slot = window & 1, point = o->point < POINTS ? o->point : 0;
+
+    if (window > m->window) {
+        if (window > m->window + 1)
+            memset(m, 0, sizeof(*m));
+        memset(m->samples[slot], 0, sizeof(m->samples[slot]));
+        memset(m->bytes[slot], 0, sizeof(m->bytes[slot]));
+        m->window = window;
+    }
+    m->samples[slot][point] += o->samples;
+    m->bytes[slot][point] += (double)o->bytes;
+}
+
+void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t window,
+                     uint64_t *samples, double *bytes)
+{
+    const struct switch_marks *m = &j->sampled[switch_id];
+    unsigned slot = window & 1;
+
+    *samples = 0;
+    *bytes = 0;
+    if (m->window < window || m->window > window + 1)
+        return;
+    for (int point = 0; point < POINTS; point++) {
+        if (m->samples[slot][point] <= *samples)
+            continue;
+        *samples = m->samples[slot][point];
+        *bytes = m->bytes[slot][point];
+    }
+}
+
 static uint32_t port_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
 {
     uint32_t port;
@@ -274,6 +318,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         switch_id = stranger(&o->agent);
         j->stats.unknown_switch++;
     } else {
+        mark_switch(j, switch_id, window, o);
         in = port_of(j, switch_id, o->in_ifindex);
         out = port_of(j, switch_id, o->out_ifindex);
     }
@@ -292,6 +337,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     note_role(flow, o->data_samples, o->ack_samples);
     if (out != FT_NONE)
         mark(j, out, window, o);
+    if (in != FT_NONE && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
+        j->hooks.entered(j->hooks.arg, o, flow, in);
     if (fresh || flow->reason == FT_REASON_CHANGING)
         judge(j, flow, o->last_ms);
     return FT_JOIN_OK;
@@ -375,11 +422,11 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         add_sent(j, flow, r);
         keep_first(j, &host->comm, r->comm);
         keep_first(j, &host->job, r->job);
-        if (r->qp_local != FT_NONE)
-            host->qp_local = r->qp_local;
         if (r->pid)
             host->pid = r->pid;
     }
+    if (r->qp_local != FT_NONE)
+        host->qp_local = r->qp_local;
     if (r->qp_remote != FT_NONE)
         host->qp_remote = r->qp_remote;
     if (r->bytes && r->time_ms > flow->last_ms)
@@ -479,6 +526,56 @@ static uint32_t follow(const struct ft_topology *from, const struct ft_topology 
     return switch_id == FT_NONE ? FT_NONE : ft_topology_find_port(to, switch_id, p->name);
 }
 
+static bool lost_link(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
+{
+    uint32_t now = follow(from, to, port);
+
+    return port != FT_NONE && ft_topology_port(from, port)->peer != FT_NONE &&
+           (now == FT_NONE || ft_topology_port(to, now)->peer == FT_NONE);
+}
+
+/* Whether a flow was on a link that is no more. */
+static bool lost_way(struct ft_flow *flow, const struct ft_topology *from,
+                     const struct ft_topology *to)
+{
+    const struct ft_sighting *list = sightings(&flow->evidence);
+    bool lost = false;
+
+    for (uint32_t h = 0; h < flow->path.hop_count; h++)
+        lost |= lost_link(from, to, flow->path.hops[h].out);
+    for (uint16_t i = 0; i < flow->evidence.count; i++)
+        lost |= !(list[i].switch_id & FT_SWITCH_UNKNOWN) &&
+                (lost_link(from, to, list[i].in) || lost_link(from, to, list[i].out));
+    return lost;
+}
+
+/* It goes elsewhere now: what was seen of it says nothing of where. It keeps its volume, as if
+ * exporters that nobody knows had seen it. */
+static void forget_way(struct ft_flow *flow)
+{
+    struct ft_sighting *list = sightings(&flow->evidence);
+
+    for (uint16_t i = 0; i < flow->evidence.count; i++) {
+        list[i].switch_id |= FT_SWITCH_UNKNOWN;
+        list[i].in = list[i].out = FT_NONE;
+    }
+}
+
+/* A path of which a port is gone is forgotten. */
+static void follow_path(struct ft_path *path, const struct ft_topology *from,
+                        const struct ft_topology *to)
+{
+    bool whole = true;
+
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        path->hops[h].in = follow(from, to, path->hops[h].in);
+        path->hops[h].out = follow(from, to, path->hops[h].out);
+        whole &= path->hops[h].in != FT_NONE && path->hops[h].out != FT_NONE;
+    }
+    if (!whole)
+        path->hop_count = 0;
+}
+
 static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
                         const struct ft_topology *to)
 {
@@ -499,13 +596,7 @@ static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
         list[kept++] = s;
     }
     flow->evidence.count = kept;
-    if (flow->route.hop_count)
-        flow->route.in = follow(from, to, flow->route.in);
-    for (uint32_t h = 0; h < flow->route.hop_count; h++)
-        flow->route.out[h] = follow(from, to, flow->route.out[h]);
-    for (uint32_t h = 0; h < flow->route.hop_count; h++)
-        if (flow->route.out[h] == FT_NONE || flow->route.in == FT_NONE)
-            flow->route = (struct ft_route){.hop_count = 0};
+    follow_path(&flow->path, from, to);
 }
 
 int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
@@ -513,15 +604,31 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
     const struct ft_topology *from = j->t;
     struct ft_flow *flow;
+    struct switch_marks *sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
     uint32_t index = 0;
 
-    if (!marks)
+    if (!marks || !sampled) {
+        free(marks);
+        free(sampled);
         return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
+        uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);
+
+        if (id != FT_NONE)
+            sampled[id] = j->sampled[i];
+    }
     free(j->marks);
+    free(j->sampled);
     j->marks = marks;
+    j->sampled = sampled;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
+        bool lost = lost_way(flow, from, t);
+
         follow_flow(flow, from, t);
+        if (lost)
+            forget_way(flow);
         locate(j, flow);
         judge(j, flow, flow->last_ms);
     }

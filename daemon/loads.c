@@ -78,9 +78,16 @@ drop:
     return -ENOMEM;
 }
 
-static void load_link(struct ft_load *link, bool counts, double part, double bytes)
+/* A flow's volume: what c samples stand for has the variance bytes^2 / c. */
+struct volume {
+    double bytes;
+    double variance;
+};
+
+static void load_link(struct ft_load *link, bool counts, double part, const struct volume *volume)
 {
-    link->bytes += bytes * part;
+    link->bytes += volume->bytes * part;
+    link->variance += volume->variance * part * part;
     if (!counts)
         return;
     link->flows += part;
@@ -90,7 +97,8 @@ static void load_link(struct ft_load *link, bool counts, double part, double byt
 /* Loads the certain hops of a path. */
 static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
                     const struct ft_topology *t, const struct ft_path *path,
-                    const struct ft_rate *rate, double bytes, bool counts, uint32_t index)
+                    const struct ft_rate *rate, const struct volume *volume, bool counts,
+                    uint32_t index)
 {
     uint64_t slowest = slowest_bps(t, path);
     bool elephant =
@@ -102,7 +110,7 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
 
         if (port == FT_NONE)
             continue;
-        load_link(&l->link[port], counts, 1, bytes);
+        load_link(&l->link[port], counts, 1, volume);
         if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
             continue;
         l->link[port].elephants++;
@@ -194,11 +202,14 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     struct ft_path path = {.hop_count = 0};
     struct ft_judgement judged;
     double bytes = (double)flow->bytes;
+    struct volume volume = {
+        .bytes = bytes,
+        .variance = flow->bytes_from_host || !flow->samples ? 0 : bytes * bytes / flow->samples};
     bool counts;
     size_t n;
 
     if (flow->state == FT_PATH_RESOLVED) {
-        ft_route_path(&flow->route, t, &path);
+        path = flow->path;
     } else if (flow->state == FT_PATH_PARTIAL) {
         ft_join_judge(join, flow, &judged);
         path = judged.path;
@@ -213,10 +224,10 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
             count_unplaced(l, t, flow, &path);
     }
     if (flow->state != FT_PATH_MULTIPATH)
-        return add_path(l, config, t, &path, &rate, bytes, counts, index);
+        return add_path(l, config, t, &path, &rate, &volume, counts, index);
     n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares, SHARES_MAX);
     for (size_t i = 0; i < n; i++)
         for (uint32_t h = 0; h < shares[i].path.hop_count; h++)
-            load_link(&l->link[shares[i].path.hops[h].out], counts, shares[i].share, bytes);
+            load_link(&l->link[shares[i].path.hops[h].out], counts, shares[i].share, &volume);
     return 0;
 }

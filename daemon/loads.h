@@ -19,6 +19,7 @@ struct ft_load {
     double flows;   /* with parts of multipath flows */
     uint64_t whole; /* flows with this link for certain, for chance */
     double bytes;
+    double variance; /* of the bytes, from sampling */
     uint32_t elephants;
 };
 

@@ -2,24 +2,42 @@
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
 	daemon/api.c daemon/api.h \
+	daemon/api_matrix.c daemon/api_matrix.h \
 	daemon/api_topology.c daemon/api_topology.h \
+	daemon/attach.c daemon/attach.h \
+	daemon/changes.c daemon/changes.h \
 	daemon/collisions.c daemon/collisions.h \
+	daemon/congestion.c daemon/congestion.h \
 	daemon/daemon.c daemon/daemon.h \
+	daemon/counters.c daemon/counters.h \
+	daemon/discovery.c daemon/discovery.h \
+	daemon/doctor.c daemon/doctor.h \
 	daemon/emit.c daemon/emit.h \
 	daemon/events.c daemon/events.h \
+	daemon/exporters.c daemon/exporters.h \
 	daemon/figures.c daemon/figures.h \
+	daemon/findings.c daemon/findings.h \
+	daemon/ids.c daemon/ids.h \
 	daemon/join.c daemon/join.h \
 	daemon/loads.c daemon/loads.h \
 	daemon/metrics_text.c daemon/metrics_text.h \
 	daemon/names.c daemon/names.h \
 	daemon/pipeline.c daemon/pipeline.h \
 	daemon/publish.c daemon/publish.h \
+	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \
+	daemon/reports.c daemon/reports.h \
 	daemon/settings.c daemon/settings.h \
 	daemon/sink_file.c \
 	daemon/sink_kafka.c \
 	daemon/store.c daemon/store.h \
+	daemon/survey.c daemon/survey.h \
+	daemon/survey_hosts.c \
+	daemon/survey_links.c \
+	daemon/survey_tiers.c \
+	daemon/topology_diff.c daemon/topology_diff.h \
 	daemon/topology_file.c daemon/topology_file.h \
+	daemon/view.h \
 	daemon/window.c daemon/window.h
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \

@@ -5,7 +5,11 @@
 
 #include <inttypes.h>
 
-#include "daemon/daemon.h"
+#include "daemon/pipeline.h"
+#include "daemon/publish.h"
+#include "daemon/store.h"
+#include "daemon/view.h"
+#include "lib/io/transport.h"
 
 #define PREFIX "fabrictraced_"
 
@@ -93,15 +97,15 @@ static void write_transport(struct ft_writer *w, const struct ft_receiver *recei
     plain(w, "peers", "gauge", "Agents and pollers connected.", s.connected);
 }
 
-void ft_metrics_text(const struct ft_daemon *daemon, struct ft_writer *w)
+void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
 {
-    const struct ft_pipeline *p = ft_daemon_pipeline(daemon);
+    const struct ft_pipeline *p = view->pipeline;
 
     head(w, "build_info", "gauge", "The version that runs.");
     ft_write_fmt(w, PREFIX "build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
     write_records(w, p);
     write_join(w, p);
-    write_sinks(w, ft_daemon_publisher(daemon));
-    write_transport(w, ft_daemon_receiver(daemon));
-    ft_store_write_figures(ft_daemon_store(daemon), PREFIX, w);
+    write_sinks(w, view->publisher);
+    write_transport(w, view->receiver);
+    ft_store_write_figures(view->store, PREFIX, w);
 }

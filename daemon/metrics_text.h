@@ -7,8 +7,8 @@
  */
 #include "lib/base/writer.h"
 
-struct ft_daemon;
+struct ft_view;
 
-void ft_metrics_text(const struct ft_daemon *daemon, struct ft_writer *w);
+void ft_metrics_text(const struct ft_view *view, struct ft_writer *w);
 
 #endif

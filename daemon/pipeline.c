@@ -3,15 +3,27 @@
 
 #include "daemon/pipeline.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/changes.h"
+#include "daemon/congestion.h"
+#include "daemon/topology_diff.h"
 #include "lib/base/table.h"
 #include "proto/loss.h"
 #include "proto/record.h"
 
 #define SOURCE_BYTES 128
+/* Two switches see one packet within this time, give or take their reporting. */
+#define ONE_WAY_MS    2000
+#define EXPORTERS_MAX 65536
+#define DISCOVER_MS   1000
+/* Judging takes a tenth of the time at most. */
+#define DISCOVER_FLOWS_A_MS 100
+#define RANK_MEMBERS_MAX    65536
+#define RANK_EDGES_MAX      262144
 
 /* The last accounting of another program. */
 struct source {
@@ -22,10 +34,17 @@ struct source {
 
 struct ft_pipeline {
     struct ft_pipeline_config config;
-    struct ft_topology *topology;
+    struct ft_topology *base;     /* of the file */
+    struct ft_topology *topology; /* the present one; may be the base itself */
+    struct ft_discovery *discovery;
+    struct ft_counters *counters; /* NULL: not used */
+    struct ft_exporters *exporters;
+    bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
     struct ft_join *join;
+    struct ft_ranks *ranks;
     struct ft_events *events;
     struct ft_window *window;
+    struct ft_congestion *congestion;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
@@ -64,19 +83,16 @@ struct hop_list {
 };
 
 static size_t list_hops(struct hop_list *l, const struct ft_join *join, const struct ft_flow *flow,
-                        const struct ft_route *route)
+                        const struct ft_path *path)
 {
-    struct ft_path path;
-
-    ft_route_path(route, ft_join_topology(join), &path);
-    for (uint32_t h = 0; h < path.hop_count; h++) {
-        ft_emit_hop(&l->hops[h], join, flow, &path.hops[h]);
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        ft_emit_hop(&l->hops[h], join, flow, &path->hops[h]);
         l->list[h] = &l->hops[h];
     }
-    return path.hop_count;
+    return path->hop_count;
 }
 
-static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms)
+static void on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms)
 {
     struct ft_pipeline *p = arg;
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
@@ -92,7 +108,7 @@ static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *bef
     evidence.flow = &tuple;
     evidence.n_old_hops = list_hops(&old_hops, p->join, flow, before);
     evidence.old_hops = old_hops.list;
-    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->route);
+    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->path);
     evidence.new_hops = new_hops.list;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = event.since_ms = (uint64_t)now_ms;
@@ -105,11 +121,49 @@ static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *bef
     ft_events_once(p->events, &event);
 }
 
+/* Where the flow entered the fabric, for the learning of attachments. That it enters at two
+ * switches at once means that one of them is not its first. */
+static void on_entered(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
+                       uint32_t in)
+{
+    struct ft_pipeline *p = arg;
+    const struct ft_evidence *ev = &flow->evidence;
+    const struct ft_sighting *list = ev->size ? ev->list : ev->own;
+    bool twice = false;
+
+    if (!p->edge || !p->edge[in])
+        return;
+    for (uint16_t i = 0; i < ev->count; i++)
+        twice |= list[i].in != in && list[i].in != FT_NONE && p->edge[list[i].in] &&
+                 list[i].last_ms > o->last_ms - ONE_WAY_MS;
+    ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms, twice);
+}
+
+/* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
+static void find_edge(struct ft_pipeline *p)
+{
+    const struct ft_topology *t = p->topology;
+    uint32_t ports = ft_topology_ports(t);
+
+    free(p->edge);
+    p->edge = p->discovery ? calloc((size_t)ports + 1, sizeof(*p->edge)) : NULL;
+    for (uint32_t i = 0; p->edge && i < ports; i++) {
+        const struct ft_port *port = ft_topology_port(t, i);
+
+        p->edge[i] = port->peer == FT_NONE &&
+                     !ft_discovery_linked(p->discovery,
+                                          ft_topology_switch(t, port->switch_id)->name, port->name);
+    }
+}
+
 struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
                                     struct ft_topology *topology, const struct ft_emitter *emitter)
 {
     struct ft_pipeline *p = calloc(1, sizeof(*p));
-    struct ft_join_hooks hooks = {.judged = on_judged, .moved = on_moved, .arg = p};
+    struct ft_join_hooks hooks = {
+        .judged = on_judged, .moved = on_moved, .entered = on_entered, .arg = p};
+    const struct ft_ranks_config ranks = {
+        .members_max = RANK_MEMBERS_MAX, .edges_max = RANK_EDGES_MAX, .seed = config->join.seed};
 
     if (!p)
         return NULL;
@@ -118,13 +172,27 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->events = ft_events_new(config->events_max, emitter);
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
-    if (p->events && p->sources && p->join)
+    p->congestion = ft_congestion_new(config->sources_max);
+    p->ranks = ft_ranks_new(&ranks);
+    if (p->join)
+        ft_join_set_ranks(p->join, p->ranks);
+    if (config->discovery.switches_max)
+        p->discovery = ft_discovery_new(&config->discovery);
+    if (config->counters_max) {
+        p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
+        p->exporters = ft_exporters_new(EXPORTERS_MAX);
+    }
+    if (p->events && p->sources && p->join && p->ranks && p->congestion &&
+        (p->discovery || !config->discovery.switches_max) &&
+        ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
         ft_pipeline_free(p);
         return NULL;
     }
-    p->topology = topology;
+    ft_window_count(p->window, p->counters, p->exporters);
+    p->base = p->topology = topology;
+    find_edge(p);
     return p;
 }
 
@@ -139,9 +207,17 @@ void ft_pipeline_free(struct ft_pipeline *p)
         free(s->packed);
     ft_table_free(p->sources);
     ft_window_free(p->window);
+    ft_congestion_free(p->congestion);
     ft_join_free(p->join);
+    ft_ranks_free(p->ranks);
     ft_events_free(p->events);
-    ft_topology_free(p->topology);
+    ft_discovery_free(p->discovery);
+    ft_counters_free(p->counters);
+    ft_exporters_free(p->exporters);
+    free(p->edge);
+    if (p->topology != p->base)
+        ft_topology_free(p->topology);
+    ft_topology_free(p->base);
     free(p);
 }
 
@@ -151,7 +227,8 @@ static void finish_close(struct ft_pipeline *p)
         ft_window_step(p->window, UINT32_MAX);
 }
 
-int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology)
+/* Makes a topology the present one; the one before is freed unless it is the base. */
+static int install(struct ft_pipeline *p, struct ft_topology *topology)
 {
     int rc;
 
@@ -166,9 +243,60 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
         ft_join_set_topology(p->join, p->topology);
         return rc;
     }
-    ft_topology_free(p->topology);
+    if (p->topology != p->base)
+        ft_topology_free(p->topology);
     p->topology = topology;
+    find_edge(p);
+    if (p->counters)
+        ft_counters_follow(p->counters, topology);
     return 0;
+}
+
+int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
+{
+    struct ft_topology *old_base = p->base, *whole = base;
+    int rc;
+
+    if (p->discovery && ft_discovery_some(p->discovery)) {
+        whole = ft_discovery_build(p->discovery, base, p->now_ms);
+        if (!whole)
+            whole = base;
+        ft_changes_hold(p->events, ft_topology_fabric(base), ft_discovery_findings(p->discovery),
+                        p->now_ms);
+    }
+    rc = install(p, whole);
+    if (rc) {
+        if (whole != base)
+            ft_topology_free(whole);
+        return rc;
+    }
+    p->base = base;
+    ft_topology_free(old_base);
+    return 0;
+}
+
+/* Looks at the fabric anew where something was said of it. */
+static void rediscover(struct ft_pipeline *p, int64_t due_ms)
+{
+    /* Another topology means to judge every flow anew: about a second for a million. */
+    int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->join) / DISCOVER_FLOWS_A_MS;
+    struct ft_topology *t;
+
+    if (!p->discovery || !ft_discovery_due(p->discovery, due_ms, apart_ms))
+        return;
+    t = ft_discovery_build(p->discovery, p->base, p->now_ms);
+    ft_changes_hold(p->events, ft_topology_fabric(p->base), ft_discovery_findings(p->discovery),
+                    p->now_ms);
+    if (!t)
+        return;
+    if (ft_topology_same(p->topology, t)) {
+        ft_topology_free(t);
+        find_edge(p);
+        return;
+    }
+    ft_changes_tell(p->events, p->topology, t, p->now_ms);
+    if (install(p, t))
+        ft_topology_free(t);
 }
 
 static enum ft_record_fate fate_of(enum ft_join_result result)
@@ -221,6 +349,11 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
         ft_pipeline_settle(p);
 }
 
+static uint32_t known_qp(protobuf_c_boolean known, uint32_t qp)
+{
+    return known ? qp : FT_NONE;
+}
+
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
 {
     struct ft_host_report in = {
@@ -231,8 +364,8 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
         .bytes = r->bytes,
         .data_packets = r->data_packets,
         .ack_packets = r->ack_packets,
-        .qp_local = r->qp && r->qp->has_local ? r->qp->local : FT_NONE,
-        .qp_remote = r->qp && r->qp->has_remote ? r->qp->remote : FT_NONE,
+        .qp_local = FT_NONE,
+        .qp_remote = FT_NONE,
         .pid = r->pid,
         .comm = r->comm,
         .job = r->job,
@@ -243,7 +376,46 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     if (!r->flow || !r->has_time_ms || r->time_ms == 0 || r->time_ms > INT64_MAX / 2 ||
         ft_flow_to_tuple(r->flow, &in.tuple))
         return FT_RECORD_INVALID;
+    if (p->discovery && in.sending)
+        ft_discovery_named(p->discovery, &in.tuple.src, in.host);
+    if (r->qp) {
+        uint32_t local = known_qp(r->qp->has_local, r->qp->local);
+        uint32_t remote = known_qp(r->qp->has_remote, r->qp->remote);
+        bool receiving = r->direction == FABRICTRACE__DIRECTION__DIRECTION_RX;
+
+        /* A receiver's own queue pair is the remote one of the flow. */
+        in.qp_local = receiving ? remote : local;
+        in.qp_remote = receiving ? local : remote;
+    }
     return fate_of(ft_join_report(p->join, &in));
+}
+
+static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
+{
+    if (!p->counters)
+        return FT_RECORD_UNUSED;
+    switch (ft_counters_take(p->counters, c)) {
+    case 0:
+        return FT_RECORD_JOINED;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
+}
+
+static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
+{
+    if (!p->discovery)
+        return FT_RECORD_UNUSED;
+    switch (ft_discovery_report(p->discovery, r)) {
+    case 0:
+        return FT_RECORD_JOINED;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
 }
 
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
@@ -271,6 +443,30 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     return FT_RECORD_FORWARDED;
 }
 
+/* Goes out as it came, also where this daemon has no room to remember it. */
+static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    int rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
+                 ? ft_ranks_communicator(p->ranks, record->communicator)
+                 : ft_ranks_collective(p->ranks, record->collective);
+
+    if (rc == -EINVAL)
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
+static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__HostCounters *host = record->host;
+
+    if (!host->source || !host->device || !host->has_time_ms)
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    ft_congestion_take(p->congestion, host);
+    return FT_RECORD_FORWARDED;
+}
+
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms)
 {
     enum ft_record_fate fate = FT_RECORD_UNUSED;
@@ -287,6 +483,15 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = take_report(p, record->flow);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_LOSS)
         fate = take_loss(p, record);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR ||
+             record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
+        fate = take_ranks(p, record);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
+        fate = take_switch(p, record->switch_report);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
+        fate = take_counters(p, record->counters);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST)
+        fate = forward_host(p, record);
     p->stats.fates[fate]++;
 }
 
@@ -298,8 +503,16 @@ int64_t ft_record_time_ms(const Fabrictrace__Record *record)
                                                           : record->observation->time_ms);
     case FABRICTRACE__RECORD__KIND_FLOW:
         return (int64_t)record->flow->time_ms;
+    case FABRICTRACE__RECORD__KIND_HOST:
+        return (int64_t)record->host->time_ms;
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return (int64_t)record->counters->time_ms;
+    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
+        return (int64_t)record->communicator->time_ms;
+    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
+        return (int64_t)record->collective->time_ms;
+    case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
+        return (int64_t)record->switch_report->time_ms;
     default:
         return 0;
     }
@@ -312,14 +525,23 @@ static int64_t due_ms(const struct ft_pipeline *p)
     return end * p->config.join.window_ms + p->config.grace_ms;
 }
 
+static void begin_close(struct ft_pipeline *p, int64_t now_ms)
+{
+    /* Before the close sweeps out what was not raised in its window. */
+    ft_congestion_raise(p->congestion, p->events, ft_join_window(p->join), now_ms,
+                        ft_topology_fabric(p->topology));
+    ft_window_begin(p->window, now_ms);
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
     p->now_ms = now_ms;
     if (!ft_window_busy(p->window)) {
+        rediscover(p, now_ms);
         if (ft_join_window(p->join) == 0 || now_ms < due_ms(p))
             return false;
-        ft_window_begin(p->window, now_ms);
+        begin_close(p, now_ms);
     }
     if (!ft_window_step(p->window, items))
         return true;
@@ -333,8 +555,9 @@ void ft_pipeline_finish(struct ft_pipeline *p)
 
     ft_pipeline_settle(p);
     finish_close(p);
+    rediscover(p, INT64_MAX);
     while (ft_join_window(p->join) != 0 && ft_join_window(p->join) <= last) {
-        ft_window_begin(p->window, p->now_ms);
+        begin_close(p, p->now_ms);
         finish_close(p);
         ft_pipeline_emit_loss(p, &p->emitter, p->now_ms);
     }
@@ -409,6 +632,44 @@ void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter 
         emitter->record(emitter->arg, &record);
         fabrictrace__loss__free_unpacked(loss, NULL);
     }
+}
+
+const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p)
+{
+    return p->ranks;
+}
+
+const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
+{
+    const struct ft_port *port = ft_topology_port(p->topology, id);
+    const char *name = ft_topology_switch(p->topology, port->switch_id)->name;
+    uint32_t base_switch = ft_topology_find_switch(p->base, name);
+    uint32_t base_port =
+        base_switch == FT_NONE ? FT_NONE : ft_topology_find_port(p->base, base_switch, port->name);
+    const struct ft_port *stated =
+        base_port == FT_NONE ? NULL : ft_topology_port(p->base, base_port);
+
+    if (stated && (port->peer != FT_NONE ? stated->peer : stated->nic) != FT_NONE)
+        return "static";
+    if (port->peer == FT_NONE && p->discovery &&
+        ft_discovery_learnt(p->discovery, name, port->name))
+        return "learnt";
+    return "lldp";
+}
+
+const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
+{
+    return p->counters;
+}
+
+const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
+{
+    return p->exporters;
+}
+
+const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p)
+{
+    return p->discovery;
 }
 
 struct ft_join *ft_pipeline_join(const struct ft_pipeline *p)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/discovery.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
 #include "daemon/join.h"
@@ -21,6 +22,8 @@
 struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;
+    struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
+    size_t counters_max;                  /* ports and sources; 0: counters are not used */
     int64_t grace_ms; /* a window is closed this long after its end, for what is under way */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
@@ -30,7 +33,7 @@ struct ft_pipeline_config {
 /* A record that came in ends in exactly one of these (or is pending in a batch). */
 enum ft_record_fate {
     FT_RECORD_JOINED,
-    FT_RECORD_FORWARDED, /* loss records of other programs go out as they came */
+    FT_RECORD_FORWARDED, /* loss records of other programs and jobs' records go out as they came */
     FT_RECORD_LATE,
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
@@ -51,13 +54,14 @@ struct ft_pipeline_stats {
 
 struct ft_pipeline;
 
-/* Takes the topology over. NULL without memory (the topology stays the caller's). */
+/* Takes the topology over: what the static file says; discovery adds to it. NULL without memory
+ * (the topology stays the caller's). */
 struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
                                     struct ft_topology *topology, const struct ft_emitter *emitter);
 void ft_pipeline_free(struct ft_pipeline *p);
 
-/* Finishes a close that is under way, then takes another topology over. -ENOMEM: the old one stays,
- * the new one stays the caller's. */
+/* Finishes a close that is under way, then takes another static topology over. -ENOMEM: the old one
+ * stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
 
 /* Observations are gathered and joined in batches: call ft_pipeline_settle() after the last record
@@ -85,6 +89,18 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 
 /* The last loss record of each other program. */
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
+
+const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
+/* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
+ * "learnt" (from samples). */
+const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
+
+/* NULL without counters. */
+const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
+const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
+
+/* NULL without discovery. */
+const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);
 
 struct ft_join *ft_pipeline_join(const struct ft_pipeline *p);
 const struct ft_events *ft_pipeline_events(const struct ft_pipeline *p);

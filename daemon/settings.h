@@ -6,6 +6,7 @@
 
 struct ft_settings {
     char *topology;
+    char *fabric;
     char *listen;
     char *http;
     char *source_id;
@@ -13,6 +14,7 @@ struct ft_settings {
     int log_level;
     int64_t window_ns, grace_ns, path_refresh_ns;
     int64_t flow_idle_ns, evidence_ns, settle_ns, tolerance_ns;
+    uint64_t switches_max, learnt_max, counters_max;
     uint64_t flows_max, sources_max, connections_max, events_max;
     double floor, elephant;
     uint64_t victims_max;
@@ -28,6 +30,9 @@ enum ft_kafka_format {
     FT_KAFKA_JSON,
     FT_KAFKA_PROTOBUF,
 };
+
+/* The file that is read when no other is named; it need not be there. */
+#define FT_STANDARD_TOPOLOGY FT_SYSCONFDIR "/topology.yaml"
 
 extern const struct ft_option_table ft_settings_table;
 

@@ -2,17 +2,26 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/publish.h"
 
+/* Lines gather up to about this many bytes, and are written whole: whoever reads the file, also
+ * after the daemon was killed, finds no half a line. */
+#define GATHER_BYTES (64u << 10)
+#define BUFFER_MAX   (GATHER_BYTES + (2u << 20))
+
 struct file_sink {
     char *path;
-    FILE *file;
-    int error; /* of the last failed write */
-    struct ft_sink_stats stats;
+    int fd; /* -1: could not be opened again */
+    int error;
+    struct ft_writer gathered;
+    uint64_t lines; /* in it */
+    uint64_t received, processed, failed;
 };
 
 static bool is_stdout(const struct file_sink *s)
@@ -20,56 +29,103 @@ static bool is_stdout(const struct file_sink *s)
     return strcmp(s->path, "-") == 0;
 }
 
+static int write_whole(int fd, const uint8_t *bytes, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, bytes, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static void write_gathered(struct file_sink *s)
+{
+    int rc = s->fd < 0 ? -EBADF : write_whole(s->fd, s->gathered.bytes, s->gathered.len);
+
+    if (rc == 0)
+        s->processed += s->lines;
+    else
+        s->failed += s->lines;
+    if (rc)
+        s->error = rc;
+    ft_writer_reset(&s->gathered);
+    s->lines = 0;
+}
+
 static void write_line(void *self, const struct ft_published *out)
 {
     struct file_sink *s = self;
+    size_t before = s->gathered.len;
 
-    s->stats.received++;
-    if (s->file && out->json_len && fwrite(out->json, 1, out->json_len, s->file) == out->json_len &&
-        putc('\n', s->file) != EOF) {
-        s->stats.processed++;
+    s->received++;
+    ft_write_bytes(&s->gathered, out->json, out->json_len);
+    ft_write_u8(&s->gathered, '\n');
+    if (out->json_len == 0 || !ft_writer_ok(&s->gathered)) {
+        s->gathered.len = before;
+        s->gathered.failed = false;
+        s->failed++;
         return;
     }
-    s->error = errno ? errno : EIO;
-    s->stats.failed++;
+    s->lines++;
+    if (s->gathered.len >= GATHER_BYTES)
+        write_gathered(s);
 }
 
 static int flush(void *self, int64_t timeout_ns)
 {
     struct file_sink *s = self;
-    int error = s->error;
+    int error;
 
     (void)timeout_ns;
+    if (s->lines)
+        write_gathered(s);
+    error = s->error;
     s->error = 0;
-    if (error)
-        return -error;
-    if (!s->file || fflush(s->file))
-        return -errno;
-    return 0;
+    return error;
+}
+
+static int open_file(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
 static void reopen(void *self)
 {
     struct file_sink *s = self;
 
+    flush(s, 0);
     if (is_stdout(s))
         return;
-    if (s->file)
-        fclose(s->file);
-    s->file = fopen(s->path, "ae");
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = open_file(s->path);
 }
 
 static void stats(void *self, struct ft_sink_stats *out)
 {
-    *out = ((struct file_sink *)self)->stats;
+    const struct file_sink *s = self;
+
+    *out = (struct ft_sink_stats){.received = s->received,
+                                  .processed = s->processed,
+                                  .pending = s->lines,
+                                  .failed = s->failed};
 }
 
 static void free_sink(void *self)
 {
     struct file_sink *s = self;
 
-    if (s->file && !is_stdout(s))
-        fclose(s->file);
+    if (s->fd >= 0)
+        flush(s, 0);
+    if (s->fd >= 0 && !is_stdout(s))
+        close(s->fd);
+    ft_writer_free(&s->gathered);
     free(s->path);
     free(s);
 }
@@ -85,8 +141,9 @@ struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_byt
         free(sink);
         return NULL;
     }
-    s->file = is_stdout(s) ? stdout : fopen(path, "ae");
-    if (!s->file) {
+    ft_writer_init(&s->gathered, BUFFER_MAX);
+    s->fd = is_stdout(s) ? STDOUT_FILENO : open_file(path);
+    if (s->fd < 0) {
         snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
         free_sink(s);
         free(sink);

@@ -348,3 +348,14 @@ struct ft_topology *ft_topology_file_load(const char *file, struct ft_diag *diag
     ft_yaml_free(root);
     return topology;
 }
+
+struct ft_topology *ft_topology_file_none(const char *fabric, struct ft_diag *diag)
+{
+    struct ft_topology_builder *b = ft_topology_builder_new(fabric);
+    struct ft_topology *topology = b ? ft_topology_build(b, diag) : NULL;
+
+    if (!b)
+        ft_diag_add(diag, NULL, 0, "topology: out of memory");
+    ft_topology_builder_free(b);
+    return topology;
+}

@@ -30,4 +30,8 @@
 struct ft_topology *ft_topology_file_load(const char *file, struct ft_diag *diag);
 struct ft_topology *ft_topology_file_read(const struct ft_yaml *root, struct ft_diag *diag);
 
+/* The topology of no file: a fabric by this name, in which everything is found. NULL after a
+ * complaint. */
+struct ft_topology *ft_topology_file_none(const char *fabric, struct ft_diag *diag);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "daemon/window.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "daemon/collisions.h"
@@ -23,6 +24,8 @@ struct ft_window {
     struct ft_window_config config;
     struct ft_join *join;
     struct ft_events *events;
+    const struct ft_counters *counters; /* NULL: none */
+    struct ft_exporters *exporters;
     struct ft_emitter emitter;
     struct ft_loads loads;
     struct ft_figures_work *figures;
@@ -61,6 +64,13 @@ void ft_window_free(struct ft_window *w)
     ft_figures_work_free(w->figures);
     ft_loads_free(&w->loads);
     free(w);
+}
+
+void ft_window_count(struct ft_window *w, const struct ft_counters *counters,
+                     struct ft_exporters *exporters)
+{
+    w->counters = counters;
+    w->exporters = exporters;
 }
 
 int ft_window_resize(struct ft_window *w)
@@ -140,6 +150,55 @@ static void close_flow(struct ft_window *w, uint32_t index)
     }
 }
 
+static uint64_t speed_of(const struct ft_window *w, uint32_t id)
+{
+    uint64_t speed_bps = ft_topology_port(ft_join_topology(w->join), id)->speed_bps;
+
+    return speed_bps || !w->counters ? speed_bps : ft_counters_speed_bps(w->counters, id);
+}
+
+/* Exporters of sFlow often count wrongly: less than what flows certainly brought is no figure. */
+static bool is_credible(const struct ft_counted *c, double bytes, const struct ft_load *load)
+{
+    return c->snmp || bytes >= load->bytes * 0.9 - 1.96 * sqrt(load->variance);
+}
+
+static void fill_counted(Fabrictrace__Link *out, double bytes, const struct ft_load *load)
+{
+    double rest = bytes - load->bytes;
+
+    /* Within the noise of the samples nothing is unexplained. */
+    if (fabs(rest) <= 1.96 * sqrt(load->variance))
+        rest = 0;
+    out->has_counter_bytes = out->has_unexplained_bytes = true;
+    out->counter_bytes = (uint64_t)(bytes + 0.5);
+    out->unexplained_bytes = (int64_t)rest;
+}
+
+/* What the port counted on its way out, or the other end on its way in. */
+static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
+{
+    const struct ft_load *load = &w->loads.link[id];
+    uint32_t peer = ft_topology_port(ft_join_topology(w->join), id)->peer;
+    struct ft_counted here = {.snmp = false}, there = {.snmp = false};
+
+    if (!ft_counters_window(w->counters, id, w->number, &here) ||
+        !is_credible(&here, here.out_bytes, load))
+        here = (struct ft_counted){.snmp = false};
+    if (peer == FT_NONE || !ft_counters_window(w->counters, peer, w->number, &there) ||
+        !is_credible(&there, there.in_bytes, load))
+        there = (struct ft_counted){.snmp = false};
+    if (here.has_out_bytes)
+        fill_counted(out, here.out_bytes, load);
+    else if (there.has_in_bytes)
+        fill_counted(out, there.in_bytes, load);
+    out->has_discards = here.has_out_discards;
+    out->discards = (uint64_t)(here.out_discards + 0.5);
+    /* A broken frame is counted by whoever receives it. */
+    out->has_errors = here.has_out_errors || there.has_in_errors;
+    out->errors = (uint64_t)(here.out_errors + there.in_errors + 0.5);
+}
+
 static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
     const struct ft_topology *t = ft_join_topology(w->join);
@@ -148,6 +207,7 @@ static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_
     const struct ft_port_marks *marks = ft_join_marks(w->join, id);
     unsigned slot = w->number & 1;
     double seconds = (double)(w->span.end_ms - w->span.start_ms) / 1000;
+    uint64_t speed_bps = speed_of(w, id);
 
     out->has_window_start_ms = out->has_window_end_ms = true;
     out->window_start_ms = (uint64_t)w->span.start_ms;
@@ -171,10 +231,14 @@ static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_
     out->has_flows = out->has_bytes = true;
     out->flows = (uint64_t)(load->flows + 0.5);
     out->bytes = (uint64_t)load->bytes;
-    if (port->speed_bps) {
+    if (w->counters)
+        fill_counters(out, w, id);
+    if (speed_bps) {
+        double bytes = out->has_counter_bytes ? (double)out->counter_bytes : load->bytes;
+
         out->has_speed_bps = out->has_utilization = true;
-        out->speed_bps = port->speed_bps;
-        out->utilization = load->bytes * 8 / seconds / (double)port->speed_bps;
+        out->speed_bps = speed_bps;
+        out->utilization = bytes * 8 / seconds / (double)speed_bps;
     }
     if (marks->window >= w->number && marks->window <= w->number + 1 && marks->samples[slot]) {
         out->has_ce_marked_share = true;
@@ -212,6 +276,8 @@ static void finish(struct ft_window *w)
 
     ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
     ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span, w->config.victims_max);
+    if (w->exporters)
+        ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);
     ft_join_close(w->join);
     w->last = w->span;

@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/counters.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
+#include "daemon/exporters.h"
 #include "daemon/join.h"
 #include "daemon/loads.h"
 
@@ -34,6 +36,10 @@ struct ft_window;
 struct ft_window *ft_window_new(const struct ft_window_config *config, struct ft_join *join,
                                 struct ft_events *events, const struct ft_emitter *emitter);
 void ft_window_free(struct ft_window *window);
+
+/* Counters of ports for the link records, and the exporters that are held against them. */
+void ft_window_count(struct ft_window *window, const struct ft_counters *counters,
+                     struct ft_exporters *exporters);
 
 /* After the join took another topology, between two closes. -ENOMEM. */
 int ft_window_resize(struct ft_window *window);

@@ -31,4 +31,5 @@ dist_examples_DATA = \
 	packaging/examples/topology.yaml \
 	packaging/examples/fabrictraced.yaml \
 	packaging/examples/fabrictrace-agent.yaml \
-	packaging/examples/fabrictrace-switchpoll.yaml
+	packaging/examples/fabrictrace-switchpoll.yaml \
+	packaging/examples/switches.yaml

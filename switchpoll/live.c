@@ -18,6 +18,7 @@
 #include "lib/io/transport.h"
 #include "switchpoll/output.h"
 #include "switchpoll/pipeline.h"
+#include "switchpoll/snmp/service.h"
 #include "switchpoll/telemetry.h"
 #include "switchpoll/udp.h"
 #include "switchpoll/workers.h"
@@ -41,6 +42,7 @@ struct live {
     struct ft_udp *udp;         /* of the loop itself, with one worker */
     struct ft_workers *workers; /* with more */
     uint64_t seed;
+    struct ft_snmp_service *snmp;
     struct ft_http *http;
     struct ft_watch *tick;
     bool stopping;
@@ -71,6 +73,16 @@ static uint64_t kernel_drops(struct live *live)
         stats.kernel_drops = more.kernel_drops;
     }
     return live->kernel_drops_past + stats.kernel_drops;
+}
+
+/* What happens outside of the pipeline and belongs in its loss record. */
+static void tell_pipeline(struct live *live)
+{
+    struct ft_snmp_stats requests;
+
+    ft_snmp_service_requests(live->snmp, &requests);
+    ft_pipeline_set_snmp(live->pipeline, &requests);
+    ft_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
 }
 
 static bool connected(const struct live *live)
@@ -141,7 +153,7 @@ static void on_tick(void *arg)
 {
     struct live *live = arg;
 
-    ft_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
+    tell_pipeline(live);
     ft_pipeline_tick(live->pipeline, ft_wall_now());
     if (!output_failed(live))
         tell_status(live, ft_mono_now());
@@ -193,7 +205,8 @@ static bool on_stop(void *arg)
         live->udp = NULL;
     }
     live->stopping = true;
-    ft_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
+    ft_snmp_service_stop(live->snmp);
+    tell_pipeline(live);
     ft_pipeline_end(live->pipeline, ft_wall_now());
     if (output_failed(live))
         return false;
@@ -293,9 +306,14 @@ static int adopt(struct live *live, const struct ft_settings *wanted)
     struct ft_settings *settings = ft_settings_copy(wanted);
     struct ft_watch *tick =
         ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live);
-    int rc = settings && tick ? reopen_udp(live, wanted) : -ENOMEM;
+    struct ft_poller *poller = NULL;
+    int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, wanted, &poller) : -ENOMEM;
+
+    if (rc == 0)
+        rc = reopen_udp(live, wanted);
 
     if (rc < 0) {
+        ft_poller_free(poller);
         ft_watch_free(tick);
         if (settings)
             ft_options_free(&ft_settings_table, settings);
@@ -306,6 +324,7 @@ static int adopt(struct live *live, const struct ft_settings *wanted)
     ft_options_free(&ft_settings_table, live->settings);
     live->settings = settings;
     ft_pipeline_reload(live->pipeline, settings);
+    ft_snmp_service_adopt(live->snmp, poller);
     return 0;
 }
 
@@ -320,7 +339,7 @@ static void on_reload(void *arg)
     else if (fixed)
         ft_log(FT_LOG_ERROR, "reload refused: '%s' cannot change without a restart", fixed);
     else if (adopt(live, wanted) < 0)
-        ft_log(FT_LOG_ERROR, "reload refused: the old socket stays");
+        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
     else
         ft_log(FT_LOG_NOTICE, "reloaded");
 }
@@ -339,7 +358,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     };
 
     (void)request;
-    ft_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
+    tell_pipeline(live);
     ft_pipeline_facts(live->pipeline, &t.facts);
     if (live->udp)
         ft_udp_stats(live->udp, &udp);
@@ -352,6 +371,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     ft_telemetry_write(&t, body);
     if (live->workers)
         ft_workers_release(live->workers);
+    ft_snmp_service_write(live->snmp, body);
     return 200;
 }
 
@@ -435,6 +455,9 @@ static int start(struct live *live)
     live->seed = random[1];
     if (!open_intake(live))
         return EX_UNAVAILABLE;
+    live->snmp = ft_snmp_service_new(live->loop, live->output, live->settings);
+    if (!live->snmp)
+        return EX_CONFIG;
     code = start_http(live);
     if (code)
         return code;
@@ -468,6 +491,7 @@ int ft_live_run(const struct ft_live_config *config)
     ft_watch_free(live.tick);
     ft_udp_free(live.udp);
     ft_workers_free(live.workers);
+    ft_snmp_service_free(live.snmp);
     ft_pipeline_free(live.pipeline);
     ft_output_free(live.output);
     ft_sender_free(live.sender);

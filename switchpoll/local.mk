@@ -1,4 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+switchpoll_snmp = \
+	switchpoll/snmp/counters.c switchpoll/snmp/counters.h \
+	switchpoll/snmp/device.c switchpoll/snmp/device.h \
+	switchpoll/snmp/identity.c switchpoll/snmp/identity.h \
+	switchpoll/snmp/mib.c switchpoll/snmp/mib.h \
+	switchpoll/snmp/poll.c switchpoll/snmp/poll.h \
+	switchpoll/snmp/poller.c switchpoll/snmp/poller.h \
+	switchpoll/snmp/report.c switchpoll/snmp/report.h \
+	switchpoll/snmp/resolve.c switchpoll/snmp/resolve.h \
+	switchpoll/snmp/service.c switchpoll/snmp/service.h \
+	switchpoll/snmp/targets.c switchpoll/snmp/targets.h \
+	switchpoll/snmp/walk.c switchpoll/snmp/walk.h
+
 noinst_LIBRARIES += switchpoll/libftswitchpoll.a
 switchpoll_libftswitchpoll_a_SOURCES = \
 	switchpoll/exporters.c switchpoll/exporters.h \
@@ -13,6 +26,7 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 	switchpoll/sequence.c switchpoll/sequence.h \
 	switchpoll/settings.c switchpoll/settings.h \
 	switchpoll/sink.h \
+	$(switchpoll_snmp) \
 	switchpoll/switchpoll.c switchpoll/switchpoll.h \
 	switchpoll/telemetry.c switchpoll/telemetry.h \
 	switchpoll/udp.c switchpoll/udp.h \

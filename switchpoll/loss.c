@@ -62,6 +62,18 @@ static void add_samples(struct ft_account *account, const struct ft_ingest_stats
     ft_account_drop(stage, "table_full", s->ports.refused);
 }
 
+static void add_snmp(struct ft_account *account, const struct ft_snmp_stats *s)
+{
+    struct ft_account_stage *stage;
+
+    if (s->requests == 0)
+        return;
+    stage = add_stage(account, "snmp", "requests", s->requests, s->answers, s->pending);
+    ft_account_drop(stage, "timeout", s->timeouts);
+    ft_account_drop(stage, "refused", s->refused);
+    ft_account_drop(stage, "error", s->errors);
+}
+
 void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now, const struct ft_sink *sink)
 {
     const struct ft_loss_transport *t = &facts->transport;
@@ -72,6 +84,7 @@ void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now, const s
     add_network(&account, &facts->ingest);
     add_datagrams(&account, facts);
     add_samples(&account, &facts->ingest);
+    add_snmp(&account, &facts->snmp);
     stage = add_stage(&account, "transport", "records", t->received, t->processed, t->pending);
     ft_account_drop(stage, "queue_full", t->dropped);
     ft_loss_record_fill(&out, &account, "fabrictrace-switchpoll", facts->source_id, now.ms);

@@ -9,12 +9,14 @@
  *  network_samples  flow samples the exporters numbered; dropped: gaps of data sources
  *  datagrams        those that reached this machine; dropped also: the kernel's full buffer
  *  samples          in them; counters: interface counters in them
+ *  snmp             requests to switches, where there were any
  *  transport        records on their way to the daemon, or to the output
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/clock.h"
+#include "lib/io/snmp.h"
 #include "switchpoll/ingest.h"
 #include "switchpoll/sink.h"
 
@@ -30,6 +32,7 @@ struct ft_loss_facts {
     const char *source_id;
     struct ft_ingest_stats ingest;
     uint64_t kernel_drops;
+    struct ft_snmp_stats snmp;
     struct ft_loss_transport transport;
 };
 

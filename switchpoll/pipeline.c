@@ -18,6 +18,7 @@ struct ft_pipeline {
     uint64_t kernel_drops;
     void (*more)(void *arg, struct ft_ingest_stats *stats);
     void *more_arg;
+    struct ft_snmp_stats snmp;
 };
 
 struct ft_pipeline *ft_pipeline_new(const struct ft_settings *settings, const char *source_id,
@@ -77,6 +78,7 @@ void ft_pipeline_facts(const struct ft_pipeline *p, struct ft_loss_facts *facts)
 {
     facts->source_id = p->source_id;
     facts->kernel_drops = p->kernel_drops;
+    facts->snmp = p->snmp;
     ft_ingest_stats(p->ingest, &facts->ingest);
     if (p->more)
         p->more(p->more_arg, &facts->ingest);
@@ -134,6 +136,11 @@ void ft_pipeline_end(struct ft_pipeline *p, struct ft_wall now)
 void ft_pipeline_set_kernel_drops(struct ft_pipeline *p, uint64_t drops)
 {
     p->kernel_drops = drops;
+}
+
+void ft_pipeline_set_snmp(struct ft_pipeline *p, const struct ft_snmp_stats *requests)
+{
+    p->snmp = *requests;
 }
 
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/io/snmp.h"
+#include "switchpoll/snmp/targets.h"
 #include "switchpoll/workers.h"
 
 #define AT(member) offsetof(struct ft_settings, member)
@@ -51,7 +53,7 @@ static const struct ft_option options[] = {
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
     {"fold_entries", FT_OPTION_UINT, AT(sums_max), "262144", 16, 16777216, NULL,
      "Most different sums in one interval; samples over it are dropped and counted. An entry takes "
-     "about 160 bytes, taken as needed."},
+     "about 220 bytes, taken as needed."},
     {"ports_max", FT_OPTION_UINT, AT(ports_max), "65536", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "4096", 1, 1048576, NULL,
@@ -63,6 +65,29 @@ static const struct ft_option options[] = {
      "An exporter silent for this long is forgotten."},
     {"loss_interval", FT_OPTION_DURATION, AT(loss_interval_ns), "10s", 1, 3600, NULL,
      "How often the accounting of what was received and dropped is published."},
+    {"snmp.switches", FT_OPTION_STRING, AT(snmp_switches), NULL, 0, 0, NULL,
+     "YAML file that names the switches to poll over SNMP and their credentials. When unset, none "
+     "is polled. It is read again on a reload."},
+    {"snmp.interval", FT_OPTION_DURATION, AT(snmp_interval_ns), "30s", 1, 3600, NULL,
+     "How often each switch is polled for counters, port states and LLDP neighbours."},
+    {"snmp.timeout", FT_OPTION_DURATION, AT(snmp_timeout_ns), "2s", 0.1, 60, NULL,
+     "How long each try of a request waits for the answer."},
+    {"snmp.retries", FT_OPTION_UINT, AT(snmp_retries), "2", 0, 10, NULL,
+     "Tries after the first one."},
+    {"snmp.parallel", FT_OPTION_UINT, AT(snmp_parallel), "256", 1, 65536, NULL,
+     "Most switches that are polled at the same time. Those that did not answer last time have a "
+     "quarter as many places of their own."},
+    {"snmp.varbinds", FT_OPTION_UINT, AT(snmp_varbinds), "56", 1, 1024, NULL,
+     "Most values asked for in one answer. Where IP fragments are lost, an answer should fit into "
+     "one packet."},
+    {"snmp.names_interval", FT_OPTION_DURATION, AT(snmp_names_interval_ns), "10m", 1, 86400, NULL,
+     "Names of ports are read when they may have changed, and after this long in any case."},
+    {"snmp.frozen_after", FT_OPTION_DURATION, AT(snmp_frozen_after_ns), "2m", 1, 86400, NULL,
+     "A switch that answers while none of its counters moves for this long is said to be frozen."},
+    {"snmp.switches_max", FT_OPTION_UINT, AT(snmp_switches_max), "4096", 1, 65536, NULL,
+     "Most switches in the file."},
+    {"snmp.ports_max", FT_OPTION_UINT, AT(snmp_ports_max), "4096", 1, 65536, NULL,
+     "Most ports of one switch; more are left out, and told."},
     {"http", FT_OPTION_STRING, AT(http), "127.0.0.1:9480", 0, 0, NULL,
      "TCP endpoint of /metrics and /healthz; off for none."},
     {"log.level", FT_OPTION_ENUM, AT(log_level), "info", 0, 0, levels,
@@ -85,6 +110,10 @@ bool ft_settings_check(const struct ft_settings *s, const char *file, struct ft_
         ft_diag_add(diag, file, 0, "daemon: needs all of cert, key and ca, or none of them");
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_diag_add(diag, file, 0, "daemon.retry_max: is shorter than daemon.retry_min");
+    if (s->snmp_switches && !ft_snmp_built())
+        ft_diag_add(diag, file, 0, "snmp.switches: this build lacks SNMP (net-snmp)");
+    else if (s->snmp_switches)
+        ft_targets_free(ft_targets_load(s->snmp_switches, s->snmp_switches_max, diag));
     return ft_diag_count(diag) == before;
 }
 

@@ -31,14 +31,24 @@ struct ft_settings {
     uint64_t sources_max;
     int64_t exporter_timeout_ns;
     int64_t loss_interval_ns;
+    char *snmp_switches; /* NULL: no SNMP */
+    int64_t snmp_interval_ns;
+    int64_t snmp_timeout_ns;
+    uint64_t snmp_retries;
+    uint64_t snmp_parallel;
+    uint64_t snmp_varbinds;
+    int64_t snmp_names_interval_ns;
+    int64_t snmp_frozen_after_ns;
+    uint64_t snmp_switches_max;
+    uint64_t snmp_ports_max;
     char *http; /* "off": none */
     int log_level;
 };
 
 extern const struct ft_option_table ft_settings_table;
 
-/* What the table cannot say: settings that contradict each other. file names the source of the
- * complaints. Returns whether all is well. */
+/* What the table cannot say: settings that contradict each other, and the file of switches. file
+ * names the source of the complaints. Returns whether all is well. */
 bool ft_settings_check(const struct ft_settings *settings, const char *file, struct ft_diag *diag);
 
 /* A copy, for ft_options_free(); NULL without memory. */

@@ -3,5 +3,9 @@ include tests/unit/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/fabric/local.mk
+include tests/snmp/local.mk
+include tests/rxe/local.mk
 include tests/kafka/local.mk
+include tests/nccl/local.mk
+include tests/gpu/local.mk
 include tests/bench/local.mk

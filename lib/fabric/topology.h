@@ -32,6 +32,7 @@ enum ft_direction {
 struct ft_switch {
     const char *name;
     enum ft_tier tier;
+    bool tier_stated; /* else worked out */
     const struct ft_ip *addresses;
     uint32_t address_count;
     const uint32_t *ports; /* ids, in the order of adding */

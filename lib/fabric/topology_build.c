@@ -79,6 +79,7 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
     for (uint32_t i = 0; i < t->switch_count; i++) {
         t->switches[i].name = put_text(text, switches[i].name);
         t->switches[i].tier = switches[i].tier;
+        t->switches[i].tier_stated = switches[i].tier != FT_TIER_UNKNOWN;
         bad |= ft_index_add_name(&t->index, FT_SCOPE_SWITCHES, switches[i].name, i);
     }
     for (uint32_t i = 0; i < t->port_count; i++) {

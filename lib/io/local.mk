@@ -2,6 +2,7 @@
 noinst_LIBRARIES += lib/io/libftio.a
 lib_io_libftio_a_SOURCES = \
 	lib/io/loop.c lib/io/loop.h \
+	lib/io/netlink.c lib/io/netlink.h \
 	lib/io/notify.c \
 	lib/io/pcap.c lib/io/pcap.h \
 	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
@@ -10,9 +11,10 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/tls.c lib/io/tls.h \
 	lib/io/sender.c lib/io/receiver.c lib/io/transport.h \
 	lib/io/http.c lib/io/http_get.c lib/io/http.h \
+	lib/io/snmp.c lib/io/snmp_auth.c lib/io/snmp.h lib/io/snmp_impl.h \
 	lib/io/kafka.c lib/io/kafka.h
 
 # What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
 # it does not use.
 IO_LIBS = lib/io/libftio.a lib/base/libftbase.a $(EVENT_SSL_LIBS) $(EVENT_LIBS) $(PCAP_LIBS) \
-	$(RDKAFKA_LIBS) $(SYSTEMD_LIBS)
+	$(MNL_LIBS) $(RDKAFKA_LIBS) $(NETSNMP_LIBS) $(SYSTEMD_LIBS)

@@ -115,6 +115,9 @@ def show(fabric, programs, args, broker):
     say(pipeline.tool("imbalance").rstrip())
     section("Collisions")
     say(pipeline.tool("collisions").rstrip())
+    for flow in [flow for flow, load in flows.items() if load is ELEPHANT][:1]:
+        section(f"fabrictrace explain {flow}")
+        say(pipeline.tool("explain", str(flow)).rstrip())
     traffic.stop()
     samples = truth.Counters(fabric).samples()
     window_ms = args.window * 1000

@@ -1,2 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 include tests/golden/switchpoll.mk
+include tests/golden/daemon/local.mk
+
+# Writes the expected texts anew; read the difference before it is committed.
+golden-update: all
+	for program in agent switchpoll daemon; do \
+		FT_WRITE_GOLDEN=1 $(srcdir)/tests/golden/$$program/replay.py || exit 1; \
+	done
+.PHONY: golden-update

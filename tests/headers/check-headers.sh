@@ -29,10 +29,12 @@ declare -A below=(
 # third-party header (pattern): files that may include it (patterns)
 third_party=(
     "event2/*        lib/io/*.c"
+    "net-snmp/*      lib/io/snmp*.c"
     "librdkafka/*    lib/io/kafka*.c"
     "openssl/*       lib/io/tls*.c"
     "pcap.h          lib/io/pcap*.c"
     "pcap/*          lib/io/pcap*.c"
+    "libmnl/*        lib/io/netlink*.c"
     "systemd/*       lib/io/notify.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 agent_tests = tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces \
+	tests/unit/check_owners tests/unit/check_rdma_nldev tests/unit/check_rdma_qpc \
+	tests/unit/check_rdma_sysfs tests/unit/check_rdma_table \
 	tests/unit/check_report tests/unit/check_settings tests/unit/check_uplink
 check_PROGRAMS += $(agent_tests)
 TESTS += $(agent_tests)
@@ -27,3 +29,36 @@ tests_unit_check_settings_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_uplink_SOURCES = tests/unit/check_uplink.c tests/unit/unit.h
 tests_unit_check_uplink_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_uplink_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+nccl_tests = tests/unit/check_collectives tests/unit/check_rings
+check_PROGRAMS += $(nccl_tests)
+TESTS += $(nccl_tests)
+
+tests_unit_check_collectives_SOURCES = tests/unit/check_collectives.c tests/unit/unit.h
+tests_unit_check_collectives_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_collectives_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_rings_SOURCES = tests/unit/check_rings.c tests/unit/unit.h
+tests_unit_check_rings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rings_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_owners_SOURCES = tests/unit/check_owners.c tests/unit/unit.h
+tests_unit_check_owners_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_owners_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_rdma_nldev_SOURCES = tests/unit/check_rdma_nldev.c tests/unit/unit.h tests/unit/nldev_bytes.h
+tests_unit_check_rdma_nldev_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_nldev_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_rdma_sysfs_SOURCES = tests/unit/check_rdma_sysfs.c tests/unit/unit.h
+tests_unit_check_rdma_sysfs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_sysfs_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_rdma_table_SOURCES = tests/unit/check_rdma_table.c tests/unit/unit.h
+tests_unit_check_rdma_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_table_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_rdma_qpc_SOURCES = tests/unit/check_rdma_qpc.c tests/unit/unit.h \
+	tests/unit/nldev_bytes.h
+tests_unit_check_rdma_qpc_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_qpc_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)

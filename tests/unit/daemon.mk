@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-daemon_tests = tests/unit/check_topology_file tests/unit/check_join tests/unit/check_window
+daemon_tests = tests/unit/check_topology_file tests/unit/check_join tests/unit/check_window \
+	tests/unit/check_congestion \
+	tests/unit/check_discovery tests/unit/check_counters
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 
@@ -14,3 +16,23 @@ tests_unit_check_join_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 tests_unit_check_window_SOURCES = tests/unit/check_window.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_window_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_congestion_SOURCES = tests/unit/check_congestion.c tests/unit/unit.h
+tests_unit_check_congestion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_congestion_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_ranks
+TESTS += tests/unit/check_ranks
+tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
+tests_unit_check_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ranks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_discovery_SOURCES = tests/unit/check_discovery.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_discovery_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

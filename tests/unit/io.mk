@@ -29,3 +29,11 @@ tests_unit_check_tls_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_http_SOURCES = tests/unit/check_http.c tests/unit/unit.h
 tests_unit_check_http_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_http_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+if HAVE_SNMP
+check_PROGRAMS += tests/unit/check_snmp
+TESTS += tests/unit/check_snmp
+tests_unit_check_snmp_SOURCES = tests/unit/check_snmp.c tests/unit/unit.h
+tests_unit_check_snmp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+endif

@@ -26,3 +26,24 @@ tests_unit_check_udp_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 tests_unit_check_output_SOURCES = tests/unit/check_output.c tests/unit/unit.h
 tests_unit_check_output_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_output_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+snmp_tests = tests/unit/check_snmp_walk tests/unit/check_snmp_counters tests/unit/check_snmp_device \
+	tests/unit/check_snmp_targets
+check_PROGRAMS += $(snmp_tests)
+TESTS += $(snmp_tests)
+
+tests_unit_check_snmp_walk_SOURCES = tests/unit/check_snmp_walk.c tests/unit/unit.h tests/unit/snmp_answers.h
+tests_unit_check_snmp_walk_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_walk_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_snmp_counters_SOURCES = tests/unit/check_snmp_counters.c tests/unit/unit.h
+tests_unit_check_snmp_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_counters_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_snmp_device_SOURCES = tests/unit/check_snmp_device.c tests/unit/unit.h tests/unit/snmp_answers.h
+tests_unit_check_snmp_device_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_device_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_snmp_targets_SOURCES = tests/unit/check_snmp_targets.c tests/unit/unit.h
+tests_unit_check_snmp_targets_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_targets_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)

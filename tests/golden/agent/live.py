@@ -276,7 +276,7 @@ def test_no_daemon(folder):
 
 def test_no_interface(folder):
     config = Path(folder) / "none.yaml"
-    config.write_text("host: live\n")
+    config.write_text("host: live\nrdma: {enabled: false}\n")
     done = subprocess.run(within(A, AGENT, "-c", config, "--output", "-"), capture_output=True,
                           text=True, timeout=10)
     equal("no interface: exit code", done.returncode, 78)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_AGENT_RDMA_H
+#define FT_AGENT_RDMA_H
+/*
+ * The RDMA source: asks the kernel for devices, queue pairs and connections on a schedule, keeps
+ * the table of them, and tells the counters of every port. Needs no privilege; CAP_SYS_PTRACE lets
+ * it read the jobs and, when asked to query, the destinations of other users' queue pairs.
+ * Owner: the caller. Thread: the loop's; a round lasts as long as the kernel writes its lists.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/flows.h"
+#include "agent/rdma_ports.h"
+#include "agent/rdma_table.h"
+#include "lib/base/account.h"
+#include "lib/base/clock.h"
+
+/* Strings are borrowed. */
+struct ft_rdma_config {
+    const char *sysfs; /* "/sys/class/infiniband" but in tests */
+    const char *proc;  /* "/proc" but in tests */
+    const char *job_variable;
+    bool query;
+    uint64_t seed;
+    size_t qps_max;
+    int64_t interval_ns; /* between two rounds */
+    int64_t counters_ns;
+    int64_t refresh_ns;
+};
+
+struct ft_rdma_hooks {
+    void (*flow)(void *arg, const struct ft_flow_report *report, const char *netdev);
+    void (*port)(void *arg, const struct ft_rdma_port_report *report);
+    void *arg;
+};
+
+/* What the source sees now, for people. problem: why it sees nothing or less than it could, "". */
+struct ft_rdma_status {
+    size_t devices;
+    struct ft_rdma_table_stats table;
+    uint64_t rounds;
+    uint64_t round_ns; /* spent in all rounds */
+    uint64_t messages, malformed;
+    uint64_t lists_cut; /* changed while they were written */
+    uint64_t requests_failed;
+    uint64_t queries, queries_failed, queries_ambiguous;
+    char problem[160];
+};
+
+struct ft_rdma;
+
+/* NULL without memory. The hooks are called from ft_rdma_report(). */
+struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft_rdma_hooks *hooks);
+void ft_rdma_free(struct ft_rdma *rdma);
+
+/* Takes over new intervals and the job's variable; the rest stays. */
+void ft_rdma_configure(struct ft_rdma *rdma, const struct ft_rdma_config *config);
+
+/* Makes a round when it is due. Call before captured flows are reported. */
+void ft_rdma_poll(struct ft_rdma *rdma, struct ft_mono now, struct ft_wall wall);
+
+/* Adds to a captured flow's report what the queue pair behind it tells. The strings live until the
+ * next round. */
+void ft_rdma_annotate(struct ft_rdma *rdma, struct ft_flow_report *report, struct ft_mono now);
+
+/* Reports flows that capture did not see, and counters that are due. */
+void ft_rdma_report(struct ft_rdma *rdma, struct ft_mono now, struct ft_wall wall);
+
+/* Adds the stages "rdma_messages" and "rdma_rows". */
+void ft_rdma_account(const struct ft_rdma *rdma, struct ft_account *account);
+void ft_rdma_status(const struct ft_rdma *rdma, struct ft_rdma_status *status);
+
+/* "mlx5", "rxe", ...; NULL for a driver that nobody here knows. */
+const char *ft_rdma_driver_name(uint32_t driver);
+
+#endif

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define WINDOWS      8
+#define FIELDS       6
+#define COVERED_PART 0.8 /* of a window, for a figure */
+/* Polls further apart say too little of the windows between. */
+#define APART_MS 600000
+/* An agent's clock and its counters' cache are not exact: a port may seem to carry more for once.
+ */
+#define OVER_SPEED 1.5
+#define SLACK_MS   15000
+
+struct poll_key {
+    struct ft_ip agent;
+    uint32_t ifindex;
+    uint32_t source;
+};
+
+struct slice {
+    uint32_t window;
+    double covered_ms;
+    double sum[FIELDS];
+};
+
+struct polled {
+    struct poll_key key;
+    int64_t time_ms;
+    uint64_t speed_bps;
+    uint64_t value[FIELDS];
+    bool has[FIELDS];
+    struct slice slices[WINDOWS]; /* by window number modulo WINDOWS */
+};
+
+struct ft_counters {
+    struct ft_table *table;
+    const struct ft_topology *t;
+    int64_t window_ms;
+    uint32_t *snmp, *sflow; /* index into the table, by port; FT_NONE */
+    uint64_t resets;
+};
+
+static int map_ports(struct ft_counters *c)
+{
+    size_t ports = ft_topology_ports(c->t);
+
+    free(c->snmp);
+    free(c->sflow);
+    c->snmp = malloc((ports + 1) * sizeof(*c->snmp));
+    c->sflow = malloc((ports + 1) * sizeof(*c->sflow));
+    if (!c->snmp || !c->sflow) {
+        free(c->snmp);
+        free(c->sflow);
+        c->snmp = c->sflow = NULL;
+        return -ENOMEM;
+    }
+    memset(c->snmp, 0xff, (ports + 1) * sizeof(*c->snmp));
+    memset(c->sflow, 0xff, (ports + 1) * sizeof(*c->sflow));
+    return 0;
+}
+
+static void map_one(struct ft_counters *c, const struct polled *p)
+{
+    uint32_t switch_id = ft_topology_switch_at(c->t, &p->key.agent);
+    uint32_t port =
+        switch_id == FT_NONE ? FT_NONE : ft_topology_port_at(c->t, switch_id, p->key.ifindex);
+    bool snmp = p->key.source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP;
+
+    if (port != FT_NONE && c->snmp)
+        (snmp ? c->snmp : c->sflow)[port] = ft_table_index(c->table, p);
+}
+
+struct ft_counters *ft_counters_new(size_t cap, int64_t window_ms, const struct ft_topology *t)
+{
+    struct ft_counters *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->t = t;
+    c->window_ms = window_ms;
+    c->table = ft_table_new(sizeof(struct polled), sizeof(struct poll_key), cap, 0);
+    if (!c->table || map_ports(c)) {
+        ft_counters_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void ft_counters_free(struct ft_counters *c)
+{
+    if (!c)
+        return;
+    ft_table_free(c->table);
+    free(c->snmp);
+    free(c->sflow);
+    free(c);
+}
+
+int ft_counters_follow(struct ft_counters *c, const struct ft_topology *t)
+{
+    const struct polled *p;
+    uint32_t index = 0;
+
+    c->t = t;
+    if (map_ports(c))
+        return -ENOMEM;
+    while ((p = ft_table_next(c->table, &index)))
+        map_one(c, p);
+    return 0;
+}
+
+static struct slice *slice_of(struct polled *p, uint32_t window)
+{
+    struct slice *s = &p->slices[window % WINDOWS];
+
+    if (s->window > window)
+        return NULL;
+    if (s->window < window)
+        *s = (struct slice){.window = window};
+    return s;
+}
+
+/* Lays the difference of two polls on the windows between them. */
+static void lay(const struct ft_counters *c, struct polled *p, int64_t from_ms, int64_t to_ms,
+                const uint64_t diff[FIELDS])
+{
+    int64_t first = from_ms / c->window_ms, last = (to_ms - 1) / c->window_ms;
+
+    if (last - first >= WINDOWS)
+        first = last - WINDOWS + 1;
+    for (int64_t w = first; w <= last; w++) {
+        struct slice *s = slice_of(p, (uint32_t)w);
+        int64_t start = w * c->window_ms, end = start + c->window_ms;
+        double ms = (double)((end < to_ms ? end : to_ms) - (start > from_ms ? start : from_ms));
+
+        if (!s)
+            continue;
+        s->covered_ms += ms;
+        for (int f = 0; f < FIELDS; f++)
+            s->sum[f] += (double)diff[f] * ms / (double)(to_ms - from_ms);
+    }
+}
+
+/* The growth of each counter; false when one went back for another reason than the end of its 64
+ * bits, or grew by more than the port carries. */
+static bool differ(const struct polled *before, const struct polled *now, uint64_t diff[FIELDS])
+{
+    double seconds = (double)(now->time_ms - before->time_ms + SLACK_MS) / 1000;
+    double most = now->speed_bps ? (double)now->speed_bps / 8 * seconds * OVER_SPEED : 0;
+
+    for (int f = 0; f < FIELDS; f++) {
+        diff[f] = 0;
+        if (!now->has[f] || !before->has[f])
+            continue;
+        diff[f] = now->value[f] - before->value[f];
+        if (now->value[f] < before->value[f] && (most == 0 || (double)diff[f] > most))
+            return false;
+        if (most > 0 && f < 2 && (double)diff[f] > most)
+            return false;
+    }
+    return true;
+}
+
+static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
+{
+    const uint64_t values[FIELDS] = {poll->in_bytes,     poll->out_bytes, poll->in_discards,
+                                     poll->out_discards, poll->in_errors, poll->out_errors};
+    const bool has[FIELDS] = {poll->has_in_bytes,     poll->has_out_bytes, poll->has_in_discards,
+                              poll->has_out_discards, poll->has_in_errors, poll->has_out_errors};
+
+    p->time_ms = (int64_t)poll->time_ms;
+    if (poll->has_speed_bps)
+        p->speed_bps = poll->speed_bps;
+    memcpy(p->value, values, sizeof(values));
+    memcpy(p->has, has, sizeof(has));
+}
+
+int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll)
+{
+    struct poll_key key = {.ifindex = poll->ifindex, .source = poll->source};
+    struct polled *p, before;
+    uint64_t diff[FIELDS];
+    bool fresh;
+
+    if (!poll->has_agent || ft_ip_from_bytes(poll->agent.data, poll->agent.len, &key.agent) ||
+        !poll->ifindex || !poll->has_time_ms || poll->time_ms == 0 || poll->time_ms > INT64_MAX / 2)
+        return -EINVAL;
+    p = ft_table_insert(c->table, &key, &fresh);
+    if (!p)
+        return -ENOSPC;
+    if (!fresh && (int64_t)poll->time_ms <= p->time_ms)
+        return 0;
+    before = *p;
+    read_poll(p, poll);
+    if (fresh) {
+        map_one(c, p);
+        return 0;
+    }
+    if (p->time_ms - before.time_ms > APART_MS)
+        return 0;
+    if (differ(&before, p, diff))
+        lay(c, p, before.time_ms, p->time_ms, diff);
+    else
+        c->resets++;
+    return 0;
+}
+
+static const struct polled *entry_of(const struct ft_counters *c, const uint32_t *map,
+                                     uint32_t port)
+{
+    return map && map[port] != FT_NONE ? ft_table_at(c->table, map[port]) : NULL;
+}
+
+bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t window,
+                        struct ft_counted *out)
+{
+    const struct polled *p = entry_of(c, c->snmp, port);
+    const struct slice *s;
+    double scale;
+
+    if (!p)
+        p = entry_of(c, c->sflow, port);
+    s = p ? &p->slices[window % WINDOWS] : NULL;
+    if (!s || s->window != window || s->covered_ms < COVERED_PART * (double)c->window_ms)
+        return false;
+    scale = (double)c->window_ms / s->covered_ms;
+    *out = (struct ft_counted){
+        .snmp = p->key.source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP,
+        .has_in_bytes = p->has[0],
+        .has_out_bytes = p->has[1],
+        .has_in_discards = p->has[2],
+        .has_out_discards = p->has[3],
+        .has_in_errors = p->has[4],
+        .has_out_errors = p->has[5],
+        .in_bytes = s->sum[0] * scale,
+        .out_bytes = s->sum[1] * scale,
+        .in_discards = s->sum[2] * scale,
+        .out_discards = s->sum[3] * scale,
+        .in_errors = s->sum[4] * scale,
+        .out_errors = s->sum[5] * scale,
+    };
+    return true;
+}
+
+bool ft_counters_known(const struct ft_counters *c, uint32_t port, bool snmp)
+{
+    return entry_of(c, c->snmp, port) || (!snmp && entry_of(c, c->sflow, port));
+}
+
+uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port)
+{
+    const struct polled *p = entry_of(c, c->snmp, port);
+
+    if (!p)
+        p = entry_of(c, c->sflow, port);
+    return p ? p->speed_bps : 0;
+}
+
+uint64_t ft_counters_resets(const struct ft_counters *c)
+{
+    return c->resets;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/doctor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/counters.h"
+#include "daemon/discovery.h"
+#include "daemon/exporters.h"
+
+#define ADVISE_CLOCK "let all hosts follow one NTP or PTP server"
+
+/* A drop that takes something away from what is known of the fabric, and what helps. */
+static const struct {
+    const char *reason;
+    const char *advice;
+} losses[] = {
+    {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops"},
+    {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)"},
+    {"queue_full", "the daemon or the way to it is too slow: look at its load and the link"},
+    {"table_full", "raise the limit of the table in that program's configuration"},
+    {"malformed", "look at the exporter: its datagrams are broken"},
+    {"truncated", "look at the path MTU between switch and poller"},
+    {"not_sflow_v5", "let the exporter send sFlow version 5"},
+};
+
+static void look_at_loss(void *arg, const Fabrictrace__Record *record)
+{
+    struct ft_findings *findings = arg;
+    const Fabrictrace__Loss *loss = record->loss;
+
+    for (size_t s = 0; s < loss->n_stages; s++) {
+        const Fabrictrace__Stage *stage = loss->stages[s];
+
+        for (size_t d = 0; d < stage->n_drops; d++)
+            for (size_t k = 0; k < sizeof(losses) / sizeof(losses[0]); k++)
+                if (stage->drops[d]->count && stage->drops[d]->reason &&
+                    strcmp(stage->drops[d]->reason, losses[k].reason) == 0)
+                    ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, losses[k].advice,
+                                    "%.60s '%.80s' lost %" PRIu64 " of %" PRIu64 " %.20s: %s",
+                                    loss->program, loss->source, stage->drops[d]->count,
+                                    stage->received, stage->unit ? stage->unit : "",
+                                    losses[k].reason);
+    }
+}
+
+static void look_at_records(const struct ft_pipeline *p, struct ft_findings *findings)
+{
+    const struct ft_pipeline_stats *s = ft_pipeline_stats(p);
+    const struct ft_join_stats *j = ft_join_stats(ft_pipeline_join(p));
+
+    if (s->fates[FT_RECORD_AHEAD])
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, ADVISE_CLOCK,
+                        "%" PRIu64 " records came from the future: a sender's clock is ahead",
+                        s->fates[FT_RECORD_AHEAD]);
+    if (s->fates[FT_RECORD_LATE])
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "let clocks follow one server; where they do, make 'grace' longer",
+                        "%" PRIu64 " records came after their window was closed",
+                        s->fates[FT_RECORD_LATE]);
+    if (s->fates[FT_RECORD_INVALID])
+        ft_findings_add(
+            findings, FT_FINDING_NOTE, NULL, NULL, "run the same version of every program",
+            "%" PRIu64 " records lacked something that they need", s->fates[FT_RECORD_INVALID]);
+    if (j->unknown_switch)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "add the exporter's agent address to its switch, or poll that switch",
+                        "%" PRIu64 " observations came from exporters that belong to no switch",
+                        j->unknown_switch);
+    if (j->unknown_port)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "poll the switch, or state the ifIndex of its ports in the topology file",
+                        "%" PRIu64 " times an observation named a port that is not known",
+                        j->unknown_port);
+}
+
+/* Ports with a link or a host that have no counters or no speed; told once for a whole switch. */
+static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findings)
+{
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
+    const struct ft_counters *counters = ft_pipeline_counters(p);
+
+    for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
+        const struct ft_switch *s = ft_topology_switch(t, i);
+        uint32_t used = 0, uncounted = 0, unnumbered = 0, without = FT_NONE;
+
+        for (uint32_t k = 0; k < s->port_count; k++) {
+            const struct ft_port *port = ft_topology_port(t, s->ports[k]);
+
+            if (port->peer == FT_NONE && port->nic == FT_NONE)
+                continue;
+            used++;
+            unnumbered += port->ifindex == 0;
+            if (counters && !ft_counters_known(counters, s->ports[k], true)) {
+                uncounted++;
+                without = s->ports[k];
+            }
+        }
+        if (uncounted)
+            ft_findings_add(findings, FT_FINDING_NOTE, s->name,
+                            uncounted == 1 ? ft_topology_port(t, without)->name : NULL,
+                            "let a switch poller read it by SNMP",
+                            "%u of its %u used ports have no counters by SNMP", uncounted, used);
+        if (unnumbered)
+            ft_findings_add(findings, FT_FINDING_NOTE, s->name, NULL,
+                            "let a switch poller read it by SNMP, or state them in the file",
+                            "%u of its %u used ports have no ifIndex: samples cannot name them",
+                            unnumbered, used);
+    }
+    if (ft_topology_switches(t) == 0)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "name the switches to a switch poller, or write a topology file",
+                        "no switch is known");
+}
+
+void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
+{
+    struct ft_emitter emitter = {look_at_loss, findings};
+    const struct ft_discovery *discovery = ft_pipeline_discovery(p);
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
+
+    for (size_t i = 0; discovery && i < ft_discovery_findings(discovery)->count; i++) {
+        const struct ft_finding *f = &ft_discovery_findings(discovery)->items[i];
+        struct ft_finding *to = ft_findings_add(findings, f->kind, NULL, NULL, NULL, "%s", "");
+
+        if (to)
+            *to = *f;
+    }
+    if (ft_pipeline_exporters(p))
+        ft_exporters_find(ft_pipeline_exporters(p), t, findings);
+    look_at_ports(p, findings);
+    look_at_records(p, findings);
+    ft_pipeline_each_loss(p, &emitter);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_REPORTS_H
+#define FT_DAEMON_REPORTS_H
+/*
+ * The last SwitchReport of each switch: what IF-MIB and LLDP-MIB said of it.
+ *
+ * What a poll could not read (the switch does not answer, or answers no LLDP) stays as it was
+ * known before. A report ages against the newest report of all: one switch that falls silent is
+ * told apart from a poller that does, for which everything stays. Pure; times come with the
+ * reports, in Unix milliseconds. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/tuple.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_report {
+    struct ft_ip agent; /* the address that is polled: the key */
+    Fabrictrace__SwitchReport *message;
+    int64_t time_ms;
+    bool lldp_lost; /* it answered LLDP before, and does not now: its neighbours are the old ones */
+    bool stale_seen; /* it was stale when ft_reports_saw_stale() was called */
+    /* Private. */
+    uint8_t *packed;
+    size_t packed_bytes;
+};
+
+struct ft_reports;
+
+/* cap: switches; what is over it is refused. NULL without memory. */
+struct ft_reports *ft_reports_new(size_t cap);
+void ft_reports_free(struct ft_reports *reports);
+
+/* Takes a report; *changed when it says anything new. -EINVAL: no agent, no time, or too many
+ * ports; -ENOSPC over the cap; -ENOMEM. */
+int ft_reports_take(struct ft_reports *reports, const Fabrictrace__SwitchReport *report,
+                    bool *changed);
+
+/* Whether a switch has been silent for 3 of its intervals while others reported. */
+bool ft_report_stale(const struct ft_reports *reports, const struct ft_report *report);
+
+/* Notes which are stale now, so that the next to become so shows. */
+void ft_reports_saw_stale(struct ft_reports *reports);
+
+/* Iterates in the order of first reports, from *index 0; NULL at the end. */
+const struct ft_report *ft_reports_next(const struct ft_reports *reports, uint32_t *index);
+size_t ft_reports_count(const struct ft_reports *reports);
+
+/* Time of the newest report, 0 before the first. */
+int64_t ft_reports_newest_ms(const struct ft_reports *reports);
+
+#endif

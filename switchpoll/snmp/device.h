@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SWITCHPOLL_SNMP_DEVICE_H
+#define FT_SWITCHPOLL_SNMP_DEVICE_H
+/*
+ * What is known of one switch, built from the cells that its agent answered.
+ *
+ * A poll begins, hands in scalars and cells table by table, closes each table as whole or not, and
+ * ends. A table that was not read whole leaves what was known before in place. Names of LLDP ports
+ * are resolved here: an LLDP local port number is not an ifIndex, and what cannot be resolved by
+ * the port id's subtype is counted and left out, never guessed.
+ *
+ * Pure: no network, clock or log. Owner: the caller. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/tuple.h"
+#include "switchpoll/snmp/counters.h"
+#include "switchpoll/snmp/identity.h"
+#include "switchpoll/snmp/mib.h"
+#include "switchpoll/snmp/walk.h"
+
+#define FT_DEVICE_ADDRESSES_MAX 512
+#define FT_DEVICE_PROBLEM_BYTES 400
+
+struct ft_device_port {
+    uint32_t ifindex;
+    uint32_t poll; /* the last one that saw it in IF-MIB */
+    char *name;    /* NULL: not answered, as all texts */
+    char *alias;
+    char *descr;
+    char *mac;
+    uint64_t speed_bps; /* 0: not answered */
+    bool has_oper_up;
+    bool oper_up;
+    uint32_t lag_ifindex; /* 0: none */
+    uint32_t lag_new;     /* being read */
+    struct ft_identity lldp;
+    struct ft_counters counters;
+    struct ft_wall counted; /* when the agent answered them */
+};
+
+/* A row of lldpLocPortTable. */
+struct ft_device_local {
+    uint32_t number;
+    struct ft_identity id;
+    char *descr;
+    uint32_t ifindex; /* 0: no port could be found for it */
+};
+
+struct ft_device_neighbor {
+    uint32_t local; /* lldpRemLocalPortNum */
+    uint32_t remote;
+    uint32_t ifindex; /* 0: unresolved */
+    struct ft_identity chassis;
+    struct ft_identity port;
+    char *port_descr;
+    char *name;
+    struct ft_ip *addresses;
+    size_t address_count;
+};
+
+struct ft_device_ports {
+    struct ft_device_port *items; /* by ifindex */
+    size_t count, size;
+};
+
+struct ft_device_locals {
+    struct ft_device_local *items; /* by number */
+    size_t count, size;
+};
+
+struct ft_device_neighbors {
+    struct ft_device_neighbor *items; /* by local and remote */
+    size_t count, size;
+};
+
+struct ft_device_scalars {
+    bool has_uptime;
+    uint32_t uptime_cs; /* sysUpTime, hundredths of a second */
+    bool has_if_change;
+    uint32_t if_change_cs; /* ifTableLastChange */
+    bool has_engine;
+    uint64_t engine_boots;
+    uint64_t engine_time_s;
+};
+
+/* Running totals, for the telemetry. */
+struct ft_device_stats {
+    uint64_t restarts;       /* of the agent */
+    uint64_t resets;         /* counters that went back, which is no wrap */
+    uint64_t wraps;          /* 32-bit counters that began again */
+    uint64_t frozen;         /* polls in which the agent answered stale counters */
+    uint64_t unresolved;     /* now: LLDP neighbours whose local port cannot be told */
+    uint64_t not_increasing; /* walks ended by object identifiers that do not increase */
+    uint64_t truncated;      /* walks ended at the cap of rows */
+};
+
+struct ft_device_limits {
+    size_t ports_max;
+    int64_t frozen_after_ns; /* counters that have not moved for this long are called frozen */
+    int64_t names_age_ns;    /* names are read again after this long in any case */
+};
+
+struct ft_device {
+    struct ft_ip agent;
+    struct ft_device_limits limits;
+    char *name; /* sysName */
+    struct ft_identity chassis;
+    bool has_lldp;
+    struct ft_device_scalars scalars;
+    struct ft_device_ports ports;
+    struct ft_device_locals locals;
+    struct ft_device_neighbors neighbors;
+    struct ft_ip addresses[FT_DEVICE_ADDRESSES_MAX]; /* of IP-MIB */
+    size_t address_count;
+    struct ft_device_stats stats;
+
+    uint32_t poll;
+    bool polled;    /* once at least */
+    bool restarted; /* found by this poll */
+    bool names_due;
+    bool counters_read; /* whole, by this poll */
+    bool stale;         /* no counter moved since the last poll */
+    bool frozen;        /* and none has for long */
+    bool not_increasing;
+    bool truncated;            /* this poll found more than the caps take */
+    struct ft_mono begun;      /* of this poll */
+    struct ft_mono moved;      /* when a counter last moved */
+    struct ft_mono names_read; /* when names were last read whole */
+    uint64_t moves;            /* of counters, in this poll */
+
+    /* Being read. */
+    struct ft_device_locals locals_new;
+    struct ft_device_neighbors neighbors_new;
+    bool neighbors_read;
+    struct ft_ip addresses_new[FT_DEVICE_ADDRESSES_MAX];
+    size_t address_new_count;
+};
+
+/* NULL without memory. */
+struct ft_device *ft_device_new(const struct ft_ip *agent, const struct ft_device_limits *limits);
+void ft_device_free(struct ft_device *d);
+
+/* Begins a poll with the answer to ft_mib_system(). Notes a restart of the agent, and whether names
+ * may have changed: the first poll, a restart, ifTableLastChange. */
+void ft_device_begin(struct ft_device *d, const struct ft_snmp_varbind *varbinds, size_t count,
+                     struct ft_mono now);
+
+/* The answer to ft_mib_lldp(). */
+void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *varbinds, size_t count);
+
+/* A cell of a table; `when` the agent answered it. An unknown ifIndex makes names due. */
+void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when);
+
+/* The table was read whole, or not. */
+void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool whole);
+
+/* Whether this poll found neighbours, so that lldpLocPortTable is worth reading. It is read every
+ * time: a restarted LLDP agent may number its ports anew. */
+bool ft_device_has_new_neighbors(const struct ft_device *d);
+
+/* Ends the poll: resolves ports, judges the counters. */
+void ft_device_end(struct ft_device *d, struct ft_mono now);
+
+/* What is not as it should be, as a person reads it; "" when all is well. */
+void ft_device_problem(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES]);
+
+#endif

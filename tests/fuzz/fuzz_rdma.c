@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/rdma_nldev.h"
+#include "agent/rdma_qpc.h"
+#include "agent/rdma_table.h"
+#include "tests/fuzz/fuzz.h"
+
+/* The first byte picks the parser, the rest is an answer of the kernel. Rows go on into a table. */
+#define QPS_MAX 64
+
+static uint64_t rows;
+
+static void take_qp(void *arg, const struct ft_rdma_qp *qp)
+{
+    ft_fuzz_claim(qp->lqpn < 1u << 24 && qp->rqpn < 1u << 24, "a number has 24 bits");
+    ft_rdma_table_qp(arg, 0, qp, (struct ft_wall){1});
+    rows++;
+}
+
+static void take_cm_id(void *arg, const struct ft_rdma_cm_id *id)
+{
+    ft_rdma_table_cm_id(arg, 0, id);
+    rows++;
+}
+
+static void take_flow(void *arg, const struct ft_rdma_flow *flow)
+{
+    (void)arg;
+    ft_fuzz_claim(flow->tuple.sport >= 0xC000, "a computed port is in its range");
+}
+
+static int parse(uint8_t which, const uint8_t *bytes, size_t len, struct ft_rdma_table *table)
+{
+    struct ft_rdma_device device;
+    struct ft_rdma_port port;
+    struct ft_rdma_chardev chardev;
+    struct ft_rdma_qpc qpc;
+
+    switch (which % 6) {
+    case 0:
+        return ft_nldev_device(bytes, len, &device);
+    case 1:
+        return ft_nldev_port(bytes, len, &port);
+    case 2:
+        return ft_nldev_qps(bytes, len, take_qp, table);
+    case 3:
+        return ft_nldev_cm_ids(bytes, len, take_cm_id, table);
+    case 4:
+        return ft_nldev_chardev(bytes, len, &chardev);
+    default:
+        return ft_rdma_qpc_message(bytes, len, 17, &qpc);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    static const struct ft_rdma_table_config config = {.qps_max = QPS_MAX, .refresh_ns = 1};
+    struct ft_rdma_place place = {.port = 1, .driver = 1, .netdev = "h1"};
+    struct ft_rdma_table_stats stats;
+    struct ft_rdma_table *table;
+    int rc;
+
+    if (len == 0)
+        return 0;
+    table = ft_rdma_table_new(&config);
+    if (!table)
+        return 0;
+    ft_rdma_table_place(table, &place);
+    rows = 0;
+    ft_rdma_table_begin(table);
+    rc = parse(bytes[0], bytes + 1, len - 1, table);
+    ft_fuzz_claim(rc == 0 || rc == -EBADMSG || rc == -ENOENT, "a known result");
+    ft_fuzz_claim(rc == 0 || rows == 0, "a refused message has no rows");
+    ft_rdma_table_end(table);
+    ft_rdma_table_report(table, (struct ft_mono){1}, take_flow, NULL);
+    ft_rdma_table_stats(table, &stats);
+    ft_fuzz_claim(stats.listed == stats.resolved + stats.unconnected + stats.no_destination +
+                                      stats.no_port + stats.refused,
+                  "every queue pair is counted once");
+    ft_rdma_table_free(table);
+    return 0;
+}

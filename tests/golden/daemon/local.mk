@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
+	tests/golden/daemon/live.py tests/golden/daemon/discovery.py
+TESTS += $(daemon_goldens)
+EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/rig.py \
+	tests/golden/daemon/sflow.py tests/golden/daemon/lab/expected.ndjson \
+	tests/golden/daemon/lab/sflow.pcap tests/golden/daemon/lab/topology.yaml \
+	tests/golden/daemon/lab/truth.json

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Runs in the guest, in the folder shared with the host: three Soft-RoCE devices behind a router,
+# three agents that may see different things, real queue pairs of perftest and rping. What the wire,
+# the rdma tool and the agents say goes into out/ for the judge on the host.
+#
+# Soft-RoCE works in the first network namespace alone (Linux 6.1), so both ends are there, and
+# rules make their packets go out by the router instead of by the loopback device.
+out=/mnt/host/out
+mkdir -p "$out"
+say() { echo "[$(cut -d' ' -f1 /proc/uptime)] $*"; }
+
+until_() # CONDITION
+{
+    for _ in $(seq 200); do
+        eval "$1" && return 0
+        sleep 0.05
+    done
+    say "gave up waiting: $1"
+    return 1
+}
+
+network()
+{
+    local n h t
+    modprobe -a rdma_rxe ib_uverbs rdma_ucm veth || return 1
+    sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
+        net.ipv4.conf.all.accept_local=1 net.ipv4.conf.default.accept_local=1 \
+        net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 \
+        net.ipv6.conf.default.disable_ipv6=1 net.core.netdev_max_backlog=100000
+    ip netns add router
+    ip netns exec router sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 \
+        net.ipv4.conf.default.rp_filter=0
+    for n in 1 2 3; do
+        h=h$n t=$((10 + n))
+        ip link add $h type veth peer name r$n netns router
+        ip addr add 10.$n.0.1/24 dev $h noprefixroute
+        ip link set $h up
+        ip -n router addr add 10.$n.0.254/24 dev r$n
+        ip -n router link set r$n up
+        ip route add 10.$n.0.0/24 dev $h src 10.$n.0.1 table $t
+        ip route add default via 10.$n.0.254 dev $h table $t
+        ip rule add pref 10 oif $h lookup $t
+        ip rule add pref 20 iif $h lookup local
+    done
+    ip rule add pref 1000 lookup local
+    ip rule del pref 0
+    for h in h1 h2 h3; do
+        rdma link add rxe_$h type rxe netdev $h || return 1
+    done
+}
+
+agent() # NAME SETTING...
+{
+    local name=$1
+    shift
+    LD_LIBRARY_PATH=/mnt/host/lib ./fabrictrace-agent --output "/tmp/$name.ndjson" --set host=guest --set http=off \
+        --set refresh_interval=2s --set report_interval=1s --set first_report=500ms \
+        --set rdma.interval=500ms --set rdma.counters_interval=2s "${@/#/--set=}" 2>"$out/$name.log" &
+    agents+=($!)
+}
+
+# What the rdma tool of iproute2 says while the queue pairs are in use.
+snapshot() # NAME
+{
+    rdma -j resource show qp -d >"$out/qp-$1.json"
+    rdma -j resource show cm_id -d >"$out/cm-$1.json"
+}
+
+connected() { [ "$(rdma resource show qp link "$1/1" | grep -c 'type RC state RTS')" -ge "$2" ]; } # DEVICE QPS
+
+perftest() # NAME PROGRAM PORT QPS CLIENT
+{
+    local server client listening
+    listening=":$(printf %04X "$3") 0\\+:0000 0A"
+    "$2" -d rxe_h2 -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" >"$out/$1-server.log" 2>&1 &
+    server=$!
+    until_ "grep -q '$listening' /proc/net/tcp /proc/net/tcp6" || return 1
+    SLURM_JOB_ID=4711 "$2" -d "$5" -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" 127.0.0.1 \
+        >"$out/$1-client.log" 2>&1 &
+    client=$!
+    until_ "connected $5 $4" || return 1
+    snapshot "$1"
+    say "$1: $4 queue pairs"
+    wait $client && wait $server
+}
+
+rping_pair()
+{
+    local server client
+    rping -s -a 10.2.0.1 -S 64 >"$out"/rping-server.log 2>&1 &
+    server=$!
+    until_ 'rdma resource show cm_id | grep -q LISTEN' || return 1
+    rping -c -a 10.2.0.1 -I 10.1.0.1 -S 64 -C 1000000 >"$out"/rping-client.log 2>&1 &
+    client=$!
+    until_ 'connected rxe_h1 1' || return 1
+    sleep 3
+    snapshot rping
+    say "rping"
+    kill $client
+    wait $client $server
+    return 0
+}
+
+# A router that loses packets on the way from the first device to the second.
+lossy()
+{
+    ip netns exec router tc qdisc add dev r2 root netem loss 3% || return 1
+    date +%s%3N >"$out"/lossy
+    perftest lossy ib_write_bw 18517 4 rxe_h1 || return 1
+    ip netns exec router tc qdisc del dev r2 root
+}
+
+# Processes killed in the middle of their work.
+killed()
+{
+    local server client
+    ib_write_bw -d rxe_h2 -x 1 -q 2 -u 19 -F -D 60 -p 18520 >/dev/null 2>&1 &
+    server=$!
+    until_ 'grep -q ":4858 0\+:0000 0A" /proc/net/tcp /proc/net/tcp6' || return 1
+    ib_write_bw -d rxe_h1 -x 1 -q 2 -u 19 -F -D 60 -p 18520 127.0.0.1 >/dev/null 2>&1 &
+    client=$!
+    until_ 'connected rxe_h1 2' || return 1
+    sleep 2
+    kill -9 $client $server
+    wait $client $server 2>/dev/null
+    until_ '! connected rxe_h1 1' || return 1
+    say "killed"
+}
+
+told() { [ "$(grep -c "rdma: $1 devices" "$out/asking.log")" -ge "$2" ]; } # DEVICES TIMES
+
+# A device that goes away and comes back under its name.
+replaced()
+{
+    rdma link del rxe_h3
+    until_ 'told 2 1' || return 1
+    rdma link add rxe_h3 type rxe netdev h3
+    until_ 'told 3 2' || return 1
+    say "replaced"
+}
+
+agents=()
+captures=()
+rc=0
+say "kernel $(uname -r)"
+network || exit 1
+say "network"
+for n in 1 2; do
+    ip netns exec router tcpdump -Z root -B 8192 -U -s 120 -i r$n -w /tmp/r$n.pcap udp port 4791 2>"$out"/r$n.log &
+    captures+=($!)
+done
+until_ '[ -s /tmp/r1.pcap ] && [ -s /tmp/r2.pcap ]' || rc=1
+agent packets 'interfaces=[h1, h2, h3]'          # capture, without asking
+agent asking rdma.query=true              # no capture
+agent modest                              # neither
+for name in packets asking modest; do
+    until_ "grep -q 'rdma: 3 devices' $out/$name.log" || exit 1
+done
+# Uses up numbers at one end of what follows, so that those of both ends differ.
+perftest skew ib_write_bw 18510 3 rxe_h3 || rc=1
+perftest write ib_write_bw 18515 8 rxe_h1 || rc=1
+perftest read ib_read_bw 18516 4 rxe_h1 || rc=1
+rping_pair || rc=1
+lossy || rc=1
+killed || rc=1
+replaced || rc=1
+sleep 1
+rdma -j statistic show >"$out"/stat.json
+for pid in "${agents[@]}"; do
+    kill -0 "$pid" || rc=1
+    grep -h VmHWM "/proc/$pid/status"
+done
+kill "${agents[@]}" "${captures[@]}"
+wait
+cp /tmp/*.pcap /tmp/*.ndjson "$out"/
+say "done, $rc"
+exit $rc

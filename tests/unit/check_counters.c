@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/counters.h"
+#include "daemon/pipeline.h"
+#include "proto/record.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+/* Counters of ports, by themselves and through the whole pipeline in virtual time: a 2 x 2
+ * leaf-spine in which leaf 0 sends, and what comes out as JSON lines. */
+#define WINDOW_MS 10000
+#define WINDOW    100
+#define START_MS  (WINDOW * (int64_t)WINDOW_MS)
+
+static struct ft_topology *topology;
+static struct ft_counters *counters;
+static struct ft_pipeline *pipeline;
+static struct ft_writer out;
+
+/* A poll of one port as a record. */
+struct poll {
+    Fabrictrace__PortCounters c;
+    Fabrictrace__Record record;
+    struct ft_ip agent;
+};
+
+static void make_poll(struct poll *p, uint32_t switch_id, uint32_t ifindex, int64_t ms,
+                      uint64_t in_bytes, uint64_t out_bytes)
+{
+    size_t len;
+
+    fabrictrace__port_counters__init(&p->c);
+    fabrictrace__record__init(&p->record);
+    p->agent = leafspine_switch_ip(switch_id);
+    p->c.has_agent = p->c.has_time_ms = p->c.has_ifindex = p->c.has_source = true;
+    p->c.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&p->agent, &len);
+    p->c.agent.len = len;
+    p->c.time_ms = (uint64_t)ms;
+    p->c.ifindex = ifindex;
+    p->c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP;
+    p->c.has_in_bytes = p->c.has_out_bytes = p->c.has_speed_bps = true;
+    p->c.in_bytes = in_bytes;
+    p->c.out_bytes = out_bytes;
+    p->c.speed_bps = LINK_BPS;
+    p->record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
+    p->record.counters = &p->c;
+}
+
+static void take(int64_t ms, uint64_t in_bytes, uint64_t out_bytes)
+{
+    struct poll p;
+
+    make_poll(&p, 0, 100, ms, in_bytes, out_bytes);
+    ck_assert_int_eq(ft_counters_take(counters, &p.c), 0);
+}
+
+static uint32_t uplink(void)
+{
+    return ft_topology_find_port(topology, 0, "up0");
+}
+
+static void begin(void)
+{
+    topology = leafspine(2, 2, 1);
+    counters = ft_counters_new(100, WINDOW_MS, topology);
+    ck_assert_ptr_nonnull(counters);
+}
+
+static void end(void)
+{
+    ft_counters_free(counters);
+    ft_topology_free(topology);
+}
+
+START_TEST(differences_are_laid_on_windows_by_time)
+{
+    struct ft_counted c;
+
+    begin();
+    take(START_MS + 5000, 1000, 500);
+    ck_assert(!ft_counters_window(counters, uplink(), WINDOW, &c));
+    take(START_MS + 25000, 21000, 2500);
+    /* Half of the first window is not covered, the second is whole. */
+    ck_assert(!ft_counters_window(counters, uplink(), WINDOW, &c));
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW + 1, &c));
+    ck_assert_double_eq_tol(c.in_bytes, 10000, 1e-6);
+    ck_assert_double_eq_tol(c.out_bytes, 1000, 1e-6);
+    ck_assert(!c.has_in_errors && c.snmp);
+    ck_assert(!ft_counters_window(counters, uplink(), WINDOW + 2, &c));
+    take(START_MS + 35000, 21000, 2500);
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW + 2, &c));
+    ck_assert_double_eq_tol(c.in_bytes, 5000, 1e-6);
+    end();
+}
+END_TEST
+
+START_TEST(a_reset_gives_no_figure_a_wrap_does)
+{
+    struct ft_counted c;
+
+    begin();
+    take(START_MS, UINT64_MAX - 999, 5000);
+    take(START_MS + 10000, 1000, 6000);
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW, &c));
+    ck_assert_double_eq_tol(c.in_bytes, 2000, 1e-6);
+    take(START_MS + 20000, 500, 7000);
+    ck_assert(!ft_counters_window(counters, uplink(), WINDOW + 1, &c));
+    ck_assert_uint_eq(ft_counters_resets(counters), 1);
+    /* From there on it counts again. */
+    take(START_MS + 30000, 700, 8000);
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW + 2, &c));
+    ck_assert_double_eq_tol(c.in_bytes, 200, 1e-6);
+    end();
+}
+END_TEST
+
+START_TEST(more_than_the_port_carries_is_no_figure)
+{
+    struct ft_counted c;
+
+    begin();
+    take(START_MS, 0, 0);
+    take(START_MS + 10000, UINT64_C(1) << 50, 1000);
+    ck_assert(!ft_counters_window(counters, uplink(), WINDOW, &c));
+    end();
+}
+END_TEST
+
+START_TEST(snmp_goes_before_sflow)
+{
+    struct ft_counted c;
+    struct poll p;
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        make_poll(&p, 0, 100, START_MS + i * WINDOW_MS, 0, (uint64_t)i * 111);
+        p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
+        ck_assert_int_eq(ft_counters_take(counters, &p.c), 0);
+    }
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW, &c));
+    ck_assert_double_eq_tol(c.out_bytes, 111, 1e-6);
+    ck_assert(!c.snmp && !ft_counters_known(counters, uplink(), true));
+    take(START_MS, 0, 0);
+    take(START_MS + WINDOW_MS, 0, 222);
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW, &c));
+    ck_assert_double_eq_tol(c.out_bytes, 222, 1e-6);
+    end();
+}
+END_TEST
+
+START_TEST(polls_that_cannot_be_are_refused)
+{
+    struct poll p;
+
+    begin();
+    make_poll(&p, 0, 0, START_MS, 0, 0);
+    ck_assert_int_eq(ft_counters_take(counters, &p.c), -EINVAL);
+    make_poll(&p, 0, 100, 0, 0, 0);
+    ck_assert_int_eq(ft_counters_take(counters, &p.c), -EINVAL);
+    end();
+}
+END_TEST
+
+static void on_record(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    ck_assert_int_eq(ft_record_to_json(record, &out), 0);
+    ft_write_u8(&out, '\n');
+}
+
+static void open_pipeline(void)
+{
+    struct ft_pipeline_config config = {
+        .join = {.flows_max = 1000,
+                 .window_ms = WINDOW_MS,
+                 .evidence_ms = 30000,
+                 .idle_ms = 60000,
+                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+        .window = {.loads = {.window_ms = WINDOW_MS, .elephants_max = 100, .elephant_share = 2},
+                   .refresh_ms = 60000,
+                   .victims_max = 4},
+        .discovery = {.switches_max = 100, .addresses_max = 100},
+        .counters_max = 1000,
+        .grace_ms = 3000,
+        .events_max = 100,
+        .sources_max = 100,
+        .source_id = "test",
+    };
+    struct ft_emitter emitter = {on_record, NULL};
+
+    topology = leafspine(2, 2, 1);
+    ft_writer_init(&out, 64 << 20);
+    pipeline = ft_pipeline_new(&config, topology, &emitter);
+    ck_assert_ptr_nonnull(pipeline);
+}
+
+static void close_pipeline(void)
+{
+    ft_pipeline_free(pipeline);
+    ft_writer_free(&out);
+}
+
+/* Whether some line since the last reset holds both texts. */
+static const char *line_with(const char *a, const char *b)
+{
+    static char line[8192];
+    const char *at, *stop;
+
+    ft_write_u8(&out, 0);
+    out.len--;
+    for (at = (const char *)out.bytes; at && (stop = strchr(at, '\n')); at = stop + 1) {
+        size_t n = (size_t)(stop - at);
+
+        ck_assert_uint_lt(n, sizeof(line));
+        memcpy(line, at, n);
+        line[n] = '\0';
+        if (strstr(line, a) && strstr(line, b))
+            return line;
+    }
+    return NULL;
+}
+
+static double number(const char *line, const char *member)
+{
+    char quoted[64];
+    const char *at;
+
+    ck_assert_ptr_nonnull(line);
+    snprintf(quoted, sizeof(quoted), "\"%s\":", member);
+    at = strstr(line, quoted);
+    ck_assert_msg(at != NULL, "%s is not in %s", member, line);
+    return strtod(at + strlen(quoted), NULL);
+}
+
+/* Samples of a flow from leaf 0 over a spine at one of its switches. */
+static void observe(uint32_t switch_id, uint32_t in, uint32_t out_ifindex, uint32_t samples,
+                    uint64_t bytes, int64_t ms)
+{
+    struct ft_tuple tuple = {.src = leafspine_host_ip(0, 0),
+                             .dst = leafspine_host_ip(1, 0),
+                             .sport = 50000,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+    struct ft_ip agent = leafspine_switch_ip(switch_id);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    size_t len;
+
+    ft_flow_from_tuple(&flow, &tuple);
+    o.flow = &flow;
+    o.has_agent = true;
+    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    o.agent.len = len;
+    o.has_time_ms = o.has_in_ifindex = o.has_out_ifindex = o.has_samples = o.has_bytes = true;
+    o.time_ms = (uint64_t)ms;
+    o.in_ifindex = in;
+    o.out_ifindex = out_ifindex;
+    o.samples = samples;
+    o.bytes = bytes;
+    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    record.observation = &o;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+static void poll(uint32_t switch_id, uint32_t ifindex, int64_t ms, uint64_t in_bytes,
+                 uint64_t out_bytes)
+{
+    struct poll p;
+
+    make_poll(&p, switch_id, ifindex, ms, in_bytes, out_bytes);
+    ft_pipeline_record(pipeline, &p.record, ms);
+}
+
+static void advance(int64_t ms)
+{
+    while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
+        ;
+}
+
+/* One window: 1 MB through leaf 0, as its counters say; of it the samples of leaf 0 and of spine 0
+ * tell so much. The window before is closed then. */
+static void run_window(int n, double by_leaf, double by_spine)
+{
+    int64_t ms = START_MS + (int64_t)n * WINDOW_MS;
+    uint64_t total = (uint64_t)(n + 1) * 1000000;
+
+    advance(ms + 3000);
+    if (by_leaf > 0)
+        observe(0, 1, 100, 400, (uint64_t)(by_leaf * 1000000), ms + 5000);
+    if (by_spine > 0)
+        observe(2, 1, 2, 400, (uint64_t)(by_spine * 1000000), ms + 5000);
+    ms += WINDOW_MS;
+    poll(0, 1, ms, total, 0);
+    poll(0, 100, ms, 0, total);
+    poll(0, 101, ms, 0, 0);
+    poll(2, 1, ms, total, 0);
+    poll(2, 2, ms, 0, total);
+}
+
+static void first_polls(void)
+{
+    poll(0, 1, START_MS, 0, 0);
+    poll(0, 100, START_MS, 0, 0);
+    poll(0, 101, START_MS, 0, 0);
+    poll(2, 1, START_MS, 0, 0);
+    poll(2, 2, START_MS, 0, 0);
+}
+
+START_TEST(link_records_tell_the_counters)
+{
+    open_pipeline();
+    first_polls();
+    run_window(0, 0.97, 0.97);
+    run_window(1, 0.4, 0.4);
+    ck_assert_double_eq_tol(number(line_with("fabrictrace.link", "\"up0\""), "counter_bytes"),
+                            1000000, 1);
+    ck_assert_double_eq_tol(number(line_with("fabrictrace.link", "\"up0\""), "utilization"), 0.0008,
+                            1e-9);
+    /* Within the noise of 400 samples. */
+    ck_assert_double_eq(number(line_with("fabrictrace.link", "\"up0\""), "unexplained_bytes"), 0);
+    ck_assert_double_eq_tol(
+        number(line_with("\"switch\":\"spine0\",\"port\":\"down1\"", "link"), "counter_bytes"),
+        1000000, 1);
+    /* Leaf 1 is not polled: what it sends up is counted by the other end, to its host by nobody. */
+    ck_assert_double_eq(
+        number(line_with("\"switch\":\"leaf1\",\"port\":\"up0\"", "link"), "counter_bytes"), 0);
+    ck_assert_ptr_null(
+        strstr(line_with("\"switch\":\"leaf1\",\"port\":\"host0\"", "link"), "counter_bytes"));
+    ft_writer_reset(&out);
+    advance(START_MS + 2 * WINDOW_MS + 3000);
+    ck_assert_double_eq_tol(number(line_with("fabrictrace.link", "\"up0\""), "unexplained_bytes"),
+                            600000, 1);
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(a_silent_exporter_is_named_and_comes_back)
+{
+    open_pipeline();
+    first_polls();
+    for (int n = 0; n < 4; n++)
+        run_window(n, 1, 1);
+    for (int n = 4; n < 9; n++)
+        run_window(n, 1, 0);
+    ck_assert_ptr_nonnull(line_with("\"silent_exporter\"", "\"subject\":\"spine0\""));
+    ck_assert_ptr_null(line_with("\"silent_exporter\"", "\"subject\":\"leaf0\""));
+    /* Those that had no traffic are not blamed. */
+    ck_assert_ptr_null(line_with("\"silent_exporter\"", "\"subject\":\"spine1\""));
+    ft_writer_reset(&out);
+    for (int n = 9; n < 20; n++)
+        run_window(n, 1, 1);
+    ck_assert_ptr_nonnull(line_with("\"silent_exporter\"", "\"cleared\":true"));
+    /* Its silence does not count as a sampling rate. */
+    ck_assert_ptr_null(line_with("\"sampling_rate\"", ""));
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(a_wrong_sampling_rate_is_named)
+{
+    open_pipeline();
+    first_polls();
+    for (int n = 0; n < 10; n++)
+        run_window(n, n % 2 ? 0.97 : 1.03, 0.5);
+    ck_assert_ptr_nonnull(line_with("\"sampling_rate\"", "\"subject\":\"spine0\""));
+    ck_assert_ptr_nonnull(line_with("\"sampling_rate\"", "0.50 times"));
+    ck_assert_ptr_null(line_with("\"sampling_rate\"", "\"subject\":\"leaf0\""));
+    close_pipeline();
+}
+END_TEST
+
+/* A switch's report of which one port is down; the file's topology is known. */
+static void report_port(uint32_t switch_id, uint32_t ifindex, bool up, int64_t ms)
+{
+    struct ft_ip agent = leafspine_switch_ip(switch_id);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__SwitchReport report = FABRICTRACE__SWITCH_REPORT__INIT;
+    Fabrictrace__PortInfo info = FABRICTRACE__PORT_INFO__INIT;
+    Fabrictrace__PortInfo *list = &info;
+    size_t len;
+
+    report.has_agent = report.has_time_ms = report.has_reachable = report.has_has_lldp = true;
+    report.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    report.agent.len = len;
+    report.time_ms = (uint64_t)ms;
+    report.reachable = report.has_lldp = true;
+    info.has_ifindex = info.has_oper_up = true;
+    info.ifindex = ifindex;
+    info.oper_up = up;
+    report.ports = &list;
+    report.n_ports = 1;
+    record.kind_case = FABRICTRACE__RECORD__KIND_SWITCH_REPORT;
+    record.switch_report = &report;
+    ft_pipeline_record(pipeline, &record, ms);
+    advance(ms + 1000);
+}
+
+START_TEST(no_flow_stays_on_a_link_that_is_down)
+{
+    struct ft_tuple tuple = {.src = leafspine_host_ip(0, 0),
+                             .dst = leafspine_host_ip(1, 0),
+                             .sport = 50000,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+    struct ft_flow *flow;
+    int64_t ms = START_MS;
+
+    open_pipeline();
+    report_port(0, 100, true, ms);
+    observe(0, 1, 100, 10, 10000, ms + 1500);
+    advance(ms + 2000);
+    flow = ft_join_find(ft_pipeline_join(pipeline), &tuple);
+    ck_assert_ptr_nonnull(flow);
+    ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
+    report_port(0, 100, false, ms + 3000);
+    ck_assert_ptr_nonnull(line_with("\"link_down\"", "\"subject\":\"leaf0/up0\""));
+    /* One way is left in so small a fabric; samples bear it out. */
+    ck_assert_str_eq(
+        ft_topology_port(ft_join_topology(ft_pipeline_join(pipeline)), flow->path.hops[0].out)
+            ->name,
+        "up1");
+    ck_assert_ptr_nonnull(line_with("\"path_change\"", ""));
+    observe(0, 1, 101, 10, 10000, ms + 4500);
+    advance(ms + 5000);
+    ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
+    ck_assert_str_eq(
+        ft_topology_port(ft_join_topology(ft_pipeline_join(pipeline)), flow->path.hops[0].out)
+            ->name,
+        "up1");
+    /* It stands as long as the link is down, whatever the windows do. */
+    ft_writer_reset(&out);
+    observe(0, 1, 101, 10, 10000, ms + 14500);
+    advance(ms + 25000);
+    ck_assert_ptr_null(line_with("\"link_down\"", ""));
+    report_port(0, 100, true, ms + 26000);
+    ck_assert_ptr_nonnull(line_with("\"link_down\"", "\"cleared\":true"));
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("counters", differences_are_laid_on_windows_by_time,
+             a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
+             snmp_goes_before_sflow, polls_that_cannot_be_are_refused,
+             link_records_tell_the_counters, a_silent_exporter_is_named_and_comes_back,
+             a_wrong_sampling_rate_is_named, no_flow_stays_on_a_link_that_is_down)

@@ -1,0 +1,812 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/discovery.h"
+#include "daemon/topology_diff.h"
+#include "daemon/topology_file.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+/* Reports as switches of the leaf-spine of leafspine.h would give them, changed at will by a test,
+ * then brought to a topology that is held against that leaf-spine. */
+#define LEAVES      4
+#define SPINES      4
+#define HOSTS       2
+#define SWITCHES    (LEAVES + SPINES)
+#define PORTS_MAX   16
+#define INTERVAL_MS 30000
+#define START_MS    INT64_C(1700000000000)
+
+struct port {
+    Fabrictrace__PortInfo info;
+    Fabrictrace__Neighbor row;
+    char name[32], mac[32], row_chassis[32], row_port[32], row_name[32];
+    ProtobufCBinaryData row_address;
+    uint8_t row_ip[4];
+    bool hears;
+};
+
+struct box {
+    Fabrictrace__SwitchReport report;
+    char name[32], chassis[32];
+    struct ft_ip ip;
+    ProtobufCBinaryData address;
+    struct port ports[PORTS_MAX];
+    Fabrictrace__PortInfo *info_list[PORTS_MAX];
+    Fabrictrace__Neighbor *row_list[PORTS_MAX];
+    uint32_t port_count;
+};
+
+static struct box boxes[SWITCHES];
+static struct ft_discovery *discovery;
+static struct ft_topology *base, *found;
+static int64_t now_ms;
+
+static struct port *add_port(struct box *box, uint32_t ifindex, const char *kind, uint32_t i)
+{
+    struct port *p = &box->ports[box->port_count];
+
+    fabrictrace__port_info__init(&p->info);
+    snprintf(p->name, sizeof(p->name), "%s%u", kind, i);
+    snprintf(p->mac, sizeof(p->mac), "02:00:00:00:%02x:%02x", (unsigned)(box - boxes),
+             box->port_count);
+    p->info.has_ifindex = p->info.has_oper_up = p->info.has_speed_bps = true;
+    p->info.ifindex = ifindex;
+    p->info.oper_up = true;
+    p->info.speed_bps = LINK_BPS;
+    p->info.name = p->name;
+    p->info.mac = p->mac;
+    box->info_list[box->port_count++] = &p->info;
+    return p;
+}
+
+static void hear(struct port *p, const char *chassis, const char *name,
+                 Fabrictrace__IdKind port_kind, const char *port)
+{
+    fabrictrace__neighbor__init(&p->row);
+    snprintf(p->row_chassis, sizeof(p->row_chassis), "%s", chassis);
+    snprintf(p->row_name, sizeof(p->row_name), "%s", name);
+    snprintf(p->row_port, sizeof(p->row_port), "%s", port);
+    p->row.has_ifindex = p->row.has_chassis_kind = p->row.has_port_kind = true;
+    p->row.ifindex = p->info.ifindex;
+    p->row.chassis_kind = FABRICTRACE__ID_KIND__ID_KIND_MAC;
+    p->row.chassis_id = p->row_chassis;
+    p->row.port_kind = port_kind;
+    p->row.port_id = p->row_port;
+    p->row.name = p->row_name;
+    p->hears = true;
+}
+
+static void make_box(uint32_t id, const char *kind, uint32_t i)
+{
+    struct box *box = &boxes[id];
+    size_t len;
+
+    memset(box, 0, sizeof(*box));
+    fabrictrace__switch_report__init(&box->report);
+    snprintf(box->name, sizeof(box->name), "%s%u", kind, i);
+    snprintf(box->chassis, sizeof(box->chassis), "02:ff:00:00:00:%02x", id);
+    box->ip = leafspine_switch_ip(id);
+    box->address.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&box->ip, &len);
+    box->address.len = len;
+    box->report.has_agent = box->report.has_reachable = box->report.has_lldp = true;
+    box->report.has_has_lldp = box->report.has_interval_ms = true;
+    box->report.reachable = true;
+    box->report.agent = box->address;
+    box->report.n_addresses = 1;
+    box->report.addresses = &box->address;
+    box->report.interval_ms = INTERVAL_MS;
+    box->report.name = box->name;
+    box->report.has_chassis_kind = true;
+    box->report.chassis_kind = FABRICTRACE__ID_KIND__ID_KIND_MAC;
+    box->report.chassis_id = box->chassis;
+}
+
+static struct port *uplink(uint32_t leaf, uint32_t spine)
+{
+    return &boxes[leaf].ports[spine];
+}
+
+static struct port *downlink(uint32_t leaf, uint32_t spine)
+{
+    return &boxes[LEAVES + spine].ports[leaf];
+}
+
+static struct port *host_port(uint32_t leaf, uint32_t host)
+{
+    return &boxes[leaf].ports[SPINES + host];
+}
+
+static void hear_host(uint32_t leaf, uint32_t host)
+{
+    struct port *p = host_port(leaf, host);
+    struct ft_ip ip = leafspine_host_ip(leaf, host);
+    char name[32], chassis[32];
+    size_t len;
+
+    snprintf(name, sizeof(name), "h%u-%u", leaf, host);
+    snprintf(chassis, sizeof(chassis), "02:aa:00:00:%02x:%02x", leaf, host);
+    hear(p, chassis, name, FABRICTRACE__ID_KIND__ID_KIND_MAC, chassis);
+    memcpy(p->row_ip, ft_ip_bytes(&ip, &len), 4);
+    p->row_address = (ProtobufCBinaryData){.len = 4, .data = p->row_ip};
+    p->row.addresses = &p->row_address;
+    p->row.n_addresses = 1;
+}
+
+static void make_reports(bool hosts_speak)
+{
+    char name[32];
+
+    for (uint32_t l = 0; l < LEAVES; l++)
+        make_box(l, "leaf", l);
+    for (uint32_t s = 0; s < SPINES; s++)
+        make_box(LEAVES + s, "spine", s);
+    for (uint32_t l = 0; l < LEAVES; l++) {
+        for (uint32_t s = 0; s < SPINES; s++) {
+            add_port(&boxes[l], 100 + s, "up", s);
+            add_port(&boxes[LEAVES + s], 1 + l, "down", l);
+        }
+        for (uint32_t h = 0; h < HOSTS; h++) {
+            add_port(&boxes[l], 1 + h, "host", h);
+            if (hosts_speak)
+                hear_host(l, h);
+        }
+    }
+    for (uint32_t l = 0; l < LEAVES; l++)
+        for (uint32_t s = 0; s < SPINES; s++) {
+            snprintf(name, sizeof(name), "down%u", l);
+            hear(uplink(l, s), boxes[LEAVES + s].chassis, boxes[LEAVES + s].name,
+                 FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME, name);
+            snprintf(name, sizeof(name), "up%u", s);
+            hear(downlink(l, s), boxes[l].chassis, boxes[l].name,
+                 FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME, name);
+        }
+}
+
+static void send(uint32_t id)
+{
+    struct box *box = &boxes[id];
+
+    box->report.has_time_ms = true;
+    box->report.time_ms = (uint64_t)now_ms;
+    box->report.n_ports = box->port_count;
+    box->report.ports = box->info_list;
+    box->report.n_neighbors = 0;
+    for (uint32_t i = 0; i < box->port_count; i++)
+        if (box->ports[i].hears)
+            box->row_list[box->report.n_neighbors++] = &box->ports[i].row;
+    box->report.neighbors = box->row_list;
+    ck_assert_int_eq(ft_discovery_report(discovery, &box->report), 0);
+}
+
+static void send_all(void)
+{
+    for (uint32_t i = 0; i < SWITCHES; i++)
+        send(i);
+}
+
+static void build(void)
+{
+    ft_topology_free(found);
+    now_ms += 1000;
+    found = ft_discovery_build(discovery, base, now_ms);
+    ck_assert_ptr_nonnull(found);
+}
+
+static struct ft_topology *no_file(void)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = ft_topology_file_none("lab", diag);
+
+    ck_assert_ptr_nonnull(t);
+    ft_diag_free(diag);
+    return t;
+}
+
+static void begin(bool hosts_speak)
+{
+    struct ft_discovery_config config = {.switches_max = 100, .addresses_max = 1000};
+
+    discovery = ft_discovery_new(&config);
+    ck_assert_ptr_nonnull(discovery);
+    base = no_file();
+    now_ms = START_MS;
+    make_reports(hosts_speak);
+}
+
+static void end(void)
+{
+    ft_discovery_free(discovery);
+    ft_topology_free(base);
+    ft_topology_free(found);
+    found = NULL;
+}
+
+static void print_change(void *arg, const struct ft_change *c)
+{
+    (void)arg;
+    fprintf(stderr, "%s %s %s %s %s\n", c->came ? "+" : "-", c->switch_name, c->port ? c->port : "",
+            c->peer ? c->peer : "", c->peer_port ? c->peer_port : "");
+}
+
+/* The found one differs from the whole leaf-spine in `count` switches, links and attachments. */
+static void assert_differs(size_t count)
+{
+    struct ft_topology *truth = leafspine(LEAVES, SPINES, HOSTS);
+    size_t is = ft_topology_diff(truth, found, NULL, NULL);
+
+    if (is != count)
+        ft_topology_diff(truth, found, print_change, NULL);
+    ck_assert_uint_eq(is, count);
+    ft_topology_free(truth);
+}
+
+/* Findings of a kind at a port (NULL: any) that say something (NULL: anything). */
+static size_t findings(enum ft_finding_kind kind, const char *switch_name, const char *port,
+                       const char *says)
+{
+    const struct ft_findings *f = ft_discovery_findings(discovery);
+    size_t count = 0;
+
+    for (size_t i = 0; i < f->count; i++)
+        count += f->items[i].kind == kind &&
+                 (!switch_name || strcmp(f->items[i].switch_name, switch_name) == 0) &&
+                 (!port || strcmp(f->items[i].port, port) == 0) &&
+                 (!says || strstr(f->items[i].text, says));
+    return count;
+}
+
+static void enter(uint32_t leaf, uint32_t ifindex, struct ft_ip address, int64_t from_ms,
+                  uint32_t seconds)
+{
+    struct ft_ip agent = leafspine_switch_ip(leaf);
+
+    for (uint32_t i = 0; i < seconds; i++)
+        ft_discovery_entered(discovery, &address, &agent, ifindex, from_ms + 1000 * i, false);
+}
+
+static uint32_t port_of(const char *switch_name, const char *port)
+{
+    uint32_t id = ft_topology_find_switch(found, switch_name);
+
+    ck_assert_uint_ne(id, FT_NONE);
+    return ft_topology_find_port(found, id, port);
+}
+
+/* Ports that the NIC of an address hangs on, "" when there is none. */
+static const char *attached(struct ft_ip address)
+{
+    static char text[256];
+    uint32_t nic = ft_topology_nic_at(found, &address);
+    const struct ft_nic *n = nic == FT_NONE ? NULL : ft_topology_nic(found, nic);
+
+    *text = '\0';
+    for (uint32_t i = 0; n && i < n->attach_count; i++) {
+        const struct ft_port *p = ft_topology_port(found, n->attach[i]);
+        size_t len = strlen(text);
+
+        snprintf(text + len, sizeof(text) - len, "%s%s/%s", i ? " " : "",
+                 ft_topology_switch(found, p->switch_id)->name, p->name);
+    }
+    return text;
+}
+
+START_TEST(reports_alone_give_the_whole_fabric)
+{
+    begin(true);
+    send_all();
+    ck_assert(ft_discovery_due(discovery, now_ms, 1000));
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(ft_topology_groups(found), 2 * LEAVES);
+    ck_assert_uint_eq(ft_discovery_findings(discovery)->count, 0);
+    /* The same said again is no news; ids and speeds are those of the reports. */
+    now_ms += INTERVAL_MS;
+    send_all();
+    ck_assert(!ft_discovery_due(discovery, now_ms, 1000));
+    ck_assert_uint_eq(ft_topology_port(found, port_of("leaf2", "up3"))->ifindex, 103);
+    ck_assert_uint_eq(ft_topology_port(found, port_of("leaf2", "up3"))->speed_bps, LINK_BPS);
+    end();
+}
+END_TEST
+
+START_TEST(the_order_of_reports_does_not_matter)
+{
+    struct ft_topology *first;
+
+    begin(true);
+    send_all();
+    build();
+    first = found;
+    found = NULL;
+    ft_discovery_free(discovery);
+    discovery = ft_discovery_new(&(struct ft_discovery_config){.switches_max = 100});
+    for (uint32_t i = SWITCHES; i-- > 0;)
+        send(i);
+    build();
+    ck_assert(ft_topology_same(first, found));
+    ft_topology_free(first);
+    end();
+}
+END_TEST
+
+START_TEST(one_side_that_speaks_is_enough)
+{
+    begin(true);
+    for (uint32_t s = 0; s < SPINES; s++)
+        for (uint32_t l = 0; l < LEAVES; l++)
+            downlink(l, s)->hears = false;
+    send_all();
+    build();
+    assert_differs(0);
+    end();
+}
+END_TEST
+
+/* Port ids of every kind; a local one means something only in its owner's words. */
+START_TEST(port_ids_are_resolved_by_their_kind)
+{
+    static char alias[] = "to leaf0", local[] = "17", wrong[] = "down3";
+
+    begin(true);
+    for (uint32_t s = 0; s < SPINES; s++)
+        downlink(0, s)->hears = false;
+    hear(uplink(0, 0), boxes[LEAVES].chassis, "", FABRICTRACE__ID_KIND__ID_KIND_MAC,
+         "02:00:00:00:04:00");
+    downlink(0, 1)->info.alias = alias;
+    hear(uplink(0, 1), boxes[LEAVES + 1].chassis, "", FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_ALIAS,
+         alias);
+    downlink(0, 2)->info.has_lldp_id_kind = true;
+    downlink(0, 2)->info.lldp_id_kind = FABRICTRACE__ID_KIND__ID_KIND_LOCAL;
+    downlink(0, 2)->info.lldp_id = local;
+    hear(uplink(0, 2), boxes[LEAVES + 2].chassis, "", FABRICTRACE__ID_KIND__ID_KIND_LOCAL, local);
+    /* Reads like an ifIndex, or a name: it is neither. */
+    hear(uplink(0, 3), boxes[LEAVES + 3].chassis, "", FABRICTRACE__ID_KIND__ID_KIND_LOCAL, wrong);
+    send_all();
+    build();
+    assert_differs(1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "up3", "id of that switch's port"), 1);
+    /* An id that two ports have names neither. */
+    downlink(1, 2)->info.has_lldp_id_kind = true;
+    downlink(1, 2)->info.lldp_id_kind = FABRICTRACE__ID_KIND__ID_KIND_LOCAL;
+    downlink(1, 2)->info.lldp_id = local;
+    send_all();
+    build();
+    ck_assert_uint_eq(ft_topology_port(found, port_of("leaf0", "up2"))->peer, FT_NONE);
+    end();
+}
+END_TEST
+
+START_TEST(aggregates_leave_their_members_the_links)
+{
+    struct port *lag;
+
+    begin(true);
+    lag = add_port(&boxes[0], 900, "bond", 0);
+    strcpy(lag->mac, uplink(0, 0)->mac);
+    for (uint32_t s = 0; s < 2; s++) {
+        uplink(0, s)->info.has_lag_ifindex = true;
+        uplink(0, s)->info.lag_ifindex = 900;
+    }
+    for (uint32_t s = 0; s < SPINES; s++)
+        uplink(0, s)->hears = false;
+    hear(downlink(0, 0), boxes[0].chassis, "leaf0", FABRICTRACE__ID_KIND__ID_KIND_MAC,
+         uplink(0, 0)->mac);
+    send_all();
+    build();
+    assert_differs(0);
+    /* Samples that name the aggregate do not say which member. */
+    ck_assert_uint_eq(ft_topology_port_at(found, ft_topology_find_switch(found, "leaf0"), 900),
+                      FT_NONE);
+    end();
+}
+END_TEST
+
+START_TEST(a_link_whose_port_is_down_leaves_and_comes_back)
+{
+    begin(true);
+    send_all();
+    build();
+    uplink(1, 2)->info.oper_up = false;
+    send(1);
+    ck_assert(ft_discovery_due(discovery, now_ms + 1000, 1000));
+    build();
+    assert_differs(1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, "leaf1", "up2", "spine2 down1"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 1);
+    /* Neighbours vanish soon after: still the same one link. */
+    uplink(1, 2)->hears = downlink(1, 2)->hears = false;
+    send_all();
+    build();
+    assert_differs(1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 1);
+    uplink(1, 2)->info.oper_up = true;
+    uplink(1, 2)->hears = downlink(1, 2)->hears = true;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 0);
+    end();
+}
+END_TEST
+
+START_TEST(the_port_of_a_host_that_is_down_is_told)
+{
+    begin(true);
+    host_port(1, 1)->info.oper_up = false;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, "leaf1", "host1", "h1-1"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 1);
+    end();
+}
+END_TEST
+
+START_TEST(a_link_that_neither_side_hears_is_down)
+{
+    begin(true);
+    send_all();
+    build();
+    uplink(1, 2)->hears = false;
+    send_all();
+    build();
+    assert_differs(0);
+    downlink(1, 2)->hears = false;
+    send_all();
+    build();
+    assert_differs(1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, "neither side"), 1);
+    /* Nobody learns a host where a link was. */
+    enter(1, 102, ft_ip4((uint8_t[4]){10, 9, 9, 9}), now_ms, 10);
+    build();
+    ck_assert_str_eq(attached(ft_ip4((uint8_t[4]){10, 9, 9, 9})), "");
+    end();
+}
+END_TEST
+
+START_TEST(a_recabled_port_takes_its_new_link)
+{
+    begin(true);
+    send_all();
+    build();
+    /* leaf0 up0 and leaf1 up0 change places at spine0. */
+    hear(uplink(0, 0), boxes[LEAVES].chassis, "spine0",
+         FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME, "down1");
+    hear(uplink(1, 0), boxes[LEAVES].chassis, "spine0",
+         FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME, "down0");
+    hear(downlink(0, 0), boxes[1].chassis, "leaf1", FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME,
+         "up0");
+    hear(downlink(1, 0), boxes[0].chassis, "leaf0", FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME,
+         "up0");
+    send_all();
+    build();
+    assert_differs(4);
+    ck_assert_uint_eq(ft_discovery_findings(discovery)->count, 0);
+    end();
+}
+END_TEST
+
+START_TEST(silence_of_lldp_changes_nothing)
+{
+    begin(true);
+    send_all();
+    build();
+    boxes[0].report.has_lldp = false;
+    for (uint32_t i = 0; i < boxes[0].port_count; i++)
+        boxes[0].ports[i].hears = false;
+    for (uint32_t s = 0; s < SPINES; s++)
+        downlink(0, s)->hears = false;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "", "no LLDP any more"), 1);
+    end();
+}
+END_TEST
+
+START_TEST(an_unreachable_switch_keeps_its_place)
+{
+    static char problem[] = "timeout";
+
+    begin(true);
+    send_all();
+    build();
+    boxes[0].report.reachable = false;
+    boxes[0].report.problem = problem;
+    boxes[0].port_count = 0;
+    boxes[0].report.n_addresses = 0;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "", "timeout"), 1);
+    end();
+}
+END_TEST
+
+/* One switch that is no longer reported is told; a poller that is gone leaves all as it was. */
+START_TEST(silence_is_measured_against_the_others)
+{
+    begin(true);
+    send_all();
+    build();
+    for (int i = 0; i < 4; i++) {
+        now_ms += INTERVAL_MS;
+        for (uint32_t s = 1; s < SWITCHES; s++)
+            send(s);
+    }
+    ck_assert(ft_discovery_due(discovery, now_ms + 1000, 1000));
+    build();
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "", "no report"), 1);
+    /* The spines still hear it; its hosts nobody else does. */
+    ck_assert_uint_ne(ft_topology_port(found, port_of("leaf0", "up0"))->peer, FT_NONE);
+    now_ms += 100 * INTERVAL_MS;
+    ck_assert(!ft_discovery_due(discovery, now_ms, 1000));
+    end();
+}
+END_TEST
+
+START_TEST(hosts_are_learnt_from_samples)
+{
+    begin(false);
+    send_all();
+    build();
+    /* Without hosts there are no tiers, hence no links. */
+    ck_assert_uint_eq(ft_topology_switches(found), SWITCHES);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, NULL, "no host"), SWITCHES);
+    for (uint32_t l = 0; l < LEAVES; l++)
+        for (uint32_t h = 0; h < HOSTS; h++) {
+            struct ft_ip ip = leafspine_host_ip(l, h);
+            char name[32];
+
+            enter(l, 1 + h, ip, now_ms, 3);
+            snprintf(name, sizeof(name), "h%u-%u", l, h);
+            ft_discovery_named(discovery, &ip, name);
+        }
+    ck_assert(ft_discovery_due(discovery, now_ms + 3000, 1000));
+    build();
+    assert_differs(0);
+    end();
+}
+END_TEST
+
+START_TEST(what_was_seen_once_is_not_learnt)
+{
+    struct ft_ip ip = leafspine_host_ip(0, 0), spine = leafspine_switch_ip(LEAVES);
+
+    begin(false);
+    send_all();
+    enter(0, 1, ip, now_ms, 2);
+    build();
+    ck_assert_str_eq(attached(ip), "");
+    enter(0, 1, ip, now_ms + 2000, 1);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0");
+    ck_assert(ft_discovery_learnt(discovery, "leaf0", "host0"));
+    hear_host(0, 0);
+    send_all();
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0");
+    ck_assert(!ft_discovery_learnt(discovery, "leaf0", "host0"));
+    /* A switch's own packets make it no host; fabric ports have none. */
+    enter(0, 2, spine, now_ms, 5);
+    enter(0, 100, ft_ip4((uint8_t[4]){10, 9, 9, 9}), now_ms, 5);
+    build();
+    ck_assert_str_eq(attached(spine), "");
+    ck_assert_str_eq(attached(ft_ip4((uint8_t[4]){10, 9, 9, 9})), "");
+    end();
+}
+END_TEST
+
+START_TEST(two_leaves_are_dual_tor_and_three_are_none)
+{
+    struct ft_ip ip = leafspine_host_ip(0, 0), ip6 = ft_ip6((uint8_t[16]){0xfd, 1, [15] = 1});
+
+    begin(false);
+    send_all();
+    enter(0, 1, ip, now_ms, 3);
+    enter(1, 1, ip, now_ms, 3);
+    /* The other family has been seen at one of them only: the same NIC all the same. */
+    enter(1, 1, ip6, now_ms, 3);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0 leaf1/host0");
+    ck_assert_uint_eq(ft_topology_nic_at(found, &ip), ft_topology_nic_at(found, &ip6));
+    enter(2, 1, ip, now_ms, 3);
+    build();
+    ck_assert_str_eq(attached(ip), "");
+    end();
+}
+END_TEST
+
+START_TEST(a_host_that_moves_is_followed)
+{
+    struct ft_ip ip = leafspine_host_ip(0, 0);
+
+    begin(false);
+    send_all();
+    enter(0, 1, ip, now_ms, 10);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0");
+    /* Within a switch at once, */
+    enter(0, 2, ip, now_ms + 10000, 5);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host1");
+    /* to another one as soon as it has been silent at the old one. */
+    enter(3, 1, ip, now_ms + 20000, 70);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf3/host0");
+    end();
+}
+END_TEST
+
+/* The same flow enters twice: a link that LLDP does not name is no host's port. */
+START_TEST(packets_that_enter_twice_teach_nothing)
+{
+    struct ft_ip ip = leafspine_host_ip(0, 0), leaf = leafspine_switch_ip(0),
+                 spine = leafspine_switch_ip(LEAVES);
+
+    begin(false);
+    downlink(0, 0)->hears = uplink(0, 0)->hears = false;
+    send_all();
+    for (int i = 0; i < 5; i++) {
+        ft_discovery_entered(discovery, &ip, &leaf, 1, now_ms + 1000 * i, false);
+        ft_discovery_entered(discovery, &ip, &spine, 1, now_ms + 1000 * i, true);
+    }
+    build();
+    ck_assert_str_eq(attached(ip), "");
+    end();
+}
+END_TEST
+
+START_TEST(a_crowd_behind_a_port_is_no_host)
+{
+    begin(true);
+    host_port(0, 0)->hears = false;
+    send_all();
+    for (uint8_t i = 1; i < 40; i++)
+        enter(0, 1, ft_ip4((uint8_t[4]){10, 77, 0, i}), now_ms, 3);
+    build();
+    ck_assert_str_eq(attached(ft_ip4((uint8_t[4]){10, 77, 0, 1})), "");
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "host0", "39 addresses"), 1);
+    end();
+}
+END_TEST
+
+/* A switch that nobody polls is no host, and does not make a leaf of a spine. */
+START_TEST(a_forwarding_neighbour_is_no_host)
+{
+    begin(true);
+    hear(add_port(&boxes[LEAVES], 77, "down", 77), "02:bb:00:00:00:01", "leaf9",
+         FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME, "up0");
+    boxes[LEAVES].ports[boxes[LEAVES].port_count - 1].row.has_forwards = true;
+    boxes[LEAVES].ports[boxes[LEAVES].port_count - 1].row.forwards = true;
+    send_all();
+    enter(LEAVES, 77, ft_ip4((uint8_t[4]){10, 88, 0, 1}), now_ms, 3);
+    build();
+    assert_differs(0);
+    /* Nor does one that says nothing of itself. */
+    boxes[LEAVES].ports[boxes[LEAVES].port_count - 1].row.has_forwards = false;
+    boxes[LEAVES].ports[boxes[LEAVES].port_count - 1].row.forwards = false;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "spine0", "", "nobody polls"), 1);
+    end();
+}
+END_TEST
+
+START_TEST(a_leaf_without_hosts_is_a_leaf)
+{
+    begin(true);
+    for (uint32_t h = 0; h < HOSTS; h++)
+        host_port(3, h)->hears = false;
+    send_all();
+    build();
+    assert_differs(HOSTS);
+    ck_assert_int_eq(ft_topology_switch(found, ft_topology_find_switch(found, "leaf3"))->tier,
+                     FT_TIER_LEAF);
+    end();
+}
+END_TEST
+
+START_TEST(the_file_wins_and_the_contradiction_is_told)
+{
+    begin(true);
+    ft_topology_free(base);
+    base = leafspine(LEAVES, SPINES, HOSTS);
+    hear(uplink(0, 0), boxes[LEAVES + 1].chassis, "spine1",
+         FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME, "down0");
+    send_all();
+    enter(3, 2, leafspine_host_ip(0, 0), now_ms, 3);
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(
+        findings(FT_FINDING_CONTRADICTION, "leaf0", "up0", "the file links it to spine0"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_CONTRADICTION, "leaf3", "host1", "10.0.0.1"), 1);
+    /* A link of the file whose port is down is down. */
+    downlink(2, 3)->info.oper_up = false;
+    send_all();
+    build();
+    assert_differs(1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, "leaf2", "up3", NULL), 1);
+    end();
+}
+END_TEST
+
+/* A changed agent address that belongs to the switch's set is the same switch; one that two
+ * switches have belongs to neither. */
+START_TEST(a_switch_is_a_set_of_addresses)
+{
+    static uint8_t second[4] = {192, 0, 2, 200}, shared[4] = {10, 255, 0, 1};
+    ProtobufCBinaryData lists[2][3] = {
+        {boxes[0].address, {4, second}, {4, shared}},
+        {boxes[1].address, {4, shared}},
+    };
+    struct ft_ip ip;
+    uint32_t leaf0;
+
+    begin(true);
+    lists[0][0] = boxes[0].address;
+    lists[1][0] = boxes[1].address;
+    boxes[0].report.addresses = lists[0];
+    boxes[0].report.n_addresses = 3;
+    boxes[1].report.addresses = lists[1];
+    boxes[1].report.n_addresses = 2;
+    send_all();
+    build();
+    assert_differs(0);
+    leaf0 = ft_topology_find_switch(found, "leaf0");
+    ip = ft_ip4(second);
+    ck_assert_uint_eq(ft_topology_switch_at(found, &ip), leaf0);
+    ip = ft_ip4(shared);
+    ck_assert_uint_eq(ft_topology_switch_at(found, &ip), FT_NONE);
+    /* Polled by its second address too: still one switch. */
+    boxes[0].report.agent = lists[0][1];
+    send_all();
+    build();
+    assert_differs(0);
+    end();
+}
+END_TEST
+
+START_TEST(doubled_names_stay_two_switches)
+{
+    begin(true);
+    strcpy(boxes[1].name, "leaf0");
+    send_all();
+    build();
+    ck_assert_uint_eq(ft_topology_switches(found), SWITCHES);
+    ck_assert_uint_ne(ft_topology_find_switch(found, "leaf0@192.0.2.1"), FT_NONE);
+    ck_assert_uint_ne(ft_topology_find_switch(found, "leaf0@192.0.2.2"), FT_NONE);
+    end();
+}
+END_TEST
+
+START_TEST(reports_that_cannot_be_are_refused)
+{
+    Fabrictrace__SwitchReport empty = FABRICTRACE__SWITCH_REPORT__INIT;
+
+    begin(true);
+    ck_assert_int_eq(ft_discovery_report(discovery, &empty), -EINVAL);
+    ck_assert(!ft_discovery_some(discovery));
+    end();
+}
+END_TEST
+
+FT_UNIT_MAIN("discovery", reports_alone_give_the_whole_fabric, the_order_of_reports_does_not_matter,
+             one_side_that_speaks_is_enough, port_ids_are_resolved_by_their_kind,
+             aggregates_leave_their_members_the_links,
+             a_link_whose_port_is_down_leaves_and_comes_back,
+             the_port_of_a_host_that_is_down_is_told, a_link_that_neither_side_hears_is_down,
+             a_recabled_port_takes_its_new_link, silence_of_lldp_changes_nothing,
+             an_unreachable_switch_keeps_its_place, silence_is_measured_against_the_others,
+             hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
+             two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
+             packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
+             a_forwarding_neighbour_is_no_host, a_leaf_without_hosts_is_a_leaf,
+             the_file_wins_and_the_contradiction_is_told, a_switch_is_a_set_of_addresses,
+             doubled_names_stay_two_switches, reports_that_cannot_be_are_refused)

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/rdma_sysfs.h"
+
+#include <limits.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/rdma_ports.h"
+#include "agent/report_host.h"
+#include "tests/unit/unit.h"
+
+static char root[64];
+
+/* A line of a file under a port of the device mlx5_0; "": an empty file. */
+static void put(const char *name, const char *line)
+{
+    char command[PATH_MAX];
+
+    snprintf(command, sizeof(command),
+             "f='%s/mlx5_0/ports/1/%s'; mkdir -p \"${f%%/*}\" && printf '%%s\\n' '%s' >\"$f\"",
+             root, name, line);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void make(void)
+{
+    snprintf(root, sizeof(root), "/tmp/fabrictrace-sysfs-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static void drop(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(only_roce_v2_addresses_count)
+{
+    struct ft_rdma_gid gids[8];
+    char text[FT_IP_TEXT_BYTES];
+
+    make();
+    put("gids/0", "fe80:0000:0000:0000:0000:00ff:fe00:0001");
+    put("gid_attrs/types/0", "IB/RoCE v1");
+    put("gids/3", "0000:0000:0000:0000:0000:ffff:0a01:0001");
+    put("gid_attrs/types/3", "RoCE v2");
+    put("gid_attrs/ndevs/3", "enp1s0");
+    put("gids/1", "fd00:0000:0000:0000:0000:0000:0000:0001");
+    put("gid_attrs/types/1", "RoCE v2");
+    put("gids/4", "0000:0000:0000:0000:0000:0000:0000:0000");
+    put("gid_attrs/types/4", "RoCE v2");
+    put("gid_attrs/types/5", "RoCE v2"); /* no address */
+    ck_assert_uint_eq(ft_rdma_gids(root, "mlx5_0", 1, gids, 8), 2);
+    ck_assert_uint_eq(gids[0].index, 1);
+    ck_assert_uint_eq(gids[1].index, 3);
+    ft_ip_format(&gids[1].ip, text);
+    ck_assert_str_eq(text, "10.1.0.1");
+    ck_assert_str_eq(gids[1].netdev, "enp1s0");
+    ck_assert_uint_eq(ft_rdma_gids(root, "mlx5_0", 1, gids, 1), 1);
+    ck_assert_uint_eq(ft_rdma_gids(root, "mlx5_1", 1, gids, 8), 0);
+    drop();
+}
+END_TEST
+
+START_TEST(counters_are_what_is_there)
+{
+    struct ft_rdma_counter counters[8];
+
+    make();
+    put("hw_counters/np_cnp_sent", "17");
+    put("hw_counters/lifespan", "10");
+    put("hw_counters/broken", "N/A (no PMA)");
+    put("counters/port_xmit_data", "18446744073709551615");
+    put("rate", "400 Gb/sec (4X NDR)");
+    ck_assert_uint_eq(ft_rdma_counters(root, "mlx5_0", 1, counters, 8), 2);
+    ck_assert_str_eq(counters[0].name, "np_cnp_sent");
+    ck_assert_uint_eq(counters[0].value, 17);
+    ck_assert_uint_eq(counters[1].value, UINT64_MAX);
+    ck_assert_uint_eq(ft_rdma_speed_bps(root, "mlx5_0", 1), 400000000000);
+    ck_assert_uint_eq(ft_rdma_speed_bps(root, "mlx5_1", 1), 0);
+    drop();
+}
+END_TEST
+
+START_TEST(congestion_is_drawn_from_what_a_driver_has)
+{
+    static const struct ft_rdma_counter counters[] = {
+        {"local_ack_timeout_err", 9}, {"np_cnp_sent", 100}, {"rp_cnp_handled", 7}};
+    static const uint64_t growth[] = {2, 30, 0};
+    struct ft_rdma_port_report report = {.device = "mlx5_0",
+                                         .port = 1,
+                                         .netdev = "enp1s0",
+                                         .driver = RDMA_DRIVER_MLX5,
+                                         .time = {5000},
+                                         .interval_ns = 10000000000,
+                                         .count = 3,
+                                         .counters = counters,
+                                         .growth = growth};
+    struct ft_host_record out;
+
+    ft_report_host(&report, "gpu01", "gpu01", &out);
+    ck_assert_str_eq(out.host.driver, "mlx5");
+    ck_assert_uint_eq(out.host.interval_ms, 10000);
+    ck_assert(out.host.has_cnp_sent && out.host.has_cnp_handled && out.host.has_timeouts);
+    ck_assert_uint_eq(out.host.cnp_sent, 30);
+    ck_assert_uint_eq(out.host.cnp_handled, 0);
+    ck_assert_uint_eq(out.host.timeouts, 2);
+    ck_assert(!out.host.has_ecn_marked && !out.host.has_out_of_sequence && !out.host.has_active);
+    ck_assert_uint_eq(out.host.n_counters, 3);
+    ck_assert_uint_eq(out.host.counters[1]->growth, 30);
+    report.interval_ns = 0;
+    ft_report_host(&report, "gpu01", "gpu01", &out);
+    ck_assert(!out.host.has_cnp_sent && !out.host.has_interval_ms);
+    ck_assert(!out.host.counters[1]->has_growth);
+}
+END_TEST
+
+static struct {
+    size_t count;
+    int64_t interval_ns;
+    uint64_t growth;
+    char netdev[16];
+} told;
+
+static void take(void *arg, const struct ft_rdma_port_report *report)
+{
+    (void)arg;
+    told.count++;
+    told.interval_ns = report->interval_ns;
+    told.growth = report->growth[0];
+    snprintf(told.netdev, sizeof(told.netdev), "%.15s", report->netdev);
+    ck_assert(report->has_state && report->active);
+}
+
+START_TEST(growth_is_since_the_report_before)
+{
+    const struct ft_rdma_port port = {.number = 1, .has_state = true, .state = 4};
+    struct ft_rdma_ports *ports;
+
+    make();
+    ports = ft_rdma_ports_new(root);
+    ck_assert_ptr_nonnull(ports);
+    put("hw_counters/np_cnp_sent", "17");
+    ft_rdma_ports_look(ports);
+    ft_rdma_ports_note(ports, "mlx5_0", RDMA_DRIVER_MLX5, &port, "enp1s0");
+    ft_rdma_ports_report(ports, (struct ft_mono){0}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(told.count, 1);
+    ck_assert_int_eq(told.interval_ns, 0);
+    ck_assert_str_eq(told.netdev, "enp1s0");
+    put("hw_counters/np_cnp_sent", "20");
+    ft_rdma_ports_report(ports, (struct ft_mono){5}, (struct ft_wall){0}, take, NULL);
+    ck_assert_int_eq(told.interval_ns, 5);
+    ck_assert_uint_eq(told.growth, 3);
+    /* A driver that was loaded anew counts from 0. */
+    put("hw_counters/np_cnp_sent", "1");
+    ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(told.growth, 0);
+    /* With another set of counters nothing can be compared. */
+    put("hw_counters/new", "1");
+    ft_rdma_ports_report(ports, (struct ft_mono){7}, (struct ft_wall){0}, take, NULL);
+    ck_assert_int_eq(told.interval_ns, 0);
+    ck_assert_uint_eq(told.count, 4);
+    ft_rdma_ports_look(ports);
+    ft_rdma_ports_report(ports, (struct ft_mono){8}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(told.count, 4);
+    ft_rdma_ports_free(ports);
+    drop();
+}
+END_TEST
+
+FT_UNIT_MAIN("rdma_sysfs", only_roce_v2_addresses_count, counters_are_what_is_there,
+             congestion_is_drawn_from_what_a_driver_has, growth_is_since_the_report_before)

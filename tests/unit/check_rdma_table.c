@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/rdma_table.h"
+
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <string.h>
+
+#include "agent/rdma_sport.h"
+#include "tests/unit/unit.h"
+
+#define S INT64_C(1000000000)
+
+static struct ft_rdma_flow got[64];
+static size_t count;
+
+static void take(void *arg, const struct ft_rdma_flow *flow)
+{
+    (void)arg;
+    ck_assert_uint_lt(count, 64);
+    got[count++] = *flow;
+}
+
+static void balance(void *arg, const struct ft_rdma_flow *flow)
+{
+    *(int64_t *)arg += flow->ended ? -1 : 1;
+}
+
+static struct ft_ip ip(const char *text)
+{
+    struct ft_ip out;
+
+    ck_assert_int_eq(ft_ip_parse(text, &out), 0);
+    return out;
+}
+
+static struct ft_rdma_table *new_table(uint32_t driver)
+{
+    const struct ft_rdma_table_config config = {.qps_max = 8, .refresh_ns = 60 * S};
+    struct ft_rdma_table *t = ft_rdma_table_new(&config);
+    static struct ft_rdma_place place;
+
+    ck_assert_ptr_nonnull(t);
+    place = (struct ft_rdma_place){
+        .device = 0, .port = 1, .driver = driver, .netdev = "h1", .gid_count = 2};
+    place.gids[0] = (struct ft_rdma_gid){.index = 0, .ip = ip("fe80::1")};
+    place.gids[1] = (struct ft_rdma_gid){.index = 1, .ip = ip("10.1.0.1")};
+    ck_assert_int_eq(ft_rdma_table_place(t, &place), 0);
+    return t;
+}
+
+static struct ft_rdma_qp row(uint32_t lqpn, uint32_t rqpn, uint32_t pid)
+{
+    return (struct ft_rdma_qp){.port = 1,
+                               .lqpn = lqpn,
+                               .has_rqpn = true,
+                               .rqpn = rqpn,
+                               .has_type = true,
+                               .type = FT_QP_TYPE_RC,
+                               .has_state = true,
+                               .state = FT_QP_STATE_RTS,
+                               .pid = pid};
+}
+
+/* A round with these queue pairs at a time in seconds. */
+static void go_round(struct ft_rdma_table *t, const struct ft_rdma_qp *qps, size_t n, int64_t at_s)
+{
+    ft_rdma_table_begin(t);
+    for (size_t i = 0; i < n; i++)
+        ft_rdma_table_qp(t, 0, &qps[i], (struct ft_wall){1000 * at_s});
+    ft_rdma_table_end(t);
+}
+
+static void report(struct ft_rdma_table *t, int64_t at_s)
+{
+    count = 0;
+    ft_rdma_table_report(t, (struct ft_mono){at_s * S}, take, NULL);
+}
+
+static void answer(struct ft_rdma_table *t, uint32_t lqpn, const char *dst)
+{
+    const struct ft_rdma_answer a = {.dst = ip(dst), .sgid_index = 1};
+
+    ft_rdma_table_answer(t, 0, lqpn, &a);
+}
+
+static void flow_is(const struct ft_rdma_flow *flow, const char *text, uint32_t lqpn, uint32_t rqpn)
+{
+    struct ft_tuple tuple;
+
+    ck_assert_int_eq(ft_tuple_parse(text, &tuple), 0);
+    ck_assert(ft_tuple_equal(&flow->tuple, &tuple));
+    ck_assert(flow->has_qp);
+    ck_assert_uint_eq(flow->lqpn, lqpn);
+    ck_assert_uint_eq(flow->rqpn, rqpn);
+}
+
+START_TEST(a_destination_makes_both_directions)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    const struct ft_rdma_qp qp = row(17, 17, 219);
+    struct ft_rdma_table_stats stats;
+
+    go_round(t, &qp, 1, 1);
+    report(t, 1);
+    ck_assert_uint_eq(count, 0);
+    ft_rdma_table_stats(t, &stats);
+    ck_assert_uint_eq(stats.no_destination, 1);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 2);
+    flow_is(&got[0], "10.1.0.1:49441-10.2.0.1", 17, 17);
+    ck_assert_int_eq(got[0].direction, FT_FLOW_TX);
+    ck_assert_int_eq(got[0].source, FT_RDMA_COMPUTED);
+    ck_assert_uint_eq(got[0].pid, 219);
+    ck_assert_str_eq(got[0].netdev, "h1");
+    flow_is(&got[1], "10.2.0.1:49441-10.1.0.1", 17, 17);
+    ck_assert_int_eq(got[1].direction, FT_FLOW_RX);
+    report(t, 3);
+    ck_assert_uint_eq(count, 0);
+    report(t, 62);
+    ck_assert_uint_eq(count, 2);
+    go_round(t, NULL, 0, 63);
+    report(t, 63);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(got[0].ended && got[1].ended);
+    report(t, 64);
+    ck_assert_uint_eq(count, 0);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(an_unknown_port_is_never_computed)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_BNXT_RE);
+    const struct ft_rdma_qp qp = row(17, 17, 219);
+    struct ft_rdma_table_stats stats;
+
+    go_round(t, &qp, 1, 1);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 0);
+    ft_rdma_table_stats(t, &stats);
+    ck_assert_uint_eq(stats.no_port, 1);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(the_connection_manager_tells)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_MLX5);
+    const struct ft_rdma_qp qp = row(20, 30, 271);
+    struct ft_rdma_cm_id id = {.has_lqpn = true,
+                               .lqpn = 20,
+                               .src = ip("10.1.0.1"),
+                               .dst = ip("10.2.0.1"),
+                               .sport = 41918,
+                               .dport = 7174};
+    uint16_t sport = ft_rdma_sport((41918u * 31 + 7174) & 0xFFFFF, 0, 0);
+
+    /* The same connection from either side has one port. */
+    for (int side = 0; side < 2; side++) {
+        ft_rdma_table_begin(t);
+        ft_rdma_table_qp(t, 0, &qp, (struct ft_wall){0});
+        ft_rdma_table_cm_id(t, 0, &id);
+        ft_rdma_table_end(t);
+        report(t, 1 + side);
+        ck_assert_uint_eq(count, side == 0 ? 2 : 0);
+        ck_assert_uint_eq(got[0].tuple.sport, sport);
+        id.sport = 7174;
+        id.dport = 41918;
+    }
+    /* Between two ephemeral ports nobody knows who connected. */
+    id.sport = 40000;
+    ft_rdma_table_begin(t);
+    ft_rdma_table_qp(t, 0, &qp, (struct ft_wall){0});
+    ft_rdma_table_cm_id(t, 0, &id);
+    ft_rdma_table_end(t);
+    report(t, 5);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(got[0].ended && got[1].ended);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+static struct ft_flow_report packet(const char *text, enum ft_flow_direction direction, uint32_t qp)
+{
+    struct ft_flow_report r = {.direction = direction, .has_dst_qp = true, .dst_qp = qp};
+
+    ck_assert_int_eq(ft_tuple_parse(text, &r.tuple), 0);
+    return r;
+}
+
+START_TEST(a_captured_flow_is_not_reported_twice)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    const struct ft_rdma_qp qp = row(17, 17, 219);
+    struct ft_flow_report seen = packet("10.1.0.1:49441-10.2.0.1", FT_FLOW_TX, 17);
+    const struct ft_mono at = {2 * S};
+    struct ft_rdma_flow flow;
+
+    go_round(t, &qp, 1, 1);
+    /* The packet tells where the queue pair sends to. */
+    ck_assert(ft_rdma_table_match(t, &seen, at, &flow));
+    flow_is(&flow, "10.1.0.1:49441-10.2.0.1", 17, 17);
+    ck_assert_int_eq(flow.source, FT_RDMA_OBSERVED);
+    ck_assert_uint_eq(flow.pid, 219);
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    /* Only the direction that was not captured. */
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(got[0].direction, FT_FLOW_RX);
+    ck_assert_int_eq(got[0].source, FT_RDMA_COMPUTED);
+    /* Capture forgets it, the queue pair is still there. */
+    seen.ended = true;
+    ck_assert(ft_rdma_table_match(t, &seen, (struct ft_mono){9 * S}, &flow));
+    report(t, 9);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(got[0].direction, FT_FLOW_TX);
+    ck_assert_int_eq(got[0].source, FT_RDMA_OBSERVED);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(strangers_are_not_matched)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    const struct ft_rdma_qp qps[] = {row(18, 18, 1), row(17, 17, 1)};
+    struct ft_flow_report seen = packet("10.1.0.1:49441-10.2.0.1", FT_FLOW_TX, 18);
+    const struct ft_mono at = {S};
+    struct ft_rdma_flow flow;
+
+    go_round(t, qps, 2, 1);
+    ck_assert(!ft_rdma_table_match(t, &seen, at, &flow));
+    seen = packet("10.9.0.1:49441-10.2.0.1", FT_FLOW_TX, 17);
+    ck_assert(!ft_rdma_table_match(t, &seen, at, &flow));
+    seen = packet("10.1.0.1:49441-10.2.0.1", FT_FLOW_UNKNOWN, 17);
+    ck_assert(!ft_rdma_table_match(t, &seen, at, &flow));
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(shared_tuples_name_no_queue_pair)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    const struct ft_rdma_qp qps[] = {row(2, 6, 1), row(3, 4, 2)}; /* both products are 12 */
+
+    go_round(t, qps, 2, 1);
+    answer(t, 2, "10.2.0.1");
+    answer(t, 3, "10.2.0.1");
+    go_round(t, qps, 2, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(!got[0].has_qp && !got[1].has_qp);
+    ck_assert_uint_eq(got[0].pid, 0);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(a_port_read_from_the_device_is_observed)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_MLX5);
+    const struct ft_rdma_qp qps[] = {row(17, 17, 1), row(18, 18, 1)};
+    struct ft_rdma_answer a = {.dst = ip("10.2.0.1"), .sgid_index = 1, .sport = 49441};
+
+    go_round(t, qps, 2, 1);
+    ft_rdma_table_answer(t, 0, 17, &a);
+    a.sport = 50000; /* rewritten by its program: the peer need not have done so */
+    ft_rdma_table_answer(t, 0, 18, &a);
+    go_round(t, qps, 2, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 3);
+    flow_is(&got[0], "10.1.0.1:49441-10.2.0.1", 17, 17);
+    ck_assert_int_eq(got[0].source, FT_RDMA_OBSERVED);
+    ck_assert_int_eq(got[1].direction, FT_FLOW_RX);
+    ck_assert_int_eq(got[1].source, FT_RDMA_COMPUTED);
+    flow_is(&got[2], "10.1.0.1:50000-10.2.0.1", 18, 18);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+/* Queue pairs come and go, numbers are used anew, processes change: the flows told of and not yet
+ * ended are those of the queue pairs that are there. */
+START_TEST(churn_leaves_nothing_behind)
+{
+    const struct ft_rdma_table_config config = {.qps_max = 256, .refresh_ns = 1000000 * S};
+    struct ft_rdma_table *t = ft_rdma_table_new(&config);
+    const struct ft_rdma_place place = {
+        .port = 1, .driver = RDMA_DRIVER_RXE, .gid_count = 1, .gids = {{1, ip("10.1.0.1"), "h1"}}};
+    struct ft_rdma_qp qps[32];
+    int64_t open = 0;
+    uint32_t dice = 1;
+
+    ft_rdma_table_place(t, &place);
+    for (int round = 0; round < 3000; round++) {
+        size_t n = 0;
+
+        for (uint32_t lqpn = 100; lqpn < 132; lqpn++) {
+            dice = dice * 1664525 + 1013904223;
+            if (dice >> 30)
+                qps[n++] = row(lqpn, 1000 + (dice >> 26 & 3) * 64 + lqpn, 1 + (dice >> 28 & 1));
+        }
+        if (round == 2999)
+            n = 0;
+        go_round(t, qps, n, round);
+        for (size_t i = 0; i < n; i++)
+            answer(t, qps[i].lqpn, "10.2.0.1");
+        go_round(t, qps, n, round);
+        count = 0;
+        ft_rdma_table_report(t, (struct ft_mono){round * S}, balance, &open);
+        ck_assert_int_eq(open, 2 * (int64_t)n);
+    }
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(a_number_used_anew_forgets_the_destination)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    struct ft_rdma_qp qp = row(17, 17, 219);
+    struct ft_rdma_wanted wanted[4];
+
+    go_round(t, &qp, 1, 1);
+    ck_assert_uint_eq(ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 4), 1);
+    ft_rdma_table_asked(t, &wanted[0], (struct ft_mono){S});
+    ck_assert_uint_eq(ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 4), 0);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 2);
+    qp.pid = 220;
+    go_round(t, &qp, 1, 3);
+    report(t, 3);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(got[0].ended && got[1].ended);
+    ck_assert_uint_eq(ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 4), 1);
+    ck_assert_uint_eq(wanted[0].pid, 220);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(rows_past_the_cap_are_counted)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    struct ft_rdma_qp qps[11];
+    struct ft_rdma_table_stats stats;
+
+    for (uint32_t i = 0; i < 11; i++)
+        qps[i] = row(100 + i, 200 + i, 1);
+    qps[0].type = FT_QP_TYPE_UD;
+    go_round(t, qps, 11, 1);
+    ft_rdma_table_stats(t, &stats);
+    ck_assert_uint_eq(stats.listed, 11);
+    ck_assert_uint_eq(stats.refused, 3);
+    ck_assert_uint_eq(stats.unconnected, 1);
+    ck_assert_uint_eq(stats.listed, stats.resolved + stats.unconnected + stats.no_destination +
+                                        stats.no_port + stats.refused);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+/* A round that was cut short (begun, never ended) forgets nothing. */
+START_TEST(a_cut_round_ends_no_flow)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    const struct ft_rdma_qp qp = row(17, 17, 219);
+
+    go_round(t, &qp, 1, 1);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 2);
+    ft_rdma_table_begin(t);
+    report(t, 3);
+    ck_assert_uint_eq(count, 0);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("rdma_table", a_destination_makes_both_directions, an_unknown_port_is_never_computed,
+             the_connection_manager_tells, a_captured_flow_is_not_reported_twice,
+             strangers_are_not_matched, shared_tuples_name_no_queue_pair,
+             a_port_read_from_the_device_is_observed, churn_leaves_nothing_behind,
+             a_number_used_anew_forgets_the_destination, rows_past_the_cap_are_counted,
+             a_cut_round_ends_no_flow)
