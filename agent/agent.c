@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 
+#include <string.h>
 #include <sysexits.h>
 
 #include "agent/interfaces.h"
@@ -31,7 +32,8 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     ft_agent_settings_check(settings, diag);
     if (ft_run_value(run, "replay"))
         return;
-    if (settings->interfaces.count == 0 && !settings->rdma) {
+    if (settings->interfaces.count == 0 && !settings->rdma &&
+        strcmp(settings->nccl_socket, "off") == 0) {
         ft_interfaces_list(interfaces, sizeof(interfaces));
         ft_diag_add(diag, NULL, 0,
                     "key 'interfaces': none is named and rdma.enabled is off; this host has:%s",

@@ -6,11 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/jobs.h"
+
 struct ft_engine {
     struct ft_interfaces *interfaces;
     struct ft_flows *flows;
     struct ft_capture *capture;
     struct ft_uplink *uplink;
+    struct ft_jobs *jobs;
     struct ft_rdma *rdma; /* NULL: off, or a replay */
     struct ft_mono now;
     int64_t tick_ns, loss_ns;
@@ -124,6 +127,11 @@ struct ft_capture *ft_engine_capture(struct ft_engine *engine)
     return engine->capture;
 }
 
+void ft_engine_set_jobs(struct ft_engine *engine, struct ft_jobs *jobs)
+{
+    engine->jobs = jobs;
+}
+
 void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
 {
     struct ft_flows_stats flows;
@@ -136,6 +144,8 @@ void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
     stage->received = flows.created;
     stage->processed = flows.ended;
     stage->pending = flows.active;
+    if (engine->jobs)
+        ft_jobs_account(engine->jobs, account);
     if (engine->rdma)
         ft_rdma_account(engine->rdma, account);
     ft_uplink_account(engine->uplink, account);
@@ -170,6 +180,8 @@ int ft_engine_finish(struct ft_engine *engine, struct ft_mono now, struct ft_wal
 {
     engine->now = now;
     ft_flows_flush(engine->flows, now, wall);
+    if (engine->jobs)
+        ft_jobs_flush(engine->jobs);
     send_loss(engine, now, wall);
     return ft_uplink_flush(engine->uplink);
 }

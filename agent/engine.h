@@ -18,6 +18,7 @@
 #include "lib/base/clock.h"
 
 struct ft_engine;
+struct ft_jobs;
 
 /* seed is the flow table's. NULL without memory. */
 struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64_t seed,
@@ -33,6 +34,10 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
 struct ft_interfaces *ft_engine_interfaces(struct ft_engine *engine);
 struct ft_flows *ft_engine_flows(struct ft_engine *engine);
 struct ft_capture *ft_engine_capture(struct ft_engine *engine);
+
+/* The training jobs that are followed, borrowed; NULL: none. Their last reports and their account
+ * go out with the engine's. */
+void ft_engine_set_jobs(struct ft_engine *engine, struct ft_jobs *jobs);
 
 /* Takes over the RDMA source's part from now on: live operation only. -ENOMEM. */
 int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,

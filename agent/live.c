@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/engine.h"
+#include "agent/jobs.h"
 #include "agent/metrics.h"
 #include "agent/privilege.h"
 #include "agent/settings.h"
@@ -41,6 +42,7 @@ struct live {
     struct ft_uplink *uplink;
     struct ft_engine *engine;
     struct ft_http *http;
+    struct ft_jobs *jobs;
     struct ft_watch *tick, *rescan;
     struct ft_log_limit loss_limit;
     uint64_t lost;
@@ -363,6 +365,31 @@ static int start_uplink(struct live *live)
     return live->uplink ? EX_OK : EX_OSERR;
 }
 
+static int start_jobs(struct live *live, uint64_t seed)
+{
+    const struct ft_agent_settings *s = live->settings;
+    const struct ft_jobs_config config = {
+        .socket = s->nccl_socket,
+        .host = live->host,
+        .jobs_max = s->nccl_jobs_max,
+        .refresh_ns = s->refresh_ns,
+        .hold_ns = s->nccl_hold_ns,
+        .reports_per_s = (uint32_t)s->nccl_reports_per_s,
+        .seed = seed,
+    };
+    char error[ERROR_BYTES];
+
+    if (strcmp(s->nccl_socket, "off") == 0)
+        return EX_OK;
+    live->jobs = ft_jobs_new(live->loop, live->uplink, &config, error, sizeof(error));
+    if (!live->jobs) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CANTCREAT;
+    }
+    ft_engine_set_jobs(live->engine, live->jobs);
+    return EX_OK;
+}
+
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -388,6 +415,8 @@ static int start(struct live *live)
         return EX_NOINPUT;
     scan_addresses(live);
     code = start_http(live);
+    if (code == EX_OK)
+        code = start_jobs(live, seed);
     if (code)
         return code;
     if (ft_privilege_drop(live->settings->user, live->settings->rdma && live->settings->rdma_query,
@@ -424,6 +453,7 @@ int ft_agent_live(struct ft_run *run, const char *output,
     ft_http_free(live.http);
     ft_watch_free(live.tick);
     ft_watch_free(live.rescan);
+    ft_jobs_free(live.jobs);
     ft_engine_free(live.engine);
     ft_uplink_free(live.uplink);
     ft_sender_free(live.sender);

@@ -3,9 +3,12 @@ noinst_LIBRARIES += agent/libftagent.a
 agent_libftagent_a_SOURCES = \
 	agent/agent.c agent/agent.h \
 	agent/capture.c agent/capture.h \
+	agent/collectives.c agent/collectives.h \
 	agent/engine.c agent/engine.h \
 	agent/flows.c agent/flows.h \
 	agent/interfaces.c agent/interfaces.h \
+	agent/collective_record.c agent/collective_record.h \
+	agent/jobs.c agent/jobs.h \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
 	agent/nlattr.c agent/nlattr.h \
@@ -21,6 +24,7 @@ agent_libftagent_a_SOURCES = \
 	agent/rdma_table.c agent/rdma_table.h \
 	agent/replay.c agent/replay.h \
 	agent/report.c agent/report.h \
+	agent/rings.c agent/rings.h \
 	agent/report_host.c agent/report_host.h \
 	agent/settings.c agent/settings.h \
 	agent/uplink.c agent/uplink.h

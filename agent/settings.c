@@ -145,6 +145,34 @@ static const struct ft_option options[] = {
      .offset = AT(http),
      .standard = "127.0.0.1:9479",
      .help = "Address and port where /metrics and /healthz are served, or off."},
+    {.key = "nccl.socket",
+     .type = FT_OPTION_STRING,
+     .offset = AT(nccl_socket),
+     .standard = "off",
+     .help = "Unix socket where the NCCL profiler plugin of training jobs reports, or off. Jobs "
+             "look for " FT_RUNSTATEDIR "/nccl.sock unless told otherwise."},
+    {.key = "nccl.hold",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(nccl_hold_ns),
+     .standard = "1s",
+     .min = 0.01,
+     .max = 60,
+     .help = "A collective has ended when nothing was heard of it for this time."},
+    {.key = "nccl.reports",
+     .type = FT_OPTION_UINT,
+     .offset = AT(nccl_reports_per_s),
+     .standard = "100",
+     .min = 0,
+     .max = 100000,
+     .help = "Collectives a second of one process that are reported one by one. Beyond it, those "
+             "that differ in time alone go out as one report a second."},
+    {.key = "nccl.jobs_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(nccl_jobs_max),
+     .standard = "64",
+     .min = 1,
+     .max = 1024,
+     .help = "Training processes followed at a time. Further ones are turned away and counted."},
     {.key = "rdma.enabled",
      .type = FT_OPTION_BOOL,
      .offset = AT(rdma),
@@ -304,6 +332,10 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "daemon.retry_min";
     if (!same(old->http, now->http))
         return "http";
+    if (!same(old->nccl_socket, now->nccl_socket) || old->nccl_hold_ns != now->nccl_hold_ns ||
+        old->nccl_reports_per_s != now->nccl_reports_per_s ||
+        old->nccl_jobs_max != now->nccl_jobs_max)
+        return "nccl";
     if (old->rdma != now->rdma)
         return "rdma.enabled";
     if (old->rdma_query != now->rdma_query)

@@ -34,7 +34,11 @@ struct ft_agent_settings {
     char *tls_cert, *tls_key, *tls_ca;
     uint64_t queue_bytes;
     int64_t retry_min_ns, retry_max_ns;
-    char *http; /* "off": none */
+    char *http;        /* "off": none */
+    char *nccl_socket; /* "off": none */
+    int64_t nccl_hold_ns;
+    uint64_t nccl_reports_per_s;
+    uint64_t nccl_jobs_max;
     bool rdma;
     bool rdma_query;
     int64_t rdma_ns;

@@ -157,6 +157,16 @@ void ft_uplink_flow(struct ft_uplink *uplink, const struct ft_flow_report *repor
         ft_uplink_flush(uplink);
 }
 
+void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record)
+{
+    /* protobuf-c's packing takes no const, though it changes nothing. */
+    Fabrictrace__Record *one = (Fabrictrace__Record *)(uintptr_t)record;
+
+    ft_uplink_flush(uplink);
+    uplink->records++;
+    hand_on(uplink, &one, 1);
+}
+
 void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *report)
 {
     struct ft_host_record host;

@@ -16,6 +16,7 @@
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/io/transport.h"
+#include "proto/fabrictrace.pb-c.h"
 
 struct ft_uplink;
 
@@ -39,6 +40,9 @@ void ft_uplink_free(struct ft_uplink *uplink);
 /* interface and the report's texts must stay where they are until the next flush. */
 void ft_uplink_flow(struct ft_uplink *uplink, const struct ft_flow_report *report,
                     const char *interface);
+
+/* Sends a record as it is, behind the flow records so far. */
+void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record);
 
 /* Sends a port's counters behind the flow records so far. */
 void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *report);

@@ -28,6 +28,10 @@ static const struct command commands[FT_COMMANDS] = {
                                "links that carry several elephants while a sibling has room"},
     [FT_COMMAND_EXPLAIN] = {"explain", "FLOW", "one flow: its path, the evidence, who shares it"},
     [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
+    [FT_COMMAND_MATRIX] = {"matrix",
+                           "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
+                           "[--csv | --svg FILE]",
+                           "who sends how much to whom in training jobs, beside the formula"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
 };
 
@@ -39,7 +43,14 @@ enum {
     OPT_FLOW,
     OPT_LIMIT,
     OPT_GROUP,
-    OPT_LOADS
+    OPT_LOADS,
+    OPT_COMM,
+    OPT_OP,
+    OPT_BY,
+    OPT_BYTES,
+    OPT_MESSAGES,
+    OPT_CSV,
+    OPT_SVG
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
@@ -64,6 +75,17 @@ static const struct {
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
+    {{"comm", required_argument, NULL, OPT_COMM}, FOR(MATRIX), "ID       this communicator"},
+    {{"op", required_argument, NULL, OPT_OP},
+     FOR(MATRIX),
+     "OP       this operation: AllReduce, AllGather, ReduceScatter, Broadcast, Send ..."},
+    {{"by", required_argument, NULL, OPT_BY}, FOR(MATRIX), "WHAT     rank, gpu or host (rank)"},
+    {{"bytes", no_argument, NULL, OPT_BYTES}, FOR(MATRIX), "         count bytes (the default)"},
+    {{"messages", no_argument, NULL, OPT_MESSAGES}, FOR(MATRIX), "         count messages"},
+    {{"csv", no_argument, NULL, OPT_CSV}, FOR(MATRIX), "         comma-separated values"},
+    {{"svg", required_argument, NULL, OPT_SVG},
+     FOR(MATRIX),
+     "FILE     a heat map of one communicator as SVG (-: standard output)"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -152,10 +174,52 @@ static int parse_flow(struct ft_args *args, const char *text, FILE *err)
     return 0;
 }
 
+static int parse_by(struct ft_args *args, const char *value, FILE *err)
+{
+    static const char *const names[] = {
+        [FT_MATRIX_RANK] = "rank", [FT_MATRIX_GPU] = "gpu", [FT_MATRIX_HOST] = "host"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], value) == 0) {
+            args->by = (enum ft_matrix_by)i;
+            return 0;
+        }
+    }
+    return complain(err, args->command, "--by takes rank, gpu or host, not '%s'", value);
+}
+
+static int parse_matrix_option(struct ft_args *args, int c, const char *value, FILE *err)
+{
+    switch (c) {
+    case OPT_COMM:
+        args->comm = value;
+        break;
+    case OPT_OP:
+        args->op = value;
+        break;
+    case OPT_BY:
+        return parse_by(args, value, err);
+    case OPT_BYTES:
+        args->messages = false;
+        break;
+    case OPT_MESSAGES:
+        args->messages = true;
+        break;
+    case OPT_CSV:
+        args->csv = true;
+        break;
+    default:
+        args->svg = value;
+    }
+    return 0;
+}
+
 static int parse_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
     static const char *const states[] = {"resolved", "partial", "multipath", "unresolved"};
 
+    if (c >= OPT_COMM && c <= OPT_SVG)
+        return parse_matrix_option(args, c, value, err);
     switch (c) {
     case OPT_ENDPOINT:
         args->endpoint = value;

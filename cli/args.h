@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/matrix.h"
 #include "lib/base/tuple.h"
 
 #define FT_CLI_LOADS_MAX 4096
@@ -20,6 +21,7 @@ enum ft_command {
     FT_COMMAND_COLLISIONS,
     FT_COMMAND_EXPLAIN,
     FT_COMMAND_TOPOLOGY,
+    FT_COMMAND_MATRIX,
     FT_COMMAND_DOCTOR,
     FT_COMMANDS
 };
@@ -32,6 +34,10 @@ struct ft_args {
     bool help; /* of the command; of the program when there is none */
     bool version;
     const char *state, *host, *group; /* filters, NULL: all */
+    const char *comm, *op;            /* of matrix, NULL: all */
+    enum ft_matrix_by by;
+    bool messages, csv;
+    const char *svg; /* file of the heat map, NULL: none */
     bool has_flow;
     struct ft_tuple flow;
     uint64_t limit;  /* 0: the daemon's */

@@ -13,6 +13,7 @@
 #include "cli/fetch.h"
 #include "cli/loads.h"
 #include "cli/show.h"
+#include "cli/show_matrix.h"
 
 static int show(const struct ft_args *args, const struct ft_value *root)
 {
@@ -29,6 +30,8 @@ static int show(const struct ft_args *args, const struct ft_value *root)
                             args->command == FT_COMMAND_EXPLAIN ||
                                 args->command == FT_COMMAND_TOPOLOGY);
     ft_screen_init(&screen, stdout);
+    if (args->command == FT_COMMAND_MATRIX)
+        return ft_show_matrix(&screen, root, args);
     return shows[args->command](&screen, root);
 }
 
@@ -46,9 +49,14 @@ static int run(const struct ft_args *args)
         rc = show(args, ft_answer_root(answer));
         ft_answer_free(answer);
     }
+    if (rc == -EMLINK) {
+        fprintf(stderr, "fabrictrace matrix: --svg shows one communicator; choose it by --comm\n");
+        return EX_USAGE;
+    }
     if (rc < 0) {
-        fprintf(stderr, "fabrictrace: %s\n", strerror(-rc));
-        return EX_OSERR;
+        fprintf(stderr, "fabrictrace: %s%s%s\n", args->svg ? args->svg : "", args->svg ? ": " : "",
+                strerror(-rc));
+        return rc == -ENOMEM || !args->svg ? EX_OSERR : EX_CANTCREAT;
     }
     return EX_OK;
 }

@@ -37,7 +37,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args)
         [FT_COMMAND_PATHS] = "paths",         [FT_COMMAND_LINKS] = "links",
         [FT_COMMAND_IMBALANCE] = "imbalance", [FT_COMMAND_COLLISIONS] = "events",
         [FT_COMMAND_EXPLAIN] = "explain",     [FT_COMMAND_TOPOLOGY] = "topology",
-        [FT_COMMAND_DOCTOR] = "doctor",
+        [FT_COMMAND_MATRIX] = "matrix",       [FT_COMMAND_DOCTOR] = "doctor",
     };
     char flow[FT_TUPLE_TEXT_BYTES], limit[24], separator = '?';
 
@@ -51,6 +51,8 @@ static void build_target(struct ft_writer *w, const struct ft_args *args)
     add_parameter(w, &separator, "state", args->state);
     add_parameter(w, &separator, "host", args->host);
     add_parameter(w, &separator, "group", args->group);
+    add_parameter(w, &separator, "comm", args->comm);
+    add_parameter(w, &separator, "op", args->op);
     if (args->limit) {
         snprintf(limit, sizeof(limit), "%llu", (unsigned long long)args->limit);
         add_parameter(w, &separator, "limit", limit);

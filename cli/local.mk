@@ -7,6 +7,7 @@ cli_libftcli_a_SOURCES = \
 	cli/fetch.c cli/fetch.h \
 	cli/grid.c cli/grid.h \
 	cli/loads.c cli/loads.h \
+	cli/matrix.c cli/matrix.h \
 	cli/show.h \
 	cli/show_collisions.c \
 	cli/show_doctor.c \
@@ -14,6 +15,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show_imbalance.c \
 	cli/show_json.c \
 	cli/show_links.c \
+	cli/show_matrix.c cli/show_matrix.h \
 	cli/show_paths.c \
 	cli/show_topology.c \
 	cli/text.c cli/text.h \

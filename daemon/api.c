@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/api_matrix.h"
 #include "daemon/api_topology.h"
 #include "daemon/doctor.h"
 #include "daemon/emit.h"
@@ -322,10 +323,10 @@ static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flo
 {
     const struct ft_topology *t = ft_join_topology(ft_pipeline_join(api->view->pipeline));
     char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
-    uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->route.hop_count : 0;
+    uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->path.hop_count : 0;
 
     for (uint32_t h = 0; h < n; h++) {
-        const struct ft_port *port = ft_topology_port(t, flow->route.out[h]);
+        const struct ft_port *port = ft_topology_port(t, flow->path.hops[h].out);
 
         snprintf(keys[h], sizeof(keys[h]), "%s/%s", ft_topology_switch(t, port->switch_id)->name,
                  port->name);
@@ -386,6 +387,17 @@ static int get_topology(void *arg, const struct ft_http_request *request, struct
     ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)), source_of,
                           api->view->pipeline);
     return ft_writer_ok(body) ? 200 : 503;
+}
+
+static int get_matrix(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct answer a;
+
+    open_answer(&a, api, body);
+    a.total = ft_api_write_matrix(body, ft_pipeline_ranks(api->view->pipeline),
+                                  ft_http_query(request, "comm"), ft_http_query(request, "op"));
+    return close_answer(&a);
 }
 
 static void write_finding(struct answer *a, const struct ft_finding *f)
@@ -461,6 +473,7 @@ struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/loss", "application/json", get_loss},
         {"/api/v1/explain", "application/json", get_explain},
         {"/api/v1/topology", "application/json", get_topology},
+        {"/api/v1/matrix", "application/json", get_matrix},
         {"/api/v1/doctor", "application/json", get_doctor},
         {"/metrics", "text/plain; version=0.0.4", get_metrics},
         {"/healthz", "text/plain", get_health},

@@ -20,6 +20,11 @@
  *       {"fabric":"lab","switches":[{"name","tier","addresses":[],"ports":[{"name","ifindex",
  *       "speed_bps","peer","peer_port","host","group","source":"static"|"lldp"|"learnt"}]}],"hosts":[{"name","nics":[{"addresses":[],
  *       "rail","attach":[{"switch","port"}]}]}]}
+ *   GET /api/v1/matrix[?comm=ID][&op=OP]
+ *       "records" holds one object for each communicator: {"comm_id","name","ranks","members":[
+ *       {"rank","host","pid","gpu","job","closed"}],"edges":[{"src","dst","op","sent_bytes",
+ *       "received_bytes","sent_messages","received_messages","expected_bytes","step_median_ns",
+ *       "step_max_ns"}]}; sums since the daemon started.
  *   GET /api/v1/doctor                   what is not seen, and what to do
  *       "records" as above: [{"switch","port","severity":"warning"|"info","text","advice",
  *       "since_ms"}], switch and port absent where the finding is of the whole

@@ -31,6 +31,8 @@ static void name_victim(struct parts *parts, size_t i, const struct ft_join *joi
 {
     Fabrictrace__Victim *v = &parts->victims[i];
     struct ft_rate rate = ft_flow_rate(flow, window_ms);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    bool more;
 
     fabrictrace__victim__init(v);
     ft_emit_tuple(&parts->flows[i], &flow->tuple);
@@ -42,6 +44,14 @@ static void name_victim(struct parts *parts, size_t i, const struct ft_join *joi
     v->dst_host = (char *)(uintptr_t)ft_flow_dst_host(join, flow);
     if (flow->host)
         v->job = (char *)(uintptr_t)flow->host->job;
+    if (ft_flow_ranks(join, flow, pairs, &more) == 1 && !more) {
+        v->has_src_rank = v->has_dst_rank = true;
+        v->src_rank = pairs[0].src;
+        v->dst_rank = pairs[0].dst;
+        v->comm_id = (char *)(uintptr_t)pairs[0].comm_id;
+        if (!v->job)
+            v->job = (char *)(uintptr_t)pairs[0].job;
+    }
     parts->list[i] = v;
 }
 

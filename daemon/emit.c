@@ -51,6 +51,24 @@ const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *f
     return !name && flow->host ? flow->host->dst_host : name;
 }
 
+size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
+                     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more)
+{
+    const struct ft_flow_host *host = flow->host;
+    /* Agents name hosts in both kinds of record; the topology may call them otherwise. */
+    const struct ft_rank_query query = {
+        .src_host = host && host->src_host ? host->src_host : ft_flow_src_host(join, flow),
+        .dst_host = host && host->dst_host ? host->dst_host : ft_flow_dst_host(join, flow),
+        .src_pid = host ? host->pid : 0,
+        .src_qp = host ? host->qp_local : FT_NONE,
+    };
+
+    *more = false;
+    if (!ft_join_ranks(join) || flow->role == FT_ROLE_ACK)
+        return 0;
+    return ft_ranks_match(ft_join_ranks(join), &query, pairs, more);
+}
+
 void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple)
 {
     fabrictrace__flow__init(out);
@@ -93,6 +111,8 @@ struct parts {
     Fabrictrace__PathShare *share_list[SHARES_MAX];
     Fabrictrace__Hop share_hops[SHARES_MAX][FT_PATH_HOPS_MAX];
     Fabrictrace__Hop *share_hop_list[SHARES_MAX][FT_PATH_HOPS_MAX];
+    Fabrictrace__RankPair pairs[FT_RANKS_CANDIDATES_MAX];
+    Fabrictrace__RankPair *pair_list[FT_RANKS_CANDIDATES_MAX];
 };
 
 static size_t fill_hops(Fabrictrace__Hop *hops, Fabrictrace__Hop **list, const struct ft_join *join,
@@ -148,7 +168,7 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     out->state = states[flow->state];
     out->reason = text(ft_reason_name(flow->reason));
     if (flow->state == FT_PATH_RESOLVED) {
-        ft_route_path(&flow->route, ft_join_topology(join), &path);
+        path = flow->path;
         out->has_path_since_ms = true;
         out->path_since_ms = (uint64_t)flow->path_since_ms;
     } else if (flow->state == FT_PATH_PARTIAL) {
@@ -208,6 +228,35 @@ static void fill_host(Fabrictrace__Path *out, struct parts *parts, const struct 
     out->job = text(host->job);
 }
 
+/* One pair is certain; several are candidates. */
+static void fill_ranks(Fabrictrace__Path *out, struct parts *parts, const struct ft_join *join,
+                       const struct ft_flow *flow)
+{
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    bool more;
+    size_t n = ft_flow_ranks(join, flow, pairs, &more);
+
+    if (n == 1 && !more) {
+        out->comm_id = text(pairs[0].comm_id);
+        out->has_src_rank = out->has_dst_rank = true;
+        out->src_rank = pairs[0].src;
+        out->dst_rank = pairs[0].dst;
+        if (!out->job)
+            out->job = text(pairs[0].job);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        fabrictrace__rank_pair__init(&parts->pairs[i]);
+        parts->pairs[i].comm_id = text(pairs[i].comm_id);
+        parts->pairs[i].has_src_rank = parts->pairs[i].has_dst_rank = true;
+        parts->pairs[i].src_rank = pairs[i].src;
+        parts->pairs[i].dst_rank = pairs[i].dst;
+        parts->pair_list[i] = &parts->pairs[i];
+    }
+    out->n_rank_candidates = n;
+    out->rank_candidates = parts->pair_list;
+}
+
 void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
                   struct ft_flow *flow, const struct ft_span *span)
 {
@@ -233,6 +282,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.src_host = text(ft_flow_src_host(join, flow));
     out.dst_host = text(ft_flow_dst_host(join, flow));
     fill_host(&out, &parts, flow);
+    fill_ranks(&out, &parts, join, flow);
     out.has_first_seen_ms = true;
     out.first_seen_ms = (uint64_t)flow->first_ms;
     record.kind_case = FABRICTRACE__RECORD__KIND_PATH;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/join.h"
+#include "daemon/ranks.h"
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_emitter {
@@ -38,6 +39,10 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
  */
 const char *ft_flow_src_host(const struct ft_join *join, const struct ft_flow *flow);
 const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *flow);
+
+/* The pairs of ranks that a flow may serve (daemon/ranks.h); none for acknowledgements. */
+size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
+                     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
 
 /* Fills a hop's names, samples and share. */
 void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct ft_flow *flow,

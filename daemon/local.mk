@@ -2,6 +2,7 @@
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
 	daemon/api.c daemon/api.h \
+	daemon/api_matrix.c daemon/api_matrix.h \
 	daemon/api_topology.c daemon/api_topology.h \
 	daemon/attach.c daemon/attach.h \
 	daemon/changes.c daemon/changes.h \
@@ -23,6 +24,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/names.c daemon/names.h \
 	daemon/pipeline.c daemon/pipeline.h \
 	daemon/publish.c daemon/publish.h \
+	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \
 	daemon/reports.c daemon/reports.h \
 	daemon/settings.c daemon/settings.h \

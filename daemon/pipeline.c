@@ -22,6 +22,8 @@
 #define DISCOVER_MS   1000
 /* Judging takes a tenth of the time at most. */
 #define DISCOVER_FLOWS_A_MS 100
+#define RANK_MEMBERS_MAX    65536
+#define RANK_EDGES_MAX      262144
 
 /* The last accounting of another program. */
 struct source {
@@ -39,6 +41,7 @@ struct ft_pipeline {
     struct ft_exporters *exporters;
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
     struct ft_join *join;
+    struct ft_ranks *ranks;
     struct ft_events *events;
     struct ft_window *window;
     struct ft_congestion *congestion;
@@ -80,19 +83,16 @@ struct hop_list {
 };
 
 static size_t list_hops(struct hop_list *l, const struct ft_join *join, const struct ft_flow *flow,
-                        const struct ft_route *route)
+                        const struct ft_path *path)
 {
-    struct ft_path path;
-
-    ft_route_path(route, ft_join_topology(join), &path);
-    for (uint32_t h = 0; h < path.hop_count; h++) {
-        ft_emit_hop(&l->hops[h], join, flow, &path.hops[h]);
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        ft_emit_hop(&l->hops[h], join, flow, &path->hops[h]);
         l->list[h] = &l->hops[h];
     }
-    return path.hop_count;
+    return path->hop_count;
 }
 
-static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms)
+static void on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms)
 {
     struct ft_pipeline *p = arg;
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
@@ -108,7 +108,7 @@ static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *bef
     evidence.flow = &tuple;
     evidence.n_old_hops = list_hops(&old_hops, p->join, flow, before);
     evidence.old_hops = old_hops.list;
-    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->route);
+    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->path);
     evidence.new_hops = new_hops.list;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = event.since_ms = (uint64_t)now_ms;
@@ -162,6 +162,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     struct ft_pipeline *p = calloc(1, sizeof(*p));
     struct ft_join_hooks hooks = {
         .judged = on_judged, .moved = on_moved, .entered = on_entered, .arg = p};
+    const struct ft_ranks_config ranks = {
+        .members_max = RANK_MEMBERS_MAX, .edges_max = RANK_EDGES_MAX, .seed = config->join.seed};
 
     if (!p)
         return NULL;
@@ -171,13 +173,16 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
     p->congestion = ft_congestion_new(config->sources_max);
+    p->ranks = ft_ranks_new(&ranks);
+    if (p->join)
+        ft_join_set_ranks(p->join, p->ranks);
     if (config->discovery.switches_max)
         p->discovery = ft_discovery_new(&config->discovery);
     if (config->counters_max) {
         p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
-    if (p->events && p->sources && p->join && p->congestion &&
+    if (p->events && p->sources && p->join && p->ranks && p->congestion &&
         (p->discovery || !config->discovery.switches_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
@@ -204,6 +209,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_window_free(p->window);
     ft_congestion_free(p->congestion);
     ft_join_free(p->join);
+    ft_ranks_free(p->ranks);
     ft_events_free(p->events);
     ft_discovery_free(p->discovery);
     ft_counters_free(p->counters);
@@ -437,6 +443,19 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     return FT_RECORD_FORWARDED;
 }
 
+/* Goes out as it came, also where this daemon has no room to remember it. */
+static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    int rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
+                 ? ft_ranks_communicator(p->ranks, record->communicator)
+                 : ft_ranks_collective(p->ranks, record->collective);
+
+    if (rc == -EINVAL)
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
 static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
     const Fabrictrace__HostCounters *host = record->host;
@@ -464,6 +483,9 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = take_report(p, record->flow);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_LOSS)
         fate = take_loss(p, record);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR ||
+             record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
+        fate = take_ranks(p, record);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
         fate = take_switch(p, record->switch_report);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
@@ -485,6 +507,10 @@ int64_t ft_record_time_ms(const Fabrictrace__Record *record)
         return (int64_t)record->host->time_ms;
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return (int64_t)record->counters->time_ms;
+    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
+        return (int64_t)record->communicator->time_ms;
+    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
+        return (int64_t)record->collective->time_ms;
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return (int64_t)record->switch_report->time_ms;
     default:
@@ -606,6 +632,11 @@ void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter 
         emitter->record(emitter->arg, &record);
         fabrictrace__loss__free_unpacked(loss, NULL);
     }
+}
+
+const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p)
+{
+    return p->ranks;
 }
 
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)

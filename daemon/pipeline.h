@@ -33,7 +33,7 @@ struct ft_pipeline_config {
 /* A record that came in ends in exactly one of these (or is pending in a batch). */
 enum ft_record_fate {
     FT_RECORD_JOINED,
-    FT_RECORD_FORWARDED, /* loss records of other programs go out as they came */
+    FT_RECORD_FORWARDED, /* loss records of other programs and jobs' records go out as they came */
     FT_RECORD_LATE,
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
@@ -90,6 +90,7 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 /* The last loss record of each other program. */
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
+const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
 /* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
  * "learnt" (from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);

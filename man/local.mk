@@ -3,6 +3,7 @@ dist_man_MANS += \
 	man/fabrictrace.1 \
 	man/fabrictrace-topology.5 \
 	man/fabrictrace-records.7 \
+	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \
 	man/fabrictrace-switchpoll.8 \
 	man/fabrictraced.8

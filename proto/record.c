@@ -83,6 +83,16 @@ static int switch_report_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int communicator_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->communicator->comm_id, record->communicator->host, key);
+}
+
+static int collective_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->collective->comm_id, record->collective->host, key);
+}
+
 static int host_key(const Fabrictrace__Record *record, char *key)
 {
     if (!record->host->source)
@@ -141,6 +151,10 @@ static const struct kind kinds[] = {
      &fabrictrace__switch_report__descriptor, switch_report_key},
     {FABRICTRACE__RECORD__KIND_HOST, SCHEMA("host"), &fabrictrace__host_counters__descriptor,
      host_key},
+    {FABRICTRACE__RECORD__KIND_COMMUNICATOR, SCHEMA("communicator"),
+     &fabrictrace__communicator__descriptor, communicator_key},
+    {FABRICTRACE__RECORD__KIND_COLLECTIVE, SCHEMA("collective"),
+     &fabrictrace__collective__descriptor, collective_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,

@@ -6,4 +6,6 @@ include tests/fabric/local.mk
 include tests/snmp/local.mk
 include tests/rxe/local.mk
 include tests/kafka/local.mk
+include tests/nccl/local.mk
+include tests/gpu/local.mk
 include tests/bench/local.mk

@@ -17,7 +17,9 @@ EXTRA_DIST += tests/bench/snmp_scale.py
 
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench
-bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_rdma
+bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl tests/bench/bench_rdma \
+	$(nccl_plugin)
 	tests/bench/bench_decode
 	tests/bench/bench_join
+	tests/bench/bench_nccl $(nccl_plugin)
 	tests/bench/bench_rdma

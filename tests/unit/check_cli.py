@@ -32,6 +32,7 @@ SHOWN = {
     "events": ["collisions"],
     "events-none": ["collisions"],
     "topology": ["topology"],
+    "matrix": ["matrix"],
     "doctor": ["doctor"],
     "doctor-none": ["doctor"],
     "explain": ["explain", FLOW],
@@ -149,6 +150,31 @@ class Answers(unittest.TestCase):
         run("collisions", *self.at)
         self.assertEqual(self.server.target, "/api/v1/events?kind=collision")
 
+    def test_matrix_forms(self):
+        self.give("matrix")
+        rc, out, _ = run("matrix", "--csv", "--by", "host", *self.at)
+        self.assertEqual(rc, 0)
+        self.assertEqual(
+            out.splitlines(),
+            [
+                "communicator,from,to,bytes,messages,formula_bytes",
+                '"00000000c0ffee00","gpu01","gpu02",3000000,30,3000000',
+                '"00000000c0ffee00","gpu02","gpu01",1500000,15,0',
+                '"00000000c0ffee00","gpu02","gpu02",1500000,15,1500000',
+            ],
+        )
+        rc, out, _ = run("matrix", "--svg", "-", "--messages", *self.at)
+        self.assertEqual(rc, 0)
+        self.assertEqual(out.count("<title>"), 4)
+        self.assertIn("0 to 1: 1.5 MB in 15 messages, by formula 1.5 MB", out)
+        run("matrix", "--comm", "ab", "--op", "AllReduce", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/matrix?comm=ab&op=AllReduce")
+        rc, _, err = run("matrix", "--svg", "/nonexistent/x.svg", *self.at)
+        self.assertEqual(rc, 73)
+        self.assertIn("No such file", err)
+        self.server.body = b'{"records":[]}'
+        self.assertEqual(run("matrix", "--svg", "-", *self.at)[0], 64)
+
     def test_endpoint_from_the_environment(self):
         self.give("links")
         rc, _, _ = run("links", env=environment(FABRICTRACE_ENDPOINT=self.server.endpoint))
@@ -212,6 +238,8 @@ class Alone(unittest.TestCase):
             (["paths", "--state", "x"], "'x' is no state"),
             (["paths", "--limit", "0"], "--limit"),
             (["links", "more"], "does not take 'more'"),
+            (["matrix", "--by", "x"], "rank, gpu or host"),
+            (["paths", "--csv"], "does not take --csv"),
             (["explain"], "takes one flow"),
             (["explain", "10.0.0.1"], "is no flow"),
             (["imbalance", "--loads", "7,,1"], "'' is none"),

@@ -74,10 +74,13 @@ static ProtobufCMessage *filled(const ProtobufCMessageDescriptor *d, struct fill
             continue;
         if (f->label == PROTOBUF_C_LABEL_REPEATED) {
             bool bytes = f->type == PROTOBUF_C_TYPE_BYTES;
-            size_t step = bytes ? sizeof(ProtobufCBinaryData) : sizeof(void *);
+            bool number = f->type == PROTOBUF_C_TYPE_UINT32;
+            size_t step = bytes    ? sizeof(ProtobufCBinaryData)
+                          : number ? sizeof(uint32_t)
+                                   : sizeof(void *);
             uint8_t *elements = calloc(2, step);
 
-            ck_assert(bytes || f->type == PROTOBUF_C_TYPE_MESSAGE);
+            ck_assert(bytes || number || f->type == PROTOBUF_C_TYPE_MESSAGE);
             *(size_t *)(void *)(base + f->quantifier_offset) = 2;
             *(void **)(void *)(base + f->offset) = elements;
             fill_value(f, elements, filler);

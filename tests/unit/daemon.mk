@@ -21,6 +21,12 @@ tests_unit_check_congestion_SOURCES = tests/unit/check_congestion.c tests/unit/u
 tests_unit_check_congestion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_congestion_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_ranks
+TESTS += tests/unit/check_ranks
+tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
+tests_unit_check_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ranks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 tests_unit_check_discovery_SOURCES = tests/unit/check_discovery.c tests/unit/leafspine.h \
 	tests/unit/unit.h
 tests_unit_check_discovery_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/nccl/driver.h"
+
+/*
+ * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree]: one rank of a make-believe training job. AllReduce
+ * after AllReduce over a ring, or over a binary tree, then the longest call, in ns, and how many of
+ * them took more than 10 us.
+ */
+
+#define CHANNELS 2
+#define STEPS    4
+#define BYTES    65536
+
+static struct timespec started;
+static uint64_t slow, calls, longest_ns;
+static const struct ft_nccl_plugin_v5 *real;
+
+static uint64_t ns_since(const struct timespec *from)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)(now.tv_sec - from->tv_sec) * 1000000000u + (uint64_t)now.tv_nsec -
+           (uint64_t)from->tv_nsec;
+}
+
+static void note(const struct timespec *from)
+{
+    uint64_t ns = ns_since(from);
+
+    calls++;
+    slow += ns > 10000;
+    if (ns > longest_ns)
+        longest_ns = ns;
+}
+
+static int timed_start(void *context, void **handle, struct ft_nccl_event_v5 *event)
+{
+    struct timespec from;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    real->start(context, handle, event);
+    note(&from);
+    return 0;
+}
+
+static int timed_stop(void *handle)
+{
+    struct timespec from;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    real->stop(handle);
+    note(&from);
+    return 0;
+}
+
+static int timed_state(void *handle, int state, union ft_nccl_state *args)
+{
+    struct timespec from;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    real->state(handle, state, args);
+    note(&from);
+    return 0;
+}
+
+static const struct ft_nccl_plugin_v5 timed = {"timed",    NULL,        timed_start,
+                                               timed_stop, timed_state, NULL};
+
+/* Each channel has half the data: up to the parent, down to the children. */
+static void tree(void *context, int rank, int ranks, uint64_t sequence)
+{
+    struct ft_nccl_event_v5 e = {.type = FT_NCCL_COLL, .rank = rank};
+    int peers[3] = {rank ? (rank - 1) / 2 : -1, 2 * rank + 1, 2 * rank + 2};
+    void *handle = NULL;
+
+    e.u.coll.sequence = sequence;
+    e.u.coll.func = "AllReduce";
+    e.u.coll.count = CHANNELS * STEPS * BYTES / 4;
+    e.u.coll.datatype = "ncclFloat32";
+    e.u.coll.channels = CHANNELS;
+    e.u.coll.algo = "TREE";
+    e.u.coll.proto = "SIMPLE";
+    timed.start(context, &handle, &e);
+    timed.stop(handle);
+    for (int c = 0; c < CHANNELS; c++)
+        for (int p = 0; p < 3; p++)
+            for (int send = 0; send < 2 && peers[p] >= 0 && peers[p] < ranks; send++)
+                driver_proxy(&timed, context, handle, peers[p], c, send, STEPS, BYTES);
+}
+
+int main(int argc, char **argv)
+{
+    struct timespec pause = {0};
+    int rank, ranks, mask = 0;
+    uint64_t sequence = 0;
+    struct driver d;
+    double seconds;
+    void *context;
+    bool trees;
+
+    if (argc < 6) {
+        fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree]\n");
+        return 2;
+    }
+    rank = atoi(argv[2]);
+    ranks = atoi(argv[3]);
+    seconds = atof(argv[4]);
+    pause.tv_nsec = atol(argv[5]) * 1000;
+    trees = argc > 6 && strcmp(argv[6], "tree") == 0;
+    driver_load(&d, argv[1]);
+    real = d.v5;
+    if (real->init(&context, 0xfab, &mask, "world", ranks, ranks, rank, NULL))
+        return 1;
+    /* A thread's first call claims its ring: not measured. */
+    calls = driver_ring(real, context, rank, ranks, sequence++, 1, 1, 0);
+    clock_gettime(CLOCK_MONOTONIC, &started);
+    while ((double)ns_since(&started) < seconds * 1e9) {
+        if (trees)
+            tree(context, rank, ranks, sequence++);
+        else
+            driver_ring(&timed, context, rank, ranks, sequence++, CHANNELS, 2 * (ranks - 1) * STEPS,
+                        1048576 * 4 / ranks / CHANNELS / STEPS);
+        if (pause.tv_nsec)
+            nanosleep(&pause, NULL);
+    }
+    real->finalize(context);
+    printf("{\"rank\":%d,\"operations\":%llu,\"calls\":%llu,\"slow\":%llu,\"longest_ns\":%llu}\n",
+           rank, (unsigned long long)sequence, (unsigned long long)calls, (unsigned long long)slow,
+           (unsigned long long)longest_ns);
+    return 0;
+}

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs with the plugin, an agent for each of their hosts, the daemon and the tool: the matrix of a
+ring and of a tree equals the formulas; an agent that is killed and started again 20 times loses
+nothing that is not counted, and the job does not notice. Runs in the build folder."""
+import csv
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+from pathlib import Path
+
+SOURCE = Path(os.environ.get("srcdir", ".")).resolve()
+PLUGIN = Path("agent/nccl/libnccl-profiler-fabrictrace.so").resolve()
+AGENT, DAEMON, TOOL, JOB = (Path(p).resolve() for p in (
+    "agent/fabrictrace-agent", "daemon/fabrictraced", "cli/fabrictrace", "tests/nccl/job"))
+TOPOLOGY = SOURCE / "packaging/examples/topology.yaml"
+COMM = "0000000000000fab"
+HOSTS, RANKS = 4, 8
+failures = []
+
+
+def check(what, good, detail=""):
+    print(f"{'ok' if good else 'FAIL'}: {what}{'' if good else f': {detail}'}", flush=True)
+    if not good:
+        failures.append(what)
+
+
+def equal(what, got, want):
+    check(what, got == want, f"got {got!r}, want {want!r}")
+
+
+def wait_until(done, seconds=15):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if done():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Programs:
+    def __init__(self, folder):
+        self.dir = folder
+        self.running = []
+        self.http = f"127.0.0.1:{free_port()}"
+        self.ingest = f"127.0.0.1:{free_port()}"
+        self.start("daemon", DAEMON, "--topology", TOPOLOGY, "--set", f"listen={self.ingest}",
+                   "--set", f"http={self.http}", "--sink", f"file:{folder}/records.ndjson")
+
+    def start(self, name, *args):
+        log = open(self.dir / f"{name}.log", "a")
+        process = subprocess.Popen([str(a) for a in args], stdout=log, stderr=log)
+        self.running.append(process)
+        return process
+
+    def agent(self, host, *more):
+        return self.start(host, AGENT, "-c", "/dev/null", "--set", f"host={host}", "--set",
+                          f"nccl.socket={self.dir}/{host}.sock", "--set", "nccl.hold=200ms",
+                          "--set", "http=off", "--set", "loss_interval=1s", *more)
+
+    def job(self, host, rank, ranks, seconds, pause_us, *more):
+        return subprocess.Popen(
+            [JOB, PLUGIN, str(rank), str(ranks), str(seconds), str(pause_us), *more],
+            env={**os.environ, "FABRICTRACE_SOCKET": f"{self.dir}/{host}.sock",
+                 "FABRICTRACE_JOB": "88"}, stdout=subprocess.PIPE, text=True)
+
+    def tool(self, *args):
+        done = subprocess.run([TOOL, *args], capture_output=True, text=True,
+                              env={**os.environ, "FABRICTRACE_ENDPOINT": self.http})
+        if done.returncode:
+            raise RuntimeError(f"fabrictrace {args}: {done.stderr}")
+        return done.stdout
+
+    def stop(self):
+        for process in reversed(self.running):
+            if process.poll() is None:
+                process.terminate()
+                process.wait(timeout=15)
+
+
+def matrix(programs):
+    lines = programs.tool("matrix", "--json").splitlines()
+    return json.loads(lines[0]) if lines else {"edges": [], "members": []}
+
+
+def run_jobs(programs, *more):
+    jobs = [programs.job(f"gpu{r * HOSTS // RANKS:02}", r, RANKS, 2, 20000, *more)
+            for r in range(RANKS)]
+    return [json.loads(j.communicate(timeout=60)[0]) for j in jobs]
+
+
+def settled(programs):
+    """The matrix once it no longer grows."""
+    last, same = None, 0
+    end = time.monotonic() + 15
+    while same < 6 and time.monotonic() < end:
+        now = matrix(programs)
+        same = same + 1 if now == last and now["edges"] else 0
+        last = now
+        time.sleep(0.2)
+    return last
+
+
+def ring(programs):
+    results = run_jobs(programs)
+    found = settled(programs)
+    edges = {(e["src"], e["dst"]): e for e in found["edges"]}
+    size = 4 * 1048576
+    equal("ring: each rank sends to the next alone", sorted(edges),
+          sorted((r, (r + 1) % RANKS) for r in range(RANKS)))
+    for r, result in enumerate(results):
+        edge = edges.get((r, (r + 1) % RANKS))
+        if not edge:
+            continue
+        # One operation before the measured ones has one empty step; the formula counts it whole.
+        count = result["operations"] - 1
+        equal(f"ring: rank {r} sent 2N(n-1)/n a time", edge["sent_bytes"],
+              count * 2 * size * (RANKS - 1) // RANKS)
+        equal(f"ring: rank {r} by formula", edge["expected_bytes"],
+              (count + 1) * 2 * size * (RANKS - 1) // RANKS)
+        # Each rank runs for a time of its own, so the next one's count may be another.
+        equal(f"ring: what the next of rank {r} received", edge["received_bytes"],
+              (results[(r + 1) % RANKS]["operations"] - 1) * 2 * size * (RANKS - 1) // RANKS)
+    equal("ring: 8 members on 4 hosts", (len(found["members"]),
+                                         len({m["host"] for m in found["members"]})), (8, 4))
+    return results
+
+
+def tree(programs, before):
+    results = run_jobs(programs, "tree")
+    found = settled(programs)
+    edges = {(e["src"], e["dst"]): e for e in found["edges"]}
+    old = {(e["src"], e["dst"]): e for e in before["edges"]}
+    size = 2 * 4 * 65536
+    total = {r: 0 for r in range(RANKS)}
+    for r, result in enumerate(results):
+        peers = [p for p in ([(r - 1) // 2] if r else []) + [2 * r + 1, 2 * r + 2] if p < RANKS]
+        for peer in peers:
+            # Rank 0's first operation, over a ring, goes to rank 1 too.
+            ran = result["operations"] - 1
+            sent = edges[r, peer]["sent_bytes"] - old.get((r, peer), {}).get("sent_bytes", 0)
+            equal(f"tree: rank {r} sent N to {peer} a time", sent, ran * size)
+            total[r] += sent
+    rows = {r: sum(e["sent_bytes"] for (s, _), e in edges.items() if s == r)
+            - sum(e["sent_bytes"] for (s, _), e in old.items() if s == r) for r in range(RANKS)}
+    equal("tree: the row sums are the bytes sent", rows, total)
+
+
+def forms(programs):
+    text = programs.tool("matrix", "--comm", COMM)
+    check("text names communicator and formula", COMM in text and "BY FORMULA" in text, text)
+    print(text)
+    rows = list(csv.DictReader(io.StringIO(programs.tool("matrix", "--csv", "--by", "host"))))
+    hosts = {row["from"] for row in rows}
+    equal("CSV by host", hosts, {f"gpu{h:02}" for h in range(HOSTS)})
+    total = sum(e["sent_bytes"] for e in matrix(programs)["edges"])
+    equal("CSV by host keeps the sum", sum(int(row["bytes"]) for row in rows), total)
+    svg = programs.tool("matrix", "--comm", COMM, "--svg", "-")
+    root = xml.etree.ElementTree.fromstring(svg)
+    cells = [e for e in root if e.tag.endswith("rect") and len(e)]
+    equal("heat map: a cell for each pair", len(cells),
+          len({(e["src"], e["dst"]) for e in matrix(programs)["edges"]}))
+    empty = programs.tool("matrix", "--op", "Broadcast", "--json")
+    equal("another operation has no edges", json.loads(empty)["edges"], [])
+
+
+def replay(folder, records):
+    """Path and event records that the daemon makes of records, by 5-tuple."""
+    source = folder / "join.ndjson"
+    source.write_text("".join(json.dumps(r) + "\n" for r in records))
+    out = subprocess.run([DAEMON, "--topology", TOPOLOGY, "--replay", source, "--sink", "file:-"],
+                         capture_output=True, text=True, check=True).stdout
+    return {r["flow"]["sport"]: r for r in map(json.loads, out.splitlines())
+            if r["schema"] == "fabrictrace.path.v1"}
+
+
+def join(folder):
+    """Two ranks a host, two flows between the hosts: the process says which is whose."""
+    t = 1700000000000
+    hosts = {0: "gpu01", 1: "gpu01", 2: "gpu02", 3: "gpu02"}
+    records = [{"schema": "fabrictrace.communicator.v1", "time_ms": t, "host": hosts[r],
+                "pid": 100 + r, "job": "88", "comm_id": COMM, "rank": r, "ranks": 4}
+               for r in hosts]
+    records += [{"schema": "fabrictrace.collective.v1", "time_ms": t + 100, "host": hosts[src],
+                 "pid": 100 + src, "comm_id": COMM, "rank": src, "ranks": 4, "op": "AllReduce",
+                 "peers": [{"peer": dst, "channel": 0, "sent_bytes": 1000, "sent_messages": 1}]}
+                for src, dst in ((0, 2), (1, 3))]
+    for sport, pid in ((50001, 100), (50002, 101), (50003, None)):
+        flow = {"src": "10.0.1.1", "dst": "10.0.2.1", "sport": sport, "dport": 4791, "proto": 17}
+        records.append({"schema": "fabrictrace.flow.v1", "time_ms": t + 1000, "interval_ms": 1000,
+                        "host": "gpu01", "flow": flow, "direction": "tx", "data_packets": 10,
+                        "bytes": 10000, **({"pid": pid} if pid else {})})
+        records.append({"schema": "fabrictrace.observation.v1", "time_ms": t + 1000,
+                        "agent": "192.0.2.11", "flow": flow, "in_ifindex": 1, "out_ifindex": 49,
+                        "samples": 10, "data_samples": 10, "bytes": 10000})
+    paths = replay(folder, records)
+    for sport, src, dst in ((50001, 0, 2), (50002, 1, 3)):
+        equal(f"join: flow {sport} is certainly of ranks {src} and {dst}",
+              tuple(paths[sport].get(k) for k in ("comm_id", "src_rank", "dst_rank", "job")),
+              (COMM, src, dst, "88"))
+    check("join: a flow of an unknown process has candidates and no claim",
+          "src_rank" not in paths[50003] and
+          {(c["src_rank"], c["dst_rank"]) for c in paths[50003]["rank_candidates"]}
+          == {(0, 2), (1, 3)}, str(paths[50003]))
+
+
+def stage(records, name):
+    for record in reversed(records):
+        for s in record.get("stages", []):
+            if s["name"] == name:
+                return s
+    return {}
+
+
+def restarts(programs):
+    """The same job with an agent killed 20 times, beside one whose agent is left alone."""
+    host, calm = "gpu20", "gpu21"
+    other = programs.agent(calm, "--output", programs.dir / "calm.ndjson")
+    agent = programs.agent(host, "--output", programs.dir / "kills0.ndjson")
+    wait_until(lambda: all((programs.dir / f"{h}.sock").exists() for h in (host, calm)))
+    jobs = [programs.job(h, 0, 2, 12, 500) for h in (host, calm)]
+    told = 0
+    for i in range(20):
+        time.sleep(0.5)
+        agent.send_signal(signal.SIGKILL)
+        agent.wait()
+        agent = programs.agent(host, "--output", programs.dir / f"kills{i + 1}.ndjson")
+    killed, left = [json.loads(j.communicate(timeout=60)[0]) for j in jobs]
+    time.sleep(1)
+    for process in (agent, other):
+        process.terminate()
+        process.wait(timeout=10)
+    for i in range(21):
+        path = programs.dir / f"kills{i}.ndjson"
+        for line in path.read_text().splitlines():
+            try:
+                told += json.loads(line).get("events", 0)
+            except json.JSONDecodeError:
+                pass
+    last = [json.loads(line) for line in path.read_text().splitlines()]
+    s = stage(last, "nccl")
+    drops = {d["reason"]: d["count"] for d in s.get("drops", [])}
+    print(f"  killed 20 times: {killed}; left alone: {left}")
+    print(f"  {killed['calls']} calls = {told} reported + lost {drops}")
+    check("killed agents' losses are counted", drops.get("agent_restart", 0) > 0, str(s))
+    equal("the last agent's account balances", s["received"],
+          s["processed"] + s["pending"] + sum(drops.values()))
+    equal("20 kills: every call is reported or counted as lost",
+          told + sum(drops.values()), killed["calls"])
+    # Slow calls come from this machine's scheduler: the calm job has them as well.
+    check("the job does not notice",
+          killed["slow"] / killed["calls"] <= 3 * left["slow"] / left["calls"] + 2e-5,
+          f"calls over 10 us: {killed['slow']} of {killed['calls']} against {left['slow']} of "
+          f"{left['calls']}")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="ft-nccl-") as folder:
+        programs = Programs(Path(folder))
+        try:
+            for h in range(HOSTS):
+                programs.agent(f"gpu{h:02}", "--set", f"daemon.endpoint={programs.ingest}")
+            ready = wait_until(lambda: all(
+                (programs.dir / f"gpu{h:02}.sock").exists() for h in range(HOSTS)))
+            check("agents listen", ready)
+            ring(programs)
+            before = matrix(programs)
+            tree(programs, before)
+            forms(programs)
+            join(programs.dir)
+            restarts(programs)
+        finally:
+            programs.stop()
+            if failures:
+                for log in sorted(Path(folder).glob("*.log")):
+                    print(f"-- {log.name}\n" + log.read_text()[-2000:])
+    print(f"{len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

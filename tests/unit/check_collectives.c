@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/collectives.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/collective_record.h"
+#include "proto/record.h"
+#include "tests/unit/unit.h"
+
+#define MS INT64_C(1000000)
+
+static struct {
+    size_t reports;
+    uint64_t operations, events, sent;
+    struct ft_collective last;
+    char json[8192];
+} got;
+
+static void emit(void *arg, const struct ft_collective *c)
+{
+    const struct ft_job_identity who = {.host = "gpu01", .job = "88", .pid = 7, .offset_ms = 5};
+    static struct ft_collective_record record;
+    struct ft_writer w;
+
+    (void)arg;
+    got.reports++;
+    got.operations += c->operations;
+    got.events += c->events;
+    for (size_t i = 0; i < c->peer_count; i++)
+        got.sent += c->peers[i].sent_bytes;
+    got.last = *c;
+    ft_collective_record_fill(&record, c, &who);
+    ft_writer_init(&w, sizeof(got.json) - 1);
+    ck_assert_int_eq(ft_record_to_json(&record.record, &w), 0);
+    snprintf(got.json, sizeof(got.json), "%.*s", (int)w.len, (const char *)w.bytes);
+    ft_writer_free(&w);
+}
+
+static struct ft_collectives *make(size_t ops, size_t peers, uint32_t reports)
+{
+    const struct ft_collectives_config config = {
+        .ops_max = ops, .peers_max = peers, .hold_ns = 100 * MS, .reports_per_s = reports};
+    struct ft_collectives *c = ft_collectives_new(&config, emit, NULL);
+
+    memset(&got, 0, sizeof(got));
+    ck_assert_ptr_nonnull(c);
+    return c;
+}
+
+static void op(struct ft_collectives *c, uint64_t number, int64_t at_ms)
+{
+    struct ft_segment_record r = {.kind = FT_SEGMENT_OP,
+                                  .events = 1,
+                                  .comm_id = 0xab,
+                                  .rank = 1,
+                                  .ranks = 4,
+                                  .op = number,
+                                  .start_ns = at_ms * MS,
+                                  .end_ns = at_ms * MS};
+
+    r.u.op.sequence = number;
+    r.u.op.count = 250;
+    r.u.op.channels = 2;
+    snprintf(r.u.op.func, sizeof(r.u.op.func), "AllGather");
+    snprintf(r.u.op.datatype, sizeof(r.u.op.datatype), "ncclFloat32");
+    ft_collectives_record(c, 1, &r, (struct ft_mono){at_ms * MS});
+}
+
+static void proxy(struct ft_collectives *c, uint64_t number, int32_t peer, uint32_t channel,
+                  int64_t at_ms)
+{
+    struct ft_segment_record r = {.kind = FT_SEGMENT_PROXY,
+                                  .flags = FT_SEGMENT_SEND,
+                                  .events = 5,
+                                  .comm_id = 0xab,
+                                  .rank = 1,
+                                  .ranks = 4,
+                                  .op = number,
+                                  .start_ns = at_ms * MS,
+                                  .end_ns = (at_ms + 3) * MS};
+
+    r.u.proxy = (struct ft_segment_proxy){.peer = peer,
+                                          .channel = channel,
+                                          .steps = 3,
+                                          .bytes = 3000,
+                                          .step_min_ns = 1000,
+                                          .step_max_ns = 9000};
+    r.u.proxy.buckets[ft_segment_bucket(1000)]++;
+    r.u.proxy.buckets[ft_segment_bucket(4000)]++;
+    r.u.proxy.buckets[ft_segment_bucket(9000)]++;
+    ft_collectives_record(c, 1, &r, (struct ft_mono){at_ms * MS});
+}
+
+START_TEST(one_report_an_operation)
+{
+    struct ft_collectives *c = make(16, 64, 100);
+    struct ft_collectives_stats stats;
+
+    op(c, 7, 1000);
+    proxy(c, 7, 2, 0, 1001);
+    proxy(c, 7, 2, 1, 1002);
+    proxy(c, 7, 2, 1, 1003);
+    ft_collectives_tick(c, (struct ft_mono){1100 * MS});
+    ck_assert_uint_eq(got.reports, 0); /* heard of too lately */
+    ft_collectives_tick(c, (struct ft_mono){1103 * MS});
+    ck_assert_uint_eq(got.reports, 1);
+    ck_assert_uint_eq(got.last.peer_count, 2);
+    ck_assert_uint_eq(got.sent, 9000);
+    ck_assert_uint_eq(got.events, 16);
+    ck_assert_ptr_nonnull(strstr(got.json, "\"comm_id\":\"00000000000000ab\""));
+    ck_assert_ptr_nonnull(strstr(got.json, "\"bytes\":4000")); /* 250 x 4 x 4 ranks */
+    ck_assert_ptr_nonnull(strstr(got.json, "\"start_ms\":1005"));
+    ck_assert_ptr_nonnull(strstr(got.json, "\"duration_us\":6000"));
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_eq(stats.events_in, stats.events_out);
+    ck_assert_uint_eq(stats.events_pending, 0);
+    ft_collectives_free(c);
+}
+END_TEST
+
+START_TEST(above_the_limit_like_goes_with_like)
+{
+    struct ft_collectives *c = make(1024, 8192, 10);
+    struct ft_collectives_stats stats;
+
+    ft_collectives_tick(c, (struct ft_mono){5000 * MS});
+    for (uint64_t i = 1; i <= 500; i++) {
+        op(c, i, 5001);
+        proxy(c, i, 2, 0, 5001);
+    }
+    ft_collectives_tick(c, (struct ft_mono){5200 * MS});
+    ck_assert_uint_eq(got.reports, 10);
+    ft_collectives_tick(c, (struct ft_mono){6000 * MS});
+    ck_assert_uint_eq(got.reports, 11);
+    ck_assert_uint_eq(got.last.operations, 490);
+    ck_assert_uint_eq(got.operations, 500);
+    ck_assert_uint_eq(got.sent, 500 * 3000);
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_eq(stats.events_in, 500 * 6);
+    ck_assert_uint_eq(stats.events_out, 500 * 6);
+    ft_collectives_free(c);
+}
+END_TEST
+
+START_TEST(caps_hold_and_nothing_is_lost)
+{
+    struct ft_collectives *c = make(4, 8, 1000);
+    struct ft_collectives_stats stats;
+
+    for (uint64_t i = 1; i <= 9; i++) {
+        op(c, i, 1000);
+        for (uint32_t channel = 0; channel < 5; channel++)
+            proxy(c, i, 2, channel, 1000);
+    }
+    ft_collectives_flush(c, (struct ft_mono){1000 * MS});
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_eq(got.operations, 9);
+    ck_assert_uint_gt(stats.early, 0);
+    ck_assert_uint_eq(got.events, 9 * (1 + 5 * 5));
+    ck_assert_uint_eq(got.events, stats.events_in);
+    ft_collectives_free(c);
+}
+END_TEST
+
+START_TEST(what_has_no_operation)
+{
+    struct ft_collectives *c = make(16, 64, 100);
+    struct ft_segment_record r = {.kind = FT_SEGMENT_END, .events = 1, .op = 99};
+    const struct ft_mono now = {1000 * MS};
+    struct ft_collectives_stats stats;
+
+    ck_assert_uint_eq(ft_collectives_record(c, 1, &r, now), 1);
+    r.kind = 77;
+    r.events = 4;
+    ck_assert_uint_eq(ft_collectives_record(c, 1, &r, now), 4);
+    /* A transfer whose operation was dropped, and one of another process: bytes count. */
+    proxy(c, 50, 3, 0, 1000);
+    proxy(c, 0, 3, 0, 1000);
+    ft_collectives_flush(c, now);
+    ck_assert_uint_eq(got.reports, 2);
+    ck_assert_uint_eq(got.sent, 6000);
+    ck_assert_ptr_null(strstr(got.json, "\"op\""));
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_eq(stats.unknown, 1);
+    ck_assert_uint_eq(stats.events_stray, 5);
+    ck_assert_uint_eq(stats.events_in, stats.events_out + stats.events_stray);
+    ft_collectives_free(c);
+}
+END_TEST
+
+START_TEST(hostile_numbers_stay_out_of_records)
+{
+    struct ft_collectives *c = make(16, 64, 100);
+    struct ft_segment_record r;
+
+    memset(&r, 0xff, sizeof(r));
+    r.kind = FT_SEGMENT_OP;
+    memcpy(r.u.op.func, "\x1b[2J\"<&\\AllReduc", 16);
+    r.u.op.func[15] = r.u.op.datatype[15] = r.u.op.algo[15] = r.u.op.proto[15] = 0;
+    ft_collectives_record(c, 1, &r, (struct ft_mono){MS});
+    r.kind = FT_SEGMENT_PROXY;
+    ft_collectives_record(c, 1, &r, (struct ft_mono){MS});
+    ft_collectives_flush(c, (struct ft_mono){MS});
+    ck_assert_uint_eq(got.reports, 1);
+    ck_assert_ptr_null(strchr(got.json, 0x1b));
+    ck_assert_ptr_null(strstr(got.json, "\"rank\""));
+    ck_assert_ptr_null(strstr(got.json, "\"datatype\""));
+    ft_collectives_free(c);
+}
+END_TEST
+
+START_TEST(buckets_and_median)
+{
+    struct ft_collective_steps steps = {.count = 3, .min_ns = 1, .max_ns = 1000000};
+    unsigned last = 0;
+
+    for (int64_t ns = 0; ns < INT64_C(10000000000); ns += 1 + ns / 7) {
+        unsigned b = ft_segment_bucket(ns);
+
+        ck_assert_uint_ge(b, last);
+        ck_assert_uint_lt(b, FT_RECORD_BUCKETS);
+        ck_assert_int_le(ft_segment_bucket_ns(b), ns);
+        if (b + 1 < FT_RECORD_BUCKETS)
+            ck_assert_int_gt(ft_segment_bucket_ns(b + 1), ns);
+        last = b;
+    }
+    ck_assert_uint_eq(ft_segment_bucket(-5), 0);
+    steps.buckets[ft_segment_bucket(1000)] = 1;
+    steps.buckets[ft_segment_bucket(50000)] = 1;
+    steps.buckets[ft_segment_bucket(900000)] = 1;
+    ck_assert_int_ge(ft_collective_median_ns(&steps), 40000);
+    ck_assert_int_le(ft_collective_median_ns(&steps), 60000);
+    steps = (struct ft_collective_steps){0};
+    ck_assert_int_eq(ft_collective_median_ns(&steps), 0);
+}
+END_TEST
+
+FT_UNIT_MAIN("collectives", one_report_an_operation, above_the_limit_like_goes_with_like,
+             caps_hold_and_nothing_is_lost, what_has_no_operation,
+             hostile_numbers_stay_out_of_records, buckets_and_median)

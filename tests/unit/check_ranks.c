@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/ranks.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tests/unit/unit.h"
+
+static struct ft_ranks *make(size_t members, size_t edges)
+{
+    const struct ft_ranks_config config = {.members_max = members, .edges_max = edges};
+    struct ft_ranks *r = ft_ranks_new(&config);
+
+    ck_assert_ptr_nonnull(r);
+    return r;
+}
+
+static int join(struct ft_ranks *r, const char *comm, uint32_t rank, const char *host, uint32_t pid,
+                bool closed)
+{
+    Fabrictrace__Communicator c = FABRICTRACE__COMMUNICATOR__INIT;
+
+    c.comm_id = (char *)(uintptr_t)comm;
+    c.has_rank = c.has_ranks = c.has_pid = true;
+    c.rank = rank;
+    c.ranks = 4;
+    c.pid = pid;
+    c.host = (char *)(uintptr_t)host;
+    c.job = (char *)(uintptr_t) "88";
+    c.has_closed = c.closed = closed;
+    return ft_ranks_communicator(r, &c);
+}
+
+/* An AllReduce over a ring in which a rank sends to one peer. */
+static int send(struct ft_ranks *r, const char *comm, uint32_t rank, uint32_t peer, uint32_t qp)
+{
+    Fabrictrace__Collective c = FABRICTRACE__COLLECTIVE__INIT;
+    Fabrictrace__PeerTraffic p = FABRICTRACE__PEER_TRAFFIC__INIT, *list = &p;
+
+    c.comm_id = (char *)(uintptr_t)comm;
+    c.has_rank = c.has_ranks = c.has_channels = c.has_bytes = true;
+    c.rank = rank;
+    c.ranks = 4;
+    c.channels = 1;
+    c.bytes = 1000;
+    c.op = (char *)(uintptr_t) "AllReduce";
+    c.algo = (char *)(uintptr_t) "RING";
+    c.host = (char *)(uintptr_t)(rank % 2 ? "b" : "a");
+    p.has_peer = p.has_sent_messages = true;
+    p.peer = peer;
+    p.sent_bytes = 1500;
+    p.sent_messages = 2;
+    p.n_local_qps = qp != 0;
+    p.local_qps = &qp;
+    c.peers = &list;
+    c.n_peers = 1;
+    return ft_ranks_collective(r, &c);
+}
+
+static size_t match(const struct ft_ranks *r, const char *src, const char *dst, uint32_t pid,
+                    uint32_t qp, struct ft_rank_pair *pairs)
+{
+    const struct ft_rank_query query = {src, dst, pid, qp};
+    bool more = true;
+    size_t n = ft_ranks_match(r, &query, pairs, &more);
+
+    ck_assert(!more);
+    return n;
+}
+
+START_TEST(one_pair_is_certain)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
+    ck_assert_int_eq(join(r, "c0", 0, "a", 10, false), 0);
+    ck_assert_int_eq(join(r, "c0", 1, "b", 20, false), 0);
+    ck_assert_int_eq(send(r, "c0", 0, 1, 0), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
+    ck_assert_str_eq(pairs[0].comm_id, "c0");
+    ck_assert_str_eq(pairs[0].job, "88");
+    ck_assert_uint_eq(pairs[0].src, 0);
+    ck_assert_uint_eq(pairs[0].dst, 1);
+    /* Nobody sends the other way, nor from another process. */
+    ck_assert_uint_eq(match(r, "b", "a", 0, UINT32_MAX, pairs), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 11, UINT32_MAX, pairs), 0);
+    ck_assert_uint_eq(match(r, "a", NULL, 0, UINT32_MAX, pairs), 0);
+    ft_ranks_free(r);
+}
+END_TEST
+
+START_TEST(several_pairs_are_candidates)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+
+    for (uint32_t rank = 0; rank < 4; rank++)
+        ck_assert_int_eq(join(r, "c0", rank, rank % 2 ? "b" : "a", 10 + rank, false), 0);
+    ck_assert_int_eq(send(r, "c0", 0, 1, 71), 0);
+    ck_assert_int_eq(send(r, "c0", 2, 3, 0), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 2);
+    /* The process tells them apart, and so does a queue pair that NCCL named. */
+    ck_assert_uint_eq(match(r, "a", "b", 12, UINT32_MAX, pairs), 1);
+    ck_assert_uint_eq(pairs[0].src, 2);
+    ck_assert_uint_eq(match(r, "a", "b", 0, 71, pairs), 1);
+    ck_assert_uint_eq(pairs[0].dst, 1);
+    /* A queue pair that is another process's by now says nothing. */
+    ck_assert_uint_eq(match(r, "a", "b", 12, 71, pairs), 1);
+    ck_assert_uint_eq(pairs[0].src, 2);
+    ft_ranks_free(r);
+}
+END_TEST
+
+START_TEST(a_closed_communicator_matches_nothing)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+
+    join(r, "c0", 0, "a", 10, false);
+    join(r, "c0", 1, "b", 20, false);
+    send(r, "c0", 0, 1, 0);
+    /* Late word of a process that another has followed. */
+    ck_assert_int_eq(join(r, "c0", 0, "a", 9, true), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
+    ck_assert_int_eq(join(r, "c0", 0, "a", 10, true), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
+    /* The next communicator takes its place. */
+    join(r, "c1", 0, "a", 10, false);
+    join(r, "c1", 1, "b", 20, false);
+    send(r, "c1", 0, 1, 0);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
+    ck_assert_str_eq(pairs[0].comm_id, "c1");
+    ft_ranks_free(r);
+}
+END_TEST
+
+START_TEST(more_than_can_be_named_is_said)
+{
+    struct ft_ranks *r = make(64, 64);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    const struct ft_rank_query query = {"a", "b", 0, UINT32_MAX};
+    bool more;
+
+    for (uint32_t i = 0; i <= FT_RANKS_CANDIDATES_MAX; i++) {
+        ck_assert_int_eq(join(r, "c0", 2 * i, "a", 0, false), 0);
+        ck_assert_int_eq(join(r, "c0", 2 * i + 1, "b", 0, false), 0);
+        ck_assert_int_eq(send(r, "c0", 2 * i, 2 * i + 1, 0), 0);
+    }
+    ck_assert_uint_eq(ft_ranks_match(r, &query, pairs, &more), FT_RANKS_CANDIDATES_MAX);
+    ck_assert(more);
+    ft_ranks_free(r);
+}
+END_TEST
+
+START_TEST(full_or_wrong_is_an_error)
+{
+    struct ft_ranks *r = make(1, 1);
+
+    ck_assert_int_eq(join(r, NULL, 0, "a", 1, false), -EINVAL);
+    ck_assert_int_eq(join(r, "0123456789abcdef0", 0, "a", 1, false), -EINVAL);
+    ck_assert_int_eq(join(r, "c0", 0, NULL, 1, false), -EINVAL);
+    ck_assert_int_eq(join(r, "c0", 0, "a", 1, false), 0);
+    ck_assert_int_eq(join(r, "c0", 1, "a", 1, false), -ENOSPC);
+    ck_assert_int_eq(send(r, "c0", 0, 1, 0), 0);
+    ck_assert_int_eq(send(r, "c0", 0, 2, 0), -ENOSPC);
+    ft_ranks_free(r);
+}
+END_TEST
+
+/* N bytes, n ranks; 306 M float32 over 8 ranks give 2.142 GB an edge. */
+START_TEST(formulas)
+{
+    ck_assert_double_eq_tol(ft_ranks_expected("AllReduce", "RING", 306e6 * 4, 8, 1, 1), 2.142e9,
+                            1e3);
+    ck_assert_double_eq(ft_ranks_expected("AllReduce", "RING", 800, 4, 2, 1), 600);
+    ck_assert_double_eq(ft_ranks_expected("AllReduce", "TREE", 800, 4, 2, 1), 400);
+    ck_assert_double_eq(ft_ranks_expected("AllGather", "RING", 800, 4, 2, 1), 300);
+    ck_assert_double_eq(ft_ranks_expected("ReduceScatter", "RING", 800, 4, 1, 1), 600);
+    ck_assert_double_eq(ft_ranks_expected("Broadcast", "RING", 800, 4, 2, 1), 400);
+    ck_assert_double_eq(ft_ranks_expected("Reduce", "RING", 800, 4, 1, 1), 800);
+    ck_assert_double_eq(ft_ranks_expected("Send", NULL, 800, 4, 1, 2), 400);
+    ck_assert_double_eq(ft_ranks_expected("AlltoAll", NULL, 800, 4, 1, 1), 200);
+    ck_assert_double_eq(ft_ranks_expected("AllReduce", "NVLS", 800, 4, 1, 1), -1);
+    ck_assert_double_eq(ft_ranks_expected(NULL, "RING", 800, 4, 1, 1), -1);
+    ck_assert_double_eq(ft_ranks_expected("AllReduce", "RING", 800, 0, 1, 1), -1);
+}
+END_TEST
+
+FT_UNIT_MAIN("ranks", one_pair_is_certain, several_pairs_are_candidates,
+             a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
+             full_or_wrong_is_an_error, formulas)
