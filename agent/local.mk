@@ -16,6 +16,7 @@ agent_libftagent_a_SOURCES = \
 	agent/privilege.c agent/privilege.h \
 	agent/rdma.c agent/rdma.h \
 	agent/rdma_nldev.c agent/rdma_nldev.h \
+	agent/rdma_ports.c agent/rdma_ports.h \
 	agent/rdma_qpc.c agent/rdma_qpc.h \
 	agent/rdma_query.c agent/rdma_query.h \
 	agent/rdma_sport.c agent/rdma_sport.h \

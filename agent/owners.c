@@ -21,6 +21,9 @@
 #define CGROUP_BYTES      4096
 #define ENVIRONMENT_BYTES (256u << 10)
 #define UUID_CHARACTERS   36
+/* Longer than between two reports of a flow: what is known of a process outlasts its last moments,
+ * when its number is still listed, but its environment is gone. */
+#define ROUNDS_KEPT 256
 
 struct ft_owners {
     struct ft_owners_config config;
@@ -62,7 +65,7 @@ void ft_owners_round(struct ft_owners *o)
     uint32_t index = 0;
 
     while ((owner = ft_table_next(o->table, &index)))
-        if (owner->round != o->round)
+        if (o->round - owner->round > ROUNDS_KEPT)
             ft_table_remove(o->table, owner);
     o->round++;
 }

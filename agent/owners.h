@@ -36,8 +36,8 @@ void ft_owners_free(struct ft_owners *owners);
 /* Takes over another variable; borrowed. */
 void ft_owners_job_variable(struct ft_owners *owners, const char *name);
 
-/* Starts a round: forgets processes that nobody asked for in the last one. What was returned
- * before is gone. */
+/* Starts a round: what was returned before is gone. Forgets processes that nobody has asked for
+ * in 256 rounds. */
 void ft_owners_round(struct ft_owners *owners);
 
 /* NULL when there is no such process now. The job is the variable's value, else SLURM_JOB_ID, else

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/owners.h"
 #include "agent/rdma_qpc.h"
@@ -38,22 +39,13 @@ struct device {
     uint32_t round;
 };
 
-struct port_counters {
-    char device[FT_RDMA_NAME_BYTES];
-    uint32_t port;
-    bool has_state, active;
-    bool used;
-    struct ft_mono time;
-    size_t count;
-    struct ft_rdma_counter counters[FT_RDMA_COUNTERS_MAX];
-};
-
 struct ft_rdma {
     struct ft_rdma_config config;
     struct ft_rdma_hooks hooks;
     struct ft_netlink *netlink;
     struct ft_rdma_table *table;
     struct ft_owners *owners;
+    struct ft_rdma_ports *ports;
     struct device devices[DEVICES_MAX];
     size_t device_count;
     uint32_t round;
@@ -70,7 +62,6 @@ struct ft_rdma {
     struct ft_rdma_qpc qpc;
     bool qpc_known;
     bool no_context; /* the kernel does not tell the device's contexts */
-    struct port_counters ports[FT_RDMA_PLACES_MAX];
     struct ft_rdma_wanted wanted[ASK_MAX];
     struct ft_rdma_queried queried[QUERIED_MAX];
 };
@@ -109,7 +100,8 @@ struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft
     r->hooks = *hooks;
     r->table = ft_rdma_table_new(&table);
     r->owners = ft_owners_new(&owners);
-    if (!r->table || !r->owners) {
+    r->ports = ft_rdma_ports_new(config->sysfs);
+    if (!r->table || !r->owners || !r->ports) {
         ft_rdma_free(r);
         return NULL;
     }
@@ -123,6 +115,7 @@ void ft_rdma_free(struct ft_rdma *r)
     ft_netlink_free(r->netlink);
     ft_rdma_table_free(r->table);
     ft_owners_free(r->owners);
+    ft_rdma_ports_free(r->ports);
     free(r);
 }
 
@@ -212,7 +205,6 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
     struct ft_rdma *r = arg;
     struct ft_rdma_port port;
     int rc = ft_nldev_port(bytes, len, &port);
-    struct port_counters *c = NULL;
 
     decoded(r, rc);
     if (rc)
@@ -229,21 +221,7 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
     for (size_t i = 0; !r->place.netdev[0] && i < r->place.gid_count; i++)
         memcpy(r->place.netdev, r->place.gids[i].netdev, sizeof(r->place.netdev));
     ft_rdma_table_place(r->table, &r->place);
-    for (size_t i = 0; i < FT_RDMA_PLACES_MAX; i++) {
-        if (r->ports[i].used && r->ports[i].port == port.number &&
-            strcmp(r->ports[i].device, r->current->info.name) == 0)
-            c = &r->ports[i];
-        else if (!r->ports[i].used && !c)
-            c = &r->ports[i];
-    }
-    if (!c)
-        return;
-    if (!c->used) {
-        *c = (struct port_counters){.used = true, .port = port.number};
-        snprintf(c->device, sizeof(c->device), "%s", r->current->info.name);
-    }
-    c->has_state = port.has_state;
-    c->active = port.state == 4;
+    ft_rdma_ports_note(r->ports, r->current->info.name, r->current->driver, &port, r->place.netdev);
 }
 
 static void on_qp(void *arg, const struct ft_rdma_qp *qp)
@@ -286,6 +264,7 @@ static void drop_devices(struct ft_rdma *r)
 static void look_at_devices(struct ft_rdma *r)
 {
     ft_rdma_table_places(r->table);
+    ft_rdma_ports_look(r->ports);
     for (size_t i = 0; i < r->device_count; i++) {
         r->current = &r->devices[i];
         if (r->devices[i].driver == RDMA_DRIVER_UNKNOWN)
@@ -421,6 +400,11 @@ static bool open_socket(struct ft_rdma *r)
         return false;
     r->opened = true;
     r->opened_at = r->now;
+    /* To ask where nothing is would make the kernel load its RDMA modules. */
+    if (access(r->config.sysfs, F_OK)) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "this host has no RDMA devices");
+        return false;
+    }
     rc = ft_netlink_new(NETLINK_RDMA, &r->netlink);
     if (rc)
         snprintf(r->status.problem, sizeof(r->status.problem), "the kernel lists no RDMA: %s",
@@ -444,6 +428,7 @@ static void list_devices(struct ft_rdma *r)
         ft_netlink_free(r->netlink);
         r->netlink = NULL;
         r->device_count = 0;
+        r->places_changed = true;
     }
 }
 
@@ -542,49 +527,6 @@ static void on_flow(void *arg, const struct ft_rdma_flow *flow)
     reporting->rdma->hooks.flow(reporting->rdma->hooks.arg, &report, flow->netdev);
 }
 
-static void count_port(struct ft_rdma *r, struct port_counters *c, struct ft_wall wall)
-{
-    struct ft_rdma_counter before[FT_RDMA_COUNTERS_MAX];
-    uint64_t growth[FT_RDMA_COUNTERS_MAX] = {0};
-    struct ft_rdma_port_report report = {
-        .device = c->device,
-        .port = c->port,
-        .netdev = "",
-        .has_state = c->has_state,
-        .active = c->active,
-        .time = wall,
-        .speed_bps = ft_rdma_speed_bps(r->config.sysfs, c->device, c->port),
-        .counters = c->counters,
-        .growth = growth,
-    };
-    size_t count = c->count;
-
-    memcpy(before, c->counters, sizeof(before));
-    c->count =
-        ft_rdma_counters(r->config.sysfs, c->device, c->port, c->counters, FT_RDMA_COUNTERS_MAX);
-    report.count = c->count;
-    /* The same set in the same order, or a driver that was loaded anew. */
-    if (count > 0 && count == c->count) {
-        report.interval_ns = ft_mono_since_ns(r->now, c->time);
-        for (size_t i = 0; i < count; i++)
-            if (c->counters[i].value >= before[i].value)
-                growth[i] = c->counters[i].value - before[i].value;
-    }
-    c->time = r->now;
-    for (size_t i = 0; i < r->device_count; i++)
-        if (strcmp(r->devices[i].info.name, c->device) == 0)
-            report.driver = r->devices[i].driver;
-    r->hooks.port(r->hooks.arg, &report);
-}
-
-static bool has_device(const struct ft_rdma *r, const char *name)
-{
-    for (size_t i = 0; i < r->device_count; i++)
-        if (strcmp(r->devices[i].info.name, name) == 0)
-            return true;
-    return false;
-}
-
 void ft_rdma_report(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
     struct reporting reporting = {r, wall};
@@ -596,14 +538,7 @@ void ft_rdma_report(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
         return;
     r->counted = true;
     r->counted_at = now;
-    for (size_t i = 0; i < FT_RDMA_PLACES_MAX; i++) {
-        if (!r->ports[i].used)
-            continue;
-        if (has_device(r, r->ports[i].device))
-            count_port(r, &r->ports[i], wall);
-        else
-            r->ports[i].used = false;
-    }
+    ft_rdma_ports_report(r->ports, now, wall, r->hooks.port, r->hooks.arg);
 }
 
 void ft_rdma_account(const struct ft_rdma *r, struct ft_account *account)

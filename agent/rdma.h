@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "agent/flows.h"
-#include "agent/rdma_sysfs.h"
+#include "agent/rdma_ports.h"
 #include "agent/rdma_table.h"
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
@@ -28,21 +28,6 @@ struct ft_rdma_config {
     int64_t interval_ns; /* between two rounds */
     int64_t counters_ns;
     int64_t refresh_ns;
-};
-
-/* Counters of a port, with what they grew by since the report before. */
-struct ft_rdma_port_report {
-    const char *device;
-    uint32_t port;
-    const char *netdev; /* "": none */
-    uint32_t driver;    /* enum rdma_driver_id */
-    bool has_state, active;
-    uint64_t speed_bps; /* 0: not told */
-    struct ft_wall time;
-    int64_t interval_ns; /* 0: the first report, without growth */
-    size_t count;
-    const struct ft_rdma_counter *counters;
-    const uint64_t *growth;
 };
 
 struct ft_rdma_hooks {

@@ -23,30 +23,31 @@
 /* rdma_user_ioctl_cmds.h: IB_QP_STATE, AV, DEST_QPN, PSNs of enum ib_qp_attr_mask. */
 #define QUERY_MASK (1u << 0 | 1u << 7 | 1u << 12 | 1u << 16 | 1u << 20)
 
-struct request {
+/* The head ends in its attributes. */
+union request {
     struct ib_uverbs_ioctl_hdr head;
-    struct ib_uverbs_attr attrs[ATTRS_MAX];
+    uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + ATTRS_MAX * sizeof(struct ib_uverbs_attr)];
 };
 
-static void add(struct request *request, uint16_t id, const void *data, uint16_t len)
+static void add(union request *request, uint16_t id, const void *data, uint16_t len)
 {
-    struct ib_uverbs_attr *attr = &request->attrs[request->head.num_attrs++];
+    struct ib_uverbs_attr *attr = &request->head.attrs[request->head.num_attrs++];
 
     *attr = (struct ib_uverbs_attr){.attr_id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY};
     attr->data = (uintptr_t)data;
 }
 
 /* Constants travel in the place of the pointer, as 8 bytes. */
-static void add_constant(struct request *request, uint16_t id, uint64_t value)
+static void add_constant(union request *request, uint16_t id, uint64_t value)
 {
     add(request, id, NULL, sizeof(value));
-    request->attrs[request->head.num_attrs - 1].data = value;
+    request->head.attrs[request->head.num_attrs - 1].data = value;
 }
 
-static int call(int fd, struct request *request, uint16_t method, uint32_t driver)
+static int call(int fd, union request *request, uint16_t method, uint32_t driver)
 {
-    request->head.length =
-        (uint16_t)(sizeof(request->head) + request->head.num_attrs * sizeof(request->attrs[0]));
+    request->head.length = (uint16_t)(sizeof(request->head) +
+                                      request->head.num_attrs * sizeof(request->head.attrs[0]));
     request->head.object_id = UVERBS_OBJECT_DEVICE;
     request->head.method_id = method;
     request->head.driver_id = driver;
@@ -55,7 +56,7 @@ static int call(int fd, struct request *request, uint16_t method, uint32_t drive
 
 static int list_handles(int fd, uint32_t driver, uint32_t *handles, size_t max, size_t *count)
 {
-    struct request request = {0};
+    union request request = {.room = {0}};
     uint32_t total = 0;
     int rc;
 
@@ -72,7 +73,7 @@ static int query_one(int fd, uint32_t driver, uint32_t handle, struct ft_rdma_qu
 {
     struct ib_uverbs_query_qp ask = {.qp_handle = handle, .attr_mask = QUERY_MASK};
     struct ib_uverbs_query_qp_resp answer = {0};
-    struct request request = {0};
+    union request request = {.room = {0}};
     int rc;
 
     add(&request, UVERBS_ATTR_CORE_IN, &ask, sizeof(ask));

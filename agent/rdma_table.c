@@ -174,9 +174,11 @@ void ft_rdma_table_qp(struct ft_rdma_table *t, uint32_t device, const struct ft_
     struct qp *qp;
     bool fresh;
 
-    t->stats.listed++;
     t->stats.rows++;
     qp = ft_table_insert(t->qps, &key, &fresh);
+    /* A list that changes while it is written may name one twice. */
+    if (!qp || qp->round != t->round)
+        t->stats.listed++;
     if (!qp) {
         t->stats.refused++;
         t->stats.rows_refused++;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "agent/rdma.h"
+
 #define NS_PER_MS 1000000
 
 enum sign {

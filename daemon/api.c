@@ -323,10 +323,10 @@ static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flo
 {
     const struct ft_topology *t = ft_join_topology(ft_pipeline_join(api->view->pipeline));
     char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
-    uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->route.hop_count : 0;
+    uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->path.hop_count : 0;
 
     for (uint32_t h = 0; h < n; h++) {
-        const struct ft_port *port = ft_topology_port(t, flow->route.out[h]);
+        const struct ft_port *port = ft_topology_port(t, flow->path.hops[h].out);
 
         snprintf(keys[h], sizeof(keys[h]), "%s/%s", ft_topology_switch(t, port->switch_id)->name,
                  port->name);

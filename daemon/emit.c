@@ -168,7 +168,7 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     out->state = states[flow->state];
     out->reason = text(ft_reason_name(flow->reason));
     if (flow->state == FT_PATH_RESOLVED) {
-        ft_route_path(&flow->route, ft_join_topology(join), &path);
+        path = flow->path;
         out->has_path_since_ms = true;
         out->path_since_ms = (uint64_t)flow->path_since_ms;
     } else if (flow->state == FT_PATH_PARTIAL) {

@@ -189,25 +189,10 @@ static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack)
         flow->role = FT_ROLE_ACK;
 }
 
-void ft_route_path(const struct ft_route *route, const struct ft_topology *t, struct ft_path *path)
+static bool same_path(const struct ft_path *a, const struct ft_path *b)
 {
-    path->hop_count = route->hop_count;
-    for (uint32_t h = 0; h < route->hop_count; h++) {
-        path->hops[h].in = h ? ft_topology_port(t, route->out[h - 1])->peer : route->in;
-        path->hops[h].out = route->out[h];
-    }
-}
-
-static void route_of(const struct ft_path *path, struct ft_route *route)
-{
-    *route = (struct ft_route){.in = path->hops[0].in, .hop_count = path->hop_count};
-    for (uint32_t h = 0; h < path->hop_count; h++)
-        route->out[h] = path->hops[h].out;
-}
-
-static bool route_equal(const struct ft_route *a, const struct ft_route *b)
-{
-    return memcmp(a, b, sizeof(*a)) == 0;
+    return a->hop_count == b->hop_count &&
+           memcmp(a->hops, b->hops, a->hop_count * sizeof(*a->hops)) == 0;
 }
 
 void ft_join_judge(const struct ft_join *j, struct ft_flow *flow, struct ft_judgement *out)
@@ -218,7 +203,7 @@ void ft_join_judge(const struct ft_join *j, struct ft_flow *flow, struct ft_judg
 static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
 {
     struct ft_judgement verdict;
-    struct ft_route before = flow->route;
+    struct ft_path before = flow->path;
     bool moved = false;
     bool news;
 
@@ -229,8 +214,8 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     flow->reason = (uint8_t)verdict.reason;
     flow->candidates = (uint32_t)verdict.candidates;
     if (verdict.state == FT_PATH_RESOLVED) {
-        route_of(&verdict.path, &flow->route);
-        if (!route_equal(&before, &flow->route)) {
+        flow->path = verdict.path;
+        if (!same_path(&before, &flow->path)) {
             moved = before.hop_count > 0;
             news = true;
             flow->path_since_ms = moved ? now_ms : flow->first_ms;
@@ -556,8 +541,8 @@ static bool lost_way(struct ft_flow *flow, const struct ft_topology *from,
     const struct ft_sighting *list = sightings(&flow->evidence);
     bool lost = false;
 
-    for (uint32_t h = 0; h < flow->route.hop_count; h++)
-        lost |= lost_link(from, to, flow->route.out[h]);
+    for (uint32_t h = 0; h < flow->path.hop_count; h++)
+        lost |= lost_link(from, to, flow->path.hops[h].out);
     for (uint16_t i = 0; i < flow->evidence.count; i++)
         lost |= !(list[i].switch_id & FT_SWITCH_UNKNOWN) &&
                 (lost_link(from, to, list[i].in) || lost_link(from, to, list[i].out));
@@ -574,6 +559,21 @@ static void forget_way(struct ft_flow *flow)
         list[i].switch_id |= FT_SWITCH_UNKNOWN;
         list[i].in = list[i].out = FT_NONE;
     }
+}
+
+/* A path of which a port is gone is forgotten. */
+static void follow_path(struct ft_path *path, const struct ft_topology *from,
+                        const struct ft_topology *to)
+{
+    bool whole = true;
+
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        path->hops[h].in = follow(from, to, path->hops[h].in);
+        path->hops[h].out = follow(from, to, path->hops[h].out);
+        whole &= path->hops[h].in != FT_NONE && path->hops[h].out != FT_NONE;
+    }
+    if (!whole)
+        path->hop_count = 0;
 }
 
 static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
@@ -596,13 +596,7 @@ static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
         list[kept++] = s;
     }
     flow->evidence.count = kept;
-    if (flow->route.hop_count)
-        flow->route.in = follow(from, to, flow->route.in);
-    for (uint32_t h = 0; h < flow->route.hop_count; h++)
-        flow->route.out[h] = follow(from, to, flow->route.out[h]);
-    for (uint32_t h = 0; h < flow->route.hop_count; h++)
-        if (flow->route.out[h] == FT_NONE || flow->route.in == FT_NONE)
-            flow->route = (struct ft_route){.hop_count = 0};
+    follow_path(&flow->path, from, to);
 }
 
 int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)

@@ -81,18 +81,11 @@ struct ft_flow_host {
     uint64_t sent_bytes[2];
 };
 
-/* The last judged path: the port it came in by, then the egress port of each hop. */
-struct ft_route {
-    uint32_t in;
-    uint32_t out[FT_PATH_HOPS_MAX];
-    uint32_t hop_count;
-};
-
 struct ft_flow {
     struct ft_tuple tuple;
     struct ft_evidence evidence;
     struct ft_flow_host *host; /* NULL: no host reported it */
-    struct ft_route route;     /* the last resolved path; hop_count 0: none yet */
+    struct ft_path path;       /* the last resolved one; hop_count 0: none yet */
     uint32_t src_nic, dst_nic; /* FT_NONE: not in the topology */
     uint32_t window;           /* the newest window that touched the volumes */
     uint32_t candidates;
@@ -126,7 +119,7 @@ struct ft_join_hooks {
     /* A flow's state or path became another one. */
     void (*judged)(void *arg, struct ft_flow *flow);
     /* A resolved path was followed by another one; `before` is the old. */
-    void (*moved)(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms);
+    void (*moved)(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms);
     /* A sample came in by a port that no link leads to. */
     void (*entered)(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
                     uint32_t in);
@@ -201,9 +194,6 @@ size_t ft_join_bytes(const struct ft_join *join);
 
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */
 void ft_join_judge(const struct ft_join *join, struct ft_flow *flow, struct ft_judgement *out);
-
-/* The hops of a route. */
-void ft_route_path(const struct ft_route *route, const struct ft_topology *t, struct ft_path *path);
 
 /* Samples taken at a switch in an open window, and the bytes they stand for; of the sampling point
  * that saw most. */

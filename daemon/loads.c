@@ -209,7 +209,7 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     size_t n;
 
     if (flow->state == FT_PATH_RESOLVED) {
-        ft_route_path(&flow->route, t, &path);
+        path = flow->path;
     } else if (flow->state == FT_PATH_PARTIAL) {
         ft_join_judge(join, flow, &judged);
         path = judged.path;

@@ -7,6 +7,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/attach.c daemon/attach.h \
 	daemon/changes.c daemon/changes.h \
 	daemon/collisions.c daemon/collisions.h \
+	daemon/congestion.c daemon/congestion.h \
 	daemon/daemon.c daemon/daemon.h \
 	daemon/counters.c daemon/counters.h \
 	daemon/discovery.c daemon/discovery.h \

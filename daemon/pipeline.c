@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/changes.h"
+#include "daemon/congestion.h"
 #include "daemon/topology_diff.h"
 #include "lib/base/table.h"
 #include "proto/loss.h"
@@ -43,6 +44,7 @@ struct ft_pipeline {
     struct ft_ranks *ranks;
     struct ft_events *events;
     struct ft_window *window;
+    struct ft_congestion *congestion;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
@@ -81,19 +83,16 @@ struct hop_list {
 };
 
 static size_t list_hops(struct hop_list *l, const struct ft_join *join, const struct ft_flow *flow,
-                        const struct ft_route *route)
+                        const struct ft_path *path)
 {
-    struct ft_path path;
-
-    ft_route_path(route, ft_join_topology(join), &path);
-    for (uint32_t h = 0; h < path.hop_count; h++) {
-        ft_emit_hop(&l->hops[h], join, flow, &path.hops[h]);
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        ft_emit_hop(&l->hops[h], join, flow, &path->hops[h]);
         l->list[h] = &l->hops[h];
     }
-    return path.hop_count;
+    return path->hop_count;
 }
 
-static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms)
+static void on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms)
 {
     struct ft_pipeline *p = arg;
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
@@ -109,7 +108,7 @@ static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *bef
     evidence.flow = &tuple;
     evidence.n_old_hops = list_hops(&old_hops, p->join, flow, before);
     evidence.old_hops = old_hops.list;
-    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->route);
+    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->path);
     evidence.new_hops = new_hops.list;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = event.since_ms = (uint64_t)now_ms;
@@ -173,6 +172,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->events = ft_events_new(config->events_max, emitter);
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
+    p->congestion = ft_congestion_new(config->sources_max);
     p->ranks = ft_ranks_new(&ranks);
     if (p->join)
         ft_join_set_ranks(p->join, p->ranks);
@@ -182,7 +182,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
-    if (p->events && p->sources && p->join && p->ranks &&
+    if (p->events && p->sources && p->join && p->ranks && p->congestion &&
         (p->discovery || !config->discovery.switches_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
@@ -207,6 +207,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
         free(s->packed);
     ft_table_free(p->sources);
     ft_window_free(p->window);
+    ft_congestion_free(p->congestion);
     ft_join_free(p->join);
     ft_ranks_free(p->ranks);
     ft_events_free(p->events);
@@ -462,6 +463,7 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     if (!host->source || !host->device || !host->has_time_ms)
         return FT_RECORD_INVALID;
     p->emitter.record(p->emitter.arg, record);
+    ft_congestion_take(p->congestion, host);
     return FT_RECORD_FORWARDED;
 }
 
@@ -523,6 +525,14 @@ static int64_t due_ms(const struct ft_pipeline *p)
     return end * p->config.join.window_ms + p->config.grace_ms;
 }
 
+static void begin_close(struct ft_pipeline *p, int64_t now_ms)
+{
+    /* Before the close sweeps out what was not raised in its window. */
+    ft_congestion_raise(p->congestion, p->events, ft_join_window(p->join), now_ms,
+                        ft_topology_fabric(p->topology));
+    ft_window_begin(p->window, now_ms);
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
@@ -531,7 +541,7 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
         rediscover(p, now_ms);
         if (ft_join_window(p->join) == 0 || now_ms < due_ms(p))
             return false;
-        ft_window_begin(p->window, now_ms);
+        begin_close(p, now_ms);
     }
     if (!ft_window_step(p->window, items))
         return true;
@@ -547,7 +557,7 @@ void ft_pipeline_finish(struct ft_pipeline *p)
     finish_close(p);
     rediscover(p, INT64_MAX);
     while (ft_join_window(p->join) != 0 && ft_join_window(p->join) <= last) {
-        ft_window_begin(p->window, p->now_ms);
+        begin_close(p, p->now_ms);
         finish_close(p);
         ft_pipeline_emit_loss(p, &p->emitter, p->now_ms);
     }

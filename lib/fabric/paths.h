@@ -17,7 +17,7 @@
 #include "lib/fabric/topology.h"
 
 /* Three tiers with pods need 5 switches. */
-#define FT_PATH_HOPS_MAX 7
+#define FT_PATH_HOPS_MAX 5
 
 /* One switch on a path; in and out are port ids. */
 struct ft_hop {

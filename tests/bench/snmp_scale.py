@@ -25,6 +25,7 @@ PRIV = "privacy secret"
 MODULES = ("ifTable,ifXTable,system_mib,sysORTable,snmpv3,usmUser,vacm_vars,vacm_conf,usmConf,"
            "snmpEngine,ip")
 ENTIRE = 1000
+SETTLED_CPU_S = 0.1
 
 
 def batch(lines, netns=None):
@@ -86,6 +87,15 @@ class Farm:
             ["ip", "netns", "exec", self.name(i), "snmpd", "-f", "-C", "-c", config, "-Lf",
              "/dev/null", "-I", MODULES], stdin=subprocess.DEVNULL,
             env={**os.environ, "SNMP_PERSISTENT_DIR": str(self.dir / f"p{i}"), "MIBS": ""}))
+
+    def settle(self):
+        """Waits until the agents have nothing more to do."""
+        busy = self.cpu_seconds()
+        while True:
+            time.sleep(1)
+            before, busy = busy, self.cpu_seconds()
+            if busy - before < SETTLED_CPU_S:
+                return
 
     def cpu_seconds(self):
         return sum(cpu_of(agent.pid) for agent in self.agents)
@@ -235,11 +245,11 @@ def main():
     program = Path(args.build).resolve() / "switchpoll/fabrictrace-switchpoll"
     if not program.exists():
         sys.exit(f"not built: {program}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through `with`, which cleans up
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with Farm(args.switches) as farm:
-        time.sleep(2)
+        farm.settle()
         for version in ("2c", "3"):
             measure(farm, program, version)
     return 0

@@ -3,6 +3,7 @@
 """The end-to-end check: a real fabric in, every flow's path and the imbalance out, compared with
 what the kernel says. Prints a line a check and closes with `N passed, N failed, N skipped`."""
 import argparse
+import json
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 from lab import judge, truth
+from lab.agents import TOOLS, Agents
 from lab.fabric import Fabric, LabError, end_tidily, wait_until
 from lab.layout import Layout
 from lab.packets import wrong_packets
@@ -24,6 +26,7 @@ SETTLE_S = 5  # exporter's buffer, folding and the daemon's own delay, with room
 LEFTOVER_MS = 2500  # samples in an exporter's buffer wait for the next flows to push them out
 LOOK_S = 0.25
 SHOWN = 5
+DISCOVERY_S = 60
 
 
 class Tally:
@@ -62,7 +65,10 @@ class Check:
         self.used_sports = set()
         self.allowed = {}
         self.traffic = Traffic(fabric, programs["rocegen"])
-        self.pipeline = Pipeline(fabric, programs, args.window)
+        agents = Agents(fabric) if args.discover else None
+        for switch in fabric.layout.switches if agents else ():
+            agents.set_cache_seconds(switch, 1)
+        self.pipeline = Pipeline(fabric, programs, args.window, agents=agents)
         self.records = RecordFile(self.pipeline.records)
 
     def new_flows(self):
@@ -105,6 +111,54 @@ class Check:
         wrong, count = wrong_packets(capture)
         lacks = "" if shutil.which("tshark") else ", but not by tshark, which is not installed"
         self.tally.check("packets are valid RoCEv2", wrong, f"{count} captured{lacks}")
+
+    def topology(self):
+        return json.loads(self.pipeline.tool("topology", "--json"))
+
+    def await_topology(self, what, found, there):
+        """Waits until the daemon's topology holds what is there, no more and no less."""
+        begun = time.monotonic()
+        try:
+            wait_until(lambda: found(self.topology()) == there, DISCOVERY_S, what)
+        except LabError:
+            pass
+        got = found(self.topology())
+        self.tally.check(what, [f"missing: {row}" for row in sorted(there - got)]
+                         + [f"not there: {row}" for row in sorted(got - there)],
+                         f"{len(there)} after {time.monotonic() - begun:.1f} s")
+
+    def discover(self):
+        """Links come from LLDP over SNMP, hosts from their own packets, and tiers from both: what is
+        a leaf shows once hosts are heard of."""
+        flows = self.new_flows()
+        _, both = self.paths(flows)
+        self.allowed.update({flow: [path] for flow, path in both.items()})
+        self.traffic.start(flows)
+        self.await_topology("links found without a topology file are the lab's",
+                            judge.links_found, judge.links_there(self.fabric.layout))
+        self.await_topology("hosts learnt from samples are the lab's",
+                            judge.hosts_found, judge.hosts_there(self.fabric.layout))
+        self.traffic.stop()
+
+    def link_events(self, link, since_ms):
+        """Subjects of link_down events of either end: those raised, and those cleared."""
+        ends = {f"{end.node}/{end.name}" for end in (link.a, link.b)}
+        events = [s.record for s in self.records.poll().of("event", since_ms)
+                  if s.record["kind"] == "link_down"]
+        return ([e["subject"] for e in events if not e.get("cleared") and e["subject"] in ends],
+                [e["subject"] for e in events if e.get("cleared") and e["subject"] in ends],
+                [e["subject"] for e in events if e["subject"] not in ends])
+
+    def link_is_told(self, link, down_ms):
+        """After the link came back: it was told as down, once, as up again, and no other was."""
+        self.await_topology("the link that came up is found again", judge.links_found,
+                            judge.links_there(self.fabric.layout))
+        self.await_records(lambda r: self.link_events(link, down_ms)[1], DISCOVERY_S)
+        raised, cleared, others = self.link_events(link, down_ms)
+        self.tally.check("one link_down event, cleared once it is up, none of another link",
+                         [f"of another link: {subject}" for subject in others]
+                         + ([] if len(raised) == 1 else [f"raised: {raised}"])
+                         + ([] if cleared == raised else [f"cleared: {cleared}"]))
 
     def round(self, number):
         name = f"round {number}"
@@ -190,6 +244,8 @@ class Check:
                          judge.back_over(self.records, dead, before, after, down_ms,
                                          SETTLE_S * 1000))
         self.fabric.set_link(leaf, spine, True)
+        if self.args.discover:
+            self.link_is_told(link, down_ms)
 
     def busiest_link(self, paths):
         """(leaf, spine, link) of the link that most data flows go over, in both directions."""
@@ -222,13 +278,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--window", type=int, default=4, help="seconds")
     parser.add_argument("--sampling", type=int, default=50, help="one packet in N")
+    parser.add_argument("--discover", action="store_true",
+                        help="no topology file: snmpd and lldpd in every switch")
     parser.add_argument("--link-down", action="store_true", help="a link goes down in the end")
     parser.add_argument("--seed", type=int, default=int(time.time()),
                         help="of the choice of flows and of ECMP")
     parser.add_argument("--keep", metavar="DIR", help="copy the run folder there in the end")
     args = parser.parse_args()
     tally = Tally()
-    lacks = [tool for tool in ("ip", "nft", "uacctd", "nsenter") if not shutil.which(tool)]
+    tools = ("ip", "nft", "uacctd", "nsenter") + (TOOLS if args.discover else ())
+    lacks = [tool for tool in tools if not shutil.which(tool)]
     if os.geteuid() or lacks:
         tally.skip("the fabric", f"lacks {', '.join(lacks)}" if lacks else "needs root")
         return tally.close()
@@ -248,6 +307,8 @@ def run_all(args, tally):
     with Fabric(args.id, layout, args.sampling, args.seed) as fabric:
         try:
             check = Check(fabric, programs, args, tally)
+            if args.discover:
+                check.discover()
             check.packets()
             for number in range(1, args.rounds + 1):
                 check.round(number)
@@ -256,7 +317,8 @@ def run_all(args, tally):
             check.close()
         finally:
             if args.keep:
-                shutil.copytree(fabric.dir, Path(args.keep), dirs_exist_ok=True)
+                shutil.copytree(fabric.dir, Path(args.keep), dirs_exist_ok=True,
+                                ignore=lambda _, names: {"agentx", "lldpd.sock"} & set(names))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 # Soft-RoCE works in the first network namespace alone (Linux 6.1), so both ends are there, and
 # rules make their packets go out by the router instead of by the loopback device.
 out=/mnt/host/out
-mkdir -p $out
+mkdir -p "$out"
 say() { echo "[$(cut -d' ' -f1 /proc/uptime)] $*"; }
 
 until_() # CONDITION
@@ -55,29 +55,30 @@ agent() # NAME SETTING...
 {
     local name=$1
     shift
-    LD_LIBRARY_PATH=/mnt/host/lib ./fabrictrace-agent --output /tmp/$name.ndjson --set host=guest --set http=off \
+    LD_LIBRARY_PATH=/mnt/host/lib ./fabrictrace-agent --output "/tmp/$name.ndjson" --set host=guest --set http=off \
         --set refresh_interval=2s --set report_interval=1s --set first_report=500ms \
-        --set rdma.interval=500ms --set rdma.counters_interval=2s "${@/#/--set=}" 2>$out/$name.log &
-    agents="$agents $!"
+        --set rdma.interval=500ms --set rdma.counters_interval=2s "${@/#/--set=}" 2>"$out/$name.log" &
+    agents+=($!)
 }
 
 # What the rdma tool of iproute2 says while the queue pairs are in use.
 snapshot() # NAME
 {
-    rdma -j resource show qp -d >$out/qp-$1.json
-    rdma -j resource show cm_id -d >$out/cm-$1.json
+    rdma -j resource show qp -d >"$out/qp-$1.json"
+    rdma -j resource show cm_id -d >"$out/cm-$1.json"
 }
 
 connected() { [ "$(rdma resource show qp link "$1/1" | grep -c 'type RC state RTS')" -ge "$2" ]; } # DEVICE QPS
 
 perftest() # NAME PROGRAM PORT QPS CLIENT
 {
-    local server client
-    $2 -d rxe_h2 -x 1 -q $4 -u 19 -F -s 4096 -D 5 -p $3 >$out/$1-server.log 2>&1 &
+    local server client listening
+    listening=":$(printf %04X "$3") 0\\+:0000 0A"
+    "$2" -d rxe_h2 -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" >"$out/$1-server.log" 2>&1 &
     server=$!
-    until_ "grep -q ':$(printf %04X $3) 0\+:0000 0A' /proc/net/tcp /proc/net/tcp6" || return 1
-    SLURM_JOB_ID=4711 $2 -d $5 -x 1 -q $4 -u 19 -F -s 4096 -D 5 -p $3 127.0.0.1 \
-        >$out/$1-client.log 2>&1 &
+    until_ "grep -q '$listening' /proc/net/tcp /proc/net/tcp6" || return 1
+    SLURM_JOB_ID=4711 "$2" -d "$5" -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" 127.0.0.1 \
+        >"$out/$1-client.log" 2>&1 &
     client=$!
     until_ "connected $5 $4" || return 1
     snapshot "$1"
@@ -88,10 +89,10 @@ perftest() # NAME PROGRAM PORT QPS CLIENT
 rping_pair()
 {
     local server client
-    rping -s -a 10.2.0.1 -S 64 >$out/rping-server.log 2>&1 &
+    rping -s -a 10.2.0.1 -S 64 >"$out"/rping-server.log 2>&1 &
     server=$!
     until_ 'rdma resource show cm_id | grep -q LISTEN' || return 1
-    rping -c -a 10.2.0.1 -I 10.1.0.1 -S 64 -C 1000000 >$out/rping-client.log 2>&1 &
+    rping -c -a 10.2.0.1 -I 10.1.0.1 -S 64 -C 1000000 >"$out"/rping-client.log 2>&1 &
     client=$!
     until_ 'connected rxe_h1 1' || return 1
     sleep 3
@@ -102,29 +103,77 @@ rping_pair()
     return 0
 }
 
-agents=
+# A router that loses packets on the way from the first device to the second.
+lossy()
+{
+    ip netns exec router tc qdisc add dev r2 root netem loss 3% || return 1
+    date +%s%3N >"$out"/lossy
+    perftest lossy ib_write_bw 18517 4 rxe_h1 || return 1
+    ip netns exec router tc qdisc del dev r2 root
+}
+
+# Processes killed in the middle of their work.
+killed()
+{
+    local server client
+    ib_write_bw -d rxe_h2 -x 1 -q 2 -u 19 -F -D 60 -p 18520 >/dev/null 2>&1 &
+    server=$!
+    until_ 'grep -q ":4858 0\+:0000 0A" /proc/net/tcp /proc/net/tcp6' || return 1
+    ib_write_bw -d rxe_h1 -x 1 -q 2 -u 19 -F -D 60 -p 18520 127.0.0.1 >/dev/null 2>&1 &
+    client=$!
+    until_ 'connected rxe_h1 2' || return 1
+    sleep 2
+    kill -9 $client $server
+    wait $client $server 2>/dev/null
+    until_ '! connected rxe_h1 1' || return 1
+    say "killed"
+}
+
+told() { [ "$(grep -c "rdma: $1 devices" "$out/asking.log")" -ge "$2" ]; } # DEVICES TIMES
+
+# A device that goes away and comes back under its name.
+replaced()
+{
+    rdma link del rxe_h3
+    until_ 'told 2 1' || return 1
+    rdma link add rxe_h3 type rxe netdev h3
+    until_ 'told 3 2' || return 1
+    say "replaced"
+}
+
+agents=()
+captures=()
 rc=0
 say "kernel $(uname -r)"
 network || exit 1
 say "network"
 for n in 1 2; do
-    ip netns exec router tcpdump -Z root -B 8192 -U -s 120 -i r$n -w /tmp/r$n.pcap udp port 4791 2>$out/r$n.log &
-    captures="$captures $!"
+    ip netns exec router tcpdump -Z root -B 8192 -U -s 120 -i r$n -w /tmp/r$n.pcap udp port 4791 2>"$out"/r$n.log &
+    captures+=($!)
 done
 until_ '[ -s /tmp/r1.pcap ] && [ -s /tmp/r2.pcap ]' || rc=1
 agent packets 'interfaces=[h1, h2, h3]'          # capture, without asking
 agent asking rdma.query=true              # no capture
 agent modest                              # neither
-until_ '[ "$(grep -l "rdma: 3 devices" $out/{packets,asking,modest}.log | wc -l)" -eq 3 ]' || exit 1
+for name in packets asking modest; do
+    until_ "grep -q 'rdma: 3 devices' $out/$name.log" || exit 1
+done
 # Uses up numbers at one end of what follows, so that those of both ends differ.
 perftest skew ib_write_bw 18510 3 rxe_h3 || rc=1
 perftest write ib_write_bw 18515 8 rxe_h1 || rc=1
 perftest read ib_read_bw 18516 4 rxe_h1 || rc=1
 rping_pair || rc=1
+lossy || rc=1
+killed || rc=1
+replaced || rc=1
 sleep 1
-rdma -j statistic show >$out/stat.json
-kill $agents $captures
+rdma -j statistic show >"$out"/stat.json
+for pid in "${agents[@]}"; do
+    kill -0 "$pid" || rc=1
+    grep -h VmHWM "/proc/$pid/status"
+done
+kill "${agents[@]}" "${captures[@]}"
 wait
-cp /tmp/*.pcap /tmp/*.ndjson $out/
+cp /tmp/*.pcap /tmp/*.ndjson "$out"/
 say "done, $rc"
 exit $rc

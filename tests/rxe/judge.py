@@ -3,6 +3,7 @@
 import collections
 import json
 import struct
+import subprocess
 
 ADDRESS = {"rxe_h1": "10.1.0.1", "rxe_h2": "10.2.0.1"}
 PEER = {"rxe_h1": "rxe_h2", "rxe_h2": "rxe_h1"}
@@ -178,10 +179,56 @@ class Judge:
                     wrong.append(f"{row['ifname']} {key}: {totals.get(key)}, not {value}")
             if last[0].get("driver") != "rxe" or totals.get("sent_pkts", 0) < row["sent_pkts"] // 2:
                 wrong.append(f"{row['ifname']}: {last[0]}")
+            if last[0].get("interface") != row["ifname"].replace("rxe_", ""):
+                wrong.append(f"{row['ifname']}: interface {last[0].get('interface')}")
+        return wrong
+
+    def daemon(self, build, name):
+        """Status and records of the daemon when it reads what an agent reported."""
+        topology = self.out / "topology.yaml"
+        topology.write_text("fabric: rxe\nswitches:\n  - {name: router, tier: leaf}\n")
+        done = subprocess.run(
+            [build / "daemon" / "fabrictraced", "--topology", topology, "--set", "window=2s", "--set", "grace=500ms",
+             "--replay", self.out / f"{name}.ndjson", "--sink", "file:-"],
+            stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+        return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def paths(self, build):
+        """Both ends' reports of a flow make one record, seen from its source."""
+        code, records = self.daemon(build, "asking")
+        wrong = [] if code == 0 else [f"daemon: {code}"]
+        for row, src, dst, direction, sports in self.ends(("write", "read", "rping")):
+            if direction == "rx":
+                continue
+            key = {"src": src, "dst": dst, "sport": min(sports, default=0), "dport": 4791, "proto": 17}
+            known = [r for r in records if r["schema"] == "fabrictrace.path.v1" and r["flow"] == key
+                     and r.get("qp") == {"local": row["lqpn"], "remote": row["rqpn"]}
+                     and (r.get("pid"), r.get("comm")) == (row["pid"], row["comm"])]
+            if not known or any(r["tuple_source"] != "computed" for r in known):
+                wrong.append(f"{row['ifname']} qp {row['lqpn']}>{row['rqpn']}: {known}")
+        return wrong
+
+    def congestion(self, build):
+        """What the daemon makes of the counters: packets were lost on the way from h1 to h2."""
+        code, records = self.daemon(build, "modest")
+        hosts = sum(r["schema"] == "fabrictrace.host.v1" for r in records)
+        lossy = int((self.out / "lossy").read_text())
+        events = [r for r in records if r.get("kind") == "congestion" and not r.get("cleared")]
+        wrong = [] if code == 0 and hosts else [f"daemon: {code}, {hosts} host records"]
+        if not {e["subject"] for e in events if e["time_ms"] >= lossy} & {"guest/rxe_h1/1", "guest/rxe_h2/1"}:
+            wrong.append(f"no event of the lossy path: {events}")
+        wrong += [e["message"] for e in events if "rxe_h3" in e["subject"]]
+        for device, names in (("rxe_h1", ("rcvd_seq_err", "completer_retry_err")),
+                              ("rxe_h2", ("out_of_seq_request",))):
+            grown = sum(c.get("growth", 0) for r in records
+                        if r.get("device") == device and r["time_ms"] > lossy
+                        for c in r["counters"] if c["name"] in names)
+            if grown < 10:
+                wrong.append(f"{device}: {names} grew by {grown}")
         return wrong
 
 
-def judge(out):
+def judge(out, build):
     j = Judge(out)
     count = collections.Counter(phase for phase, _ in j.qps)
     j.check(f"queue pairs at both ends: {dict(count)}",
@@ -207,4 +254,6 @@ def judge(out):
     j.check("jobs are those of the processes", j.jobs("asking"))
     j.check("queue pairs that are gone ended", j.ended("asking"))
     j.check("counters are the device's", j.counters("modest"))
+    j.check("the daemon names queue pairs and owners of each flow", j.paths(build))
+    j.check("lost packets are congestion of the hosts on their way", j.congestion(build))
     return j.passed, j.failed

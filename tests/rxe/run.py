@@ -116,7 +116,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--keep", type=pathlib.Path, help="leave what was recorded here")
-    parser.add_argument("--timeout", type=int, default=150)
+    parser.add_argument("--timeout", type=int, default=180)
     args = parser.parse_args()
     tools()
     guest = cache()
@@ -126,7 +126,7 @@ def main():
         share_folder(share, args.build.resolve())
         wrong = boot(guest, share, "flows.sh", args.timeout)
         print((share / "console.log").read_text(errors="replace"), end="")
-        passed, failed = judge.judge(share / "out") if not wrong else (0, 1)
+        passed, failed = judge.judge(share / "out", args.build.resolve()) if not wrong else (0, 1)
         if wrong:
             print(f"FAIL {wrong}")
         if args.keep:

@@ -422,14 +422,16 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
     ck_assert_ptr_nonnull(line_with("\"link_down\"", "\"subject\":\"leaf0/up0\""));
     /* One way is left in so small a fabric; samples bear it out. */
     ck_assert_str_eq(
-        ft_topology_port(ft_join_topology(ft_pipeline_join(pipeline)), flow->route.out[0])->name,
+        ft_topology_port(ft_join_topology(ft_pipeline_join(pipeline)), flow->path.hops[0].out)
+            ->name,
         "up1");
     ck_assert_ptr_nonnull(line_with("\"path_change\"", ""));
     observe(0, 1, 101, 10, 10000, ms + 4500);
     advance(ms + 5000);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     ck_assert_str_eq(
-        ft_topology_port(ft_join_topology(ft_pipeline_join(pipeline)), flow->route.out[0])->name,
+        ft_topology_port(ft_join_topology(ft_pipeline_join(pipeline)), flow->path.hops[0].out)
+            ->name,
         "up1");
     /* It stands as long as the link is down, whatever the windows do. */
     ft_writer_reset(&out);

@@ -19,11 +19,11 @@ static void on_judged(void *arg, struct ft_flow *flow)
     judged++;
 }
 
-static void on_moved(void *arg, struct ft_flow *flow, const struct ft_route *before, int64_t now_ms)
+static void on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms)
 {
     (void)arg;
     (void)now_ms;
-    ck_assert_uint_ne(before->out[0], flow->route.out[0]);
+    ck_assert_uint_ne(before->hops[0].out, flow->path.hops[0].out);
     moved++;
 }
 
@@ -105,8 +105,8 @@ START_TEST(both_sides_meet_on_the_tuple)
     flow = ft_join_find(join, &o.tuple);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     ck_assert_int_eq(flow->role, FT_ROLE_DATA);
-    ck_assert_uint_eq(flow->route.hop_count, 3);
-    ck_assert_str_eq(ft_topology_port(t, flow->route.out[0])->name, "up2");
+    ck_assert_uint_eq(flow->path.hop_count, 3);
+    ck_assert_str_eq(ft_topology_port(t, flow->path.hops[0].out)->name, "up2");
     ck_assert_str_eq(flow->host->src_host, "h0-0");
     ck_assert_uint_eq(flow->host->qp_remote, 24);
     ck_assert_uint_eq(judged, 1);
@@ -238,7 +238,7 @@ START_TEST(another_topology_takes_over)
     ck_assert_int_eq(ft_join_set_topology(join, wider), 0);
     flow = ft_join_find(join, &o.tuple);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
-    ck_assert_str_eq(ft_topology_port(wider, flow->route.out[0])->name, "up2");
+    ck_assert_str_eq(ft_topology_port(wider, flow->path.hops[0].out)->name, "up2");
     ck_assert_uint_eq(moved, 0);
     ft_topology_free(t);
     t = wider;

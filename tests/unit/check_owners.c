@@ -96,6 +96,23 @@ START_TEST(a_number_given_to_another_process_is_another_owner)
 }
 END_TEST
 
+START_TEST(a_dying_process_keeps_its_job)
+{
+    static const char slurm[] = "SLURM_JOB_ID=88";
+    struct ft_owners *o = new_owners(NULL);
+
+    write_stat("4121", "train.py", 1000);
+    write_file("4121", "environ", slurm, sizeof(slurm));
+    ck_assert_str_eq(ft_owners_get(o, 4121)->job, "88");
+    /* A zombie is listed without an environment, and reports come many rounds apart. */
+    write_file("4121", "environ", "", 0);
+    for (int i = 0; i < 100; i++)
+        ft_owners_round(o);
+    ck_assert_str_eq(ft_owners_get(o, 4121)->job, "88");
+    end(o);
+}
+END_TEST
+
 START_TEST(the_configured_variable_comes_first)
 {
     static const char both[] = "SLURM_JOB_ID=88\0XJOB=no\0JOB=train-7";
@@ -147,5 +164,5 @@ START_TEST(control_groups_name_jobs)
 END_TEST
 
 FT_UNIT_MAIN("owners", a_number_given_to_another_process_is_another_owner,
-             the_configured_variable_comes_first, a_broken_stat_is_no_owner,
-             control_groups_name_jobs)
+             a_dying_process_keeps_its_job, the_configured_variable_comes_first,
+             a_broken_stat_is_no_owner, control_groups_name_jobs)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/rdma_ports.h"
 #include "agent/report_host.h"
 #include "tests/unit/unit.h"
 
@@ -119,5 +120,58 @@ START_TEST(congestion_is_drawn_from_what_a_driver_has)
 }
 END_TEST
 
+static struct {
+    size_t count;
+    int64_t interval_ns;
+    uint64_t growth;
+    char netdev[16];
+} told;
+
+static void take(void *arg, const struct ft_rdma_port_report *report)
+{
+    (void)arg;
+    told.count++;
+    told.interval_ns = report->interval_ns;
+    told.growth = report->growth[0];
+    snprintf(told.netdev, sizeof(told.netdev), "%.15s", report->netdev);
+    ck_assert(report->has_state && report->active);
+}
+
+START_TEST(growth_is_since_the_report_before)
+{
+    const struct ft_rdma_port port = {.number = 1, .has_state = true, .state = 4};
+    struct ft_rdma_ports *ports;
+
+    make();
+    ports = ft_rdma_ports_new(root);
+    ck_assert_ptr_nonnull(ports);
+    put("hw_counters/np_cnp_sent", "17");
+    ft_rdma_ports_look(ports);
+    ft_rdma_ports_note(ports, "mlx5_0", RDMA_DRIVER_MLX5, &port, "enp1s0");
+    ft_rdma_ports_report(ports, (struct ft_mono){0}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(told.count, 1);
+    ck_assert_int_eq(told.interval_ns, 0);
+    ck_assert_str_eq(told.netdev, "enp1s0");
+    put("hw_counters/np_cnp_sent", "20");
+    ft_rdma_ports_report(ports, (struct ft_mono){5}, (struct ft_wall){0}, take, NULL);
+    ck_assert_int_eq(told.interval_ns, 5);
+    ck_assert_uint_eq(told.growth, 3);
+    /* A driver that was loaded anew counts from 0. */
+    put("hw_counters/np_cnp_sent", "1");
+    ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(told.growth, 0);
+    /* With another set of counters nothing can be compared. */
+    put("hw_counters/new", "1");
+    ft_rdma_ports_report(ports, (struct ft_mono){7}, (struct ft_wall){0}, take, NULL);
+    ck_assert_int_eq(told.interval_ns, 0);
+    ck_assert_uint_eq(told.count, 4);
+    ft_rdma_ports_look(ports);
+    ft_rdma_ports_report(ports, (struct ft_mono){8}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(told.count, 4);
+    ft_rdma_ports_free(ports);
+    drop();
+}
+END_TEST
+
 FT_UNIT_MAIN("rdma_sysfs", only_roce_v2_addresses_count, counters_are_what_is_there,
-             congestion_is_drawn_from_what_a_driver_has)
+             congestion_is_drawn_from_what_a_driver_has, growth_is_since_the_report_before)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 daemon_tests = tests/unit/check_topology_file tests/unit/check_join tests/unit/check_window \
+	tests/unit/check_congestion \
 	tests/unit/check_discovery tests/unit/check_counters
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
@@ -15,6 +16,10 @@ tests_unit_check_join_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 tests_unit_check_window_SOURCES = tests/unit/check_window.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_window_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_congestion_SOURCES = tests/unit/check_congestion.c tests/unit/unit.h
+tests_unit_check_congestion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_congestion_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_ranks
 TESTS += tests/unit/check_ranks

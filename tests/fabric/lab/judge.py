@@ -150,3 +150,29 @@ def back_over(records, links, before, after, down_ms, settle_ms):
             wrong.append(f"{flow}: {format_path(hops)} {seen.at_ms - down_ms:.0f} ms after the "
                          "link went down")
     return wrong
+
+
+def links_found(topology):
+    """{((switch, port), (switch, port))} of the fabric links in the daemon's topology, both ways."""
+    return {((switch["name"], port["name"]), (port["peer"], port["peer_port"]))
+            for switch in topology["switches"] for port in switch.get("ports", ())
+            if "peer_port" in port}
+
+
+def links_there(layout, without=()):
+    """The same of the lab, without some links."""
+    ends = [((link.a.node, link.a.name), (link.b.node, link.b.name))
+            for link in layout.fabric_links if link not in without]
+    return {*ends, *((b, a) for a, b in ends)}
+
+
+def hosts_found(topology):
+    """{(address, switch, port)} of the hosts' attachments in the daemon's topology."""
+    return {(address, at["switch"], at["port"])
+            for host in topology["hosts"] for nic in host["nics"]
+            for address in nic.get("addresses", ()) for at in nic["attach"]}
+
+
+def hosts_there(layout):
+    return {(address, layout.host_port(host).node, layout.host_port(host).name)
+            for host in layout.hosts for address in (host.ip4, host.ip6)}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/congestion.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/unit.h"
+
+static struct {
+    int raised, cleared;
+    char subject[200], message[300], host[64];
+    uint64_t count, since_ms;
+} got;
+
+static void take(void *arg, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Event *e = record->event;
+
+    (void)arg;
+    ck_assert_int_eq(record->kind_case, FABRICTRACE__RECORD__KIND_EVENT);
+    ck_assert_int_eq(e->kind, FABRICTRACE__KIND__KIND_CONGESTION);
+    snprintf(got.subject, sizeof(got.subject), "%s", e->subject);
+    if (e->cleared) {
+        got.cleared++;
+        return;
+    }
+    got.raised++;
+    snprintf(got.message, sizeof(got.message), "%s", e->message);
+    snprintf(got.host, sizeof(got.host), "%s", e->evidence->host);
+    got.count = e->evidence->count;
+    got.since_ms = e->since_ms;
+}
+
+static struct ft_congestion *c;
+static struct ft_events *events;
+static const struct ft_emitter emitter = {.record = take};
+
+static void setup(void)
+{
+    memset(&got, 0, sizeof(got));
+    c = ft_congestion_new(8);
+    events = ft_events_new(8, &emitter);
+    ck_assert(c && events);
+}
+
+static void teardown(void)
+{
+    ft_congestion_free(c);
+    ft_events_free(events);
+}
+
+static void tell(const char *host, uint32_t window, uint64_t timeouts, uint64_t cnps)
+{
+    Fabrictrace__HostCounters h = FABRICTRACE__HOST_COUNTERS__INIT;
+
+    h.host = (char *)(uintptr_t)host;
+    h.device = (char *)(uintptr_t) "mlx5_0";
+    h.port = 1;
+    h.has_time_ms = h.has_interval_ms = true;
+    h.time_ms = window * 10000;
+    h.interval_ms = 10000;
+    h.has_timeouts = h.has_cnp_handled = true;
+    h.timeouts = timeouts;
+    h.cnp_handled = cnps;
+    ft_congestion_take(c, &h);
+}
+
+static void close_window(uint32_t window)
+{
+    ft_congestion_raise(c, events, window, window * 10000, "lab");
+    ft_events_sweep(events, window, window * 10000);
+}
+
+START_TEST(losses_name_their_host_alone)
+{
+    setup();
+    tell("gpu01", 1, 25, 0);
+    tell("gpu02", 1, 9, 0);
+    close_window(1);
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_str_eq(got.subject, "gpu01/mlx5_0/1");
+    ck_assert_str_eq(got.host, "gpu01");
+    ck_assert_uint_eq(got.count, 25);
+    ck_assert_uint_eq(got.since_ms, 0);
+    ck_assert_str_eq(got.message, "gpu01 mlx5_0 port 1: 25 packets out of sequence, sent again or "
+                                  "timed out in 10 s");
+    tell("gpu01", 2, 400, 0);
+    close_window(2);
+    tell("gpu01", 3, 0, 0);
+    close_window(3);
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_int_eq(got.cleared, 1);
+    teardown();
+}
+END_TEST
+
+START_TEST(what_is_usual_is_not_raised)
+{
+    setup();
+    /* Notifications are how senders are slowed down: 1000 a second are this port's every day. */
+    for (uint32_t window = 1; window < 20; window++) {
+        tell("gpu01", window, 0, 10000 + window % 3 * 100);
+        close_window(window);
+    }
+    ck_assert_int_eq(got.raised, 0);
+    tell("gpu01", 20, 0, 14000);
+    close_window(20);
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_str_eq(got.message, "gpu01 mlx5_0 port 1: 14000 congestion notifications in 10 s");
+    teardown();
+}
+END_TEST
+
+START_TEST(a_host_that_went_mute_is_over)
+{
+    setup();
+    tell("gpu01", 1, 25, 0);
+    close_window(1);
+    close_window(3);
+    ck_assert_int_eq(got.cleared, 0);
+    close_window(5);
+    ck_assert_int_eq(got.cleared, 1);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("congestion", losses_name_their_host_alone, what_is_usual_is_not_raised,
+             a_host_that_went_mute_is_over)
