@@ -40,6 +40,8 @@ struct ft_device_port {
     struct ft_identity lldp;
     struct ft_counters counters;
     struct ft_wall counted; /* when the agent answered them */
+    uint32_t pause_poll;    /* the last poll that saw it in dot3PauseTable */
+    uint32_t pfc_poll;      /* and in ieee8021PfcIfTable */
 };
 
 /* A row of lldpLocPortTable. */

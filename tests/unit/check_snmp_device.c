@@ -212,6 +212,7 @@ END_TEST
 
 static Fabrictrace__Record *kept; /* the last switch report */
 static size_t counted;
+static Fabrictrace__PortCounters last_counters; /* numbers only */
 
 static void keep(void *arg, const Fabrictrace__Record *record)
 {
@@ -220,8 +221,10 @@ static void keep(void *arg, const Fabrictrace__Record *record)
     (void)arg;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
         kept = fabrictrace__record__unpack(NULL, fabrictrace__record__pack(record, bytes), bytes);
-    else
+    else {
         counted++;
+        last_counters = *record->counters;
+    }
 }
 
 static const struct ft_sink sink = {.emit = keep};
@@ -428,6 +431,50 @@ START_TEST(members_of_a_lag)
 }
 END_TEST
 
+/* Of each port: what the agent has, the wider form first; nothing that this poll did not read. */
+START_TEST(pause_and_pfc)
+{
+    struct answers pause = {0}, pfc = {0};
+
+    set_up();
+    begin();
+    count(1, 5);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_IN, INDEX(1)), FT_SNMP_COUNTER32, 3);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_OUT, INDEX(1)), FT_SNMP_COUNTER32, 4);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_IN_HC, INDEX(1)), FT_SNMP_COUNTER64,
+               UINT64_C(1) << 40);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_IN, INDEX(9)), FT_SNMP_COUNTER32, 1);
+    set_number(answer(&pfc, FT_MIB_PFC, FT_MIB_PFC_REQUESTS, INDEX(1)), FT_SNMP_COUNTER32, 50);
+    set_number(answer(&pfc, FT_MIB_PFC, FT_MIB_PFC_INDICATIONS, INDEX(1)), FT_SNMP_COUNTER32, 60);
+    feed(&pause, FT_MIB_PAUSE);
+    feed(&pfc, FT_MIB_PFC);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->ports.count, 1);
+    ck_assert_uint_eq(ft_report_counters(device, &sink), 1);
+    ck_assert(last_counters.has_in_pause && last_counters.in_pause == UINT64_C(1) << 40);
+    ck_assert(last_counters.has_out_pause && last_counters.out_pause == 4);
+    ck_assert(last_counters.has_in_pfc && last_counters.in_pfc == 60);
+    ck_assert(last_counters.has_out_pfc && last_counters.out_pfc == 50);
+    now_s += 30;
+    begin();
+    count(1, 6);
+    feed(&pfc, FT_MIB_PFC);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(ft_report_counters(device, &sink), 1);
+    ck_assert(!last_counters.has_in_pause && !last_counters.has_out_pause);
+    ck_assert(last_counters.has_in_pfc);
+    /* Frames of flow control that move do not make stale octets fresh. */
+    now_s += 30;
+    begin();
+    count(1, 6);
+    set_number(&pfc.varbinds[0], FT_SNMP_COUNTER32, 51);
+    feed(&pfc, FT_MIB_PFC);
+    ft_device_end(device, now());
+    ck_assert(device->stale);
+    ft_device_free(device);
+}
+END_TEST
+
 START_TEST(caps)
 {
     struct answers a = {0};
@@ -476,5 +523,5 @@ START_TEST(hostile_text)
 END_TEST
 
 FT_UNIT_MAIN("snmp_device", resolves_by_subtype, never_guesses, contradictions, neighbours,
-             half_a_table, restarts, new_and_gone_ports, frozen, members_of_a_lag, caps,
-             hostile_text)
+             half_a_table, restarts, new_and_gone_ports, frozen, members_of_a_lag, pause_and_pfc,
+             caps, hostile_text)
