@@ -353,3 +353,40 @@ uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifinde
             return n->first_end + i;
     return FT_NONE;
 }
+
+static uint32_t only_member(const struct ft_survey *s, uint32_t aggregate, bool up)
+{
+    const struct ft_end *lag = &s->ends[aggregate];
+    const struct ft_node *n = &s->nodes[lag->node];
+    uint32_t found = FT_NONE;
+
+    if (!lag->aggregate || !lag->ifindex)
+        return FT_NONE;
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        const Fabrictrace__PortInfo *info = s->ends[i].info;
+
+        if (!info || info->lag_ifindex != lag->ifindex || i == aggregate)
+            continue;
+        if (up && !info->has_oper_up)
+            return FT_NONE;
+        if (up && !info->oper_up)
+            continue;
+        if (found != FT_NONE)
+            return FT_NONE;
+        found = i;
+    }
+    return found;
+}
+
+uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate)
+{
+    return only_member(s, aggregate, false);
+}
+
+uint32_t ft_survey_member_up(const struct ft_survey *s, uint32_t aggregate)
+{
+    const struct ft_node *n = &s->nodes[s->ends[aggregate].node];
+
+    return n->stale || !n->report || is_silent(n->report) ? FT_NONE
+                                                          : only_member(s, aggregate, true);
+}
