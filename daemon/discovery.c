@@ -297,6 +297,8 @@ static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
         }
     }
     for (; seen && (r = ft_reports_next(s->reports, &index)); i++) {
+        if (s->owner[i] == FT_NONE)
+            continue;
         for (size_t a = 0; a <= r->message->n_addresses; a++) {
             const ProtobufCBinaryData *bytes = &r->message->addresses[a ? a - 1 : 0];
 

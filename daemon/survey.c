@@ -15,6 +15,27 @@ static bool is_silent(const struct ft_report *r)
     return r->message->has_reachable && !r->message->reachable;
 }
 
+/* An address where nothing has ever answered: a mistake, or a switch that is not there yet. */
+static bool is_nobody(const struct ft_report *r)
+{
+    const Fabrictrace__SwitchReport *m = r->message;
+
+    return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
+}
+
+static void note_nobody(struct ft_survey *s, const struct ft_report *r)
+{
+    char agent[FT_IP_TEXT_BYTES];
+
+    ft_ip_format(&r->agent, agent);
+    ft_findings_add(s->findings, FT_FINDING_NOTE, agent, NULL,
+                    "check the address, its SNMP credentials and access list, or take it out of "
+                    "the poller's switches",
+                    "nothing has ever answered SNMP at this address%s%.200s",
+                    r->message->problem ? ": " : "",
+                    r->message->problem ? r->message->problem : "");
+}
+
 /* The static switch that owns an address of the report; the polled address speaks first. */
 static uint32_t base_by_address(const struct ft_survey *s, const struct ft_report *r)
 {
@@ -135,6 +156,10 @@ static int gather_nodes(struct ft_survey *s)
 
         if (s->owner[i] != FT_NONE)
             continue;
+        if (is_nobody(r)) {
+            note_nobody(s, r);
+            continue;
+        }
         base = r->message->name ? ft_topology_find_switch(s->base, r->message->name) : FT_NONE;
         if (base != FT_NONE && !s->nodes[base].report) {
             s->owner[i] = base;
@@ -281,6 +306,8 @@ static void add_switch_ids(struct ft_survey *s)
         const Fabrictrace__SwitchReport *m = r->message;
         uint32_t node = s->owner[i];
 
+        if (node == FT_NONE)
+            continue;
         ft_ids_add(s->ids, FT_IDS_CHASSIS, m->chassis_kind, m->chassis_id, node);
         ft_ids_add(s->ids, FT_IDS_NAMES, 0, m->name, node);
         ft_ids_add_address(s->ids, &r->agent, node);

@@ -82,7 +82,7 @@ struct ft_survey {
     struct ft_node *nodes;
     struct ft_end *ends;
     uint32_t node_count, end_count, end_size;
-    uint32_t *owner; /* node of each report, by its order */
+    uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
     struct ft_found_nic *nics;
     uint32_t nic_count, nic_size;
 };

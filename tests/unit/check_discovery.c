@@ -604,6 +604,48 @@ START_TEST(an_unreachable_switch_keeps_its_place)
 }
 END_TEST
 
+/* An address of which nothing is known is a finding; once it answers it is a switch, and stays one
+ * when it does not any more. */
+START_TEST(an_address_that_never_answered_is_no_switch)
+{
+    static char problem[] = "no answer";
+    struct box *nobody = &boxes[SWITCHES - 1];
+    uint32_t ports;
+
+    begin(true);
+    ports = nobody->port_count;
+    nobody->report.reachable = nobody->report.has_lldp = false;
+    nobody->report.problem = problem;
+    nobody->report.name = nobody->report.chassis_id = NULL;
+    nobody->port_count = 0;
+    for (uint32_t l = 0; l < LEAVES; l++)
+        uplink(l, SPINES - 1)->row.has_forwards = uplink(l, SPINES - 1)->row.forwards = true;
+    send_all();
+    build();
+    ck_assert_uint_eq(ft_topology_switches(found), SWITCHES - 1);
+    /* The switch, and the four links to it. */
+    assert_differs(1 + LEAVES);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "nothing has ever answered"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "no answer"), 1);
+    nobody->report.reachable = nobody->report.has_lldp = true;
+    nobody->report.problem = NULL;
+    nobody->report.name = nobody->name;
+    nobody->report.chassis_id = nobody->chassis;
+    nobody->port_count = ports;
+    send_all();
+    build();
+    assert_differs(0);
+    nobody->report.reachable = false;
+    nobody->report.name = nobody->report.chassis_id = NULL;
+    nobody->port_count = 0;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "nothing has ever answered"), 0);
+    end();
+}
+END_TEST
+
 /* One switch that is no longer reported is told; a poller that is gone leaves all as it was. */
 START_TEST(silence_is_measured_against_the_others)
 {
@@ -880,10 +922,11 @@ FT_UNIT_MAIN("discovery", reports_alone_give_the_whole_fabric, the_order_of_repo
              a_link_whose_port_is_down_leaves_and_comes_back,
              the_port_of_a_host_that_is_down_is_told, a_link_that_neither_side_hears_is_down,
              a_recabled_port_takes_its_new_link, silence_of_lldp_changes_nothing,
-             an_unreachable_switch_keeps_its_place, silence_is_measured_against_the_others,
-             hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
-             two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
-             packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
-             a_forwarding_neighbour_is_no_host, a_leaf_without_hosts_is_a_leaf,
-             the_file_wins_and_the_contradiction_is_told, a_switch_is_a_set_of_addresses,
-             doubled_names_stay_two_switches, reports_that_cannot_be_are_refused)
+             an_unreachable_switch_keeps_its_place, an_address_that_never_answered_is_no_switch,
+             silence_is_measured_against_the_others, hosts_are_learnt_from_samples,
+             what_was_seen_once_is_not_learnt, two_leaves_are_dual_tor_and_three_are_none,
+             a_host_that_moves_is_followed, packets_that_enter_twice_teach_nothing,
+             a_crowd_behind_a_port_is_no_host, a_forwarding_neighbour_is_no_host,
+             a_leaf_without_hosts_is_a_leaf, the_file_wins_and_the_contradiction_is_told,
+             a_switch_is_a_set_of_addresses, doubled_names_stay_two_switches,
+             reports_that_cannot_be_are_refused)
