@@ -20,6 +20,8 @@
 #define ADDRESS_IPV4    1 /* InetAddressType and LLDP's address family alike */
 #define ADDRESS_IPV6    2
 #define UNRESOLVED_TOLD 3
+/* LldpSystemCapabilitiesMap: bridge(2) and router(4); bit 0 is the first octet's highest. */
+#define FORWARDING (0x80 >> 2 | 0x80 >> 4)
 
 struct ft_device *ft_device_new(const struct ft_ip *agent, const struct ft_device_limits *limits)
 {
@@ -426,6 +428,11 @@ static void take_remote(struct ft_device *d, const struct ft_walk_cell *cell)
         break;
     case FT_MIB_REM_NAME:
         set_text(&n->name, v);
+        break;
+    case FT_MIB_REM_ENABLED:
+        /* No bit at all: the neighbour sent no capabilities (they are optional). */
+        n->has_forwards = v->type == FT_SNMP_STRING && v->len > 0 && v->bytes[0];
+        n->forwards = n->has_forwards && v->bytes[0] & FORWARDING;
         break;
     }
 }

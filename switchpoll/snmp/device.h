@@ -60,6 +60,8 @@ struct ft_device_neighbor {
     struct ft_identity port;
     char *port_descr;
     char *name;
+    bool has_forwards;
+    bool forwards; /* it bridges or routes */
     struct ft_ip *addresses;
     size_t address_count;
 };

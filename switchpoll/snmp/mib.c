@@ -42,6 +42,7 @@ static const struct ft_snmp_oid lldp_remote[] = {
     [FT_MIB_REM_PORT] = NAME(LLDP, 4, 1, 1, 7),
     [FT_MIB_REM_PORT_DESCR] = NAME(LLDP, 4, 1, 1, 8),
     [FT_MIB_REM_NAME] = NAME(LLDP, 4, 1, 1, 9),
+    [FT_MIB_REM_ENABLED] = NAME(LLDP, 4, 1, 1, 12), /* lldpRemSysCapEnabled */
 };
 
 /* lldpRemManAddrIfSubtype: the first column that may be read */

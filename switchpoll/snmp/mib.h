@@ -65,6 +65,7 @@ enum ft_mib_lldp_remote {
     FT_MIB_REM_PORT,
     FT_MIB_REM_PORT_DESCR,
     FT_MIB_REM_NAME,
+    FT_MIB_REM_ENABLED,
 };
 
 enum ft_mib_pause {

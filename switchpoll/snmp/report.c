@@ -119,6 +119,8 @@ static void add_neighbor(struct form *form, const struct ft_device_neighbor *n, 
     m->port_id = n->port.text;
     m->port_description = n->port_descr;
     m->name = n->name;
+    m->has_forwards = n->has_forwards;
+    m->forwards = n->forwards;
     m->addresses = form->neighbor_addresses + *taken;
     for (size_t k = 0; k < n->address_count; k++)
         m->addresses[k] = bytes_of(&n->addresses[k]);

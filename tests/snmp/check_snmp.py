@@ -177,6 +177,8 @@ class Check:
             wrong += [f"{switch}: {p['name']} calls itself {p.get('lldp_id')}"
                       for p in report["ports"] if p["name"].startswith("Ethernet")
                       and p.get("lldp_id") != p["name"]]
+            wrong += [f"{switch}: {n['name']} does not say that it forwards" for n in
+                      report["neighbors"] if n.get("forwards") is not True]
             if report.get("problem"):
                 wrong.append(f"{switch}: {report['problem']}")
         self.tally.check("names, addresses, chassis and port ids agree between the switches", wrong)
