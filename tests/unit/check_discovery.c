@@ -585,6 +585,45 @@ START_TEST(silence_of_lldp_changes_nothing)
 }
 END_TEST
 
+/* LLDP that was off for long starts again: nobody hears anybody at first. The links stay, and a
+ * cable that was moved in the meantime is followed. */
+START_TEST(lldp_that_begins_anew_changes_nothing)
+{
+    begin(true);
+    send_all();
+    build();
+    boxes[0].report.has_lldp = false;
+    for (uint32_t s = 0; s < SPINES; s++)
+        uplink(0, s)->hears = downlink(0, s)->hears = false;
+    host_port(0, 0)->hears = host_port(0, 1)->hears = false;
+    now_ms += INTERVAL_MS;
+    send_all();
+    build();
+    assert_differs(0);
+    boxes[0].report.has_lldp = true;
+    for (int i = 0; i < 3; i++) {
+        now_ms += INTERVAL_MS;
+        uplink(0, 1)->hears = i > 0;
+        send_all();
+        build();
+        assert_differs(0);
+        ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 0);
+    }
+    /* A port that is down has nobody behind it. */
+    uplink(0, 2)->info.oper_up = false;
+    send_all();
+    build();
+    assert_differs(1);
+    uplink(0, 2)->info.oper_up = true;
+    /* What has not come back after LLDP's time to live is gone. */
+    now_ms += 150000;
+    send_all();
+    build();
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, "neither side hears"), SPINES - 1);
+    end();
+}
+END_TEST
+
 START_TEST(an_unreachable_switch_keeps_its_place)
 {
     static char problem[] = "timeout";
@@ -922,11 +961,11 @@ FT_UNIT_MAIN("discovery", reports_alone_give_the_whole_fabric, the_order_of_repo
              a_link_whose_port_is_down_leaves_and_comes_back,
              the_port_of_a_host_that_is_down_is_told, a_link_that_neither_side_hears_is_down,
              a_recabled_port_takes_its_new_link, silence_of_lldp_changes_nothing,
-             an_unreachable_switch_keeps_its_place, an_address_that_never_answered_is_no_switch,
-             silence_is_measured_against_the_others, hosts_are_learnt_from_samples,
-             what_was_seen_once_is_not_learnt, two_leaves_are_dual_tor_and_three_are_none,
-             a_host_that_moves_is_followed, packets_that_enter_twice_teach_nothing,
-             a_crowd_behind_a_port_is_no_host, a_forwarding_neighbour_is_no_host,
-             a_leaf_without_hosts_is_a_leaf, the_file_wins_and_the_contradiction_is_told,
-             a_switch_is_a_set_of_addresses, doubled_names_stay_two_switches,
-             reports_that_cannot_be_are_refused)
+             lldp_that_begins_anew_changes_nothing, an_unreachable_switch_keeps_its_place,
+             an_address_that_never_answered_is_no_switch, silence_is_measured_against_the_others,
+             hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
+             two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
+             packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
+             a_forwarding_neighbour_is_no_host, a_leaf_without_hosts_is_a_leaf,
+             the_file_wins_and_the_contradiction_is_told, a_switch_is_a_set_of_addresses,
+             doubled_names_stay_two_switches, reports_that_cannot_be_are_refused)
