@@ -8,7 +8,8 @@ proto_libftproto_a_SOURCES = \
 	proto/loss.c proto/loss.h \
 	proto/packet.c proto/packet.h \
 	proto/record.c proto/record.h \
-	proto/sflow.c proto/sflow.h
+	proto/sflow.c proto/sflow.h \
+	proto/sflow_record.c proto/sflow_record.h
 nodist_proto_libftproto_a_SOURCES = proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h
 proto_libftproto_a_CFLAGS = $(AM_CFLAGS) -Wno-undef
 BUILT_SOURCES += proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h

@@ -8,11 +8,17 @@
 #define ETHERTYPE_QINQ    0x88a8 /* IEEE 802.1ad */
 #define ETHERTYPE_QINQ_91 0x9100 /* its forerunner, still in use */
 #define ETHERTYPE_IPV6    0x86dd
+#define ETHERTYPE_MPLS    0x8847
+#define ETHERTYPE_MPLS_UP 0x8848 /* upstream-assigned labels, RFC 5332 */
+#define ETHERTYPE_BRIDGED 0x6558 /* Ethernet in GRE */
 
 #define PROTO_HOP_BY_HOP  0
+#define PROTO_IPV4        4
 #define PROTO_TCP         6
+#define PROTO_IPV6        41
 #define PROTO_ROUTING     43
 #define PROTO_FRAGMENT    44
+#define PROTO_GRE         47
 #define PROTO_AH          51
 #define PROTO_DESTINATION 60
 
@@ -21,6 +27,20 @@
 #define UDP_HEAD_BYTES  8
 
 #define BTH_OPCODE_CNP 0x81
+#define BTH_HEAD_BYTES 12
+
+#define VXLAN_PORT       4789
+#define VXLAN_HEAD_BYTES 8
+#define VXLAN_HAS_VNI    0x08
+
+#define GRE_CHECKSUM 0x8000
+#define GRE_ROUTING  0x4000
+#define GRE_KEY      0x2000
+#define GRE_SEQUENCE 0x1000
+#define GRE_VERSION  0x0007
+
+#define MPLS_BOTTOM 0x100
+#define ECN_CE      3
 
 /* What follows the IP header: as much as the IP header states and the head holds. */
 struct payload {
@@ -87,43 +107,41 @@ enum ft_bth_class ft_bth_class_of(uint8_t opcode)
 /* IBTA volume 1 section 9.2. Whatever does not look like a BTH leaves the packet without one. */
 static void decode_bth(struct ft_reader *r, struct ft_packet *k)
 {
-    uint8_t opcode = ft_read_u8(r);
-    uint8_t version = ft_read_u8(r) & 0x0f;
-    uint32_t dst_qp, psn;
+    const uint8_t *h = ft_read_bytes(r, BTH_HEAD_BYTES);
 
-    ft_read_skip(r, 3);
-    dst_qp = ft_read_be24(r);
-    ft_read_skip(r, 1);
-    psn = ft_read_be24(r);
-    if (!ft_reader_ok(r) || version != 0)
+    if (!h || (h[1] & 0x0f) != 0) /* the version */
         return;
-    k->bth = ft_bth_class_of(opcode);
+    k->bth = ft_bth_class_of(h[0]);
     if (k->bth == FT_BTH_NONE)
         return;
-    k->opcode = opcode;
-    k->dst_qp = dst_qp;
-    k->psn = psn;
+    k->opcode = h[0];
+    k->dst_qp = ft_be32_at(h + 4) & 0xffffff;
+    k->psn = ft_be32_at(h + 8) & 0xffffff;
 }
 
-/* Leaves body on what follows the UDP header, which is empty where the head ends before. */
+/* Leaves body on what follows the UDP header, which is empty where the head ends before, or on the
+ * payload of a protocol without ports. */
 static enum ft_packet_status decode_ports(struct payload *p, struct ft_packet *k,
                                           struct ft_reader *body)
 {
+    const uint8_t *h;
     size_t left, stated, bytes;
 
-    ft_reader_init(body, p->r.pos, 0);
-    if (k->tuple.proto != FT_PROTO_UDP && k->tuple.proto != PROTO_TCP)
+    if (k->tuple.proto != FT_PROTO_UDP && k->tuple.proto != PROTO_TCP) {
+        *body = p->r;
         return FT_PACKET_UNKNOWN;
-    k->tuple.sport = ft_read_be16(&p->r);
-    k->tuple.dport = ft_read_be16(&p->r);
-    if (!ft_reader_ok(&p->r))
+    }
+    h = ft_read_bytes(&p->r, 4);
+    if (!h)
         return ran_out(p);
+    k->tuple.sport = (uint16_t)(h[0] << 8 | h[1]);
+    k->tuple.dport = (uint16_t)(h[2] << 8 | h[3]);
     if (k->tuple.proto != FT_PROTO_UDP)
         return FT_PACKET_OK;
-    stated = ft_read_be16(&p->r);
-    ft_read_skip(&p->r, 2);
-    if (!ft_reader_ok(&p->r))
+    h = ft_read_bytes(&p->r, 4);
+    if (!h)
         return p->cut ? FT_PACKET_OK : FT_PACKET_BAD;
+    stated = (size_t)h[0] << 8 | h[1];
     if (stated < UDP_HEAD_BYTES || (stated > p->stated && !p->fragment))
         return FT_PACKET_BAD;
     left = ft_reader_left(&p->r);
@@ -238,13 +256,47 @@ static enum ft_packet_status decode_ip(bool six, struct ft_reader *r, struct ft_
     return status == FT_PACKET_OK ? decode_ports(&p, k, body) : status;
 }
 
-/* From a link's protocol field through any VLAN tags to IP. */
+/* Takes the labels off and returns the protocol that the first nibble below tells: IP, or
+ * Ethernet behind a control word (RFC 4385), whose addresses are taken off as well; 0 for others.
+ */
+static uint16_t skip_labels(struct ft_reader *r)
+{
+    struct ft_reader peek;
+    uint32_t label;
+
+    do
+        label = ft_read_be32(r);
+    while (ft_reader_ok(r) && !(label & MPLS_BOTTOM));
+    peek = *r;
+    switch (ft_read_u8(&peek) >> 4) {
+    case 4:
+        return ETHERTYPE_IPV4;
+    case 6:
+        return ETHERTYPE_IPV6;
+    case 0:
+        ft_read_skip(r, 4 + 12);
+        return ft_read_be16(r);
+    default:
+        return 0;
+    }
+}
+
+/* From a link's protocol field through any VLAN tags and one label stack to IP. */
 static enum ft_packet_status decode_ethertype(uint16_t type, struct ft_reader *r,
                                               struct ft_packet *k, struct ft_reader *body)
 {
-    while (type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ || type == ETHERTYPE_QINQ_91) {
-        ft_read_skip(r, 2);
-        type = ft_read_be16(r);
+    bool labels = false;
+
+    for (;;) {
+        if (type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ || type == ETHERTYPE_QINQ_91) {
+            ft_read_skip(r, 2);
+            type = ft_read_be16(r);
+        } else if (!labels && (type == ETHERTYPE_MPLS || type == ETHERTYPE_MPLS_UP)) {
+            labels = true;
+            type = skip_labels(r);
+        } else {
+            break;
+        }
     }
     if (!ft_reader_ok(r))
         return FT_PACKET_SHORT;
@@ -259,6 +311,7 @@ static enum ft_packet_status decode_link(enum ft_link_type link, struct ft_reade
     struct ft_reader peek = *r;
     uint16_t type;
 
+    ft_reader_init(body, r->pos, 0);
     switch (link) {
     case FT_LINK_ETHERNET:
         ft_read_skip(r, 12);
@@ -274,6 +327,8 @@ static enum ft_packet_status decode_link(enum ft_link_type link, struct ft_reade
         return decode_ip(false, r, k, body);
     case FT_LINK_IPV6:
         return decode_ip(true, r, k, body);
+    case FT_LINK_MPLS:
+        return decode_ethertype(ETHERTYPE_MPLS, r, k, body);
     case FT_LINK_RAW:
         switch (ft_read_u8(&peek) >> 4) {
         case 4:
@@ -287,6 +342,81 @@ static enum ft_packet_status decode_link(enum ft_link_type link, struct ft_reade
     return FT_PACKET_UNKNOWN;
 }
 
+/* RFC 2784 and 2890. Returns the protocol inside, 0 for what is none of ours. */
+static uint16_t skip_gre(struct ft_reader *r)
+{
+    uint16_t flags = ft_read_be16(r);
+    uint16_t type = ft_read_be16(r);
+
+    if (flags & (GRE_ROUTING | GRE_VERSION))
+        return 0;
+    for (uint16_t field = GRE_CHECKSUM; field >= GRE_SEQUENCE; field >>= 1)
+        if (flags & field)
+            ft_read_skip(r, 4);
+    return type;
+}
+
+/* Decodes what a tunnel carries. UNKNOWN when the packet is no tunnel. */
+static enum ft_packet_status decode_inner(const struct ft_packet *k, struct ft_reader *r,
+                                          struct ft_packet *inner, struct ft_reader *body)
+{
+    const uint8_t *h;
+    uint16_t type;
+
+    switch (k->tuple.proto) {
+    case FT_PROTO_UDP:
+        h = k->tuple.dport == VXLAN_PORT ? ft_read_bytes(r, VXLAN_HEAD_BYTES) : NULL;
+        if (!h || !(h[0] & VXLAN_HAS_VNI))
+            return FT_PACKET_UNKNOWN;
+        inner->has_vni = true;
+        inner->vni = ft_be32_at(h + 4) >> 8;
+        return decode_link(FT_LINK_ETHERNET, r, inner, body);
+    case PROTO_GRE:
+        type = skip_gre(r);
+        return type == ETHERTYPE_BRIDGED ? decode_link(FT_LINK_ETHERNET, r, inner, body)
+                                         : decode_ethertype(type, r, inner, body);
+    case PROTO_IPV4:
+        return decode_ip(false, r, inner, body);
+    case PROTO_IPV6:
+        return decode_ip(true, r, inner, body);
+    default:
+        return FT_PACKET_UNKNOWN;
+    }
+}
+
+static bool may_be_tunnel(enum ft_packet_status status, const struct ft_packet *k)
+{
+    return status == FT_PACKET_OK ? k->tuple.dport == VXLAN_PORT && k->tuple.proto == FT_PROTO_UDP
+                                  : status == FT_PACKET_UNKNOWN && (k->tuple.proto == PROTO_GRE ||
+                                                                    k->tuple.proto == PROTO_IPV4 ||
+                                                                    k->tuple.proto == PROTO_IPV6);
+}
+
+/* Puts the flow inside in the place of the tunnel that carries it. A tunnel whose inside cannot be
+ * read stays what it is: a flow when it has ports. */
+static enum ft_packet_status open_tunnel(enum ft_packet_status status, struct ft_packet *k,
+                                         struct ft_reader *body)
+{
+    struct ft_packet inner = {0};
+    struct ft_reader r = *body, inside;
+    enum ft_packet_status inner_status;
+
+    if (ft_reader_left(&r) == 0) /* cut off before, or a later fragment */
+        return status;
+    ft_reader_init(&inside, r.pos, 0);
+    inner_status = decode_inner(k, &r, &inner, &inside);
+    if (inner_status != FT_PACKET_OK)
+        return status == FT_PACKET_OK ? status : inner_status;
+    inner.has_outer = true;
+    inner.outer = k->tuple;
+    /* A switch marks the header that it routes by: the outer one (RFC 6040). */
+    if (k->ecn == ECN_CE)
+        inner.ecn = ECN_CE;
+    *k = inner;
+    *body = inside;
+    return FT_PACKET_OK;
+}
+
 enum ft_packet_status ft_packet_decode(enum ft_link_type link, struct ft_reader *r,
                                        struct ft_packet *packet)
 {
@@ -294,6 +424,8 @@ enum ft_packet_status ft_packet_decode(enum ft_link_type link, struct ft_reader 
     struct ft_reader body;
     enum ft_packet_status status = decode_link(link, r, &k, &body);
 
+    if (may_be_tunnel(status, &k))
+        status = open_tunnel(status, &k, &body);
     if (status != FT_PACKET_OK)
         return status;
     if (k.tuple.proto == FT_PROTO_UDP && k.tuple.dport == FT_ROCE_PORT)

@@ -4,10 +4,12 @@
 /*
  * From the head of a frame to its 5-tuple and RoCEv2 facts.
  *
- * Ethernet (with 802.1Q and 802.1ad tags), Linux cooked v1 and v2, IPv4 (RFC 791), IPv6 (RFC 8200,
- * extension headers skipped), UDP, TCP ports, and the InfiniBand base transport header on UDP port
- * 4791 (IBTA volume 1 section 9.2, annex A17). Pure: bytes in, a plain struct out. The head may be
- * cut short (an sFlow header is): what could not be read is marked as not known.
+ * Ethernet (with 802.1Q and 802.1ad tags), MPLS label stacks (RFC 3032), Linux cooked v1 and v2,
+ * IPv4 (RFC 791), IPv6 (RFC 8200, extension headers skipped), UDP, TCP ports, and the InfiniBand
+ * base transport header on UDP port 4791 (IBTA volume 1 section 9.2, annex A17). One tunnel is
+ * opened (VXLAN, RFC 7348; GRE, RFC 2784; IP in IP, RFC 2003): the flow is then the inner one, and
+ * the outer one, by which switches hash, is kept beside it. Pure: bytes in, a plain struct out. The
+ * head may be cut short (an sFlow header is): what could not be read is marked as not known.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +32,8 @@ enum ft_bth_class {
 
 struct ft_packet {
     struct ft_tuple tuple;
-    uint8_t ecn; /* low two bits of TOS or traffic class; 3 = congestion experienced */
+    uint8_t ecn; /* low two bits of TOS or traffic class; 3 = congestion experienced, in a tunnel by
+                    either header */
     uint8_t dscp;
     uint16_t ip_bytes; /* length the IP header states, header included */
     uint32_t flow_label;
@@ -38,6 +41,10 @@ struct ft_packet {
     uint8_t opcode;  /* the BTH fields are set when bth is not FT_BTH_NONE */
     uint32_t dst_qp; /* 24 bits */
     uint32_t psn;    /* 24 bits */
+    bool has_outer;
+    bool has_vni;
+    uint32_t vni;          /* VXLAN network, 24 bits */
+    struct ft_tuple outer; /* of the tunnel; ports are 0 where it has none */
 };
 
 /* sFlow header_protocol and libpcap link types map onto these. */
@@ -48,6 +55,7 @@ enum ft_link_type {
     FT_LINK_COOKED,  /* LINKTYPE_LINUX_SLL */
     FT_LINK_COOKED2, /* LINKTYPE_LINUX_SLL2 */
     FT_LINK_RAW,     /* version nibble tells */
+    FT_LINK_MPLS,    /* a label stack */
 };
 
 /* *packet is written only when FT_PACKET_OK is returned. */

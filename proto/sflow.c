@@ -3,6 +3,8 @@
 
 #include "proto/sflow.h"
 
+#include "proto/sflow_record.h"
+
 #define SFLOW_VERSION 5
 
 /* Formats: enterprise in the upper 20 bits (0: sFlow.org), format in the lower 12. */
@@ -10,16 +12,16 @@
 #define SAMPLE_COUNTERS          2
 #define SAMPLE_FLOW_EXPANDED     3
 #define SAMPLE_COUNTERS_EXPANDED 4
+#define SAMPLE_DISCARDED         5
 
-#define FLOW_RAW_HEADER   1
-#define FLOW_SAMPLED_IPV4 3
-#define FLOW_SAMPLED_IPV6 4
-
-#define COUNTERS_GENERIC 1
+#define FLOW_BYTES          32
+#define FLOW_EXPANDED_BYTES 44
+#define DISCARDED_BYTES     32
 
 #define HEADER_ETHERNET 1
 #define HEADER_IPV4     11
 #define HEADER_IPV6     12
+#define HEADER_MPLS     13
 
 #define INTERNAL_COMPACT  0x3fffffffu
 #define INTERNAL_EXPANDED 0xffffffffu
@@ -27,17 +29,31 @@
 #define IF_STATUS_OPER 2
 #define PROTO_TCP      6
 
-/* An XDR opaque<>. Its padding is taken as far as it is there: some exporters leave it out at the
- * end of a structure. */
-static void read_opaque(struct ft_reader *r, struct ft_reader *content)
+/* The content of an XDR opaque<> of so many bytes. Its padding is taken as far as it is there: some
+ * exporters leave it out at the end of a structure. */
+static inline void read_content(struct ft_reader *r, uint32_t bytes, struct ft_reader *content)
 {
-    uint32_t bytes = ft_read_be32(r);
     size_t padding = -bytes & 3;
     size_t left;
 
     ft_read_child(r, bytes, content);
+    if (!padding)
+        return;
     left = ft_reader_left(r);
     ft_read_skip(r, padding < left ? padding : left);
+}
+
+/* A structure behind its format and length; returns the format. */
+static inline uint32_t read_structure(struct ft_reader *r, struct ft_reader *content)
+{
+    const uint8_t *h = ft_read_bytes(r, 8);
+
+    if (!h) {
+        ft_read_child(r, 0, content);
+        return 0;
+    }
+    read_content(r, ft_be32_at(h + 4), content);
+    return ft_be32_at(h);
 }
 
 static enum ft_sflow_status read_head(struct ft_reader *r, struct ft_sflow_head *head)
@@ -68,10 +84,8 @@ static bool framing_holds(struct ft_reader r, uint32_t samples, bool *trailing)
 {
     struct ft_reader content;
 
-    for (uint32_t i = 0; i < samples && ft_reader_ok(&r); i++) {
-        ft_read_skip(&r, 4);
-        read_opaque(&r, &content);
-    }
+    for (uint32_t i = 0; i < samples && ft_reader_ok(&r); i++)
+        read_structure(&r, &content);
     *trailing = ft_reader_left(&r) > 0;
     return ft_reader_ok(&r);
 }
@@ -102,13 +116,9 @@ static struct ft_sflow_interface interface_of(uint32_t format, uint32_t value, b
     }
 }
 
-static struct ft_sflow_interface read_interface(struct ft_reader *r, bool expanded, bool output)
+static struct ft_sflow_interface compact_interface(uint32_t word, bool output)
 {
-    uint32_t format = ft_read_be32(r);
-
-    if (expanded)
-        return interface_of(format, ft_read_be32(r), output);
-    return interface_of(format >> 30, format & 0x3fffffff, output);
+    return interface_of(word >> 30, word & 0x3fffffff, output);
 }
 
 static void read_source(struct ft_reader *r, bool expanded, uint32_t *type, uint32_t *index)
@@ -124,33 +134,36 @@ struct sampled {
     bool raw;                     /* a raw header was there */
     enum ft_packet_status status; /* of the raw header; FT_PACKET_UNKNOWN without one */
     uint32_t frame_bytes;
-    struct ft_packet packet;
-    bool has_spare; /* sampled IPv4 or IPv6 data gave a tuple */
+    struct ft_packet *packet; /* filled when the status is OK */
+    bool has_spare;           /* sampled IPv4 or IPv6 data gave a tuple */
     struct ft_packet spare;
     uint32_t spare_bytes;
-    uint32_t unknown_records;
 };
 
 static bool read_raw_header(struct ft_reader *r, struct sampled *s)
 {
-    uint32_t protocol = ft_read_be32(r);
+    const uint8_t *h = ft_read_bytes(r, 16);
     struct ft_reader header;
 
-    s->frame_bytes = ft_read_be32(r);
-    ft_read_skip(r, 4); /* bytes stripped off the end */
-    read_opaque(r, &header);
+    if (!h)
+        return false;
+    read_content(r, ft_be32_at(h + 12), &header);
     if (!ft_reader_ok(r))
         return false;
     s->raw = true;
-    switch (protocol) {
+    s->frame_bytes = ft_be32_at(h + 4);
+    switch (ft_be32_at(h)) {
     case HEADER_ETHERNET:
-        s->status = ft_packet_decode(FT_LINK_ETHERNET, &header, &s->packet);
+        s->status = ft_packet_decode(FT_LINK_ETHERNET, &header, s->packet);
         break;
     case HEADER_IPV4:
-        s->status = ft_packet_decode(FT_LINK_IPV4, &header, &s->packet);
+        s->status = ft_packet_decode(FT_LINK_IPV4, &header, s->packet);
         break;
     case HEADER_IPV6:
-        s->status = ft_packet_decode(FT_LINK_IPV6, &header, &s->packet);
+        s->status = ft_packet_decode(FT_LINK_IPV6, &header, s->packet);
+        break;
+    case HEADER_MPLS:
+        s->status = ft_packet_decode(FT_LINK_MPLS, &header, s->packet);
         break;
     default:
         s->status = FT_PACKET_UNKNOWN;
@@ -193,28 +206,30 @@ static bool read_sampled_ip(struct ft_reader *r, bool six, struct sampled *s)
     return true;
 }
 
-static bool read_flow_records(struct ft_reader *r, struct sampled *s)
+static bool read_flow_records(struct ft_reader *r, uint32_t count, struct sampled *s,
+                              struct ft_sflow_extended *extended, struct ft_sflow_stats *stats)
 {
-    uint32_t count = ft_read_be32(r);
-
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t format = ft_read_be32(r);
         struct ft_reader record;
+        uint32_t format = read_structure(r, &record);
+        enum ft_sflow_record kind = ft_sflow_flow_record(format);
         bool ok = true;
 
-        read_opaque(r, &record);
         if (!ft_reader_ok(r))
             return false;
-        if (format == FLOW_RAW_HEADER && !s->raw)
-            ok = read_raw_header(&record, s);
-        else if (format == FLOW_SAMPLED_IPV4 || format == FLOW_SAMPLED_IPV6)
-            ok = read_sampled_ip(&record, format == FLOW_SAMPLED_IPV6, s);
-        else
-            s->unknown_records++;
+        stats->records[kind]++;
+        if (kind == FT_SFLOW_RECORD_HEADER) {
+            if (!s->raw)
+                ok = read_raw_header(&record, s);
+        } else if (kind == FT_SFLOW_RECORD_IPV4 || kind == FT_SFLOW_RECORD_IPV6) {
+            ok = read_sampled_ip(&record, kind == FT_SFLOW_RECORD_IPV6, s);
+        } else if (kind != FT_SFLOW_RECORD_UNKNOWN) {
+            stats->broken_records += !ft_sflow_read_extended(format, &record, extended);
+        }
         if (!ok)
             return false;
     }
-    return ft_reader_ok(r);
+    return true;
 }
 
 static void count_headerless(enum ft_packet_status status, struct ft_sflow_stats *stats)
@@ -231,40 +246,96 @@ static void count_headerless(enum ft_packet_status status, struct ft_sflow_stats
     }
 }
 
-static void decode_flow(struct ft_reader *r, bool expanded, const struct ft_sflow_visitor *visitor,
-                        struct ft_sflow_stats *stats)
+/* Sections 5.3: the fixed part of a sample; returns its number of records. */
+static uint32_t fill_compact(const uint8_t *h, struct ft_sflow_flow *f)
+{
+    uint32_t source = ft_be32_at(h + 4);
+
+    f->sequence = ft_be32_at(h);
+    f->source_type = source >> 24;
+    f->source_index = source & 0xffffff;
+    f->sampling_rate = ft_be32_at(h + 8);
+    f->sample_pool = ft_be32_at(h + 12);
+    f->drops = ft_be32_at(h + 16);
+    f->in = compact_interface(ft_be32_at(h + 20), false);
+    f->out = compact_interface(ft_be32_at(h + 24), true);
+    return ft_be32_at(h + 28);
+}
+
+static uint32_t fill_expanded(const uint8_t *h, struct ft_sflow_flow *f)
+{
+    f->sequence = ft_be32_at(h);
+    f->source_type = ft_be32_at(h + 4);
+    f->source_index = ft_be32_at(h + 8);
+    f->sampling_rate = ft_be32_at(h + 12);
+    f->sample_pool = ft_be32_at(h + 16);
+    f->drops = ft_be32_at(h + 20);
+    f->in = interface_of(ft_be32_at(h + 24), ft_be32_at(h + 28), false);
+    f->out = interface_of(ft_be32_at(h + 32), ft_be32_at(h + 36), true);
+    return ft_be32_at(h + 40);
+}
+
+/* sflow_drops.txt section 2: each notification is one packet; ports are plain ifIndex values. */
+static uint32_t fill_discarded(const uint8_t *h, struct ft_sflow_flow *f)
+{
+    f->sequence = ft_be32_at(h);
+    f->source_type = ft_be32_at(h + 4);
+    f->source_index = ft_be32_at(h + 8);
+    f->sampling_rate = 1;
+    f->sample_pool = 0;
+    f->drops = ft_be32_at(h + 12);
+    f->in = interface_of(0, ft_be32_at(h + 16), false);
+    f->out = interface_of(0, ft_be32_at(h + 20), true);
+    f->discarded = true;
+    f->discard_reason = ft_be32_at(h + 24);
+    return ft_be32_at(h + 28);
+}
+
+static bool read_fixed(struct ft_reader *r, uint32_t format, struct ft_sflow_flow *f,
+                       uint32_t *records)
+{
+    const uint8_t *h = ft_read_bytes(r, format == SAMPLE_FLOW            ? FLOW_BYTES
+                                        : format == SAMPLE_FLOW_EXPANDED ? FLOW_EXPANDED_BYTES
+                                                                         : DISCARDED_BYTES);
+
+    if (!h)
+        return false;
+    f->discarded = false;
+    f->discard_reason = 0;
+    f->extended.has = 0;
+    *records = format == SAMPLE_FLOW            ? fill_compact(h, f)
+               : format == SAMPLE_FLOW_EXPANDED ? fill_expanded(h, f)
+                                                : fill_discarded(h, f);
+    return true;
+}
+
+static void decode_flow(struct ft_reader *r, uint32_t format,
+                        const struct ft_sflow_visitor *visitor, struct ft_sflow_stats *stats)
 {
     struct ft_sflow_flow f;
     struct sampled s;
+    uint32_t records;
 
-    f.sequence = ft_read_be32(r);
-    read_source(r, expanded, &f.source_type, &f.source_index);
-    f.sampling_rate = ft_read_be32(r);
-    f.sample_pool = ft_read_be32(r);
-    f.drops = ft_read_be32(r);
-    f.in = read_interface(r, expanded, false);
-    f.out = read_interface(r, expanded, true);
     s.raw = s.has_spare = false;
+    s.frame_bytes = s.spare_bytes = 0;
+    s.packet = &f.packet;
     s.status = FT_PACKET_UNKNOWN;
-    s.unknown_records = 0;
-    if (!read_flow_records(r, &s)) {
+    if (!read_fixed(r, format, &f, &records) ||
+        !read_flow_records(r, records, &s, &f.extended, stats)) {
         stats->broken_samples++;
         return;
     }
     f.has_packet = true;
     f.frame_bytes = s.raw ? s.frame_bytes : s.has_spare ? s.spare_bytes : 0;
-    if (s.raw && s.status == FT_PACKET_OK) {
-        f.packet = s.packet;
-    } else if (s.has_spare) {
-        f.packet = s.spare;
-    } else {
-        f.packet = (struct ft_packet){0};
-        f.has_packet = false;
-        count_headerless(s.status, stats);
+    if (!(s.raw && s.status == FT_PACKET_OK)) {
+        f.has_packet = s.has_spare;
+        f.packet = s.has_spare ? s.spare : (struct ft_packet){0};
+        if (!s.has_spare)
+            count_headerless(s.status, stats);
     }
-    stats->unknown_records += s.unknown_records;
     stats->trailing += ft_reader_left(r) > 0;
     stats->flow_samples++;
+    stats->discards += f.discarded;
     if (visitor->flow)
         visitor->flow(visitor->arg, &f);
 }
@@ -309,25 +380,26 @@ static void read_generic(struct ft_reader *r, struct ft_sflow_counters *c)
     ft_read_skip(r, 4); /* ifPromiscuousMode */
 }
 
-/* Without a visitor only checks. */
+/* With stats it checks and counts, with a visitor it hands on. */
 static bool read_counter_records(struct ft_reader r, struct ft_sflow_counters *c,
-                                 const struct ft_sflow_visitor *visitor, uint32_t *generic,
-                                 uint32_t *unknown, bool *trailing)
+                                 const struct ft_sflow_visitor *visitor,
+                                 struct ft_sflow_stats *stats, uint32_t *generic, bool *trailing)
 {
     uint32_t count = ft_read_be32(&r);
 
-    *generic = *unknown = 0;
+    *generic = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t format = ft_read_be32(&r);
         struct ft_reader record;
+        enum ft_sflow_record kind = ft_sflow_counter_record(read_structure(&r, &record));
 
-        read_opaque(&r, &record);
         if (!ft_reader_ok(&r))
             return false;
-        if (format != COUNTERS_GENERIC) {
-            (*unknown)++;
-            continue;
+        if (stats) {
+            stats->records[kind]++;
+            stats->broken_records += !ft_sflow_check_counters(kind, &record);
         }
+        if (kind != FT_SFLOW_RECORD_IF_COUNTERS)
+            continue;
         read_generic(&record, c);
         if (!ft_reader_ok(&record))
             return false;
@@ -343,21 +415,20 @@ static void decode_counters(struct ft_reader *r, bool expanded,
                             const struct ft_sflow_visitor *visitor, struct ft_sflow_stats *stats)
 {
     struct ft_sflow_counters c = {0};
-    uint32_t generic, unknown;
+    uint32_t generic;
     bool trailing;
 
     c.sequence = ft_read_be32(r);
     read_source(r, expanded, &c.source_type, &c.source_index);
-    if (!read_counter_records(*r, &c, NULL, &generic, &unknown, &trailing)) {
+    if (!read_counter_records(*r, &c, NULL, stats, &generic, &trailing)) {
         stats->broken_samples++;
         return;
     }
     stats->counter_samples++;
     stats->counters_other += generic == 0;
-    stats->unknown_records += unknown;
     stats->trailing += trailing;
     if (generic > 0)
-        read_counter_records(*r, &c, visitor, &generic, &unknown, &trailing);
+        read_counter_records(*r, &c, visitor, NULL, &generic, &trailing);
 }
 
 enum ft_sflow_status ft_sflow_decode(const uint8_t *bytes, size_t len,
@@ -379,14 +450,14 @@ enum ft_sflow_status ft_sflow_decode(const uint8_t *bytes, size_t len,
     if (visitor->head && !visitor->head(visitor->arg, &head))
         return FT_SFLOW_OK;
     for (uint32_t i = 0; i < head.samples; i++) {
-        uint32_t format = ft_read_be32(&r);
         struct ft_reader sample;
+        uint32_t format = read_structure(&r, &sample);
 
-        read_opaque(&r, &sample);
         switch (format) {
         case SAMPLE_FLOW:
         case SAMPLE_FLOW_EXPANDED:
-            decode_flow(&sample, format == SAMPLE_FLOW_EXPANDED, visitor, stats);
+        case SAMPLE_DISCARDED:
+            decode_flow(&sample, format, visitor, stats);
             break;
         case SAMPLE_COUNTERS:
         case SAMPLE_COUNTERS_EXPANDED:

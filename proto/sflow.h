@@ -2,7 +2,8 @@
 #ifndef FT_PROTO_SFLOW_H
 #define FT_PROTO_SFLOW_H
 /*
- * sFlow version 5 datagrams (sflow.org/sflow_version_5.txt).
+ * sFlow version 5 datagrams (sflow.org/sflow_version_5.txt), with the notifications of discarded
+ * packets (sflow_drops.txt) and transit delay (sflow_transit.txt).
  *
  * Decodes a datagram in one pass without allocating. Each sample sits behind its own length, so an
  * unknown or broken one is skipped and counted and costs only itself; a datagram whose own head or
@@ -45,8 +46,28 @@ struct ft_sflow_head {
     uint32_t samples; /* as stated */
 };
 
+/* Facts that extended records add to a flow sample; each field holds when its bit is in `has`. */
+enum ft_sflow_has {
+    FT_SFLOW_HAS_VLANS = 1 << 0,       /* extended switch */
+    FT_SFLOW_HAS_NEXT_HOP = 1 << 1,    /* extended router, gateway or MPLS */
+    FT_SFLOW_HAS_QUEUE = 1 << 2,       /* extended egress queue */
+    FT_SFLOW_HAS_QUEUE_DEPTH = 1 << 3, /* extended queue */
+    FT_SFLOW_HAS_TRANSIT = 1 << 4,     /* extended transit */
+    FT_SFLOW_HAS_VNI = 1 << 5,         /* VXLAN network put on or taken off */
+};
+
+struct ft_sflow_extended {
+    uint32_t has;
+    uint32_t in_vlan, out_vlan;
+    uint32_t queue;
+    uint32_t queue_bytes; /* in the output queue ahead of the packet */
+    uint32_t transit_ns;  /* time in the switch; UINT32_MAX: that or more */
+    uint32_t vni;
+    struct ft_ip next_hop;
+};
+
 struct ft_sflow_flow {
-    uint32_t sequence; /* of the data source */
+    uint32_t sequence; /* of the data source; notifications of discards are numbered apart */
     uint32_t source_type;
     uint32_t source_index;
     uint32_t sampling_rate;
@@ -57,6 +78,10 @@ struct ft_sflow_flow {
     uint32_t frame_bytes; /* length on the wire as the record states it; 0 without a record */
     bool has_packet;      /* a record gave a tuple */
     struct ft_packet packet;
+    /* The notification of a discarded packet, which is no random sample: sampling_rate is 1. */
+    bool discarded;
+    uint32_t discard_reason;
+    struct ft_sflow_extended extended;
 };
 
 /* A counter that the exporter does not keep (all ones on the wire). */
@@ -77,15 +102,45 @@ struct ft_sflow_counters {
     uint64_t in_errors, out_errors;
 };
 
+/* Kinds of records inside samples, for counting. What is not listed is UNKNOWN. */
+enum ft_sflow_record {
+    FT_SFLOW_RECORD_UNKNOWN,
+    FT_SFLOW_RECORD_HEADER,
+    FT_SFLOW_RECORD_ETHERNET,
+    FT_SFLOW_RECORD_IPV4,
+    FT_SFLOW_RECORD_IPV6,
+    FT_SFLOW_RECORD_SWITCH,
+    FT_SFLOW_RECORD_ROUTER,
+    FT_SFLOW_RECORD_GATEWAY,
+    FT_SFLOW_RECORD_MPLS, /* stack, tunnel, virtual circuit, FEC */
+    FT_SFLOW_RECORD_NAT,
+    FT_SFLOW_RECORD_VLAN_TUNNEL,
+    FT_SFLOW_RECORD_TUNNEL, /* L2 and IP tunnels, decapsulation, VNI */
+    FT_SFLOW_RECORD_QUEUE,  /* egress queue and its depth */
+    FT_SFLOW_RECORD_TRANSIT,
+    FT_SFLOW_RECORD_ACL, /* ACL, function and hardware trap of a discarded packet */
+    FT_SFLOW_RECORD_IF_COUNTERS,
+    FT_SFLOW_RECORD_ETHERNET_COUNTERS,
+    FT_SFLOW_RECORD_VLAN_COUNTERS,
+    FT_SFLOW_RECORD_LAG_COUNTERS,
+    FT_SFLOW_RECORD_PROCESSOR,
+    FT_SFLOW_RECORD_KINDS,
+};
+
+/* As in metrics: "header", "if_counters". */
+const char *ft_sflow_record_name(enum ft_sflow_record kind);
+
 /* Every sample of a datagram ends in exactly one of: a call of flow, a call of counters (one per
  * generic record; samples without one are counted in counters_other), or one of the counts. */
 struct ft_sflow_stats {
-    uint64_t flow_samples;    /* calls of flow */
-    uint64_t counter_samples; /* counter samples decoded */
-    uint64_t counters_other;  /* of these: without generic interface counters */
-    uint64_t unknown_samples; /* sample formats skipped */
-    uint64_t broken_samples;  /* malformed inside their length */
-    uint64_t unknown_records; /* records skipped inside decoded samples */
+    uint64_t flow_samples;                   /* calls of flow */
+    uint64_t discards;                       /* of these: notifications of discarded packets */
+    uint64_t counter_samples;                /* counter samples decoded */
+    uint64_t counters_other;                 /* of these: without generic interface counters */
+    uint64_t unknown_samples;                /* sample formats skipped */
+    uint64_t broken_samples;                 /* malformed inside their length */
+    uint64_t records[FT_SFLOW_RECORD_KINDS]; /* met, also in samples that turn out broken */
+    uint64_t broken_records;                 /* of these: skipped, since shorter than their kind */
     uint64_t headers_unknown; /* flow samples without a tuple: no header, not IP, no ports */
     uint64_t headers_short;   /* likewise: cut off before it */
     uint64_t headers_bad;     /* likewise: contradicts itself */

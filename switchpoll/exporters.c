@@ -15,6 +15,9 @@
 /* How far back the uptime of a missing datagram may lie. */
 #define UPTIME_LATE_MS 10000
 
+/* Notifications of discarded packets have numbers of their own. */
+#define TYPE_DISCARDS (1u << 31)
+
 struct source_key {
     uint32_t exporter;
     uint32_t type;
@@ -28,9 +31,13 @@ struct source {
     struct ft_sequence sequence;
 };
 
+/* A slot per (exporter, index) of the sources last used. */
+#define RECENT 1024
+
 struct ft_exporters {
     struct ft_table *exporters;
     struct ft_table *sources;
+    struct source *recent[RECENT];
     bool late; /* the datagram last noted came late */
     struct ft_exporters_stats stats;
 };
@@ -166,10 +173,28 @@ static int64_t follow(const struct ft_exporters *x, struct source *s, uint32_t n
     return 0;
 }
 
+/* Samples come from the same few sources time and again: most need no look-up in the table. */
+static struct source *source_of(struct ft_exporters *x, const struct source_key *key, bool *fresh)
+{
+    uint32_t mix = key->exporter * 61 + key->index + (key->type >> 31);
+    struct source **recent = &x->recent[mix % RECENT];
+    struct source *s = *recent;
+
+    *fresh = false;
+    if (s && s->key.exporter == key->exporter && s->key.type == key->type &&
+        s->key.index == key->index)
+        return s;
+    s = ft_table_insert(x->sources, key, fresh);
+    if (s)
+        *recent = s;
+    return s;
+}
+
 void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
                        const struct ft_sflow_flow *flow)
 {
-    struct source_key key = {.type = flow->source_type, .index = flow->source_index};
+    struct source_key key = {.type = flow->source_type | (flow->discarded ? TYPE_DISCARDS : 0),
+                             .index = flow->source_index};
     struct source *s = NULL;
     bool fresh = false;
     uint32_t more;
@@ -179,7 +204,7 @@ void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
     if (e) {
         e->flow_samples++;
         key.exporter = ft_table_index(x->exporters, e);
-        s = ft_table_insert(x->sources, &key, &fresh);
+        s = source_of(x, &key, &fresh);
     }
     if (!s) {
         x->stats.untracked_samples++;
@@ -211,6 +236,7 @@ void ft_exporters_expire(struct ft_exporters *x, struct ft_wall before)
     struct source *s;
     uint32_t at = 0;
 
+    memset(x->recent, 0, sizeof(x->recent));
     /* Sources first, while their exporter's index still says whose they are. */
     while ((s = ft_table_next(x->sources, &at))) {
         e = ft_table_at(x->exporters, s->key.exporter);

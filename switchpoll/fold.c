@@ -3,7 +3,6 @@
 
 #include "switchpoll/fold.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -11,7 +10,11 @@
 #include "proto/record.h"
 
 #define ECN_CE          3
-#define SOURCE_IF_INDEX 0 /* sFlow v5 section 4.2.1: the data source is an interface */
+#define BATCH           16 /* look-ups whose waits overlap */
+#define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
+
+/* Sums that the second cache holds anyway: hints would only cost. */
+#define CACHED 4096
 
 /* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. */
 struct key {
@@ -39,11 +42,37 @@ struct sum {
     uint64_t bytes;
     struct ft_wall first;
     struct ft_wall last;
+    uint32_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
+    bool has_outer;
+    bool outers_differ;
+    struct ft_tuple outer;
+};
+
+/* A sample on its way into the table: what is left of it beside its key. */
+struct incoming {
+    struct key key;
+    uint64_t hash;
+    struct ft_wall when;
+    uint64_t bytes;
+    uint32_t packets;
+    uint32_t dst_qp;
+    enum ft_bth_class bth;
+    bool ce;
+    bool has_outer;
+    uint32_t has;
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
+    struct ft_tuple outer;
 };
 
 struct ft_fold {
     struct ft_table *sums;
     uint64_t pending;
+    uint64_t refused;
+    uint32_t batched;
+    struct incoming batch[BATCH];
 };
 
 struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
@@ -73,6 +102,8 @@ static Fabrictrace__SamplingPoint point_of(const struct ft_sflow_flow *flow)
     bool in = flow->in.kind == FT_SFLOW_IF_INDEX && flow->in.value == flow->source_index;
     bool out = flow->out.kind == FT_SFLOW_IF_INDEX && flow->out.value == flow->source_index;
 
+    if (flow->discarded)
+        return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD;
     if (flow->source_type != SOURCE_IF_INDEX || in == out)
         return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
     return in ? FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS
@@ -89,7 +120,10 @@ static void make_key(struct key *key, const struct ft_ip *agent, const struct ft
         .point = (uint8_t)point_of(flow),
         .fate = FABRICTRACE__FATE__FATE_FORWARDED,
     };
-    if (flow->out.kind == FT_SFLOW_IF_DISCARD) {
+    if (flow->discarded) {
+        key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
+        key->discard_reason = flow->discard_reason;
+    } else if (flow->out.kind == FT_SFLOW_IF_DISCARD) {
         key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
         key->discard_reason = flow->out.value;
     } else if (flow->out.kind == FT_SFLOW_IF_MULTIPLE) {
@@ -97,35 +131,85 @@ static void make_key(struct key *key, const struct ft_ip *agent, const struct ft
     }
 }
 
-int ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
-                struct ft_wall when)
+/* What few samples have. */
+static void apply_extras(struct sum *sum, const struct incoming *in)
 {
-    const struct ft_packet *packet = &flow->packet;
-    struct key key;
-    struct sum *sum;
-    bool fresh;
+    if (in->has_outer) {
+        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, &in->outer);
+        sum->outer = in->outer;
+        sum->has_outer = true;
+    }
+    sum->has |= in->has;
+    if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && in->queue_bytes > sum->queue_bytes)
+        sum->queue_bytes = in->queue_bytes;
+    if (in->has & FT_SFLOW_HAS_TRANSIT && in->transit_ns > sum->transit_ns)
+        sum->transit_ns = in->transit_ns;
+}
 
-    make_key(&key, agent, flow);
-    sum = ft_table_insert(fold->sums, &key, &fresh);
-    if (!sum)
-        return -ENOBUFS;
-    if (fresh || when.ms < sum->first.ms)
-        sum->first = when;
-    if (when.ms > sum->last.ms)
-        sum->last = when;
+static void apply(struct ft_fold *fold, const struct incoming *in)
+{
+    bool fresh;
+    struct sum *sum = ft_table_insert_hashed(fold->sums, &in->key, in->hash, &fresh);
+
+    if (!sum) {
+        fold->pending--;
+        fold->refused++;
+        return;
+    }
+    if (fresh || in->when.ms < sum->first.ms)
+        sum->first = in->when;
+    if (in->when.ms > sum->last.ms)
+        sum->last = in->when;
     sum->samples++;
-    sum->packets += flow->sampling_rate;
-    sum->bytes += (uint64_t)flow->sampling_rate * flow->frame_bytes;
-    sum->ce_samples += packet->ecn == ECN_CE;
-    sum->data_samples += packet->bth == FT_BTH_DATA;
-    sum->ack_samples += packet->bth == FT_BTH_ACK;
-    if (packet->bth != FT_BTH_NONE) {
-        sum->qps_differ |= sum->has_qp && sum->dst_qp != packet->dst_qp;
-        sum->dst_qp = packet->dst_qp;
+    sum->packets += in->packets;
+    sum->bytes += in->bytes;
+    sum->ce_samples += in->ce;
+    sum->data_samples += in->bth == FT_BTH_DATA;
+    sum->ack_samples += in->bth == FT_BTH_ACK;
+    if (in->bth != FT_BTH_NONE) {
+        sum->qps_differ |= sum->has_qp && sum->dst_qp != in->dst_qp;
+        sum->dst_qp = in->dst_qp;
         sum->has_qp = true;
     }
+    if (in->has_outer || in->has)
+        apply_extras(sum, in);
+}
+
+void ft_fold_settle(struct ft_fold *fold)
+{
+    for (uint32_t i = 0; ft_table_count(fold->sums) > CACHED && i < fold->batched; i++)
+        ft_table_hint_entry(fold->sums, fold->batch[i].hash);
+    for (uint32_t i = 0; i < fold->batched; i++)
+        apply(fold, &fold->batch[i]);
+    fold->batched = 0;
+}
+
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
+                 struct ft_wall when)
+{
+    const struct ft_packet *packet = &flow->packet;
+    struct incoming *in = &fold->batch[fold->batched++];
+
+    make_key(&in->key, agent, flow);
+    in->hash = ft_table_hash(fold->sums, &in->key);
+    ft_table_hint_slot(fold->sums, in->hash);
+    in->when = when;
+    in->packets = flow->sampling_rate;
+    in->bytes = (uint64_t)flow->sampling_rate * flow->frame_bytes;
+    in->ce = packet->ecn == ECN_CE;
+    in->bth = packet->bth;
+    in->dst_qp = packet->dst_qp;
+    in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
+    if (in->has) {
+        in->queue_bytes = flow->extended.queue_bytes;
+        in->transit_ns = flow->extended.transit_ns;
+    }
+    in->has_outer = packet->has_outer;
+    if (packet->has_outer)
+        in->outer = packet->outer;
     fold->pending++;
-    return 0;
+    if (fold->batched == BATCH)
+        ft_fold_settle(fold);
 }
 
 static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
@@ -162,6 +246,10 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->ack_samples = sum->ack_samples;
     o->has_dst_qp = sum->has_qp && !sum->qps_differ;
     o->dst_qp = sum->dst_qp;
+    o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
+    o->queue_max_bytes = sum->queue_bytes;
+    o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
+    o->transit_max_ns = sum->transit_ns;
 }
 
 static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
@@ -170,8 +258,13 @@ static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
     Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    Fabrictrace__Flow outer = FABRICTRACE__FLOW__INIT;
 
     ft_flow_from_tuple(&flow, &sum->key.tuple);
+    if (sum->has_outer && !sum->outers_differ) {
+        ft_flow_from_tuple(&outer, &sum->outer);
+        o.outer = &outer;
+    }
     o.has_time_ms = true;
     o.time_ms = (uint64_t)start.ms;
     o.has_interval_ms = true;
@@ -189,10 +282,12 @@ static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_sink *sink)
 {
-    uint64_t flushed = fold->pending;
+    uint64_t flushed;
     uint32_t at = 0;
     struct sum *sum;
 
+    ft_fold_settle(fold);
+    flushed = fold->pending;
     while ((sum = ft_table_next(fold->sums, &at)))
         emit(sum, start, interval_ms, sink);
     ft_table_clear(fold->sums);
@@ -203,6 +298,11 @@ uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t inte
 uint64_t ft_fold_pending(const struct ft_fold *fold)
 {
     return fold->pending;
+}
+
+uint64_t ft_fold_refused(const struct ft_fold *fold)
+{
+    return fold->refused;
 }
 
 uint64_t ft_fold_sums(const struct ft_fold *fold)

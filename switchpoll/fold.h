@@ -24,16 +24,24 @@ struct ft_fold;
 struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed);
 void ft_fold_free(struct ft_fold *fold);
 
-/* Adds a sample with a packet (has_packet). -ENOBUFS when the table is full: not folded. */
-int ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
-                struct ft_wall when);
+/* Adds a sample with a packet (has_packet). It is pending at once; samples meet the table some at
+ * a time, so that their waits for memory overlap. One that finds the table full is refused. */
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
+                 struct ft_wall when);
 
-/* Emits an Observation for each sum and empties the table. Returns the samples they hold. */
+/* Lets what was added meet the table now. */
+void ft_fold_settle(struct ft_fold *fold);
+
+/* Settles, emits an Observation for each sum and empties the table. Returns the samples they hold.
+ */
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_sink *sink);
 
 /* Samples folded and not yet flushed. */
 uint64_t ft_fold_pending(const struct ft_fold *fold);
+
+/* Samples refused since the fold was made. */
+uint64_t ft_fold_refused(const struct ft_fold *fold);
 
 /* Sums in the table now, and the bytes the table holds. */
 uint64_t ft_fold_sums(const struct ft_fold *fold);

@@ -4,6 +4,7 @@
 #include "switchpoll/ingest.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/reader.h"
 #include "proto/sflow.h"
@@ -68,16 +69,14 @@ static uint64_t fingerprint(const uint8_t *bytes, size_t len)
 {
     enum { WORDS = 16 };
     size_t stride = len / WORDS & ~(size_t)7;
-    uint64_t print = len;
-    struct ft_reader r;
+    uint64_t print = len, word;
 
-    ft_reader_init(&r, bytes, len);
-    if (stride < 8)
-        stride = 8;
-    while (ft_reader_left(&r) >= stride) {
-        print = (print ^ ft_read_be64(&r)) * UINT64_C(0x9E3779B97F4A7C15);
+    if (stride < sizeof(word))
+        stride = sizeof(word);
+    for (size_t at = 0; at + sizeof(word) <= len; at += stride) {
+        memcpy(&word, bytes + at, sizeof(word));
+        print = (print ^ word) * UINT64_C(0x9E3779B97F4A7C15);
         print ^= print >> 29;
-        ft_read_skip(&r, stride - 8);
     }
     return print | 1; /* 0 marks a number without a print */
 }
@@ -86,6 +85,7 @@ void ft_ingest_flush(struct ft_ingest *in)
 {
     if (!in->running)
         return;
+    ft_fold_settle(in->fold);
     in->stats.observations += ft_fold_sums(in->fold);
     in->stats.samples_processed += ft_fold_flush(in->fold, in->start, in->interval_ms, &in->sink);
     ft_ports_flush(in->ports, &in->sink);
@@ -128,8 +128,8 @@ static void on_flow(void *arg, const struct ft_sflow_flow *flow)
     ft_exporters_flow(in->exporters, in->exporter, flow);
     if (!flow->has_packet)
         in->no_packet++;
-    else if (ft_fold_add(in->fold, &in->agent, flow, in->when) < 0)
-        in->stats.table_full++;
+    else
+        ft_fold_add(in->fold, &in->agent, flow, in->when);
 }
 
 static void on_counters(void *arg, const struct ft_sflow_counters *counters)
@@ -174,6 +174,7 @@ bool ft_ingest_datagram(struct ft_ingest *in, const struct ft_ip *sender, const 
 
 bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)
 {
+    ft_fold_settle(in->fold);
     /* Datagrams of the interval may still wait in the socket: give them a quarter of it. */
     if (!in->running || now.ms < in->start.ms + in->interval_ms + in->interval_ms / 4)
         return false;
@@ -206,11 +207,28 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     stats->header_bad = d->headers_bad;
     stats->not_ip = in->no_packet - d->headers_short - d->headers_bad;
     stats->no_port_counters = d->counters_other;
-    stats->unknown_records = d->unknown_records;
+    memcpy(stats->records, d->records, sizeof(stats->records));
+    stats->broken_records = d->broken_records;
+    stats->discards = d->discards;
+    stats->table_full = ft_fold_refused(in->fold);
     stats->sums = ft_fold_sums(in->fold);
     stats->sums_bytes = ft_fold_bytes(in->fold);
     ft_ports_stats(in->ports, &stats->ports);
     ft_exporters_stats(in->exporters, &stats->exporters);
+}
+
+void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_stats *more)
+{
+    enum { FIGURES = sizeof(*sum) / sizeof(uint64_t) };
+    uint64_t a[FIGURES], b[FIGURES];
+
+    /* Every member, also of the members, is a count of 64 bits. */
+    _Static_assert(sizeof(a) == sizeof(*sum), "not a table of counts");
+    memcpy(a, sum, sizeof(a));
+    memcpy(b, more, sizeof(b));
+    for (size_t i = 0; i < FIGURES; i++)
+        a[i] += b[i];
+    memcpy(sum, a, sizeof(a));
 }
 
 const struct ft_exporters *ft_ingest_exporters(const struct ft_ingest *in)

@@ -16,6 +16,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/tuple.h"
+#include "proto/sflow.h"
 #include "switchpoll/exporters.h"
 #include "switchpoll/ports.h"
 #include "switchpoll/sink.h"
@@ -51,10 +52,12 @@ struct ft_ingest_stats {
     uint64_t table_full;
     uint64_t no_port_counters; /* counter samples without generic interface counters */
 
-    uint64_t unknown_records; /* skipped inside samples that were decoded */
-    uint64_t sums;            /* in the table now */
-    uint64_t sums_bytes;      /* memory the table holds */
-    uint64_t observations;    /* emitted */
+    uint64_t discards; /* flow samples that are notifications of discarded packets */
+    uint64_t records[FT_SFLOW_RECORD_KINDS];
+    uint64_t broken_records;
+    uint64_t sums;         /* in the table now */
+    uint64_t sums_bytes;   /* memory the table holds */
+    uint64_t observations; /* emitted */
     struct ft_ports_stats ports;
     struct ft_exporters_stats exporters;
 };
@@ -83,6 +86,9 @@ void ft_ingest_set_interval(struct ft_ingest *ingest, uint32_t interval_ms);
 void ft_ingest_expire(struct ft_ingest *ingest, struct ft_wall before);
 
 void ft_ingest_stats(const struct ft_ingest *ingest, struct ft_ingest_stats *stats);
+
+/* Adds one account to another, figure by figure. */
+void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_stats *more);
 
 /* Borrowed; for reading. */
 const struct ft_exporters *ft_ingest_exporters(const struct ft_ingest *ingest);

@@ -21,6 +21,7 @@
 #include "switchpoll/snmp/service.h"
 #include "switchpoll/telemetry.h"
 #include "switchpoll/udp.h"
+#include "switchpoll/workers.h"
 
 #define PROGRAM         "fabrictrace-switchpoll"
 #define NS_PER_S        INT64_C(1000000000)
@@ -38,10 +39,13 @@ struct live {
     struct ft_sender *sender;
     struct ft_output *output;
     struct ft_pipeline *pipeline;
-    struct ft_udp *udp;
+    struct ft_udp *udp;         /* of the loop itself, with one worker */
+    struct ft_workers *workers; /* with more */
+    uint64_t seed;
     struct ft_snmp_service *snmp;
     struct ft_http *http;
     struct ft_watch *tick;
+    bool stopping;
     uint64_t kernel_drops_past; /* of sockets closed by a reload */
     struct ft_log_limit loss_limit;
     struct ft_log_limit daemon_limit;
@@ -62,6 +66,12 @@ static uint64_t kernel_drops(struct live *live)
 
     if (live->udp)
         ft_udp_stats(live->udp, &stats);
+    if (live->workers) {
+        struct ft_workers_stats more;
+
+        ft_workers_stats(live->workers, &more);
+        stats.kernel_drops = more.kernel_drops;
+    }
     return live->kernel_drops_past + stats.kernel_drops;
 }
 
@@ -186,10 +196,15 @@ static bool on_stop(void *arg)
 
     ft_watch_free(live->tick);
     live->tick = NULL;
-    ft_udp_drain(live->udp);
-    live->kernel_drops_past = kernel_drops(live);
-    ft_udp_free(live->udp);
-    live->udp = NULL;
+    if (live->workers) {
+        ft_workers_stop(live->workers);
+    } else {
+        ft_udp_drain(live->udp);
+        live->kernel_drops_past = kernel_drops(live);
+        ft_udp_free(live->udp);
+        live->udp = NULL;
+    }
+    live->stopping = true;
     ft_snmp_service_stop(live->snmp);
     tell_pipeline(live);
     ft_pipeline_end(live->pipeline, ft_wall_now());
@@ -199,6 +214,15 @@ static bool on_stop(void *arg)
         return true;
     ft_sender_flush(live->sender, live->settings->daemon_flush_ns, on_flushed, live);
     return false;
+}
+
+static void warn_of_buffer(uint64_t bytes, uint64_t wanted)
+{
+    if (bytes < wanted)
+        ft_log(FT_LOG_WARNING,
+               "receive_buffer: is %" PRIu64 " bytes instead of %" PRIu64
+               "; raise net.core.rmem_max or give CAP_NET_ADMIN",
+               bytes, wanted);
 }
 
 static struct ft_udp *open_udp(struct live *live, const struct ft_settings *settings)
@@ -218,12 +242,40 @@ static struct ft_udp *open_udp(struct live *live, const struct ft_settings *sett
         return NULL;
     }
     ft_udp_stats(udp, &stats);
-    if (stats.buffer_bytes < settings->receive_buffer_bytes)
-        ft_log(FT_LOG_WARNING,
-               "receive_buffer: is %" PRIu64 " bytes instead of %" PRIu64
-               "; raise net.core.rmem_max or give CAP_NET_ADMIN",
-               stats.buffer_bytes, settings->receive_buffer_bytes);
+    warn_of_buffer(stats.buffer_bytes, settings->receive_buffer_bytes);
     return udp;
+}
+
+/* Sockets and who reads them. Returns whether they stand. */
+static bool open_intake(struct live *live)
+{
+    const struct ft_settings *s = live->settings;
+    char error[ERROR_BYTES];
+    struct ft_workers_stats stats;
+
+    if (s->workers == 1) {
+        live->udp = open_udp(live, s);
+        return live->udp != NULL;
+    }
+    live->workers = ft_workers_new(live->loop, s, live->seed, live->output, error, sizeof(error));
+    if (!live->workers) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return false;
+    }
+    ft_workers_stats(live->workers, &stats);
+    warn_of_buffer(stats.buffer_bytes, s->receive_buffer_bytes);
+    ft_pipeline_set_more(live->pipeline, ft_workers_account, live->workers);
+    return true;
+}
+
+static int reload_workers(struct live *live, const struct ft_settings *settings)
+{
+    char error[ERROR_BYTES];
+    int rc = ft_workers_reload(live->workers, settings, error, sizeof(error));
+
+    if (rc < 0)
+        ft_log(FT_LOG_ERROR, "%s", error);
+    return rc;
 }
 
 /* The endpoint is bound anew only when it changes, since it cannot be bound twice. */
@@ -231,6 +283,8 @@ static int reopen_udp(struct live *live, const struct ft_settings *settings)
 {
     struct ft_udp *udp;
 
+    if (live->workers)
+        return reload_workers(live, settings);
     if (strcmp(live->settings->listen, settings->listen) == 0) {
         if (live->settings->receive_buffer_bytes != settings->receive_buffer_bytes)
             ft_udp_set_buffer(live->udp, settings->receive_buffer_bytes);
@@ -293,9 +347,12 @@ static void on_reload(void *arg)
 static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct live *live = arg;
+    const struct ft_exporters *tables[FT_WORKERS_MAX] = {ft_pipeline_exporters(live->pipeline)};
+    struct ft_workers_stats workers;
     struct ft_udp_stats udp = {0};
     struct ft_telemetry t = {
-        .exporters = ft_pipeline_exporters(live->pipeline),
+        .exporters = tables,
+        .exporter_tables = 1,
         .has_sender = live->sender != NULL,
         .connected = connected(live),
     };
@@ -306,7 +363,14 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     if (live->udp)
         ft_udp_stats(live->udp, &udp);
     t.receive_buffer_bytes = udp.buffer_bytes;
+    if (live->workers) {
+        ft_workers_stats(live->workers, &workers);
+        t.receive_buffer_bytes = workers.buffer_bytes;
+        t.exporter_tables = ft_workers_hold(live->workers, tables);
+    }
     ft_telemetry_write(&t, body);
+    if (live->workers)
+        ft_workers_release(live->workers);
     ft_snmp_service_write(live->snmp, body);
     return 200;
 }
@@ -317,8 +381,8 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
     struct live *live = arg;
 
     (void)request;
-    ft_write_str(body, live->udp ? "ok\n" : "stopping\n");
-    return live->udp ? 200 : 503;
+    ft_write_str(body, live->stopping ? "stopping\n" : "ok\n");
+    return live->stopping ? 503 : 200;
 }
 
 static int start_http(struct live *live)
@@ -388,8 +452,8 @@ static int start(struct live *live)
     live->pipeline = ft_pipeline_new(live->settings, live->source_id, random[1], live->output);
     if (!live->pipeline)
         return EX_OSERR;
-    live->udp = open_udp(live, live->settings);
-    if (!live->udp)
+    live->seed = random[1];
+    if (!open_intake(live))
         return EX_UNAVAILABLE;
     live->snmp = ft_snmp_service_new(live->loop, live->output, live->settings);
     if (!live->snmp)
@@ -426,6 +490,7 @@ int ft_live_run(const struct ft_live_config *config)
     ft_http_free(live.http);
     ft_watch_free(live.tick);
     ft_udp_free(live.udp);
+    ft_workers_free(live.workers);
     ft_snmp_service_free(live.snmp);
     ft_pipeline_free(live.pipeline);
     ft_output_free(live.output);

@@ -29,7 +29,8 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 	$(switchpoll_snmp) \
 	switchpoll/switchpoll.c switchpoll/switchpoll.h \
 	switchpoll/telemetry.c switchpoll/telemetry.h \
-	switchpoll/udp.c switchpoll/udp.h
+	switchpoll/udp.c switchpoll/udp.h \
+	switchpoll/workers.c switchpoll/workers.h
 
 # What fabrictrace-switchpoll and its tests link.
 SWITCHPOLL_LIBS = switchpoll/libftswitchpoll.a proto/libftproto.a lib/config/libftconfig.a \

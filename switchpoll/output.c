@@ -25,7 +25,7 @@ struct ft_output {
     struct ft_writer gathered;
     uint32_t records; /* in gathered */
     struct ft_loss_transport file_stats;
-    uint64_t unwritable; /* records that no batch can hold */
+    uint64_t lost; /* records that no batch can hold, or that never came here */
 };
 
 static struct ft_output *output_new(void)
@@ -82,24 +82,33 @@ void ft_output_free(struct ft_output *out)
     free(out);
 }
 
-void ft_output_emit(void *arg, const Fabrictrace__Record *record)
+int ft_output_encode(const struct ft_output *out, const Fabrictrace__Record *record,
+                     struct ft_writer *writer)
 {
-    struct ft_output *out = arg;
     Fabrictrace__Record *one = (Fabrictrace__Record *)(uintptr_t)record;
-    size_t before = out->gathered.len;
+    size_t before = writer->len;
     int rc;
 
     if (out->sender) {
         /* Batches one after the other are one batch: that is how repeated fields are encoded. */
-        rc = ft_batch_pack(&one, 1, &out->gathered);
+        rc = ft_batch_pack(&one, 1, writer);
     } else {
-        rc = ft_record_to_json(record, &out->gathered);
-        ft_write_u8(&out->gathered, '\n');
+        rc = ft_record_to_json(record, writer);
+        ft_write_u8(writer, '\n');
     }
-    if (rc < 0 || !ft_writer_ok(&out->gathered)) {
-        out->gathered.len = before;
-        out->gathered.failed = false;
-        out->unwritable++;
+    if (rc == 0 && ft_writer_ok(writer))
+        return 0;
+    writer->len = before;
+    writer->failed = false;
+    return rc < 0 ? rc : -EMSGSIZE;
+}
+
+void ft_output_emit(void *arg, const Fabrictrace__Record *record)
+{
+    struct ft_output *out = arg;
+
+    if (ft_output_encode(out, record, &out->gathered) < 0) {
+        out->lost++;
         return;
     }
     out->records++;
@@ -123,21 +132,37 @@ static int write_all(int fd, const uint8_t *bytes, size_t len)
     return 0;
 }
 
+static void put(struct ft_output *out, const uint8_t *bytes, size_t len, uint32_t records)
+{
+    if (out->sender) {
+        ft_sender_send(out->sender, bytes, len, records);
+        return;
+    }
+    if (!out->error)
+        out->error = write_all(out->fd, bytes, len);
+    out->file_stats.received += records;
+    if (out->error)
+        out->file_stats.dropped += records;
+    else
+        out->file_stats.processed += records;
+}
+
+void ft_output_add(struct ft_output *out, const uint8_t *bytes, size_t len, uint32_t records)
+{
+    ft_output_flush(out); /* keeps the order */
+    put(out, bytes, len, records);
+}
+
+void ft_output_lost(struct ft_output *out, uint64_t records)
+{
+    out->lost += records;
+}
+
 void ft_output_flush(struct ft_output *out)
 {
     if (out->records == 0)
         return;
-    if (out->sender) {
-        ft_sender_send(out->sender, out->gathered.bytes, out->gathered.len, out->records);
-    } else {
-        if (!out->error)
-            out->error = write_all(out->fd, out->gathered.bytes, out->gathered.len);
-        out->file_stats.received += out->records;
-        if (out->error)
-            out->file_stats.dropped += out->records;
-        else
-            out->file_stats.processed += out->records;
-    }
+    put(out, out->gathered.bytes, out->gathered.len, out->records);
     out->records = 0;
     ft_writer_reset(&out->gathered);
 }
@@ -163,7 +188,7 @@ void ft_output_stats(const struct ft_output *out, struct ft_loss_transport *stat
                                             .pending = s.records_queued,
                                             .dropped = s.records_dropped};
     }
-    stats->received += out->records + out->unwritable;
+    stats->received += out->records + out->lost;
     stats->pending += out->records;
-    stats->dropped += out->unwritable;
+    stats->dropped += out->lost;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/writer.h"
 #include "lib/io/transport.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "switchpoll/loss.h"
@@ -28,6 +29,14 @@ void ft_output_free(struct ft_output *output);
 
 /* Adds a record; writes when enough has gathered. arg is the output. */
 void ft_output_emit(void *arg, const Fabrictrace__Record *record);
+
+/* Appends a record as this output writes it; 0 or -errno. Thread: any. */
+int ft_output_encode(const struct ft_output *output, const Fabrictrace__Record *record,
+                     struct ft_writer *writer);
+
+/* Takes records that were encoded elsewhere, and those that were lost there. */
+void ft_output_add(struct ft_output *output, const uint8_t *bytes, size_t len, uint32_t records);
+void ft_output_lost(struct ft_output *output, uint64_t records);
 
 /* Writes or queues what has gathered. */
 void ft_output_flush(struct ft_output *output);

@@ -16,6 +16,8 @@ struct ft_pipeline {
     int64_t forget_ms;
     int64_t loss_due_ms; /* 0: no datagram or tick yet */
     uint64_t kernel_drops;
+    void (*more)(void *arg, struct ft_ingest_stats *stats);
+    void *more_arg;
     struct ft_snmp_stats snmp;
 };
 
@@ -65,12 +67,21 @@ void ft_pipeline_reload(struct ft_pipeline *p, const struct ft_settings *setting
     ft_output_flush(p->output);
 }
 
+void ft_pipeline_set_more(struct ft_pipeline *p,
+                          void (*more)(void *arg, struct ft_ingest_stats *stats), void *arg)
+{
+    p->more = more;
+    p->more_arg = arg;
+}
+
 void ft_pipeline_facts(const struct ft_pipeline *p, struct ft_loss_facts *facts)
 {
     facts->source_id = p->source_id;
     facts->kernel_drops = p->kernel_drops;
     facts->snmp = p->snmp;
     ft_ingest_stats(p->ingest, &facts->ingest);
+    if (p->more)
+        p->more(p->more_arg, &facts->ingest);
     ft_output_stats(p->output, &facts->transport);
 }
 

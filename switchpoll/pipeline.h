@@ -40,6 +40,10 @@ void ft_pipeline_end(struct ft_pipeline *p, struct ft_wall now);
 /* What the socket lost since the program started; for the Loss records. */
 void ft_pipeline_set_kernel_drops(struct ft_pipeline *p, uint64_t drops);
 
+/* Has more accounts to add: of threads with ingests of their own. */
+void ft_pipeline_set_more(struct ft_pipeline *p,
+                          void (*more)(void *arg, struct ft_ingest_stats *stats), void *arg);
+
 /* SNMP requests since the program started; for the Loss records. */
 void ft_pipeline_set_snmp(struct ft_pipeline *p, const struct ft_snmp_stats *requests);
 

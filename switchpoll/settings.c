@@ -9,6 +9,7 @@
 
 #include "lib/io/snmp.h"
 #include "switchpoll/snmp/targets.h"
+#include "switchpoll/workers.h"
 
 #define AT(member) offsetof(struct ft_settings, member)
 
@@ -24,6 +25,10 @@ static const struct ft_option options[] = {
     {"receive_buffer", FT_OPTION_SIZE, AT(receive_buffer_bytes), "32MiB", 65536, 1073741824, NULL,
      "Size of the socket's receive buffer. Above net.core.rmem_max it needs CAP_NET_ADMIN; a "
      "smaller effective size is told in the log."},
+    {"workers", FT_OPTION_UINT, AT(workers), "1", 1, FT_WORKERS_MAX, NULL,
+     "Threads that receive and fold. One core takes more than a million samples a second; more "
+     "threads share the exporters by agent address, each with a socket, a receive buffer and its "
+     "part of fold_entries, ports_max, exporters_max and sources_max. Not used by --replay."},
     {"replay_port", FT_OPTION_UINT, AT(replay_port), "6343", 1, 65535, NULL,
      "UDP destination port of the sFlow datagrams in a capture read with --replay."},
     {"daemon.endpoint", FT_OPTION_ENDPOINT, AT(daemon_endpoint), "127.0.0.1:9477", 0, 0, NULL,
@@ -48,7 +53,7 @@ static const struct ft_option options[] = {
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
     {"fold_entries", FT_OPTION_UINT, AT(sums_max), "262144", 16, 16777216, NULL,
      "Most different sums in one interval; samples over it are dropped and counted. An entry takes "
-     "about 160 bytes, taken as needed."},
+     "about 220 bytes, taken as needed."},
     {"ports_max", FT_OPTION_UINT, AT(ports_max), "65536", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "4096", 1, 1048576, NULL,
@@ -146,6 +151,7 @@ const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_set
         bool same;
     } fixed[] = {
         {"source_id", same(old->source_id, now->source_id)},
+        {"workers", old->workers == now->workers},
         {"daemon.endpoint", same(old->daemon_endpoint, now->daemon_endpoint)},
         {"daemon.queue", old->daemon_queue_bytes == now->daemon_queue_bytes},
         {"daemon.retry_min", old->daemon_retry_min_ns == now->daemon_retry_min_ns},

@@ -14,6 +14,7 @@ struct ft_settings {
     char *source_id; /* NULL: the host's name */
     char *listen;
     uint64_t receive_buffer_bytes;
+    uint64_t workers;
     uint64_t replay_port;
     char *daemon_endpoint;
     uint64_t daemon_queue_bytes;

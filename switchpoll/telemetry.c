@@ -3,6 +3,8 @@
 
 #include "switchpoll/telemetry.h"
 
+#include <inttypes.h>
+
 #define PREFIX "fabrictrace_switchpoll_"
 
 static void family(struct ft_writer *w, const char *name, const char *type, const char *help)
@@ -56,7 +58,7 @@ static void write_datagrams(const struct ft_loss_facts *f, struct ft_writer *w)
 
 static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
 {
-    const char *drops = "samples_dropped_total";
+    const char *drops = "samples_dropped_total", *records = "sample_records_total";
 
     counter(w, "samples_received_total", "Samples in the datagrams.", s->samples);
     counter(w, "samples_processed_total", "Samples that went into a record.", s->samples_processed);
@@ -69,8 +71,14 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
     reason(w, drops, "header_bad", s->header_bad);
     reason(w, drops, "table_full", s->table_full);
     reason(w, drops, "no_port_counters", s->no_port_counters);
-    counter(w, "unknown_records_total", "Records of unknown formats skipped inside samples.",
-            s->unknown_records);
+    family(w, records, "counter", "Records inside samples, by kind; unknown ones are skipped.");
+    for (int kind = 0; kind < FT_SFLOW_RECORD_KINDS; kind++)
+        ft_write_fmt(w, PREFIX "%s{record=\"%s\"} %" PRIu64 "\n", records,
+                     ft_sflow_record_name((enum ft_sflow_record)kind), s->records[kind]);
+    counter(w, "broken_records_total", "Records skipped, since shorter than their kind.",
+            s->broken_records);
+    counter(w, "discard_notifications_total", "Notifications of packets that switches discarded.",
+            s->discards);
     counter(w, "observations_total", "Observation records made.", s->observations);
     counter(w, "port_counters_total", "Interface counters received.", s->ports.received);
     counter(w, "port_counters_dropped_total", "Interface counters that found the table full.",
@@ -115,7 +123,18 @@ static uint64_t figure_of(const struct ft_exporter *e, enum figure figure)
     return 0;
 }
 
-static void write_exporters(const struct ft_exporters *x, struct ft_writer *w)
+static void write_exporter(const char *name, const struct ft_exporter *e, uint64_t v,
+                           struct ft_writer *w)
+{
+    char agent[FT_IP_TEXT_BYTES];
+
+    ft_ip_format(&e->agent, agent);
+    ft_write_fmt(w, PREFIX "%s{agent=\"%s\",sub_agent=\"%u\"} ", name, agent, e->sub_agent);
+    ft_write_u64(w, v);
+    ft_write_u8(w, '\n');
+}
+
+static void write_exporters(const struct ft_telemetry *t, struct ft_writer *w)
 {
     static const struct {
         const char *name;
@@ -135,18 +154,13 @@ static void write_exporters(const struct ft_exporters *x, struct ft_writer *w)
     };
 
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        const struct ft_exporter *e;
-        uint32_t at = 0;
-
         family(w, families[i].name, families[i].type, families[i].help);
-        while ((e = ft_exporters_next(x, &at))) {
-            char agent[FT_IP_TEXT_BYTES];
+        for (size_t n = 0; n < t->exporter_tables; n++) {
+            const struct ft_exporter *e;
+            uint32_t at = 0;
 
-            ft_ip_format(&e->agent, agent);
-            ft_write_fmt(w, PREFIX "%s{agent=\"%s\",sub_agent=\"%u\"} ", families[i].name, agent,
-                         e->sub_agent);
-            ft_write_u64(w, figure_of(e, (enum figure)i));
-            ft_write_u8(w, '\n');
+            while ((e = ft_exporters_next(t->exporters[n], &at)))
+                write_exporter(families[i].name, e, figure_of(e, (enum figure)i), w);
         }
     }
 }
@@ -168,5 +182,5 @@ void ft_telemetry_write(const struct ft_telemetry *t, struct ft_writer *w)
           t->receive_buffer_bytes);
     if (t->has_sender)
         gauge(w, "daemon_connected", "Whether the daemon is connected.", t->connected);
-    write_exporters(t->exporters, w);
+    write_exporters(t, w);
 }

@@ -6,6 +6,7 @@
  * the most, never a flow. Pure: figures in, text out.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/writer.h"
@@ -14,7 +15,8 @@
 
 struct ft_telemetry {
     struct ft_loss_facts facts;
-    const struct ft_exporters *exporters;
+    const struct ft_exporters *const *exporters; /* tables; an exporter is in one of them */
+    size_t exporter_tables;
     uint64_t receive_buffer_bytes;
     bool has_sender; /* records go to a daemon */
     bool connected;

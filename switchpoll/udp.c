@@ -13,14 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BATCH           64
-#define BATCHES_MAX     16 /* a wake-up */
+#define BATCH           32 /* datagrams of a system call, few enough for the first cache */
+#define BATCHES_MAX     32 /* a wake-up */
 #define DRAIN_MAX       65536
 #define DATAGRAM_BYTES  65536 /* more than a UDP datagram can hold: none is cut off */
 #define BUFFER_STRIDE   (DATAGRAM_BYTES + 192) /* buffers must not all start in one cache set */
-#define CONTROL_BYTES   128
 #define HOST_TEXT_BYTES 256
-#define NS_PER_MS       1000000
 
 struct ft_udp {
     struct ft_udp_config config;
@@ -32,7 +30,6 @@ struct ft_udp {
     struct mmsghdr messages[BATCH];
     struct iovec vectors[BATCH];
     struct sockaddr_storage names[BATCH];
-    _Alignas(struct cmsghdr) uint8_t controls[BATCH][CONTROL_BYTES];
 };
 
 /* Splits "host:port"; brackets around an IPv6 host are taken off. -EINVAL. */
@@ -57,16 +54,18 @@ static int split(const char *endpoint, char host[HOST_TEXT_BYTES], const char **
 }
 
 /* A bound socket, or -errno. */
-static int bind_to(int family, const struct sockaddr *address, socklen_t len)
+static int bind_to(int family, const struct sockaddr *address, socklen_t len, bool shared)
 {
     int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int both = 0;
+    int both = 0, share = 1;
     int rc;
 
     if (fd < 0)
         return -errno;
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both));
+    if (shared)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &share, sizeof(share));
     if (bind(fd, address, len) == 0)
         return fd;
     rc = -errno;
@@ -75,7 +74,7 @@ static int bind_to(int family, const struct sockaddr *address, socklen_t len)
 }
 
 /* All addresses: IPv6's any takes IPv4 as well; a host without IPv6 has IPv4 only. */
-static int bind_any(const char *port)
+static int bind_any(const char *port, bool shared)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
     struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -86,13 +85,13 @@ static int bind_any(const char *port)
     if (*end || number > UINT16_MAX)
         return -EINVAL;
     v6.sin6_port = v4.sin_port = htons((uint16_t)number);
-    fd = bind_to(AF_INET6, (struct sockaddr *)&v6, sizeof(v6));
+    fd = bind_to(AF_INET6, (struct sockaddr *)&v6, sizeof(v6), shared);
     if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
-        fd = bind_to(AF_INET, (struct sockaddr *)&v4, sizeof(v4));
+        fd = bind_to(AF_INET, (struct sockaddr *)&v4, sizeof(v4), shared);
     return fd;
 }
 
-static int open_socket(const char *endpoint, char *error, size_t error_bytes)
+static int open_socket(const char *endpoint, bool shared, char *error, size_t error_bytes)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_PASSIVE};
     char host[HOST_TEXT_BYTES];
@@ -106,7 +105,7 @@ static int open_socket(const char *endpoint, char *error, size_t error_bytes)
         return -EINVAL;
     }
     if (!*host) {
-        fd = bind_any(port);
+        fd = bind_any(port, shared);
     } else {
         rc = getaddrinfo(host, port, &hints, &list);
         if (rc) {
@@ -114,20 +113,12 @@ static int open_socket(const char *endpoint, char *error, size_t error_bytes)
             return -EINVAL;
         }
         for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-            fd = bind_to(a->ai_family, a->ai_addr, a->ai_addrlen);
+            fd = bind_to(a->ai_family, a->ai_addr, a->ai_addrlen, shared);
         freeaddrinfo(list);
     }
     if (fd < 0)
         snprintf(error, error_bytes, "listen '%s': %s", endpoint, strerror(-fd));
     return fd;
-}
-
-static void set_options(struct ft_udp *udp)
-{
-    int on = 1;
-
-    setsockopt(udp->fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-    setsockopt(udp->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 }
 
 static void on_ready(void *arg);
@@ -144,21 +135,19 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
     }
     udp->config = *config;
     udp->config.listen = NULL;
-    udp->fd = open_socket(config->listen, error, error_bytes);
+    udp->fd = open_socket(config->listen, config->shared, error, error_bytes);
     if (udp->fd < 0)
         goto fail;
-    set_options(udp);
     ft_udp_set_buffer(udp, config->buffer_bytes);
     for (int i = 0; i < BATCH; i++) {
         udp->vectors[i].iov_base = udp->buffers + (size_t)i * BUFFER_STRIDE;
         udp->vectors[i].iov_len = DATAGRAM_BYTES;
-        udp->messages[i].msg_hdr = (struct msghdr){.msg_name = &udp->names[i],
-                                                   .msg_iov = &udp->vectors[i],
-                                                   .msg_iovlen = 1,
-                                                   .msg_control = udp->controls[i]};
+        udp->messages[i].msg_hdr = (struct msghdr){
+            .msg_name = &udp->names[i], .msg_iov = &udp->vectors[i], .msg_iovlen = 1};
     }
-    udp->watch = ft_watch_fd(loop, udp->fd, on_ready, udp);
-    if (!udp->watch) {
+    if (loop)
+        udp->watch = ft_watch_fd(loop, udp->fd, on_ready, udp);
+    if (loop && !udp->watch) {
         snprintf(error, error_bytes, "listen '%s': out of memory", config->listen);
         goto fail;
     }
@@ -179,34 +168,6 @@ void ft_udp_free(struct ft_udp *udp)
     free(udp);
 }
 
-static void note_drops(struct ft_udp *udp, uint32_t drops)
-{
-    udp->stats.kernel_drops += drops - udp->drops_seen;
-    udp->drops_seen = drops;
-}
-
-/* The time of receipt and the kernel's drops ride along with each datagram. */
-static void read_control(struct ft_udp *udp, struct msghdr *message, struct ft_wall *when)
-{
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-        if (c->cmsg_level != SOL_SOCKET)
-            continue;
-        if (c->cmsg_type == SCM_TIMESTAMPNS) {
-            struct timespec ts;
-
-            memcpy(&ts, CMSG_DATA(c), sizeof(ts));
-            when->ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / NS_PER_MS;
-        } else if (c->cmsg_type == SO_RXQ_OVFL) {
-            uint32_t drops;
-
-            memcpy(&drops, CMSG_DATA(c), sizeof(drops));
-            /* An older datagram may carry an older count than SO_MEMINFO told. */
-            if ((int32_t)(drops - udp->drops_seen) > 0)
-                note_drops(udp, drops);
-        }
-    }
-}
-
 static struct ft_ip sender_of(const struct sockaddr_storage *name)
 {
     struct ft_ip ip;
@@ -224,34 +185,37 @@ static int take_batch(struct ft_udp *udp)
     struct ft_wall now;
     int n;
 
-    for (int i = 0; i < BATCH; i++) {
+    for (int i = 0; i < BATCH; i++)
         udp->messages[i].msg_hdr.msg_namelen = sizeof(udp->names[i]);
-        udp->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
-    }
     n = recvmmsg(udp->fd, udp->messages, BATCH, MSG_DONTWAIT, NULL);
     if (n <= 0)
         return 0;
     now = ft_wall_now();
+    udp->stats.datagrams += (uint64_t)n;
     for (int i = 0; i < n; i++) {
-        struct msghdr *message = &udp->messages[i].msg_hdr;
         struct ft_ip sender = sender_of(&udp->names[i]);
-        struct ft_wall when = now;
 
-        read_control(udp, message, &when);
-        udp->stats.datagrams++;
         udp->config.on_datagram(udp->config.arg, &sender, udp->vectors[i].iov_base,
-                                udp->messages[i].msg_len, when);
+                                udp->messages[i].msg_len, now);
     }
     return n;
 }
 
-static void on_ready(void *arg)
+void ft_udp_take(struct ft_udp *udp)
 {
-    struct ft_udp *udp = arg;
-
     for (int i = 0; i < BATCHES_MAX; i++)
         if (take_batch(udp) < BATCH)
             return;
+}
+
+static void on_ready(void *arg)
+{
+    ft_udp_take(arg);
+}
+
+int ft_udp_fd(const struct ft_udp *udp)
+{
+    return udp->fd;
 }
 
 void ft_udp_drain(struct ft_udp *udp)
@@ -292,9 +256,11 @@ void ft_udp_stats(struct ft_udp *udp, struct ft_udp_stats *stats)
     uint32_t memory[SK_MEMINFO_VARS];
     socklen_t len = sizeof(memory);
 
-    /* SO_RXQ_OVFL comes with the next datagram only; this also knows of drops after the last. */
+    /* The count that SO_RXQ_OVFL would put on each datagram, also of drops after the last one. */
     if (getsockopt(udp->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) == 0 &&
-        len > SK_MEMINFO_DROPS * sizeof(memory[0]))
-        note_drops(udp, memory[SK_MEMINFO_DROPS]);
+        len > SK_MEMINFO_DROPS * sizeof(memory[0])) {
+        udp->stats.kernel_drops += memory[SK_MEMINFO_DROPS] - udp->drops_seen;
+        udp->drops_seen = memory[SK_MEMINFO_DROPS];
+    }
     *stats = udp->stats;
 }

@@ -55,6 +55,13 @@ static inline void ft_read_skip(struct ft_reader *r, size_t n)
     ft_read_bytes(r, n);
 }
 
+/* The 32 bits at p, for a block of fixed fields that ft_read_bytes() took whole: one check of the
+ * bounds instead of one a field. */
+static inline uint32_t ft_be32_at(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
 static inline uint8_t ft_read_u8(struct ft_reader *r)
 {
     const uint8_t *p = ft_read_bytes(r, 1);

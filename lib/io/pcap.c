@@ -15,6 +15,8 @@
 #define BATCH_PACKETS 4096
 /* How long the kernel may gather packets before it wakes us. */
 #define GATHER_MS 100
+/* Read ahead of a file: a system call each for many packets, and small enough for the cache. */
+#define FILE_BUFFER_BYTES (256u << 10)
 /* 9999-12-31, the last day that a Unix time in a record may name. */
 #define WALL_MAX_S 253402300799
 
@@ -117,6 +119,8 @@ int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_p
         snprintf(error, error_bytes, "%s: %s", name, strerror(errno));
         return -EINVAL;
     }
+    if (!standard)
+        setvbuf(stream, NULL, _IOFBF, FILE_BUFFER_BYTES);
     handle = pcap_fopen_offline(stream, reason);
     if (!handle) {
         snprintf(error, error_bytes, "%s: no capture file: %s", name, reason);

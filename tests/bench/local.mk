@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_join \
-	tests/bench/bench_rdma
+	tests/bench/bench_rdma tests/bench/count tests/bench/flood
 
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
@@ -23,3 +23,14 @@ bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl te
 	tests/bench/bench_join
 	tests/bench/bench_nccl $(nccl_plugin)
 	tests/bench/bench_rdma
+
+tests_bench_flood_SOURCES = tests/bench/flood.c
+tests_bench_flood_LDADD = lib/base/libftbase.a
+
+tests_bench_count_SOURCES = tests/bench/count.c
+
+# The poller against other collectors, for some minutes; root, for the receive buffer.
+EXTRA_DIST += tests/bench/sflow.py tests/bench/README.md
+.PHONY: bench-sflow
+bench-sflow: tests/bench/count tests/bench/flood switchpoll/fabrictrace-switchpoll
+	$(srcdir)/tests/bench/sflow.py

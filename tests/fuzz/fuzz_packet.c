@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
     if (len == 0)
         return 0;
-    link = (enum ft_link_type)(bytes[0] % (FT_LINK_RAW + 1));
+    link = (enum ft_link_type)(bytes[0] % (FT_LINK_MPLS + 1));
     ft_reader_init(&r, bytes + 1, len - 1);
     if (ft_packet_decode(link, &r, &k) != FT_PACKET_OK)
         return 0;
@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     ft_reader_init(&r, bytes + 1, len - 1);
     if (ft_packet_udp_payload(link, &r, &again, &payload) != FT_PACKET_OK)
         return 0;
-    ft_fuzz_claim(ft_tuple_equal(&k.tuple, &again.tuple), "both ways give one tuple");
+    ft_fuzz_claim(ft_tuple_equal(k.has_outer ? &k.outer : &k.tuple, &again.tuple),
+                  "both ways give one tuple");
     ft_fuzz_claim(payload.pos >= bytes && payload.end <= bytes + len, "the payload is in the head");
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 struct calls {
-    uint64_t heads, flows, tuples, counters, stated;
+    uint64_t heads, flows, tuples, discards, counters, stated;
 };
 
 static bool on_head(void *arg, const struct ft_sflow_head *head)
@@ -25,6 +25,8 @@ static void on_flow(void *arg, const struct ft_sflow_flow *flow)
 
     calls->flows++;
     calls->tuples += flow->has_packet;
+    calls->discards += flow->discarded;
+    ft_fuzz_claim(!flow->discarded || flow->sampling_rate == 1, "a notification is one packet");
     ft_fuzz_claim(flow->in.kind != FT_SFLOW_IF_DISCARD && flow->in.kind != FT_SFLOW_IF_MULTIPLE,
                   "an input is one port");
 }
@@ -49,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     }
     ft_fuzz_claim(calls.heads == 1, "one head");
     ft_fuzz_claim(s.flow_samples == calls.flows, "flow samples are calls of flow");
+    ft_fuzz_claim(s.discards == calls.discards, "notifications are counted");
     ft_fuzz_claim(s.flow_samples + s.counter_samples + s.unknown_samples + s.broken_samples ==
                       calls.stated,
                   "every sample is accounted for");

@@ -269,6 +269,8 @@ START_TEST(caps_are_counted)
         put_datagram(&w, i, 1, (uint16_t)(50000 + i));
         feed(w.bytes, w.len, 1000);
     }
+    ck_assert_uint_eq(balanced().samples_pending, 10); /* not yet at the table */
+    ft_ingest_tick(in, (struct ft_wall){1000});
     s = balanced();
     ck_assert_uint_eq(s.table_full, 4);
     ck_assert_uint_eq(s.samples_pending, 6);
@@ -316,6 +318,7 @@ END_TEST
 
 START_TEST(metrics_tell_the_same)
 {
+    const struct ft_exporters *tables[1];
     struct ft_telemetry t = {.facts = {.kernel_drops = 5}};
     struct ft_writer w;
     const char *text;
@@ -327,7 +330,9 @@ START_TEST(metrics_tell_the_same)
     put_datagram(&w, 7, 4, 50000);
     feed(w.bytes, w.len, 1500);
     ft_ingest_stats(in, &t.facts.ingest);
-    t.exporters = ft_ingest_exporters(in);
+    tables[0] = ft_ingest_exporters(in);
+    t.exporters = tables;
+    t.exporter_tables = 1;
     ft_writer_reset(&w);
     ft_telemetry_write(&t, &w);
     ft_write_u8(&w, 0);

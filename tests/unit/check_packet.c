@@ -436,6 +436,207 @@ START_TEST(udp_payload)
 }
 END_TEST
 
-FT_UNIT_MAIN("packet", roce_over_ipv4, roce_over_ipv6, vlan_tags, other_links, cut_heads,
-             ipv4_options, fragments, ipv6_extensions, padding_is_not_ports, contradictions,
-             other_protocols, opcode_classes, udp_payload)
+static const uint8_t label[] = {0, 1, 0, 64}, bottom[] = {0, 2, 0x01, 63};
+
+START_TEST(mpls_label_stacks)
+{
+    static const uint8_t control[] = {0, 0, 0, 7}, type[] = {0x08, 0}, again[] = {0x88, 0x47};
+    struct ft_writer w;
+    struct ft_packet k;
+
+    for (int labels = 0; labels < 4; labels++) {
+        start(&w, labels & 1 ? 0x8847 : 0x8848);
+        for (int i = 0; i < labels; i++)
+            ADD(&w, label);
+        ADD(&w, bottom);
+        ADD(&w, ipv4);
+        ADD(&w, udp);
+        ADD(&w, bth);
+        ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+        tuple_is(&k, "10.0.1.1:49441-10.0.3.1:4791");
+        ck_assert_uint_eq(k.dst_qp, 17);
+        ck_assert(!k.has_outer);
+    }
+    for (int nested = 0; nested < 2; nested++) { /* a pseudowire, and one within another */
+        start(&w, 0x8847);
+        ADD(&w, bottom);
+        ADD(&w, control);
+        ADD(&w, ethernet);
+        if (nested) {
+            ADD(&w, again);
+            ADD(&w, bottom);
+        } else {
+            ADD(&w, type);
+        }
+        ADD(&w, ipv4);
+        ADD(&w, udp);
+        ck_assert_int_eq(decode_frame(&w, &k), nested ? FT_PACKET_UNKNOWN : FT_PACKET_OK);
+    }
+    start(&w, 0x8847); /* no bottom */
+    ADD(&w, label);
+    ADD(&w, label);
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_SHORT);
+}
+END_TEST
+
+/* An outer IPv4 header from 192.0.2.1 to 192.0.2.2, for a payload of that length. */
+static void outer_ip(struct ft_writer *w, uint8_t proto, size_t payload, uint8_t tos)
+{
+    ft_write_be16(w, (uint16_t)(0x4500 | tos));
+    ft_write_be16(w, (uint16_t)(20 + payload));
+    ft_write_be32(w, 0);
+    ft_write_be32(w, 64u << 24 | (uint32_t)proto << 16);
+    ft_write_be32(w, 0xc0000201);
+    ft_write_be32(w, 0xc0000202);
+}
+
+#define INNER_BYTES (sizeof(ipv4) + sizeof(udp) + sizeof(bth))
+
+static void vxlan(struct ft_writer *w, uint8_t flags, uint8_t tos)
+{
+    size_t payload = 8 + 8 + sizeof(ethernet) + 2 + INNER_BYTES;
+
+    start(w, 0x0800);
+    outer_ip(w, 17, payload, tos);
+    ft_write_be32(w, 55555u << 16 | 4789);
+    ft_write_be32(w, (uint32_t)payload << 16);
+    ft_write_be32(w, (uint32_t)flags << 24);
+    ft_write_be32(w, 5001 << 8);
+    ADD(w, ethernet);
+    ft_write_be16(w, 0x0800);
+    ADD(w, ipv4);
+    ADD(w, udp);
+    ADD(w, bth);
+}
+
+static void outer_is(const struct ft_packet *k, const char *text)
+{
+    char got[FT_TUPLE_TEXT_BYTES];
+
+    ck_assert(k->has_outer);
+    ft_tuple_format(&k->outer, got);
+    ck_assert_str_eq(got, text);
+}
+
+START_TEST(vxlan_shows_both_flows)
+{
+    struct ft_writer w;
+    struct ft_packet k;
+
+    vxlan(&w, 0x08, 2);
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    tuple_is(&k, "10.0.1.1:49441-10.0.3.1:4791");
+    outer_is(&k, "192.0.2.1:55555-192.0.2.2:4789");
+    ck_assert(k.has_vni);
+    ck_assert_uint_eq(k.vni, 5001);
+    ck_assert_int_eq(k.bth, FT_BTH_DATA);
+    ck_assert_uint_eq(k.dst_qp, 17);
+    ck_assert_uint_eq(k.ecn, 3); /* the inner header's */
+    vxlan(&w, 0, 2);             /* no VNI: no VXLAN */
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    tuple_is(&k, "192.0.2.1:55555-192.0.2.2:4789");
+    ck_assert(!k.has_outer);
+}
+END_TEST
+
+/* Congestion marked on the way is in the outer header. */
+START_TEST(a_mark_on_the_tunnel_counts)
+{
+    struct ft_writer w;
+    struct ft_packet k;
+
+    vxlan(&w, 0x08, 3);
+    w.bytes[14 + 20 + 8 + 8 + 14 + 1] = 0x02;
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    ck_assert_uint_eq(k.ecn, 3);
+    vxlan(&w, 0x08, 2);
+    w.bytes[14 + 20 + 8 + 8 + 14 + 1] = 0x02;
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    ck_assert_uint_eq(k.ecn, 2);
+}
+END_TEST
+
+/* Cut anywhere: the tunnel's own flow, then both; never a wrong one. */
+START_TEST(a_cut_tunnel_is_its_outer_flow)
+{
+    const size_t inner_ports = 14 + 20 + 8 + 8 + 14 + 20 + 4;
+    struct ft_writer w;
+
+    vxlan(&w, 0x08, 2);
+    for (size_t n = 0; n <= w.len; n++) {
+        struct ft_packet k;
+        enum ft_packet_status status = decode(FT_LINK_ETHERNET, w.bytes, n, &k);
+
+        if (n < 14 + 20 + 4) {
+            ck_assert_int_eq(status, FT_PACKET_SHORT);
+            continue;
+        }
+        ck_assert_int_eq(status, FT_PACKET_OK);
+        ck_assert_int_eq(k.has_outer, n >= inner_ports);
+        tuple_is(&k, n >= inner_ports ? "10.0.1.1:49441-10.0.3.1:4791"
+                                      : "192.0.2.1:55555-192.0.2.2:4789");
+    }
+    ft_writer_free(&w);
+}
+END_TEST
+
+START_TEST(gre_and_ip_in_ip)
+{
+    static const struct {
+        uint16_t flags, type;
+        size_t fields;
+        enum ft_packet_status status;
+    } gre[] = {{0, 0x0800, 0, FT_PACKET_OK},       {0x2000, 0x0800, 4, FT_PACKET_OK},
+               {0xb000, 0x0800, 12, FT_PACKET_OK}, {0, 0x6558, 14, FT_PACKET_OK},
+               {1, 0x0800, 0, FT_PACKET_UNKNOWN},  {0x4000, 0x0800, 0, FT_PACKET_UNKNOWN},
+               {0, 0x880b, 0, FT_PACKET_UNKNOWN}};
+    struct ft_writer w;
+    struct ft_packet k;
+
+    for (size_t i = 0; i < COUNT(gre); i++) {
+        start(&w, 0x0800);
+        outer_ip(&w, 47, 4 + gre[i].fields + INNER_BYTES, 0);
+        ft_write_be16(&w, gre[i].flags);
+        ft_write_be16(&w, gre[i].type);
+        for (size_t n = 2; n < gre[i].fields; n++)
+            ft_write_u8(&w, 0);
+        if (gre[i].fields)
+            ft_write_be16(&w, 0x0800);
+        ADD(&w, ipv4);
+        ADD(&w, udp);
+        ADD(&w, bth);
+        ck_assert_int_eq(decode_frame(&w, &k), gre[i].status);
+        if (gre[i].status != FT_PACKET_OK)
+            continue;
+        tuple_is(&k, "10.0.1.1:49441-10.0.3.1:4791");
+        outer_is(&k, "192.0.2.1:0-192.0.2.2:0/47");
+    }
+    start(&w, 0x0800);
+    outer_ip(&w, 4, INNER_BYTES, 0);
+    ADD(&w, ipv4);
+    ADD(&w, udp);
+    ADD(&w, bth);
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    outer_is(&k, "192.0.2.1:0-192.0.2.2:0/4");
+    start(&w, 0x0800);
+    outer_ip(&w, 41, sizeof(ipv6) + sizeof(udp) + sizeof(bth), 0);
+    ADD(&w, ipv6);
+    ADD(&w, udp);
+    ADD(&w, bth);
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    tuple_is(&k, "[fd00::1]:49441-[fd00::2]:4791");
+    /* a tunnel in a tunnel: one is opened */
+    start(&w, 0x0800);
+    outer_ip(&w, 4, 20 + INNER_BYTES, 0);
+    outer_ip(&w, 4, INNER_BYTES, 0);
+    ADD(&w, ipv4);
+    ADD(&w, udp);
+    ADD(&w, bth);
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_UNKNOWN);
+}
+END_TEST
+
+FT_UNIT_MAIN("packet", mpls_label_stacks, vxlan_shows_both_flows, a_mark_on_the_tunnel_counts,
+             a_cut_tunnel_is_its_outer_flow, gre_and_ip_in_ip, roce_over_ipv4, roce_over_ipv6,
+             vlan_tags, other_links, cut_heads, ipv4_options, fragments, ipv6_extensions,
+             padding_is_not_ports, contradictions, other_protocols, opcode_classes, udp_payload)

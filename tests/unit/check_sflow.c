@@ -429,7 +429,7 @@ START_TEST(sampled_ip_stands_in)
     ck_assert(!seen.flow[4].has_packet);
     ck_assert_uint_eq(stats.headers_unknown, 1);
     ck_assert_uint_eq(stats.headers_short, 0);
-    ck_assert_uint_eq(stats.unknown_records, 0);
+    ck_assert_uint_eq(stats.records[FT_SFLOW_RECORD_UNKNOWN], 0);
 }
 END_TEST
 
@@ -442,12 +442,12 @@ START_TEST(unknown_costs_only_itself)
 
     datagram(&w, 5);
     at = open_flow(&w, 1, 49, 4);
-    unknown_record(&w, 1001);
+    unknown_record(&w, 1099);
     unknown_record(&w, 8800 << 12 | 1); /* another enterprise's format 1 */
     raw_header(&w, 1, head4, sizeof(head4));
     unknown_record(&w, 0xffffffff);
     close_part(&w, at);
-    at = open_part(&w, 5); /* a sample format of later years */
+    at = open_part(&w, 6); /* a sample format of later years */
     ft_write_be64(&w, 0);
     close_part(&w, at);
     at = open_part(&w, 4413 << 12 | 1); /* another enterprise's */
@@ -465,9 +465,171 @@ START_TEST(unknown_costs_only_itself)
     tuple_is(&seen.flow[1], HEAD4_TEXT);
     ck_assert_uint_eq(seen.flow[1].out.value, 50);
     ck_assert_uint_eq(stats.unknown_samples, 2);
-    ck_assert_uint_eq(stats.unknown_records, 4);
+    ck_assert_uint_eq(stats.records[FT_SFLOW_RECORD_UNKNOWN], 4);
     ck_assert_uint_eq(stats.counter_samples, 1);
     ck_assert_uint_eq(stats.counters_other, 0);
+}
+END_TEST
+
+static void words(struct ft_writer *w, uint32_t format, const uint32_t *list, size_t count)
+{
+    size_t at = open_part(w, format);
+
+    for (size_t i = 0; i < count; i++)
+        ft_write_be32(w, list[i]);
+    close_part(w, at);
+}
+
+#define WORDS(w, format, ...)                                                                      \
+    words(w, format, (const uint32_t[]){__VA_ARGS__},                                              \
+          sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* sflow_drops.txt: a packet that the ACL of port 49 discarded, and one whose way out is unknown. */
+START_TEST(discarded_packets)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t fixed[] = {90 + i, 0, 1, 4, 1, i ? 0 : 49, 258 + i, 2};
+
+        at = open_part(&w, 5);
+        for (size_t n = 0; n < COUNT(fixed); n++)
+            ft_write_be32(&w, fixed[n]);
+        WORDS(&w, 1037, 3, 0x6163, 2);
+        raw_header(&w, 1, head4, sizeof(head4));
+        close_part(&w, at);
+    }
+    at = open_part(&w, 5); /* shorter than its fixed part */
+    ft_write_be64(&w, 0);
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.flows, 2);
+    ck_assert_uint_eq(stats.discards, 2);
+    ck_assert_uint_eq(stats.broken_samples, 1);
+    ck_assert_uint_eq(stats.records[FT_SFLOW_RECORD_ACL], 2);
+    for (unsigned i = 0; i < 2; i++) {
+        tuple_is(&seen.flow[i], HEAD4_TEXT);
+        ck_assert(seen.flow[i].discarded);
+        ck_assert_uint_eq(seen.flow[i].discard_reason, 258 + i);
+        ck_assert_uint_eq(seen.flow[i].sampling_rate, 1);
+        ck_assert_uint_eq(seen.flow[i].sequence, 90 + i);
+        ck_assert_uint_eq(seen.flow[i].drops, 4);
+        ck_assert_int_eq(seen.flow[i].in.kind, FT_SFLOW_IF_INDEX);
+    }
+    ck_assert_uint_eq(seen.flow[0].out.value, 49);
+    ck_assert_int_eq(seen.flow[1].out.kind, FT_SFLOW_IF_UNKNOWN);
+}
+END_TEST
+
+START_TEST(extended_records)
+{
+    const struct ft_sflow_extended *e;
+    struct ft_sflow_stats stats;
+    char hop[FT_IP_TEXT_BYTES];
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 2);
+    at = open_flow(&w, 1, 49, 10);
+    WORDS(&w, 1001, 100, 0, 200, 0);
+    WORDS(&w, 1003, 1, 0x0a0000fe, 65000, 65001, 65002, 2, 2, 2, 64512, 64513, 1, 1, 64514, 1, 7,
+          100);
+    WORDS(&w, 1002, 1, 0xc0a80001, 24, 16);
+    WORDS(&w, 1006, 0, 1, 0x10100, 0);
+    WORDS(&w, 1036, 7);
+    WORDS(&w, 1039, 839660);
+    WORDS(&w, 1040, 11354112);
+    WORDS(&w, 1029, 5001);
+    WORDS(&w, 1002, 1, 0xc0a80001); /* cut: its own loss only */
+    raw_header(&w, 1, head4, sizeof(head4));
+    close_part(&w, at);
+    roce_sample(&w, 2, 50);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.flows, 2);
+    e = &seen.flow[0].extended;
+    ck_assert_uint_eq(e->has, FT_SFLOW_HAS_VLANS | FT_SFLOW_HAS_NEXT_HOP | FT_SFLOW_HAS_QUEUE |
+                                  FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT |
+                                  FT_SFLOW_HAS_VNI);
+    ck_assert_uint_eq(e->in_vlan, 100);
+    ck_assert_uint_eq(e->out_vlan, 200);
+    ck_assert_uint_eq(e->queue, 7);
+    ck_assert_uint_eq(e->queue_bytes, 11354112);
+    ck_assert_uint_eq(e->transit_ns, 839660);
+    ck_assert_uint_eq(e->vni, 5001);
+    ft_ip_format(&e->next_hop, hop);
+    ck_assert_str_eq(hop, "192.168.0.1"); /* the router's, not the gateway's */
+    tuple_is(&seen.flow[0], HEAD4_TEXT);
+    ck_assert_uint_eq(stats.records[FT_SFLOW_RECORD_ROUTER], 2);
+    ck_assert_uint_eq(stats.records[FT_SFLOW_RECORD_QUEUE], 2);
+    ck_assert_uint_eq(stats.records[FT_SFLOW_RECORD_UNKNOWN], 0);
+    ck_assert_uint_eq(stats.broken_records, 1);
+    ck_assert_uint_eq(seen.flow[1].extended.has, 0);
+}
+END_TEST
+
+/* Counts inside gateway and MPLS records that claim more than there is. */
+START_TEST(extended_records_that_lie)
+{
+    static const uint32_t formats[] = {1003, 1003, 1003, 1006};
+    static const uint32_t lists[][8] = {
+        {1, 1, 65000, 65001, 65002, 0xffffffff, 2, 0xffffffff},
+        {1, 1, 65000, 65001, 65002, 1, 2, 0x40000000},
+        {2, 0, 0, 0, 1, 65000, 65001, 65002},
+        {1, 1, 0x3fffffff, 0, 0, 0, 0, 0},
+    };
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 1);
+    at = open_flow(&w, 1, 49, COUNT(lists) + 1);
+    for (size_t i = 0; i < COUNT(lists); i++)
+        words(&w, formats[i], lists[i], COUNT(lists[i]));
+    raw_header(&w, 1, head4, sizeof(head4));
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(stats.broken_records, COUNT(lists));
+    ck_assert_uint_eq(seen.flow[0].extended.has, 0);
+    tuple_is(&seen.flow[0], HEAD4_TEXT);
+}
+END_TEST
+
+/* Ethernet, VLAN, LAG and processor counters are known by kind, and told when too short. */
+START_TEST(other_counters)
+{
+    static const struct {
+        uint32_t format;
+        size_t bytes;
+        enum ft_sflow_record kind;
+    } kinds[] = {{2, 52, FT_SFLOW_RECORD_ETHERNET_COUNTERS},
+                 {5, 28, FT_SFLOW_RECORD_VLAN_COUNTERS},
+                 {7, 56, FT_SFLOW_RECORD_LAG_COUNTERS},
+                 {1001, 28, FT_SFLOW_RECORD_PROCESSOR}};
+
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct ft_sflow_stats stats;
+        struct ft_writer w;
+        struct seen seen;
+        size_t at;
+
+        datagram(&w, 1);
+        at = open_counters(&w, false, 3);
+        words(&w, kinds[i].format, (const uint32_t[20]){0}, kinds[i].bytes / 4);
+        words(&w, kinds[i].format, (const uint32_t[20]){0}, kinds[i].bytes / 4 - 1);
+        generic(&w, 49);
+        close_part(&w, at);
+        decode_ok(&w, &seen, &stats);
+        ck_assert_uint_eq(stats.records[kinds[i].kind], 2);
+        ck_assert_uint_eq(stats.broken_records, 1);
+        ck_assert_uint_eq(seen.counters, 1);
+        ck_assert_uint_eq(stats.counters_other, 0);
+    }
 }
 END_TEST
 
@@ -699,6 +861,7 @@ START_TEST(skipped_datagram)
 END_TEST
 
 FT_UNIT_MAIN("sflow", head_and_compact_flow, expanded_flow, special_interfaces, header_protocols,
-             sampled_ip_stands_in, unknown_costs_only_itself, counters,
-             broken_sample_costs_only_itself, cut_everywhere, cut_headers, flipped_bytes,
-             refused_datagrams, ipv6_agent_and_trailing_bytes, skipped_datagram)
+             sampled_ip_stands_in, unknown_costs_only_itself, discarded_packets, extended_records,
+             extended_records_that_lie, other_counters, counters, broken_sample_costs_only_itself,
+             cut_everywhere, cut_headers, flipped_bytes, refused_datagrams,
+             ipv6_agent_and_trailing_bytes, skipped_datagram)

@@ -168,6 +168,60 @@ def test_reload(folder):
     equal("nothing lost", last_loss(records)["network"]["received"], 30)
 
 
+def sockets_on(port):
+    return sum(int(line.split()[1].rsplit(":", 1)[1], 16) == port
+               for line in Path("/proc/net/udp").read_text().splitlines()[1:])
+
+
+def balanced(records):
+    for stage in last_loss(records).values():
+        equal(f"workers: balance of {stage['name']}", stage["received"], stage["processed"] +
+              stage["pending"] + sum(d["count"] for d in stage.get("drops", [])))
+
+
+def test_workers(folder):
+    """Several threads: an exporter stays with one of them, whatever port it sends from."""
+    poller = Poller(folder, workers=4, fold_interval="200ms")
+    agents = [f"192.0.2.{i}" for i in range(1, 25)] + [f"2001:db8::{i}" for i in range(1, 9)]
+    ports = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(8)]
+
+    def burst(sequences, port):
+        for i in sequences:
+            for agent in agents:
+                poller.socket = ports[i % len(ports)]
+                poller.send([i], agent=agent, port=port)
+
+    equal("workers: sockets", sockets_on(poller.port), 4)
+    burst(range(1, 31), poller.port)
+    sent = 30 * len(agents)
+    until("workers: all taken", lambda: poller.metric("datagrams_received_total") == sent)
+    for name, want in (("network_datagrams_missing_total", 0), ("exporters", len(agents)),
+                       ("network_samples_missing_total", 0)):
+        equal(f"workers: {name}", poller.metric(name), want)
+    each = [line.split()[1] for line in poller.get("/metrics").splitlines()
+            if line.startswith("fabrictrace_switchpoll_exporter_datagrams_total{")]
+    equal("workers: every exporter once", each, ["30"] * len(agents))
+    other = free_port()
+    burst(range(31, 41), poller.port)
+    poller.write(listen=f"127.0.0.1:{other}")
+    said = poller.reload()
+    check("workers: a good reload is taken", "reloaded" in said, said)
+    poller.write(listen="192.0.2.1:6343")
+    said = poller.reload()
+    check("workers: a bad endpoint is refused", "reload refused" in said, said)
+    equal("workers: sockets after a reload", (sockets_on(poller.port), sockets_on(other)), (0, 4))
+    burst(range(41, 51), other)
+    equal("workers: exit code", poller.stop(), 0)
+    for s in ports:
+        s.close()
+    records = poller.records()
+    network = last_loss(records)["network"]
+    equal("workers: all at the end", (network["received"], network["processed"]),
+          (50 * len(agents), 50 * len(agents)))
+    equal("workers: samples in records", samples_of(records), 100 * len(agents))
+    balanced(records)
+
+
 def test_faults(folder):
     poller = Poller(folder)
     done = subprocess.run([POLLER, "-c", poller.config, "--output", folder / "other"],
@@ -211,7 +265,7 @@ def test_daemon_away(folder):
 
 
 def main():
-    for test in (test_live, test_reload, test_faults, test_daemon_away):
+    for test in (test_live, test_reload, test_workers, test_faults, test_daemon_away):
         with tempfile.TemporaryDirectory() as folder:
             test(Path(folder))
     print(f"{len(failures)} failed")

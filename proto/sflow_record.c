@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "proto/sflow_record.h"
+
+enum flow_format {
+    HEADER = 1,
+    ETHERNET = 2,
+    IPV4 = 3,
+    IPV6 = 4,
+    EXTENDED_SWITCH = 1001,
+    EXTENDED_ROUTER = 1002,
+    EXTENDED_GATEWAY = 1003,
+    EXTENDED_MPLS = 1006,
+    EXTENDED_NAT = 1007,
+    EXTENDED_MPLS_TUNNEL = 1008,
+    EXTENDED_MPLS_LDP_FEC = 1011,
+    EXTENDED_VLAN_TUNNEL = 1012,
+    EXTENDED_NAT_PORT = 1020,
+    EXTENDED_L2_TUNNEL_EGRESS = 1021,
+    EXTENDED_VNI_EGRESS = 1029,
+    EXTENDED_VNI_INGRESS = 1030,
+    EXTENDED_EGRESS_QUEUE = 1036,
+    EXTENDED_ACL = 1037,
+    EXTENDED_FUNCTION = 1038,
+    EXTENDED_TRANSIT = 1039,
+    EXTENDED_QUEUE = 1040,
+    EXTENDED_HW_TRAP = 1041,
+    EXTENDED_LINUX_DROP_REASON = 1042,
+};
+
+enum counter_format {
+    IF_COUNTERS = 1,
+    ETHERNET_COUNTERS = 2,
+    VLAN_COUNTERS = 5,
+    LAG_PORT_STATS = 7,
+    PROCESSOR = 1001,
+};
+
+const char *ft_sflow_record_name(enum ft_sflow_record kind)
+{
+    static const char *const names[] = {
+        [FT_SFLOW_RECORD_UNKNOWN] = "unknown",
+        [FT_SFLOW_RECORD_HEADER] = "header",
+        [FT_SFLOW_RECORD_ETHERNET] = "ethernet",
+        [FT_SFLOW_RECORD_IPV4] = "ipv4",
+        [FT_SFLOW_RECORD_IPV6] = "ipv6",
+        [FT_SFLOW_RECORD_SWITCH] = "switch",
+        [FT_SFLOW_RECORD_ROUTER] = "router",
+        [FT_SFLOW_RECORD_GATEWAY] = "gateway",
+        [FT_SFLOW_RECORD_MPLS] = "mpls",
+        [FT_SFLOW_RECORD_NAT] = "nat",
+        [FT_SFLOW_RECORD_VLAN_TUNNEL] = "vlan_tunnel",
+        [FT_SFLOW_RECORD_TUNNEL] = "tunnel",
+        [FT_SFLOW_RECORD_QUEUE] = "queue",
+        [FT_SFLOW_RECORD_TRANSIT] = "transit",
+        [FT_SFLOW_RECORD_ACL] = "acl",
+        [FT_SFLOW_RECORD_IF_COUNTERS] = "if_counters",
+        [FT_SFLOW_RECORD_ETHERNET_COUNTERS] = "ethernet_counters",
+        [FT_SFLOW_RECORD_VLAN_COUNTERS] = "vlan_counters",
+        [FT_SFLOW_RECORD_LAG_COUNTERS] = "lag_counters",
+        [FT_SFLOW_RECORD_PROCESSOR] = "processor",
+    };
+
+    return kind < FT_SFLOW_RECORD_KINDS ? names[kind] : names[FT_SFLOW_RECORD_UNKNOWN];
+}
+
+enum ft_sflow_record ft_sflow_flow_record(uint32_t format)
+{
+    if (format >= EXTENDED_MPLS_TUNNEL && format <= EXTENDED_MPLS_LDP_FEC)
+        return FT_SFLOW_RECORD_MPLS;
+    if (format >= EXTENDED_L2_TUNNEL_EGRESS && format <= EXTENDED_VNI_INGRESS)
+        return FT_SFLOW_RECORD_TUNNEL;
+    switch ((enum flow_format)format) {
+    case HEADER:
+        return FT_SFLOW_RECORD_HEADER;
+    case ETHERNET:
+        return FT_SFLOW_RECORD_ETHERNET;
+    case IPV4:
+        return FT_SFLOW_RECORD_IPV4;
+    case IPV6:
+        return FT_SFLOW_RECORD_IPV6;
+    case EXTENDED_SWITCH:
+        return FT_SFLOW_RECORD_SWITCH;
+    case EXTENDED_ROUTER:
+        return FT_SFLOW_RECORD_ROUTER;
+    case EXTENDED_GATEWAY:
+        return FT_SFLOW_RECORD_GATEWAY;
+    case EXTENDED_MPLS:
+        return FT_SFLOW_RECORD_MPLS;
+    case EXTENDED_NAT:
+    case EXTENDED_NAT_PORT:
+        return FT_SFLOW_RECORD_NAT;
+    case EXTENDED_VLAN_TUNNEL:
+        return FT_SFLOW_RECORD_VLAN_TUNNEL;
+    case EXTENDED_EGRESS_QUEUE:
+    case EXTENDED_QUEUE:
+        return FT_SFLOW_RECORD_QUEUE;
+    case EXTENDED_TRANSIT:
+        return FT_SFLOW_RECORD_TRANSIT;
+    case EXTENDED_ACL:
+    case EXTENDED_FUNCTION:
+    case EXTENDED_HW_TRAP:
+    case EXTENDED_LINUX_DROP_REASON:
+        return FT_SFLOW_RECORD_ACL;
+    default:
+        return FT_SFLOW_RECORD_UNKNOWN;
+    }
+}
+
+enum ft_sflow_record ft_sflow_counter_record(uint32_t format)
+{
+    switch ((enum counter_format)format) {
+    case IF_COUNTERS:
+        return FT_SFLOW_RECORD_IF_COUNTERS;
+    case ETHERNET_COUNTERS:
+        return FT_SFLOW_RECORD_ETHERNET_COUNTERS;
+    case VLAN_COUNTERS:
+        return FT_SFLOW_RECORD_VLAN_COUNTERS;
+    case LAG_PORT_STATS:
+        return FT_SFLOW_RECORD_LAG_COUNTERS;
+    case PROCESSOR:
+        return FT_SFLOW_RECORD_PROCESSOR;
+    default:
+        return FT_SFLOW_RECORD_UNKNOWN;
+    }
+}
+
+/* An sFlow address; returns whether there is one. An unknown type has no bytes. */
+static bool read_address(struct ft_reader *r, struct ft_ip *ip)
+{
+    uint32_t type = ft_read_be32(r);
+    const uint8_t *bytes;
+
+    if (type != 1 && type != 2)
+        return false;
+    bytes = ft_read_bytes(r, type == 1 ? 4 : 16);
+    if (!bytes)
+        return false;
+    *ip = type == 1 ? ft_ip4(bytes) : ft_ip6(bytes);
+    return true;
+}
+
+/* A counted list of 32-bit words. */
+static void skip_words(struct ft_reader *r)
+{
+    ft_read_skip(r, (size_t)ft_read_be32(r) * 4);
+}
+
+/* Section 5.5: the AS path is counted segments of counted numbers. */
+static void skip_gateway(struct ft_reader *r)
+{
+    uint32_t segments;
+
+    ft_read_skip(r, 12);
+    segments = ft_read_be32(r);
+    for (uint32_t i = 0; i < segments && ft_reader_ok(r); i++) {
+        ft_read_skip(r, 4);
+        skip_words(r);
+    }
+    skip_words(r); /* communities */
+    ft_read_skip(r, 4);
+}
+
+static bool read_next_hop(uint32_t format, struct ft_reader *r, struct ft_sflow_extended *e)
+{
+    struct ft_ip hop;
+    bool known = read_address(r, &hop);
+
+    if (format == EXTENDED_ROUTER) {
+        ft_read_skip(r, 8); /* masks */
+    } else if (format == EXTENDED_GATEWAY) {
+        skip_gateway(r);
+    } else {
+        skip_words(r); /* label stacks in and out */
+        skip_words(r);
+    }
+    if (!ft_reader_ok(r))
+        return false;
+    /* The router's own next hop tells more than the border's or the label path's. */
+    if (known && (format == EXTENDED_ROUTER || !(e->has & FT_SFLOW_HAS_NEXT_HOP))) {
+        e->next_hop = hop;
+        e->has |= FT_SFLOW_HAS_NEXT_HOP;
+    }
+    return true;
+}
+
+static bool read_switch(struct ft_reader *r, struct ft_sflow_extended *e)
+{
+    const uint8_t *h = ft_read_bytes(r, 16);
+
+    if (!h)
+        return false;
+    e->in_vlan = ft_be32_at(h);
+    e->out_vlan = ft_be32_at(h + 8);
+    e->has |= FT_SFLOW_HAS_VLANS;
+    return true;
+}
+
+/* A record of one word. */
+static bool read_word(struct ft_reader *r, struct ft_sflow_extended *e, uint32_t *field,
+                      enum ft_sflow_has bit)
+{
+    const uint8_t *h = ft_read_bytes(r, 4);
+
+    if (!h)
+        return false;
+    *field = ft_be32_at(h);
+    e->has |= bit;
+    return true;
+}
+
+bool ft_sflow_read_extended(uint32_t format, struct ft_reader *r, struct ft_sflow_extended *e)
+{
+    switch ((enum flow_format)format) {
+    case EXTENDED_SWITCH:
+        return read_switch(r, e);
+    case EXTENDED_ROUTER:
+    case EXTENDED_GATEWAY:
+    case EXTENDED_MPLS:
+        return read_next_hop(format, r, e);
+    case EXTENDED_EGRESS_QUEUE:
+        return read_word(r, e, &e->queue, FT_SFLOW_HAS_QUEUE);
+    case EXTENDED_QUEUE:
+        return read_word(r, e, &e->queue_bytes, FT_SFLOW_HAS_QUEUE_DEPTH);
+    case EXTENDED_TRANSIT:
+        return read_word(r, e, &e->transit_ns, FT_SFLOW_HAS_TRANSIT);
+    case EXTENDED_VNI_EGRESS:
+    case EXTENDED_VNI_INGRESS:
+        return read_word(r, e, &e->vni, FT_SFLOW_HAS_VNI);
+    default:
+        return true;
+    }
+}
+
+bool ft_sflow_check_counters(enum ft_sflow_record kind, const struct ft_reader *r)
+{
+    switch (kind) {
+    case FT_SFLOW_RECORD_ETHERNET_COUNTERS:
+        return ft_reader_left(r) >= 52;
+    case FT_SFLOW_RECORD_VLAN_COUNTERS:
+    case FT_SFLOW_RECORD_PROCESSOR:
+        return ft_reader_left(r) >= 28;
+    case FT_SFLOW_RECORD_LAG_COUNTERS: /* sflow_lag.txt: two system ids, id, state, 8 counters */
+        return ft_reader_left(r) >= 56;
+    default:
+        return true;
+    }
+}

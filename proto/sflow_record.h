@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_PROTO_SFLOW_RECORD_H
+#define FT_PROTO_SFLOW_RECORD_H
+/*
+ * The records inside sFlow samples that only add to them: which kind a format number is, and what
+ * the extended ones say (sflow.org/developers/structures.php lists the numbers). For sflow.c alone.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/reader.h"
+#include "proto/sflow.h"
+
+/* Of a flow_data or counter_data format: enterprise in the upper 20 bits, number in the lower 12.
+ */
+enum ft_sflow_record ft_sflow_flow_record(uint32_t format);
+enum ft_sflow_record ft_sflow_counter_record(uint32_t format);
+
+/* Reads an extended record into the fields that it fills. False when it is shorter than its kind:
+ * nothing is filled. */
+bool ft_sflow_read_extended(uint32_t format, struct ft_reader *r, struct ft_sflow_extended *e);
+
+/* Whether a record of counters that are not handed on is as long as its kind. */
+bool ft_sflow_check_counters(enum ft_sflow_record kind, const struct ft_reader *r);
+
+#endif
