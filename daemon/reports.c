@@ -12,6 +12,8 @@
 #define PORTS_MAX            8192
 #define STANDARD_INTERVAL_MS 30000
 #define STALE_INTERVALS      3
+#define SILENT_INTERVALS     8
+#define LLDP_ANEW_MS         120000 /* LLDP's usual time to live */
 
 struct ft_reports {
     struct ft_table *table;
@@ -88,6 +90,60 @@ static Fabrictrace__SwitchReport complete(const Fabrictrace__SwitchReport *now,
     return whole;
 }
 
+static bool has_row(const Fabrictrace__SwitchReport *m, uint32_t ifindex)
+{
+    for (size_t i = 0; i < m->n_neighbors; i++)
+        if (m->neighbors[i]->ifindex == ifindex)
+            return true;
+    return false;
+}
+
+static bool is_down(const Fabrictrace__SwitchReport *m, uint32_t ifindex)
+{
+    for (size_t i = 0; i < m->n_ports; i++)
+        if (m->ports[i]->ifindex == ifindex)
+            return m->ports[i]->has_oper_up && !m->ports[i]->oper_up;
+    return true;
+}
+
+/* Notes that LLDP begins anew: it answers after it did not, or has lost all neighbours at once. */
+static void note_anew(struct ft_report *report, const Fabrictrace__SwitchReport *now)
+{
+    if (now->has_lldp && report->message && report->message->n_neighbors > 0 &&
+        (report->lldp_lost || (now->n_neighbors == 0 && !report->lldp_anew_ms)))
+        report->lldp_anew_ms = (int64_t)now->time_ms;
+    else if (now->n_neighbors > 0 && (int64_t)now->time_ms - report->lldp_anew_ms > LLDP_ANEW_MS)
+        report->lldp_anew_ms = 0;
+}
+
+/* Adds the old rows of ports that have none yet to a report whose LLDP has just begun. *rows is the
+ * list that it then has, to be freed. -ENOMEM. */
+static int add_old_rows(const struct ft_report *report, Fabrictrace__SwitchReport *whole,
+                        int64_t now_ms, Fabrictrace__Neighbor ***rows)
+{
+    const Fabrictrace__SwitchReport *before = report->message;
+    size_t count = whole->n_neighbors;
+
+    *rows = NULL;
+    if (!before || !report->lldp_anew_ms || now_ms - report->lldp_anew_ms > LLDP_ANEW_MS ||
+        whole->neighbors == before->neighbors)
+        return 0;
+    *rows = calloc(count + before->n_neighbors + 1, sizeof(**rows));
+    if (!*rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        (*rows)[i] = whole->neighbors[i];
+    for (size_t i = 0; i < before->n_neighbors; i++) {
+        uint32_t ifindex = before->neighbors[i]->ifindex;
+
+        if (!has_row(whole, ifindex) && !is_down(whole, ifindex))
+            (*rows)[count++] = before->neighbors[i];
+    }
+    whole->neighbors = *rows;
+    whole->n_neighbors = count;
+    return 0;
+}
+
 static int keep(struct ft_report *report, const Fabrictrace__SwitchReport *whole, bool *changed)
 {
     size_t len = fabrictrace__switch_report__get_packed_size(whole);
@@ -117,6 +173,7 @@ static int keep(struct ft_report *report, const Fabrictrace__SwitchReport *whole
 int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, bool *changed)
 {
     Fabrictrace__SwitchReport whole;
+    Fabrictrace__Neighbor **rows;
     struct ft_report *report;
     bool fresh, lost, news = false;
     struct ft_ip agent;
@@ -136,8 +193,12 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     }
     lost = report->message && report->message->n_neighbors > 0 && now->n_neighbors == 0 &&
            !now->has_lldp && !(now->has_reachable && !now->reachable);
+    note_anew(report, now);
     whole = complete(now, report->message);
-    rc = keep(report, &whole, &news);
+    rc = add_old_rows(report, &whole, (int64_t)now->time_ms, &rows);
+    if (rc == 0)
+        rc = keep(report, &whole, &news);
+    free(rows);
     if (rc) {
         if (fresh)
             ft_table_remove(r->table, report);
@@ -158,7 +219,10 @@ bool ft_report_stale(const struct ft_reports *r, const struct ft_report *report)
                               ? (int64_t)report->message->interval_ms
                               : STANDARD_INTERVAL_MS;
 
-    return r->newest_ms - report->time_ms > STALE_INTERVALS * interval_ms;
+    bool silent = report->message && report->message->has_reachable && !report->message->reachable;
+
+    return r->newest_ms - report->time_ms >
+           (silent ? SILENT_INTERVALS : STALE_INTERVALS) * interval_ms;
 }
 
 void ft_reports_saw_stale(struct ft_reports *r)

@@ -6,7 +6,9 @@
  *
  * What a poll could not read (the switch does not answer, or answers no LLDP) stays as it was
  * known before. A report ages against the newest report of all: one switch that falls silent is
- * told apart from a poller that does, for which everything stays. Pure; times come with the
+ * told apart from a poller that does, for which everything stays. A switch whose LLDP begins anew
+ * hears its neighbours one by one: those of before stay for 120 s at ports that are not down. Pure;
+ * times come with the
  * reports, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
@@ -23,6 +25,7 @@ struct ft_report {
     bool lldp_lost; /* it answered LLDP before, and does not now: its neighbours are the old ones */
     bool stale_seen; /* it was stale when ft_reports_saw_stale() was called */
     /* Private. */
+    int64_t lldp_anew_ms; /* when its LLDP was last found to have begun anew */
     uint8_t *packed;
     size_t packed_bytes;
 };
@@ -38,7 +41,8 @@ void ft_reports_free(struct ft_reports *reports);
 int ft_reports_take(struct ft_reports *reports, const Fabrictrace__SwitchReport *report,
                     bool *changed);
 
-/* Whether a switch has been silent for 3 of its intervals while others reported. */
+/* Whether a switch has been silent for 3 of its intervals while others reported; for 8 when it did
+ * not answer, since the poller then asks it less often. */
 bool ft_report_stale(const struct ft_reports *reports, const struct ft_report *report);
 
 /* Notes which are stale now, so that the next to become so shows. */

@@ -15,6 +15,7 @@ from pathlib import Path
 from lab import judge, truth
 from lab.agents import TOOLS, Agents
 from lab.fabric import Fabric, LabError, end_tidily, wait_until
+from lab.faults import Faults
 from lab.layout import Layout
 from lab.packets import wrong_packets
 from lab.pipeline import Pipeline, find_programs
@@ -65,10 +66,10 @@ class Check:
         self.used_sports = set()
         self.allowed = {}
         self.traffic = Traffic(fabric, programs["rocegen"])
-        agents = Agents(fabric) if args.discover else None
-        for switch in fabric.layout.switches if agents else ():
-            agents.set_cache_seconds(switch, 1)
-        self.pipeline = Pipeline(fabric, programs, args.window, agents=agents)
+        self.agents = Agents(fabric) if args.discover else None
+        for switch in fabric.layout.switches if self.agents else ():
+            self.agents.set_cache_seconds(switch, 1)
+        self.pipeline = Pipeline(fabric, programs, args.window, agents=self.agents)
         self.records = RecordFile(self.pipeline.records)
 
     def new_flows(self):
@@ -139,6 +140,21 @@ class Check:
         self.await_topology("hosts learnt from samples are the lab's",
                             judge.hosts_found, judge.hosts_there(self.fabric.layout))
         self.traffic.stop()
+
+    def faults(self):
+        """Agents and an exporter break while flows go on; paths are judged in the end."""
+        flows = self.new_flows()
+        data, both = self.paths(flows)
+        self.allowed.update({flow: [path] for flow, path in both.items()})
+        self.traffic.start(flows)
+        start_ms = time.time() * 1000
+        self.records.follow(4 * self.args.window)
+        Faults(self.fabric, self.agents, self.pipeline, self.records).run(self.tally)
+        self.traffic.stop()
+        samples = truth.Counters(self.fabric).samples()
+        self.await_records(lambda r: not judge.unresolved(r, data, samples, start_ms), SETTLE_S)
+        self.tally.check("meanwhile every sampled data flow had the kernel's path",
+                         judge.unresolved(self.records, data, samples, start_ms))
 
     def link_events(self, link, since_ms):
         """Subjects of link_down events of either end: those raised, and those cleared."""
@@ -312,6 +328,8 @@ def run_all(args, tally):
             check.packets()
             for number in range(1, args.rounds + 1):
                 check.round(number)
+            if args.discover:
+                check.faults()
             if args.link_down:
                 check.link_down()
             check.close()

@@ -133,6 +133,7 @@ class Fabric:
         self.dir = run_dir(lab_id)
         self.dead = set()
         self.children = []
+        self.exporters = {}
 
     def __enter__(self):
         try:
@@ -267,9 +268,26 @@ class Fabric:
                 f"sfprobe_agentip[x]: {address}\n"
                 f"sfprobe_source_ip[x]: {address}\n"
                 f"sfprobe_ifspeed[x]: {self.layout.speed_bps}\n")
-            self.spawn(switch, f"uacctd-{switch}", "uacctd", "-f", config)
+            self._spawn_exporter(switch)
         for switch in self.layout.switches:
-            wait_until(lambda: self._listens(switch), 10, f"uacctd of {switch}")
+            self._await_exporter(switch)
+
+    def _spawn_exporter(self, switch):
+        self.exporters[switch] = self.spawn(switch, f"uacctd-{switch}", "uacctd", "-f",
+                                            self.dir / f"uacctd-{switch}.conf")
+
+    def _await_exporter(self, switch):
+        wait_until(lambda: self._listens(switch), 10, f"uacctd of {switch}")
+
+    def stop_exporter(self, switch):
+        process = self.exporters.pop(switch)
+        os.killpg(process.pid, signal.SIGKILL)  # a session of its own: its plugin is a child
+        process.wait()
+        wait_until(lambda: not self._listens(switch), 10, f"the end of uacctd of {switch}")
+
+    def start_exporter(self, switch):
+        self._spawn_exporter(switch)
+        self._await_exporter(switch)
 
     def _listens(self, switch):
         rows = self.run(switch, "cat", "/proc/net/netfilter/nfnetlink_log")
