@@ -187,7 +187,8 @@ static uint64_t gone(const struct sums *sums)
     return n;
 }
 
-static void end_job(struct job *job)
+/* over: the process has ended, or hung up. Otherwise the next agent follows it. */
+static void end_job(struct job *job, bool over)
 {
     struct ft_jobs *jobs = job->jobs;
     struct job **at = &jobs->first;
@@ -198,14 +199,16 @@ static void end_job(struct job *job)
     jobs->count--;
     if (job->rings) {
         finish_job(job);
-        look_at_comms(job, ft_mono_now(), true);
+        if (over)
+            look_at_comms(job, ft_mono_now(), true);
         ft_rings_told(job->rings);
         add_up(job, &jobs->ended);
         /* Events that the process never ended. */
-        jobs->ended.unfinished += since(jobs->ended.events, gone(&jobs->ended));
+        if (over)
+            jobs->ended.unfinished += since(jobs->ended.events, gone(&jobs->ended));
         if (jobs->ended.events < gone(&jobs->ended))
             jobs->ended.events = gone(&jobs->ended);
-        ft_log(FT_LOG_INFO, "job of pid %u: ended", job->who.pid);
+        ft_log(FT_LOG_INFO, "job of pid %u: %s", job->who.pid, over ? "ended" : "left alone");
     }
     ft_watch_free(job->watch);
     ft_collectives_free(job->collectives);
@@ -331,7 +334,7 @@ static void on_job(void *arg)
 
     if (job->rings) {
         /* A plugin says nothing after its hello: this is its end. */
-        end_job(job);
+        end_job(job, true);
         return;
     }
     rc = adopt(job);
@@ -339,7 +342,7 @@ static void on_job(void *arg)
         warn(job->jobs, job->who.pid,
              rc == -EBADMSG ? "what it offers is not the memory of this version's plugin"
                             : strerror(-rc));
-        end_job(job);
+        end_job(job, true);
         return;
     }
     ft_log(FT_LOG_INFO, "job of pid %u: followed", job->who.pid);
@@ -373,7 +376,7 @@ static void on_connection(void *arg)
     if (!jobs->polling)
         jobs->polling = ft_watch_timer(jobs->loop, POLL_NS, on_poll, jobs);
     if (!job->watch || !jobs->polling)
-        end_job(job);
+        end_job(job, true);
 }
 
 static int open_socket(const char *path)
@@ -437,9 +440,7 @@ void ft_jobs_free(struct ft_jobs *jobs)
 {
     if (!jobs)
         return;
-    while (jobs->first)
-        end_job(jobs->first);
-    ft_watch_free(jobs->listening);
+    ft_jobs_flush(jobs);
     close(jobs->listen_fd);
     unlink(jobs->config.socket);
     free(jobs);
@@ -447,9 +448,10 @@ void ft_jobs_free(struct ft_jobs *jobs)
 
 void ft_jobs_flush(struct ft_jobs *jobs)
 {
-    for (struct job *job = jobs->first; job; job = job->next)
-        if (job->rings)
-            finish_job(job);
+    while (jobs->first)
+        end_job(jobs->first, false);
+    ft_watch_free(jobs->listening);
+    jobs->listening = NULL;
 }
 
 void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)

@@ -34,7 +34,7 @@ struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
                             const struct ft_jobs_config *config, char *error, size_t error_bytes);
 void ft_jobs_free(struct ft_jobs *jobs);
 
-/* Reads and reports everything there is, before the program ends. */
+/* Reads and reports everything there is and lets go of every job, before the program ends. */
 void ft_jobs_flush(struct ft_jobs *jobs);
 
 /* Adds the stage "nccl": calls of NCCL, of all processes since the agent started. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "agent/engine.h"
 #include "agent/jobs.h"
@@ -187,6 +188,23 @@ static bool on_stop(void *arg)
     return false;
 }
 
+/* A name of an RDMA device ("mlx5_0", or "mlx5_0:1" with its port) is known to a libpcap that was
+ * built with its RDMA sniffer alone, and there only for devices that can be sniffed. */
+static void explain_rdma(const char *interface)
+{
+    char path[ERROR_BYTES];
+
+    if (strchr(interface, '/'))
+        return;
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s", (int)strcspn(interface, ":"),
+             interface);
+    if (access(path, F_OK) == 0)
+        ft_log(FT_LOG_ERROR,
+               "interface '%s' is an RDMA device: capturing on it needs a libpcap with rdmasniff; "
+               "its queue pairs are reported without capture",
+               interface);
+}
+
 static int open_captures(struct live *live, const struct ft_agent_settings *settings)
 {
     const struct ft_capture_config config = {
@@ -202,6 +220,8 @@ static int open_captures(struct live *live, const struct ft_agent_settings *sett
 
     if (err)
         ft_log(FT_LOG_ERROR, "%s", error);
+    for (size_t i = 0; err && i < config.interface_count; i++)
+        explain_rdma(config.interfaces[i]);
     return err;
 }
 

@@ -17,6 +17,7 @@ static const struct ft_column port_columns[] = {
     {.title = "SPEED", .right = true, .give_up = 1},
     {.title = "TO", .elastic = true},
     {.title = "GROUP", .give_up = 4},
+    {.title = "SOURCE", .give_up = 5},
 };
 
 static const struct ft_column nic_columns[] = {
@@ -65,7 +66,7 @@ static void add_port(struct ft_grid *grid, const struct ft_value *sw, const stru
     const char *name = ft_value_str(sw, "name"), *tier = ft_value_str(sw, "tier");
     const char *own = ft_value_str(port, "name"), *peer = ft_value_str(port, "peer");
     const char *peer_port = ft_value_str(port, "peer_port"), *host = ft_value_str(port, "host");
-    const char *group = ft_value_str(port, "group");
+    const char *group = ft_value_str(port, "group"), *source = ft_value_str(port, "source");
     char text[FT_UNIT_BYTES];
     uint64_t ifindex;
     double speed;
@@ -86,6 +87,7 @@ static void add_port(struct ft_grid *grid, const struct ft_value *sw, const stru
     else
         ft_grid_cell(grid, FT_PLAIN, "%s", host ? host : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
+    ft_grid_cell(grid, FT_PLAIN, "%s", source ? source : "");
 }
 
 static int add_nic(struct ft_grid *grid, const struct ft_value *host, const struct ft_value *nic)

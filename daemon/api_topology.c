@@ -50,6 +50,8 @@ static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_
     text_member(w, "name", port->name);
     if (port->ifindex)
         ft_write_fmt(w, ",\"ifindex\":%u", port->ifindex);
+    if (port->lag_ifindex)
+        ft_write_fmt(w, ",\"lag_ifindex\":%u", port->lag_ifindex);
     if (port->speed_bps)
         ft_write_fmt(w, ",\"speed_bps\":%llu", (unsigned long long)port->speed_bps);
     if (port->peer != FT_NONE) {

@@ -10,7 +10,7 @@
 #include "lib/base/table.h"
 
 #define WINDOWS      8
-#define FIELDS       6
+#define FIELDS       10
 #define COVERED_PART 0.8 /* of a window, for a figure */
 /* Polls further apart say too little of the windows between. */
 #define APART_MS 600000
@@ -28,6 +28,7 @@ struct poll_key {
 struct slice {
     uint32_t window;
     double covered_ms;
+    uint32_t missing; /* a bit for each field that a poll over it did not have */
     double sum[FIELDS];
 };
 
@@ -130,7 +131,7 @@ static struct slice *slice_of(struct polled *p, uint32_t window)
 
 /* Lays the difference of two polls on the windows between them. */
 static void lay(const struct ft_counters *c, struct polled *p, int64_t from_ms, int64_t to_ms,
-                const uint64_t diff[FIELDS])
+                const uint64_t diff[FIELDS], uint32_t missing)
 {
     int64_t first = from_ms / c->window_ms, last = (to_ms - 1) / c->window_ms;
 
@@ -144,22 +145,26 @@ static void lay(const struct ft_counters *c, struct polled *p, int64_t from_ms, 
         if (!s)
             continue;
         s->covered_ms += ms;
+        s->missing |= missing;
         for (int f = 0; f < FIELDS; f++)
             s->sum[f] += (double)diff[f] * ms / (double)(to_ms - from_ms);
     }
 }
 
-/* The growth of each counter; false when one went back for another reason than the end of its 64
- * bits, or grew by more than the port carries. */
-static bool differ(const struct polled *before, const struct polled *now, uint64_t diff[FIELDS])
+/* The growth of each counter, and a bit for each that has none; false when one went back for
+ * another reason than the end of its 64 bits, or grew by more than the port carries. */
+static bool differ(const struct polled *before, const struct polled *now, uint64_t diff[FIELDS],
+                   uint32_t *missing)
 {
     double seconds = (double)(now->time_ms - before->time_ms + SLACK_MS) / 1000;
     double most = now->speed_bps ? (double)now->speed_bps / 8 * seconds * OVER_SPEED : 0;
 
     for (int f = 0; f < FIELDS; f++) {
         diff[f] = 0;
-        if (!now->has[f] || !before->has[f])
+        if (!now->has[f] || !before->has[f]) {
+            *missing |= UINT32_C(1) << f;
             continue;
+        }
         diff[f] = now->value[f] - before->value[f];
         if (now->value[f] < before->value[f] && (most == 0 || (double)diff[f] > most))
             return false;
@@ -171,10 +176,13 @@ static bool differ(const struct polled *before, const struct polled *now, uint64
 
 static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
 {
-    const uint64_t values[FIELDS] = {poll->in_bytes,     poll->out_bytes, poll->in_discards,
-                                     poll->out_discards, poll->in_errors, poll->out_errors};
+    const uint64_t values[FIELDS] = {
+        poll->in_bytes,   poll->out_bytes, poll->in_discards, poll->out_discards, poll->in_errors,
+        poll->out_errors, poll->in_pause,  poll->out_pause,   poll->in_pfc,       poll->out_pfc};
     const bool has[FIELDS] = {poll->has_in_bytes,     poll->has_out_bytes, poll->has_in_discards,
-                              poll->has_out_discards, poll->has_in_errors, poll->has_out_errors};
+                              poll->has_out_discards, poll->has_in_errors, poll->has_out_errors,
+                              poll->has_in_pause,     poll->has_out_pause, poll->has_in_pfc,
+                              poll->has_out_pfc};
 
     p->time_ms = (int64_t)poll->time_ms;
     if (poll->has_speed_bps)
@@ -188,6 +196,7 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     struct poll_key key = {.ifindex = poll->ifindex, .source = poll->source};
     struct polled *p, before;
     uint64_t diff[FIELDS];
+    uint32_t missing = 0;
     bool fresh;
 
     if (!poll->has_agent || ft_ip_from_bytes(poll->agent.data, poll->agent.len, &key.agent) ||
@@ -206,8 +215,8 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     }
     if (p->time_ms - before.time_ms > APART_MS)
         return 0;
-    if (differ(&before, p, diff))
-        lay(c, p, before.time_ms, p->time_ms, diff);
+    if (differ(&before, p, diff, &missing))
+        lay(c, p, before.time_ms, p->time_ms, diff, missing);
     else
         c->resets++;
     return 0;
@@ -234,18 +243,26 @@ bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t win
     scale = (double)c->window_ms / s->covered_ms;
     *out = (struct ft_counted){
         .snmp = p->key.source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP,
-        .has_in_bytes = p->has[0],
-        .has_out_bytes = p->has[1],
-        .has_in_discards = p->has[2],
-        .has_out_discards = p->has[3],
-        .has_in_errors = p->has[4],
-        .has_out_errors = p->has[5],
+        .has_in_bytes = !(s->missing & 1u << 0),
+        .has_out_bytes = !(s->missing & 1u << 1),
+        .has_in_discards = !(s->missing & 1u << 2),
+        .has_out_discards = !(s->missing & 1u << 3),
+        .has_in_errors = !(s->missing & 1u << 4),
+        .has_out_errors = !(s->missing & 1u << 5),
+        .has_in_pause = !(s->missing & 1u << 6),
+        .has_out_pause = !(s->missing & 1u << 7),
+        .has_in_pfc = !(s->missing & 1u << 8),
+        .has_out_pfc = !(s->missing & 1u << 9),
         .in_bytes = s->sum[0] * scale,
         .out_bytes = s->sum[1] * scale,
         .in_discards = s->sum[2] * scale,
         .out_discards = s->sum[3] * scale,
         .in_errors = s->sum[4] * scale,
         .out_errors = s->sum[5] * scale,
+        .in_pause = s->sum[6] * scale,
+        .out_pause = s->sum[7] * scale,
+        .in_pfc = s->sum[8] * scale,
+        .out_pfc = s->sum[9] * scale,
     };
     return true;
 }

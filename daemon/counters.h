@@ -22,9 +22,11 @@ struct ft_counters;
 struct ft_counted {
     bool snmp; /* else by sFlow, whose exporters often count wrongly */
     bool has_in_bytes, has_out_bytes;
+    bool has_in_pause, has_out_pause, has_in_pfc, has_out_pfc;
     bool has_in_discards, has_out_discards, has_in_errors, has_out_errors;
     double in_bytes, out_bytes;
     double in_discards, out_discards, in_errors, out_errors;
+    double in_pause, out_pause, in_pfc, out_pfc; /* frames */
 };
 
 /* cap: ports and sources; t is borrowed until ft_counters_follow(). NULL without memory. */

@@ -297,6 +297,8 @@ static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
         }
     }
     for (; seen && (r = ft_reports_next(s->reports, &index)); i++) {
+        if (s->owner[i] == FT_NONE)
+            continue;
         for (size_t a = 0; a <= r->message->n_addresses; a++) {
             const ProtobufCBinaryData *bytes = &r->message->addresses[a ? a - 1 : 0];
 
@@ -323,6 +325,22 @@ static bool is_path_link(const struct ft_survey *s, const struct ft_end *end)
     return here != FT_TIER_UNKNOWN && there != FT_TIER_UNKNOWN && here != there;
 }
 
+/* Samples that name an aggregate mean its member, where only one is up. */
+static void add_lags(struct ft_discovery *d, const struct ft_survey *s,
+                     struct ft_topology_builder *b, struct ft_diag **diag)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        const struct ft_end *lag = &s->ends[i];
+        uint32_t member =
+            lag->aggregate && lag->link == FT_NONE ? ft_survey_member_up(s, i) : FT_NONE;
+
+        if (member == FT_NONE)
+            continue;
+        ft_topology_add_lag(b, lag->node, s->ends[member].name, lag->ifindex, *diag);
+        tell(d, diag, s->nodes[lag->node].name, lag->name);
+    }
+}
+
 static void add_switches(struct ft_discovery *d, const struct ft_survey *s,
                          struct ft_topology_builder *b, struct ft_diag **diag)
 {
@@ -332,12 +350,13 @@ static void add_switches(struct ft_discovery *d, const struct ft_survey *s,
     for (uint32_t i = 0; i < s->end_count; i++) {
         const struct ft_end *end = &s->ends[i];
 
-        /* Samples that name an aggregate do not say which member. */
+        /* Samples that name an aggregate of several members do not say which. */
         if (end->aggregate && end->link == FT_NONE)
             continue;
         ft_topology_add_port(b, end->node, end->name, end->ifindex, end->speed_bps, *diag);
         tell(d, diag, s->nodes[end->node].name, end->name);
     }
+    add_lags(d, s, b, diag);
     for (uint32_t i = 0; i < s->end_count; i++) {
         const struct ft_end *end = &s->ends[i], *far;
 

@@ -395,11 +395,17 @@ static void keep_first(struct ft_join *j, const char **kept, const char *text)
         *kept = ft_names_intern(j->names, text);
 }
 
+static bool same_owner(const struct ft_flow_host *a, const struct ft_flow_host *b)
+{
+    return a->pid == b->pid && a->comm == b->comm && a->job == b->job &&
+           a->qp_local == b->qp_local && a->qp_remote == b->qp_remote;
+}
+
 static enum ft_join_result report(struct ft_join *j, const struct ft_host_report *r)
 {
     uint32_t window = ft_join_window_of(j, r->time_ms - 1);
     enum ft_join_result result = admit(j, window);
-    struct ft_flow_host *host;
+    struct ft_flow_host *host, before;
     struct ft_flow *flow;
 
     if (result != FT_JOIN_OK)
@@ -414,6 +420,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         flow->host->qp_local = flow->host->qp_remote = FT_NONE;
     }
     host = flow->host;
+    before = *host;
     turn_to(flow, window);
     keep_first(j, r->sending ? &host->src_host : &host->dst_host, r->host);
     if (r->tuple_source)
@@ -429,6 +436,9 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         host->qp_local = r->qp_local;
     if (r->qp_remote != FT_NONE)
         host->qp_remote = r->qp_remote;
+    /* Whose it is may be told last, by the other end: that is news, not for the refresh alone. */
+    if (!same_owner(&before, host))
+        flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
     note_role(flow, r->data_packets, r->ack_packets);

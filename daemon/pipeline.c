@@ -348,6 +348,11 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
         .bytes = o->bytes,
     };
 
+    /* What a switch tells of packets that it dropped proves where they came by, and no rate. */
+    if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD) {
+        in.samples = in.ce_samples = 0;
+        in.bytes = 0;
+    }
     if (!o->flow || !o->has_time_ms || !o->has_agent || o->time_ms > INT64_MAX / 2 ||
         in.last_ms < in.first_ms || in.first_ms < 0 ||
         ft_ip_from_bytes(o->agent.data, o->agent.len, &in.agent) ||

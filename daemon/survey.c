@@ -15,6 +15,27 @@ static bool is_silent(const struct ft_report *r)
     return r->message->has_reachable && !r->message->reachable;
 }
 
+/* An address where nothing has ever answered: a mistake, or a switch that is not there yet. */
+static bool is_nobody(const struct ft_report *r)
+{
+    const Fabrictrace__SwitchReport *m = r->message;
+
+    return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
+}
+
+static void note_nobody(struct ft_survey *s, const struct ft_report *r)
+{
+    char agent[FT_IP_TEXT_BYTES];
+
+    ft_ip_format(&r->agent, agent);
+    ft_findings_add(s->findings, FT_FINDING_NOTE, agent, NULL,
+                    "check the address, its SNMP credentials and access list, or take it out of "
+                    "the poller's switches",
+                    "nothing has ever answered SNMP at this address%s%.200s",
+                    r->message->problem ? ": " : "",
+                    r->message->problem ? r->message->problem : "");
+}
+
 /* The static switch that owns an address of the report; the polled address speaks first. */
 static uint32_t base_by_address(const struct ft_survey *s, const struct ft_report *r)
 {
@@ -135,6 +156,10 @@ static int gather_nodes(struct ft_survey *s)
 
         if (s->owner[i] != FT_NONE)
             continue;
+        if (is_nobody(r)) {
+            note_nobody(s, r);
+            continue;
+        }
         base = r->message->name ? ft_topology_find_switch(s->base, r->message->name) : FT_NONE;
         if (base != FT_NONE && !s->nodes[base].report) {
             s->owner[i] = base;
@@ -281,6 +306,8 @@ static void add_switch_ids(struct ft_survey *s)
         const Fabrictrace__SwitchReport *m = r->message;
         uint32_t node = s->owner[i];
 
+        if (node == FT_NONE)
+            continue;
         ft_ids_add(s->ids, FT_IDS_CHASSIS, m->chassis_kind, m->chassis_id, node);
         ft_ids_add(s->ids, FT_IDS_NAMES, 0, m->name, node);
         ft_ids_add_address(s->ids, &r->agent, node);
@@ -352,4 +379,41 @@ uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifinde
         if (s->ends[n->first_end + i].ifindex == ifindex)
             return n->first_end + i;
     return FT_NONE;
+}
+
+static uint32_t only_member(const struct ft_survey *s, uint32_t aggregate, bool up)
+{
+    const struct ft_end *lag = &s->ends[aggregate];
+    const struct ft_node *n = &s->nodes[lag->node];
+    uint32_t found = FT_NONE;
+
+    if (!lag->aggregate || !lag->ifindex)
+        return FT_NONE;
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        const Fabrictrace__PortInfo *info = s->ends[i].info;
+
+        if (!info || info->lag_ifindex != lag->ifindex || i == aggregate)
+            continue;
+        if (up && !info->has_oper_up)
+            return FT_NONE;
+        if (up && !info->oper_up)
+            continue;
+        if (found != FT_NONE)
+            return FT_NONE;
+        found = i;
+    }
+    return found;
+}
+
+uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate)
+{
+    return only_member(s, aggregate, false);
+}
+
+uint32_t ft_survey_member_up(const struct ft_survey *s, uint32_t aggregate)
+{
+    const struct ft_node *n = &s->nodes[s->ends[aggregate].node];
+
+    return n->stale || !n->report || is_silent(n->report) ? FT_NONE
+                                                          : only_member(s, aggregate, true);
 }

@@ -52,6 +52,7 @@ struct ft_end {
     uint32_t claim_count, claimers;
     bool hears_switch; /* one of ours, though perhaps not which port of it */
     bool aggregate;    /* others are its members */
+    bool in_fabric;    /* its aggregate hears a switch */
     bool was_linked;   /* as discovery remembers */
     uint32_t link;     /* the other end, FT_NONE */
     enum ft_source link_source;
@@ -81,7 +82,7 @@ struct ft_survey {
     struct ft_node *nodes;
     struct ft_end *ends;
     uint32_t node_count, end_count, end_size;
-    uint32_t *owner; /* node of each report, by its order */
+    uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
     struct ft_found_nic *nics;
     uint32_t nic_count, nic_size;
 };
@@ -92,6 +93,11 @@ void ft_survey_release(struct ft_survey *s);
 
 /* The end of a switch with this ifIndex, FT_NONE. */
 uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex);
+
+/* Of an aggregate: its only member, as configured; and the only one that is up, as far as its
+ * switch answers and tells the state of all. FT_NONE: there are several, or it cannot be told. */
+uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate);
+uint32_t ft_survey_member_up(const struct ft_survey *s, uint32_t aggregate);
 
 /* Links: those of the file, then what LLDP tells. */
 void ft_survey_links(struct ft_survey *s);

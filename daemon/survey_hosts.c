@@ -53,7 +53,8 @@ static bool same_host(const char *a, const char *b)
 /* A port that is not, and was not, part of the fabric. */
 static bool is_edge(const struct ft_end *end)
 {
-    return end->link == FT_NONE && !end->hears_switch && !end->was_linked && !end->aggregate;
+    return end->link == FT_NONE && !end->hears_switch && !end->was_linked && !end->aggregate &&
+           !end->in_fabric;
 }
 
 /* An edge port where samples may show a host. */

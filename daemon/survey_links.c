@@ -77,9 +77,17 @@ static bool hears(const struct ft_end *end, uint32_t far)
     return false;
 }
 
+/* Which port a row means that names an aggregate: what is not certain stays the aggregate. */
+static uint32_t through_lag(const struct ft_survey *s, uint32_t end)
+{
+    uint32_t member = end == FT_NONE ? FT_NONE : ft_survey_member(s, end);
+
+    return member == FT_NONE ? end : member;
+}
+
 static void read_row(struct ft_survey *s, uint32_t node, const Fabrictrace__Neighbor *row)
 {
-    uint32_t at = ft_survey_end(s, node, row->ifindex);
+    uint32_t at = through_lag(s, ft_survey_end(s, node, row->ifindex));
     struct ft_end *end = at == FT_NONE ? NULL : &s->ends[at];
     uint32_t neighbour = neighbour_of(s, row);
     uint32_t far;
@@ -104,7 +112,7 @@ static void read_row(struct ft_survey *s, uint32_t node, const Fabrictrace__Neig
         return;
     }
     /* Where the id names no port the other side may know better; if not, a finding will say so. */
-    far = port_of(s, neighbour, row);
+    far = through_lag(s, port_of(s, neighbour, row));
     if (far != FT_NONE && end->claim_count < FT_CLAIMS_MAX && !hears(end, far))
         end->claims[end->claim_count++] = far;
 }
@@ -116,6 +124,18 @@ static void read_rows(struct ft_survey *s)
 
         for (size_t i = 0; r && !s->nodes[n].stale && i < r->message->n_neighbors; i++)
             read_row(s, n, r->message->neighbors[i]);
+    }
+}
+
+/* No host is learnt at the members of an aggregate that leads to a switch. */
+static void mark_members(struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        uint32_t lag = s->ends[i].info ? s->ends[i].info->lag_ifindex : 0;
+        uint32_t at = lag ? ft_survey_end(s, s->ends[i].node, lag) : FT_NONE;
+
+        s->ends[i].in_fabric =
+            at != FT_NONE && at != i && (s->ends[at].hears_switch || s->ends[at].was_linked);
     }
 }
 
@@ -217,6 +237,7 @@ void ft_survey_links(struct ft_survey *s)
 {
     take_static_links(s);
     read_rows(s);
+    mark_members(s);
     take_mutual(s);
     take_one_sided(s);
     note_leftovers(s);

@@ -205,6 +205,14 @@ static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uin
         fill_counted(out, there.in_bytes, load);
     out->has_discards = here.has_out_discards;
     out->discards = (uint64_t)(here.out_discards + 0.5);
+    out->has_pause_in = here.has_in_pause;
+    out->has_pause_out = here.has_out_pause;
+    out->has_pfc_in = here.has_in_pfc;
+    out->has_pfc_out = here.has_out_pfc;
+    out->pause_in = (uint64_t)(here.in_pause + 0.5);
+    out->pause_out = (uint64_t)(here.out_pause + 0.5);
+    out->pfc_in = (uint64_t)(here.in_pfc + 0.5);
+    out->pfc_out = (uint64_t)(here.out_pfc + 0.5);
     /* A broken frame is counted by whoever receives it. */
     out->has_errors = here.has_out_errors || there.has_in_errors;
     out->errors = (uint64_t)(here.out_errors + there.in_errors + 0.5);

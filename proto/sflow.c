@@ -134,8 +134,8 @@ struct sampled {
     bool raw;                     /* a raw header was there */
     enum ft_packet_status status; /* of the raw header; FT_PACKET_UNKNOWN without one */
     uint32_t frame_bytes;
-    struct ft_packet packet;
-    bool has_spare; /* sampled IPv4 or IPv6 data gave a tuple */
+    struct ft_packet *packet; /* filled when the status is OK */
+    bool has_spare;           /* sampled IPv4 or IPv6 data gave a tuple */
     struct ft_packet spare;
     uint32_t spare_bytes;
 };
@@ -154,16 +154,16 @@ static bool read_raw_header(struct ft_reader *r, struct sampled *s)
     s->frame_bytes = ft_be32_at(h + 4);
     switch (ft_be32_at(h)) {
     case HEADER_ETHERNET:
-        s->status = ft_packet_decode(FT_LINK_ETHERNET, &header, &s->packet);
+        s->status = ft_packet_decode(FT_LINK_ETHERNET, &header, s->packet);
         break;
     case HEADER_IPV4:
-        s->status = ft_packet_decode(FT_LINK_IPV4, &header, &s->packet);
+        s->status = ft_packet_decode(FT_LINK_IPV4, &header, s->packet);
         break;
     case HEADER_IPV6:
-        s->status = ft_packet_decode(FT_LINK_IPV6, &header, &s->packet);
+        s->status = ft_packet_decode(FT_LINK_IPV6, &header, s->packet);
         break;
     case HEADER_MPLS:
-        s->status = ft_packet_decode(FT_LINK_MPLS, &header, &s->packet);
+        s->status = ft_packet_decode(FT_LINK_MPLS, &header, s->packet);
         break;
     default:
         s->status = FT_PACKET_UNKNOWN;
@@ -317,6 +317,8 @@ static void decode_flow(struct ft_reader *r, uint32_t format,
     uint32_t records;
 
     s.raw = s.has_spare = false;
+    s.frame_bytes = s.spare_bytes = 0;
+    s.packet = &f.packet;
     s.status = FT_PACKET_UNKNOWN;
     if (!read_fixed(r, format, &f, &records) ||
         !read_flow_records(r, records, &s, &f.extended, stats)) {
@@ -325,14 +327,11 @@ static void decode_flow(struct ft_reader *r, uint32_t format,
     }
     f.has_packet = true;
     f.frame_bytes = s.raw ? s.frame_bytes : s.has_spare ? s.spare_bytes : 0;
-    if (s.raw && s.status == FT_PACKET_OK) {
-        f.packet = s.packet;
-    } else if (s.has_spare) {
-        f.packet = s.spare;
-    } else {
-        f.packet = (struct ft_packet){0};
-        f.has_packet = false;
-        count_headerless(s.status, stats);
+    if (!(s.raw && s.status == FT_PACKET_OK)) {
+        f.has_packet = s.has_spare;
+        f.packet = s.has_spare ? s.spare : (struct ft_packet){0};
+        if (!s.has_spare)
+            count_headerless(s.status, stats);
     }
     stats->trailing += ft_reader_left(r) > 0;
     stats->flow_samples++;

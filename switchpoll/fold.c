@@ -13,6 +13,9 @@
 #define BATCH           16 /* look-ups whose waits overlap */
 #define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
 
+/* Sums that the second cache holds anyway: hints would only cost. */
+#define CACHED 4096
+
 /* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. */
 struct key {
     struct ft_ip agent;
@@ -174,7 +177,7 @@ static void apply(struct ft_fold *fold, const struct incoming *in)
 
 void ft_fold_settle(struct ft_fold *fold)
 {
-    for (uint32_t i = 0; i < fold->batched; i++)
+    for (uint32_t i = 0; ft_table_count(fold->sums) > CACHED && i < fold->batched; i++)
         ft_table_hint_entry(fold->sums, fold->batch[i].hash);
     for (uint32_t i = 0; i < fold->batched; i++)
         apply(fold, &fold->batch[i]);

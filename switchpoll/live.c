@@ -39,10 +39,10 @@ struct live {
     struct ft_sender *sender;
     struct ft_output *output;
     struct ft_pipeline *pipeline;
-    struct ft_snmp_service *snmp;
     struct ft_udp *udp;         /* of the loop itself, with one worker */
     struct ft_workers *workers; /* with more */
     uint64_t seed;
+    struct ft_snmp_service *snmp;
     struct ft_http *http;
     struct ft_watch *tick;
     bool stopping;
@@ -369,9 +369,9 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         t.exporter_tables = ft_workers_hold(live->workers, tables);
     }
     ft_telemetry_write(&t, body);
-    ft_snmp_service_write(live->snmp, body);
     if (live->workers)
         ft_workers_release(live->workers);
+    ft_snmp_service_write(live->snmp, body);
     return 200;
 }
 
@@ -490,8 +490,8 @@ int ft_live_run(const struct ft_live_config *config)
     ft_http_free(live.http);
     ft_watch_free(live.tick);
     ft_udp_free(live.udp);
-    ft_snmp_service_free(live.snmp);
     ft_workers_free(live.workers);
+    ft_snmp_service_free(live.snmp);
     ft_pipeline_free(live.pipeline);
     ft_output_free(live.output);
     ft_sender_free(live.sender);

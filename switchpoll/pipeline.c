@@ -16,9 +16,9 @@ struct ft_pipeline {
     int64_t forget_ms;
     int64_t loss_due_ms; /* 0: no datagram or tick yet */
     uint64_t kernel_drops;
-    struct ft_snmp_stats snmp;
     void (*more)(void *arg, struct ft_ingest_stats *stats);
     void *more_arg;
+    struct ft_snmp_stats snmp;
 };
 
 struct ft_pipeline *ft_pipeline_new(const struct ft_settings *settings, const char *source_id,

@@ -40,11 +40,12 @@ void ft_pipeline_end(struct ft_pipeline *p, struct ft_wall now);
 /* What the socket lost since the program started; for the Loss records. */
 void ft_pipeline_set_kernel_drops(struct ft_pipeline *p, uint64_t drops);
 
-/* SNMP requests since the program started; for the Loss records. */
-void ft_pipeline_set_snmp(struct ft_pipeline *p, const struct ft_snmp_stats *requests);
 /* Has more accounts to add: of threads with ingests of their own. */
 void ft_pipeline_set_more(struct ft_pipeline *p,
                           void (*more)(void *arg, struct ft_ingest_stats *stats), void *arg);
+
+/* SNMP requests since the program started; for the Loss records. */
+void ft_pipeline_set_snmp(struct ft_pipeline *p, const struct ft_snmp_stats *requests);
 
 /* The accounting as it is now. */
 void ft_pipeline_facts(const struct ft_pipeline *p, struct ft_loss_facts *facts);

@@ -53,7 +53,7 @@ static const struct ft_option options[] = {
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
     {"fold_entries", FT_OPTION_UINT, AT(sums_max), "262144", 16, 16777216, NULL,
      "Most different sums in one interval; samples over it are dropped and counted. An entry takes "
-     "about 160 bytes, taken as needed."},
+     "about 220 bytes, taken as needed."},
     {"ports_max", FT_OPTION_UINT, AT(ports_max), "65536", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "4096", 1, 1048576, NULL,

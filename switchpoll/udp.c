@@ -13,14 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BATCH           64
-#define BATCHES_MAX     16 /* a wake-up */
+#define BATCH           32 /* datagrams of a system call, few enough for the first cache */
+#define BATCHES_MAX     32 /* a wake-up */
 #define DRAIN_MAX       65536
 #define DATAGRAM_BYTES  65536 /* more than a UDP datagram can hold: none is cut off */
 #define BUFFER_STRIDE   (DATAGRAM_BYTES + 192) /* buffers must not all start in one cache set */
-#define CONTROL_BYTES   128
 #define HOST_TEXT_BYTES 256
-#define NS_PER_MS       1000000
 
 struct ft_udp {
     struct ft_udp_config config;
@@ -32,7 +30,6 @@ struct ft_udp {
     struct mmsghdr messages[BATCH];
     struct iovec vectors[BATCH];
     struct sockaddr_storage names[BATCH];
-    _Alignas(struct cmsghdr) uint8_t controls[BATCH][CONTROL_BYTES];
 };
 
 /* Splits "host:port"; brackets around an IPv6 host are taken off. -EINVAL. */
@@ -124,14 +121,6 @@ static int open_socket(const char *endpoint, bool shared, char *error, size_t er
     return fd;
 }
 
-static void set_options(struct ft_udp *udp)
-{
-    int on = 1;
-
-    setsockopt(udp->fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-    setsockopt(udp->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
-}
-
 static void on_ready(void *arg);
 
 struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *config, char *error,
@@ -149,15 +138,12 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
     udp->fd = open_socket(config->listen, config->shared, error, error_bytes);
     if (udp->fd < 0)
         goto fail;
-    set_options(udp);
     ft_udp_set_buffer(udp, config->buffer_bytes);
     for (int i = 0; i < BATCH; i++) {
         udp->vectors[i].iov_base = udp->buffers + (size_t)i * BUFFER_STRIDE;
         udp->vectors[i].iov_len = DATAGRAM_BYTES;
-        udp->messages[i].msg_hdr = (struct msghdr){.msg_name = &udp->names[i],
-                                                   .msg_iov = &udp->vectors[i],
-                                                   .msg_iovlen = 1,
-                                                   .msg_control = udp->controls[i]};
+        udp->messages[i].msg_hdr = (struct msghdr){
+            .msg_name = &udp->names[i], .msg_iov = &udp->vectors[i], .msg_iovlen = 1};
     }
     if (loop)
         udp->watch = ft_watch_fd(loop, udp->fd, on_ready, udp);
@@ -182,34 +168,6 @@ void ft_udp_free(struct ft_udp *udp)
     free(udp);
 }
 
-static void note_drops(struct ft_udp *udp, uint32_t drops)
-{
-    udp->stats.kernel_drops += drops - udp->drops_seen;
-    udp->drops_seen = drops;
-}
-
-/* The time of receipt and the kernel's drops ride along with each datagram. */
-static void read_control(struct ft_udp *udp, struct msghdr *message, struct ft_wall *when)
-{
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-        if (c->cmsg_level != SOL_SOCKET)
-            continue;
-        if (c->cmsg_type == SCM_TIMESTAMPNS) {
-            struct timespec ts;
-
-            memcpy(&ts, CMSG_DATA(c), sizeof(ts));
-            when->ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / NS_PER_MS;
-        } else if (c->cmsg_type == SO_RXQ_OVFL) {
-            uint32_t drops;
-
-            memcpy(&drops, CMSG_DATA(c), sizeof(drops));
-            /* An older datagram may carry an older count than SO_MEMINFO told. */
-            if ((int32_t)(drops - udp->drops_seen) > 0)
-                note_drops(udp, drops);
-        }
-    }
-}
-
 static struct ft_ip sender_of(const struct sockaddr_storage *name)
 {
     struct ft_ip ip;
@@ -227,23 +185,18 @@ static int take_batch(struct ft_udp *udp)
     struct ft_wall now;
     int n;
 
-    for (int i = 0; i < BATCH; i++) {
+    for (int i = 0; i < BATCH; i++)
         udp->messages[i].msg_hdr.msg_namelen = sizeof(udp->names[i]);
-        udp->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
-    }
     n = recvmmsg(udp->fd, udp->messages, BATCH, MSG_DONTWAIT, NULL);
     if (n <= 0)
         return 0;
     now = ft_wall_now();
+    udp->stats.datagrams += (uint64_t)n;
     for (int i = 0; i < n; i++) {
-        struct msghdr *message = &udp->messages[i].msg_hdr;
         struct ft_ip sender = sender_of(&udp->names[i]);
-        struct ft_wall when = now;
 
-        read_control(udp, message, &when);
-        udp->stats.datagrams++;
         udp->config.on_datagram(udp->config.arg, &sender, udp->vectors[i].iov_base,
-                                udp->messages[i].msg_len, when);
+                                udp->messages[i].msg_len, now);
     }
     return n;
 }
@@ -303,9 +256,11 @@ void ft_udp_stats(struct ft_udp *udp, struct ft_udp_stats *stats)
     uint32_t memory[SK_MEMINFO_VARS];
     socklen_t len = sizeof(memory);
 
-    /* SO_RXQ_OVFL comes with the next datagram only; this also knows of drops after the last. */
+    /* The count that SO_RXQ_OVFL would put on each datagram, also of drops after the last one. */
     if (getsockopt(udp->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) == 0 &&
-        len > SK_MEMINFO_DROPS * sizeof(memory[0]))
-        note_drops(udp, memory[SK_MEMINFO_DROPS]);
+        len > SK_MEMINFO_DROPS * sizeof(memory[0])) {
+        udp->stats.kernel_drops += memory[SK_MEMINFO_DROPS] - udp->drops_seen;
+        udp->drops_seen = memory[SK_MEMINFO_DROPS];
+    }
     *stats = udp->stats;
 }

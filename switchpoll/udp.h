@@ -2,8 +2,9 @@
 #ifndef FT_SWITCHPOLL_UDP_H
 #define FT_SWITCHPOLL_UDP_H
 /*
- * The socket on which sFlow arrives: a large receive buffer, many datagrams a system call, the
- * kernel's time of receipt, and the kernel's count of what the buffer had no room for.
+ * The socket on which sFlow arrives: a large receive buffer, many datagrams a system call, and the
+ * kernel's count of what the buffer had no room for. The time of a datagram is when it was taken:
+ * a time and a count with each would cost a tenth of all that is done for it.
  *
  * A wake-up takes a bounded number of datagrams, so that timers and other sockets get their turn.
  * Output: datagrams to a callback, which borrows the bytes. Owner: the caller. Thread: the loop's;

@@ -42,11 +42,12 @@ struct ft_switch {
 struct ft_port {
     const char *name;
     uint32_t switch_id;
-    uint32_t ifindex;   /* 0: not known */
-    uint64_t speed_bps; /* 0: not known */
-    uint32_t peer;      /* port at the other end of a fabric link, FT_NONE */
-    uint32_t nic;       /* NIC that hangs here, FT_NONE */
-    uint32_t group;     /* ECMP group of the directed link that leaves here, FT_NONE */
+    uint32_t ifindex;     /* 0: not known */
+    uint64_t speed_bps;   /* 0: not known */
+    uint32_t peer;        /* port at the other end of a fabric link, FT_NONE */
+    uint32_t nic;         /* NIC that hangs here, FT_NONE */
+    uint32_t lag_ifindex; /* the aggregate that means this port, as its only member; 0: none */
+    uint32_t group;       /* ECMP group of the directed link that leaves here, FT_NONE */
     enum ft_direction direction;
 };
 
@@ -104,6 +105,10 @@ int ft_topology_add_address(struct ft_topology_builder *b, uint32_t switch_id,
                             const struct ft_ip *address, struct ft_diag *diag);
 uint32_t ft_topology_add_port(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
                               uint32_t ifindex, uint64_t speed_bps, struct ft_diag *diag);
+/* Samples of the port may name the aggregate that it is the only member of, whose ifIndex is this.
+ * -EINVAL too when the switch has no such port. */
+int ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
+                        uint32_t lag_ifindex, struct ft_diag *diag);
 int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const char *a_port,
                          const char *z, const char *z_port, struct ft_diag *diag);
 uint32_t ft_topology_add_host(struct ft_topology_builder *b, const char *name,

@@ -86,6 +86,7 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
         t->ports[i] = (struct ft_port){.name = put_text(text, ports[i].name),
                                        .switch_id = ports[i].switch_id,
                                        .ifindex = ports[i].ifindex,
+                                       .lag_ifindex = ports[i].lag_ifindex,
                                        .speed_bps = ports[i].speed_bps,
                                        .peer = ports[i].peer,
                                        .nic = ports[i].nic,
@@ -94,6 +95,8 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
         bad |= ft_index_add_name(&t->index, ports[i].switch_id, ports[i].name, i);
         if (ports[i].ifindex)
             bad |= ft_index_add_ifindex(&t->index, ports[i].switch_id, ports[i].ifindex, i);
+        if (ports[i].lag_ifindex)
+            bad |= ft_index_add_ifindex(&t->index, ports[i].switch_id, ports[i].lag_ifindex, i);
     }
     for (uint32_t i = 0; i < t->host_count; i++) {
         t->hosts[i].name = put_text(text, hosts[i].name);

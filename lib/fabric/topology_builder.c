@@ -309,6 +309,26 @@ uint32_t ft_topology_add_port(struct ft_topology_builder *b, uint32_t switch_id,
     return id;
 }
 
+int ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
+                        uint32_t lag_ifindex, struct ft_diag *diag)
+{
+    uint32_t id = ft_index_name(&b->index, switch_id, name);
+
+    if (id == FT_NONE || lag_ifindex == 0 || port_of(b, id)->lag_ifindex) {
+        complain(b, diag, "port '%s' of switch '%s' cannot stand for aggregate %u", name,
+                 switch_of(b, switch_id)->name, lag_ifindex);
+        return -EINVAL;
+    }
+    if (!ifindex_fits(b, switch_id, name, FT_NONE, lag_ifindex, diag))
+        return -EINVAL;
+    if (ft_index_add_ifindex(&b->index, switch_id, lag_ifindex, id) < 0) {
+        complain(b, diag, "port '%s': out of memory", name);
+        return -ENOMEM;
+    }
+    port_of(b, id)->lag_ifindex = lag_ifindex;
+    return 0;
+}
+
 /* The port where a link or NIC is to go; FT_NONE after a complaint. */
 static uint32_t free_port(struct ft_topology_builder *b, const char *switch_name, const char *name,
                           struct ft_diag *diag)

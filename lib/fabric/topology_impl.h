@@ -33,6 +33,7 @@ struct ft_new_port {
     char *name;
     uint32_t switch_id;
     uint32_t ifindex;
+    uint32_t lag_ifindex;
     uint64_t speed_bps;
     uint32_t peer;
     uint32_t nic;

@@ -14,7 +14,7 @@ enum ft_counters_verdict ft_counters_take(struct ft_counters *c, enum ft_mib_cou
     uint64_t before = c->raw[i];
 
     c->raw[i] = value;
-    c->known |= (uint16_t)(1u << i);
+    c->known |= 1u << i;
     if (!known) {
         c->total[i] = value;
         return FT_COUNTERS_FIRST;
@@ -24,8 +24,8 @@ enum ft_counters_verdict ft_counters_take(struct ft_counters *c, enum ft_mib_cou
         return value > before ? FT_COUNTERS_MOVED : FT_COUNTERS_SAME;
     }
     /* From the upper half of 32 bits to the lower one without a restart: the shorter way is on. */
-    if (column >= FT_MIB_FIRST_COUNTER32 && !restarted && before <= MAX_32 && before >= HALF_32 &&
-        ((value - before) & MAX_32) < HALF_32) {
+    if (column >= FT_MIB_FIRST_COUNTER32 && column < FT_MIB_COUNTERS32_END && !restarted &&
+        before <= MAX_32 && before >= HALF_32 && ((value - before) & MAX_32) < HALF_32) {
         c->total[i] += (value - before) & MAX_32;
         return FT_COUNTERS_WRAPPED;
     }

@@ -12,12 +12,12 @@
 
 #include "switchpoll/snmp/mib.h"
 
-#define FT_COUNTERS_COUNT (FT_MIB_COUNTER_COLUMNS - FT_MIB_FIRST_COUNTER)
+#define FT_COUNTERS_COUNT (FT_MIB_COUNTERS_END - FT_MIB_FIRST_COUNTER)
 
 struct ft_counters {
     uint64_t total[FT_COUNTERS_COUNT]; /* what is published */
     uint64_t raw[FT_COUNTERS_COUNT];   /* as last answered */
-    uint16_t known;                    /* a bit for each */
+    uint32_t known;                    /* a bit for each */
 };
 
 enum ft_counters_verdict {
@@ -28,7 +28,7 @@ enum ft_counters_verdict {
     FT_COUNTERS_RESET,   /* went back */
 };
 
-/* Takes the value of a column of FT_MIB_COUNTERS (FT_MIB_FIRST_COUNTER and above). restarted: the
+/* Takes the value of a counter (FT_MIB_FIRST_COUNTER and above). restarted: the
  * agent started anew since the last poll, so what is less now is no wrap. */
 enum ft_counters_verdict ft_counters_take(struct ft_counters *c, enum ft_mib_counters column,
                                           uint64_t value, bool restarted);

@@ -20,6 +20,8 @@
 #define ADDRESS_IPV4    1 /* InetAddressType and LLDP's address family alike */
 #define ADDRESS_IPV6    2
 #define UNRESOLVED_TOLD 3
+/* LldpSystemCapabilitiesMap: bridge(2) and router(4); bit 0 is the first octet's highest. */
+#define FORWARDING (0x80 >> 2 | 0x80 >> 4)
 
 struct ft_device *ft_device_new(const struct ft_ip *agent, const struct ft_device_limits *limits)
 {
@@ -231,17 +233,15 @@ void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *v, size_t
     ft_identity_settle(&d->chassis, FT_IDENTITY_CHASSIS);
 }
 
-static void take_count(struct ft_device *d, struct ft_device_port *port,
-                       const struct ft_walk_cell *cell)
+/* Whether it moved. */
+static bool take_count(struct ft_device *d, struct ft_device_port *port,
+                       enum ft_mib_counters counter, const struct ft_snmp_varbind *v)
 {
-    const struct ft_snmp_varbind *v = cell->value;
-
     if (v->type != FT_SNMP_COUNTER32 && v->type != FT_SNMP_COUNTER64)
-        return;
-    switch (ft_counters_take(&port->counters, (enum ft_mib_counters)cell->column, v->number,
-                             d->restarted)) {
+        return false;
+    switch (ft_counters_take(&port->counters, counter, v->number, d->restarted)) {
     case FT_COUNTERS_SAME:
-        return;
+        return false;
     case FT_COUNTERS_WRAPPED:
         d->stats.wraps++;
         break;
@@ -251,7 +251,7 @@ static void take_count(struct ft_device *d, struct ft_device_port *port,
     default:
         break;
     }
-    d->moves++;
+    return true;
 }
 
 static void take_counters(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when)
@@ -268,10 +268,38 @@ static void take_counters(struct ft_device *d, const struct ft_walk_cell *cell, 
     } else if (cell->column == FT_MIB_HIGH_SPEED) {
         port->speed_bps = v->type == FT_SNMP_UNSIGNED ? v->number * BPS_PER_UNIT : 0;
     } else {
-        take_count(d, port, cell);
+        d->moves += take_count(d, port, (enum ft_mib_counters)cell->column, v);
     }
     if (cell->column == FT_MIB_IN_OCTETS)
         port->counted = when;
+}
+
+/* A port that IF-MIB does not have in this poll is none. What moves here is no sign that IF-MIB's
+ * counters do. */
+static void take_flow_control(struct ft_device *d, const struct ft_walk_cell *cell)
+{
+    static const enum ft_mib_counters pause_counters[FT_MIB_PAUSE_COLUMNS] = {
+        [FT_MIB_PAUSE_IN] = FT_MIB_IN_PAUSE,
+        [FT_MIB_PAUSE_OUT] = FT_MIB_OUT_PAUSE,
+        [FT_MIB_PAUSE_IN_HC] = FT_MIB_IN_PAUSE_HC,
+        [FT_MIB_PAUSE_OUT_HC] = FT_MIB_OUT_PAUSE_HC,
+    };
+    static const enum ft_mib_counters pfc_counters[FT_MIB_PFC_COLUMNS] = {
+        [FT_MIB_PFC_REQUESTS] = FT_MIB_OUT_PFC,
+        [FT_MIB_PFC_INDICATIONS] = FT_MIB_IN_PFC,
+    };
+    struct ft_device_port *port =
+        cell->index_len == 1 ? find_port(&d->ports, cell->index[0]) : NULL;
+
+    if (!port)
+        return;
+    if (cell->table == FT_MIB_PAUSE) {
+        port->pause_poll = d->poll;
+        take_count(d, port, pause_counters[cell->column], cell->value);
+    } else {
+        port->pfc_poll = d->poll;
+        take_count(d, port, pfc_counters[cell->column], cell->value);
+    }
 }
 
 static void take_names(struct ft_device *d, const struct ft_walk_cell *cell)
@@ -401,6 +429,11 @@ static void take_remote(struct ft_device *d, const struct ft_walk_cell *cell)
     case FT_MIB_REM_NAME:
         set_text(&n->name, v);
         break;
+    case FT_MIB_REM_ENABLED:
+        /* No bit at all: the neighbour sent no capabilities (they are optional). */
+        n->has_forwards = v->type == FT_SNMP_STRING && v->len > 0 && v->bytes[0];
+        n->forwards = n->has_forwards && v->bytes[0] & FORWARDING;
+        break;
     }
 }
 
@@ -488,6 +521,10 @@ void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct
         break;
     case FT_MIB_LLDP_LOCAL:
         take_local(d, cell);
+        break;
+    case FT_MIB_PAUSE:
+    case FT_MIB_PFC:
+        take_flow_control(d, cell);
         break;
     case FT_MIB_TABLES:
         break;

@@ -40,6 +40,8 @@ struct ft_device_port {
     struct ft_identity lldp;
     struct ft_counters counters;
     struct ft_wall counted; /* when the agent answered them */
+    uint32_t pause_poll;    /* the last poll that saw it in dot3PauseTable */
+    uint32_t pfc_poll;      /* and in ieee8021PfcIfTable */
 };
 
 /* A row of lldpLocPortTable. */
@@ -58,6 +60,8 @@ struct ft_device_neighbor {
     struct ft_identity port;
     char *port_descr;
     char *name;
+    bool has_forwards;
+    bool forwards; /* it bridges or routes */
     struct ft_ip *addresses;
     size_t address_count;
 };

@@ -42,6 +42,7 @@ static const struct ft_snmp_oid lldp_remote[] = {
     [FT_MIB_REM_PORT] = NAME(LLDP, 4, 1, 1, 7),
     [FT_MIB_REM_PORT_DESCR] = NAME(LLDP, 4, 1, 1, 8),
     [FT_MIB_REM_NAME] = NAME(LLDP, 4, 1, 1, 9),
+    [FT_MIB_REM_ENABLED] = NAME(LLDP, 4, 1, 1, 12), /* lldpRemSysCapEnabled */
 };
 
 /* lldpRemManAddrIfSubtype: the first column that may be read */
@@ -51,6 +52,20 @@ static const struct ft_snmp_oid lldp_local[] = {
     [FT_MIB_LOC_SUBTYPE] = NAME(LLDP, 3, 7, 1, 2),
     [FT_MIB_LOC_ID] = NAME(LLDP, 3, 7, 1, 3),
     [FT_MIB_LOC_DESCR] = NAME(LLDP, 3, 7, 1, 4),
+};
+
+#define PAUSE_ENTRY 1, 3, 6, 1, 2, 1, 10, 7, 10, 1
+static const struct ft_snmp_oid pause_frames[FT_MIB_PAUSE_COLUMNS] = {
+    [FT_MIB_PAUSE_IN] = NAME(PAUSE_ENTRY, 3),
+    [FT_MIB_PAUSE_OUT] = NAME(PAUSE_ENTRY, 4),
+    [FT_MIB_PAUSE_IN_HC] = NAME(PAUSE_ENTRY, 5),
+    [FT_MIB_PAUSE_OUT_HC] = NAME(PAUSE_ENTRY, 6),
+};
+
+#define PFC_ENTRY 1, 3, 111, 2, 802, 1, 1, 21, 1, 1, 1
+static const struct ft_snmp_oid pfc[FT_MIB_PFC_COLUMNS] = {
+    [FT_MIB_PFC_REQUESTS] = NAME(PFC_ENTRY, 2),
+    [FT_MIB_PFC_INDICATIONS] = NAME(PFC_ENTRY, 3),
 };
 
 static const struct ft_snmp_oid system_scalars[] = {
@@ -84,6 +99,8 @@ static const struct {
     [FT_MIB_LLDP_REMOTE] = TABLE("LLDP-MIB lldpRemTable", lldp_remote),
     [FT_MIB_LLDP_REMOTE_ADDRESSES] = TABLE("LLDP-MIB lldpRemManAddrTable", lldp_addresses),
     [FT_MIB_LLDP_LOCAL] = TABLE("LLDP-MIB lldpLocPortTable", lldp_local),
+    [FT_MIB_PAUSE] = TABLE("EtherLike-MIB dot3PauseTable", pause_frames),
+    [FT_MIB_PFC] = TABLE("IEEE8021-PFC-MIB ieee8021PfcIfTable", pfc),
 };
 
 size_t ft_mib_columns(enum ft_mib_table table)

@@ -4,7 +4,8 @@
 /*
  * The objects of a switch that are read, as constant tables of object identifiers: IF-MIB (RFC
  * 2863), IP-MIB (RFC 4293), LLDP-MIB (IEEE 802.1AB-2005 section 12), IEEE8023-LAG-MIB (IEEE
- * 802.3-2002 section 30C). No MIB file is needed.
+ * 802.3-2002 section 30C), EtherLike-MIB (RFC 3635), IEEE8021-PFC-MIB (IEEE 802.1Q section
+ * 17.7.17). No MIB file is needed.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@ enum ft_mib_table {
     FT_MIB_LLDP_REMOTE,   /* index: time mark, local port number, remote index */
     FT_MIB_LLDP_REMOTE_ADDRESSES, /* as above, address family, length, address */
     FT_MIB_LLDP_LOCAL,            /* index: local port number */
+    FT_MIB_PAUSE,                 /* dot3PauseTable; index: dot3StatsIndex, which is the ifIndex */
+    FT_MIB_PFC,                   /* ieee8021PfcIfTable, which augments ifEntry; index: ifIndex */
     FT_MIB_TABLES,
 };
 
@@ -42,6 +45,15 @@ enum ft_mib_counters {
     FT_MIB_OUT_DISCARDS,
     FT_MIB_OUT_ERRORS,
     FT_MIB_COUNTER_COLUMNS,
+    /* Counters of tables of their own, kept with those above. */
+    FT_MIB_IN_PAUSE = FT_MIB_COUNTER_COLUMNS,
+    FT_MIB_OUT_PAUSE,
+    FT_MIB_IN_PFC,
+    FT_MIB_OUT_PFC,
+    FT_MIB_COUNTERS32_END, /* the rest is 64 bits wide */
+    FT_MIB_IN_PAUSE_HC = FT_MIB_COUNTERS32_END,
+    FT_MIB_OUT_PAUSE_HC,
+    FT_MIB_COUNTERS_END,
 };
 
 enum ft_mib_names { FT_MIB_IF_NAME, FT_MIB_IF_ALIAS, FT_MIB_IF_DESCR, FT_MIB_IF_MAC };
@@ -53,7 +65,19 @@ enum ft_mib_lldp_remote {
     FT_MIB_REM_PORT,
     FT_MIB_REM_PORT_DESCR,
     FT_MIB_REM_NAME,
+    FT_MIB_REM_ENABLED,
 };
+
+enum ft_mib_pause {
+    FT_MIB_PAUSE_IN,
+    FT_MIB_PAUSE_OUT,
+    FT_MIB_PAUSE_IN_HC,
+    FT_MIB_PAUSE_OUT_HC,
+    FT_MIB_PAUSE_COLUMNS,
+};
+
+/* Requests are what the port sends, indications what it receives. */
+enum ft_mib_pfc { FT_MIB_PFC_REQUESTS, FT_MIB_PFC_INDICATIONS, FT_MIB_PFC_COLUMNS };
 
 enum ft_mib_lldp_local { FT_MIB_LOC_SUBTYPE, FT_MIB_LOC_ID, FT_MIB_LOC_DESCR };
 

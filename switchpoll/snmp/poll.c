@@ -8,6 +8,7 @@
 
 #define TIMEOUTS_MAX 2
 #define TRIES_MAX    2
+#define MISSES_MAX   2
 
 static const enum ft_mib_table table_of[FT_POLL_END] = {
     [FT_POLL_COUNTERS] = FT_MIB_COUNTERS,
@@ -18,6 +19,8 @@ static const enum ft_mib_table table_of[FT_POLL_END] = {
     [FT_POLL_LLDP_REMOTE] = FT_MIB_LLDP_REMOTE,
     [FT_POLL_LLDP_REMOTE_ADDRESSES] = FT_MIB_LLDP_REMOTE_ADDRESSES,
     [FT_POLL_LLDP_LOCAL] = FT_MIB_LLDP_LOCAL,
+    [FT_POLL_PAUSE] = FT_MIB_PAUSE,
+    [FT_POLL_PFC] = FT_MIB_PFC,
 };
 
 static void on_reply(void *arg, const struct ft_snmp_reply *reply);
@@ -36,9 +39,29 @@ static const char *step_name(enum ft_poll_step step)
     return ft_mib_table_name(table_of[step]);
 }
 
+/* NULL: every switch has it, or the poll needs to know that it has not. */
+static struct ft_poll_option *option_of(struct ft_poll *p, enum ft_poll_step step)
+{
+    if (step == FT_POLL_PAUSE)
+        return &p->pause;
+    return step == FT_POLL_PFC ? &p->pfc : NULL;
+}
+
+static bool option_wanted(const struct ft_poll *p, const struct ft_poll_option *o)
+{
+    const struct ft_device *d = p->device;
+
+    return d->restarted || o->misses < MISSES_MAX ||
+           ft_mono_since_ns(d->begun, o->asked) >= d->limits.names_age_ns;
+}
+
 static bool wanted(const struct ft_poll *p, enum ft_poll_step step)
 {
     switch (step) {
+    case FT_POLL_PAUSE:
+        return option_wanted(p, &p->pause);
+    case FT_POLL_PFC:
+        return option_wanted(p, &p->pfc);
     case FT_POLL_NAMES:
         return p->device->names_due;
     case FT_POLL_ADDRESSES:
@@ -69,6 +92,18 @@ static void note(struct ft_poll *p, const char *text)
         snprintf(p->text, sizeof(p->text), "%s: %s", step_name(p->step), text);
 }
 
+/* An option's table was read: misses 0; it is not there: as many as there may be; it failed: one
+ * more. */
+static void end_option(struct ft_poll *p, unsigned misses)
+{
+    struct ft_poll_option *o = option_of(p, p->step);
+
+    if (!o)
+        return;
+    o->misses = misses;
+    o->asked = p->device->begun;
+}
+
 /* Asks what the step needs. False when the step is over. */
 static bool ask(struct ft_poll *p)
 {
@@ -84,6 +119,7 @@ static bool ask(struct ft_poll *p)
     } else {
         count = ft_walk_next(&p->walk, names, &repetitions);
         if (count == 0) {
+            end_option(p, p->walk.cells > 0 ? 0 : MISSES_MAX);
             ft_device_close(p->device, &p->walk, true);
             return false;
         }
@@ -152,6 +188,7 @@ static void fail_first(struct ft_poll *p, const struct ft_snmp_reply *reply)
 static void on_reply(void *arg, const struct ft_snmp_reply *reply)
 {
     struct ft_poll *p = arg;
+    struct ft_poll_option *option;
 
     if (reply->fault == FT_SNMP_OK) {
         take(p, reply);
@@ -166,6 +203,9 @@ static void on_reply(void *arg, const struct ft_snmp_reply *reply)
             return;
         ft_device_close(p->device, &p->walk, false);
     }
+    option = option_of(p, p->step);
+    if (option)
+        end_option(p, option->misses + 1);
     note(p, reply->text);
     p->partly = true;
     p->timeouts += reply->fault == FT_SNMP_TIMEOUT;

@@ -28,7 +28,16 @@ enum ft_poll_step {
     FT_POLL_LLDP_REMOTE,
     FT_POLL_LLDP_REMOTE_ADDRESSES,
     FT_POLL_LLDP_LOCAL,
+    FT_POLL_PAUSE, /* last: many switches have not got them */
+    FT_POLL_PFC,
     FT_POLL_END,
+};
+
+/* A table that a switch need not have: one that does not answer it is asked again when its agent
+ * has restarted, or after names_age_ns. */
+struct ft_poll_option {
+    unsigned misses; /* in a row */
+    struct ft_mono asked;
 };
 
 struct ft_poll {
@@ -47,6 +56,7 @@ struct ft_poll {
     bool reachable; /* it answered, as far as is known */
     bool partly;    /* a table was not read whole */
     unsigned timeouts;
+    struct ft_poll_option pause, pfc;
     unsigned tries;                /* of the first request */
     char text[FT_POLL_TEXT_BYTES]; /* what went wrong; "" when nothing did */
 };

@@ -119,6 +119,8 @@ static void add_neighbor(struct form *form, const struct ft_device_neighbor *n, 
     m->port_id = n->port.text;
     m->port_description = n->port_descr;
     m->name = n->name;
+    m->has_forwards = n->has_forwards;
+    m->forwards = n->forwards;
     m->addresses = form->neighbor_addresses + *taken;
     for (size_t k = 0; k < n->address_count; k++)
         m->addresses[k] = bytes_of(&n->addresses[k]);
@@ -198,6 +200,25 @@ static bool packets(const struct ft_counters *c, enum ft_mib_counters first, uin
     return true;
 }
 
+/* The 64-bit form where the agent has it. What this poll did not read would look like a counter
+ * that stands still, hence is left out. */
+static void fill_flow_control(const struct ft_device *d, const struct ft_device_port *port,
+                              Fabrictrace__PortCounters *m)
+{
+    const struct ft_counters *c = &port->counters;
+
+    if (port->pause_poll == d->poll) {
+        m->has_in_pause = ft_counters_get(c, FT_MIB_IN_PAUSE_HC, &m->in_pause) ||
+                          ft_counters_get(c, FT_MIB_IN_PAUSE, &m->in_pause);
+        m->has_out_pause = ft_counters_get(c, FT_MIB_OUT_PAUSE_HC, &m->out_pause) ||
+                           ft_counters_get(c, FT_MIB_OUT_PAUSE, &m->out_pause);
+    }
+    if (port->pfc_poll == d->poll) {
+        m->has_in_pfc = ft_counters_get(c, FT_MIB_IN_PFC, &m->in_pfc);
+        m->has_out_pfc = ft_counters_get(c, FT_MIB_OUT_PFC, &m->out_pfc);
+    }
+}
+
 static void emit_port(const struct ft_device *d, const struct ft_device_port *port,
                       const struct ft_sink *sink)
 {
@@ -226,6 +247,7 @@ static void emit_port(const struct ft_device *d, const struct ft_device_port *po
     m.has_out_discards = ft_counters_get(c, FT_MIB_OUT_DISCARDS, &m.out_discards);
     m.has_in_errors = ft_counters_get(c, FT_MIB_IN_ERRORS, &m.in_errors);
     m.has_out_errors = ft_counters_get(c, FT_MIB_OUT_ERRORS, &m.out_errors);
+    fill_flow_control(d, port, &m);
     record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
     record.counters = &m;
     sink->emit(sink->arg, &record);

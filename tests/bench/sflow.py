@@ -119,7 +119,7 @@ class Sfacctd(Receiver):
             f"sfacctd_ip: 127.0.0.1\nsfacctd_port: {port}\nsfacctd_pipe_size: {BUFFER}")
         tuned = "plugin_pipe_size: 67108864\nplugin_buffer_size: 65536\n" if self.tuned else ""
         (folder / "sfacctd.conf").write_text(
-            f"daemonize: false\n{source}\nplugins: print\nprint_refresh_time: 3600\n"
+            f"daemonize: false\n{source}\nplugins: print\nprint_refresh_time: 60\n"
             "aggregate: peer_src_ip,src_host,dst_host,src_port,dst_port,proto,in_iface,out_iface\n"
             f"print_output: csv\nprint_output_file: {folder}/sfacctd.csv\n{tuned}")
         (folder / "sfacctd.csv").unlink(missing_ok=True)

@@ -273,6 +273,29 @@ def stage(records, name):
     return {}
 
 
+def events(path):
+    return sum(json.loads(line).get("events", 0) for line in path.read_text().splitlines())
+
+
+def handover(programs):
+    """An agent that ends in order hands the job over: not one call is lost."""
+    files = [programs.dir / "first.ndjson", programs.dir / "second.ndjson"]
+    agent = programs.agent("gpu30", "--output", files[0])
+    wait_until(lambda: (programs.dir / "gpu30.sock").exists())
+    job = programs.job("gpu30", 0, 4, 3, 2000)
+    time.sleep(1)
+    agent.terminate()
+    agent.wait(timeout=10)
+    agent = programs.agent("gpu30", "--output", files[1])
+    calls = json.loads(job.communicate(timeout=60)[0])["calls"]
+    time.sleep(1)
+    agent.terminate()
+    agent.wait(timeout=10)
+    told = [events(f) for f in files]
+    check("handover: both agents saw a part", min(told) > 0, str(told))
+    equal("handover: every call is reported by one of two agents", sum(told), calls)
+
+
 def restarts(programs):
     """The same job with an agent killed 20 times, beside one whose agent is left alone."""
     host, calm = "gpu20", "gpu21"
@@ -330,6 +353,7 @@ def main():
             forms(programs)
             slow_rank(programs)
             join(programs.dir)
+            handover(programs)
             restarts(programs)
         finally:
             programs.stop()

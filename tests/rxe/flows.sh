@@ -158,6 +158,11 @@ agent modest                              # neither
 for name in packets asking modest; do
     until_ "grep -q 'rdma: 3 devices' $out/$name.log" || exit 1
 done
+if LD_LIBRARY_PATH=/mnt/host/lib ./fabrictrace-agent --output /tmp/none --set 'interfaces=[rxe_h1:1]' \
+    2>"$out"/sniffer.log; then
+    say "captures on an RDMA device"
+    rc=1
+fi
 # Uses up numbers at one end of what follows, so that those of both ends differ.
 perftest skew ib_write_bw 18510 3 rxe_h3 || rc=1
 perftest write ib_write_bw 18515 8 rxe_h1 || rc=1

@@ -254,6 +254,8 @@ def judge(out, build):
     j.check("jobs are those of the processes", j.jobs("asking"))
     j.check("queue pairs that are gone ended", j.ended("asking"))
     j.check("counters are the device's", j.counters("modest"))
+    said = (out / "sniffer.log").read_text()
+    j.check("capture on an RDMA device says what it needs", [] if "rdmasniff" in said else [said])
     j.check("the daemon names queue pairs and owners of each flow", j.paths(build))
     j.check("lost packets are congestion of the hosts on their way", j.congestion(build))
     return j.passed, j.failed

@@ -15,13 +15,15 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fabric"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "fabric"),
+                str(Path(__file__).resolve().parent)]
 
 from lab.agents import TOOLS, Agents  # noqa: E402
 from lab.fabric import Fabric, LabError, end_tidily, wait_until  # noqa: E402
 from lab.layout import COLLECTOR, MGMT_IFINDEX, Layout  # noqa: E402
 from lab.records import RecordFile  # noqa: E402
 from run import Tally  # noqa: E402
+from simulated import check_flow_control  # noqa: E402
 
 INTERVAL_S = 1
 TIMEOUT_S = 0.5
@@ -175,6 +177,8 @@ class Check:
             wrong += [f"{switch}: {p['name']} calls itself {p.get('lldp_id')}"
                       for p in report["ports"] if p["name"].startswith("Ethernet")
                       and p.get("lldp_id") != p["name"]]
+            wrong += [f"{switch}: {n['name']} does not say that it forwards" for n in
+                      report["neighbors"] if n.get("forwards") is not True]
             if report.get("problem"):
                 wrong.append(f"{switch}: {report['problem']}")
         self.tally.check("names, addresses, chassis and port ids agree between the switches", wrong)
@@ -394,6 +398,7 @@ def main():
         if "SNMP" in refusal(program):
             tally.skip("SNMP", "the build lacks net-snmp")
             return tally.close()
+        check_flow_control(program, tally)
         with Fabric(args.id, Layout(spines=2, leaves=3, hosts=1), sampling=0) as fabric:
             try:
                 Check(fabric, program, tally).run()

@@ -131,6 +131,43 @@ START_TEST(more_than_the_port_carries_is_no_figure)
 }
 END_TEST
 
+static void take_pause(int64_t ms, bool has, uint64_t in_pause, uint64_t out_pfc)
+{
+    struct poll p;
+
+    make_poll(&p, 0, 100, ms, (uint64_t)ms, 0);
+    p.c.has_in_pause = p.c.has_out_pfc = has;
+    p.c.in_pause = in_pause;
+    p.c.out_pfc = out_pfc;
+    ck_assert_int_eq(ft_counters_take(counters, &p.c), 0);
+}
+
+/* A poll that lacks a counter leaves the windows around it without a figure, not with a low one. */
+START_TEST(pause_frames_are_differences_between_polls_that_had_them)
+{
+    struct ft_counted c;
+
+    begin();
+    take_pause(START_MS, true, 1000, 10);
+    take_pause(START_MS + 10000, true, 1500, 10);
+    take_pause(START_MS + 20000, false, 0, 0);
+    take_pause(START_MS + 30000, true, 1600, 40);
+    take_pause(START_MS + 40000, true, 1700, 50);
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW, &c));
+    ck_assert(c.has_in_pause && c.has_out_pfc && !c.has_out_pause && !c.has_in_pfc);
+    ck_assert_double_eq_tol(c.in_pause, 500, 1e-6);
+    ck_assert_double_eq_tol(c.out_pfc, 0, 1e-6);
+    for (uint32_t w = 1; w <= 2; w++) {
+        ck_assert(ft_counters_window(counters, uplink(), WINDOW + w, &c));
+        ck_assert(c.has_in_bytes && !c.has_in_pause && !c.has_out_pfc);
+    }
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW + 3, &c));
+    ck_assert_double_eq_tol(c.in_pause, 100, 1e-6);
+    ck_assert_double_eq_tol(c.out_pfc, 10, 1e-6);
+    end();
+}
+END_TEST
+
 START_TEST(snmp_goes_before_sflow)
 {
     struct ft_counted c;
@@ -274,6 +311,9 @@ static void poll(uint32_t switch_id, uint32_t ifindex, int64_t ms, uint64_t in_b
     struct poll p;
 
     make_poll(&p, switch_id, ifindex, ms, in_bytes, out_bytes);
+    p.c.has_in_pause = p.c.has_in_pfc = true;
+    p.c.in_pause = out_bytes / 1000;
+    p.c.in_pfc = out_bytes / 500;
     ft_pipeline_record(pipeline, &p.record, ms);
 }
 
@@ -322,6 +362,9 @@ START_TEST(link_records_tell_the_counters)
                             1000000, 1);
     ck_assert_double_eq_tol(number(line_with("fabrictrace.link", "\"up0\""), "utilization"), 0.0008,
                             1e-9);
+    ck_assert_double_eq(number(line_with("fabrictrace.link", "\"up0\""), "pause_in"), 1000);
+    ck_assert_double_eq(number(line_with("fabrictrace.link", "\"up0\""), "pfc_in"), 2000);
+    ck_assert_ptr_null(strstr(line_with("fabrictrace.link", "\"up0\""), "pause_out"));
     /* Within the noise of 400 samples. */
     ck_assert_double_eq(number(line_with("fabrictrace.link", "\"up0\""), "unexplained_bytes"), 0);
     ck_assert_double_eq_tol(
@@ -446,6 +489,7 @@ END_TEST
 
 FT_UNIT_MAIN("counters", differences_are_laid_on_windows_by_time,
              a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
-             snmp_goes_before_sflow, polls_that_cannot_be_are_refused,
-             link_records_tell_the_counters, a_silent_exporter_is_named_and_comes_back,
-             a_wrong_sampling_rate_is_named, no_flow_stays_on_a_link_that_is_down)
+             pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
+             polls_that_cannot_be_are_refused, link_records_tell_the_counters,
+             a_silent_exporter_is_named_and_comes_back, a_wrong_sampling_rate_is_named,
+             no_flow_stays_on_a_link_that_is_down)

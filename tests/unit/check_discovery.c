@@ -406,6 +406,82 @@ START_TEST(aggregates_leave_their_members_the_links)
 }
 END_TEST
 
+static uint32_t port_at(const char *switch_name, uint32_t ifindex)
+{
+    return ft_topology_port_at(found, ft_topology_find_switch(found, switch_name), ifindex);
+}
+
+/* Of two members one goes down: samples of the aggregate then mean the other, until it is back or
+ * the switch does not answer. */
+START_TEST(an_aggregate_with_one_member_up_is_that_member)
+{
+    struct ft_topology *before;
+
+    begin(true);
+    add_port(&boxes[0], 900, "bond", 0);
+    for (uint32_t s = 0; s < 2; s++) {
+        uplink(0, s)->info.has_lag_ifindex = true;
+        uplink(0, s)->info.lag_ifindex = 900;
+    }
+    send_all();
+    build();
+    ck_assert_uint_eq(port_at("leaf0", 900), FT_NONE);
+    uplink(0, 0)->info.oper_up = false;
+    send_all();
+    build();
+    ck_assert_uint_eq(port_at("leaf0", 900), port_of("leaf0", "up1"));
+    ck_assert_uint_eq(ft_topology_port(found, port_at("leaf0", 900))->ifindex, 101);
+    before = found;
+    found = NULL;
+    /* The state of the other is not told: it may be up. The topology is another one by that. */
+    uplink(0, 0)->info.has_oper_up = false;
+    send_all();
+    build();
+    ck_assert_uint_eq(port_at("leaf0", 900), FT_NONE);
+    ck_assert(!ft_topology_same(before, found));
+    ft_topology_free(before);
+    uplink(0, 0)->info.has_oper_up = true;
+    boxes[0].report.reachable = false;
+    send_all();
+    build();
+    ck_assert_uint_eq(port_at("leaf0", 900), FT_NONE);
+    end();
+}
+END_TEST
+
+/* LLDP that speaks of an aggregate on both sides: of its member where there is one. */
+START_TEST(neighbours_that_name_an_aggregate)
+{
+    struct port *leaf_lag, *spine_lag;
+
+    begin(true);
+    leaf_lag = add_port(&boxes[0], 900, "bond", 0);
+    spine_lag = add_port(&boxes[LEAVES], 900, "bond", 0);
+    uplink(0, 0)->info.has_lag_ifindex = downlink(0, 0)->info.has_lag_ifindex = true;
+    uplink(0, 0)->info.lag_ifindex = downlink(0, 0)->info.lag_ifindex = 900;
+    uplink(0, 0)->hears = downlink(0, 0)->hears = false;
+    hear(leaf_lag, boxes[LEAVES].chassis, "spine0", FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME,
+         "bond0");
+    hear(spine_lag, boxes[0].chassis, "leaf0", FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME,
+         "bond0");
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(port_at("leaf0", 900), port_of("leaf0", "up0"));
+    /* A second member: which of them a row means cannot be told, so neither is linked by it, and
+     * nobody is learnt there. */
+    add_port(&boxes[0], 901, "more", 0)->info.has_lag_ifindex = true;
+    boxes[0].ports[boxes[0].port_count - 1].info.lag_ifindex = 900;
+    send_all();
+    enter(0, 901, ft_ip4((uint8_t[4]){10, 88, 0, 1}), now_ms, 5);
+    build();
+    ck_assert_uint_eq(ft_topology_port(found, port_of("leaf0", "up0"))->peer, FT_NONE);
+    ck_assert_uint_eq(ft_topology_port(found, port_of("leaf0", "more0"))->peer, FT_NONE);
+    ck_assert_str_eq(attached(ft_ip4((uint8_t[4]){10, 88, 0, 1})), "");
+    end();
+}
+END_TEST
+
 START_TEST(a_link_whose_port_is_down_leaves_and_comes_back)
 {
     begin(true);
@@ -524,6 +600,48 @@ START_TEST(an_unreachable_switch_keeps_its_place)
     build();
     assert_differs(0);
     ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "", "timeout"), 1);
+    end();
+}
+END_TEST
+
+/* An address of which nothing is known is a finding; once it answers it is a switch, and stays one
+ * when it does not any more. */
+START_TEST(an_address_that_never_answered_is_no_switch)
+{
+    static char problem[] = "no answer";
+    struct box *nobody = &boxes[SWITCHES - 1];
+    uint32_t ports;
+
+    begin(true);
+    ports = nobody->port_count;
+    nobody->report.reachable = nobody->report.has_lldp = false;
+    nobody->report.problem = problem;
+    nobody->report.name = nobody->report.chassis_id = NULL;
+    nobody->port_count = 0;
+    for (uint32_t l = 0; l < LEAVES; l++)
+        uplink(l, SPINES - 1)->row.has_forwards = uplink(l, SPINES - 1)->row.forwards = true;
+    send_all();
+    build();
+    ck_assert_uint_eq(ft_topology_switches(found), SWITCHES - 1);
+    /* The switch, and the four links to it. */
+    assert_differs(1 + LEAVES);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "nothing has ever answered"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "no answer"), 1);
+    nobody->report.reachable = nobody->report.has_lldp = true;
+    nobody->report.problem = NULL;
+    nobody->report.name = nobody->name;
+    nobody->report.chassis_id = nobody->chassis;
+    nobody->port_count = ports;
+    send_all();
+    build();
+    assert_differs(0);
+    nobody->report.reachable = false;
+    nobody->report.name = nobody->report.chassis_id = NULL;
+    nobody->port_count = 0;
+    send_all();
+    build();
+    assert_differs(0);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "nothing has ever answered"), 0);
     end();
 }
 END_TEST
@@ -800,13 +918,15 @@ END_TEST
 FT_UNIT_MAIN("discovery", reports_alone_give_the_whole_fabric, the_order_of_reports_does_not_matter,
              one_side_that_speaks_is_enough, port_ids_are_resolved_by_their_kind,
              aggregates_leave_their_members_the_links,
+             an_aggregate_with_one_member_up_is_that_member, neighbours_that_name_an_aggregate,
              a_link_whose_port_is_down_leaves_and_comes_back,
              the_port_of_a_host_that_is_down_is_told, a_link_that_neither_side_hears_is_down,
              a_recabled_port_takes_its_new_link, silence_of_lldp_changes_nothing,
-             an_unreachable_switch_keeps_its_place, silence_is_measured_against_the_others,
-             hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
-             two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
-             packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
-             a_forwarding_neighbour_is_no_host, a_leaf_without_hosts_is_a_leaf,
-             the_file_wins_and_the_contradiction_is_told, a_switch_is_a_set_of_addresses,
-             doubled_names_stay_two_switches, reports_that_cannot_be_are_refused)
+             an_unreachable_switch_keeps_its_place, an_address_that_never_answered_is_no_switch,
+             silence_is_measured_against_the_others, hosts_are_learnt_from_samples,
+             what_was_seen_once_is_not_learnt, two_leaves_are_dual_tor_and_three_are_none,
+             a_host_that_moves_is_followed, packets_that_enter_twice_teach_nothing,
+             a_crowd_behind_a_port_is_no_host, a_forwarding_neighbour_is_no_host,
+             a_leaf_without_hosts_is_a_leaf, the_file_wins_and_the_contradiction_is_told,
+             a_switch_is_a_set_of_addresses, doubled_names_stay_two_switches,
+             reports_that_cannot_be_are_refused)

@@ -117,6 +117,27 @@ START_TEST(both_sides_meet_on_the_tuple)
 }
 END_TEST
 
+/* A path that was published without its owner is published again once that is told. */
+START_TEST(a_new_owner_is_news)
+{
+    struct ft_host_report r = by_source(50000, START_MS + 2000, 0);
+    struct ft_flow *flow;
+
+    open_join(100);
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    flow->published = 1;
+    r.pid = 4121;
+    r.comm = "train.py";
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_uint_eq(flow->published, 0);
+    flow->published = 1;
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_uint_eq(flow->published, 1);
+    close_join();
+}
+END_TEST
+
 START_TEST(windows_take_what_is_theirs)
 {
     struct ft_observation now = at_leaf(1, 0, START_MS + 100);
@@ -246,6 +267,6 @@ START_TEST(another_topology_takes_over)
 }
 END_TEST
 
-FT_UNIT_MAIN("join", both_sides_meet_on_the_tuple, windows_take_what_is_theirs,
+FT_UNIT_MAIN("join", both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
              a_report_over_the_edge_is_divided, a_move_is_told_once, full_tables_refuse_and_count,
              strangers_are_kept_and_counted, another_topology_takes_over)

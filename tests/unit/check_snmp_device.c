@@ -212,6 +212,7 @@ END_TEST
 
 static Fabrictrace__Record *kept; /* the last switch report */
 static size_t counted;
+static Fabrictrace__PortCounters last_counters; /* numbers only */
 
 static void keep(void *arg, const Fabrictrace__Record *record)
 {
@@ -220,8 +221,10 @@ static void keep(void *arg, const Fabrictrace__Record *record)
     (void)arg;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
         kept = fabrictrace__record__unpack(NULL, fabrictrace__record__pack(record, bytes), bytes);
-    else
+    else {
         counted++;
+        last_counters = *record->counters;
+    }
 }
 
 static const struct ft_sink sink = {.emit = keep};
@@ -249,6 +252,8 @@ START_TEST(neighbours)
     remote(&remotes, 7, 51, 1, "spine1");
     remote(&remotes, 9, 51, 1, "spine1");
     remote(&remotes, 9, 52, 4, "spine2");
+    set_string(answer(&remotes, FT_MIB_LLDP_REMOTE, FT_MIB_REM_ENABLED, INDEX(9, 52, 4)), "\x28",
+               1);
     remote(&remotes, 9, 77, 5, "nobody");
     feed(&remotes, FT_MIB_LLDP_REMOTE);
     set_number(
@@ -277,6 +282,8 @@ START_TEST(neighbours)
     ck_assert_uint_eq(reported->neighbors[0]->n_addresses, 0);
     ck_assert_uint_eq(reported->neighbors[1]->ifindex, 2);
     ck_assert_uint_eq(reported->neighbors[1]->n_addresses, 1);
+    ck_assert(!reported->neighbors[0]->has_forwards);
+    ck_assert(reported->neighbors[1]->has_forwards && reported->neighbors[1]->forwards);
     ck_assert_mem_eq(reported->neighbors[1]->addresses[0].data, "\300\0\2\11", 4);
     ck_assert_str_eq(reported->name, "leaf1");
     ck_assert_uint_eq(reported->n_ports, 3);
@@ -284,6 +291,38 @@ START_TEST(neighbours)
                      FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_ALIAS);
     ck_assert_str_eq(reported->ports[1]->lldp_id, "to spine2");
     fabrictrace__record__free_unpacked(kept, NULL);
+    ft_device_free(device);
+}
+END_TEST
+
+static void capable(struct answers *a, uint32_t number, const char *bits, size_t len)
+{
+    remote(a, 1, number, 1, "someone");
+    set_string(answer(a, FT_MIB_LLDP_REMOTE, FT_MIB_REM_ENABLED, INDEX(1, number, 1)), bits, len);
+}
+
+START_TEST(neighbours_that_forward)
+{
+    struct answers remotes = {0};
+    const struct ft_device_neighbor *n;
+
+    set_up();
+    begin();
+    ports(three, 3);
+    capable(&remotes, 1, "\x20", 1);     /* bridge */
+    capable(&remotes, 2, "\x08\0", 2);   /* router */
+    capable(&remotes, 3, "\x01", 1);     /* station only */
+    capable(&remotes, 4, "\x10\xff", 2); /* WLAN access point; the second octet is not defined */
+    capable(&remotes, 5, "\0", 1);
+    capable(&remotes, 6, "", 0);
+    remote(&remotes, 1, 7, 1, "someone");
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    ft_device_end(device, now());
+    n = device->neighbors.items;
+    ck_assert_uint_eq(device->neighbors.count, 7);
+    ck_assert(n[0].has_forwards && n[0].forwards && n[1].has_forwards && n[1].forwards);
+    ck_assert(n[2].has_forwards && !n[2].forwards && n[3].has_forwards && !n[3].forwards);
+    ck_assert(!n[4].has_forwards && !n[5].has_forwards && !n[6].has_forwards);
     ft_device_free(device);
 }
 END_TEST
@@ -428,6 +467,50 @@ START_TEST(members_of_a_lag)
 }
 END_TEST
 
+/* Of each port: what the agent has, the wider form first; nothing that this poll did not read. */
+START_TEST(pause_and_pfc)
+{
+    struct answers pause = {0}, pfc = {0};
+
+    set_up();
+    begin();
+    count(1, 5);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_IN, INDEX(1)), FT_SNMP_COUNTER32, 3);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_OUT, INDEX(1)), FT_SNMP_COUNTER32, 4);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_IN_HC, INDEX(1)), FT_SNMP_COUNTER64,
+               UINT64_C(1) << 40);
+    set_number(answer(&pause, FT_MIB_PAUSE, FT_MIB_PAUSE_IN, INDEX(9)), FT_SNMP_COUNTER32, 1);
+    set_number(answer(&pfc, FT_MIB_PFC, FT_MIB_PFC_REQUESTS, INDEX(1)), FT_SNMP_COUNTER32, 50);
+    set_number(answer(&pfc, FT_MIB_PFC, FT_MIB_PFC_INDICATIONS, INDEX(1)), FT_SNMP_COUNTER32, 60);
+    feed(&pause, FT_MIB_PAUSE);
+    feed(&pfc, FT_MIB_PFC);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->ports.count, 1);
+    ck_assert_uint_eq(ft_report_counters(device, &sink), 1);
+    ck_assert(last_counters.has_in_pause && last_counters.in_pause == UINT64_C(1) << 40);
+    ck_assert(last_counters.has_out_pause && last_counters.out_pause == 4);
+    ck_assert(last_counters.has_in_pfc && last_counters.in_pfc == 60);
+    ck_assert(last_counters.has_out_pfc && last_counters.out_pfc == 50);
+    now_s += 30;
+    begin();
+    count(1, 6);
+    feed(&pfc, FT_MIB_PFC);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(ft_report_counters(device, &sink), 1);
+    ck_assert(!last_counters.has_in_pause && !last_counters.has_out_pause);
+    ck_assert(last_counters.has_in_pfc);
+    /* Frames of flow control that move do not make stale octets fresh. */
+    now_s += 30;
+    begin();
+    count(1, 6);
+    set_number(&pfc.varbinds[0], FT_SNMP_COUNTER32, 51);
+    feed(&pfc, FT_MIB_PFC);
+    ft_device_end(device, now());
+    ck_assert(device->stale);
+    ft_device_free(device);
+}
+END_TEST
+
 START_TEST(caps)
 {
     struct answers a = {0};
@@ -476,5 +559,5 @@ START_TEST(hostile_text)
 END_TEST
 
 FT_UNIT_MAIN("snmp_device", resolves_by_subtype, never_guesses, contradictions, neighbours,
-             half_a_table, restarts, new_and_gone_ports, frozen, members_of_a_lag, caps,
-             hostile_text)
+             neighbours_that_forward, half_a_table, restarts, new_and_gone_ports, frozen,
+             members_of_a_lag, pause_and_pfc, caps, hostile_text)

@@ -28,7 +28,7 @@ tests_unit_check_output_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_output_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 
 snmp_tests = tests/unit/check_snmp_walk tests/unit/check_snmp_counters tests/unit/check_snmp_device \
-	tests/unit/check_snmp_targets
+	tests/unit/check_snmp_targets tests/unit/check_snmp_poll
 check_PROGRAMS += $(snmp_tests)
 TESTS += $(snmp_tests)
 
@@ -47,3 +47,7 @@ tests_unit_check_snmp_device_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 tests_unit_check_snmp_targets_SOURCES = tests/unit/check_snmp_targets.c tests/unit/unit.h
 tests_unit_check_snmp_targets_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_snmp_targets_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_snmp_poll_SOURCES = tests/unit/check_snmp_poll.c tests/unit/unit.h tests/unit/snmp_answers.h
+tests_unit_check_snmp_poll_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_poll_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)

@@ -157,6 +157,21 @@ def fabric():
     ]
 
 
+def vxlan(frame, src="192.0.2.101", dst="192.0.2.103", sport=55555, vni=5001, ecn=2):
+    return ethernet(udp(src, dst, sport, struct.pack(">II", 0x08000000, vni << 8) + frame, dport=4789,
+                        ecn=ecn))
+
+
+def discarded_packet(sequence, source, port_in, port_out, reason, records, drops=0):
+    """sflow_drops.txt: sample format 5."""
+    head = struct.pack(">IIIIIII", sequence, *source, drops, port_in, port_out, reason)
+    return structure(5, head + struct.pack(">I", len(records)) + b"".join(records))
+
+
+def words(form, *values):
+    return structure(form, struct.pack(f">{len(values)}I", *values))
+
+
 def framed(link, payload, dport=6343):
     packet = udp("192.0.2.1", "192.0.2.100", 40000, payload, dport=dport)
     if link == RAW:

@@ -222,6 +222,83 @@ def test_garbage(folder):
     check("garbage: twice the same", run(folder / "garbage.pcap").stdout == done.stdout)
 
 
+def replay(folder, *samples):
+    """What one datagram with these samples becomes."""
+    capture = folder / "made.pcap"
+    capture.write_bytes(c.pcap(c.ETHERNET, [(0.1, c.datagram(c.LEAF, 1, 1000, list(samples)))]))
+    return records_of(run(capture))
+
+
+def test_tunnels(folder):
+    inner = c.ethernet(c.udp(*c.DATA, c.bth(c.WRITE_ONLY, 17) + bytes(1000)))
+    packet = c.udp(*c.DATA, c.bth(c.WRITE_ONLY, 17) + bytes(1000))
+    tunnel = c.vxlan(inner)
+    # A label stack and a VXLAN tunnel, each with the same flow inside; the tunnel marked on the way.
+    records = replay(
+        folder,
+        c.flow_sample(1, (0, 1), 1, 49, [c.raw_header(tunnel[:128], len(tunnel) + 4)]),
+        c.flow_sample(2, (0, 1), 1, 49, [c.raw_header(c.vxlan(inner, ecn=3)[:128], len(tunnel) + 4)]),
+        c.flow_sample(3, (0, 1), 1, 50, [c.raw_header(
+            bytes(12) + b"\x88\x47" + struct.pack(">II", 16 << 12 | 64, 17 << 12 | 0x140) + packet[:100],
+            1090)]),
+        c.flow_sample(4, (0, 1), 1, 51, [c.raw_header(tunnel[:60], len(tunnel) + 4)]))
+    through, = observations(records, out_ifindex=49)
+    flow = {"src": "10.0.1.1", "dst": "10.0.3.1", "sport": 49441, "dport": 4791, "proto": 17}
+    outer = {"src": "192.0.2.101", "dst": "192.0.2.103", "sport": 55555, "dport": 4789, "proto": 17}
+    equal("vxlan: the flow", through["flow"], flow)
+    equal("vxlan: the outer one is kept", through.get("outer"), outer)
+    equal("vxlan: figures", (through["samples"], through["ce_samples"], through["data_samples"],
+                             through["dst_qp"], through["bytes"]),
+          (2, 1, 2, 17, 2 * 1000 * (len(tunnel) + 4)))
+    labels, = observations(records, out_ifindex=50)
+    equal("mpls: the flow", (labels["flow"], "outer" in labels), (flow, False))
+    cut, = observations(records, out_ifindex=51)
+    equal("a cut tunnel is its outer flow", (cut["flow"], "outer" in cut), (outer, False))
+
+
+def test_discards(folder):
+    header = c.roce(*c.DATA)
+    records = replay(
+        folder,
+        c.flow_sample(7, (0, 1), 1, 49, [c.words(1039, 1500), c.words(1040, 40000), header]),
+        c.flow_sample(8, (0, 1), 1, 49, [c.words(1039, 9000), c.words(1040, 20000), header]),
+        c.discarded_packet(1, (0, 1), 1, 49, 258, [header]),
+        c.discarded_packet(2, (0, 1), 1, 49, 258, [header], drops=3),
+        c.discarded_packet(5, (0, 1), 1, 0, 0, [header]))
+    sampled, = observations(records, point="ingress")
+    equal("queue and transit: the worst of the samples",
+          (sampled["queue_max_bytes"], sampled["transit_max_ns"]), (40000, 9000))
+    told = observations(records, point="discard")
+    equal("discards stay apart from samples, by reason",
+          [(o["samples"], o["packets"], o["fate"], o["discard_reason"], o.get("out_ifindex"))
+           for o in told], [(2, 2, "discarded", 258, 49), (1, 1, "discarded", 0, None)])
+    equal("discards are numbered apart, and missing ones seen",
+          losses(records)[-1]["network_samples"].get("drops"), [{"reason": "sequence_gap", "count": 2}])
+
+
+# Public captures: (file, datagrams, samples, flow samples, port counters, datagrams that are none).
+# tshark 4.0.17 agrees on datagrams and samples, sfacctd 1.7.7 on the flow samples. Five datagrams
+# to the port in the third file are NetFlow 5; tshark calls the last file malformed as well.
+VECTORS = [("sflow-print-v6.pcap", 25, 61, 13, 48, {}),
+           ("sflow_expanded.pcap", 1, 1, 1, 0, {}),
+           ("sflow_multiple_counter_30_pdus.pcap", 25, 144, 0, 142, {"not_sflow_v5": 5}),
+           ("sflow_print-segv.pcap", 0, 0, 0, 0, {"truncated": 1})]
+
+
+def test_vectors(_folder):
+    vectors = os.environ.get("FABRICTRACE_VECTORS")
+    if not vectors:
+        return print("SKIP: public captures: FABRICTRACE_VECTORS does not name their folder")
+    for name, datagrams, samples, flows, counts, drops in VECTORS:
+        last = losses(records_of(run(Path(vectors) / name)))[-1]
+        equal(f"{name}: datagrams, samples, flow samples, port counters",
+              (last["datagrams"]["processed"], last["samples"]["received"],
+               last["network_samples"]["received"], last["counters"]["received"]),
+              (datagrams, samples, flows, counts))
+        equal(f"{name}: what is none", {d["reason"]: d["count"]
+                                        for d in last["datagrams"].get("drops", [])}, drops)
+
+
 def test_faults(folder):
     good = (HERE / "fabric.pcap").read_bytes()
     (folder / "cut.pcap").write_bytes(good[:-20])
@@ -256,7 +333,8 @@ def test_faults(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for test in (test_fabric, test_links, test_real, test_caps, test_garbage, test_faults):
+        for test in (test_fabric, test_links, test_real, test_caps, test_garbage, test_tunnels,
+                     test_discards, test_vectors, test_faults):
             test(Path(folder))
     print(f"{len(failures)} failed")
     return 1 if failures else 0
