@@ -32,6 +32,8 @@ static const struct command commands[FT_COMMANDS] = {
                            "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
                            "[--csv | --svg FILE]",
                            "who sends how much to whom in training jobs, beside the formula"},
+    [FT_COMMAND_RANKS] = {"ranks", "[--comm ID]",
+                          "each rank's last operation, its slowest peer and the link under it"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
 };
 
@@ -75,7 +77,9 @@ static const struct {
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
-    {{"comm", required_argument, NULL, OPT_COMM}, FOR(MATRIX), "ID       this communicator"},
+    {{"comm", required_argument, NULL, OPT_COMM},
+     FOR(MATRIX) | FOR(RANKS),
+     "ID       this communicator"},
     {{"op", required_argument, NULL, OPT_OP},
      FOR(MATRIX),
      "OP       this operation: AllReduce, AllGather, ReduceScatter, Broadcast, Send ..."},

@@ -22,6 +22,7 @@ enum ft_command {
     FT_COMMAND_EXPLAIN,
     FT_COMMAND_TOPOLOGY,
     FT_COMMAND_MATRIX,
+    FT_COMMAND_RANKS,
     FT_COMMAND_DOCTOR,
     FT_COMMANDS
 };
@@ -34,7 +35,7 @@ struct ft_args {
     bool help; /* of the command; of the program when there is none */
     bool version;
     const char *state, *host, *group; /* filters, NULL: all */
-    const char *comm, *op;            /* of matrix, NULL: all */
+    const char *comm, *op;            /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
     const char *svg; /* file of the heat map, NULL: none */

@@ -37,7 +37,8 @@ static void build_target(struct ft_writer *w, const struct ft_args *args)
         [FT_COMMAND_PATHS] = "paths",         [FT_COMMAND_LINKS] = "links",
         [FT_COMMAND_IMBALANCE] = "imbalance", [FT_COMMAND_COLLISIONS] = "events",
         [FT_COMMAND_EXPLAIN] = "explain",     [FT_COMMAND_TOPOLOGY] = "topology",
-        [FT_COMMAND_MATRIX] = "matrix",       [FT_COMMAND_DOCTOR] = "doctor",
+        [FT_COMMAND_MATRIX] = "matrix",       [FT_COMMAND_RANKS] = "ranks",
+        [FT_COMMAND_DOCTOR] = "doctor",
     };
     char flow[FT_TUPLE_TEXT_BYTES], limit[24], separator = '?';
 

@@ -17,6 +17,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show_links.c \
 	cli/show_matrix.c cli/show_matrix.h \
 	cli/show_paths.c \
+	cli/show_ranks.c \
 	cli/show_topology.c \
 	cli/text.c cli/text.h \
 	cli/units.c cli/units.h

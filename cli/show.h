@@ -14,6 +14,7 @@ int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *roo
 int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);
 
 /* --json: each of the answer's records on a line of its own; an answer whole when `whole`. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/api_matrix.h"
+#include "daemon/api_ranks.h"
 #include "daemon/api_topology.h"
 #include "daemon/doctor.h"
 #include "daemon/emit.h"
@@ -400,6 +401,18 @@ static int get_matrix(void *arg, const struct ft_http_request *request, struct f
     return close_answer(&a);
 }
 
+static int get_ranks(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    const struct ft_pipeline *p = api->view->pipeline;
+    struct answer a;
+
+    open_answer(&a, api, body);
+    a.total = ft_api_write_ranks(body, ft_pipeline_ranks(p), ft_pipeline_slowest(p),
+                                 ft_http_query(request, "comm"));
+    return close_answer(&a);
+}
+
 static void write_finding(struct answer *a, const struct ft_finding *f)
 {
     const struct {
@@ -474,6 +487,7 @@ struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/explain", "application/json", get_explain},
         {"/api/v1/topology", "application/json", get_topology},
         {"/api/v1/matrix", "application/json", get_matrix},
+        {"/api/v1/ranks", "application/json", get_ranks},
         {"/api/v1/doctor", "application/json", get_doctor},
         {"/metrics", "text/plain; version=0.0.4", get_metrics},
         {"/healthz", "text/plain", get_health},

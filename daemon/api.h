@@ -25,6 +25,11 @@
  *       {"rank","host","pid","gpu","job","closed"}],"edges":[{"src","dst","op","sent_bytes",
  *       "received_bytes","sent_messages","received_messages","expected_bytes","step_median_ns",
  *       "step_max_ns"}]}; sums since the daemon started.
+ *   GET /api/v1/ranks[?comm=ID]          each rank, its last operation, and what is slowest there
+ *       "records" holds one object for each rank: {"comm_id","rank","ranks","host","pid","gpu",
+ *       "job","closed","op","time_ms","slowest_peer","slowest_step_median_ns",
+ *       "others_step_median_ns","slowest_switch","slowest_port","slowest_port_flows"}; slowest_*
+ *       as in the rank's last fabrictrace.collective.v1.
  *   GET /api/v1/doctor                   what is not seen, and what to do
  *       "records" as above: [{"switch","port","severity":"warning"|"info","text","advice",
  *       "since_ms"}], switch and port absent where the finding is of the whole

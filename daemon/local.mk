@@ -3,6 +3,7 @@ noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
 	daemon/api.c daemon/api.h \
 	daemon/api_matrix.c daemon/api_matrix.h \
+	daemon/api_ranks.c daemon/api_ranks.h \
 	daemon/api_topology.c daemon/api_topology.h \
 	daemon/attach.c daemon/attach.h \
 	daemon/changes.c daemon/changes.h \
@@ -22,6 +23,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/loads.c daemon/loads.h \
 	daemon/metrics_text.c daemon/metrics_text.h \
 	daemon/names.c daemon/names.h \
+	daemon/pair_links.c daemon/pair_links.h \
 	daemon/pipeline.c daemon/pipeline.h \
 	daemon/publish.c daemon/publish.h \
 	daemon/ranks.c daemon/ranks.h \
@@ -30,6 +32,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/settings.c daemon/settings.h \
 	daemon/sink_file.c \
 	daemon/sink_kafka.c \
+	daemon/slowest.c daemon/slowest.h \
 	daemon/store.c daemon/store.h \
 	daemon/survey.c daemon/survey.h \
 	daemon/survey_hosts.c \

@@ -58,6 +58,12 @@ static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
           ft_window_stats(ft_pipeline_window(p))->paths);
     plain(w, "standing_events", "gauge", "Events that stand now.",
           ft_events_count(ft_pipeline_events(p)));
+    plain(w, "rank_pairs_refused_total", "counter",
+          "Pairs of ranks, once a window, that found no room for the link under them.",
+          ft_pair_links_refused(ft_pipeline_pair_links(p)));
+    plain(w, "operations_forgotten_total", "counter",
+          "Times that there were too many kinds of collectives to compare, and all were forgotten.",
+          ft_slowest_forgotten(ft_pipeline_slowest(p)));
 }
 
 static void write_sinks(struct ft_writer *w, const struct ft_publisher *publisher)

@@ -24,6 +24,8 @@
 #define DISCOVER_FLOWS_A_MS 100
 #define RANK_MEMBERS_MAX    65536
 #define RANK_EDGES_MAX      262144
+#define RANK_PAIRS_MAX      65536
+#define OPERATIONS_MAX      4096
 
 /* The last accounting of another program. */
 struct source {
@@ -42,6 +44,8 @@ struct ft_pipeline {
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
     struct ft_join *join;
     struct ft_ranks *ranks;
+    struct ft_pair_links *pairs;
+    struct ft_slowest *slowest;
     struct ft_events *events;
     struct ft_window *window;
     struct ft_congestion *congestion;
@@ -164,6 +168,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         .judged = on_judged, .moved = on_moved, .entered = on_entered, .arg = p};
     const struct ft_ranks_config ranks = {
         .members_max = RANK_MEMBERS_MAX, .edges_max = RANK_EDGES_MAX, .seed = config->join.seed};
+    const struct ft_slowest_config slowest = {
+        .ranks_max = RANK_MEMBERS_MAX, .operations_max = OPERATIONS_MAX, .seed = config->join.seed};
 
     if (!p)
         return NULL;
@@ -174,6 +180,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->join = ft_join_new(&config->join, topology, &hooks);
     p->congestion = ft_congestion_new(config->sources_max);
     p->ranks = ft_ranks_new(&ranks);
+    p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
+    p->slowest = ft_slowest_new(&slowest);
     if (p->join)
         ft_join_set_ranks(p->join, p->ranks);
     if (config->discovery.switches_max)
@@ -182,7 +190,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
-    if (p->events && p->sources && p->join && p->ranks && p->congestion &&
+    if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
         (p->discovery || !config->discovery.switches_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
@@ -191,6 +199,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         return NULL;
     }
     ft_window_count(p->window, p->counters, p->exporters);
+    ft_window_pair(p->window, p->pairs);
     p->base = p->topology = topology;
     find_edge(p);
     return p;
@@ -210,6 +219,8 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_congestion_free(p->congestion);
     ft_join_free(p->join);
     ft_ranks_free(p->ranks);
+    ft_pair_links_free(p->pairs);
+    ft_slowest_free(p->slowest);
     ft_events_free(p->events);
     ft_discovery_free(p->discovery);
     ft_counters_free(p->counters);
@@ -448,7 +459,34 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     return FT_RECORD_FORWARDED;
 }
 
-/* Goes out as it came, also where this daemon has no room to remember it. */
+/* A collective goes out with what is known of its slowest peer; borrows the rest. */
+static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collective *in)
+{
+    const struct ft_slowest_last *last = ft_slowest_take(p->slowest, in, p->pairs);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Collective out = *in;
+    bool named = last && last->named;
+
+    /* What another daemon said may be of another time. */
+    out.has_slowest_peer = out.has_slowest_step_median_ns = out.has_others_step_median_ns = named;
+    out.slowest_switch = out.slowest_port = NULL;
+    out.has_slowest_port_flows = named && last->has_link;
+    if (named) {
+        out.slowest_peer = last->peer;
+        out.slowest_step_median_ns = last->step_median_ns;
+        out.others_step_median_ns = last->others_median_ns;
+    }
+    if (named && last->has_link) {
+        out.slowest_switch = (char *)(uintptr_t)last->link.switch_name;
+        out.slowest_port = (char *)(uintptr_t)last->link.port;
+        out.slowest_port_flows = last->link.flows;
+    }
+    record.kind_case = FABRICTRACE__RECORD__KIND_COLLECTIVE;
+    record.collective = &out;
+    p->emitter.record(p->emitter.arg, &record);
+}
+
+/* Goes out also where this daemon has no room to remember it. */
 static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
     int rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
@@ -457,7 +495,10 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
 
     if (rc == -EINVAL)
         return FT_RECORD_INVALID;
-    p->emitter.record(p->emitter.arg, record);
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
+        forward_collective(p, record->collective);
+    else
+        p->emitter.record(p->emitter.arg, record);
     return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
 }
 
@@ -642,6 +683,16 @@ void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter 
 const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p)
 {
     return p->ranks;
+}
+
+const struct ft_slowest *ft_pipeline_slowest(const struct ft_pipeline *p)
+{
+    return p->slowest;
+}
+
+const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p)
+{
+    return p->pairs;
 }
 
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)

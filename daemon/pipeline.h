@@ -16,6 +16,7 @@
 #include "daemon/emit.h"
 #include "daemon/events.h"
 #include "daemon/join.h"
+#include "daemon/slowest.h"
 #include "daemon/window.h"
 #include "lib/base/account.h"
 
@@ -91,6 +92,8 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
 const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
+const struct ft_slowest *ft_pipeline_slowest(const struct ft_pipeline *p);
+const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
 /* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
  * "learnt" (from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);

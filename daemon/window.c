@@ -26,6 +26,7 @@ struct ft_window {
     struct ft_events *events;
     const struct ft_counters *counters; /* NULL: none */
     struct ft_exporters *exporters;
+    struct ft_pair_links *pairs; /* NULL: nobody asks */
     struct ft_emitter emitter;
     struct ft_loads loads;
     struct ft_figures_work *figures;
@@ -73,6 +74,11 @@ void ft_window_count(struct ft_window *w, const struct ft_counters *counters,
     w->exporters = exporters;
 }
 
+void ft_window_pair(struct ft_window *w, struct ft_pair_links *pairs)
+{
+    w->pairs = pairs;
+}
+
 int ft_window_resize(struct ft_window *w)
 {
     struct ft_loads loads;
@@ -102,6 +108,8 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     w->phase = PHASE_FLOWS;
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
     ft_figures_begin(w->figures);
+    if (w->pairs)
+        ft_pair_links_begin(w->pairs);
 }
 
 bool ft_window_busy(const struct ft_window *w)
@@ -138,8 +146,11 @@ static void close_flow(struct ft_window *w, uint32_t index)
 
     if (!flow || !ft_join_age(w->join, flow, w->number, w->now_ms))
         return;
-    if (flow->bytes_window == w->number)
+    if (flow->bytes_window == w->number) {
         ft_loads_add(&w->loads, &w->config.loads, w->join, flow, index);
+        if (w->pairs)
+            ft_pair_links_flow(w->pairs, w->join, flow);
+    }
     due = flow->published != flow->state + 1 ||
           (!flow->rate_published && flow->bytes_window != 0) ||
           w->now_ms - flow->published_ms >= w->config.refresh_ms;
@@ -284,6 +295,8 @@ static void finish(struct ft_window *w)
 
     ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
     ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span, w->config.victims_max);
+    if (w->pairs)
+        ft_pair_links_end(w->pairs, &w->loads, t);
     if (w->exporters)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);

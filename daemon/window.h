@@ -17,6 +17,7 @@
 #include "daemon/exporters.h"
 #include "daemon/join.h"
 #include "daemon/loads.h"
+#include "daemon/pair_links.h"
 
 struct ft_window_config {
     struct ft_loads_config loads;
@@ -40,6 +41,9 @@ void ft_window_free(struct ft_window *window);
 /* Counters of ports for the link records, and the exporters that are held against them. */
 void ft_window_count(struct ft_window *window, const struct ft_counters *counters,
                      struct ft_exporters *exporters);
+
+/* The links under the pairs of ranks, found anew with each window. */
+void ft_window_pair(struct ft_window *window, struct ft_pair_links *pairs);
 
 /* After the join took another topology, between two closes. -ENOMEM. */
 int ft_window_resize(struct ft_window *window);

@@ -12,9 +12,9 @@
 #include "tests/nccl/driver.h"
 
 /*
- * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree]: one rank of a make-believe training job. AllReduce
- * after AllReduce over a ring, or over a binary tree, then the longest call, in ns, and how many of
- * them took more than 10 us.
+ * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow]: one rank of a make-believe training job.
+ * AllReduce after AllReduce over a ring, or over a binary tree, then the longest call, in ns, and
+ * how many of them took more than 10 us. With slow, each step over the ring takes its time.
  */
 
 #define CHANNELS 2
@@ -22,6 +22,7 @@
 #define BYTES    65536
 
 static struct timespec started;
+static struct timespec step_pause;
 static uint64_t slow, calls, longest_ns;
 static const struct ft_nccl_plugin_v5 *real;
 
@@ -71,6 +72,8 @@ static int timed_state(void *handle, int state, union ft_nccl_state *args)
     clock_gettime(CLOCK_MONOTONIC, &from);
     real->state(handle, state, args);
     note(&from);
+    if (step_pause.tv_nsec)
+        nanosleep(&step_pause, NULL);
     return 0;
 }
 
@@ -110,7 +113,7 @@ int main(int argc, char **argv)
     bool trees;
 
     if (argc < 6) {
-        fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree]\n");
+        fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow]\n");
         return 2;
     }
     rank = atoi(argv[2]);
@@ -118,6 +121,7 @@ int main(int argc, char **argv)
     seconds = atof(argv[4]);
     pause.tv_nsec = atol(argv[5]) * 1000;
     trees = argc > 6 && strcmp(argv[6], "tree") == 0;
+    step_pause.tv_nsec = argc > 6 && strcmp(argv[6], "slow") == 0 ? 300000 : 0;
     driver_load(&d, argv[1]);
     real = d.v5;
     if (real->init(&context, 0xfab, &mask, "world", ranks, ranks, rank, NULL))

@@ -96,9 +96,10 @@ def matrix(programs):
     return json.loads(lines[0]) if lines else {"edges": [], "members": []}
 
 
-def run_jobs(programs, *more):
-    jobs = [programs.job(f"gpu{r * HOSTS // RANKS:02}", r, RANKS, 2, 20000, *more)
-            for r in range(RANKS)]
+def run_jobs(programs, *more, but=()):
+    """A job of all ranks; the ranks of `but` get another mode."""
+    jobs = [programs.job(f"gpu{r * HOSTS // RANKS:02}", r, RANKS, 2, 20000,
+                         *dict(but).get(r, more)) for r in range(RANKS)]
     return [json.loads(j.communicate(timeout=60)[0]) for j in jobs]
 
 
@@ -177,14 +178,44 @@ def forms(programs):
     equal("another operation has no edges", json.loads(empty)["edges"], [])
 
 
+def slow_rank(programs):
+    """One rank sends slowly: it names its peer, and nobody else names one."""
+    def named():
+        return {r["rank"]: r["slowest_peer"] for r in ranks() if "slowest_peer" in r}
+
+    def ranks():
+        return [json.loads(line) for line in programs.tool("ranks", "--json").splitlines()]
+
+    run_jobs(programs, but={5: ("slow",)}.items())
+    settled(programs)
+    equal("ranks: the slow pair is named, and no other", named(), {5: 6})
+    rank = [r for r in ranks() if r["rank"] == 5][0]
+    check("ranks: its steps beside the others'", rank["slowest_step_median_ns"] > 300000 >
+          rank["others_step_median_ns"] > 0, str(rank))
+    check("ranks: without a path no link is named", "slowest_switch" not in rank, str(rank))
+    equal("ranks: every rank and its last operation", [(r["rank"], r["host"], r["op"])
+          for r in ranks()], [(r, f"gpu{r * HOSTS // RANKS:02}", "AllReduce")
+                              for r in range(RANKS)])
+    text = programs.tool("ranks", "--comm", COMM)
+    check("ranks as text", "SLOWEST TO" in text and COMM in text, text)
+    print(text)
+    equal("ranks of another communicator",
+          programs.tool("ranks", "--json", "--comm", "0000000000000bad"), "")
+
+
 def replay(folder, records):
-    """Path and event records that the daemon makes of records, by 5-tuple."""
+    """The records that the daemon makes of records."""
     source = folder / "join.ndjson"
     source.write_text("".join(json.dumps(r) + "\n" for r in records))
     out = subprocess.run([DAEMON, "--topology", TOPOLOGY, "--replay", source, "--sink", "file:-"],
                          capture_output=True, text=True, check=True).stdout
-    return {r["flow"]["sport"]: r for r in map(json.loads, out.splitlines())
-            if r["schema"] == "fabrictrace.path.v1"}
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def slowest(records):
+    """What the last collective of each rank says of its slowest peer."""
+    return {r["rank"]: {k: v for k, v in r.items() if k.startswith(("slowest", "others"))}
+            for r in records if r["schema"] == "fabrictrace.collective.v1"}
 
 
 def join(folder):
@@ -204,9 +235,26 @@ def join(folder):
                         "host": "gpu01", "flow": flow, "direction": "tx", "data_packets": 10,
                         "bytes": 10000, **({"pid": pid} if pid else {})})
         records.append({"schema": "fabrictrace.observation.v1", "time_ms": t + 1000,
-                        "agent": "192.0.2.11", "flow": flow, "in_ifindex": 1, "out_ifindex": 49,
+                        "agent": "192.0.2.11", "flow": flow, "in_ifindex": 1,
+                        "out_ifindex": 50 if sport == 50002 else 49,
                         "samples": 10, "data_samples": 10, "bytes": 10000})
-    paths = replay(folder, records)
+    # A window later the same ring again, with one slow pair. Its flow and another pair's, which
+    # comes over the other spine, share the last link.
+    records += [{"schema": "fabrictrace.collective.v1", "time_ms": t + 15000 + i, "host": hosts[src],
+                 "pid": 100 + src, "comm_id": COMM, "rank": src, "ranks": 4, "op": "AllReduce",
+                 "bytes": 1000, "peers": [{"peer": dst, "channel": 0, "sent_bytes": 1000,
+                                           "sent_messages": 10, "step_median_ns": step}]}
+                for i, (src, dst, step) in enumerate(
+                    ((2, 1, 50000), (1, 3, 50000), (3, 0, 40000), (0, 2, 300000)))]
+    found = replay(folder, records)
+    paths = {r["flow"]["sport"]: r for r in found if r["schema"] == "fabrictrace.path.v1"}
+    slow = {"slowest_peer": 2, "slowest_step_median_ns": 300000, "others_step_median_ns": 50000}
+    equal("join: the slow pair; a flow that may be its own leaves the link open",
+          slowest(found), {0: slow, 1: {}, 2: {}, 3: {}})
+    sure = [r for r in records if r.get("flow", {}).get("sport") != 50003]
+    equal("join: the slow pair and the link under it", slowest(replay(folder, sure)), {
+        0: {**slow, "slowest_switch": "leaf2", "slowest_port": "Ethernet1",
+            "slowest_port_flows": 2}, 1: {}, 2: {}, 3: {}})
     for sport, src, dst in ((50001, 0, 2), (50002, 1, 3)):
         equal(f"join: flow {sport} is certainly of ranks {src} and {dst}",
               tuple(paths[sport].get(k) for k in ("comm_id", "src_rank", "dst_rank", "job")),
@@ -303,6 +351,7 @@ def main():
             before = matrix(programs)
             tree(programs, before)
             forms(programs)
+            slow_rank(programs)
             join(programs.dir)
             handover(programs)
             restarts(programs)

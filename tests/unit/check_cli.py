@@ -33,6 +33,8 @@ SHOWN = {
     "events-none": ["collisions"],
     "topology": ["topology"],
     "matrix": ["matrix"],
+    "ranks": ["ranks"],
+    "ranks-none": ["ranks"],
     "doctor": ["doctor"],
     "doctor-none": ["doctor"],
     "explain": ["explain", FLOW],
@@ -175,6 +177,15 @@ class Answers(unittest.TestCase):
         self.server.body = b'{"records":[]}'
         self.assertEqual(run("matrix", "--svg", "-", *self.at)[0], 64)
 
+    def test_ranks_of_one_communicator(self):
+        self.give("ranks")
+        run("ranks", "--comm", "ab", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/ranks?comm=ab")
+        rc, out = run_on_terminal(80, "ranks", *self.at, env=environment(NO_COLOR="1"))
+        self.assertEqual(rc, 0)
+        self.assertLessEqual(max(map(len, out.splitlines())), 80)
+        self.assertIn("leaf1 Ethernet51", out)
+
     def test_endpoint_from_the_environment(self):
         self.give("links")
         rc, _, _ = run("links", env=environment(FABRICTRACE_ENDPOINT=self.server.endpoint))
@@ -240,6 +251,7 @@ class Alone(unittest.TestCase):
             (["links", "more"], "does not take 'more'"),
             (["matrix", "--by", "x"], "rank, gpu or host"),
             (["paths", "--csv"], "does not take --csv"),
+            (["ranks", "--op", "x"], "does not take --op"),
             (["explain"], "takes one flow"),
             (["explain", "10.0.0.1"], "is no flow"),
             (["imbalance", "--loads", "7,,1"], "'' is none"),

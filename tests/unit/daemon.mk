@@ -27,6 +27,13 @@ tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
 tests_unit_check_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_ranks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_slowest
+TESTS += tests/unit/check_slowest
+tests_unit_check_slowest_SOURCES = tests/unit/check_slowest.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_slowest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_slowest_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 tests_unit_check_discovery_SOURCES = tests/unit/check_discovery.c tests/unit/discovery_rig.h tests/unit/leafspine.h \
 	tests/unit/unit.h
 tests_unit_check_discovery_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
