@@ -19,6 +19,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/figures.c daemon/figures.h \
 	daemon/findings.c daemon/findings.h \
 	daemon/ids.c daemon/ids.h \
+	daemon/intake.c daemon/intake.h \
 	daemon/join.c daemon/join.h \
 	daemon/loads.c daemon/loads.h \
 	daemon/metrics_text.c daemon/metrics_text.h \

@@ -10,6 +10,7 @@
 
 #include "daemon/changes.h"
 #include "daemon/congestion.h"
+#include "daemon/intake.h"
 #include "daemon/topology_diff.h"
 #include "lib/base/table.h"
 #include "proto/loss.h"
@@ -335,74 +336,23 @@ void ft_pipeline_settle(struct ft_pipeline *p)
 
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
-    struct ft_observation in = {
-        .point = o->point,
-        .first_ms = (int64_t)(o->has_first_ms ? o->first_ms : o->time_ms),
-        .last_ms = (int64_t)(o->has_last_ms ? o->last_ms : o->time_ms),
-        .in_ifindex = o->in_ifindex,
-        .out_ifindex = o->fate == FABRICTRACE__FATE__FATE_FORWARDED ? o->out_ifindex : 0,
-        .samples = o->samples,
-        .ce_samples = o->ce_samples,
-        .data_samples = o->data_samples,
-        .ack_samples = o->ack_samples,
-        .bytes = o->bytes,
-    };
-
-    /* What a switch tells of packets that it dropped proves where they came by, and no rate. */
-    if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD) {
-        in.samples = in.ce_samples = 0;
-        in.bytes = 0;
-    }
-    if (!o->flow || !o->has_time_ms || !o->has_agent || o->time_ms > INT64_MAX / 2 ||
-        in.last_ms < in.first_ms || in.first_ms < 0 ||
-        ft_ip_from_bytes(o->agent.data, o->agent.len, &in.agent) ||
-        ft_flow_to_tuple(o->flow, &in.tuple)) {
+    if (!ft_intake_observation(o, &p->batch[p->gathered])) {
         p->stats.fates[FT_RECORD_INVALID]++;
         return;
     }
-    p->batch[p->gathered++] = in;
+    p->gathered++;
     if (p->gathered == FT_JOIN_BATCH)
         ft_pipeline_settle(p);
 }
 
-static uint32_t known_qp(protobuf_c_boolean known, uint32_t qp)
-{
-    return known ? qp : FT_NONE;
-}
-
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
 {
-    struct ft_host_report in = {
-        .time_ms = (int64_t)r->time_ms,
-        .interval_ms = r->interval_ms,
-        .sending = r->direction == FABRICTRACE__DIRECTION__DIRECTION_TX,
-        .host = r->host,
-        .bytes = r->bytes,
-        .data_packets = r->data_packets,
-        .ack_packets = r->ack_packets,
-        .qp_local = FT_NONE,
-        .qp_remote = FT_NONE,
-        .pid = r->pid,
-        .comm = r->comm,
-        .job = r->job,
-        .tuple_source = r->tuple_source,
-        .ended = r->ended,
-    };
+    struct ft_host_report in;
 
-    if (!r->flow || !r->has_time_ms || r->time_ms == 0 || r->time_ms > INT64_MAX / 2 ||
-        ft_flow_to_tuple(r->flow, &in.tuple))
+    if (!ft_intake_report(r, &in))
         return FT_RECORD_INVALID;
     if (p->discovery && in.sending)
         ft_discovery_named(p->discovery, &in.tuple.src, in.host);
-    if (r->qp) {
-        uint32_t local = known_qp(r->qp->has_local, r->qp->local);
-        uint32_t remote = known_qp(r->qp->has_remote, r->qp->remote);
-        bool receiving = r->direction == FABRICTRACE__DIRECTION__DIRECTION_RX;
-
-        /* A receiver's own queue pair is the remote one of the flow. */
-        in.qp_local = receiving ? remote : local;
-        in.qp_remote = receiving ? local : remote;
-    }
     return fate_of(ft_join_report(p->join, &in));
 }
 
@@ -539,29 +489,6 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST)
         fate = forward_host(p, record);
     p->stats.fates[fate]++;
-}
-
-int64_t ft_record_time_ms(const Fabrictrace__Record *record)
-{
-    switch (record->kind_case) {
-    case FABRICTRACE__RECORD__KIND_OBSERVATION:
-        return (int64_t)(record->observation->has_last_ms ? record->observation->last_ms
-                                                          : record->observation->time_ms);
-    case FABRICTRACE__RECORD__KIND_FLOW:
-        return (int64_t)record->flow->time_ms;
-    case FABRICTRACE__RECORD__KIND_HOST:
-        return (int64_t)record->host->time_ms;
-    case FABRICTRACE__RECORD__KIND_COUNTERS:
-        return (int64_t)record->counters->time_ms;
-    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
-        return (int64_t)record->communicator->time_ms;
-    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
-        return (int64_t)record->collective->time_ms;
-    case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
-        return (int64_t)record->switch_report->time_ms;
-    default:
-        return 0;
-    }
 }
 
 static int64_t due_ms(const struct ft_pipeline *p)

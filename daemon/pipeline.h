@@ -70,9 +70,6 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
 void ft_pipeline_settle(struct ft_pipeline *p);
 
-/* The moment that a record speaks of, for replays; 0: none. */
-int64_t ft_record_time_ms(const Fabrictrace__Record *record);
-
 /* Closes what is due at now_ms, at most `items` of work. True when more is left: call again soon,
  * after having looked at ingest. */
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items);

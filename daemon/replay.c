@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/intake.h"
 #include "proto/record.h"
 
 #define REASON_BYTES 256

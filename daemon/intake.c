@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/intake.h"
+
+#include "proto/record.h"
+
+/* The year 2109: a moment beyond it is a mistake, and would overflow the windows' numbers. */
+#define MOMENT_MAX_MS (INT64_C(1) << 42)
+/* The longest interval that anything is folded over. */
+#define INTERVAL_MAX_MS (INT64_C(3600) * 1000)
+
+static bool is_moment(uint64_t ms)
+{
+    return ms > 0 && ms < (uint64_t)MOMENT_MAX_MS;
+}
+
+bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observation *out)
+{
+    uint64_t first_ms = o->has_first_ms ? o->first_ms : o->time_ms;
+    uint64_t last_ms = o->has_last_ms ? o->last_ms : o->time_ms;
+
+    *out = (struct ft_observation){
+        .point = o->point,
+        .first_ms = (int64_t)first_ms,
+        .last_ms = (int64_t)last_ms,
+        .in_ifindex = o->in_ifindex,
+        .out_ifindex = o->fate == FABRICTRACE__FATE__FATE_FORWARDED ? o->out_ifindex : 0,
+        .samples = o->samples,
+        .ce_samples = o->ce_samples,
+        .data_samples = o->data_samples,
+        .ack_samples = o->ack_samples,
+        .bytes = o->bytes,
+    };
+    /* What a switch tells of packets that it dropped proves where they came by, and no rate. */
+    if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD) {
+        out->samples = out->ce_samples = 0;
+        out->bytes = 0;
+    }
+    return o->flow && o->has_time_ms && o->has_agent && is_moment(first_ms) && is_moment(last_ms) &&
+           out->last_ms >= out->first_ms && out->last_ms - out->first_ms <= INTERVAL_MAX_MS &&
+           ft_ip_from_bytes(o->agent.data, o->agent.len, &out->agent) == 0 &&
+           ft_flow_to_tuple(o->flow, &out->tuple) == 0;
+}
+
+/* A receiver's own queue pair is the remote one of the flow. */
+static void take_qp(const Fabrictrace__FlowReport *r, struct ft_host_report *out)
+{
+    uint32_t own = r->qp && r->qp->has_local ? r->qp->local : FT_NONE;
+    uint32_t other = r->qp && r->qp->has_remote ? r->qp->remote : FT_NONE;
+    bool receiving = r->direction == FABRICTRACE__DIRECTION__DIRECTION_RX;
+
+    out->qp_local = receiving ? other : own;
+    out->qp_remote = receiving ? own : other;
+}
+
+bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *out)
+{
+    *out = (struct ft_host_report){
+        .time_ms = (int64_t)r->time_ms,
+        .interval_ms = r->interval_ms,
+        .sending = r->direction == FABRICTRACE__DIRECTION__DIRECTION_TX,
+        .host = r->host,
+        .bytes = r->bytes,
+        .data_packets = r->data_packets,
+        .ack_packets = r->ack_packets,
+        .pid = r->pid,
+        .comm = r->comm,
+        .job = r->job,
+        .tuple_source = r->tuple_source,
+        .ended = r->ended,
+    };
+    take_qp(r, out);
+    return r->flow && r->has_time_ms && is_moment(r->time_ms) &&
+           r->interval_ms <= INTERVAL_MAX_MS && ft_flow_to_tuple(r->flow, &out->tuple) == 0;
+}
+
+static int64_t stated_ms(const Fabrictrace__Record *record)
+{
+    switch (record->kind_case) {
+    case FABRICTRACE__RECORD__KIND_OBSERVATION:
+        return (int64_t)(record->observation->has_last_ms ? record->observation->last_ms
+                                                          : record->observation->time_ms);
+    case FABRICTRACE__RECORD__KIND_FLOW:
+        return (int64_t)record->flow->time_ms;
+    case FABRICTRACE__RECORD__KIND_HOST:
+        return (int64_t)record->host->time_ms;
+    case FABRICTRACE__RECORD__KIND_COUNTERS:
+        return (int64_t)record->counters->time_ms;
+    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
+        return (int64_t)record->communicator->time_ms;
+    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
+        return (int64_t)record->collective->time_ms;
+    case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
+        return (int64_t)record->switch_report->time_ms;
+    default:
+        return 0;
+    }
+}
+
+int64_t ft_record_time_ms(const Fabrictrace__Record *record)
+{
+    int64_t ms = stated_ms(record);
+
+    return ms > 0 && ms < MOMENT_MAX_MS ? ms : 0;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_INTAKE_H
+#define FT_DAEMON_INTAKE_H
+/*
+ * From the messages of agents and pollers to what the join takes: every field that is needed is
+ * there and in range, or the whole message is refused. Pure.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/join.h"
+#include "proto/fabrictrace.pb-c.h"
+
+/* False, and *out is not to be used, when a field is missing or cannot be. */
+bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observation *out);
+
+/* Likewise. Texts are borrowed from the message. */
+bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *out);
+
+/* The moment that a record speaks of, for replays; 0: none, or one that cannot be. */
+int64_t ft_record_time_ms(const Fabrictrace__Record *record);
+
+#endif
