@@ -444,7 +444,7 @@ START_TEST(an_uncertain_path_has_no_link)
         close_window(p);
         json = run_ring(p, START_MS + WINDOW_MS);
         ck_assert_ptr_nonnull(strstr(json, "\"slowest_peer\":3"));
-        ck_assert_int_eq(strstr(json, "\"slowest_switch\":\"leaf2\"") == NULL, unseen);
+        ck_assert_int_eq(strstr(json, "\"slowest_switch\"") == NULL, unseen);
         close_pipeline(p);
     }
 }
