@@ -9,6 +9,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_rdma \
+	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
 	tests/fuzz/fuzz_topology \
 	tests/fuzz/fuzz_yaml
@@ -40,6 +41,10 @@ tests_fuzz_fuzz_packet_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_rdma_SOURCES = tests/fuzz/fuzz_rdma.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rdma_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LIBS)
+
+tests_fuzz_fuzz_rings_SOURCES = tests/fuzz/fuzz_rings.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_rings_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a lib/base/libftbase.a
 
 tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_sflow_LDFLAGS = $(fuzz_ldflags)

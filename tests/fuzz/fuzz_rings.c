@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The memory that a training process shares, with whatever it may have written: an input lies over
+ * the segment's head and table of communicators, over the counters of rings, or over a ring's
+ * records.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/rings.h"
+#include "tests/fuzz/fuzz.h"
+
+#define RECORDS_MAX 4096
+
+static int fd = -1;
+static struct ft_segment *segment;
+static uint64_t taken;
+
+static void set_up(void)
+{
+    fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ft_fuzz_claim(fd >= 0 && ftruncate(fd, sizeof(*segment)) == 0 &&
+                      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0,
+                  "a sealed memory can be had");
+    segment = mmap(NULL, sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ft_fuzz_claim(segment != MAP_FAILED, "it can be mapped");
+}
+
+static void write_head(void)
+{
+    segment->magic = FT_SEGMENT_MAGIC;
+    segment->version = FT_SEGMENT_VERSION;
+    segment->rings = FT_SEGMENT_RINGS;
+    segment->slots = FT_SEGMENT_SLOTS;
+    segment->comms = FT_SEGMENT_COMMS;
+    segment->record_bytes = sizeof(struct ft_segment_record);
+}
+
+static void take(void *arg, const struct ft_segment_record *record)
+{
+    (void)arg;
+    taken++;
+    if (record->kind == FT_SEGMENT_OP)
+        ft_fuzz_claim(strlen(record->u.op.func) < FT_SEGMENT_TEXT, "texts end");
+}
+
+static void read_all(void)
+{
+    struct ft_rings *rings;
+    struct ft_rings_stats stats;
+    struct ft_rings_comm comm;
+    char job[FT_SEGMENT_NAME];
+
+    if (ft_rings_open(fd, &rings))
+        return;
+    taken = 0;
+    ft_fuzz_claim(ft_rings_read(rings, RECORDS_MAX, take, NULL) == taken,
+                  "what is read is what is handed over");
+    for (uint32_t i = 0; i < FT_SEGMENT_COMMS; i++)
+        if (ft_rings_comm(rings, i, &comm))
+            ft_fuzz_claim(strlen(comm.name) < FT_SEGMENT_NAME && strlen(comm.gpu) < FT_SEGMENT_TEXT,
+                          "names end");
+    ft_rings_job(rings, job);
+    ft_fuzz_claim(strlen(job) < FT_SEGMENT_NAME, "the job's name ends");
+    ft_rings_stats(rings, &stats);
+    ft_rings_sent(rings, stats.read);
+    ft_rings_told(rings);
+    ft_rings_free(rings);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    uint8_t *at, *end;
+    uint32_t ring;
+
+    if (len == 0)
+        return 0;
+    ring = bytes[0] / 2;
+    if (fd < 0)
+        set_up();
+    memset(segment, 0, offsetof(struct ft_segment, ring));
+    write_head();
+    end = (uint8_t *)(segment + 1);
+    at = (uint8_t *)segment;
+    if (ring < FT_SEGMENT_RINGS)
+        at = bytes[0] % 2 ? (uint8_t *)segment->record[ring] : (uint8_t *)&segment->ring[ring];
+    if (len - 1 > (size_t)(end - at))
+        return 0;
+    memcpy(at, bytes + 1, len - 1);
+    if (ring < FT_SEGMENT_RINGS && bytes[0] % 2)
+        segment->ring[ring].head = 1 + len / sizeof(struct ft_segment_record);
+    read_all();
+    memset(at, 0, len - 1);
+    memset(segment->ring, 0, sizeof(segment->ring));
+    return 0;
+}
