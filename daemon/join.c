@@ -339,7 +339,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         mark(j, out, window, o);
     if (in != FT_NONE && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
-    if (fresh || flow->reason == FT_REASON_CHANGING)
+    if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH)
         judge(j, flow, o->last_ms);
     return FT_JOIN_OK;
 }

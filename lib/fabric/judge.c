@@ -286,24 +286,30 @@ static int64_t contradicted_for_ms(struct trial *trial, const bool *usable)
     return last_ms - since_ms;
 }
 
-/* A sighting that no equal-cost path crosses says that the topology is wrong or the packet went
- * astray; neither is a change of path. */
-static bool any_contradicts(struct trial *trial, const bool *usable)
+/* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
+ * went astray, or where the flow went before a link was lost; none is a change of path. It is set
+ * aside once newer samples alone have followed a path for long enough. False while it stands. */
+static bool set_aside(struct trial *trial, bool *usable, int64_t settle_ms)
 {
-    bool alone[FT_SIGHTINGS_MAX] = {false};
+    bool alone[FT_SIGHTINGS_MAX] = {false}, astray[FT_SIGHTINGS_MAX];
+    int64_t newest_ms = INT64_MIN;
 
     for (uint16_t i = 0; i < trial->count; i++) {
-        bool fits;
-
-        if (!usable[i])
-            continue;
-        alone[i] = true;
-        fits = consistent(trial, alone);
+        alone[i] = usable[i];
+        astray[i] =
+            usable[i] ? !consistent(trial, alone) : !(trial->list[i].switch_id & FT_SWITCH_UNKNOWN);
         alone[i] = false;
-        if (!fits)
-            return true;
+        if (usable[i] && !astray[i] && trial->list[i].last_ms > newest_ms)
+            newest_ms = trial->list[i].last_ms;
     }
-    return false;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        if (!astray[i])
+            continue;
+        if (newest_ms == INT64_MIN || newest_ms - trial->list[i].last_ms < settle_ms)
+            return false;
+        usable[i] = false;
+    }
+    return true;
 }
 
 static void settle(struct ft_judgement *out, enum ft_path_state state, enum ft_reason reason)
@@ -340,9 +346,6 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
     if (ft_paths_length(t, src_nic, dst_nic) == 0)
         return;
     trial_init(&trial, ev, t, src_nic, dst_nic, &known, &off_path);
-    settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
-    if (off_path)
-        return;
     memcpy(usable, trial.use, sizeof(usable));
     gather(&trial, usable, NULL, out);
     if (!known && out->candidates != 1) {
@@ -351,13 +354,18 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
         out->path.hop_count = 0;
         return;
     }
+    if (off_path || out->candidates == 0) {
+        if (!set_aside(&trial, usable, policy->settle_ms)) {
+            settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
+            out->candidates = 0;
+            out->path.hop_count = 0;
+            return;
+        }
+        gather(&trial, usable, NULL, out);
+    }
     conclude(out);
     if (out->candidates > 0)
         return;
-    if (any_contradicts(&trial, usable)) {
-        settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
-        return;
-    }
     if (find_change(&trial, usable, policy->tolerance_ms, &split)) {
         if (!has_settled(&trial, &split, policy->settle_ms)) {
             gather(&trial, split.young, split.old, out);

@@ -139,6 +139,33 @@ START_TEST(says_why_it_does_not_know)
 }
 END_TEST
 
+/* What was seen where no path leads any more does not hold against what is seen since. */
+START_TEST(old_samples_off_the_path_are_set_aside)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_hop lost = hop(t, 0, 1);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    lost.in = port(t, 0, 2);
+    sample(&ev, t, lost, 1000, 5);
+    sample(&ev, t, (struct ft_hop){port(t, 1, 100), port(t, 1, 101)}, 1200, 5);
+    sample(&ev, t, hop(t, 0, 3), 2000, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_OFF_PATH);
+    sample(&ev, t, hop(t, 0, 3), 3200, 1);
+    j = judge(&ev, t);
+    assert_over(&j, t, 3);
+    /* It goes on: then something is wrong. */
+    sample(&ev, t, lost, 3300, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_OFF_PATH);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
 START_TEST(an_unknown_port_leaves_candidates)
 {
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
@@ -384,8 +411,8 @@ START_TEST(what_is_resolved_was_true)
 END_TEST
 
 FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_does_not_know,
-             an_unknown_port_leaves_candidates, a_change_is_believed_once_settled,
-             a_late_word_of_the_old_path_is_no_second_path, few_samples_do_not_make_a_change,
-             spraying_is_multipath_with_shares, forgets_what_is_old,
-             volume_is_of_the_best_sampled_place, too_many_places_are_refused,
+             old_samples_off_the_path_are_set_aside, an_unknown_port_leaves_candidates,
+             a_change_is_believed_once_settled, a_late_word_of_the_old_path_is_no_second_path,
+             few_samples_do_not_make_a_change, spraying_is_multipath_with_shares,
+             forgets_what_is_old, volume_is_of_the_best_sampled_place, too_many_places_are_refused,
              what_is_resolved_was_true)
