@@ -15,8 +15,8 @@ SAYS = {"snmpd": "does not answer SNMP", "lldpd": "answers no LLDP any more",
         "exporter": "no sample for"}
 # A poll that waits for an answer outlasts the lab's intervals. After an SNMP agent's restart its LLDP
 # sub-agent comes back later.
-ALSO = {"snmpd": ("no report for three intervals", "answers no LLDP", "the SNMP agent has restarted", "no counters by SNMP",
-                  "LLDP-MIB is not answered")}
+ALSO = {"snmpd": ("no report for three intervals", "answers no LLDP", "the SNMP agent has restarted",
+                  "no counters by SNMP", "LLDP-MIB is not answered")}
 
 
 def kind(switch, message):
