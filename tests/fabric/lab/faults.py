@@ -14,9 +14,10 @@ LOOK_S = 0.5
 SAYS = {"snmpd": "does not answer SNMP", "lldpd": "answers no LLDP any more",
         "exporter": "no sample for"}
 # A poll that waits for an answer outlasts the lab's intervals. After an SNMP agent's restart its LLDP
-# sub-agent comes back later.
+# sub-agent comes back later. Of windows in which an exporter was dead for a part, it told a part.
 ALSO = {"snmpd": ("no report for three intervals", "answers no LLDP", "the SNMP agent has restarted",
-                  "no counters by SNMP", "LLDP-MIB is not answered")}
+                  "no counters by SNMP", "LLDP-MIB is not answered"),
+        "exporter": ("its samples stand for",)}
 
 
 def kind(switch, message):
@@ -100,7 +101,9 @@ class Faults:
                     + ([] if [e["subject"] for e in cleared] == [self.victims["exporter"]]
                        else [f"cleared: {cleared}"]))
         others = [s.record for s in self.records.of("event", self.begun_ms)
-                  if s.record["kind"] in KINDS and s.record["kind"] != "silent_exporter"]
+                  if s.record["kind"] in KINDS and s.record["kind"] != "silent_exporter"
+                  and (s.record["kind"], s.record["subject"])
+                  != ("sampling_rate", self.victims["exporter"])]
         tally.check("no other switch is blamed, and the topology stays",
                     [f"{switch}: {text}" for (switch, _), text in self.blamed.items()]
                     + [f"{e['kind']}: {e['message']}" for e in others])
