@@ -141,6 +141,8 @@ replaced()
     say "replaced"
 }
 
+reported() { grep -c '"fabrictrace.host.v1".*"device":"rxe_h3"' /tmp/modest.ndjson; }
+
 agents=()
 captures=()
 rc=0
@@ -171,7 +173,9 @@ rping_pair || rc=1
 lossy || rc=1
 killed || rc=1
 replaced || rc=1
-sleep 1
+# The counters began anew with the device: a report from before it was replaced proves nothing.
+before=$(reported)
+until_ '[ "$(reported)" -gt "$before" ]' || rc=1
 rdma -j statistic show >"$out"/stat.json
 for pid in "${agents[@]}"; do
     kill -0 "$pid" || rc=1
