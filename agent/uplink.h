@@ -47,6 +47,10 @@ void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *recor
 /* Sends a port's counters behind the flow records so far. */
 void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *report);
 
+/* Sends a list of queue pairs behind the flow records so far. */
+struct ft_rdma_ends_report;
+void ft_uplink_queue_pairs(struct ft_uplink *uplink, const struct ft_rdma_ends_report *report);
+
 /* Sends a loss record behind the flow records so far. */
 void ft_uplink_loss(struct ft_uplink *uplink, const struct ft_account *account, struct ft_wall now);
 
