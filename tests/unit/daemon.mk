@@ -43,3 +43,10 @@ tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafs
 	tests/unit/unit.h
 tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_pairing
+TESTS += tests/unit/check_pairing
+tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/pairing_rig.h \
+	tests/unit/unit.h
+tests_unit_check_pairing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pairing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
