@@ -97,10 +97,10 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
         const struct ft_sighting *s = &list[i];
         uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
 
-        if (s->switch_id != ft_topology_port(t, port)->switch_id)
+        if (s->switch_id != ft_topology_end_switch(t, port))
             continue;
         *here += samples;
-        if (s->out == FT_NONE || s->out == hop->out)
+        if (ft_topology_ends_agree(t, s->out, hop->out))
             *by_hop += samples;
     }
 }
