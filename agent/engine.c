@@ -15,6 +15,8 @@ struct ft_engine {
     struct ft_uplink *uplink;
     struct ft_jobs *jobs;
     struct ft_rdma *rdma; /* NULL: off, or a replay */
+    void (*rdma_changed)(void *arg);
+    void *rdma_changed_arg;
     struct ft_mono now;
     int64_t tick_ns, loss_ns;
     struct ft_mono last_loss;
@@ -97,14 +99,32 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
     }
 }
 
-int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
-                         uint64_t seed)
+static void on_rdma_change(void *arg)
 {
-    const struct ft_rdma_config rdma = ft_agent_rdma_config(settings, seed);
-    const struct ft_rdma_hooks hooks = {emit_rdma_flow, emit_rdma_port, engine};
+    struct ft_engine *engine = arg;
 
+    engine->rdma_changed(engine->rdma_changed_arg);
+}
+
+int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
+                         uint64_t seed, struct ft_loop *loop, void (*changed)(void *arg), void *arg)
+{
+    struct ft_rdma_config rdma = ft_agent_rdma_config(settings, seed);
+    const struct ft_rdma_hooks hooks = {emit_rdma_flow, emit_rdma_port, on_rdma_change, engine};
+
+    rdma.loop = loop;
+    engine->rdma_changed = changed;
+    engine->rdma_changed_arg = arg;
     engine->rdma = ft_rdma_new(&rdma, &hooks);
     return engine->rdma ? 0 : -ENOMEM;
+}
+
+int ft_engine_rdma_round(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
+{
+    engine->now = now;
+    ft_rdma_poll(engine->rdma, now, wall);
+    ft_rdma_report(engine->rdma, now, wall);
+    return ft_uplink_flush(engine->uplink);
 }
 
 const struct ft_rdma *ft_engine_rdma(const struct ft_engine *engine)

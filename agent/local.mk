@@ -15,6 +15,7 @@ agent_libftagent_a_SOURCES = \
 	agent/owners.c agent/owners.h \
 	agent/privilege.c agent/privilege.h \
 	agent/rdma.c agent/rdma.h \
+	agent/rdma_monitor.c agent/rdma_monitor.h \
 	agent/rdma_nldev.c agent/rdma_nldev.h \
 	agent/rdma_ports.c agent/rdma_ports.h \
 	agent/rdma_qpc.c agent/rdma_qpc.h \
