@@ -28,6 +28,10 @@ void ft_engine_free(struct ft_engine *engine);
 /* The time that loss intervals count from. */
 void ft_engine_start(struct ft_engine *engine, struct ft_mono now);
 
+/* Names in flow reports the members of interfaces that are aggregates, from sysfs below root
+ * ("/sys/class/net"): live operation only. -ENOMEM. */
+int ft_engine_watch_aggregates(struct ft_engine *engine, const char *root);
+
 /* Takes over new intervals; captures are the caller's to open anew. */
 void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings);
 

@@ -423,6 +423,8 @@ static int start(struct live *live)
     if (!live->engine)
         return EX_OSERR;
     ft_engine_start(live->engine, live->status_at);
+    if (ft_engine_watch_aggregates(live->engine, "/sys/class/net"))
+        return EX_OSERR;
     if (live->settings->rdma &&
         ft_engine_start_rdma(live->engine, live->settings, seed, live->loop, on_rdma_change, live))
         return EX_OSERR;

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += agent/libftagent.a
 agent_libftagent_a_SOURCES = \
 	agent/agent.c agent/agent.h \
+	agent/aggregates.c agent/aggregates.h \
 	agent/capture.c agent/capture.h \
 	agent/collectives.c agent/collectives.h \
 	agent/engine.c agent/engine.h \
