@@ -250,15 +250,16 @@ void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t windo
     ft_sampled_window(j->sampled, switch_id, window, samples, bytes);
 }
 
-static uint32_t port_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
+/* The port or aggregate that a sample names. */
+static uint32_t end_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
 {
-    uint32_t port;
+    uint32_t end;
 
     if (ifindex == 0)
         return FT_NONE;
-    port = ft_topology_port_at(j->t, switch_id, ifindex);
-    j->stats.unknown_port += port == FT_NONE;
-    return port;
+    end = ft_topology_end_at(j->t, switch_id, ifindex);
+    j->stats.unknown_port += end == FT_NONE;
+    return end;
 }
 
 static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash)
@@ -281,8 +282,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         switch_id = stranger(&o->agent);
         j->stats.unknown_switch++;
     } else {
-        in = port_of(j, switch_id, o->in_ifindex);
-        out = port_of(j, switch_id, o->out_ifindex);
+        in = end_of(j, switch_id, o->in_ifindex);
+        out = end_of(j, switch_id, o->out_ifindex);
         ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
     }
     s = ft_evidence_sight(&flow->evidence, switch_id, in, out, o->source, &fresh);
@@ -298,9 +299,9 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         flow->last_ms = o->last_ms;
     flow->ended = false;
     note_role(flow, o->data_samples, o->ack_samples);
-    if (out != FT_NONE)
+    if (ft_is_port(out))
         mark(j, out, window, o);
-    if (in != FT_NONE && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
+    if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
     if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH)
         judge(j, flow, o->last_ms);
@@ -499,11 +500,37 @@ static uint32_t follow(const struct ft_topology *from, const struct ft_topology 
     return switch_id == FT_NONE ? FT_NONE : ft_topology_find_port(to, switch_id, p->name);
 }
 
+/* The same end of a sighting in another topology. A port that was its aggregate's only member may
+ * have been named by that, so of an aggregate with more members no more than it stays certain. */
+static uint32_t follow_end(const struct ft_topology *from, const struct ft_topology *to,
+                           uint32_t end)
+{
+    uint32_t lag = end, switch_id;
+
+    if (end == FT_NONE)
+        return FT_NONE;
+    switch_id = ft_topology_find_switch(
+        to, ft_topology_switch(from, ft_topology_end_switch(from, end))->name);
+    if (switch_id == FT_NONE)
+        return FT_NONE;
+    if (ft_is_port(end))
+        lag = ft_topology_port(from, end)->lag_ifindex ? ft_topology_port(from, end)->lag : FT_NONE;
+    if (lag != FT_NONE)
+        lag = ft_topology_find_lag(to, switch_id, ft_topology_lag(from, lag)->name);
+    if (lag != FT_NONE && ft_topology_lag(to, lag)->whole &&
+        ft_topology_lag(to, lag)->member_count > 1)
+        return lag;
+    return ft_is_port(end) ? follow(from, to, end) : FT_NONE;
+}
+
 static bool lost_link(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
 {
-    uint32_t now = follow(from, to, port);
+    uint32_t now;
 
-    return port != FT_NONE && ft_topology_port(from, port)->peer != FT_NONE &&
+    if (!ft_is_port(port))
+        return false;
+    now = follow(from, to, port);
+    return ft_topology_port(from, port)->peer != FT_NONE &&
            (now == FT_NONE || ft_topology_port(to, now)->peer == FT_NONE);
 }
 
@@ -564,8 +591,8 @@ static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
         s.switch_id = ft_topology_find_switch(to, ft_topology_switch(from, s.switch_id)->name);
         if (s.switch_id == FT_NONE)
             continue;
-        s.in = follow(from, to, s.in);
-        s.out = follow(from, to, s.out);
+        s.in = follow_end(from, to, s.in);
+        s.out = follow_end(from, to, s.out);
         list[kept++] = s;
     }
     flow->evidence.count = kept;

@@ -142,7 +142,7 @@ static void on_entered(void *arg, const struct ft_observation *o, const struct f
     if (!p->edge || !p->edge[in])
         return;
     for (uint16_t i = 0; i < ev->count; i++)
-        twice |= list[i].in != in && list[i].in != FT_NONE && p->edge[list[i].in] &&
+        twice |= list[i].in != in && ft_is_port(list[i].in) && p->edge[list[i].in] &&
                  list[i].last_ms > o->last_ms - ONE_WAY_MS;
     ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms, twice);
 }

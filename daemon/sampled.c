@@ -160,9 +160,9 @@ void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint3
     add_to(p, source, window, samples, bytes);
     if (p->count < 2)
         return;
-    if (in != FT_NONE)
+    if (ft_is_port(in))
         add_to_port(&s->in[in], source, window, samples, bytes);
-    if (out != FT_NONE)
+    if (ft_is_port(out))
         add_to_port(&s->out[out], source, window, samples, bytes);
 }
 

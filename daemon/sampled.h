@@ -30,8 +30,9 @@ void ft_sampled_free(struct ft_sampled *s);
  * best is learnt anew. -ENOMEM, and nothing has changed. */
 int ft_sampled_follow(struct ft_sampled *s, const struct ft_topology *t);
 
-/* Samples of a known switch, and the bytes they stand for. Ports may be FT_NONE. Two windows are
- * open at a time, told apart by parity. */
+/* Samples of a known switch, and the bytes they stand for. in and out may be FT_NONE or aggregates:
+ * then they add to no port, since another source may name the member. Two windows are open at a
+ * time, told apart by parity. */
 void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint32_t out,
                     uint32_t source, uint32_t window, uint64_t samples, uint64_t bytes);
 

@@ -97,10 +97,10 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
         const struct ft_sighting *s = &list[i];
         uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
 
-        if (s->switch_id != ft_topology_port(t, port)->switch_id)
+        if (s->switch_id != ft_topology_end_switch(t, port))
             continue;
         *here += samples;
-        if (s->out == FT_NONE || s->out == hop->out)
+        if (ft_topology_ends_agree(t, s->out, hop->out))
             *by_hop += samples;
     }
 }
@@ -154,7 +154,8 @@ static struct volume best_source(const struct ft_sighting *list, uint16_t count,
     return best;
 }
 
-/* Over the ports in or out of the switch of sighting i, of each the best source. */
+/* Over the ports in or out of the switch of sighting i, of each the best source. What names an
+ * aggregate is left out: another source may name the member. */
 static struct volume sum_over_ports(const struct ft_sighting *list, uint16_t count, uint16_t i,
                                     enum alike port, unsigned slot)
 {
@@ -164,7 +165,7 @@ static struct volume sum_over_ports(const struct ft_sighting *list, uint16_t cou
         struct volume own;
 
         if (list[k].switch_id != list[i].switch_id || !is_first(list, k, port) ||
-            (port == ALIKE_IN ? list[k].in : list[k].out) == FT_NONE)
+            !ft_is_port(port == ALIKE_IN ? list[k].in : list[k].out))
             continue;
         own = best_source(list, count, k, port, slot);
         sum.samples += own.samples;

@@ -6,7 +6,8 @@
  *
  * A sighting is "samples of this flow went through this switch from port `in` to port `out`", with
  * when and how many. Sightings are weighed against the equal-cost paths between the flow's ends:
- * one path left over is resolved, several are partial. When no single path explains all sightings,
+ * one path left over is resolved, several are partial. A sighting of an aggregate limits them to
+ * those over one of its members. When no single path explains all sightings,
  * either the path changed at one moment (the older sightings are dropped once the newer ones have
  * settled), or the flow takes several paths at once. Pure: times come in with the samples.
  */
@@ -26,7 +27,7 @@
 
 struct ft_sighting {
     uint32_t switch_id;
-    uint32_t in; /* port ids; FT_NONE: the sample did not name a port that we know */
+    uint32_t in; /* ports or aggregates; FT_NONE: the sample did not name one that we know */
     uint32_t out;
     uint32_t source; /* who took the samples: two sources may have sampled the same packets */
     int64_t first_ms;
@@ -70,8 +71,11 @@ struct ft_judgement {
     enum ft_path_state state;
     enum ft_reason reason;
     uint64_t candidates;
-    bool changed;        /* sightings of an earlier path were dropped */
-    struct ft_path path; /* resolved: whole; partial: FT_NONE where candidates differ */
+    bool changed; /* sightings of an earlier path were dropped */
+    /* Resolved: whole; partial: the aggregate where candidates differ in its members alone, else
+     * FT_NONE where they differ. */
+    struct ft_path path;
+    uint32_t switches[FT_PATH_HOPS_MAX]; /* partial: FT_NONE where candidates differ */
 };
 
 /* Starts empty; the memory of *ev is the caller's, ft_evidence_free() releases what it holds. */
@@ -92,7 +96,8 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
                        uint32_t dst_nic, const struct ft_evidence_policy *policy,
                        struct ft_judgement *out);
 
-/* A path of a multipath flow and its part of the recent samples. */
+/* A path of a multipath flow and its part of the recent samples. Paths that only members of
+ * aggregates tell apart, which no sample names, are one path with the aggregates as its ends. */
 struct ft_path_share {
     struct ft_path path;
     double share;
@@ -103,7 +108,7 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
                           uint32_t src_nic, uint32_t dst_nic, struct ft_path_share *shares,
                           size_t max);
 
-/* Recent samples at a hop's switch, and how many of them took the hop. */
+/* Recent samples at a hop's switch, and how many of them took the hop, or may have. */
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_hop *hop, uint64_t *here, uint64_t *by_hop);
 

@@ -41,7 +41,7 @@ def kernel_paths(fabric, flows):
 
 def _route_get(fabric, switch, flows, here):
     lines = "".join(
-        f"route get {flow.dst} from {flow.src} iif {here[flow].name} ipproto udp "
+        f"route get {flow.dst} from {flow.src} iif {here[flow].name} ipproto 17 "
         f"sport {flow.sport} dport 4791\n" for flow in flows)
     text = run("ip", "-n", fabric.netns(switch), "-j", "-batch", "-", text=lines)
     decoder = json.JSONDecoder()
