@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/aggregates.h"
 #include "agent/jobs.h"
+
+/* How soon a member of an aggregate that went down is not named any more. */
+#define LOOK_NS INT64_C(2000000000)
 
 struct ft_engine {
     struct ft_interfaces *interfaces;
@@ -14,11 +18,32 @@ struct ft_engine {
     struct ft_capture *capture;
     struct ft_uplink *uplink;
     struct ft_jobs *jobs;
+    struct ft_aggregates *aggregates; /* NULL: a replay */
+    struct ft_mono looked_at;
     struct ft_rdma *rdma; /* NULL: off, or a replay */
+    void (*rdma_changed)(void *arg);
+    void *rdma_changed_arg;
     struct ft_mono now;
     int64_t tick_ns, loss_ns;
     struct ft_mono last_loss;
 };
+
+/* Hands on a report with the members of the aggregate that its interface is. */
+static void send_flow(struct ft_engine *engine, struct ft_flow_report *report,
+                      const char *interface)
+{
+    const struct ft_aggregate *a =
+        engine->aggregates ? ft_aggregates_get(engine->aggregates, interface) : NULL;
+
+    if (a && report->direction == FT_FLOW_TX) {
+        report->members = a->sending;
+        report->member_count = a->sending_count;
+    } else if (a && report->direction == FT_FLOW_RX) {
+        report->members = a->receiving;
+        report->member_count = a->receiving_count;
+    }
+    ft_uplink_flow(engine->uplink, report, interface);
+}
 
 static void emit(void *arg, const struct ft_flow_report *report)
 {
@@ -27,15 +52,14 @@ static void emit(void *arg, const struct ft_flow_report *report)
 
     if (engine->rdma)
         ft_rdma_annotate(engine->rdma, &known, engine->now);
-    ft_uplink_flow(engine->uplink, &known,
-                   ft_interfaces_name(engine->interfaces, report->interface));
+    send_flow(engine, &known, ft_interfaces_name(engine->interfaces, report->interface));
 }
 
 static void emit_rdma_flow(void *arg, const struct ft_flow_report *report, const char *netdev)
 {
-    struct ft_engine *engine = arg;
+    struct ft_flow_report known = *report;
 
-    ft_uplink_flow(engine->uplink, report, netdev);
+    send_flow(arg, &known, netdev);
 }
 
 static void emit_rdma_port(void *arg, const struct ft_rdma_port_report *report)
@@ -75,12 +99,19 @@ void ft_engine_free(struct ft_engine *engine)
     ft_flows_free(engine->flows);
     ft_interfaces_free(engine->interfaces);
     ft_rdma_free(engine->rdma);
+    ft_aggregates_free(engine->aggregates);
     free(engine);
 }
 
 void ft_engine_start(struct ft_engine *engine, struct ft_mono now)
 {
     engine->last_loss = now;
+}
+
+int ft_engine_watch_aggregates(struct ft_engine *engine, const char *root)
+{
+    engine->aggregates = ft_aggregates_new(root);
+    return engine->aggregates ? 0 : -ENOMEM;
 }
 
 void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings)
@@ -97,14 +128,44 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
     }
 }
 
-int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
-                         uint64_t seed)
+static void on_rdma_change(void *arg)
 {
-    const struct ft_rdma_config rdma = ft_agent_rdma_config(settings, seed);
-    const struct ft_rdma_hooks hooks = {emit_rdma_flow, emit_rdma_port, engine};
+    struct ft_engine *engine = arg;
 
+    engine->rdma_changed(engine->rdma_changed_arg);
+}
+
+int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
+                         uint64_t seed, struct ft_loop *loop, void (*changed)(void *arg), void *arg)
+{
+    struct ft_rdma_config rdma = ft_agent_rdma_config(settings, seed);
+    const struct ft_rdma_hooks hooks = {emit_rdma_flow, emit_rdma_port, on_rdma_change, engine};
+
+    rdma.loop = loop;
+    engine->rdma_changed = changed;
+    engine->rdma_changed_arg = arg;
     engine->rdma = ft_rdma_new(&rdma, &hooks);
     return engine->rdma ? 0 : -ENOMEM;
+}
+
+/* Nothing that was gathered for the uplink may point to what a look replaces. */
+static void look_at_aggregates(struct ft_engine *engine, bool now_at_all)
+{
+    if (!engine->aggregates ||
+        (!now_at_all && ft_mono_since_ns(engine->now, engine->looked_at) < LOOK_NS))
+        return;
+    ft_uplink_flush(engine->uplink);
+    ft_aggregates_look(engine->aggregates);
+    engine->looked_at = engine->now;
+}
+
+int ft_engine_rdma_round(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
+{
+    engine->now = now;
+    look_at_aggregates(engine, true);
+    ft_rdma_poll(engine->rdma, now, wall);
+    ft_rdma_report(engine->rdma, now, wall);
+    return ft_uplink_flush(engine->uplink);
 }
 
 const struct ft_rdma *ft_engine_rdma(const struct ft_engine *engine)
@@ -165,6 +226,7 @@ static void send_loss(struct ft_engine *engine, struct ft_mono now, struct ft_wa
 int ft_engine_tick(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall)
 {
     engine->now = now;
+    look_at_aggregates(engine, false);
     if (engine->rdma)
         ft_rdma_poll(engine->rdma, now, wall);
     ft_flows_tick(engine->flows, now, wall);

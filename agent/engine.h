@@ -28,6 +28,10 @@ void ft_engine_free(struct ft_engine *engine);
 /* The time that loss intervals count from. */
 void ft_engine_start(struct ft_engine *engine, struct ft_mono now);
 
+/* Names in flow reports the members of interfaces that are aggregates, from sysfs below root
+ * ("/sys/class/net"): live operation only. -ENOMEM. */
+int ft_engine_watch_aggregates(struct ft_engine *engine, const char *root);
+
 /* Takes over new intervals; captures are the caller's to open anew. */
 void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings);
 
@@ -39,9 +43,14 @@ struct ft_capture *ft_engine_capture(struct ft_engine *engine);
  * go out with the engine's. */
 void ft_engine_set_jobs(struct ft_engine *engine, struct ft_jobs *jobs);
 
-/* Takes over the RDMA source's part from now on: live operation only. -ENOMEM. */
+/* Takes over the RDMA source's part from now on: live operation only. -ENOMEM. changed is called
+ * from the loop when there is a reason to call ft_engine_rdma_round(). */
 int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
-                         uint64_t seed);
+                         uint64_t seed, struct ft_loop *loop, void (*changed)(void *arg),
+                         void *arg);
+
+/* Looks at the RDMA devices, due or not, and sends what is new. As ft_engine_tick(). */
+int ft_engine_rdma_round(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall);
 
 /* NULL: not started. */
 const struct ft_rdma *ft_engine_rdma(const struct ft_engine *engine);

@@ -124,20 +124,34 @@ static void tell_rdma(struct live *live)
     }
 }
 
+static bool written(struct live *live, int err)
+{
+    if (err) {
+        ft_log(FT_LOG_ERROR, "output '%s': %s", live->output, strerror(-err));
+        ft_loop_exit(live->loop, EX_IOERR);
+    }
+    return err == 0;
+}
+
+static void on_rdma_change(void *arg)
+{
+    struct live *live = arg;
+
+    /* While it stops, the last loss record is the last record. */
+    if (live->tick &&
+        written(live, ft_engine_rdma_round(live->engine, ft_mono_now(), ft_wall_now())))
+        tell_rdma(live);
+}
+
 static void on_tick(void *arg)
 {
     struct live *live = arg;
     struct ft_mono now = ft_mono_now();
     struct ft_account account;
-    int err;
 
     ft_capture_retry(ft_engine_capture(live->engine));
-    err = ft_engine_tick(live->engine, now, ft_wall_now());
-    if (err) {
-        ft_log(FT_LOG_ERROR, "output '%s': %s", live->output, strerror(-err));
-        ft_loop_exit(live->loop, EX_IOERR);
+    if (!written(live, ft_engine_tick(live->engine, now, ft_wall_now())))
         return;
-    }
     tell_rdma(live);
     if (live->ticks++ % STATUS_WHILES == 0) {
         ft_engine_account(live->engine, &account);
@@ -409,7 +423,10 @@ static int start(struct live *live)
     if (!live->engine)
         return EX_OSERR;
     ft_engine_start(live->engine, live->status_at);
-    if (live->settings->rdma && ft_engine_start_rdma(live->engine, live->settings, seed))
+    if (ft_engine_watch_aggregates(live->engine, "/sys/class/net"))
+        return EX_OSERR;
+    if (live->settings->rdma &&
+        ft_engine_start_rdma(live->engine, live->settings, seed, live->loop, on_rdma_change, live))
         return EX_OSERR;
     if (open_captures(live, live->settings))
         return EX_NOINPUT;

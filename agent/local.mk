@@ -2,6 +2,7 @@
 noinst_LIBRARIES += agent/libftagent.a
 agent_libftagent_a_SOURCES = \
 	agent/agent.c agent/agent.h \
+	agent/aggregates.c agent/aggregates.h \
 	agent/capture.c agent/capture.h \
 	agent/collectives.c agent/collectives.h \
 	agent/engine.c agent/engine.h \
@@ -15,6 +16,7 @@ agent_libftagent_a_SOURCES = \
 	agent/owners.c agent/owners.h \
 	agent/privilege.c agent/privilege.h \
 	agent/rdma.c agent/rdma.h \
+	agent/rdma_monitor.c agent/rdma_monitor.h \
 	agent/rdma_nldev.c agent/rdma_nldev.h \
 	agent/rdma_ports.c agent/rdma_ports.h \
 	agent/rdma_qpc.c agent/rdma_qpc.h \

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/owners.h"
+#include "agent/rdma_monitor.h"
 #include "agent/rdma_qpc.h"
 #include "agent/rdma_query.h"
 #include "lib/io/netlink.h"
@@ -43,6 +44,7 @@ struct ft_rdma {
     struct ft_rdma_config config;
     struct ft_rdma_hooks hooks;
     struct ft_netlink *netlink;
+    struct ft_rdma_monitor *monitor; /* NULL: without a loop */
     struct ft_rdma_table *table;
     struct ft_owners *owners;
     struct ft_rdma_ports *ports;
@@ -50,6 +52,7 @@ struct ft_rdma {
     size_t device_count;
     uint32_t round;
     bool polled, counted, opened;
+    bool told; /* of a change: a round is due */
     struct ft_mono polled_at, looked_at, counted_at, opened_at;
     struct ft_rdma_status status;
     /* Of the round at work. */
@@ -80,6 +83,14 @@ const char *ft_rdma_driver_name(uint32_t driver)
     return driver < sizeof(names) / sizeof(names[0]) ? names[driver] : NULL;
 }
 
+static void on_change(void *arg)
+{
+    struct ft_rdma *r = arg;
+
+    r->told = true;
+    r->hooks.changed(r->hooks.arg);
+}
+
 struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft_rdma_hooks *hooks)
 {
     const struct ft_rdma_table_config table = {
@@ -101,7 +112,9 @@ struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft
     r->table = ft_rdma_table_new(&table);
     r->owners = ft_owners_new(&owners);
     r->ports = ft_rdma_ports_new(config->sysfs);
-    if (!r->table || !r->owners || !r->ports) {
+    if (config->loop)
+        r->monitor = ft_rdma_monitor_new(config->loop, on_change, r);
+    if (!r->table || !r->owners || !r->ports || !r->monitor != !config->loop) {
         ft_rdma_free(r);
         return NULL;
     }
@@ -112,6 +125,7 @@ void ft_rdma_free(struct ft_rdma *r)
 {
     if (!r)
         return;
+    ft_rdma_monitor_free(r->monitor);
     ft_netlink_free(r->netlink);
     ft_rdma_table_free(r->table);
     ft_owners_free(r->owners);
@@ -396,22 +410,34 @@ static bool open_socket(struct ft_rdma *r)
 
     if (r->netlink)
         return true;
-    if (r->opened && ft_mono_since_ns(r->now, r->opened_at) < REOPEN_NS)
-        return false;
-    r->opened = true;
-    r->opened_at = r->now;
     /* To ask where nothing is would make the kernel load its RDMA modules. */
     if (access(r->config.sysfs, F_OK)) {
         snprintf(r->status.problem, sizeof(r->status.problem), "this host has no RDMA devices");
         return false;
     }
+    if (r->opened && ft_mono_since_ns(r->now, r->opened_at) < REOPEN_NS)
+        return false;
+    r->opened = true;
+    r->opened_at = r->now;
     rc = ft_netlink_new(NETLINK_RDMA, &r->netlink);
-    if (rc)
+    if (rc) {
         snprintf(r->status.problem, sizeof(r->status.problem), "the kernel lists no RDMA: %s",
                  strerror(-rc));
-    else
-        r->status.problem[0] = '\0';
-    return rc == 0;
+        return false;
+    }
+    r->status.problem[0] = '\0';
+    /* Before the list is read, so that nothing comes in between. Few kernels have it. */
+    if (r->monitor)
+        ft_rdma_monitor_start(r->monitor, r->netlink);
+    return true;
+}
+
+static void close_socket(struct ft_rdma *r)
+{
+    if (r->monitor)
+        ft_rdma_monitor_stop(r->monitor);
+    ft_netlink_free(r->netlink);
+    r->netlink = NULL;
 }
 
 static void list_devices(struct ft_rdma *r)
@@ -425,8 +451,7 @@ static void list_devices(struct ft_rdma *r)
     if (rc && rc != -EINTR) {
         snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));
         /* The family without its devices' module refuses every request. */
-        ft_netlink_free(r->netlink);
-        r->netlink = NULL;
+        close_socket(r);
         r->device_count = 0;
         r->places_changed = true;
     }
@@ -454,9 +479,12 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
     struct ft_mono start;
 
-    if (r->polled &&
+    if (r->polled && !r->told &&
         ft_mono_since_ns(now, r->polled_at) + r->config.interval_ns / 10 < r->config.interval_ns)
         return;
+    if (r->told)
+        r->places_changed = true;
+    r->told = false;
     r->polled = true;
     r->polled_at = now;
     r->now = now;
@@ -545,10 +573,12 @@ void ft_rdma_account(const struct ft_rdma *r, struct ft_account *account)
 {
     struct ft_account_stage *stage = ft_account_stage(account, "rdma_messages", "messages");
     struct ft_rdma_table_stats table;
+    struct ft_rdma_status status;
 
-    stage->received = r->status.messages;
-    stage->processed = r->status.messages - r->status.malformed;
-    ft_account_drop(stage, "malformed", r->status.malformed);
+    ft_rdma_status(r, &status);
+    stage->received = status.messages;
+    stage->processed = status.messages - status.malformed;
+    ft_account_drop(stage, "malformed", status.malformed);
     ft_rdma_table_stats(r->table, &table);
     stage = ft_account_stage(account, "rdma_rows", "rows");
     stage->received = table.rows;
@@ -558,7 +588,15 @@ void ft_rdma_account(const struct ft_rdma *r, struct ft_account *account)
 
 void ft_rdma_status(const struct ft_rdma *r, struct ft_rdma_status *status)
 {
+    struct ft_rdma_monitor_stats monitor;
+
     *status = r->status;
     status->devices = r->device_count;
+    if (r->monitor) {
+        ft_rdma_monitor_stats(r->monitor, &monitor);
+        status->notified = ft_rdma_monitor_listens(r->monitor);
+        status->messages += monitor.messages;
+        status->malformed += monitor.malformed;
+    }
     ft_rdma_table_stats(r->table, &status->table);
 }

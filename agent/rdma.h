@@ -3,8 +3,10 @@
 #define FT_AGENT_RDMA_H
 /*
  * The RDMA source: asks the kernel for devices, queue pairs and connections on a schedule, keeps
- * the table of them, and tells the counters of every port. Needs no privilege; CAP_SYS_PTRACE lets
- * it read the jobs and, when asked to query, the destinations of other users' queue pairs.
+ * the table of them, and tells the counters of every port. Where the kernel tells of devices that
+ * come and go they are taken up at once, else with the next round. Needs no privilege;
+ * CAP_SYS_PTRACE lets it read the jobs and, when asked to query, the destinations of other users'
+ * queue pairs.
  * Owner: the caller. Thread: the loop's; a round lasts as long as the kernel writes its lists.
  */
 #include <stdbool.h>
@@ -16,6 +18,7 @@
 #include "agent/rdma_table.h"
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
+#include "lib/io/loop.h"
 
 /* Strings are borrowed. */
 struct ft_rdma_config {
@@ -28,11 +31,14 @@ struct ft_rdma_config {
     int64_t interval_ns; /* between two rounds */
     int64_t counters_ns;
     int64_t refresh_ns;
+    struct ft_loop *loop; /* where notices of the kernel come in; NULL: they are not listened to */
 };
 
 struct ft_rdma_hooks {
     void (*flow)(void *arg, const struct ft_flow_report *report, const char *netdev);
     void (*port)(void *arg, const struct ft_rdma_port_report *report);
+    /* A device came, went or changed: the next ft_rdma_poll() makes a round, due or not. */
+    void (*changed)(void *arg);
     void *arg;
 };
 
@@ -46,19 +52,21 @@ struct ft_rdma_status {
     uint64_t lists_cut; /* changed while they were written */
     uint64_t requests_failed;
     uint64_t queries, queries_failed, queries_ambiguous;
+    bool notified; /* the kernel tells of devices that come and go */
     char problem[160];
 };
 
 struct ft_rdma;
 
-/* NULL without memory. The hooks are called from ft_rdma_report(). */
+/* NULL without memory. The hooks are called from ft_rdma_report(), changed from the loop. */
 struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft_rdma_hooks *hooks);
 void ft_rdma_free(struct ft_rdma *rdma);
 
 /* Takes over new intervals and the job's variable; the rest stays. */
 void ft_rdma_configure(struct ft_rdma *rdma, const struct ft_rdma_config *config);
 
-/* Makes a round when it is due. Call before captured flows are reported. */
+/* Makes a round when it is due, or when the kernel told of a change. Call before captured flows are
+ * reported. */
 void ft_rdma_poll(struct ft_rdma *rdma, struct ft_mono now, struct ft_wall wall);
 
 /* Adds to a captured flow's report what the queue pair behind it tells. The strings live until the

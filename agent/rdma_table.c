@@ -394,18 +394,39 @@ static void place_qp(struct ft_rdma_table *t, struct qp *qp)
     }
 }
 
+/* The interface that has the flow's own address: an aggregate, where the port's own is one of its
+ * members. One address may be listed for several; then the port's own has to do. */
+static const char *netdev_of(const struct ft_rdma_place *place, const struct ft_ip *local)
+{
+    const char *netdev = NULL;
+
+    for (size_t i = 0; i < place->gid_count; i++) {
+        const struct ft_rdma_gid *gid = &place->gids[i];
+
+        if (!ft_ip_equal(&gid->ip, local))
+            continue;
+        if (netdev && strcmp(netdev, gid->netdev) != 0)
+            return place->netdev;
+        netdev = gid->netdev;
+    }
+    return netdev && netdev[0] ? netdev : place->netdev;
+}
+
 static void fill_flow(const struct ft_rdma_table *t, const struct flow *flow,
                       struct ft_rdma_flow *out)
 {
+    const struct ft_tuple *tuple = &flow->key.tuple;
+    const struct ft_ip *local = flow->key.direction == FT_FLOW_TX ? &tuple->src : &tuple->dst;
+
     *out = (struct ft_rdma_flow){
-        .tuple = flow->key.tuple,
+        .tuple = *tuple,
         .direction = (enum ft_flow_direction)flow->key.direction,
         .source = (enum ft_rdma_source)flow->source,
         .has_qp = !flow->shared,
         .lqpn = flow->lqpn,
         .rqpn = flow->rqpn,
         .pid = flow->pid,
-        .netdev = flow->place < t->place_count ? t->places[flow->place].netdev : "",
+        .netdev = flow->place < t->place_count ? netdev_of(&t->places[flow->place], local) : "",
         .first_seen = flow->first_seen,
     };
 }

@@ -67,8 +67,8 @@ struct ft_rdma_flow {
     enum ft_rdma_source source;
     bool has_qp; /* false: several queue pairs share the tuple */
     uint32_t lqpn, rqpn;
-    uint32_t pid; /* 0: not known, or several */
-    const char *netdev;
+    uint32_t pid;       /* 0: not known, or several */
+    const char *netdev; /* that has its own address; "" when not known */
     struct ft_wall first_seen;
     bool ended;
 };

@@ -3,6 +3,7 @@
 
 #include "cli/show.h"
 
+#include "cli/rows.h"
 #include "cli/text.h"
 #include "cli/units.h"
 
@@ -84,7 +85,12 @@ static void place_cell(struct ft_grid *grid, const char *name, const char *port)
                  port ? port : "");
 }
 
-static void add_row(struct ft_grid *grid, const struct ft_value *record)
+struct ft_grid *ft_rows_links(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *group = ft_value_str(record, "group");
     char text[FT_UNIT_BYTES];
@@ -109,13 +115,13 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
 int ft_show_links(const struct ft_screen *screen, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
-    struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    struct ft_grid *grid = ft_rows_links();
     int rc;
 
     ft_text_window(screen, root);
     fprintf(screen->out, ", %zu directed links\n", ft_value_count(records));
     for (size_t i = 0; i < ft_value_count(records); i++)
-        add_row(grid, ft_value_at(records, i));
+        ft_rows_links_add(grid, ft_value_at(records, i));
     rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);
     return rc;

@@ -9,18 +9,10 @@
 #include <string.h>
 
 #include "daemon/names.h"
+#include "daemon/sampled.h"
 #include "lib/base/table.h"
 
 #define NAMES_MAX 65536
-
-#define POINTS 3 /* SamplingPoint of fabrictrace.proto */
-
-/* What a switch sampled, by parity of the window and by sampling point. */
-struct switch_marks {
-    uint32_t window;
-    uint64_t samples[2][POINTS];
-    double bytes[2][POINTS];
-};
 
 struct ft_join {
     struct ft_join_config config;
@@ -31,9 +23,9 @@ struct ft_join {
     const struct ft_ranks *ranks;
     struct ft_port_marks *marks; /* by port id */
     struct ft_port_depths *depths;
-    struct switch_marks *sampled; /* by switch id */
-    uint32_t window;              /* lowest open */
-    bool sealed;                  /* it takes no more */
+    struct ft_sampled *sampled;
+    uint32_t window; /* lowest open */
+    bool sealed;     /* it takes no more */
     struct ft_join_stats stats;
 };
 
@@ -52,7 +44,7 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
     j->names = ft_names_new(NAMES_MAX);
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
     j->depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->depths));
-    j->sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
+    j->sampled = ft_sampled_new(t);
     if (!j->flows || !j->names || !j->marks || !j->depths || !j->sampled) {
         ft_join_free(j);
         return NULL;
@@ -80,7 +72,7 @@ void ft_join_free(struct ft_join *j)
     ft_names_free(j->names);
     free(j->marks);
     free(j->depths);
-    free(j->sampled);
+    ft_sampled_free(j->sampled);
     free(j);
 }
 
@@ -294,39 +286,10 @@ static void keep_outer(struct ft_flow *flow, const struct ft_tuple *outer)
     *flow->outer = *outer;
 }
 
-static void mark_switch(struct ft_join *j, uint32_t id, uint32_t window,
-                        const struct ft_observation *o)
-{
-    struct switch_marks *m = &j->sampled[id];
-    unsigned slot = window & 1, point = o->point < POINTS ? o->point : 0;
-
-    if (window > m->window) {
-        if (window > m->window + 1)
-            memset(m, 0, sizeof(*m));
-        memset(m->samples[slot], 0, sizeof(m->samples[slot]));
-        memset(m->bytes[slot], 0, sizeof(m->bytes[slot]));
-        m->window = window;
-    }
-    m->samples[slot][point] += o->samples;
-    m->bytes[slot][point] += (double)o->bytes;
-}
-
 void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes)
 {
-    const struct switch_marks *m = &j->sampled[switch_id];
-    unsigned slot = window & 1;
-
-    *samples = 0;
-    *bytes = 0;
-    if (m->window < window || m->window > window + 1)
-        return;
-    for (int point = 0; point < POINTS; point++) {
-        if (m->samples[slot][point] <= *samples)
-            continue;
-        *samples = m->samples[slot][point];
-        *bytes = m->bytes[slot][point];
-    }
+    ft_sampled_window(j->sampled, switch_id, window, samples, bytes);
 }
 
 /* The port or aggregate that a sample names. */
@@ -361,11 +324,11 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         switch_id = stranger(&o->agent);
         j->stats.unknown_switch++;
     } else {
-        mark_switch(j, switch_id, window, o);
         in = end_of(j, switch_id, o->in_ifindex);
         out = end_of(j, switch_id, o->out_ifindex);
+        ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
     }
-    s = ft_evidence_sight(&flow->evidence, switch_id, in, out, o->point, &fresh);
+    s = ft_evidence_sight(&flow->evidence, switch_id, in, out, o->source, &fresh);
     if (!s)
         return FT_JOIN_SPREAD;
     if (fresh || o->first_ms < s->first_ms)
@@ -693,27 +656,17 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
     struct ft_port_depths *depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*depths));
     const struct ft_topology *from = j->t;
     struct ft_flow *flow;
-    struct switch_marks *sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
     uint32_t index = 0;
 
-    if (!marks || !depths || !sampled) {
+    if (!marks || !depths || ft_sampled_follow(j->sampled, t)) {
         free(marks);
         free(depths);
-        free(sampled);
         return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
-        uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);
-
-        if (id != FT_NONE)
-            sampled[id] = j->sampled[i];
     }
     free(j->marks);
     free(j->depths);
-    free(j->sampled);
     j->marks = marks;
     j->depths = depths;
-    j->sampled = sampled;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
         bool lost = lost_way(flow, from, t);

@@ -48,7 +48,7 @@ struct ft_observation {
     struct ft_ip agent;
     uint32_t in_ifindex; /* 0: not known */
     uint32_t out_ifindex;
-    uint32_t point;
+    uint32_t source; /* who took the samples, as in struct ft_sighting */
     int64_t first_ms;
     int64_t last_ms;
     uint32_t samples;
@@ -212,8 +212,8 @@ size_t ft_join_bytes(const struct ft_join *join);
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */
 void ft_join_judge(const struct ft_join *join, struct ft_flow *flow, struct ft_judgement *out);
 
-/* Samples taken at a switch in an open window, and the bytes they stand for; of the sampling point
- * that saw most. */
+/* Samples taken at a switch in an open window, and the bytes they stand for, no packet counted
+ * twice (daemon/sampled.h). */
 void ft_join_sampled(const struct ft_join *join, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes);
 

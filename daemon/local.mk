@@ -30,6 +30,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \
 	daemon/reports.c daemon/reports.h \
+	daemon/sampled.c daemon/sampled.h \
 	daemon/settings.c daemon/settings.h \
 	daemon/sink_file.c \
 	daemon/sink_kafka.c \

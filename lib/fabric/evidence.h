@@ -29,7 +29,7 @@ struct ft_sighting {
     uint32_t switch_id;
     uint32_t in; /* ports or aggregates; FT_NONE: the sample did not name one that we know */
     uint32_t out;
-    uint32_t point; /* enum of fabrictrace.proto; samples of two points count packets twice */
+    uint32_t source; /* who took the samples: two sources may have sampled the same packets */
     int64_t first_ms;
     int64_t last_ms;
     uint32_t samples[2]; /* by parity of the window's number */
@@ -85,7 +85,7 @@ void ft_evidence_free(struct ft_evidence *ev);
 /* The sighting of a hop, made when there is none (*fresh); NULL when there are too many or memory
  * is short. Good until the next call. */
 struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id, uint32_t in,
-                                      uint32_t out, uint32_t point, bool *fresh);
+                                      uint32_t out, uint32_t source, bool *fresh);
 
 /* Drops sightings last seen before `before_ms`; true when one went. */
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);
@@ -112,8 +112,11 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_hop *hop, uint64_t *here, uint64_t *by_hop);
 
-/* Samples and bytes of one window (slot: its parity) at the switch and sampling point that saw
- * most: a flow's rate is the estimate of its best-sampled hop, never a sum over hops. */
+/* Samples and bytes of one window (slot: its parity) at the switch that saw most: a flow's rate is
+ * the estimate of its best-sampled hop, never a sum over hops. Within a switch no packet counts
+ * twice: the sum is over one source; or over the ports in, of each its best source; or over the
+ * ports out likewise; whichever is the most (line cards that sample their own ports add up, the two
+ * ends of one way through the switch do not). */
 void ft_evidence_volume(const struct ft_evidence *ev, unsigned slot, uint64_t *samples,
                         uint64_t *bytes);
 

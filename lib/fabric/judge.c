@@ -498,6 +498,8 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
     double sum = 0;
 
     trial_init(&trial, ev, t, src_nic, dst_nic, &known, &off_path);
+    for (uint16_t i = 0; i < trial.count; i++)
+        trial.use[i] &= !ft_evidence_is_repeated(trial.list, trial.count, i);
     stage = telling_stage(&trial);
     if (stage == FT_NONE)
         return 0;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 daemon_tests = tests/unit/check_topology_file tests/unit/check_lag tests/unit/check_join tests/unit/check_window \
 	tests/unit/check_congestion \
-	tests/unit/check_discovery tests/unit/check_counters
+	tests/unit/check_discovery tests/unit/check_counters tests/unit/check_sampled
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 
@@ -47,3 +47,7 @@ tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafs
 	tests/unit/unit.h
 tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_sampled_SOURCES = tests/unit/check_sampled.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_sampled_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sampled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
