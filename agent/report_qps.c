@@ -70,11 +70,11 @@ static void fill_pair(const struct ft_rdma_end *end, const struct ft_owner *owne
     m->has_sq_psn = m->has_rq_psn = true;
     m->sq_psn = end->sq_psn;
     m->rq_psn = end->rq_psn;
-    m->has_pid = end->pid != 0;
-    m->pid = end->pid;
     m->has_kernel = m->kernel = end->kernel;
     if (!owner)
         return;
+    m->has_pid = true;
+    m->pid = owner->process;
     m->comm = text(owner->comm);
     m->job = text(owner->job);
 }

@@ -188,9 +188,10 @@ static bool same(const struct ft_pairing_qp *e, const Fabrictrace__QueuePair *q)
 {
     struct ft_ip src, dst;
 
-    if (e->remote != q->remote || e->pid != q->pid || e->since_ms != (int64_t)q->since_ms ||
-        e->told != (bool)q->has_dst || e->has_sport != (bool)q->has_sport ||
-        (e->has_sport && e->sport != q->sport))
+    /* The thread that made it, which the kernel's list names, may be gone before its process. */
+    if (e->remote != q->remote || (e->pid != q->pid && (q->has_pid || q->kernel)) ||
+        e->since_ms != (int64_t)q->since_ms || e->told != (bool)q->has_dst ||
+        e->has_sport != (bool)q->has_sport || (e->has_sport && e->sport != q->sport))
         return false;
     return !e->told || (ft_ip_from_bytes(q->src.data, q->src.len, &src) == 0 &&
                         ft_ip_from_bytes(q->dst.data, q->dst.len, &dst) == 0 &&
@@ -258,8 +259,10 @@ static int take_end(struct ft_pairing *p, struct ft_pairing_port *port,
     }
     e->heard_ms = p->now_ms;
     e->interval_ms = port->interval_ms;
-    e->comm = ft_names_intern(p->names, q->comm);
-    e->job = ft_names_intern(p->names, q->job);
+    if (!known || q->has_pid) {
+        e->comm = ft_names_intern(p->names, q->comm);
+        e->job = ft_names_intern(p->names, q->job);
+    }
     if (known && e->has_tuple)
         ft_pairing_tell(p, e);
     return 0;

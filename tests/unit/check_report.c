@@ -59,10 +59,10 @@ END_TEST
 START_TEST(lists_queue_pairs)
 {
     static struct ft_rdma_place place = {.device = 0, .port = 1, .driver = 14, .netdev = "h1"};
-    const struct ft_owner owner = {.pid = 219, .comm = "ib_write_bw", .job = "88"};
+    const struct ft_owner owner = {.pid = 220, .process = 219, .comm = "ib_write_bw", .job = "88"};
     const struct ft_rdma_end ends[2] = {{.lqpn = 17,
                                          .rqpn = 18,
-                                         .pid = 219,
+                                         .pid = 220,
                                          .state = FT_QP_STATE_RTS,
                                          .sq_psn = 5,
                                          .rq_psn = 6,
