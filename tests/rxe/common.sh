@@ -32,7 +32,7 @@ until_() # CONDITION [SECONDS]
     return 1
 }
 
-says() { [[ $(<"$2") == *"$1"* ]]; } # TEXT FILE
+says() { [ -e "$2" ] && [[ $(<"$2") == *"$1"* ]]; } # TEXT FILE
 
 listening() # PORT
 {

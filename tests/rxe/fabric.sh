@@ -16,14 +16,14 @@ start_exporters || exit 1
 start_programs || exit 1
 say "programs"
 start_captures || exit 1
-mapfile -t hosts < <(cut -d' ' -f1 "$plan/hosts")
+mapfile -t hosts <"$plan/hosts"
 shape 600kbit "${hosts[@]}" || exit 1
 limit_tests tests 80 || exit 1
 start_servers || exit 1
 say "servers"
 start_clients
 until_ '[ "$(in_use)" -ge "$(cat $plan/ends)" ]' 60 || rc=1
-say "$(in_use) ends of queue pairs"
+say "$(<"$plan/ends") ends of queue pairs"
 limit_tests tests 40 || rc=1
 now_ms >"$out/start"
 rdma -j resource show qp -d >"$out/qp.json"
@@ -36,14 +36,15 @@ read -r switch port <"$plan/lossy"
 mapfile -t senders <"$plan/senders"
 shape 1500kbit "${senders[@]}" && limit_tests tests 15 && prefer 30 "${senders[@]}" || rc=1
 now_ms >"$out/lossy"
-within "$switch" tc qdisc add dev "$port" root netem loss 15% || rc=1
+within "$switch" tc qdisc add dev "$port" root netem loss 10% || rc=1
 pause $seconds
 now_ms >"$out/healed"
 within "$switch" tc -s qdisc show dev "$port" >"$out/netem"
 within "$switch" tc qdisc del dev "$port" root
 rdma -j statistic show >"$out/statistic-2.json"
 say "loss"
-pause 2
+# Until the last reports of counters are in.
+pause 6
 end_all || rc=1
 cp /tmp/*.pcap /tmp/records.ndjson "$out"/
 free -m | sed -n 2p

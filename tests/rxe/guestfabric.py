@@ -7,13 +7,19 @@ The shape, the addresses and the routes are those of tests/fabric.
 """
 import ipaddress
 import pathlib
+import shutil
 import sys
+from dataclasses import dataclass
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fabric"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "fabric"))
 from lab import switchrules  # noqa: E402
 from lab.layout import COLLECTOR_IP, MGMT_IFINDEX, Layout  # noqa: E402,F401
 
 NFLOG_GROUP = 5
+FIRST_PORT = 20001  # of perftest's own connections
+PROGRAMS = ("agent/fabrictrace-agent", "daemon/fabrictraced", "switchpoll/fabrictrace-switchpoll",
+            "cli/fabrictrace", "/usr/sbin/uacctd", "/usr/sbin/nft")
 # Before there are links, so that each link starts with them.
 SWITCH_SYSCTLS = (
     "ipv4/ip_forward=1", "ipv6/conf/all/forwarding=1", "ipv4/conf/all/rp_filter=0",
@@ -95,9 +101,36 @@ def device(host):
     return f"rxe_{host.name}"
 
 
-def write(folder, layout, sampling, window_s):
-    """Fills a folder with what fabric.sh reads."""
+def gid(address):
+    """An IP address as the kernel writes it in a table of RoCE addresses."""
+    ip = ipaddress.ip_address(address)
+    return ipaddress.ip_address(f"::ffff:{ip}" if ip.version == 4 else ip).exploded
+
+
+def job(host):
+    """The job of the client on a host; servers have none."""
+    return f"job-{host.name}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fabric and what is driven over it. pairs: (client, server, IP version)."""
+    layout: Layout
+    pairs: tuple
+    qps: int
+    sampling: int
+    window_s: int
+
+    @property
+    def ends(self):
+        return 2 * self.qps * len(self.pairs)
+
+
+def write(share, plan):
+    """Puts into the guest's folder what guestfabric.sh reads."""
+    folder, layout = share / "plan", plan.layout
     folder.mkdir()
+    shutil.copy2(HERE / "guestfabric.sh", share)
 
     def put(name, lines):
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
@@ -110,14 +143,18 @@ def write(folder, layout, sampling, window_s):
     put("rules.batch", rules)
     put("switches", layout.switches)
     put("spines", layout.spines)
-    put("hosts", (f"{host.name} {device(host)} {host.ip4} {host.ip6}" for host in layout.hosts))
+    put("ends", [plan.ends])
+    put("pairs", (f"{port} {plan.qps} {device(server)} {gid(server.address(version))} "
+                  f"{device(client)} {gid(client.address(version))} {job(client)}"
+                  for port, (client, server, version) in enumerate(plan.pairs, FIRST_PORT)))
+    put("hosts", (host.name for host in layout.hosts))
     for switch in layout.switches:
         put(f"{switch}.batch", _switch(layout, switch))
-        (folder / f"{switch}.uacctd").write_text(_exporter(layout, switch, sampling))
-    (folder / "switch.nft").write_text(switchrules.ruleset(sampling, NFLOG_GROUP))
+        (folder / f"{switch}.uacctd").write_text(_exporter(layout, switch, plan.sampling))
+    (folder / "switch.nft").write_text(switchrules.ruleset(plan.sampling, NFLOG_GROUP))
     (folder / "topology.yaml").write_text(layout.topology("rxe"))
     (folder / "fabrictraced.yaml").write_text(
-        f"listen: 127.0.0.1:9477\nwindow: {window_s}s\nfloor: 0\ntopology: {folder.name}/topology.yaml\n")
+        f"listen: 127.0.0.1:9477\nwindow: {plan.window_s}s\nfloor: 0\ntopology: {folder.name}/topology.yaml\n")
     (folder / "fabrictrace-switchpoll.yaml").write_text(
         f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: 127.0.0.1:9477\n")
     for host in layout.hosts:

@@ -24,7 +24,7 @@ load_programs()
 
 raise_fabric()
 {
-    local switch host device
+    local switch host
     modprobe -a rdma_rxe ib_uverbs veth sch_tbf sch_netem nf_tables nft_log nft_numgen nfnetlink_log || return 1
     sh -e "$plan/hosts.sysctl" && ip -batch "$plan/links.batch" || return 1
     while read -r switch; do
@@ -32,8 +32,8 @@ raise_fabric()
             within "$switch" /tmp/nft -f "$plan/switch.nft" || return 1
     done <"$plan/switches"
     ip -batch "$plan/hosts.batch" && ip -batch "$plan/rules.batch" && ip -6 -batch "$plan/rules.batch" || return 1
-    while read -r host device _; do
-        rdma link add "$device" type rxe netdev "$host" || return 1
+    while read -r host; do
+        rdma link add "rxe_$host" type rxe netdev "$host" || return 1
     done <"$plan/hosts"
 }
 
@@ -93,11 +93,11 @@ start_programs()
     /tmp/fabrictrace-switchpoll -c plan/fabrictrace-switchpoll.yaml 2>"$out/switchpoll.log" &
     switchpoll=$!
     until_ 'says :18C7 /proc/net/udp' || return 1
-    while read -r host _; do
+    while read -r host; do
         /tmp/fabrictrace-agent -c "plan/$host.yaml" 2>"$out/agent-$host.log" &
         agents+=($!)
     done <"$plan/hosts"
-    while read -r host _; do
+    while read -r host; do
         until_ "says 'rdma: 1 devices' $out/agent-$host.log" 30 || return 1
     done <"$plan/hosts"
 }
@@ -131,7 +131,7 @@ write_bw() # DEVICE GID QPS PORT [SERVER]
     local index
     index=$(gid_index "$1" "$2") || return 1
     echo "$BASHPID" >/sys/fs/cgroup/tests/cgroup.procs
-    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 19 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
+    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 21 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
 }
 
 # A line of plan/pairs: port, queue pairs, server's device and address, client's, client's job.
