@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/clocks.h"
 #include "daemon/agents.h"
+#include "daemon/clocks.h"
 #include "daemon/discovery.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
