@@ -28,6 +28,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/names.c daemon/names.h \
 	daemon/pair_links.c daemon/pair_links.h \
 	daemon/pipeline.c daemon/pipeline.h \
+	daemon/processors.c daemon/processors.h \
 	daemon/publish.c daemon/publish.h \
 	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \

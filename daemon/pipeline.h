@@ -17,6 +17,7 @@
 #include "daemon/emit.h"
 #include "daemon/events.h"
 #include "daemon/join.h"
+#include "daemon/processors.h"
 #include "daemon/slowest.h"
 #include "daemon/window.h"
 #include "lib/base/account.h"
@@ -101,6 +102,8 @@ const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
+const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);
