@@ -106,7 +106,10 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
 #define LACP_IN_SYNC      0x08
 #define LACP_COLLECTING   0x10
 #define LACP_DISTRIBUTING 0x20
+#define LACP_DEFAULTED    0x40 /* no word from the partner */
+#define LACP_EXPIRED      0x80 /* none any more */
 #define LACP_CARRIES      (LACP_IN_SYNC | LACP_COLLECTING | LACP_DISTRIBUTING)
+#define LACP_STATE        (LACP_CARRIES | LACP_DEFAULTED | LACP_EXPIRED)
 
 #define BROKEN_LEAST 10 /* frames in the last windows that are worth a word */
 
@@ -124,7 +127,7 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
                         "let both ends of the link have the same MTU",
                         "it received %.0f frames that are too long in %.0f s", h->too_long,
                         h->seconds);
-    if (h->has_lag && (h->lag_state & LACP_CARRIES) != LACP_CARRIES)
+    if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
         ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
                         "look at LACP on both ends of the link",
                         "a member of an aggregate (ifIndex %u), but LACP lets it carry nothing",
