@@ -83,6 +83,11 @@ static int show_head(const struct ft_screen *screen, const struct ft_value *path
         rc = show_end(screen, path, "dst", "remote");
     show_process(screen, path);
     fputc('\n', screen->out);
+    if (*ft_text_flow(flow, ft_value_get(path, "outer"))) {
+        fputs("  in a tunnel, which is what switches hash: ", screen->out);
+        ft_screen_text(screen, FT_PLAIN, flow);
+        fputc('\n', screen->out);
+    }
     return rc;
 }
 

@@ -18,6 +18,8 @@ static const struct ft_column columns[] = {
     {.title = "OF GROUP", .right = true, .give_up = 2},
     {.title = "DISCARDS", .right = true, .give_up = 5},
     {.title = "ERRORS", .right = true, .give_up = 6},
+    {.title = "QUEUE", .right = true, .give_up = 8},
+    {.title = "TRANSIT", .right = true, .give_up = 9},
 };
 
 static void count_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
@@ -59,6 +61,24 @@ static void rate_cell(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
 }
 
+/* Deepest queue and longest time in the switch that a sample told of; few switches do. */
+static void depth_cells(struct ft_grid *grid, const struct ft_value *record)
+{
+    char text[FT_UNIT_BYTES];
+    double value;
+
+    if (ft_value_real(record, "queue_max_bytes", &value))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_size(text, value));
+    else
+        ft_grid_skip(grid);
+    if (ft_value_real(record, "transit_max_ns", &value) && value < 1e6)
+        ft_grid_cell(grid, FT_PLAIN, "%.3g us", value / 1e3);
+    else if (ft_value_real(record, "transit_max_ns", &value))
+        ft_grid_cell(grid, FT_PLAIN, "%.3g ms", value / 1e6);
+    else
+        ft_grid_skip(grid);
+}
+
 static void place_cell(struct ft_grid *grid, const char *name, const char *port)
 {
     ft_grid_cell(grid, FT_PLAIN, "%s%s%s", name ? name : "", name && port ? " " : "",
@@ -89,6 +109,7 @@ void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
     percent_cell(grid, record, "share", 2);
     count_cell(grid, record, "discards", true);
     count_cell(grid, record, "errors", true);
+    depth_cells(grid, record);
 }
 
 int ft_show_links(const struct ft_screen *screen, const struct ft_value *root)

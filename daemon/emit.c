@@ -108,7 +108,7 @@ void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct
 
 /* Room for the repeated parts of a path record. */
 struct parts {
-    Fabrictrace__Flow flow;
+    Fabrictrace__Flow flow, outer;
     Fabrictrace__Qp qp;
     Fabrictrace__Hop hops[FT_PATH_HOPS_MAX];
     Fabrictrace__Hop *hop_list[FT_PATH_HOPS_MAX];
@@ -290,6 +290,10 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.fabric = text(ft_topology_fabric(ft_join_topology(join)));
     ft_emit_tuple(&parts.flow, &flow->tuple);
     out.flow = &parts.flow;
+    if (flow->outer) {
+        ft_emit_tuple(&parts.outer, flow->outer);
+        out.outer = &parts.outer;
+    }
     out.has_role = true;
     out.role = roles[flow->role];
     fill_judgement(&out, &parts, join, flow);

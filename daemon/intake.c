@@ -62,6 +62,20 @@ bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observat
     return true;
 }
 
+bool ft_intake_rest(const Fabrictrace__Observation *o, struct ft_observed_rest *out)
+{
+    if (!o->outer && !o->has_queue_max_bytes && !o->has_transit_max_ns)
+        return false;
+    *out = (struct ft_observed_rest){
+        .has_queue = o->has_queue_max_bytes,
+        .has_transit = o->has_transit_max_ns,
+        .queue_max_bytes = o->queue_max_bytes,
+        .transit_max_ns = o->transit_max_ns,
+    };
+    out->has_outer = o->outer && ft_flow_to_tuple(o->outer, &out->outer) == 0;
+    return true;
+}
+
 /* A receiver's own queue pair is the remote one of the flow. */
 static void take_qp(const Fabrictrace__FlowReport *r, struct ft_host_report *out)
 {

@@ -22,6 +22,7 @@ struct ft_join {
     struct ft_names *names;
     const struct ft_ranks *ranks;
     struct ft_port_marks *marks; /* by port id */
+    struct ft_port_depths *depths;
     struct ft_sampled *sampled;
     uint32_t window; /* lowest open */
     bool sealed;     /* it takes no more */
@@ -42,8 +43,9 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
                             config->seed);
     j->names = ft_names_new(NAMES_MAX);
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
+    j->depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->depths));
     j->sampled = ft_sampled_new(t);
-    if (!j->flows || !j->names || !j->marks || !j->sampled) {
+    if (!j->flows || !j->names || !j->marks || !j->depths || !j->sampled) {
         ft_join_free(j);
         return NULL;
     }
@@ -54,6 +56,7 @@ static void release(struct ft_flow *flow)
 {
     ft_evidence_free(&flow->evidence);
     free(flow->host);
+    free(flow->outer);
 }
 
 void ft_join_free(struct ft_join *j)
@@ -68,6 +71,7 @@ void ft_join_free(struct ft_join *j)
     ft_table_free(j->flows);
     ft_names_free(j->names);
     free(j->marks);
+    free(j->depths);
     ft_sampled_free(j->sampled);
     free(j);
 }
@@ -244,6 +248,44 @@ static void mark(struct ft_join *j, uint32_t port, uint32_t window, const struct
     m->ce_samples[slot] += o->ce_samples;
 }
 
+static void clear_depths(struct ft_port_depths *d, unsigned slot)
+{
+    d->has_queue[slot] = d->has_transit[slot] = false;
+    d->queue_max_bytes[slot] = d->transit_max_ns[slot] = 0;
+}
+
+static void mark_depths(struct ft_join *j, uint32_t port, uint32_t window,
+                        const struct ft_observed_rest *rest)
+{
+    struct ft_port_depths *d = &j->depths[port];
+    unsigned slot = window & 1;
+
+    if (window > d->window) {
+        clear_depths(d, slot);
+        if (window > d->window + 1)
+            clear_depths(d, !slot);
+        d->window = window;
+    }
+    d->has_queue[slot] |= rest->has_queue;
+    d->has_transit[slot] |= rest->has_transit;
+    if (rest->has_queue && rest->queue_max_bytes > d->queue_max_bytes[slot])
+        d->queue_max_bytes[slot] = rest->queue_max_bytes;
+    if (rest->has_transit && rest->transit_max_ns > d->transit_max_ns[slot])
+        d->transit_max_ns[slot] = rest->transit_max_ns;
+}
+
+/* Without memory the flow has no tunnel; the next sample tries again. */
+static void keep_outer(struct ft_flow *flow, const struct ft_tuple *outer)
+{
+    if (!flow->outer) {
+        flow->outer = malloc(sizeof(*flow->outer));
+        if (!flow->outer)
+            return;
+        flow->published = 0;
+    }
+    *flow->outer = *outer;
+}
+
 void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes)
 {
@@ -298,6 +340,10 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     if (o->last_ms > flow->last_ms)
         flow->last_ms = o->last_ms;
     flow->ended = false;
+    if (o->rest && o->rest->has_outer)
+        keep_outer(flow, &o->rest->outer);
+    if (o->rest && ft_is_port(out))
+        mark_depths(j, out, window, o->rest);
     note_role(flow, o->data_samples, o->ack_samples);
     if (ft_is_port(out))
         mark(j, out, window, o);
@@ -482,6 +528,11 @@ const struct ft_port_marks *ft_join_marks(const struct ft_join *j, uint32_t port
     return &j->marks[port];
 }
 
+const struct ft_port_depths *ft_join_depths(const struct ft_join *j, uint32_t port)
+{
+    return &j->depths[port];
+}
+
 const struct ft_join_stats *ft_join_stats(const struct ft_join *j)
 {
     return &j->stats;
@@ -602,16 +653,20 @@ static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
 int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
 {
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
+    struct ft_port_depths *depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*depths));
     const struct ft_topology *from = j->t;
     struct ft_flow *flow;
     uint32_t index = 0;
 
-    if (!marks || ft_sampled_follow(j->sampled, t)) {
+    if (!marks || !depths || ft_sampled_follow(j->sampled, t)) {
         free(marks);
+        free(depths);
         return -ENOMEM;
     }
     free(j->marks);
+    free(j->depths);
     j->marks = marks;
+    j->depths = depths;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
         bool lost = lost_way(flow, from, t);

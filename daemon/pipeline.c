@@ -61,6 +61,7 @@ struct ft_pipeline {
     void *add_stages_arg;
     int64_t now_ms;
     struct ft_observation batch[FT_JOIN_BATCH];
+    struct ft_observed_rest rests[FT_JOIN_BATCH];
     size_t gathered;
 };
 
@@ -347,10 +348,15 @@ void ft_pipeline_settle(struct ft_pipeline *p)
 
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
-    if (!ft_intake_observation(o, &p->batch[p->gathered])) {
+    struct ft_observed_rest *rest = &p->rests[p->gathered];
+    struct ft_observation *in = &p->batch[p->gathered];
+
+    if (!ft_intake_observation(o, in)) {
         p->stats.fates[FT_RECORD_INVALID]++;
         return;
     }
+    if (ft_intake_rest(o, rest))
+        in->rest = rest;
     p->gathered++;
     if (p->gathered == FT_JOIN_BATCH)
         ft_pipeline_settle(p);

@@ -42,6 +42,7 @@ SHOWN = {
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-partial": ["explain", FLOW],
+    "explain-lag": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
 }
 WRITE = "--write" in sys.argv
