@@ -6,11 +6,14 @@
  * Live operation and replay both drive it, one by the loop's timer, one by the capture's time.
  * Owner: the caller, who keeps the uplink alive. Thread: the loop's.
  */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/capture.h"
 #include "agent/flows.h"
 #include "agent/interfaces.h"
+#include "agent/lacks.h"
 #include "agent/rdma.h"
 #include "agent/settings.h"
 #include "agent/uplink.h"
@@ -31,6 +34,13 @@ void ft_engine_start(struct ft_engine *engine, struct ft_mono now);
 /* Names in flow reports the members of interfaces that are aggregates, from sysfs below root
  * ("/sys/class/net"): live operation only. -ENOMEM. */
 int ft_engine_watch_aggregates(struct ft_engine *engine, const char *root);
+
+/* What the agent may do, for its reports of what it sees: from now on one goes out with the next
+ * tick and with every loss record. user is borrowed. Live operation only. */
+void ft_engine_set_self(struct ft_engine *engine, const char *user, unsigned held, bool no_trace);
+
+/* What is not seen now; see agent/lacks.h. */
+size_t ft_engine_lacks(struct ft_engine *engine, struct ft_lack lacks[FT_LACKS_MAX]);
 
 /* Takes over new intervals; captures are the caller's to open anew. */
 void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings);

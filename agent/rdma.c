@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "agent/owners.h"
 #include "agent/rdma_monitor.h"
 #include "agent/rdma_qpc.h"
 #include "agent/rdma_query.h"
+#include "agent/rdma_sport.h"
 #include "lib/io/netlink.h"
 
 #define NS_PER_S    INT64_C(1000000000)
@@ -313,12 +314,44 @@ static const struct ft_rdma_queried *pick(const struct ft_rdma_wanted *w,
     return near_count == 1 ? near : NULL;
 }
 
-static void query_process(struct ft_rdma *r, const struct device *d, uint32_t pid, size_t wanted)
+static void take_answer(struct ft_rdma *r, const struct ft_rdma_wanted *w, size_t count)
 {
-    size_t count = 0;
-    int rc =
-        ft_rdma_query(r->config.proc, pid, d->rdev, d->driver, r->queried, QUERIED_MAX, &count);
+    const struct ft_rdma_queried *q = pick(w, r->queried, count);
 
+    if (q) {
+        const struct ft_rdma_answer answer = {
+            .dst = q->dst, .sgid_index = q->sgid_index, .flow_label = q->flow_label};
+
+        ft_rdma_table_answer(r->table, w->device, w->lqpn, &answer);
+    } else {
+        r->status.queries_ambiguous++;
+    }
+}
+
+/* The process that a queue pair was made by; 0 when it is not known. */
+static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_wanted *w)
+{
+    const struct ft_owner *owner = ft_owners_get(r->owners, w->pid);
+
+    return owner ? owner->process : 0;
+}
+
+/* Asks the owner of one wanted queue pair about all that is wanted of it on the device. */
+static void query_process(struct ft_rdma *r, const struct device *d,
+                          const struct ft_rdma_wanted *first, size_t wanted)
+{
+    const struct ft_owner *owner = ft_owners_get(r->owners, first->pid);
+    size_t count = 0;
+    int rc;
+
+    /* Gone, or too new to be told from another of its number: there is another round. */
+    if (!owner)
+        return;
+    rc = ft_rdma_query(r->config.proc, owner->process, d->rdev, d->driver, r->queried, QUERIED_MAX,
+                       &count);
+    /* Else its number may have been another's when it was asked. */
+    if (rc == 0 && !ft_owners_alive(r->owners, owner))
+        rc = -ESRCH;
     r->status.queries++;
     if (rc) {
         r->status.queries_failed++;
@@ -328,23 +361,13 @@ static void query_process(struct ft_rdma *r, const struct device *d, uint32_t pi
     }
     for (size_t i = 0; i < wanted; i++) {
         struct ft_rdma_wanted *w = &r->wanted[i];
-        const struct ft_rdma_queried *q;
 
-        if (w->device != d->info.index || w->pid != pid || w->done)
+        if (w->device != d->info.index || w->done || process_of(r, w) != owner->process)
             continue;
         w->done = true;
         ft_rdma_table_asked(r->table, w, r->now);
-        if (rc)
-            continue;
-        q = pick(w, r->queried, count);
-        if (q) {
-            const struct ft_rdma_answer answer = {
-                .dst = q->dst, .sgid_index = q->sgid_index, .flow_label = q->flow_label};
-
-            ft_rdma_table_answer(r->table, w->device, w->lqpn, &answer);
-        } else {
-            r->status.queries_ambiguous++;
-        }
+        if (rc == 0)
+            take_answer(r, w, count);
     }
 }
 
@@ -400,7 +423,7 @@ static void query(struct ft_rdma *r)
         if (d->driver == RDMA_DRIVER_MLX5 && !r->no_context && read_context(r, w))
             ft_rdma_table_asked(r->table, w, r->now);
         else if (d->rdev)
-            query_process(r, d, w->pid, wanted);
+            query_process(r, d, w, wanted);
     }
 }
 
@@ -475,6 +498,16 @@ static int list_queue_pairs(struct ft_rdma *r)
     return rc;
 }
 
+/* proc(5): start times of processes are in these, rounded down. */
+static uint64_t boot_ticks(void)
+{
+    struct timespec now;
+    uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * hz + (uint64_t)now.tv_nsec * hz / NS_PER_S;
+}
+
 void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
     struct ft_mono start;
@@ -489,7 +522,7 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
     r->polled_at = now;
     r->now = now;
     r->wall = wall;
-    ft_owners_round(r->owners);
+    ft_owners_round(r->owners, boot_ticks());
     start = ft_mono_now();
     if (open_socket(r))
         list_devices(r);
@@ -517,7 +550,7 @@ static void add_owner(struct ft_rdma *r, struct ft_flow_report *report,
     report->rqpn = flow->rqpn;
     if (!owner)
         return;
-    report->pid = flow->pid;
+    report->pid = owner->process;
     report->comm = owner->comm;
     report->job = owner->job[0] ? owner->job : NULL;
 }
@@ -592,6 +625,10 @@ void ft_rdma_status(const struct ft_rdma *r, struct ft_rdma_status *status)
 
     *status = r->status;
     status->devices = r->device_count;
+    for (size_t i = 0; i < r->device_count; i++)
+        status->has_contexts = status->has_contexts || r->devices[i].driver == RDMA_DRIVER_MLX5;
+    status->no_context = r->no_context;
+    ft_owners_stats(r->owners, &status->owners);
     if (r->monitor) {
         ft_rdma_monitor_stats(r->monitor, &monitor);
         status->notified = ft_rdma_monitor_listens(r->monitor);
@@ -599,4 +636,38 @@ void ft_rdma_status(const struct ft_rdma *r, struct ft_rdma_status *status)
         status->malformed += monitor.malformed;
     }
     ft_rdma_table_stats(r->table, &status->table);
+}
+
+const char *ft_rdma_problem(const struct ft_rdma *r)
+{
+    return r->status.problem;
+}
+
+static void add_interface(struct ft_rdma_port_view *view, const char *name)
+{
+    if (!name[0] || view->interface_count == FT_RDMA_VIEW_INTERFACES)
+        return;
+    for (size_t i = 0; i < view->interface_count; i++)
+        if (strcmp(view->interfaces[i], name) == 0)
+            return;
+    view->interfaces[view->interface_count++] = name;
+}
+
+bool ft_rdma_port_at(const struct ft_rdma *r, size_t i, struct ft_rdma_port_view *view)
+{
+    const struct ft_rdma_place *place = ft_rdma_table_place_at(r->table, i);
+    const struct device *d = place ? device_of(r, place->device) : NULL;
+
+    if (!place)
+        return false;
+    *view = (struct ft_rdma_port_view){
+        .device = d ? d->info.name : "",
+        .port = place->port,
+        .driver = ft_rdma_driver_name(place->driver),
+        .computed = ft_rdma_sport_is_computable(place->driver),
+    };
+    for (size_t g = 0; g < place->gid_count; g++)
+        add_interface(view, place->gids[g].netdev);
+    add_interface(view, place->netdev);
+    return true;
 }

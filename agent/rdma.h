@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "agent/flows.h"
+#include "agent/owners.h"
 #include "agent/rdma_ports.h"
 #include "agent/rdma_table.h"
 #include "lib/base/account.h"
@@ -52,8 +53,23 @@ struct ft_rdma_status {
     uint64_t lists_cut; /* changed while they were written */
     uint64_t requests_failed;
     uint64_t queries, queries_failed, queries_ambiguous;
+    bool has_contexts; /* a device tells raw contexts to whoever may ask: mlx5 */
+    bool no_context;   /* and refused */
+    struct ft_owners_stats owners;
     bool notified; /* the kernel tells of devices that come and go */
     char problem[160];
+};
+
+#define FT_RDMA_VIEW_INTERFACES 8
+
+/* A port as others see it. Lives until the next round. */
+struct ft_rdma_port_view {
+    const char *device;
+    uint32_t port;
+    const char *driver; /* NULL: unknown */
+    bool computed;      /* its source ports follow the kernel's formula */
+    size_t interface_count;
+    const char *interfaces[FT_RDMA_VIEW_INTERFACES]; /* of its addresses, each once */
 };
 
 struct ft_rdma;
@@ -79,6 +95,12 @@ void ft_rdma_report(struct ft_rdma *rdma, struct ft_mono now, struct ft_wall wal
 /* Adds the stages "rdma_messages" and "rdma_rows". */
 void ft_rdma_account(const struct ft_rdma *rdma, struct ft_account *account);
 void ft_rdma_status(const struct ft_rdma *rdma, struct ft_rdma_status *status);
+
+/* The status' problem, for as long as the source lives. */
+const char *ft_rdma_problem(const struct ft_rdma *rdma);
+
+/* The i-th port with what the last look found; false past the last. */
+bool ft_rdma_port_at(const struct ft_rdma *rdma, size_t i, struct ft_rdma_port_view *view);
 
 /* "mlx5", "rxe", ...; NULL for a driver that nobody here knows. */
 const char *ft_rdma_driver_name(uint32_t driver);

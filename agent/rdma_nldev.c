@@ -246,6 +246,10 @@ static int read_qp(struct ft_reader r, struct ft_rdma_qp *qp)
         case RDMA_NLDEV_ATTR_RES_RQ_PSN:
             qp->rq_psn = ft_nlattr_u32(&a, &bad);
             break;
+        case RDMA_NLDEV_ATTR_RES_PDN:
+            qp->domain = ft_nlattr_u32(&a, &bad);
+            qp->has_domain = true;
+            break;
         case RDMA_NLDEV_ATTR_RES_PID:
             qp->pid = ft_nlattr_u32(&a, &bad);
             break;

@@ -59,7 +59,9 @@ struct ft_rdma_qp {
     uint8_t state;
     bool has_psn;
     uint32_t sq_psn, rq_psn;
-    uint32_t pid;                         /* 0: none that can be seen from here */
+    bool has_domain;
+    uint32_t domain; /* protection domain: tells two of one number apart */
+    uint32_t pid;    /* of the thread that made it; 0: none that can be seen from here */
     char kernel_name[FT_RDMA_NAME_BYTES]; /* of a queue pair of the kernel's own; else "" */
 };
 

@@ -380,6 +380,45 @@ START_TEST(a_cut_round_ends_no_flow)
 }
 END_TEST
 
+/* The protection domain tells a number used anew by the same process; a thread that is gone is not
+ * named any more. */
+START_TEST(domains_tell_queue_pairs_apart)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    struct ft_rdma_qp qp = row(17, 17, 219);
+
+    qp.has_domain = true;
+    qp.domain = 3;
+    go_round(t, &qp, 1, 1);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 2);
+    qp.pid = 0;
+    go_round(t, &qp, 1, 3);
+    report(t, 200);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(!got[0].ended && !got[1].ended);
+    ck_assert_uint_eq(got[0].pid, 0);
+    /* Whoever is named now made another one. */
+    qp.pid = 219;
+    go_round(t, &qp, 1, 4);
+    report(t, 201);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(got[0].ended && got[1].ended);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 5);
+    report(t, 202);
+    ck_assert_uint_eq(count, 2);
+    qp.domain = 4;
+    go_round(t, &qp, 1, 6);
+    report(t, 203);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(got[0].ended && got[1].ended);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
 /* A device over a bond: the kernel names one member as its port's interface, its addresses are the
  * bond's, with and without a VLAN. */
 START_TEST(the_interface_is_the_one_with_the_address)
@@ -423,4 +462,5 @@ FT_UNIT_MAIN("rdma_table", a_destination_makes_both_directions, an_unknown_port_
              strangers_are_not_matched, shared_tuples_name_no_queue_pair,
              a_port_read_from_the_device_is_observed, churn_leaves_nothing_behind,
              a_number_used_anew_forgets_the_destination, rows_past_the_cap_are_counted,
-             a_cut_round_ends_no_flow, the_interface_is_the_one_with_the_address)
+             a_cut_round_ends_no_flow, domains_tell_queue_pairs_apart,
+             the_interface_is_the_one_with_the_address)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from .fabric import COLLECTOR_IP, LabError, wait_until
@@ -38,9 +39,9 @@ def find_programs(build):
 class Pipeline:
     """Starts at once; stop() ends it in the order in which data flows. Without a topology file the
     poller asks the switches' agents, and the daemon finds the fabric by itself. Without hosts no
-    agent runs there, and what flows carry is known from samples alone."""
+    agent runs there, and what flows carry is known from samples alone. poller: lines for its file."""
 
-    def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True):
+    def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True, poller=""):
         self.fabric = fabric
         self.programs = programs
         self.records = fabric.dir / "records.ndjson"
@@ -61,7 +62,7 @@ class Pipeline:
             agents.config(switches)
             snmp = f"snmp:\n  switches: {switches}\n  interval: {POLL_S}s\n"
         self._start(COLLECTOR, "fabrictrace-switchpoll",
-                    config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n{snmp}")
+                    config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n{snmp}{poller}")
         for host in fabric.layout.hosts if hosts else ():
             self._start(host.name, "fabrictrace-agent",
                         config=f"host: {host.name}\ninterfaces: [eth0]\n"
@@ -94,6 +95,13 @@ class Pipeline:
         if done.returncode:
             raise LabError(f"fabrictrace {' '.join(args)}: {done.stderr.strip()}")
         return done.stdout
+
+    def pause_poller(self, seconds):
+        """Its process stands still: what comes meanwhile must wait in the socket."""
+        process = self.processes["fabrictrace-switchpoll", COLLECTOR]
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
 
     def poller_metrics(self):
         """{metric with its labels: value} of switchpoll."""

@@ -56,6 +56,12 @@ def imbalances(record):
             + sum(drop["count"] for drop in stage.get("drops", ()))]
 
 
+def drops_of(record, stage, reason):
+    """How many a stage of a loss record dropped for this reason."""
+    return sum(drop["count"] for s in record["stages"] if s["name"] == stage
+               for drop in s.get("drops", ()) if drop["reason"] == reason)
+
+
 def lost_on_the_way(record):
     """Stages of switchpoll's loss record that miss something by sequence numbers."""
     return [f"{stage['name']}: {drop['count']} missing of {stage['received']}"
