@@ -52,6 +52,7 @@ struct ft_rdma {
     struct device devices[DEVICES_MAX];
     size_t device_count;
     uint32_t round;
+    uint64_t complete_ticks; /* when the last complete list was begun */
     bool polled, counted, opened;
     bool told; /* of a change: a round is due */
     struct ft_mono polled_at, looked_at, counted_at, opened_at;
@@ -520,6 +521,7 @@ static uint64_t boot_ticks(void)
 
 void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
+    uint64_t ticks = boot_ticks();
     struct ft_mono start;
 
     if (r->polled && !r->told &&
@@ -532,19 +534,21 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
     r->polled_at = now;
     r->now = now;
     r->wall = wall;
-    ft_owners_round(r->owners, boot_ticks());
+    ft_owners_round(r->owners, ticks);
     start = ft_mono_now();
     if (open_socket(r))
         list_devices(r);
     if (r->places_changed || ft_mono_since_ns(now, r->looked_at) >= LOOK_NS)
         look_at_devices(r);
     ft_rdma_table_begin(r->table);
-    if (r->netlink && list_queue_pairs(r) == 0) {
-        if (r->config.query)
+    if (!r->netlink || list_queue_pairs(r) == 0) {
+        if (r->netlink && r->config.query)
             query(r);
         ft_rdma_table_end(r->table);
-    } else if (!r->netlink) {
-        ft_rdma_table_end(r->table);
+        r->complete_ticks = ticks;
+    } else {
+        /* The flows are still those of the round before, and so are their owners. */
+        ft_owners_round(r->owners, r->complete_ticks);
     }
     r->status.rounds++;
     r->status.round_ns += (uint64_t)ft_mono_since_ns(ft_mono_now(), start);
@@ -553,8 +557,11 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 static void add_owner(struct ft_rdma *r, struct ft_flow_report *report,
                       const struct ft_rdma_flow *flow)
 {
-    const struct ft_owner *owner = flow->pid ? ft_owners_get(r->owners, flow->pid) : NULL;
+    const struct ft_owner *owner = NULL;
 
+    if (flow->pid)
+        owner = flow->ended ? ft_owners_last(r->owners, flow->pid)
+                            : ft_owners_get(r->owners, flow->pid);
     report->has_qp = flow->has_qp;
     report->lqpn = flow->lqpn;
     report->rqpn = flow->rqpn;

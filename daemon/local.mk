@@ -35,6 +35,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing_scope.c \
 	daemon/pairing_wire.c \
 	daemon/pipeline.c daemon/pipeline.h \
+	daemon/processors.c daemon/processors.h \
 	daemon/publish.c daemon/publish.h \
 	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \

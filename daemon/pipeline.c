@@ -56,6 +56,7 @@ struct ft_pipeline {
     struct ft_agents *agents;
     struct ft_losses *losses;
     struct ft_clocks *clocks;
+    struct ft_processors *processors;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
@@ -244,6 +245,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->congestion = ft_congestion_new(config->sources_max);
     p->losses = ft_losses_new(config->sources_max + 1);
     p->clocks = ft_clocks_new(config->sources_max, config->source_id);
+    p->processors = ft_processors_new(EXPORTERS_MAX);
     p->ranks = ft_ranks_new(&ranks);
     p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
     p->slowest = ft_slowest_new(&slowest);
@@ -256,8 +258,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        p->losses && p->clocks && (p->discovery || !config->discovery.switches_max) &&
-        (p->pairing || !config->ends_max) && p->agents &&
+        p->losses && p->clocks && p->processors && p->agents &&
+        (p->discovery || !config->discovery.switches_max) && (p->pairing || !config->ends_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
@@ -287,6 +289,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_agents_free(p->agents);
     ft_losses_free(p->losses);
     ft_clocks_free(p->clocks);
+    ft_processors_free(p->processors);
     ft_join_free(p->join);
     ft_ranks_free(p->ranks);
     ft_pair_links_free(p->pairs);
@@ -432,32 +435,19 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     return fate_of(ft_join_report(p->join, &in));
 }
 
+static enum ft_record_fate fate_of_error(int rc)
+{
+    return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
+}
+
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
-    if (!p->counters)
-        return FT_RECORD_UNUSED;
-    switch (ft_counters_take(p->counters, c)) {
-    case 0:
-        return FT_RECORD_JOINED;
-    case -EINVAL:
-        return FT_RECORD_INVALID;
-    default:
-        return FT_RECORD_TABLE_FULL;
-    }
+    return p->counters ? fate_of_error(ft_counters_take(p->counters, c)) : FT_RECORD_UNUSED;
 }
 
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
 {
-    if (!p->discovery)
-        return FT_RECORD_UNUSED;
-    switch (ft_discovery_report(p->discovery, r)) {
-    case 0:
-        return FT_RECORD_JOINED;
-    case -EINVAL:
-        return FT_RECORD_INVALID;
-    default:
-        return FT_RECORD_TABLE_FULL;
-    }
+    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r)) : FT_RECORD_UNUSED;
 }
 
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
@@ -595,6 +585,8 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = take_switch(p, record->switch_report);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
         fate = take_counters(p, record->counters);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_PROCESSOR)
+        fate = fate_of_error(ft_processors_take(p->processors, record->processor));
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST)
         fate = forward_host(p, record);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_QUEUE_PAIRS)
@@ -775,11 +767,6 @@ const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p)
     return p->agents;
 }
 
-int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
-{
-    return p->now_ms;
-}
-
 const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p)
 {
     return p->pairing;
@@ -793,6 +780,16 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
 {
     return p->exporters;
+}
+
+const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p)
+{
+    return p->processors;
+}
+
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
+{
+    return p->now_ms;
 }
 
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p)

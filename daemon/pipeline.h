@@ -19,6 +19,7 @@
 #include "daemon/events.h"
 #include "daemon/join.h"
 #include "daemon/pairing.h"
+#include "daemon/processors.h"
 #include "daemon/slowest.h"
 #include "daemon/window.h"
 #include "lib/base/account.h"
@@ -102,8 +103,6 @@ const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 
 const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
-/* The time that the pipeline was driven with last. */
-int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 
 /* NULL without pairing. */
 const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
@@ -112,6 +111,9 @@ const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
+const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+/* The time that the pipeline was driven with last. */
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);

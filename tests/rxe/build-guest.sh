@@ -22,7 +22,8 @@ rm -rf recipe root initrd.d kernel
 # In the guest before and after its root is there.
 boot_modules=(virtio_pci virtio_blk ext4 crc32c_generic)
 root_modules=(virtio_rng virtio_net 9p 9pnet_virtio veth rdma_rxe crc32_generic ib_uverbs rdma_ucm
-    sch_netem sch_tbf af_packet nf_tables nft_log nft_numgen nfnetlink_log)
+    sch_netem sch_tbf af_packet nf_tables nft_log nft_numgen nfnetlink_log
+    bonding)
 
 download()
 {
