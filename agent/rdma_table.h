@@ -67,13 +67,28 @@ struct ft_rdma_flow {
     enum ft_rdma_source source;
     bool has_qp; /* false: several queue pairs share the tuple */
     uint32_t lqpn, rqpn;
-    uint32_t pid; /* 0: not known, or several */
-    const char *netdev;
+    uint32_t pid;       /* 0: not known, or several */
+    const char *netdev; /* that has its own address; "" when not known */
     struct ft_wall first_seen;
     bool ended;
 };
 
-/* Queue pairs of the last round: listed is the sum of the others. */
+/* A connected queue pair as its own end knows it. */
+struct ft_rdma_end {
+    uint32_t lqpn, rqpn, pid;
+    uint8_t state;
+    uint32_t sq_psn, rq_psn;
+    bool has_dst; /* then src is known too */
+    struct ft_ip src, dst;
+    enum ft_rdma_source source; /* of sport */
+    uint16_t sport;
+    struct ft_wall first_seen;
+    bool begun; /* the table saw it come; else it was in the first list already */
+    bool kernel;
+    bool ended;
+};
+
+/* Queue pairs of the last round: listed is the sum of the next five. */
 struct ft_rdma_table_stats {
     uint64_t listed;
     uint64_t resolved;
@@ -81,7 +96,9 @@ struct ft_rdma_table_stats {
     uint64_t no_destination;     /* nobody tells where it sends to */
     uint64_t no_port;            /* the driver's source port follows no known formula */
     uint64_t refused;            /* the table was full */
+    uint64_t no_owner;           /* of those, neither the kernel's nor of a process seen here */
     uint64_t rows, rows_refused; /* of all rounds */
+    uint64_t connected;          /* of the last round that ended, with those refused */
 };
 
 struct ft_rdma_table;
@@ -94,6 +111,9 @@ void ft_rdma_table_refresh(struct ft_rdma_table *table, int64_t refresh_ns);
 /* Forgets all places; then each anew. -ENOSPC past FT_RDMA_PLACES_MAX. */
 void ft_rdma_table_places(struct ft_rdma_table *table);
 int ft_rdma_table_place(struct ft_rdma_table *table, const struct ft_rdma_place *place);
+
+/* The i-th place; NULL past the last. */
+const struct ft_rdma_place *ft_rdma_table_place_at(const struct ft_rdma_table *table, size_t i);
 
 void ft_rdma_table_begin(struct ft_rdma_table *table);
 void ft_rdma_table_qp(struct ft_rdma_table *table, uint32_t device, const struct ft_rdma_qp *qp,
@@ -117,6 +137,15 @@ void ft_rdma_table_end(struct ft_rdma_table *table);
 /* Reports each flow that is new, due or over, but for those that capture reports. */
 void ft_rdma_table_report(struct ft_rdma_table *table, struct ft_mono now,
                           void (*emit)(void *arg, const struct ft_rdma_flow *flow), void *arg);
+
+/* Tells of the connected queue pairs that came, changed or ended since they were told of, and of
+ * each again after every refresh interval; up to FT_RDMA_ENDS_MAX of one place at a time, and of a
+ * place without any by an empty list. */
+#define FT_RDMA_ENDS_MAX 256
+void ft_rdma_table_ends(struct ft_rdma_table *table, struct ft_mono now,
+                        void (*emit)(void *arg, const struct ft_rdma_place *place,
+                                     const struct ft_rdma_end *ends, size_t count),
+                        void *arg);
 
 /* The queue pair behind a captured flow; false when there is none, or more than one could be it.
  * The first match also tells the queue pair where it sends to. */

@@ -4,27 +4,13 @@
 #include "daemon/doctor.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "daemon/counters.h"
 #include "daemon/discovery.h"
 #include "daemon/exporters.h"
+#include "daemon/losses.h"
 
 #define ADVISE_CLOCK "let all hosts follow one NTP or PTP server"
-
-/* A drop that takes something away from what is known of the fabric, and what helps. */
-static const struct {
-    const char *reason;
-    const char *advice;
-} losses[] = {
-    {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops"},
-    {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)"},
-    {"queue_full", "the daemon or the way to it is too slow: look at its load and the link"},
-    {"table_full", "raise the limit of the table in that program's configuration"},
-    {"malformed", "look at the exporter: its datagrams are broken"},
-    {"truncated", "look at the path MTU between switch and poller"},
-    {"not_sflow_v5", "let the exporter send sFlow version 5"},
-};
 
 static void look_at_loss(void *arg, const Fabrictrace__Record *record)
 {
@@ -34,15 +20,16 @@ static void look_at_loss(void *arg, const Fabrictrace__Record *record)
     for (size_t s = 0; s < loss->n_stages; s++) {
         const Fabrictrace__Stage *stage = loss->stages[s];
 
-        for (size_t d = 0; d < stage->n_drops; d++)
-            for (size_t k = 0; k < sizeof(losses) / sizeof(losses[0]); k++)
-                if (stage->drops[d]->count && stage->drops[d]->reason &&
-                    strcmp(stage->drops[d]->reason, losses[k].reason) == 0)
-                    ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, losses[k].advice,
-                                    "%.60s '%.80s' lost %" PRIu64 " of %" PRIu64 " %.20s: %s",
-                                    loss->program, loss->source, stage->drops[d]->count,
-                                    stage->received, stage->unit ? stage->unit : "",
-                                    losses[k].reason);
+        for (size_t d = 0; d < stage->n_drops; d++) {
+            const Fabrictrace__Drop *drop = stage->drops[d];
+            const char *advice = ft_losses_advice(drop->reason);
+
+            if (drop->count && advice)
+                ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, advice,
+                                "%.60s '%.80s' lost %" PRIu64 " of %" PRIu64 " %.20s: %.40s",
+                                loss->program, loss->source, drop->count, stage->received,
+                                stage->unit ? stage->unit : "", drop->reason);
+        }
     }
 }
 
@@ -115,6 +102,56 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
                         "no switch is known");
 }
 
+/* Bits of an actor's state in a LACPDU (IEEE 802.1AX-2014 section 6.4.2.3). */
+#define LACP_IN_SYNC      0x08
+#define LACP_COLLECTING   0x10
+#define LACP_DISTRIBUTING 0x20
+#define LACP_DEFAULTED    0x40 /* no word from the partner */
+#define LACP_EXPIRED      0x80 /* none any more */
+#define LACP_CARRIES      (LACP_IN_SYNC | LACP_COLLECTING | LACP_DISTRIBUTING)
+#define LACP_STATE        (LACP_CARRIES | LACP_DEFAULTED | LACP_EXPIRED)
+
+#define BROKEN_LEAST 10 /* frames in the last windows that are worth a word */
+
+static void look_at_health(const struct ft_switch *s, const struct ft_port *port,
+                           const struct ft_port_health *h, struct ft_findings *findings)
+{
+    if (h->fcs_errors + h->symbol_errors >= BROKEN_LEAST)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        "clean or replace the cable or transceivers",
+                        "it received %.0f frames with a wrong check sequence and %.0f symbol "
+                        "errors in %.0f s",
+                        h->fcs_errors, h->symbol_errors, h->seconds);
+    if (h->too_long >= BROKEN_LEAST)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        "let both ends of the link have the same MTU",
+                        "it received %.0f frames that are too long in %.0f s", h->too_long,
+                        h->seconds);
+    if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        "look at LACP on both ends of the link",
+                        "a member of an aggregate (ifIndex %u), but LACP lets it carry nothing",
+                        h->lag_ifindex);
+}
+
+static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *findings)
+{
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
+    const struct ft_counters *counters = ft_pipeline_counters(p);
+
+    for (uint32_t i = 0; counters && i < ft_topology_switches(t); i++) {
+        const struct ft_switch *s = ft_topology_switch(t, i);
+
+        for (uint32_t k = 0; k < s->port_count; k++) {
+            struct ft_port_health health;
+
+            ft_counters_health(counters, s->ports[k], ft_pipeline_now_ms(p), &health);
+            look_at_health(s, ft_topology_port(t, s->ports[k]), &health, findings);
+        }
+    }
+    ft_processors_find(ft_pipeline_processors(p), t, ft_pipeline_now_ms(p), findings);
+}
+
 void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
 {
     struct ft_emitter emitter = {look_at_loss, findings};
@@ -130,7 +167,9 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
     }
     if (ft_pipeline_exporters(p))
         ft_exporters_find(ft_pipeline_exporters(p), t, findings);
+    ft_clocks_find(ft_pipeline_clocks(p), findings);
     look_at_ports(p, findings);
+    look_at_healths(p, findings);
     look_at_records(p, findings);
     ft_pipeline_each_loss(p, &emitter);
 }

@@ -34,13 +34,21 @@ enum ft_join_result {
     FT_JOIN_RESULTS,
 };
 
+/* What few switches tell of the samples beside. */
+struct ft_observed_rest {
+    struct ft_tuple outer; /* of the tunnel around the flow */
+    bool has_outer, has_queue, has_transit;
+    uint32_t queue_max_bytes; /* deepest output queue that a sample met */
+    uint32_t transit_max_ns;  /* longest time of a sample in the switch */
+};
+
 /* One folded observation, as plain numbers. */
 struct ft_observation {
     struct ft_tuple tuple;
     struct ft_ip agent;
     uint32_t in_ifindex; /* 0: not known */
     uint32_t out_ifindex;
-    uint32_t point;
+    uint32_t source; /* who took the samples, as in struct ft_sighting */
     int64_t first_ms;
     int64_t last_ms;
     uint32_t samples;
@@ -48,6 +56,7 @@ struct ft_observation {
     uint32_t data_samples;
     uint32_t ack_samples;
     uint64_t bytes;
+    const struct ft_observed_rest *rest; /* borrowed for the call; NULL: nothing */
 };
 
 /* What a host said of a flow of its own. Texts are borrowed for the call. */
@@ -66,6 +75,10 @@ struct ft_host_report {
     const char *job;
     uint32_t tuple_source; /* enum of fabrictrace.proto */
     bool ended;
+    /* Of a flow whose other end the daemon found, see daemon/pairing.h. */
+    uint32_t paired_by;                  /* enum ft_paired_by; 0: the host itself said all this */
+    const char *peer_host, *peer_device; /* NULL: not known */
+    const char *pair_comm;               /* communicator inside which it was found, NULL */
 };
 
 /* The host's side of a flow, kept for the flows that a host reported. */
@@ -77,7 +90,13 @@ struct ft_flow_host {
     uint32_t qp_local, qp_remote;
     uint32_t pid;
     uint32_t tuple_source;
-    int64_t sent_until_ms; /* end of the last interval reported by the source; 0: none */
+    uint8_t paired_by;       /* the daemon found the other end; 0: no */
+    bool shown;              /* that was published */
+    bool withdrawn;          /* and is not so */
+    bool told;               /* a host itself reported the flow */
+    const char *peer_device; /* of the one that receives; interned */
+    const char *pair_comm;   /* interned */
+    int64_t sent_until_ms;   /* end of the last interval reported by the source; 0: none */
     uint64_t sent_bytes[2];
 };
 
@@ -85,6 +104,7 @@ struct ft_flow {
     struct ft_tuple tuple;
     struct ft_evidence evidence;
     struct ft_flow_host *host; /* NULL: no host reported it */
+    struct ft_tuple *outer;    /* of the last tunnel that it was seen in; NULL: of none */
     struct ft_path path;       /* the last resolved one; hop_count 0: none yet */
     uint32_t src_nic, dst_nic; /* FT_NONE: not in the topology */
     uint32_t window;           /* the newest window that touched the volumes */
@@ -96,6 +116,7 @@ struct ft_flow {
     bool rate_published;
     bool first_path_counted;
     bool ended;
+    bool bytes_from_host;
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;
@@ -103,7 +124,6 @@ struct ft_flow {
     uint64_t bytes; /* of the last closed window that it was seen in */
     uint32_t samples;
     uint32_t bytes_window; /* number of that window, 0: none */
-    bool bytes_from_host;
 };
 
 struct ft_join_config {
@@ -131,6 +151,13 @@ struct ft_port_marks {
     uint64_t samples[2];
     uint64_t ce_samples[2];
     uint32_t window;
+};
+
+/* What samples met at an egress port, by parity of the window. */
+struct ft_port_depths {
+    bool has_queue[2], has_transit[2];
+    uint32_t queue_max_bytes[2], transit_max_ns[2];
+    uint32_t window; /* the newest */
 };
 
 struct ft_join_stats {
@@ -168,6 +195,11 @@ void ft_join_observe_batch(struct ft_join *join, const struct ft_observation *o,
                            uint64_t results[FT_JOIN_RESULTS]);
 enum ft_join_result ft_join_report(struct ft_join *join, const struct ft_host_report *r);
 
+/* What pairing said of a flow is not so, or not certain: it is forgotten, and what its hosts said
+ * themselves with it, until they say it again. NULL when nothing was said. A flow that nobody else
+ * knows of has ended by that. */
+struct ft_flow *ft_join_withdraw(struct ft_join *join, const struct ft_tuple *tuple);
+
 /* The lowest window still open; 0 before the first record. ft_join_open() sets it at start, when
  * the clock is not the records' own. */
 uint32_t ft_join_window(const struct ft_join *join);
@@ -195,12 +227,13 @@ size_t ft_join_bytes(const struct ft_join *join);
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */
 void ft_join_judge(const struct ft_join *join, struct ft_flow *flow, struct ft_judgement *out);
 
-/* Samples taken at a switch in an open window, and the bytes they stand for; of the sampling point
- * that saw most. */
+/* Samples taken at a switch in an open window, and the bytes they stand for, no packet counted
+ * twice (daemon/sampled.h). */
 void ft_join_sampled(const struct ft_join *join, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes);
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *join, uint32_t port);
+const struct ft_port_depths *ft_join_depths(const struct ft_join *join, uint32_t port);
 const struct ft_join_stats *ft_join_stats(const struct ft_join *join);
 
 #endif

@@ -151,7 +151,7 @@ def write(share, plan):
     for switch in layout.switches:
         put(f"{switch}.batch", _switch(layout, switch))
         (folder / f"{switch}.uacctd").write_text(_exporter(layout, switch, plan.sampling))
-    (folder / "switch.nft").write_text(switchrules.ruleset(plan.sampling, NFLOG_GROUP))
+    (folder / "switch.nft").write_text(switchrules.ruleset(plan.sampling, [switchrules.Tap("forward")]))
     (folder / "topology.yaml").write_text(layout.topology("rxe"))
     (folder / "fabrictraced.yaml").write_text(
         f"listen: 127.0.0.1:9477\nwindow: {plan.window_s}s\nfloor: 0\ntopology: {folder.name}/topology.yaml\n")
