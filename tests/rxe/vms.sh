@@ -21,7 +21,7 @@ load() # PROGRAM...
 # Without switches that sample, it has to be told that no queue pair uses a link-local address.
 daemon() # NAME PORT
 {
-    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set http=off --set window=2s --set grace=500ms \
+    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set "http=127.0.0.1:$(($2 + 100))" --set window=2s --set grace=500ms \
         --set topology= --set pairing.link_local=false --sink "file:/tmp/$1.ndjson" 2>"$out/$1.log" &
     daemons+=($!)
 }
