@@ -21,11 +21,10 @@ static const uint8_t head4[] = {2,    0,    0,    0,    0,    2,    2,    0,    
 #define HEAD4_TEXT "10.0.1.1:49441-10.0.3.1:4791"
 
 struct seen {
-    unsigned heads, flows, counters, processors;
+    unsigned heads, flows, counters;
     struct ft_sflow_head head;
     struct ft_sflow_flow flow[8];
     struct ft_sflow_counters counter[8];
-    struct ft_sflow_processor processor;
     bool skip;
 };
 
@@ -56,19 +55,12 @@ static void on_counters(void *arg, const struct ft_sflow_counters *counters)
     seen->counters++;
 }
 
-static void on_processor(void *arg, const struct ft_sflow_processor *processor)
-{
-    struct seen *seen = arg;
-
-    seen->processor = *processor;
-    seen->processors++;
-}
-
 /* Decodes a copy of exactly len bytes, so that a read past the end is seen. */
 static enum ft_sflow_status decode(const uint8_t *bytes, size_t len, struct seen *seen,
                                    struct ft_sflow_stats *stats)
 {
-    struct ft_sflow_visitor visitor = {on_head, on_flow, on_counters, on_processor, seen};
+    struct ft_sflow_visitor visitor = {
+        .head = on_head, .flow = on_flow, .counters = on_counters, .arg = seen};
     uint8_t *copy = malloc(len ? len : 1);
     enum ft_sflow_status status;
 
@@ -642,94 +634,6 @@ START_TEST(other_counters)
 }
 END_TEST
 
-/* Ethernet errors as on the wire: the number of each word, 13 of them. */
-static void ethernet(struct ft_writer *w, uint32_t base)
-{
-    uint32_t v[13];
-
-    for (uint32_t i = 0; i < 13; i++)
-        v[i] = base + i;
-    words(w, 2, v, 13);
-}
-
-START_TEST(counters_that_belong_to_a_port)
-{
-    static const uint32_t lag[14] = {
-        0x11111111, 0x22220000, 0x33333333, 0x44440000, 1000, 0x053d073f, 40, 2, 3, 4, 5, 60, 7, 8};
-    const struct ft_sflow_counters *c;
-    struct ft_sflow_stats stats;
-    struct ft_writer w;
-    struct seen seen;
-    size_t at;
-
-    datagram(&w, 2);
-    /* Before the generic record or behind it: exporters do either. */
-    at = open_counters(&w, false, 3);
-    ethernet(&w, 100);
-    generic(&w, 49);
-    words(&w, 7, lag, 14);
-    close_part(&w, at);
-    /* Of several ports it is the data source's, 49, which is no longer the only one. */
-    at = open_counters(&w, false, 4);
-    generic(&w, 50);
-    generic(&w, 49);
-    words(&w, 2, (const uint32_t[13]){[1] = UINT32_MAX, [12] = 9}, 13);
-    generic(&w, 51);
-    close_part(&w, at);
-    decode_ok(&w, &seen, &stats);
-    ck_assert_uint_eq(seen.counters, 4);
-    c = &seen.counter[0];
-    ck_assert(c->has_ethernet && c->has_lag);
-    ck_assert_uint_eq(c->ethernet.alignment_errors, 100);
-    ck_assert_uint_eq(c->ethernet.fcs_errors, 101);
-    ck_assert_uint_eq(c->ethernet.deferred, 105);
-    ck_assert_uint_eq(c->ethernet.out_mac_errors, 108);
-    ck_assert_uint_eq(c->ethernet.carrier_errors, 109);
-    ck_assert_uint_eq(c->ethernet.too_long, 110);
-    ck_assert_uint_eq(c->ethernet.in_mac_errors, 111);
-    ck_assert_uint_eq(c->ethernet.symbol_errors, 112);
-    ck_assert_uint_eq(c->lag.ifindex, 1000);
-    ck_assert_uint_eq(c->lag.actor_state, 0x3d);
-    ck_assert_uint_eq(c->lag.partner_state, 0x3f);
-    ck_assert_uint_eq(c->lag.lacp_in, 40);
-    ck_assert_uint_eq(c->lag.lacp_bad, 9);
-    ck_assert_uint_eq(c->lag.lacp_out, 60);
-    ck_assert(!seen.counter[1].has_ethernet && !seen.counter[3].has_ethernet);
-    ck_assert(seen.counter[2].has_ethernet && !seen.counter[2].has_lag);
-    ck_assert(seen.counter[2].ethernet.fcs_errors == FT_SFLOW_NO_COUNT);
-    ck_assert_uint_eq(seen.counter[2].ethernet.symbol_errors, 9);
-}
-END_TEST
-
-START_TEST(processor_load)
-{
-    struct ft_sflow_stats stats;
-    struct ft_writer w;
-    struct seen seen;
-    size_t at;
-
-    datagram(&w, 2);
-    at = open_counters(&w, true, 1);
-    words(&w, 1001, (const uint32_t[7]){9950, 4200, UINT32_MAX, 2, 0, 0, 1 << 20}, 7);
-    close_part(&w, at);
-    at = open_counters(&w, true, 1);
-    words(&w, 5, (const uint32_t[7]){1}, 7);
-    close_part(&w, at);
-    decode_ok(&w, &seen, &stats);
-    ck_assert_uint_eq(seen.processors, 1);
-    ck_assert_uint_eq(seen.counters, 0);
-    ck_assert_uint_eq(seen.processor.cpu_5s, 9950);
-    ck_assert_uint_eq(seen.processor.cpu_1m, 4200);
-    ck_assert_uint_eq(seen.processor.cpu_5m, UINT32_MAX);
-    ck_assert_uint_eq(seen.processor.memory_bytes, UINT64_C(2) << 32);
-    ck_assert_uint_eq(seen.processor.memory_free_bytes, 1 << 20);
-    ck_assert_uint_eq(seen.processor.source_index, 49);
-    /* VLAN counters alone are handed on to nobody, and counted. */
-    ck_assert_uint_eq(stats.counter_samples, 2);
-    ck_assert_uint_eq(stats.counters_other, 1);
-}
-END_TEST
-
 START_TEST(counters)
 {
     struct ft_sflow_stats stats;
@@ -959,6 +863,6 @@ END_TEST
 
 FT_UNIT_MAIN("sflow", head_and_compact_flow, expanded_flow, special_interfaces, header_protocols,
              sampled_ip_stands_in, unknown_costs_only_itself, discarded_packets, extended_records,
-             extended_records_that_lie, other_counters, counters_that_belong_to_a_port,
-             processor_load, counters, broken_sample_costs_only_itself, cut_everywhere, cut_headers,
-             flipped_bytes, refused_datagrams, ipv6_agent_and_trailing_bytes, skipped_datagram)
+             extended_records_that_lie, other_counters, counters, broken_sample_costs_only_itself,
+             cut_everywhere, cut_headers, flipped_bytes, refused_datagrams,
+             ipv6_agent_and_trailing_bytes, skipped_datagram)
