@@ -122,6 +122,14 @@ static int host_status_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int queue_pairs_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->queue_pairs->host)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->queue_pairs->host);
+    return 0;
+}
+
 static int link_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->link->switch_, record->link->port, key);
@@ -180,6 +188,8 @@ static const struct kind kinds[] = {
      &fabrictrace__host_status__descriptor, host_status_key},
     {FABRICTRACE__RECORD__KIND_PROCESSOR, SCHEMA("processor"), &fabrictrace__processor__descriptor,
      processor_key},
+    {FABRICTRACE__RECORD__KIND_QUEUE_PAIRS, SCHEMA("queue_pairs"),
+     &fabrictrace__queue_pairs__descriptor, queue_pairs_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,
