@@ -16,18 +16,22 @@
 /* Sums that the second cache holds anyway: hints would only cost. */
 #define CACHED 4096
 
-/* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. */
+/* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. The data
+ * source is 0 where the point says it: it is the port in or out. */
 struct key {
     struct ft_ip agent;
     struct ft_tuple tuple;
     uint32_t in;
     uint32_t out;
     uint32_t discard_reason;
+    uint32_t sub_agent;
+    uint32_t source_index;
+    uint8_t source_type; /* 255: that or more, of which the standard has none */
     uint8_t point;
     uint8_t fate;
-    uint8_t zero[2];
+    uint8_t zero;
 };
-_Static_assert(sizeof(struct key) == 72, "a hole in the key would hash stack bytes");
+_Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
 
 struct sum {
     struct key key;
@@ -110,16 +114,22 @@ static Fabrictrace__SamplingPoint point_of(const struct ft_sflow_flow *flow)
               : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS;
 }
 
-static void make_key(struct key *key, const struct ft_ip *agent, const struct ft_sflow_flow *flow)
+static void make_key(struct key *key, const struct ft_ip *agent, uint32_t sub_agent,
+                     const struct ft_sflow_flow *flow)
 {
     *key = (struct key){
         .agent = *agent,
         .tuple = flow->packet.tuple,
         .in = flow->in.kind == FT_SFLOW_IF_INDEX ? flow->in.value : 0,
         .out = flow->out.kind == FT_SFLOW_IF_INDEX ? flow->out.value : 0,
+        .sub_agent = sub_agent,
         .point = (uint8_t)point_of(flow),
         .fate = FABRICTRACE__FATE__FATE_FORWARDED,
     };
+    if (key->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN) {
+        key->source_type = flow->source_type > UINT8_MAX ? UINT8_MAX : (uint8_t)flow->source_type;
+        key->source_index = flow->source_index;
+    }
     if (flow->discarded) {
         key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
         key->discard_reason = flow->discard_reason;
@@ -184,13 +194,13 @@ void ft_fold_settle(struct ft_fold *fold)
     fold->batched = 0;
 }
 
-void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
-                 struct ft_wall when)
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
+                 const struct ft_sflow_flow *flow, struct ft_wall when)
 {
     const struct ft_packet *packet = &flow->packet;
     struct incoming *in = &fold->batch[fold->batched++];
 
-    make_key(&in->key, agent, flow);
+    make_key(&in->key, agent, sub_agent, flow);
     in->hash = ft_table_hash(fold->sums, &in->key);
     ft_table_hint_slot(fold->sums, in->hash);
     in->when = when;
@@ -220,6 +230,12 @@ static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
     o->out_ifindex = key->out;
     o->has_point = true;
     o->point = (Fabrictrace__SamplingPoint)key->point;
+    o->has_sub_agent = true;
+    o->sub_agent = key->sub_agent;
+    o->has_source_type = o->has_source_index =
+        o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
+    o->source_type = key->source_type;
+    o->source_index = key->source_index;
     o->has_fate = true;
     o->fate = (Fabrictrace__Fate)key->fate;
     o->has_discard_reason = o->fate == FABRICTRACE__FATE__FATE_DISCARDED;
