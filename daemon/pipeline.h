@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "daemon/clocks.h"
+#include "daemon/agents.h"
 #include "daemon/discovery.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
@@ -100,6 +101,10 @@ const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
 /* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
  * "learnt" (from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
+
+const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
+/* The time that the pipeline was driven with last. */
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 
 /* NULL without pairing. */
 const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
