@@ -792,11 +792,6 @@ const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p)
     return p->processors;
 }
 
-int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
-{
-    return p->now_ms;
-}
-
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p)
 {
     return p->clocks;

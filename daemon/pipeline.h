@@ -114,7 +114,6 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
-int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);
