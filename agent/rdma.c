@@ -595,12 +595,40 @@ static void on_flow(void *arg, const struct ft_rdma_flow *flow)
     reporting->rdma->hooks.flow(reporting->rdma->hooks.arg, &report, flow->netdev);
 }
 
+static void on_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *ends,
+                    size_t count)
+{
+    const struct reporting *reporting = arg;
+    struct ft_rdma *r = reporting->rdma;
+    const struct device *d = device_of(r, place->device);
+    struct ft_rdma_table_stats stats;
+    struct ft_rdma_ends_report report = {
+        .time = reporting->wall,
+        .interval_ns = r->config.refresh_ns,
+        .device = d ? d->info.name : "",
+        .place = place,
+        .computed = ft_rdma_sport_is_computable(place->driver),
+        .ends = ends,
+        .count = count,
+    };
+
+    ft_rdma_table_stats(r->table, &stats);
+    report.listed = stats.connected;
+    for (size_t i = 0; i < count; i++)
+        report.owners[i] =
+            ends[i].pid && !ends[i].ended ? ft_owners_get(r->owners, ends[i].pid) : NULL;
+    if (d)
+        r->hooks.ends(r->hooks.arg, &report);
+}
+
 void ft_rdma_report(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
     struct reporting reporting = {r, wall};
 
     r->now = now;
     ft_rdma_table_report(r->table, now, on_flow, &reporting);
+    if (r->hooks.ends)
+        ft_rdma_table_ends(r->table, now, on_ends, &reporting);
     if (r->counted &&
         ft_mono_since_ns(now, r->counted_at) + r->config.counters_ns / 20 < r->config.counters_ns)
         return;

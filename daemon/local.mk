@@ -27,7 +27,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/metrics_text.c daemon/metrics_text.h \
 	daemon/names.c daemon/names.h \
 	daemon/pair_links.c daemon/pair_links.h \
+	daemon/pairing.c daemon/pairing.h \
+	daemon/pairing_link.c daemon/pairing_state.h \
+	daemon/pairing_scope.c \
+	daemon/pairing_wire.c \
 	daemon/pipeline.c daemon/pipeline.h \
+	daemon/processors.c daemon/processors.h \
 	daemon/publish.c daemon/publish.h \
 	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \
