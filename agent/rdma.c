@@ -142,6 +142,8 @@ void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
     r->config.refresh_ns = config->refresh_ns;
     r->config.job_variable = config->job_variable;
     r->config.query = config->query;
+    r->config.devices = config->devices;
+    r->config.device_count = config->device_count;
     ft_rdma_table_refresh(r->table, config->refresh_ns);
     ft_owners_job_variable(r->owners, config->job_variable);
 }
@@ -177,6 +179,14 @@ static struct device *find_device(struct ft_rdma *r, uint32_t index, const char 
     return NULL;
 }
 
+static bool device_wanted(const struct ft_rdma_config *config, const char *device)
+{
+    for (size_t i = 0; i < config->device_count; i++)
+        if (strcmp(config->devices[i], device) == 0)
+            return true;
+    return config->device_count == 0;
+}
+
 static void on_device(void *arg, const uint8_t *bytes, size_t len)
 {
     struct ft_rdma *r = arg;
@@ -185,7 +195,7 @@ static void on_device(void *arg, const uint8_t *bytes, size_t len)
     struct device *d;
 
     decoded(r, rc);
-    if (rc)
+    if (rc || !device_wanted(&r->config, info.name))
         return;
     d = find_device(r, info.index, info.name);
     if (!d) {

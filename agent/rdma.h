@@ -26,6 +26,8 @@ struct ft_rdma_config {
     const char *sysfs; /* "/sys/class/infiniband" but in tests */
     const char *proc;  /* "/proc" but in tests */
     const char *job_variable;
+    char *const *devices; /* names of those to look at; none: all */
+    size_t device_count;
     bool query;
     uint64_t seed;
     size_t qps_max;
@@ -92,7 +94,7 @@ struct ft_rdma;
 struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft_rdma_hooks *hooks);
 void ft_rdma_free(struct ft_rdma *rdma);
 
-/* Takes over new intervals and the job's variable; the rest stays. */
+/* Takes over new intervals, the devices to look at and the job's variable; the rest stays. */
 void ft_rdma_configure(struct ft_rdma *rdma, const struct ft_rdma_config *config);
 
 /* Makes a round when it is due, or when the kernel told of a change. Call before captured flows are
