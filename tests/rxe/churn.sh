@@ -1,26 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC2016,SC2034,SC2154,SC2317 # conditions are looked at later; names are of what is sourced
 #
 # Runs in the guest, in the folder shared with the host: queue pairs, processes and devices that come
 # and go faster than the agents look, numbers of processes that are used anew, and a device over a
 # bond. Nothing is sent: what counts is what the agents say of queue pairs and owners. One agent may
 # ask devices, as a user of its own; the other may do nothing. What really was is written down by
 # churn.c, the rdma tool and /proc.
-out=/mnt/host/out
+. ./common.sh
 truth=/tmp/truth
 mkdir -p $truth
-say() { echo "[$(cut -d' ' -f1 /proc/uptime)] $*"; }
-now() { date +%s%3N; }
-
-until_() # CONDITION
-{
-    for _ in $(seq 300); do
-        eval "$1" && return 0
-        sleep 0.05
-    done
-    say "gave up waiting: $1"
-    return 1
-}
 
 # Both ends of a pair are here, and what queue pairs send to does not exist: a neighbour that never
 # has to answer is enough for the kernel to make them.
@@ -120,7 +109,7 @@ reuse()
         sleep 1.3
         kill -9 "$last"
         wait "$last" 2>/dev/null
-        echo "end $(now)" >>"$truth/brief$i-7$i"
+        echo "end $(now_ms)" >>"$truth/brief$i-7$i"
     done
 }
 
@@ -138,7 +127,7 @@ replaced()
     sleep 0.5
     kill -9 "$pid"
     wait "$pid" 2>/dev/null
-    echo "end $(now)" >>$truth/lost-80
+    echo "end $(now_ms)" >>$truth/lost-80
     wait $deleting
     until_ 'told 4 1' || return 1
     rdma link add rxe_h3 type rxe netdev h3
@@ -153,7 +142,7 @@ bonds()
 {
     local when=$1 b
     for b in b8 b9; do
-        awk -v when="$when" -v bond="$b" -v ms="$(now)" '
+        awk -v when="$when" -v bond="$b" -v ms="$(now_ms)" '
             /^Bonding Mode:/ { mode = $0; sub(/.*: /, "", mode) }
             /^Currently Active Slave:/ { active = $NF }
             /^Slave Interface:/ { member = $NF }
@@ -180,7 +169,7 @@ members()
     bonds after
     kill -9 $one $two
     wait $one $two 2>/dev/null
-    echo "end $(now)" | tee -a $truth/sixteen-90 >>$truth/backup-91
+    echo "end $(now_ms)" | tee -a $truth/sixteen-90 >>$truth/backup-91
     say "members"
 }
 
@@ -190,7 +179,7 @@ modprobe -a rdma_rxe ib_uverbs veth || exit 1
 modprobe bonding max_bonds=0 || exit 1
 mkdir -p /tmp/bin
 # The shared folder may be the host's root's alone.
-cp -r /mnt/host/fabrictrace-agent /mnt/host/churn /mnt/host/lib /tmp/bin/
+cp -r "$share"/fabrictrace-agent "$share"/churn "$share"/lib /tmp/bin/
 chmod -R a+rX /tmp/bin
 # The first address of a device is made from its MAC, the second is then its IPv4 address.
 sysctl -qw net.ipv6.conf.default.disable_ipv6=1

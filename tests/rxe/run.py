@@ -47,7 +47,11 @@ def run(name, guest, build, keep):
     with tempfile.TemporaryDirectory(prefix="fabrictrace-rxe-") as folder:
         share = pathlib.Path(folder)
         vm.fill(share, programs, [HERE / f"{name}.sh", HERE / "common.sh"])
-        getattr(module, "prepare", lambda *_: None)(share, build)
+        try:
+            getattr(module, "prepare", lambda *_: None)(share, build)
+        except vm.Lacks as why:
+            print(f"skipped: {name}: {why}")
+            return 0, 0, 1
         machines = getattr(module, "machines", lambda _: (vm.Machine(),))(share)
         wrong = vm.run(guest, share, f"{name}.sh", machines, getattr(module, "SECONDS", SECONDS))
         if keep:
@@ -81,15 +85,9 @@ def main():
     if not guest:
         print("FAIL the guest could not be built\n0 passed, 1 failed, 0 skipped")
         return 1
-    totals = [0, 0, 0]
-    for name in args.scenarios or SCENARIOS:
-        try:
-            counts = run(name, guest, args.build.resolve(), args.keep)
-        except vm.Lacks as why:
-            print(f"skipped: {name}: {why}")
-            counts = 0, 0, 1
-        totals = [sum(pair) for pair in zip(totals, counts)]
-    passed, failed, skipped = totals
+    results = [run(name, guest, args.build.resolve(), args.keep)
+               for name in args.scenarios or SCENARIOS]
+    passed, failed, skipped = map(sum, zip(*results))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
