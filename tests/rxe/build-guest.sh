@@ -21,8 +21,10 @@ rm -rf recipe root initrd.d kernel
 
 # In the guest before and after its root is there.
 boot_modules=(virtio_pci virtio_blk ext4 crc32c_generic)
-root_modules=(virtio_rng virtio_net 9p 9pnet_virtio veth bonding rdma_rxe crc32_generic ib_uverbs
-    rdma_ucm sch_netem sch_tbf af_packet nf_tables nft_log nft_numgen nfnetlink_log)
+root_modules=(virtio_rng virtio_net 9p 9pnet_virtio veth rdma_rxe crc32_generic ib_uverbs rdma_ucm)
+root_modules+=(af_packet sch_netem sch_tbf)
+# Aggregates, and what gives packets to an exporter.
+root_modules+=(bonding nf_tables nft_log nft_numgen nfnetlink_log)
 
 download()
 {

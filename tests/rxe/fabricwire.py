@@ -92,28 +92,26 @@ class FabricJudge(Tally):
         for seen in self.records.of("path"):
             self.of_flow[seen.flow].append(seen.record)
         self.host = {guestfabric.device(host): host for host in self.layout.hosts}
-        self.peer = {}
-        for client, server, version in plan.pairs:
-            self.peer[client.name, True] = server, version
-            self.peer[server.name, False] = client, version
         self.ends = list(self._ends())
 
     def moment(self, name):
         return int((self.out / name).read_text())
 
     def _ends(self):
-        clients = set(map(int, (self.out / "clients").read_text().split()))
+        started = {}
+        for line in (self.out / "tests").read_text().splitlines():
+            pid, side, port = line.split()
+            started[int(pid)] = side, self.plan.pairs[int(port) - guestfabric.FIRST_PORT]
         for row in json.loads((self.out / "qp.json").read_text()):
             # A writer's peer stays ready to receive.
             if row.get("type") != "RC" or row.get("state") not in ("RTR", "RTS"):
                 continue
-            host = self.host[row["ifname"]]
-            client = row["pid"] in clients
-            peer, version = self.peer[host.name, client]
+            side, (client, server, version) = started[row["pid"]]
+            host, peer = (client, server) if side == "client" else (server, client)
             here, there = host.address(version), peer.address(version)
             sports = self.wire.sports[here, there, row["rqpn"]]
             flow = Flow(here, there, min(sports)) if len(sports) == 1 else None
-            yield End(row, host, client, here, there, flow)
+            yield End(row, self.host[row["ifname"]], host is client, here, there, flow)
 
     def captures(self):
         wrong = []

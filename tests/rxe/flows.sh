@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2154,SC2317 # conditions are looked at later; names are of what is sourced
+# shellcheck disable=SC1091,SC2016,SC2034,SC2154,SC2317 # conditions are looked at later; names are of what is sourced
 #
 # Runs in the guest, in the folder shared with the host: three Soft-RoCE devices behind a router,
 # three agents that may see different things, real queue pairs of perftest and rping. What the wire,

@@ -48,13 +48,13 @@ prefer() # PERCENT HOST...
     done
 }
 
-# Soft-RoCE has no rate of its own: devices are shaped to what an emulated machine can carry.
+# Soft-RoCE has no rate of its own. Where the processor is no limit, this is.
 shape() # RATE HOST...
 {
     local rate=$1 host
     shift
     for host in "$@"; do
-        tc qdisc replace dev "$host" root tbf rate "$rate" burst 4k limit 1m || return 1
+        tc qdisc replace dev "$host" root tbf rate "$rate" burst 16k limit 1m || return 1
     done
 }
 
@@ -130,8 +130,7 @@ write_bw() # DEVICE GID QPS PORT [SERVER]
 {
     local index
     index=$(gid_index "$1" "$2") || return 1
-    echo "$BASHPID" >/sys/fs/cgroup/tests/cgroup.procs
-    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 21 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
+    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 20 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
 }
 
 # A line of plan/pairs: port, queue pairs, server's device and address, client's, client's job.
@@ -141,20 +140,31 @@ start_servers()
     while read -r port qps sdev sgid _; do
         write_bw "$sdev" "$sgid" "$qps" "$port" >"$out/server-$port.log" 2>&1 &
         tests+=($!)
+        echo "$! server $port" >>"$out/tests"
     done <"$plan/pairs"
     while read -r port _; do
         until_ "listening $port" 30 || return 1
     done <"$plan/pairs"
 }
 
+# A few at a time, with all of the machine until they are connected.
 start_clients()
 {
-    local port qps cdev cgid job
+    local port qps cdev cgid job begun=0 pid
+    local -a new=()
     while read -r port qps _ _ cdev cgid job; do
         SLURM_JOB_ID=$job write_bw "$cdev" "$cgid" "$qps" "$port" 127.0.0.1 >"$out/client-$port.log" 2>&1 &
         tests+=($!)
+        new+=($!)
         clients[$cdev]=$!
-        echo $! >>"$out/clients"
+        echo "$! client $port" >>"$out/tests"
+        begun=$((begun + 2 * qps))
+        [ ${#new[@]} -ge 4 ] || [ $begun -ge "$(<"$plan/ends")" ] || continue
+        until_ "[ \$(in_use) -ge $begun ]" 40 || return 1
+        for pid in "${new[@]}"; do
+            echo "$pid" >/sys/fs/cgroup/tests/cgroup.procs || return 1
+        done
+        new=()
     done <"$plan/pairs"
 }
 

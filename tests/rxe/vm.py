@@ -18,11 +18,13 @@ class Lacks(Exception):
 
 @dataclass(frozen=True)
 class Machine:
-    """name is $MACHINE for the script; devices are further arguments of QEMU."""
+    """name is $MACHINE for the script; devices are further arguments of QEMU; it starts once the
+    sockets that earlier machines listen on are there."""
     name: str = "guest"
     memory_mib: int = 768
     processors: int = 2
     devices: tuple = ()
+    sockets: tuple = ()
 
 
 def require_tools():
@@ -164,6 +166,8 @@ def run(guest, share, script, machines, seconds, show=print):
     wrong = []
     try:
         for machine in machines:
+            while not all(path.exists() for path in machine.sockets) and time.monotonic() < end:
+                time.sleep(0.05)
             running.append((machine, start(guest, share, script, machine)))
         for machine, process in running:
             if wait(process, Console(share, machine), show, end):
