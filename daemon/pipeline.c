@@ -258,9 +258,9 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        p->losses && p->clocks && p->processors &&
+        p->losses && p->clocks && p->processors && p->agents &&
         (p->discovery || !config->discovery.switches_max) && (p->pairing || !config->ends_max) &&
-        p->agents && ((p->counters && p->exporters) || !config->counters_max))
+        ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
         ft_pipeline_free(p);
@@ -767,11 +767,6 @@ const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p)
     return p->agents;
 }
 
-int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
-{
-    return p->now_ms;
-}
-
 const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p)
 {
     return p->pairing;
@@ -790,6 +785,11 @@ const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p)
 {
     return p->processors;
+}
+
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
+{
+    return p->now_ms;
 }
 
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p)
