@@ -76,7 +76,7 @@ static uint64_t fingerprint(const uint8_t *bytes, size_t len)
     for (size_t at = 0; at + sizeof(word) <= len; at += stride) {
         memcpy(&word, bytes + at, sizeof(word));
         print = (print ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-        print ^= print >> 29;
+        print = print << 29 | print >> 35;
     }
     return print | 1; /* 0 marks a number without a print */
 }

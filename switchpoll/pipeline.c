@@ -97,8 +97,12 @@ static void tell_loss(struct ft_pipeline *p, struct ft_wall now)
 /* Everything that happens every so often, by whichever clock rules. */
 static void keep_time(struct ft_pipeline *p, struct ft_wall now)
 {
-    int64_t next_ms = now.ms - now.ms % p->loss_interval_ms + p->loss_interval_ms;
+    int64_t next_ms;
 
+    /* Nearly always: not due yet, and within an interval. */
+    if (now.ms < p->loss_due_ms && p->loss_due_ms - now.ms <= p->loss_interval_ms)
+        return;
+    next_ms = now.ms - now.ms % p->loss_interval_ms + p->loss_interval_ms;
     /* A due time further off than one interval belongs to a clock that was set back. */
     if (p->loss_due_ms == 0 || p->loss_due_ms > next_ms + p->loss_interval_ms) {
         p->loss_due_ms = next_ms;
