@@ -6,11 +6,14 @@
  * Live operation and replay both drive it, one by the loop's timer, one by the capture's time.
  * Owner: the caller, who keeps the uplink alive. Thread: the loop's.
  */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/capture.h"
 #include "agent/flows.h"
 #include "agent/interfaces.h"
+#include "agent/lacks.h"
 #include "agent/rdma.h"
 #include "agent/settings.h"
 #include "agent/uplink.h"
@@ -28,6 +31,17 @@ void ft_engine_free(struct ft_engine *engine);
 /* The time that loss intervals count from. */
 void ft_engine_start(struct ft_engine *engine, struct ft_mono now);
 
+/* Names in flow reports the members of interfaces that are aggregates, from sysfs below root
+ * ("/sys/class/net"): live operation only. -ENOMEM. */
+int ft_engine_watch_aggregates(struct ft_engine *engine, const char *root);
+
+/* What the agent may do, for its reports of what it sees: from now on one goes out with the next
+ * tick and with every loss record. user is borrowed. Live operation only. */
+void ft_engine_set_self(struct ft_engine *engine, const char *user, unsigned held, bool no_trace);
+
+/* What is not seen now; see agent/lacks.h. */
+size_t ft_engine_lacks(struct ft_engine *engine, struct ft_lack lacks[FT_LACKS_MAX]);
+
 /* Takes over new intervals; captures are the caller's to open anew. */
 void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings);
 
@@ -39,9 +53,14 @@ struct ft_capture *ft_engine_capture(struct ft_engine *engine);
  * go out with the engine's. */
 void ft_engine_set_jobs(struct ft_engine *engine, struct ft_jobs *jobs);
 
-/* Takes over the RDMA source's part from now on: live operation only. -ENOMEM. */
+/* Takes over the RDMA source's part from now on: live operation only. -ENOMEM. changed is called
+ * from the loop when there is a reason to call ft_engine_rdma_round(). */
 int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_settings *settings,
-                         uint64_t seed);
+                         uint64_t seed, struct ft_loop *loop, void (*changed)(void *arg),
+                         void *arg);
+
+/* Looks at the RDMA devices, due or not, and sends what is new. As ft_engine_tick(). */
+int ft_engine_rdma_round(struct ft_engine *engine, struct ft_mono now, struct ft_wall wall);
 
 /* NULL: not started. */
 const struct ft_rdma *ft_engine_rdma(const struct ft_engine *engine);

@@ -61,6 +61,9 @@ struct ft_flow_report {
     uint32_t pid;        /* 0: not known; then there is no command either */
     const char *comm;    /* NULL: not known */
     const char *job;
+    /* Added where the interface is an aggregate: members that its frames may pass. */
+    const char *const *members;
+    size_t member_count;
 };
 
 /* received = processed + pending for flows: created = ended + active. */

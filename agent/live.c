@@ -3,7 +3,9 @@
 
 #include "agent/live.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include "agent/metrics.h"
 #include "agent/privilege.h"
 #include "agent/settings.h"
+#include "agent/sniffer.h"
 #include "agent/uplink.h"
 #include "lib/base/log.h"
 #include "lib/io/http.h"
@@ -23,12 +26,15 @@
 #include "lib/io/transport.h"
 
 #define PROGRAM       "fabrictrace-agent"
+#define NET_ROOT      "/sys/class/net"
+#define RDMA_ROOT     "/sys/class/infiniband"
 #define NS_PER_S      1000000000
 #define RESCAN_NS     (INT64_C(10) * NS_PER_S)
 #define FLUSH_NS      (INT64_C(3) * NS_PER_S)
 #define WARN_NS       (INT64_C(60) * NS_PER_S)
 #define ERROR_BYTES   512
 #define HOST_BYTES    256
+#define USER_BYTES    64
 #define STATUS_WHILES 5 /* ticks between two status texts */
 
 struct live {
@@ -51,7 +57,9 @@ struct live {
     unsigned ticks;
     size_t rdma_devices;
     char rdma_problem[sizeof(((struct ft_rdma_status *)0)->problem)];
-    bool rdma_told;
+    struct ft_lack told[FT_LACKS_MAX];
+    size_t told_count;
+    char user[USER_BYTES];
 };
 
 static const char *source_id(const struct live *live)
@@ -115,13 +123,47 @@ static void tell_rdma(struct live *live)
         ft_log(FT_LOG_NOTICE, "rdma: %s", status.problem);
     memcpy(live->rdma_problem, status.problem, sizeof(live->rdma_problem));
     live->rdma_devices = status.devices;
-    if (!live->rdma_told && status.table.no_destination > 0 && !live->settings->rdma_query) {
-        ft_log(FT_LOG_NOTICE,
-               "rdma: %" PRIu64 " queue pairs do not tell where they send to; rdma.query with "
-               "CAP_SYS_PTRACE finds out",
-               status.table.no_destination);
-        live->rdma_told = true;
+}
+
+/* What is not seen, each thing once. */
+static void tell_lacks(struct live *live)
+{
+    struct ft_lack lacks[FT_LACKS_MAX];
+    size_t count = ft_engine_lacks(live->engine, lacks);
+
+    for (size_t i = 0; i < count; i++) {
+        char text[ERROR_BYTES];
+        bool told = false;
+
+        for (size_t t = 0; t < live->told_count; t++)
+            told = told || (live->told[t].what == lacks[i].what &&
+                            live->told[t].capability == lacks[i].capability &&
+                            live->told[t].setting == lacks[i].setting);
+        if (told || live->told_count == FT_LACKS_MAX)
+            continue;
+        live->told[live->told_count++] = lacks[i];
+        ft_lack_text(&lacks[i], text, sizeof(text));
+        ft_log(FT_LOG_NOTICE, "%s: %s", lacks[i].what, text);
     }
+}
+
+static bool written(struct live *live, int err)
+{
+    if (err) {
+        ft_log(FT_LOG_ERROR, "output '%s': %s", live->output, strerror(-err));
+        ft_loop_exit(live->loop, EX_IOERR);
+    }
+    return err == 0;
+}
+
+static void on_rdma_change(void *arg)
+{
+    struct live *live = arg;
+
+    /* While it stops, the last loss record is the last record. */
+    if (live->tick &&
+        written(live, ft_engine_rdma_round(live->engine, ft_mono_now(), ft_wall_now())))
+        tell_rdma(live);
 }
 
 static void on_tick(void *arg)
@@ -129,16 +171,12 @@ static void on_tick(void *arg)
     struct live *live = arg;
     struct ft_mono now = ft_mono_now();
     struct ft_account account;
-    int err;
 
     ft_capture_retry(ft_engine_capture(live->engine));
-    err = ft_engine_tick(live->engine, now, ft_wall_now());
-    if (err) {
-        ft_log(FT_LOG_ERROR, "output '%s': %s", live->output, strerror(-err));
-        ft_loop_exit(live->loop, EX_IOERR);
+    if (!written(live, ft_engine_tick(live->engine, now, ft_wall_now())))
         return;
-    }
     tell_rdma(live);
+    tell_lacks(live);
     if (live->ticks++ % STATUS_WHILES == 0) {
         ft_engine_account(live->engine, &account);
         tell_status(live, &account, now);
@@ -153,6 +191,8 @@ static void scan_addresses(void *arg)
 
     ft_interfaces_forget(interfaces);
     err = ft_agent_add_addresses(live->settings, interfaces);
+    for (size_t i = 0; !err && i < live->settings->interfaces.count; i++)
+        err = ft_sniffer_add_addresses(live->settings->interfaces.items[i], RDMA_ROOT, interfaces);
     if (!err)
         err = ft_interfaces_scan(interfaces);
     if (err)
@@ -188,21 +228,23 @@ static bool on_stop(void *arg)
     return false;
 }
 
-/* A name of an RDMA device ("mlx5_0", or "mlx5_0:1" with its port) is known to a libpcap that was
- * built with its RDMA sniffer alone, and there only for devices that can be sniffed. */
-static void explain_rdma(const char *interface)
+/* Says how an RDMA device is captured on; false when it cannot be. */
+static bool check_sniffer(const char *interface)
 {
-    char path[ERROR_BYTES];
-
-    if (strchr(interface, '/'))
-        return;
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s", (int)strcspn(interface, ":"),
-             interface);
-    if (access(path, F_OK) == 0)
-        ft_log(FT_LOG_ERROR,
-               "interface '%s' is an RDMA device: capturing on it needs a libpcap with rdmasniff; "
-               "its queue pairs are reported without capture",
-               interface);
+    switch (ft_sniffer_choose(interface, NET_ROOT, RDMA_ROOT, ft_pcap_lists)) {
+    case FT_SNIFFER_NONE:
+        return true;
+    case FT_SNIFFER_USED:
+        ft_log(FT_LOG_INFO, "interface '%s': captured on by libpcap's RDMA sniffer", interface);
+        return true;
+    case FT_SNIFFER_MISSING:
+        break;
+    }
+    ft_log(FT_LOG_ERROR,
+           "interface '%s' is an RDMA device: capturing on it needs a libpcap with rdmasniff; its "
+           "queue pairs are reported without capture",
+           interface);
+    return false;
 }
 
 static int open_captures(struct live *live, const struct ft_agent_settings *settings)
@@ -215,14 +257,24 @@ static int open_captures(struct live *live, const struct ft_agent_settings *sett
         .buffer_bytes = (uint32_t)settings->buffer_bytes,
     };
     char error[ERROR_BYTES];
-    int err =
-        ft_capture_open(ft_engine_capture(live->engine), live->loop, &config, error, sizeof(error));
+    int err = 0;
 
+    for (size_t i = 0; i < config.interface_count; i++)
+        if (!check_sniffer(config.interfaces[i]))
+            err = -EINVAL;
     if (err)
-        ft_log(FT_LOG_ERROR, "%s", error);
-    for (size_t i = 0; err && i < config.interface_count; i++)
-        explain_rdma(config.interfaces[i]);
-    return err;
+        return err;
+    err =
+        ft_capture_open(ft_engine_capture(live->engine), live->loop, &config, error, sizeof(error));
+    if (!err)
+        return 0;
+    ft_log(FT_LOG_ERROR, "%s", error);
+    if (ft_privilege_held() & FT_NET_RAW)
+        return err;
+    /* An agent that has run has a name. */
+    ft_log(FT_LOG_ERROR, "capturing needs CAP_NET_RAW%s",
+           live->user[0] ? ", which is kept only by an agent that starts with interfaces" : "");
+    return -EPERM;
 }
 
 static int start_ticks(struct live *live)
@@ -304,6 +356,7 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
 {
     struct live *live = arg;
     struct ft_capture_stats stats;
+    bool any = false;
 
     (void)request;
     for (size_t i = 0; ft_capture_stats(ft_engine_capture(live->engine), i, &stats); i++) {
@@ -311,6 +364,11 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
             ft_write_fmt(body, "interface '%s' is not captured on\n", stats.interface);
             return 503;
         }
+        any = any || stats.wanted;
+    }
+    if (!any && live->settings->interfaces.count > 0) {
+        ft_write_str(body, "no interface is captured on: CAP_NET_RAW is missing\n");
+        return 503;
     }
     ft_write_str(body, "ok\n");
     return 200;
@@ -390,11 +448,59 @@ static int start_jobs(struct live *live, uint64_t seed)
     return EX_OK;
 }
 
+/* What the configuration still needs once everything is open. */
+static unsigned needed(const struct ft_agent_settings *settings)
+{
+    unsigned keep = settings->interfaces.count > 0 ? FT_NET_RAW : 0;
+
+    return settings->rdma && settings->rdma_query ? keep | FT_SYS_PTRACE | FT_NET_ADMIN : keep;
+}
+
+/* Whether the kernel lets nobody trace, not even who has CAP_SYS_PTRACE (Linux
+ * Documentation/admin-guide/LSM/Yama.rst). */
+static bool nobody_traces(void)
+{
+    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    int scope = 0;
+
+    if (!file)
+        return false;
+    if (fscanf(file, "%d", &scope) != 1)
+        scope = 0;
+    fclose(file);
+    return scope == 3;
+}
+
+static bool sees_without_capture(const struct ft_agent_settings *settings)
+{
+    return strcmp(settings->nccl_socket, "off") != 0 ||
+           (settings->rdma && access(RDMA_ROOT, F_OK) == 0);
+}
+
+static void tell_self(struct live *live)
+{
+    const struct passwd *entry = getpwuid(geteuid());
+    unsigned held = ft_privilege_held();
+    char names[ERROR_BYTES] = "no capability";
+    size_t len = 0;
+
+    if (entry)
+        snprintf(live->user, sizeof(live->user), "%s", entry->pw_name);
+    else
+        snprintf(live->user, sizeof(live->user), "%u", (unsigned)geteuid());
+    for (unsigned one = 1; ft_privilege_name(one); one <<= 1)
+        if (held & one)
+            len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "",
+                                    ft_privilege_name(one));
+    ft_log(FT_LOG_INFO, "runs as user '%s' with %s", live->user, names);
+    ft_engine_set_self(live->engine, live->user, held, nobody_traces());
+}
+
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
     uint64_t seed;
-    int code;
+    int code, err;
 
     ft_agent_host(live->settings, live->host, sizeof(live->host));
     live->loss_limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 1};
@@ -409,21 +515,26 @@ static int start(struct live *live)
     if (!live->engine)
         return EX_OSERR;
     ft_engine_start(live->engine, live->status_at);
-    if (live->settings->rdma && ft_engine_start_rdma(live->engine, live->settings, seed))
+    if (ft_engine_watch_aggregates(live->engine, NET_ROOT))
         return EX_OSERR;
-    if (open_captures(live, live->settings))
-        return EX_NOINPUT;
+    if (live->settings->rdma &&
+        ft_engine_start_rdma(live->engine, live->settings, seed, live->loop, on_rdma_change, live))
+        return EX_OSERR;
+    err = open_captures(live, live->settings);
+    /* Without the permission, what needs none is still worth having. */
+    if (err && (err != -EPERM || !sees_without_capture(live->settings)))
+        return err == -EPERM ? EX_NOPERM : EX_NOINPUT;
     scan_addresses(live);
     code = start_http(live);
     if (code == EX_OK)
         code = start_jobs(live, seed);
     if (code)
         return code;
-    if (ft_privilege_drop(live->settings->user, live->settings->rdma && live->settings->rdma_query,
-                          error, sizeof(error))) {
+    if (ft_privilege_drop(live->settings->user, needed(live->settings), error, sizeof(error))) {
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_NOPERM;
     }
+    tell_self(live);
     live->rescan = ft_watch_timer(live->loop, RESCAN_NS, scan_addresses, live);
     return !live->rescan || start_ticks(live) ? EX_OSERR : EX_OK;
 }

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 
 #define PATH_BYTES        256
 #define STAT_BYTES        1024
+#define STATUS_BYTES      1024 /* of it: the head */
 #define CGROUP_BYTES      4096
 #define ENVIRONMENT_BYTES (256u << 10)
 #define UUID_CHARACTERS   36
@@ -29,6 +32,8 @@ struct ft_owners {
     struct ft_owners_config config;
     struct ft_table *table;
     uint32_t round;
+    uint64_t round_ticks;
+    size_t hidden; /* in this round */
 };
 
 struct ft_owners *ft_owners_new(const struct ft_owners_config *config)
@@ -59,7 +64,7 @@ void ft_owners_job_variable(struct ft_owners *o, const char *name)
     o->config.job_variable = name;
 }
 
-void ft_owners_round(struct ft_owners *o)
+void ft_owners_round(struct ft_owners *o, uint64_t boot_ticks)
 {
     struct ft_owner *owner;
     uint32_t index = 0;
@@ -68,6 +73,8 @@ void ft_owners_round(struct ft_owners *o)
         if (o->round - owner->round > ROUNDS_KEPT)
             ft_table_remove(o->table, owner);
     o->round++;
+    o->round_ticks = boot_ticks;
+    o->hidden = 0;
 }
 
 /* Files of /proc tell no size: reads up to the room, terminates. */
@@ -121,7 +128,7 @@ static const char *find_variable(const char *environment, size_t len, const char
     return NULL;
 }
 
-static bool from_environment(const struct ft_owners *o, uint32_t pid, char *job)
+static bool from_environment(const struct ft_owners *o, uint32_t pid, char *job, bool *denied)
 {
     char *environment = malloc(ENVIRONMENT_BYTES);
     const char *value = NULL;
@@ -130,6 +137,7 @@ static bool from_environment(const struct ft_owners *o, uint32_t pid, char *job)
     if (!environment)
         return false;
     len = read_file(o, pid, "environ", environment, ENVIRONMENT_BYTES);
+    *denied = len == -EACCES || len == -EPERM;
     if (len > 0) {
         if (o->config.job_variable)
             value = find_variable(environment, (size_t)len, o->config.job_variable);
@@ -179,28 +187,75 @@ void ft_owner_job_of_cgroup(const char *path, char job[FT_OWNER_TEXT_BYTES])
     }
 }
 
-static void find_job(const struct ft_owners *o, uint32_t pid, char *job)
+static void find_job(const struct ft_owners *o, struct ft_owner *owner)
 {
     char cgroup[CGROUP_BYTES];
 
-    job[0] = '\0';
-    if (from_environment(o, pid, job))
+    owner->job[0] = '\0';
+    if (from_environment(o, owner->process, owner->job, &owner->denied))
         return;
-    if (read_file(o, pid, "cgroup", cgroup, sizeof(cgroup)) > 0)
-        ft_owner_job_of_cgroup(cgroup, job);
+    if (read_file(o, owner->process, "cgroup", cgroup, sizeof(cgroup)) > 0)
+        ft_owner_job_of_cgroup(cgroup, owner->job);
+    owner->denied = owner->denied && !owner->job[0];
+}
+
+struct found {
+    uint32_t process;
+    uint64_t start_ticks;
+    char comm[FT_OWNER_TEXT_BYTES];
+};
+
+static int read_stat(const struct ft_owners *o, uint32_t pid, struct found *found)
+{
+    char stat[STAT_BYTES];
+    ssize_t len = read_file(o, pid, "stat", stat, sizeof(stat));
+
+    if (len <= 0)
+        return len < 0 ? (int)len : -ESRCH;
+    found->process = pid;
+    return parse_stat(stat, found->comm, &found->start_ticks);
+}
+
+/* The process that a thread is of: "Tgid:" of its status. A reader that shows no such file knows of
+ * no threads. */
+static uint32_t process_of(const struct ft_owners *o, uint32_t pid)
+{
+    char status[STATUS_BYTES];
+    const char *line;
+
+    if (read_file(o, pid, "status", status, sizeof(status)) <= 0)
+        return pid;
+    line = strstr(status, "\nTgid:");
+    return line ? (uint32_t)strtoul(line + 6, NULL, 10) : pid;
+}
+
+/* Whoever has a number now had it when the round began, if he started before. The thread is read
+ * after its process's number, and the process after that: each was there all the time then. */
+static int find_process(const struct ft_owners *o, uint32_t pid, struct found *found)
+{
+    uint32_t process = process_of(o, pid);
+    int rc = read_stat(o, pid, found);
+
+    if (rc == 0 && found->start_ticks >= o->round_ticks)
+        return -ESRCH;
+    if (rc || process == pid)
+        return rc;
+    rc = read_stat(o, process, found);
+    return rc == 0 && found->start_ticks >= o->round_ticks ? -ESRCH : rc;
 }
 
 const struct ft_owner *ft_owners_get(struct ft_owners *o, uint32_t pid)
 {
     struct ft_owner *owner = ft_table_find(o->table, &pid);
-    char stat[STAT_BYTES], comm[FT_OWNER_TEXT_BYTES];
-    uint64_t start_ticks;
+    struct found found;
     bool fresh;
 
     if (owner && owner->round == o->round)
         return owner;
-    if (read_file(o, pid, "stat", stat, sizeof(stat)) <= 0 ||
-        parse_stat(stat, comm, &start_ticks)) {
+    if (find_process(o, pid, &found)) {
+        /* There, but not for us to see. */
+        if (pid <= INT_MAX && kill((pid_t)pid, 0) && errno == EPERM)
+            o->hidden++;
         if (owner)
             ft_table_remove(o->table, owner);
         return NULL;
@@ -210,11 +265,38 @@ const struct ft_owner *ft_owners_get(struct ft_owners *o, uint32_t pid)
     if (!owner)
         return NULL;
     /* The environment is the one of the last execve(2), which also sets the command. */
-    if (owner->start_ticks != start_ticks || strcmp(owner->comm, comm) != 0) {
-        owner->start_ticks = start_ticks;
-        memcpy(owner->comm, comm, sizeof(comm));
-        find_job(o, pid, owner->job);
+    if (owner->process != found.process || owner->start_ticks != found.start_ticks ||
+        strcmp(owner->comm, found.comm) != 0) {
+        owner->process = found.process;
+        owner->start_ticks = found.start_ticks;
+        memcpy(owner->comm, found.comm, sizeof(found.comm));
+        find_job(o, owner);
+        /* Its number may have been given away while its job was read. */
+        if (!ft_owners_alive(o, owner)) {
+            ft_table_remove(o->table, owner);
+            return NULL;
+        }
     }
     owner->round = o->round;
     return owner;
+}
+
+bool ft_owners_alive(const struct ft_owners *o, const struct ft_owner *owner)
+{
+    struct found now;
+
+    return read_stat(o, owner->process, &now) == 0 && now.start_ticks == owner->start_ticks;
+}
+
+void ft_owners_stats(const struct ft_owners *o, struct ft_owners_stats *stats)
+{
+    struct ft_owners_stats s = {.hidden = o->hidden};
+    const struct ft_owner *owner;
+    uint32_t index = 0;
+
+    while ((owner = ft_table_next(o->table, &index))) {
+        s.known++;
+        s.denied += owner->denied;
+    }
+    *stats = s;
 }

@@ -47,17 +47,30 @@ static int become(const char *user, char *error, size_t error_bytes)
     return 0;
 }
 
-/* libc has no call for it and a library for one bit is too much. */
-static int keep_capabilities(bool trace, char *error, size_t error_bytes)
+static const struct {
+    enum ft_privilege privilege;
+    unsigned capability;
+    const char *name;
+} capabilities[] = {
+    {FT_NET_RAW, CAP_NET_RAW, "CAP_NET_RAW"},
+    {FT_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+    {FT_NET_ADMIN, CAP_NET_ADMIN, "CAP_NET_ADMIN"},
+};
+
+#define CAPABILITIES (sizeof(capabilities) / sizeof(capabilities[0]))
+
+/* libc has no call for it and a library for a few bits is too much. All of ours are below 32. */
+static int keep_capabilities(unsigned keep, char *error, size_t error_bytes)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-    uint32_t kept = UINT32_C(1) << CAP_NET_RAW;
+    uint32_t kept = 0;
 
     if (syscall(SYS_capget, &head, data))
         return fail(errno, "capget", error, error_bytes);
-    if (trace)
-        kept |= UINT32_C(1) << CAP_SYS_PTRACE | UINT32_C(1) << CAP_NET_ADMIN;
+    for (size_t i = 0; i < CAPABILITIES; i++)
+        if (keep & capabilities[i].privilege)
+            kept |= UINT32_C(1) << capabilities[i].capability;
     kept &= data[0].permitted;
     memset(data, 0, sizeof(data));
     data[0].permitted = kept;
@@ -67,7 +80,7 @@ static int keep_capabilities(bool trace, char *error, size_t error_bytes)
     return 0;
 }
 
-int ft_privilege_drop(const char *user, bool trace, char *error, size_t error_bytes)
+int ft_privilege_drop(const char *user, unsigned keep, char *error, size_t error_bytes)
 {
     int err;
 
@@ -76,10 +89,32 @@ int ft_privilege_drop(const char *user, bool trace, char *error, size_t error_by
         if (err)
             return err;
     }
-    err = keep_capabilities(trace, error, error_bytes);
+    err = keep_capabilities(keep, error, error_bytes);
     if (err)
         return err;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return fail(errno, "no_new_privs", error, error_bytes);
     return 0;
+}
+
+unsigned ft_privilege_held(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    unsigned held = 0;
+
+    if (syscall(SYS_capget, &head, data))
+        return 0;
+    for (size_t i = 0; i < CAPABILITIES; i++)
+        if (data[0].effective & UINT32_C(1) << capabilities[i].capability)
+            held |= capabilities[i].privilege;
+    return held;
+}
+
+const char *ft_privilege_name(unsigned one)
+{
+    for (size_t i = 0; i < CAPABILITIES; i++)
+        if (capabilities[i].privilege == one)
+            return capabilities[i].name;
+    return NULL;
 }

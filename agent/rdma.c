@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "agent/owners.h"
+#include "agent/rdma_monitor.h"
 #include "agent/rdma_qpc.h"
 #include "agent/rdma_query.h"
+#include "agent/rdma_sport.h"
 #include "lib/io/netlink.h"
 
 #define NS_PER_S    INT64_C(1000000000)
@@ -43,6 +45,7 @@ struct ft_rdma {
     struct ft_rdma_config config;
     struct ft_rdma_hooks hooks;
     struct ft_netlink *netlink;
+    struct ft_rdma_monitor *monitor; /* NULL: without a loop */
     struct ft_rdma_table *table;
     struct ft_owners *owners;
     struct ft_rdma_ports *ports;
@@ -50,6 +53,7 @@ struct ft_rdma {
     size_t device_count;
     uint32_t round;
     bool polled, counted, opened;
+    bool told; /* of a change: a round is due */
     struct ft_mono polled_at, looked_at, counted_at, opened_at;
     struct ft_rdma_status status;
     /* Of the round at work. */
@@ -80,6 +84,14 @@ const char *ft_rdma_driver_name(uint32_t driver)
     return driver < sizeof(names) / sizeof(names[0]) ? names[driver] : NULL;
 }
 
+static void on_change(void *arg)
+{
+    struct ft_rdma *r = arg;
+
+    r->told = true;
+    r->hooks.changed(r->hooks.arg);
+}
+
 struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft_rdma_hooks *hooks)
 {
     const struct ft_rdma_table_config table = {
@@ -101,7 +113,9 @@ struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft
     r->table = ft_rdma_table_new(&table);
     r->owners = ft_owners_new(&owners);
     r->ports = ft_rdma_ports_new(config->sysfs);
-    if (!r->table || !r->owners || !r->ports) {
+    if (config->loop)
+        r->monitor = ft_rdma_monitor_new(config->loop, on_change, r);
+    if (!r->table || !r->owners || !r->ports || !r->monitor != !config->loop) {
         ft_rdma_free(r);
         return NULL;
     }
@@ -112,6 +126,7 @@ void ft_rdma_free(struct ft_rdma *r)
 {
     if (!r)
         return;
+    ft_rdma_monitor_free(r->monitor);
     ft_netlink_free(r->netlink);
     ft_rdma_table_free(r->table);
     ft_owners_free(r->owners);
@@ -299,12 +314,44 @@ static const struct ft_rdma_queried *pick(const struct ft_rdma_wanted *w,
     return near_count == 1 ? near : NULL;
 }
 
-static void query_process(struct ft_rdma *r, const struct device *d, uint32_t pid, size_t wanted)
+static void take_answer(struct ft_rdma *r, const struct ft_rdma_wanted *w, size_t count)
 {
-    size_t count = 0;
-    int rc =
-        ft_rdma_query(r->config.proc, pid, d->rdev, d->driver, r->queried, QUERIED_MAX, &count);
+    const struct ft_rdma_queried *q = pick(w, r->queried, count);
 
+    if (q) {
+        const struct ft_rdma_answer answer = {
+            .dst = q->dst, .sgid_index = q->sgid_index, .flow_label = q->flow_label};
+
+        ft_rdma_table_answer(r->table, w->device, w->lqpn, &answer);
+    } else {
+        r->status.queries_ambiguous++;
+    }
+}
+
+/* The process that a queue pair was made by; 0 when it is not known. */
+static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_wanted *w)
+{
+    const struct ft_owner *owner = ft_owners_get(r->owners, w->pid);
+
+    return owner ? owner->process : 0;
+}
+
+/* Asks the owner of one wanted queue pair about all that is wanted of it on the device. */
+static void query_process(struct ft_rdma *r, const struct device *d,
+                          const struct ft_rdma_wanted *first, size_t wanted)
+{
+    const struct ft_owner *owner = ft_owners_get(r->owners, first->pid);
+    size_t count = 0;
+    int rc;
+
+    /* Gone, or too new to be told from another of its number: there is another round. */
+    if (!owner)
+        return;
+    rc = ft_rdma_query(r->config.proc, owner->process, d->rdev, d->driver, r->queried, QUERIED_MAX,
+                       &count);
+    /* Else its number may have been another's when it was asked. */
+    if (rc == 0 && !ft_owners_alive(r->owners, owner))
+        rc = -ESRCH;
     r->status.queries++;
     if (rc) {
         r->status.queries_failed++;
@@ -314,23 +361,13 @@ static void query_process(struct ft_rdma *r, const struct device *d, uint32_t pi
     }
     for (size_t i = 0; i < wanted; i++) {
         struct ft_rdma_wanted *w = &r->wanted[i];
-        const struct ft_rdma_queried *q;
 
-        if (w->device != d->info.index || w->pid != pid || w->done)
+        if (w->device != d->info.index || w->done || process_of(r, w) != owner->process)
             continue;
         w->done = true;
         ft_rdma_table_asked(r->table, w, r->now);
-        if (rc)
-            continue;
-        q = pick(w, r->queried, count);
-        if (q) {
-            const struct ft_rdma_answer answer = {
-                .dst = q->dst, .sgid_index = q->sgid_index, .flow_label = q->flow_label};
-
-            ft_rdma_table_answer(r->table, w->device, w->lqpn, &answer);
-        } else {
-            r->status.queries_ambiguous++;
-        }
+        if (rc == 0)
+            take_answer(r, w, count);
     }
 }
 
@@ -386,7 +423,7 @@ static void query(struct ft_rdma *r)
         if (d->driver == RDMA_DRIVER_MLX5 && !r->no_context && read_context(r, w))
             ft_rdma_table_asked(r->table, w, r->now);
         else if (d->rdev)
-            query_process(r, d, w->pid, wanted);
+            query_process(r, d, w, wanted);
     }
 }
 
@@ -396,22 +433,34 @@ static bool open_socket(struct ft_rdma *r)
 
     if (r->netlink)
         return true;
-    if (r->opened && ft_mono_since_ns(r->now, r->opened_at) < REOPEN_NS)
-        return false;
-    r->opened = true;
-    r->opened_at = r->now;
     /* To ask where nothing is would make the kernel load its RDMA modules. */
     if (access(r->config.sysfs, F_OK)) {
         snprintf(r->status.problem, sizeof(r->status.problem), "this host has no RDMA devices");
         return false;
     }
+    if (r->opened && ft_mono_since_ns(r->now, r->opened_at) < REOPEN_NS)
+        return false;
+    r->opened = true;
+    r->opened_at = r->now;
     rc = ft_netlink_new(NETLINK_RDMA, &r->netlink);
-    if (rc)
+    if (rc) {
         snprintf(r->status.problem, sizeof(r->status.problem), "the kernel lists no RDMA: %s",
                  strerror(-rc));
-    else
-        r->status.problem[0] = '\0';
-    return rc == 0;
+        return false;
+    }
+    r->status.problem[0] = '\0';
+    /* Before the list is read, so that nothing comes in between. Few kernels have it. */
+    if (r->monitor)
+        ft_rdma_monitor_start(r->monitor, r->netlink);
+    return true;
+}
+
+static void close_socket(struct ft_rdma *r)
+{
+    if (r->monitor)
+        ft_rdma_monitor_stop(r->monitor);
+    ft_netlink_free(r->netlink);
+    r->netlink = NULL;
 }
 
 static void list_devices(struct ft_rdma *r)
@@ -425,8 +474,7 @@ static void list_devices(struct ft_rdma *r)
     if (rc && rc != -EINTR) {
         snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));
         /* The family without its devices' module refuses every request. */
-        ft_netlink_free(r->netlink);
-        r->netlink = NULL;
+        close_socket(r);
         r->device_count = 0;
         r->places_changed = true;
     }
@@ -450,18 +498,31 @@ static int list_queue_pairs(struct ft_rdma *r)
     return rc;
 }
 
+/* proc(5): start times of processes are in these, rounded down. */
+static uint64_t boot_ticks(void)
+{
+    struct timespec now;
+    uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * hz + (uint64_t)now.tv_nsec * hz / NS_PER_S;
+}
+
 void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
     struct ft_mono start;
 
-    if (r->polled &&
+    if (r->polled && !r->told &&
         ft_mono_since_ns(now, r->polled_at) + r->config.interval_ns / 10 < r->config.interval_ns)
         return;
+    if (r->told)
+        r->places_changed = true;
+    r->told = false;
     r->polled = true;
     r->polled_at = now;
     r->now = now;
     r->wall = wall;
-    ft_owners_round(r->owners);
+    ft_owners_round(r->owners, boot_ticks());
     start = ft_mono_now();
     if (open_socket(r))
         list_devices(r);
@@ -489,7 +550,7 @@ static void add_owner(struct ft_rdma *r, struct ft_flow_report *report,
     report->rqpn = flow->rqpn;
     if (!owner)
         return;
-    report->pid = flow->pid;
+    report->pid = owner->process;
     report->comm = owner->comm;
     report->job = owner->job[0] ? owner->job : NULL;
 }
@@ -545,10 +606,12 @@ void ft_rdma_account(const struct ft_rdma *r, struct ft_account *account)
 {
     struct ft_account_stage *stage = ft_account_stage(account, "rdma_messages", "messages");
     struct ft_rdma_table_stats table;
+    struct ft_rdma_status status;
 
-    stage->received = r->status.messages;
-    stage->processed = r->status.messages - r->status.malformed;
-    ft_account_drop(stage, "malformed", r->status.malformed);
+    ft_rdma_status(r, &status);
+    stage->received = status.messages;
+    stage->processed = status.messages - status.malformed;
+    ft_account_drop(stage, "malformed", status.malformed);
     ft_rdma_table_stats(r->table, &table);
     stage = ft_account_stage(account, "rdma_rows", "rows");
     stage->received = table.rows;
@@ -558,7 +621,53 @@ void ft_rdma_account(const struct ft_rdma *r, struct ft_account *account)
 
 void ft_rdma_status(const struct ft_rdma *r, struct ft_rdma_status *status)
 {
+    struct ft_rdma_monitor_stats monitor;
+
     *status = r->status;
     status->devices = r->device_count;
+    for (size_t i = 0; i < r->device_count; i++)
+        status->has_contexts = status->has_contexts || r->devices[i].driver == RDMA_DRIVER_MLX5;
+    status->no_context = r->no_context;
+    ft_owners_stats(r->owners, &status->owners);
+    if (r->monitor) {
+        ft_rdma_monitor_stats(r->monitor, &monitor);
+        status->notified = ft_rdma_monitor_listens(r->monitor);
+        status->messages += monitor.messages;
+        status->malformed += monitor.malformed;
+    }
     ft_rdma_table_stats(r->table, &status->table);
+}
+
+const char *ft_rdma_problem(const struct ft_rdma *r)
+{
+    return r->status.problem;
+}
+
+static void add_interface(struct ft_rdma_port_view *view, const char *name)
+{
+    if (!name[0] || view->interface_count == FT_RDMA_VIEW_INTERFACES)
+        return;
+    for (size_t i = 0; i < view->interface_count; i++)
+        if (strcmp(view->interfaces[i], name) == 0)
+            return;
+    view->interfaces[view->interface_count++] = name;
+}
+
+bool ft_rdma_port_at(const struct ft_rdma *r, size_t i, struct ft_rdma_port_view *view)
+{
+    const struct ft_rdma_place *place = ft_rdma_table_place_at(r->table, i);
+    const struct device *d = place ? device_of(r, place->device) : NULL;
+
+    if (!place)
+        return false;
+    *view = (struct ft_rdma_port_view){
+        .device = d ? d->info.name : "",
+        .port = place->port,
+        .driver = ft_rdma_driver_name(place->driver),
+        .computed = ft_rdma_sport_is_computable(place->driver),
+    };
+    for (size_t g = 0; g < place->gid_count; g++)
+        add_interface(view, place->gids[g].netdev);
+    add_interface(view, place->netdev);
+    return true;
 }

@@ -12,6 +12,10 @@
 #include "agent/nlattr.h"
 
 #define QPN_MAX 0xFFFFFFu /* 24 bits: IBTA volume 1 section 9.2 */
+/* rdma/rdma_netlink.h of Linux 6.12; what we are built with may be older. */
+#define CMD_MONITOR       28
+#define ATTR_EVENT_TYPE   102 /* u8, enum rdma_nl_notify_event_type */
+#define ATTR_MONITOR_MODE 103 /* u8 */
 
 uint16_t ft_nldev_type(enum ft_nldev_request request)
 {
@@ -22,9 +26,15 @@ uint16_t ft_nldev_type(enum ft_nldev_request request)
         [FT_NLDEV_CM_IDS] = RDMA_NLDEV_CMD_RES_CM_ID_GET,
         [FT_NLDEV_CHARDEV] = RDMA_NLDEV_CMD_GET_CHARDEV,
         [FT_NLDEV_QP_RAW] = RDMA_NLDEV_CMD_RES_QP_GET_RAW,
+        [FT_NLDEV_SYSTEM] = RDMA_NLDEV_CMD_SYS_GET,
     };
 
     return (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, commands[request]);
+}
+
+uint16_t ft_nldev_event_type(void)
+{
+    return (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, CMD_MONITOR);
 }
 
 static size_t put(uint8_t *at, uint16_t type, const void *value, uint16_t value_bytes)
@@ -44,7 +54,7 @@ size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device, uint3
     static const char uverbs[] = "uverbs";
     size_t n = 0;
 
-    if (request == FT_NLDEV_DEVICES)
+    if (request == FT_NLDEV_DEVICES || request == FT_NLDEV_SYSTEM)
         return 0;
     n += put(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, &device, sizeof(device));
     if (request == FT_NLDEV_CHARDEV)
@@ -147,6 +157,60 @@ int ft_nldev_chardev(const uint8_t *bytes, size_t len, struct ft_rdma_chardev *c
     return 0;
 }
 
+int ft_nldev_event(const uint8_t *bytes, size_t len, struct ft_rdma_event *event)
+{
+    static const enum ft_rdma_change changes[] = {FT_RDMA_CAME,     FT_RDMA_WENT,
+                                                  FT_RDMA_ATTACHED, FT_RDMA_DETACHED,
+                                                  FT_RDMA_RENAMED,  FT_RDMA_INTERFACE_RENAMED};
+    struct ft_rdma_event e = {.change = FT_RDMA_CHANGED};
+    bool bad = false, has_type = false;
+    struct ft_nlattr a;
+    struct ft_reader r;
+    uint8_t type;
+    int rc;
+
+    ft_reader_init(&r, bytes, len);
+    while ((rc = ft_nlattr_next(&r, &a)) > 0) {
+        switch (a.type) {
+        case ATTR_EVENT_TYPE:
+            type = ft_nlattr_u8(&a, &bad);
+            e.change =
+                type < sizeof(changes) / sizeof(changes[0]) ? changes[type] : FT_RDMA_CHANGED;
+            has_type = true;
+            break;
+        case RDMA_NLDEV_ATTR_DEV_NAME:
+            ft_nlattr_text(&a, e.device, sizeof(e.device));
+            break;
+        case RDMA_NLDEV_ATTR_NDEV_NAME:
+            ft_nlattr_text(&a, e.netdev, sizeof(e.netdev));
+            break;
+        default:
+            break;
+        }
+    }
+    if (rc || bad || !has_type)
+        return -EBADMSG;
+    *event = e;
+    return 0;
+}
+
+int ft_nldev_monitors(const uint8_t *bytes, size_t len, bool *monitors)
+{
+    bool bad = false, found = false;
+    struct ft_nlattr a;
+    struct ft_reader r;
+    int rc;
+
+    ft_reader_init(&r, bytes, len);
+    while ((rc = ft_nlattr_next(&r, &a)) > 0)
+        if (a.type == ATTR_MONITOR_MODE)
+            found = ft_nlattr_u8(&a, &bad) != 0;
+    if (rc || bad)
+        return -EBADMSG;
+    *monitors = found;
+    return 0;
+}
+
 static int read_qp(struct ft_reader r, struct ft_rdma_qp *qp)
 {
     bool bad = false, has_lqpn = false;
@@ -181,6 +245,10 @@ static int read_qp(struct ft_reader r, struct ft_rdma_qp *qp)
             break;
         case RDMA_NLDEV_ATTR_RES_RQ_PSN:
             qp->rq_psn = ft_nlattr_u32(&a, &bad);
+            break;
+        case RDMA_NLDEV_ATTR_RES_PDN:
+            qp->domain = ft_nlattr_u32(&a, &bad);
+            qp->has_domain = true;
             break;
         case RDMA_NLDEV_ATTR_RES_PID:
             qp->pid = ft_nlattr_u32(&a, &bad);

@@ -24,6 +24,7 @@ enum ft_nldev_request {
     FT_NLDEV_CM_IDS,
     FT_NLDEV_CHARDEV,
     FT_NLDEV_QP_RAW, /* of one queue pair; the answer is for agent/rdma_qpc.h */
+    FT_NLDEV_SYSTEM, /* what the RDMA subsystem itself can do */
 };
 
 struct ft_rdma_device {
@@ -58,7 +59,9 @@ struct ft_rdma_qp {
     uint8_t state;
     bool has_psn;
     uint32_t sq_psn, rq_psn;
-    uint32_t pid;                         /* 0: none that can be seen from here */
+    bool has_domain;
+    uint32_t domain; /* protection domain: tells two of one number apart */
+    uint32_t pid;    /* of the thread that made it; 0: none that can be seen from here */
     char kernel_name[FT_RDMA_NAME_BYTES]; /* of a queue pair of the kernel's own; else "" */
 };
 
@@ -78,13 +81,35 @@ struct ft_rdma_chardev {
     uint32_t driver; /* enum rdma_driver_id */
 };
 
+/* What the kernel tells by itself, from Linux 6.12 on. */
+enum ft_rdma_change {
+    FT_RDMA_CHANGED, /* in a way that nobody here knows */
+    FT_RDMA_CAME,
+    FT_RDMA_WENT,
+    FT_RDMA_ATTACHED, /* a network interface, to a port */
+    FT_RDMA_DETACHED,
+    FT_RDMA_RENAMED,
+    FT_RDMA_INTERFACE_RENAMED,
+};
+
+/* Texts are "" where the kernel does not tell them. */
+struct ft_rdma_event {
+    enum ft_rdma_change change;
+    char device[FT_RDMA_NAME_BYTES];
+    char netdev[FT_RDMA_NAME_BYTES];
+};
+
+/* The multicast group of such messages, and their type. */
+#define FT_NLDEV_NOTIFY_GROUP 4
+uint16_t ft_nldev_event_type(void);
+
 /* The type of the netlink message that asks for something. */
 uint16_t ft_nldev_type(enum ft_nldev_request request);
 
 #define FT_NLDEV_ATTRIBUTES 64
 
-/* The attributes of a request about a device (FT_NLDEV_DEVICES asks about all and has none); lqpn
- * is for FT_NLDEV_QP_RAW. Returns their length. */
+/* The attributes of a request about a device (FT_NLDEV_DEVICES asks about all and FT_NLDEV_SYSTEM
+ * about none; they have none); lqpn is for FT_NLDEV_QP_RAW. Returns their length. */
 size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device, uint32_t lqpn,
                            uint8_t attributes[FT_NLDEV_ATTRIBUTES]);
 
@@ -92,9 +117,13 @@ size_t ft_nldev_attributes(enum ft_nldev_request request, uint32_t device, uint3
 int ft_nldev_device(const uint8_t *bytes, size_t len, struct ft_rdma_device *device);
 int ft_nldev_port(const uint8_t *bytes, size_t len, struct ft_rdma_port *port);
 int ft_nldev_chardev(const uint8_t *bytes, size_t len, struct ft_rdma_chardev *chardev);
+int ft_nldev_event(const uint8_t *bytes, size_t len, struct ft_rdma_event *event);
 int ft_nldev_qps(const uint8_t *bytes, size_t len,
                  void (*row)(void *arg, const struct ft_rdma_qp *qp), void *arg);
 int ft_nldev_cm_ids(const uint8_t *bytes, size_t len,
                     void (*row)(void *arg, const struct ft_rdma_cm_id *id), void *arg);
+
+/* Of the answer to FT_NLDEV_SYSTEM: whether the kernel tells of changes. As above. */
+int ft_nldev_monitors(const uint8_t *bytes, size_t len, bool *monitors);
 
 #endif

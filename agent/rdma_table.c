@@ -31,7 +31,7 @@ struct qp_key {
 struct qp {
     struct qp_key key;
     uint32_t round;
-    uint32_t port, rqpn, pid;
+    uint32_t port, rqpn, pid, domain;
     uint32_t sq_psn, rq_psn;
     uint8_t type, state;
     bool connected;
@@ -135,6 +135,11 @@ int ft_rdma_table_place(struct ft_rdma_table *t, const struct ft_rdma_place *pla
     return 0;
 }
 
+const struct ft_rdma_place *ft_rdma_table_place_at(const struct ft_rdma_table *t, size_t i)
+{
+    return i < t->place_count ? &t->places[i] : NULL;
+}
+
 /* A row need not name its port where the device has one alone. */
 static uint32_t place_of(const struct ft_rdma_table *t, uint32_t device, uint32_t port)
 {
@@ -166,6 +171,16 @@ static bool is_connected(const struct ft_rdma_qp *qp)
             qp->state == FT_QP_STATE_SQD);
 }
 
+/* Whether a row is of another queue pair than the one that had its number. A thread that is gone is
+ * not named any more, while its queue pair stays with the process. */
+static bool is_another(const struct qp *qp, const struct ft_rdma_qp *row, bool connected)
+{
+    bool orphan = row->pid == 0 && row->has_domain;
+
+    return qp->rqpn != row->rqpn || qp->type != row->type || qp->domain != row->domain ||
+           (qp->pid != row->pid && !orphan) || (qp->connected && !connected);
+}
+
 void ft_rdma_table_qp(struct ft_rdma_table *t, uint32_t device, const struct ft_rdma_qp *row,
                       struct ft_wall wall)
 {
@@ -177,22 +192,22 @@ void ft_rdma_table_qp(struct ft_rdma_table *t, uint32_t device, const struct ft_
     t->stats.rows++;
     qp = ft_table_insert(t->qps, &key, &fresh);
     /* A list that changes while it is written may name one twice. */
-    if (!qp || qp->round != t->round)
+    if (!qp || qp->round != t->round) {
         t->stats.listed++;
+        t->stats.no_owner += row->pid == 0 && !row->kernel_name[0];
+    }
     if (!qp) {
         t->stats.refused++;
         t->stats.rows_refused++;
         return;
     }
-    /* The number may be another queue pair's by now. */
-    if (fresh || qp->rqpn != row->rqpn || qp->pid != row->pid || qp->type != row->type ||
-        (qp->connected && !connected)) {
+    if (fresh || is_another(qp, row, connected))
         *qp = (struct qp){.key = key, .first_seen = wall};
-    }
     qp->round = t->round;
     qp->port = row->port;
     qp->rqpn = row->rqpn;
     qp->pid = row->pid;
+    qp->domain = row->domain;
     qp->type = row->type;
     qp->state = row->state;
     qp->sq_psn = row->sq_psn;
@@ -394,18 +409,39 @@ static void place_qp(struct ft_rdma_table *t, struct qp *qp)
     }
 }
 
+/* The interface that has the flow's own address: an aggregate, where the port's own is one of its
+ * members. One address may be listed for several; then the port's own has to do. */
+static const char *netdev_of(const struct ft_rdma_place *place, const struct ft_ip *local)
+{
+    const char *netdev = NULL;
+
+    for (size_t i = 0; i < place->gid_count; i++) {
+        const struct ft_rdma_gid *gid = &place->gids[i];
+
+        if (!ft_ip_equal(&gid->ip, local))
+            continue;
+        if (netdev && strcmp(netdev, gid->netdev) != 0)
+            return place->netdev;
+        netdev = gid->netdev;
+    }
+    return netdev && netdev[0] ? netdev : place->netdev;
+}
+
 static void fill_flow(const struct ft_rdma_table *t, const struct flow *flow,
                       struct ft_rdma_flow *out)
 {
+    const struct ft_tuple *tuple = &flow->key.tuple;
+    const struct ft_ip *local = flow->key.direction == FT_FLOW_TX ? &tuple->src : &tuple->dst;
+
     *out = (struct ft_rdma_flow){
-        .tuple = flow->key.tuple,
+        .tuple = *tuple,
         .direction = (enum ft_flow_direction)flow->key.direction,
         .source = (enum ft_rdma_source)flow->source,
         .has_qp = !flow->shared,
         .lqpn = flow->lqpn,
         .rqpn = flow->rqpn,
         .pid = flow->pid,
-        .netdev = flow->place < t->place_count ? t->places[flow->place].netdev : "",
+        .netdev = flow->place < t->place_count ? netdev_of(&t->places[flow->place], local) : "",
         .first_seen = flow->first_seen,
     };
 }

@@ -67,13 +67,13 @@ struct ft_rdma_flow {
     enum ft_rdma_source source;
     bool has_qp; /* false: several queue pairs share the tuple */
     uint32_t lqpn, rqpn;
-    uint32_t pid; /* 0: not known, or several */
-    const char *netdev;
+    uint32_t pid;       /* 0: not known, or several */
+    const char *netdev; /* that has its own address; "" when not known */
     struct ft_wall first_seen;
     bool ended;
 };
 
-/* Queue pairs of the last round: listed is the sum of the others. */
+/* Queue pairs of the last round: listed is the sum of the next five. */
 struct ft_rdma_table_stats {
     uint64_t listed;
     uint64_t resolved;
@@ -81,6 +81,7 @@ struct ft_rdma_table_stats {
     uint64_t no_destination;     /* nobody tells where it sends to */
     uint64_t no_port;            /* the driver's source port follows no known formula */
     uint64_t refused;            /* the table was full */
+    uint64_t no_owner;           /* of those, neither the kernel's nor of a process seen here */
     uint64_t rows, rows_refused; /* of all rounds */
 };
 
@@ -94,6 +95,9 @@ void ft_rdma_table_refresh(struct ft_rdma_table *table, int64_t refresh_ns);
 /* Forgets all places; then each anew. -ENOSPC past FT_RDMA_PLACES_MAX. */
 void ft_rdma_table_places(struct ft_rdma_table *table);
 int ft_rdma_table_place(struct ft_rdma_table *table, const struct ft_rdma_place *place);
+
+/* The i-th place; NULL past the last. */
+const struct ft_rdma_place *ft_rdma_table_place_at(const struct ft_rdma_table *table, size_t i);
 
 void ft_rdma_table_begin(struct ft_rdma_table *table);
 void ft_rdma_table_qp(struct ft_rdma_table *table, uint32_t device, const struct ft_rdma_qp *qp,

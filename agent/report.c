@@ -67,6 +67,9 @@ void ft_report_flow(const struct ft_flow_report *report, const char *host, const
         fill_counts(&report->counts, m);
     }
     fill_owner(report, m);
+    /* protobuf-c takes no const, though it changes nothing. */
+    m->members = (char **)(uintptr_t)report->members;
+    m->n_members = report->member_count;
     if (report->has_qp) {
         m->qp = &out->qp;
         out->qp.has_local = true;

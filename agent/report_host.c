@@ -19,13 +19,16 @@ enum sign {
     SIGNS,
 };
 
-/* Names as the drivers mlx5, bnxt_re, irdma and rxe have them in sysfs. */
+/* Names as the drivers mlx5, bnxt_re (older kernels; newer ones call most as mlx5 does), irdma (its
+ * third generation alone counts losses of RoCEv2) and rxe have them in sysfs. A driver has but one
+ * name for a sign. */
 static const struct {
     const char *name;
     enum sign sign;
 } meanings[] = {
     {"np_cnp_sent", CNP_SENT},
     {"tx_cnp_pkts", CNP_SENT},
+    {"np_cnp_pkts", CNP_SENT},
     {"cnpSent", CNP_SENT},
     {"rp_cnp_handled", CNP_HANDLED},
     {"rx_cnp_pkts", CNP_HANDLED},
@@ -35,12 +38,15 @@ static const struct {
     {"RxECNMrkd", ECN_MARKED},
     {"out_of_sequence", OUT_OF_SEQUENCE},
     {"oos_drop_count", OUT_OF_SEQUENCE},
+    {"Rcvd Out of order packets", OUT_OF_SEQUENCE},
     {"out_of_seq_request", OUT_OF_SEQUENCE},
     {"packet_seq_err", RETRANSMISSIONS},
     {"seq_err_naks_rcvd", RETRANSMISSIONS},
+    {"Nak Sequence Error", RETRANSMISSIONS},
     {"completer_retry_err", RETRANSMISSIONS},
     {"local_ack_timeout_err", TIMEOUTS},
     {"to_retransmits", TIMEOUTS},
+    {"RTO", TIMEOUTS},
 };
 
 static void read_signs(const struct ft_rdma_port_report *report, bool has[SIGNS],

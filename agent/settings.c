@@ -28,13 +28,15 @@ static const struct ft_option options[] = {
     {.key = "user",
      .type = FT_OPTION_STRING,
      .offset = AT(user),
-     .help = "User to run as once everything is open, when started by root. Unset: the user stays; "
-             "of the capabilities only CAP_NET_RAW is kept either way."},
+     .help = "User to run as once everything is open, when started by root. Unset: the user stays. "
+             "Of the capabilities those alone are kept, either way, that the configuration needs: "
+             "CAP_NET_RAW with interfaces, CAP_SYS_PTRACE and CAP_NET_ADMIN with rdma.query."},
     {.key = "interfaces",
      .type = FT_OPTION_STRINGS,
      .offset = AT(interfaces),
      .help = "Network interfaces to capture on. The interface any stands for all of them; it sees "
-             "a packet once for each layer it passes (bond and member, VLAN and parent)."},
+             "a packet once for each layer it passes (bond and member, VLAN and parent). An RDMA "
+             "device (mlx5_0, or mlx5_0:1 with its port) needs a libpcap with its RDMA sniffer."},
     {.key = "addresses",
      .type = FT_OPTION_STRINGS,
      .offset = AT(addresses),

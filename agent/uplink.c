@@ -10,6 +10,7 @@
 
 #include "agent/report.h"
 #include "agent/report_host.h"
+#include "agent/report_status.h"
 #include "lib/base/writer.h"
 #include "proto/loss.h"
 #include "proto/record.h"
@@ -174,6 +175,19 @@ void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *
 
     ft_uplink_flush(uplink);
     ft_report_host(report, uplink->host, uplink->source_id, &host);
+    uplink->records++;
+    hand_on(uplink, &record, 1);
+}
+
+void ft_uplink_status(struct ft_uplink *uplink, struct ft_status *status)
+{
+    struct ft_status_record out;
+    Fabrictrace__Record *record = &out.record;
+
+    ft_uplink_flush(uplink);
+    status->host = uplink->host;
+    status->source = uplink->source_id;
+    ft_report_status(status, &out);
     uplink->records++;
     hand_on(uplink, &record, 1);
 }

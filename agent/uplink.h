@@ -19,6 +19,7 @@
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_uplink;
+struct ft_status;
 
 /* Strings are copied. */
 struct ft_uplink_config {
@@ -46,6 +47,9 @@ void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *recor
 
 /* Sends a port's counters behind the flow records so far. */
 void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *report);
+
+/* Sends what is seen of the host behind the flow records so far; host and source are filled in. */
+void ft_uplink_status(struct ft_uplink *uplink, struct ft_status *status);
 
 /* Sends a loss record behind the flow records so far. */
 void ft_uplink_loss(struct ft_uplink *uplink, const struct ft_account *account, struct ft_wall now);

@@ -26,6 +26,10 @@ static const struct command commands[FT_COMMANDS] = {
                               "how uneven each ECMP group is, and whether chance would do it"},
     [FT_COMMAND_COLLISIONS] = {"collisions", "",
                                "links that carry several elephants while a sibling has room"},
+    [FT_COMMAND_EVENTS] = {"events", "[--kind KIND]",
+                           "what stands: collisions, links down, silent exporters, congestion ..."},
+    [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
+                        "the fabric at a glance, kept fresh: events, groups, fullest links"},
     [FT_COMMAND_EXPLAIN] = {"explain", "FLOW", "one flow: its path, the evidence, who shares it"},
     [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
     [FT_COMMAND_MATRIX] = {"matrix",
@@ -45,6 +49,8 @@ enum {
     OPT_FLOW,
     OPT_LIMIT,
     OPT_GROUP,
+    OPT_KIND,
+    OPT_INTERVAL,
     OPT_LOADS,
     OPT_COMM,
     OPT_OP,
@@ -55,8 +61,10 @@ enum {
     OPT_SVG
 };
 
-#define FOR(command) (1U << FT_COMMAND_##command)
-#define FOR_ALL      (~0U)
+#define FOR(command)   (1U << FT_COMMAND_##command)
+#define FOR_ALL        (~0U)
+#define INTERVAL_S     2
+#define INTERVAL_S_MAX 3600
 
 static const struct {
     struct option option;
@@ -74,6 +82,12 @@ static const struct {
     {{"group", required_argument, NULL, OPT_GROUP},
      FOR(LINKS),
      "GROUP    links of one ECMP group, such as leaf1/up"},
+    {{"kind", required_argument, NULL, OPT_KIND},
+     FOR(EVENTS),
+     "KIND     events of this kind, such as link_down"},
+    {{"interval", required_argument, NULL, OPT_INTERVAL},
+     FOR(TOP),
+     "SECONDS  between two pictures (2)"},
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
@@ -93,7 +107,9 @@ static const struct {
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
-    {{"json", no_argument, NULL, OPT_JSON}, FOR_ALL, "         records as JSON, one a line"},
+    {{"json", no_argument, NULL, OPT_JSON},
+     FOR_ALL & ~FOR(TOP),
+     "         records as JSON, one a line"},
     {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
     {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
 };
@@ -218,6 +234,18 @@ static int parse_matrix_option(struct ft_args *args, int c, const char *value, F
     return 0;
 }
 
+static int parse_interval(struct ft_args *args, const char *value, FILE *err)
+{
+    uint64_t seconds;
+
+    if (parse_number(value, value + strlen(value), &seconds) < 0 || seconds == 0 ||
+        seconds > INTERVAL_S_MAX)
+        return complain(err, args->command, "--interval takes whole seconds from 1 to %d",
+                        INTERVAL_S_MAX);
+    args->interval_s = (unsigned)seconds;
+    return 0;
+}
+
 static int parse_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
     static const char *const states[] = {"resolved", "partial", "multipath", "unresolved"};
@@ -237,6 +265,11 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_GROUP:
         args->group = value;
         break;
+    case OPT_KIND:
+        args->kind = value;
+        break;
+    case OPT_INTERVAL:
+        return parse_interval(args, value, err);
     case OPT_FLOW:
         return parse_flow(args, value, err);
     case OPT_LOADS:
@@ -322,6 +355,7 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
 
     memset(args, 0, sizeof(*args));
     args->endpoint = env && *env ? env : DEFAULT_ENDPOINT;
+    args->interval_s = INTERVAL_S;
     for (size_t i = 0; i < OPTIONS; i++)
         longs[i] = options[i].option;
     rc = find_command(args, argc, argv, longs, err);

@@ -19,6 +19,8 @@ enum ft_command {
     FT_COMMAND_LINKS,
     FT_COMMAND_IMBALANCE,
     FT_COMMAND_COLLISIONS,
+    FT_COMMAND_EVENTS,
+    FT_COMMAND_TOP,
     FT_COMMAND_EXPLAIN,
     FT_COMMAND_TOPOLOGY,
     FT_COMMAND_MATRIX,
@@ -34,15 +36,16 @@ struct ft_args {
     bool json;
     bool help; /* of the command; of the program when there is none */
     bool version;
-    const char *state, *host, *group; /* filters, NULL: all */
-    const char *comm, *op;            /* of matrix and ranks, NULL: all */
+    const char *state, *host, *group, *kind; /* filters, NULL: all */
+    const char *comm, *op;                   /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
     const char *svg; /* file of the heat map, NULL: none */
     bool has_flow;
     struct ft_tuple flow;
-    uint64_t limit;  /* 0: the daemon's */
-    uint64_t *loads; /* of --loads; freed by ft_args_free() */
+    unsigned interval_s; /* between two pictures of top */
+    uint64_t limit;      /* 0: the daemon's */
+    uint64_t *loads;     /* of --loads; freed by ft_args_free() */
     size_t load_count;
 };
 

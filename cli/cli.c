@@ -14,6 +14,7 @@
 #include "cli/loads.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
+#include "cli/top.h"
 
 static int show(const struct ft_args *args, const struct ft_value *root)
 {
@@ -22,6 +23,7 @@ static int show(const struct ft_args *args, const struct ft_value *root)
         [FT_COMMAND_IMBALANCE] = ft_show_imbalance, [FT_COMMAND_COLLISIONS] = ft_show_collisions,
         [FT_COMMAND_EXPLAIN] = ft_show_explain,     [FT_COMMAND_TOPOLOGY] = ft_show_topology,
         [FT_COMMAND_DOCTOR] = ft_show_doctor,       [FT_COMMAND_RANKS] = ft_show_ranks,
+        [FT_COMMAND_EVENTS] = ft_show_events,
     };
     struct ft_screen screen;
 
@@ -40,6 +42,8 @@ static int run(const struct ft_args *args)
     struct ft_answer *answer;
     int rc;
 
+    if (args->command == FT_COMMAND_TOP)
+        return ft_top_run(args);
     if (args->loads) {
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
     } else {

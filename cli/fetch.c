@@ -38,13 +38,14 @@ static void build_target(struct ft_writer *w, const struct ft_args *args)
         [FT_COMMAND_IMBALANCE] = "imbalance", [FT_COMMAND_COLLISIONS] = "events",
         [FT_COMMAND_EXPLAIN] = "explain",     [FT_COMMAND_TOPOLOGY] = "topology",
         [FT_COMMAND_MATRIX] = "matrix",       [FT_COMMAND_RANKS] = "ranks",
-        [FT_COMMAND_DOCTOR] = "doctor",
+        [FT_COMMAND_DOCTOR] = "doctor",       [FT_COMMAND_EVENTS] = "events",
     };
     char flow[FT_TUPLE_TEXT_BYTES], limit[24], separator = '?';
 
     ft_write_fmt(w, "/api/v1/%s", paths[args->command]);
     if (args->command == FT_COMMAND_COLLISIONS)
         add_parameter(w, &separator, "kind", "collision");
+    add_parameter(w, &separator, "kind", args->kind);
     if (args->has_flow) {
         ft_tuple_format(&args->flow, flow);
         add_parameter(w, &separator, "flow", flow);

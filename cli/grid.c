@@ -38,8 +38,11 @@ void ft_screen_init(struct ft_screen *screen, FILE *out)
     screen->now = ft_wall_now();
     screen->colour =
         terminal && !(no_color && *no_color) && term && *term && strcmp(term, "dumb") != 0;
-    screen->width =
-        terminal && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 0;
+    screen->width = screen->height = 0;
+    if (terminal && ioctl(fileno(out), TIOCGWINSZ, &size) == 0) {
+        screen->width = size.ws_col;
+        screen->height = size.ws_row;
+    }
 }
 
 static void colour_on(const struct ft_screen *screen, enum ft_colour colour)

@@ -25,7 +25,8 @@ enum ft_colour {
 
 struct ft_screen {
     FILE *out;
-    unsigned width; /* columns; 0: as wide as it takes */
+    unsigned width;  /* columns; 0: as wide as it takes */
+    unsigned height; /* lines; 0: as many as it takes */
     bool colour;
     struct ft_wall now; /* decides which times need a date */
 };

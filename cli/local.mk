@@ -8,9 +8,11 @@ cli_libftcli_a_SOURCES = \
 	cli/grid.c cli/grid.h \
 	cli/loads.c cli/loads.h \
 	cli/matrix.c cli/matrix.h \
+	cli/rows.h \
 	cli/show.h \
 	cli/show_collisions.c \
 	cli/show_doctor.c \
+	cli/show_events.c \
 	cli/show_explain.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \
@@ -18,8 +20,10 @@ cli_libftcli_a_SOURCES = \
 	cli/show_matrix.c cli/show_matrix.h \
 	cli/show_paths.c \
 	cli/show_ranks.c \
+	cli/show_top.c cli/show_top.h \
 	cli/show_topology.c \
 	cli/text.c cli/text.h \
+	cli/top.c cli/top.h \
 	cli/units.c cli/units.h
 
 bin_PROGRAMS += cli/fabrictrace

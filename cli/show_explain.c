@@ -83,11 +83,17 @@ static int show_head(const struct ft_screen *screen, const struct ft_value *path
         rc = show_end(screen, path, "dst", "remote");
     show_process(screen, path);
     fputc('\n', screen->out);
+    if (*ft_text_flow(flow, ft_value_get(path, "outer"))) {
+        fputs("  in a tunnel, which is what switches hash: ", screen->out);
+        ft_screen_text(screen, FT_PLAIN, flow);
+        fputc('\n', screen->out);
+    }
     return rc;
 }
 
 static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
 {
+    const char *way = ft_value_str(hop, "out_lag") ? "aggregate" : "port";
     char share_text[FT_UNIT_BYTES], lo_text[FT_UNIT_BYTES];
     uint64_t samples = 0;
     double share = 1, lo = 0;
@@ -98,18 +104,26 @@ static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
     if (samples == 0)
         ft_grid_cell(grid, FT_DIM, "no samples here; the neighbours tell");
     else if (share >= 1)
-        ft_grid_cell(grid, FT_PLAIN, "%llu sample%s, all by this port", (unsigned long long)samples,
-                     samples == 1 ? "" : "s");
+        ft_grid_cell(grid, FT_PLAIN, "%llu sample%s, all by this %s", (unsigned long long)samples,
+                     samples == 1 ? "" : "s", way);
     else
-        ft_grid_cell(grid, FT_PLAIN, "%llu samples, %s by this port (at least %s)",
-                     (unsigned long long)samples, ft_unit_percent(share_text, share),
+        ft_grid_cell(grid, FT_PLAIN, "%llu samples, %s by this %s (at least %s)",
+                     (unsigned long long)samples, ft_unit_percent(share_text, share), way,
                      ft_unit_percent(lo_text, lo));
+}
+
+/* A port, or the aggregate that it is in where that is all that is known. */
+static const char *end_of(const struct ft_value *hop, const char *port, const char *lag)
+{
+    const char *name = ft_value_str(hop, port);
+
+    return name ? name : ft_value_str(hop, lag);
 }
 
 static void add_hop(struct ft_grid *grid, const struct ft_value *hop, const struct ft_value *links)
 {
-    const char *name = ft_value_str(hop, "switch"), *in = ft_value_str(hop, "in");
-    const char *out = ft_value_str(hop, "out");
+    const char *name = ft_value_str(hop, "switch"), *in = end_of(hop, "in", "in_lag");
+    const char *out = end_of(hop, "out", "out_lag");
     char text[FT_UNIT_BYTES];
     double used;
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "cli/rows.h"
 #include "cli/text.h"
 #include "cli/units.h"
 
@@ -67,7 +68,12 @@ static void verdict_cell(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_cell(grid, strcmp(verdict, "even") == 0 ? FT_GREEN : FT_DIM, "%s", verdict);
 }
 
-static void add_row(struct ft_grid *grid, const struct ft_value *record)
+struct ft_grid *ft_rows_imbalance(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *name = ft_value_str(record, "name");
     char text[FT_UNIT_BYTES];
@@ -93,8 +99,7 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
     verdict_cell(grid, record);
 }
 
-/* What hashing had to spread: the leaves' uplinks. */
-static void show_uplinks(const struct ft_screen *screen, const struct ft_value *records)
+void ft_rows_uplinks(const struct ft_screen *screen, const struct ft_value *records)
 {
     uint64_t flows, links;
 
@@ -113,16 +118,16 @@ int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *roo
 {
     static const char *const scopes[] = {"group", "layer", "fabric"};
     const struct ft_value *records = ft_value_get(root, "records");
-    struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    struct ft_grid *grid = ft_rows_imbalance();
     int rc;
 
     ft_text_window(screen, root);
-    show_uplinks(screen, records);
+    ft_rows_uplinks(screen, records);
     fputc('\n', screen->out);
     for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); s++)
         for (size_t i = 0; i < ft_value_count(records); i++)
             if (ft_value_is(ft_value_at(records, i), "scope", scopes[s]))
-                add_row(grid, ft_value_at(records, i));
+                ft_rows_imbalance_add(grid, ft_value_at(records, i));
     rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);
     return rc;

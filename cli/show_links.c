@@ -3,6 +3,7 @@
 
 #include "cli/show.h"
 
+#include "cli/rows.h"
 #include "cli/text.h"
 #include "cli/units.h"
 
@@ -17,6 +18,8 @@ static const struct ft_column columns[] = {
     {.title = "OF GROUP", .right = true, .give_up = 2},
     {.title = "DISCARDS", .right = true, .give_up = 5},
     {.title = "ERRORS", .right = true, .give_up = 6},
+    {.title = "QUEUE", .right = true, .give_up = 8},
+    {.title = "TRANSIT", .right = true, .give_up = 9},
 };
 
 static void count_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
@@ -58,13 +61,36 @@ static void rate_cell(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
 }
 
+/* Deepest queue and longest time in the switch that a sample told of; few switches do. */
+static void depth_cells(struct ft_grid *grid, const struct ft_value *record)
+{
+    char text[FT_UNIT_BYTES];
+    double value;
+
+    if (ft_value_real(record, "queue_max_bytes", &value))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_size(text, value));
+    else
+        ft_grid_skip(grid);
+    if (ft_value_real(record, "transit_max_ns", &value) && value < 1e6)
+        ft_grid_cell(grid, FT_PLAIN, "%.3g us", value / 1e3);
+    else if (ft_value_real(record, "transit_max_ns", &value))
+        ft_grid_cell(grid, FT_PLAIN, "%.3g ms", value / 1e6);
+    else
+        ft_grid_skip(grid);
+}
+
 static void place_cell(struct ft_grid *grid, const char *name, const char *port)
 {
     ft_grid_cell(grid, FT_PLAIN, "%s%s%s", name ? name : "", name && port ? " " : "",
                  port ? port : "");
 }
 
-static void add_row(struct ft_grid *grid, const struct ft_value *record)
+struct ft_grid *ft_rows_links(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *group = ft_value_str(record, "group");
     char text[FT_UNIT_BYTES];
@@ -83,18 +109,19 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
     percent_cell(grid, record, "share", 2);
     count_cell(grid, record, "discards", true);
     count_cell(grid, record, "errors", true);
+    depth_cells(grid, record);
 }
 
 int ft_show_links(const struct ft_screen *screen, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
-    struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    struct ft_grid *grid = ft_rows_links();
     int rc;
 
     ft_text_window(screen, root);
     fprintf(screen->out, ", %zu directed links\n", ft_value_count(records));
     for (size_t i = 0; i < ft_value_count(records); i++)
-        add_row(grid, ft_value_at(records, i));
+        ft_rows_links_add(grid, ft_value_at(records, i));
     rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);
     return rc;

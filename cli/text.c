@@ -41,6 +41,8 @@ char *ft_text_hops(const struct ft_value *hops, bool whole)
         const struct ft_value *hop = ft_value_at(hops, i);
         const char *name = ft_value_str(hop, "switch"), *port = ft_value_str(hop, "out");
 
+        if (!port)
+            port = ft_value_str(hop, "out_lag");
         fprintf(out, "%s%s", i ? " > " : "", name ? name : "?");
         if (port && (!whole || i + 1 < count))
             fprintf(out, " %s", port);

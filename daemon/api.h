@@ -11,15 +11,23 @@
  *   GET /api/v1/events[?kind=K]          standing ones
  *   GET /api/v1/loss                     this daemon's accounting, and the last of each source
  *       {"fabric":"lab","window_start_ms":1,"window_end_ms":2,"total":64,"records":[...]}
+ *
  *       window_* are absent before the first window has closed; total counts what matched, also
- *       over limit, where paths are the fastest; H is a host's name or address. paths are the
- * present state; links and imbalance the last closed window. GET /api/v1/explain?flow=F the same
- * object for one flow: "records" holds its path, and beside it "reverse" (the path records of the
- * other direction), "links" (the link records of its hops) and "collisions" (the standing events on
- * them); 404 when the flow is not known. GET /api/v1/topology
+ *       over limit, where paths are the fastest; H is a host's name or address. Paths are the
+ *       present state; links and imbalance the last closed window.
+ *
+ *   GET /api/v1/explain?flow=F           the same object for one flow
+ *
+ *       "records" holds its path, and beside it "reverse" (the path records of the other
+ *       direction), "links" (the link records of its hops) and "collisions" (the standing events
+ *       on them); 404 when the flow is not known.
+ *
+ *   GET /api/v1/topology
  *       {"fabric":"lab","switches":[{"name","tier","addresses":[],"ports":[{"name","ifindex",
- *       "speed_bps","peer","peer_port","host","group","source":"static"|"lldp"|"learnt"}]}],"hosts":[{"name","nics":[{"addresses":[],
- *       "rail","attach":[{"switch","port"}]}]}]}
+ *       "speed_bps","peer","peer_port","host","group","source":"static"|"lldp"|"learnt"}],
+ *       "lags":[{"name","ifindex","members":[]}]}],
+ *       "hosts":[{"name","nics":[{"addresses":[],"rail","attach":[{"switch","port"}]}]}]}
+ *
  *   GET /api/v1/matrix[?comm=ID][&op=OP]
  *       "records" holds one object for each communicator: {"comm_id","name","ranks","members":[
  *       {"rank","host","pid","gpu","job","closed"}],"edges":[{"src","dst","op","sent_bytes",

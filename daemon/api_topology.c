@@ -77,6 +77,30 @@ static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_
     ft_write_u8(w, '}');
 }
 
+static void write_lags(struct ft_writer *w, const struct ft_topology *t, uint32_t switch_id)
+{
+    uint32_t written = 0;
+
+    for (uint32_t i = 0; i < ft_topology_lags(t); i++) {
+        const struct ft_lag *lag = ft_topology_lag(t, i);
+
+        if (lag->switch_id != switch_id)
+            continue;
+        ft_write_str(w, written++ ? ",{" : ",\"lags\":[{");
+        text_member(w, "name", lag->name);
+        if (lag->ifindex)
+            ft_write_fmt(w, ",\"ifindex\":%u", lag->ifindex);
+        ft_write_str(w, ",\"members\":[");
+        for (uint32_t k = 0; k < lag->member_count; k++) {
+            comma(w, k);
+            ft_json_write_text(w, ft_topology_port(t, lag->members[k])->name);
+        }
+        ft_write_str(w, "]}");
+    }
+    if (written)
+        ft_write_u8(w, ']');
+}
+
 static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint32_t id,
                          const struct sources *sources)
 {
@@ -93,7 +117,9 @@ static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint3
         comma(w, i);
         write_port(w, t, s->ports[i], sources);
     }
-    ft_write_str(w, "]}");
+    ft_write_u8(w, ']');
+    write_lags(w, t, id);
+    ft_write_u8(w, '}');
 }
 
 static void write_nic(struct ft_writer *w, const struct ft_topology *t, uint32_t id)

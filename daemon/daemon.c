@@ -213,6 +213,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
         .events_max = s->events_max,
         .sources_max = s->sources_max,
         .source_id = d->source_id,
+        .replay = replay,
     };
 
     /* Nobody must be able to choose tuples that fall into one slot. */

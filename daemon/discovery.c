@@ -325,20 +325,41 @@ static bool is_path_link(const struct ft_survey *s, const struct ft_end *end)
     return here != FT_TIER_UNKNOWN && there != FT_TIER_UNKNOWN && here != there;
 }
 
-/* Samples that name an aggregate mean its member, where only one is up. */
-static void add_lags(struct ft_discovery *d, const struct ft_survey *s,
-                     struct ft_topology_builder *b, struct ft_diag **diag)
+static bool leads_somewhere(const struct ft_survey *s, uint32_t at)
 {
-    for (uint32_t i = 0; i < s->end_count; i++) {
-        const struct ft_end *lag = &s->ends[i];
-        uint32_t member =
-            lag->aggregate && lag->link == FT_NONE ? ft_survey_member_up(s, i) : FT_NONE;
+    const struct ft_end *end = &s->ends[at];
 
-        if (member == FT_NONE)
+    return is_path_link(s, end) || (end->nic != FT_NONE && !s->nics[end->nic].dropped) ||
+           (end->base != FT_NONE && ft_topology_port(s->base, end->base)->nic != FT_NONE);
+}
+
+/* An aggregate with those of its members that may be up. */
+static void add_lag(struct ft_discovery *d, const struct ft_survey *s,
+                    struct ft_topology_builder *b, uint32_t aggregate, struct ft_diag **diag)
+{
+    const struct ft_end *lag = &s->ends[aggregate];
+    const struct ft_node *n = &s->nodes[lag->node];
+    uint32_t id = FT_NONE, lost = FT_NONE, some = 0;
+
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        if (s->ends[i].lag != aggregate || ft_survey_member_down(s, i))
             continue;
-        ft_topology_add_lag(b, lag->node, s->ends[member].name, lag->ifindex, *diag);
-        tell(d, diag, s->nodes[lag->node].name, lag->name);
+        if (id == FT_NONE)
+            id = ft_topology_add_lag(b, lag->node, lag->name, lag->ifindex, *diag);
+        if (id != FT_NONE)
+            ft_topology_add_member(b, id, s->ends[i].name, *diag);
+        if (leads_somewhere(s, i))
+            some++;
+        else
+            lost = i;
     }
+    tell(d, diag, n->name, lag->name);
+    if (some && lost != FT_NONE)
+        ft_findings_add(&d->findings, FT_FINDING_NOTE, n->name, lag->name,
+                        "switch LLDP on at both ends, or state the link in the file",
+                        "where its member %.100s leads is not known, so that samples which name "
+                        "the aggregate are of no use",
+                        s->ends[lost].name);
 }
 
 static void add_switches(struct ft_discovery *d, const struct ft_survey *s,
@@ -356,7 +377,9 @@ static void add_switches(struct ft_discovery *d, const struct ft_survey *s,
         ft_topology_add_port(b, end->node, end->name, end->ifindex, end->speed_bps, *diag);
         tell(d, diag, s->nodes[end->node].name, end->name);
     }
-    add_lags(d, s, b, diag);
+    for (uint32_t i = 0; i < s->end_count; i++)
+        if (s->ends[i].aggregate && s->ends[i].link == FT_NONE)
+            add_lag(d, s, b, i, diag);
     for (uint32_t i = 0; i < s->end_count; i++) {
         const struct ft_end *end = &s->ends[i], *far;
 

@@ -4,27 +4,13 @@
 #include "daemon/doctor.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "daemon/counters.h"
 #include "daemon/discovery.h"
 #include "daemon/exporters.h"
+#include "daemon/losses.h"
 
 #define ADVISE_CLOCK "let all hosts follow one NTP or PTP server"
-
-/* A drop that takes something away from what is known of the fabric, and what helps. */
-static const struct {
-    const char *reason;
-    const char *advice;
-} losses[] = {
-    {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops"},
-    {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)"},
-    {"queue_full", "the daemon or the way to it is too slow: look at its load and the link"},
-    {"table_full", "raise the limit of the table in that program's configuration"},
-    {"malformed", "look at the exporter: its datagrams are broken"},
-    {"truncated", "look at the path MTU between switch and poller"},
-    {"not_sflow_v5", "let the exporter send sFlow version 5"},
-};
 
 static void look_at_loss(void *arg, const Fabrictrace__Record *record)
 {
@@ -34,15 +20,16 @@ static void look_at_loss(void *arg, const Fabrictrace__Record *record)
     for (size_t s = 0; s < loss->n_stages; s++) {
         const Fabrictrace__Stage *stage = loss->stages[s];
 
-        for (size_t d = 0; d < stage->n_drops; d++)
-            for (size_t k = 0; k < sizeof(losses) / sizeof(losses[0]); k++)
-                if (stage->drops[d]->count && stage->drops[d]->reason &&
-                    strcmp(stage->drops[d]->reason, losses[k].reason) == 0)
-                    ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, losses[k].advice,
-                                    "%.60s '%.80s' lost %" PRIu64 " of %" PRIu64 " %.20s: %s",
-                                    loss->program, loss->source, stage->drops[d]->count,
-                                    stage->received, stage->unit ? stage->unit : "",
-                                    losses[k].reason);
+        for (size_t d = 0; d < stage->n_drops; d++) {
+            const Fabrictrace__Drop *drop = stage->drops[d];
+            const char *advice = ft_losses_advice(drop->reason);
+
+            if (drop->count && advice)
+                ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, advice,
+                                "%.60s '%.80s' lost %" PRIu64 " of %" PRIu64 " %.20s: %.40s",
+                                loss->program, loss->source, drop->count, stage->received,
+                                stage->unit ? stage->unit : "", drop->reason);
+        }
     }
 }
 
@@ -130,6 +117,7 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
     }
     if (ft_pipeline_exporters(p))
         ft_exporters_find(ft_pipeline_exporters(p), t, findings);
+    ft_clocks_find(ft_pipeline_clocks(p), findings);
     look_at_ports(p, findings);
     look_at_records(p, findings);
     ft_pipeline_each_loss(p, &emitter);

@@ -75,6 +75,12 @@ void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple)
     ft_flow_from_tuple(out, tuple);
 }
 
+static void name_end(const struct ft_topology *t, uint32_t end, char **port, char **lag)
+{
+    if (end != FT_NONE)
+        *(ft_is_lag(end) ? lag : port) = text(ft_topology_end_name(t, end));
+}
+
 void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct ft_flow *flow,
                  const struct ft_hop *hop)
 {
@@ -84,12 +90,11 @@ void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct
     double hi;
 
     fabrictrace__hop__init(out);
-    out->switch_ = text(ft_topology_switch(t, ft_topology_port(t, known)->switch_id)->name);
-    if (hop->in != FT_NONE)
-        out->in = text(ft_topology_port(t, hop->in)->name);
+    out->switch_ = text(ft_topology_switch(t, ft_topology_end_switch(t, known))->name);
+    name_end(t, hop->in, &out->in, &out->in_lag);
+    name_end(t, hop->out, &out->out, &out->out_lag);
     if (hop->out == FT_NONE)
         return;
-    out->out = text(ft_topology_port(t, hop->out)->name);
     ft_evidence_at_hop(&flow->evidence, t, hop, &here, &by_hop);
     out->has_samples = true;
     out->samples = here;
@@ -103,7 +108,7 @@ void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct
 
 /* Room for the repeated parts of a path record. */
 struct parts {
-    Fabrictrace__Flow flow;
+    Fabrictrace__Flow flow, outer;
     Fabrictrace__Qp qp;
     Fabrictrace__Hop hops[FT_PATH_HOPS_MAX];
     Fabrictrace__Hop *hop_list[FT_PATH_HOPS_MAX];
@@ -115,15 +120,23 @@ struct parts {
     Fabrictrace__RankPair *pair_list[FT_RANKS_CANDIDATES_MAX];
 };
 
+/* The certain hops. Of some no more than the switch is certain: switches has them, or is NULL. */
 static size_t fill_hops(Fabrictrace__Hop *hops, Fabrictrace__Hop **list, const struct ft_join *join,
-                        const struct ft_flow *flow, const struct ft_path *path)
+                        const struct ft_flow *flow, const struct ft_path *path,
+                        const uint32_t *switches)
 {
+    const struct ft_topology *t = ft_join_topology(join);
     size_t n = 0;
 
     for (uint32_t h = 0; h < path->hop_count; h++) {
-        if (path->hops[h].in == FT_NONE && path->hops[h].out == FT_NONE)
+        if (path->hops[h].in != FT_NONE || path->hops[h].out != FT_NONE) {
+            ft_emit_hop(&hops[n], join, flow, &path->hops[h]);
+        } else if (switches && switches[h] != FT_NONE) {
+            fabrictrace__hop__init(&hops[n]);
+            hops[n].switch_ = text(ft_topology_switch(t, switches[h])->name);
+        } else {
             continue;
-        ft_emit_hop(&hops[n], join, flow, &path->hops[h]);
+        }
         list[n] = &hops[n];
         n++;
     }
@@ -141,8 +154,8 @@ static void fill_shares(Fabrictrace__Path *out, struct parts *parts, const struc
         Fabrictrace__PathShare *s = &parts->shares[i];
 
         fabrictrace__path_share__init(s);
-        s->n_hops =
-            fill_hops(parts->share_hops[i], parts->share_hop_list[i], join, flow, &shares[i].path);
+        s->n_hops = fill_hops(parts->share_hops[i], parts->share_hop_list[i], join, flow,
+                              &shares[i].path, NULL);
         s->hops = parts->share_hop_list[i];
         s->has_share = true;
         s->share = shares[i].share;
@@ -163,6 +176,7 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     };
     struct ft_judgement judged;
     struct ft_path path = {.hop_count = 0};
+    const uint32_t *switches = NULL;
 
     out->has_state = true;
     out->state = states[flow->state];
@@ -174,10 +188,11 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     } else if (flow->state == FT_PATH_PARTIAL) {
         ft_join_judge(join, flow, &judged);
         path = judged.path;
+        switches = judged.switches;
     } else if (flow->state == FT_PATH_MULTIPATH) {
         fill_shares(out, parts, join, flow);
     }
-    out->n_hops = fill_hops(parts->hops, parts->hop_list, join, flow, &path);
+    out->n_hops = fill_hops(parts->hops, parts->hop_list, join, flow, &path, switches);
     out->hops = parts->hop_list;
     if (flow->state == FT_PATH_RESOLVED || flow->state == FT_PATH_PARTIAL) {
         out->has_candidates = true;
@@ -275,6 +290,10 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.fabric = text(ft_topology_fabric(ft_join_topology(join)));
     ft_emit_tuple(&parts.flow, &flow->tuple);
     out.flow = &parts.flow;
+    if (flow->outer) {
+        ft_emit_tuple(&parts.outer, flow->outer);
+        out.outer = &parts.outer;
+    }
     out.has_role = true;
     out.role = roles[flow->role];
     fill_judgement(&out, &parts, join, flow);

@@ -44,7 +44,7 @@ const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *f
 size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
                      struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
 
-/* Fills a hop's names, samples and share. */
+/* Fills a hop's names, samples and share; one of its ends must be known. */
 void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct ft_flow *flow,
                  const struct ft_hop *hop);
 

@@ -3,6 +3,8 @@
 
 #include "daemon/intake.h"
 
+#include <string.h>
+
 #include "proto/record.h"
 
 /* The year 2109: a moment beyond it is a mistake, and would overflow the windows' numbers. */
@@ -15,13 +17,26 @@ static bool is_moment(uint64_t ms)
     return ms > 0 && ms < (uint64_t)MOMENT_MAX_MS;
 }
 
+/* Who took the samples, in 32 bits: two sources of one switch share them once in 4,000,000,000. */
+static uint32_t source_of(const Fabrictrace__Observation *o, const struct ft_ip *agent)
+{
+    const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t words[sizeof(*agent) / sizeof(uint64_t)], mix = o->point;
+
+    memcpy(words, agent, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        mix = ((mix ^ words[i]) * odd) ^ (mix >> 31);
+    mix = ((mix ^ o->sub_agent) * odd) ^ (mix >> 31);
+    mix = ((mix ^ o->source_index ^ (uint64_t)o->source_type << 32) * odd) ^ (mix >> 31);
+    return (uint32_t)(mix >> 32);
+}
+
 bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observation *out)
 {
     uint64_t first_ms = o->has_first_ms ? o->first_ms : o->time_ms;
     uint64_t last_ms = o->has_last_ms ? o->last_ms : o->time_ms;
 
     *out = (struct ft_observation){
-        .point = o->point,
         .first_ms = (int64_t)first_ms,
         .last_ms = (int64_t)last_ms,
         .in_ifindex = o->in_ifindex,
@@ -37,10 +52,28 @@ bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observat
         out->samples = out->ce_samples = 0;
         out->bytes = 0;
     }
-    return o->flow && o->has_time_ms && o->has_agent && is_moment(first_ms) && is_moment(last_ms) &&
-           out->last_ms >= out->first_ms && out->last_ms - out->first_ms <= INTERVAL_MAX_MS &&
-           ft_ip_from_bytes(o->agent.data, o->agent.len, &out->agent) == 0 &&
-           ft_flow_to_tuple(o->flow, &out->tuple) == 0;
+    if (!o->flow || !o->has_time_ms || !o->has_agent || !is_moment(first_ms) ||
+        !is_moment(last_ms) || out->last_ms < out->first_ms ||
+        out->last_ms - out->first_ms > INTERVAL_MAX_MS ||
+        ft_ip_from_bytes(o->agent.data, o->agent.len, &out->agent) ||
+        ft_flow_to_tuple(o->flow, &out->tuple))
+        return false;
+    out->source = source_of(o, &out->agent);
+    return true;
+}
+
+bool ft_intake_rest(const Fabrictrace__Observation *o, struct ft_observed_rest *out)
+{
+    if (!o->outer && !o->has_queue_max_bytes && !o->has_transit_max_ns)
+        return false;
+    *out = (struct ft_observed_rest){
+        .has_queue = o->has_queue_max_bytes,
+        .has_transit = o->has_transit_max_ns,
+        .queue_max_bytes = o->queue_max_bytes,
+        .transit_max_ns = o->transit_max_ns,
+    };
+    out->has_outer = o->outer && ft_flow_to_tuple(o->outer, &out->outer) == 0;
+    return true;
 }
 
 /* A receiver's own queue pair is the remote one of the flow. */

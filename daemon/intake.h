@@ -14,7 +14,10 @@
 /* False, and *out is not to be used, when a field is missing or cannot be. */
 bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observation *out);
 
-/* Likewise. Texts are borrowed from the message. */
+/* What few observations have beside; false: nothing. */
+bool ft_intake_rest(const Fabrictrace__Observation *o, struct ft_observed_rest *out);
+
+/* As ft_intake_observation(). Texts are borrowed from the message. */
 bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *out);
 
 /* The moment that a record speaks of, for replays; 0: none, or one that cannot be. */

@@ -9,18 +9,10 @@
 #include <string.h>
 
 #include "daemon/names.h"
+#include "daemon/sampled.h"
 #include "lib/base/table.h"
 
 #define NAMES_MAX 65536
-
-#define POINTS 3 /* SamplingPoint of fabrictrace.proto */
-
-/* What a switch sampled, by parity of the window and by sampling point. */
-struct switch_marks {
-    uint32_t window;
-    uint64_t samples[2][POINTS];
-    double bytes[2][POINTS];
-};
 
 struct ft_join {
     struct ft_join_config config;
@@ -29,10 +21,11 @@ struct ft_join {
     struct ft_table *flows;
     struct ft_names *names;
     const struct ft_ranks *ranks;
-    struct ft_port_marks *marks;  /* by port id */
-    struct switch_marks *sampled; /* by switch id */
-    uint32_t window;              /* lowest open */
-    bool sealed;                  /* it takes no more */
+    struct ft_port_marks *marks; /* by port id */
+    struct ft_port_depths *depths;
+    struct ft_sampled *sampled;
+    uint32_t window; /* lowest open */
+    bool sealed;     /* it takes no more */
     struct ft_join_stats stats;
 };
 
@@ -50,8 +43,9 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
                             config->seed);
     j->names = ft_names_new(NAMES_MAX);
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
-    j->sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
-    if (!j->flows || !j->names || !j->marks || !j->sampled) {
+    j->depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->depths));
+    j->sampled = ft_sampled_new(t);
+    if (!j->flows || !j->names || !j->marks || !j->depths || !j->sampled) {
         ft_join_free(j);
         return NULL;
     }
@@ -62,6 +56,7 @@ static void release(struct ft_flow *flow)
 {
     ft_evidence_free(&flow->evidence);
     free(flow->host);
+    free(flow->outer);
 }
 
 void ft_join_free(struct ft_join *j)
@@ -76,7 +71,8 @@ void ft_join_free(struct ft_join *j)
     ft_table_free(j->flows);
     ft_names_free(j->names);
     free(j->marks);
-    free(j->sampled);
+    free(j->depths);
+    ft_sampled_free(j->sampled);
     free(j);
 }
 
@@ -252,50 +248,60 @@ static void mark(struct ft_join *j, uint32_t port, uint32_t window, const struct
     m->ce_samples[slot] += o->ce_samples;
 }
 
-static void mark_switch(struct ft_join *j, uint32_t id, uint32_t window,
-                        const struct ft_observation *o)
+static void clear_depths(struct ft_port_depths *d, unsigned slot)
 {
-    struct switch_marks *m = &j->sampled[id];
-    unsigned slot = window & 1, point = o->point < POINTS ? o->point : 0;
+    d->has_queue[slot] = d->has_transit[slot] = false;
+    d->queue_max_bytes[slot] = d->transit_max_ns[slot] = 0;
+}
 
-    if (window > m->window) {
-        if (window > m->window + 1)
-            memset(m, 0, sizeof(*m));
-        memset(m->samples[slot], 0, sizeof(m->samples[slot]));
-        memset(m->bytes[slot], 0, sizeof(m->bytes[slot]));
-        m->window = window;
+static void mark_depths(struct ft_join *j, uint32_t port, uint32_t window,
+                        const struct ft_observed_rest *rest)
+{
+    struct ft_port_depths *d = &j->depths[port];
+    unsigned slot = window & 1;
+
+    if (window > d->window) {
+        clear_depths(d, slot);
+        if (window > d->window + 1)
+            clear_depths(d, !slot);
+        d->window = window;
     }
-    m->samples[slot][point] += o->samples;
-    m->bytes[slot][point] += (double)o->bytes;
+    d->has_queue[slot] |= rest->has_queue;
+    d->has_transit[slot] |= rest->has_transit;
+    if (rest->has_queue && rest->queue_max_bytes > d->queue_max_bytes[slot])
+        d->queue_max_bytes[slot] = rest->queue_max_bytes;
+    if (rest->has_transit && rest->transit_max_ns > d->transit_max_ns[slot])
+        d->transit_max_ns[slot] = rest->transit_max_ns;
+}
+
+/* Without memory the flow has no tunnel; the next sample tries again. */
+static void keep_outer(struct ft_flow *flow, const struct ft_tuple *outer)
+{
+    if (!flow->outer) {
+        flow->outer = malloc(sizeof(*flow->outer));
+        if (!flow->outer)
+            return;
+        flow->published = 0;
+    }
+    *flow->outer = *outer;
 }
 
 void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes)
 {
-    const struct switch_marks *m = &j->sampled[switch_id];
-    unsigned slot = window & 1;
-
-    *samples = 0;
-    *bytes = 0;
-    if (m->window < window || m->window > window + 1)
-        return;
-    for (int point = 0; point < POINTS; point++) {
-        if (m->samples[slot][point] <= *samples)
-            continue;
-        *samples = m->samples[slot][point];
-        *bytes = m->bytes[slot][point];
-    }
+    ft_sampled_window(j->sampled, switch_id, window, samples, bytes);
 }
 
-static uint32_t port_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
+/* The port or aggregate that a sample names. */
+static uint32_t end_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
 {
-    uint32_t port;
+    uint32_t end;
 
     if (ifindex == 0)
         return FT_NONE;
-    port = ft_topology_port_at(j->t, switch_id, ifindex);
-    j->stats.unknown_port += port == FT_NONE;
-    return port;
+    end = ft_topology_end_at(j->t, switch_id, ifindex);
+    j->stats.unknown_port += end == FT_NONE;
+    return end;
 }
 
 static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash)
@@ -318,11 +324,11 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         switch_id = stranger(&o->agent);
         j->stats.unknown_switch++;
     } else {
-        mark_switch(j, switch_id, window, o);
-        in = port_of(j, switch_id, o->in_ifindex);
-        out = port_of(j, switch_id, o->out_ifindex);
+        in = end_of(j, switch_id, o->in_ifindex);
+        out = end_of(j, switch_id, o->out_ifindex);
+        ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
     }
-    s = ft_evidence_sight(&flow->evidence, switch_id, in, out, o->point, &fresh);
+    s = ft_evidence_sight(&flow->evidence, switch_id, in, out, o->source, &fresh);
     if (!s)
         return FT_JOIN_SPREAD;
     if (fresh || o->first_ms < s->first_ms)
@@ -334,10 +340,14 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     if (o->last_ms > flow->last_ms)
         flow->last_ms = o->last_ms;
     flow->ended = false;
+    if (o->rest && o->rest->has_outer)
+        keep_outer(flow, &o->rest->outer);
+    if (o->rest && ft_is_port(out))
+        mark_depths(j, out, window, o->rest);
     note_role(flow, o->data_samples, o->ack_samples);
-    if (out != FT_NONE)
+    if (ft_is_port(out))
         mark(j, out, window, o);
-    if (in != FT_NONE && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
+    if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
     if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH)
         judge(j, flow, o->last_ms);
@@ -518,6 +528,11 @@ const struct ft_port_marks *ft_join_marks(const struct ft_join *j, uint32_t port
     return &j->marks[port];
 }
 
+const struct ft_port_depths *ft_join_depths(const struct ft_join *j, uint32_t port)
+{
+    return &j->depths[port];
+}
+
 const struct ft_join_stats *ft_join_stats(const struct ft_join *j)
 {
     return &j->stats;
@@ -536,11 +551,37 @@ static uint32_t follow(const struct ft_topology *from, const struct ft_topology 
     return switch_id == FT_NONE ? FT_NONE : ft_topology_find_port(to, switch_id, p->name);
 }
 
+/* The same end of a sighting in another topology. A port that was its aggregate's only member may
+ * have been named by that, so of an aggregate with more members no more than it stays certain. */
+static uint32_t follow_end(const struct ft_topology *from, const struct ft_topology *to,
+                           uint32_t end)
+{
+    uint32_t lag = end, switch_id;
+
+    if (end == FT_NONE)
+        return FT_NONE;
+    switch_id = ft_topology_find_switch(
+        to, ft_topology_switch(from, ft_topology_end_switch(from, end))->name);
+    if (switch_id == FT_NONE)
+        return FT_NONE;
+    if (ft_is_port(end))
+        lag = ft_topology_port(from, end)->lag_ifindex ? ft_topology_port(from, end)->lag : FT_NONE;
+    if (lag != FT_NONE)
+        lag = ft_topology_find_lag(to, switch_id, ft_topology_lag(from, lag)->name);
+    if (lag != FT_NONE && ft_topology_lag(to, lag)->whole &&
+        ft_topology_lag(to, lag)->member_count > 1)
+        return lag;
+    return ft_is_port(end) ? follow(from, to, end) : FT_NONE;
+}
+
 static bool lost_link(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
 {
-    uint32_t now = follow(from, to, port);
+    uint32_t now;
 
-    return port != FT_NONE && ft_topology_port(from, port)->peer != FT_NONE &&
+    if (!ft_is_port(port))
+        return false;
+    now = follow(from, to, port);
+    return ft_topology_port(from, port)->peer != FT_NONE &&
            (now == FT_NONE || ft_topology_port(to, now)->peer == FT_NONE);
 }
 
@@ -601,8 +642,8 @@ static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
         s.switch_id = ft_topology_find_switch(to, ft_topology_switch(from, s.switch_id)->name);
         if (s.switch_id == FT_NONE)
             continue;
-        s.in = follow(from, to, s.in);
-        s.out = follow(from, to, s.out);
+        s.in = follow_end(from, to, s.in);
+        s.out = follow_end(from, to, s.out);
         list[kept++] = s;
     }
     flow->evidence.count = kept;
@@ -612,26 +653,20 @@ static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
 int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
 {
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
+    struct ft_port_depths *depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*depths));
     const struct ft_topology *from = j->t;
     struct ft_flow *flow;
-    struct switch_marks *sampled = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*j->sampled));
     uint32_t index = 0;
 
-    if (!marks || !sampled) {
+    if (!marks || !depths || ft_sampled_follow(j->sampled, t)) {
         free(marks);
-        free(sampled);
+        free(depths);
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
-        uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);
-
-        if (id != FT_NONE)
-            sampled[id] = j->sampled[i];
-    }
     free(j->marks);
-    free(j->sampled);
+    free(j->depths);
     j->marks = marks;
-    j->sampled = sampled;
+    j->depths = depths;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
         bool lost = lost_way(flow, from, t);

@@ -34,13 +34,21 @@ enum ft_join_result {
     FT_JOIN_RESULTS,
 };
 
+/* What few switches tell of the samples beside. */
+struct ft_observed_rest {
+    struct ft_tuple outer; /* of the tunnel around the flow */
+    bool has_outer, has_queue, has_transit;
+    uint32_t queue_max_bytes; /* deepest output queue that a sample met */
+    uint32_t transit_max_ns;  /* longest time of a sample in the switch */
+};
+
 /* One folded observation, as plain numbers. */
 struct ft_observation {
     struct ft_tuple tuple;
     struct ft_ip agent;
     uint32_t in_ifindex; /* 0: not known */
     uint32_t out_ifindex;
-    uint32_t point;
+    uint32_t source; /* who took the samples, as in struct ft_sighting */
     int64_t first_ms;
     int64_t last_ms;
     uint32_t samples;
@@ -48,6 +56,7 @@ struct ft_observation {
     uint32_t data_samples;
     uint32_t ack_samples;
     uint64_t bytes;
+    const struct ft_observed_rest *rest; /* borrowed for the call; NULL: nothing */
 };
 
 /* What a host said of a flow of its own. Texts are borrowed for the call. */
@@ -85,6 +94,7 @@ struct ft_flow {
     struct ft_tuple tuple;
     struct ft_evidence evidence;
     struct ft_flow_host *host; /* NULL: no host reported it */
+    struct ft_tuple *outer;    /* of the last tunnel that it was seen in; NULL: of none */
     struct ft_path path;       /* the last resolved one; hop_count 0: none yet */
     uint32_t src_nic, dst_nic; /* FT_NONE: not in the topology */
     uint32_t window;           /* the newest window that touched the volumes */
@@ -96,6 +106,7 @@ struct ft_flow {
     bool rate_published;
     bool first_path_counted;
     bool ended;
+    bool bytes_from_host;
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;
@@ -103,7 +114,6 @@ struct ft_flow {
     uint64_t bytes; /* of the last closed window that it was seen in */
     uint32_t samples;
     uint32_t bytes_window; /* number of that window, 0: none */
-    bool bytes_from_host;
 };
 
 struct ft_join_config {
@@ -131,6 +141,13 @@ struct ft_port_marks {
     uint64_t samples[2];
     uint64_t ce_samples[2];
     uint32_t window;
+};
+
+/* What samples met at an egress port, by parity of the window. */
+struct ft_port_depths {
+    bool has_queue[2], has_transit[2];
+    uint32_t queue_max_bytes[2], transit_max_ns[2];
+    uint32_t window; /* the newest */
 };
 
 struct ft_join_stats {
@@ -195,12 +212,13 @@ size_t ft_join_bytes(const struct ft_join *join);
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */
 void ft_join_judge(const struct ft_join *join, struct ft_flow *flow, struct ft_judgement *out);
 
-/* Samples taken at a switch in an open window, and the bytes they stand for; of the sampling point
- * that saw most. */
+/* Samples taken at a switch in an open window, and the bytes they stand for, no packet counted
+ * twice (daemon/sampled.h). */
 void ft_join_sampled(const struct ft_join *join, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes);
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *join, uint32_t port);
+const struct ft_port_depths *ft_join_depths(const struct ft_join *join, uint32_t port);
 const struct ft_join_stats *ft_join_stats(const struct ft_join *join);
 
 #endif

@@ -10,6 +10,8 @@
 #include "daemon/emit.h"
 
 #define SHARES_MAX 64
+/* Groups in which a share of a flow is not certain; of more, the flow is unplaced in the first. */
+#define VAGUE_MAX 16
 
 int ft_loads_init(struct ft_loads *l, const struct ft_topology *t)
 {
@@ -49,7 +51,7 @@ static uint64_t slowest_bps(const struct ft_topology *t, const struct ft_path *p
 
     for (uint32_t h = 0; h < path->hop_count; h++) {
         uint64_t speed =
-            path->hops[h].out == FT_NONE ? 0 : ft_topology_port(t, path->hops[h].out)->speed_bps;
+            ft_is_port(path->hops[h].out) ? ft_topology_port(t, path->hops[h].out)->speed_bps : 0;
 
         if (speed && (!slowest || speed < slowest))
             slowest = speed;
@@ -108,7 +110,7 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
     for (uint32_t h = 0; h < path->hop_count; h++) {
         uint32_t port = path->hops[h].out;
 
-        if (port == FT_NONE)
+        if (!ft_is_port(port))
             continue;
         load_link(&l->link[port], counts, 1, volume);
         if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
@@ -144,12 +146,42 @@ static void count_unplaced(struct ft_loads *l, const struct ft_topology *t,
             continue;
         l->unplaced[group]++;
         for (uint32_t h = 0; h < known->hop_count; h++)
-            if (known->hops[h].out != FT_NONE &&
+            if (ft_is_port(known->hops[h].out) &&
                 ft_topology_port(t, known->hops[h].out)->group == group) {
                 l->unplaced[group]--;
                 break;
             }
     }
+}
+
+/* Loads the certain hops of a multipath flow's shares. Returns whether all are. */
+static bool add_shares(struct ft_loads *l, const struct ft_topology *t,
+                       const struct ft_path_share *shares, size_t n, const struct volume *volume,
+                       bool counts)
+{
+    uint32_t vague[VAGUE_MAX], vague_count = 0;
+    bool certain = true;
+
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t h = 0; h < shares[i].path.hop_count; h++) {
+            uint32_t out = shares[i].path.hops[h].out, group, k = 0;
+
+            if (ft_is_port(out)) {
+                load_link(&l->link[out], counts, shares[i].share, volume);
+                continue;
+            }
+            certain = false;
+            if (!counts || !ft_is_lag(out))
+                continue;
+            group = ft_topology_port(t, ft_topology_lag(t, out)->members[0])->group;
+            while (k < vague_count && vague[k] != group)
+                k++;
+            if (group == FT_NONE || k < vague_count || vague_count == VAGUE_MAX)
+                continue;
+            vague[vague_count++] = group;
+            l->unplaced[group]++;
+        }
+    return certain;
 }
 
 static bool share_a_leaf(const struct ft_topology *t, const struct ft_flow *flow)
@@ -217,7 +249,7 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     counts = is_counted(config, t, flow, &path, &rate);
     if (counts) {
         l->flows++;
-        l->placed += flow->state == FT_PATH_RESOLVED || flow->state == FT_PATH_MULTIPATH;
+        l->placed += flow->state == FT_PATH_RESOLVED;
         l->bytes += bytes;
         count_crossings(l, t, flow, bytes);
         if (flow->state != FT_PATH_RESOLVED && flow->state != FT_PATH_MULTIPATH)
@@ -226,8 +258,7 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     if (flow->state != FT_PATH_MULTIPATH)
         return add_path(l, config, t, &path, &rate, &volume, counts, index);
     n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares, SHARES_MAX);
-    for (size_t i = 0; i < n; i++)
-        for (uint32_t h = 0; h < shares[i].path.hop_count; h++)
-            load_link(&l->link[shares[i].path.hops[h].out], counts, shares[i].share, &volume);
+    if (add_shares(l, t, shares, n, &volume, counts) && counts)
+        l->placed++;
     return 0;
 }

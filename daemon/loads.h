@@ -7,7 +7,9 @@
  * A resolved flow loads each link of its path with its bytes and, when it counts (METRICS.md "Which
  * flows count": role data or unknown, rate above the floor), with one flow. A partial flow loads
  * the links that are certain; a multipath flow loads each of its paths with that path's share. A
- * flow that counts but whose link in a group is not certain is "unplaced" there. Pure. Thread: one.
+ * flow that counts but whose link in a group is not certain is "unplaced" there; that is so too
+ * when no more than an aggregate of links is certain: no member is loaded with what only may have
+ * gone over it. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +51,7 @@ struct ft_loads {
     size_t elephant_count, elephant_size;
     uint64_t elephants_dropped;
     uint64_t flows;            /* that count */
-    uint64_t placed;           /* of these: with a certain path, or certain shares */
+    uint64_t placed;           /* of these: with a certain path, or certain shares of all of it */
     double bytes;              /* of flows that count */
     struct ft_crossings spine; /* both ends on one leaf, yet a spine saw it */
     struct ft_crossings rail;

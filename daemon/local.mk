@@ -7,6 +7,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api_topology.c daemon/api_topology.h \
 	daemon/attach.c daemon/attach.h \
 	daemon/changes.c daemon/changes.h \
+	daemon/clocks.c daemon/clocks.h \
 	daemon/collisions.c daemon/collisions.h \
 	daemon/congestion.c daemon/congestion.h \
 	daemon/daemon.c daemon/daemon.h \
@@ -22,6 +23,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/intake.c daemon/intake.h \
 	daemon/join.c daemon/join.h \
 	daemon/loads.c daemon/loads.h \
+	daemon/losses.c daemon/losses.h \
 	daemon/metrics_text.c daemon/metrics_text.h \
 	daemon/names.c daemon/names.h \
 	daemon/pair_links.c daemon/pair_links.h \
@@ -30,6 +32,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/ranks.c daemon/ranks.h \
 	daemon/replay.c daemon/replay.h \
 	daemon/reports.c daemon/reports.h \
+	daemon/sampled.c daemon/sampled.h \
 	daemon/settings.c daemon/settings.h \
 	daemon/sink_file.c \
 	daemon/sink_kafka.c \

@@ -11,6 +11,7 @@
 #include "daemon/changes.h"
 #include "daemon/congestion.h"
 #include "daemon/intake.h"
+#include "daemon/losses.h"
 #include "daemon/topology_diff.h"
 #include "lib/base/table.h"
 #include "proto/loss.h"
@@ -50,6 +51,8 @@ struct ft_pipeline {
     struct ft_events *events;
     struct ft_window *window;
     struct ft_congestion *congestion;
+    struct ft_losses *losses;
+    struct ft_clocks *clocks;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
@@ -57,6 +60,7 @@ struct ft_pipeline {
     void *add_stages_arg;
     int64_t now_ms;
     struct ft_observation batch[FT_JOIN_BATCH];
+    struct ft_observed_rest rests[FT_JOIN_BATCH];
     size_t gathered;
 };
 
@@ -139,7 +143,7 @@ static void on_entered(void *arg, const struct ft_observation *o, const struct f
     if (!p->edge || !p->edge[in])
         return;
     for (uint16_t i = 0; i < ev->count; i++)
-        twice |= list[i].in != in && list[i].in != FT_NONE && p->edge[list[i].in] &&
+        twice |= list[i].in != in && ft_is_port(list[i].in) && p->edge[list[i].in] &&
                  list[i].last_ms > o->last_ms - ONE_WAY_MS;
     ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms, twice);
 }
@@ -180,6 +184,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
     p->congestion = ft_congestion_new(config->sources_max);
+    p->losses = ft_losses_new(config->sources_max + 1);
+    p->clocks = ft_clocks_new(config->sources_max, config->source_id);
     p->ranks = ft_ranks_new(&ranks);
     p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
     p->slowest = ft_slowest_new(&slowest);
@@ -192,7 +198,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        (p->discovery || !config->discovery.switches_max) &&
+        p->losses && p->clocks && (p->discovery || !config->discovery.switches_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
@@ -218,6 +224,8 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_table_free(p->sources);
     ft_window_free(p->window);
     ft_congestion_free(p->congestion);
+    ft_losses_free(p->losses);
+    ft_clocks_free(p->clocks);
     ft_join_free(p->join);
     ft_ranks_free(p->ranks);
     ft_pair_links_free(p->pairs);
@@ -336,10 +344,15 @@ void ft_pipeline_settle(struct ft_pipeline *p)
 
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
-    if (!ft_intake_observation(o, &p->batch[p->gathered])) {
+    struct ft_observed_rest *rest = &p->rests[p->gathered];
+    struct ft_observation *in = &p->batch[p->gathered];
+
+    if (!ft_intake_observation(o, in)) {
         p->stats.fates[FT_RECORD_INVALID]++;
         return;
     }
+    if (ft_intake_rest(o, rest))
+        in->rest = rest;
     p->gathered++;
     if (p->gathered == FT_JOIN_BATCH)
         ft_pipeline_settle(p);
@@ -395,6 +408,10 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
 
     if (!loss->source || !loss->program)
         return FT_RECORD_INVALID;
+    ft_losses_take(p->losses, loss, p->now_ms);
+    if (loss->has_time_ms && loss->time_ms < INT64_MAX / 2)
+        ft_clocks_take(p->clocks, loss->program, loss->source, (int64_t)loss->time_ms, p->now_ms,
+                       p->config.replay);
     p->emitter.record(p->emitter.arg, record);
     snprintf(id, sizeof(id), "%s %s", loss->program, loss->source);
     s = ft_table_insert(p->sources, id, &fresh);
@@ -491,6 +508,49 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
     p->stats.fates[fate]++;
 }
 
+const char *ft_record_fate_name(enum ft_record_fate fate)
+{
+    static const char *const names[FT_RECORD_FATES] = {
+        [FT_RECORD_JOINED] = "joined",
+        [FT_RECORD_FORWARDED] = "forwarded",
+        [FT_RECORD_LATE] = "late",
+        [FT_RECORD_AHEAD] = "clock_ahead",
+        [FT_RECORD_TABLE_FULL] = "table_full",
+        [FT_RECORD_SPREAD] = "too_many_places",
+        [FT_RECORD_INVALID] = "invalid",
+        [FT_RECORD_UNUSED] = "unused_kind",
+    };
+
+    return names[fate];
+}
+
+static void add_own_stages(const struct ft_pipeline *p, struct ft_account *account)
+{
+    const struct ft_join_stats *join = ft_join_stats(p->join);
+    const uint64_t *fates = p->stats.fates;
+    struct ft_account_stage *stage = ft_account_stage(account, "records", "records");
+
+    stage->received = p->stats.records;
+    stage->processed = fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED];
+    stage->pending = p->gathered;
+    for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
+        ft_account_drop(stage, ft_record_fate_name((enum ft_record_fate)f), fates[f]);
+    stage = ft_account_stage(account, "flows", "flows");
+    stage->received = join->flows_new;
+    stage->processed = join->flows_removed;
+    stage->pending = ft_join_flows(p->join);
+}
+
+static void fill_loss(struct ft_pipeline *p, struct ft_loss_record *out, int64_t now_ms)
+{
+    struct ft_account account = {.stage_count = 0};
+
+    add_own_stages(p, &account);
+    if (p->add_stages)
+        p->add_stages(p->add_stages_arg, &account);
+    ft_loss_record_fill(out, &account, "fabrictraced", p->config.source_id, now_ms);
+}
+
 static int64_t due_ms(const struct ft_pipeline *p)
 {
     int64_t end = (int64_t)ft_join_window(p->join) + 1;
@@ -500,9 +560,16 @@ static int64_t due_ms(const struct ft_pipeline *p)
 
 static void begin_close(struct ft_pipeline *p, int64_t now_ms)
 {
+    const char *fabric = ft_topology_fabric(p->topology);
+    uint32_t window = ft_join_window(p->join);
+    struct ft_loss_record own;
+
+    fill_loss(p, &own, now_ms);
+    ft_losses_take(p->losses, &own.loss, now_ms);
     /* Before the close sweeps out what was not raised in its window. */
-    ft_congestion_raise(p->congestion, p->events, ft_join_window(p->join), now_ms,
-                        ft_topology_fabric(p->topology));
+    ft_congestion_raise(p->congestion, p->events, window, now_ms, fabric);
+    ft_losses_raise(p->losses, p->events, window, now_ms, fabric);
+    ft_clocks_raise(p->clocks, p->events, window, now_ms, fabric);
     ft_window_begin(p->window, now_ms);
 }
 
@@ -543,48 +610,11 @@ void ft_pipeline_on_account(struct ft_pipeline *p,
     p->add_stages_arg = arg;
 }
 
-const char *ft_record_fate_name(enum ft_record_fate fate)
-{
-    static const char *const names[FT_RECORD_FATES] = {
-        [FT_RECORD_JOINED] = "joined",
-        [FT_RECORD_FORWARDED] = "forwarded",
-        [FT_RECORD_LATE] = "late",
-        [FT_RECORD_AHEAD] = "clock_ahead",
-        [FT_RECORD_TABLE_FULL] = "table_full",
-        [FT_RECORD_SPREAD] = "too_many_places",
-        [FT_RECORD_INVALID] = "invalid",
-        [FT_RECORD_UNUSED] = "unused_kind",
-    };
-
-    return names[fate];
-}
-
-static void add_own_stages(const struct ft_pipeline *p, struct ft_account *account)
-{
-    const struct ft_join_stats *join = ft_join_stats(p->join);
-    const uint64_t *fates = p->stats.fates;
-    struct ft_account_stage *stage = ft_account_stage(account, "records", "records");
-
-    stage->received = p->stats.records;
-    stage->processed = fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED];
-    stage->pending = p->gathered;
-    for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
-        ft_account_drop(stage, ft_record_fate_name((enum ft_record_fate)f), fates[f]);
-    stage = ft_account_stage(account, "flows", "flows");
-    stage->received = join->flows_new;
-    stage->processed = join->flows_removed;
-    stage->pending = ft_join_flows(p->join);
-}
-
 void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms)
 {
-    struct ft_account account = {.stage_count = 0};
     struct ft_loss_record out;
 
-    add_own_stages(p, &account);
-    if (p->add_stages)
-        p->add_stages(p->add_stages_arg, &account);
-    ft_loss_record_fill(&out, &account, "fabrictraced", p->config.source_id, now_ms);
+    fill_loss(p, &out, now_ms);
     emitter->record(emitter->arg, &out.record);
 }
 
@@ -648,6 +678,11 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
 {
     return p->exporters;
+}
+
+const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p)
+{
+    return p->clocks;
 }
 
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p)

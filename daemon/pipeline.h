@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/clocks.h"
 #include "daemon/discovery.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
@@ -29,6 +30,7 @@ struct ft_pipeline_config {
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
     const char *source_id; /* of this daemon, in its own loss record */
+    bool replay;           /* time is the records' own */
 };
 
 /* A record that came in ends in exactly one of these (or is pending in a batch). */
@@ -98,6 +100,7 @@ const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 /* NULL without counters. */
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
+const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);

@@ -187,7 +187,8 @@ static struct ft_end *add_end(struct ft_survey *s, uint32_t node, const char *na
         s->end_size = size;
     }
     end = &s->ends[s->end_count++];
-    *end = (struct ft_end){.node = node, .base = FT_NONE, .link = FT_NONE, .nic = FT_NONE};
+    *end = (struct ft_end){
+        .node = node, .base = FT_NONE, .lag = FT_NONE, .link = FT_NONE, .nic = FT_NONE};
     snprintf(end->name, sizeof(end->name), "%s", name);
     s->nodes[node].end_count++;
     return end;
@@ -206,6 +207,30 @@ static int gather_base_ports(struct ft_survey *s, uint32_t node)
         end->base = sw->ports[i];
         end->ifindex = port->ifindex;
         end->speed_bps = port->speed_bps;
+    }
+    return 0;
+}
+
+static int gather_base_lags(struct ft_survey *s, uint32_t node)
+{
+    for (uint32_t i = 0; i < ft_topology_lags(s->base); i++) {
+        const struct ft_lag *lag = ft_topology_lag(s->base, i);
+        uint32_t id = s->end_count;
+        struct ft_end *end;
+
+        if (lag->switch_id != s->nodes[node].base)
+            continue;
+        end = add_end(s, node, lag->name);
+        if (!end)
+            return -ENOMEM;
+        end->ifindex = lag->ifindex;
+        end->aggregate = true;
+        for (uint32_t e = s->nodes[node].first_end; e < id; e++)
+            for (uint32_t m = 0; m < lag->member_count; m++)
+                if (s->ends[e].base == lag->members[m]) {
+                    s->ends[e].lag = id;
+                    s->ends[e].lag_stated = true;
+                }
     }
     return 0;
 }
@@ -259,14 +284,29 @@ static int gather_reported_ports(struct ft_survey *s, uint32_t node)
             end->speed_bps = info->speed_bps;
         end->info = info;
     }
-    for (size_t i = 0; i < m->n_ports; i++) {
-        uint32_t lag = m->ports[i]->lag_ifindex;
-        uint32_t at = lag && lag != m->ports[i]->ifindex ? ft_survey_end(s, node, lag) : FT_NONE;
-
-        if (at != FT_NONE)
-            s->ends[at].aggregate = true;
-    }
     return 0;
+}
+
+/* Members as the switch tells, where the file does not. */
+static void gather_members(struct ft_survey *s, uint32_t node)
+{
+    const struct ft_node *n = &s->nodes[node];
+
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        struct ft_end *end = &s->ends[i];
+        uint32_t lag = end->info ? end->info->lag_ifindex : 0;
+        uint32_t at = ft_survey_end(s, node, lag);
+
+        if (end->lag_stated && lag && at != end->lag)
+            ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, n->name, end->name, ADVISE_FILE,
+                            "the file has it in aggregate %.60s, the switch in another one: the "
+                            "file's view stays",
+                            s->ends[end->lag].name);
+        if (end->lag_stated || at == FT_NONE || at == i || end->aggregate)
+            continue;
+        end->lag = at;
+        s->ends[at].aggregate = true;
+    }
 }
 
 /* An aggregate has the MAC address of a member; LLDP speaks of members. */
@@ -351,9 +391,10 @@ int ft_survey_gather(struct ft_survey *s)
 
         n->first_end = s->end_count;
         n->stale = n->report && ft_report_stale(s->reports, n->report);
-        if ((n->base != FT_NONE && gather_base_ports(s, i)) ||
+        if ((n->base != FT_NONE && (gather_base_ports(s, i) || gather_base_lags(s, i))) ||
             (n->report && gather_reported_ports(s, i)))
             return -ENOMEM;
+        gather_members(s, i);
         add_port_ids(s, i);
         if (n->report)
             note_state(s, n);
@@ -381,22 +422,13 @@ uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifinde
     return FT_NONE;
 }
 
-static uint32_t only_member(const struct ft_survey *s, uint32_t aggregate, bool up)
+uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate)
 {
-    const struct ft_end *lag = &s->ends[aggregate];
-    const struct ft_node *n = &s->nodes[lag->node];
+    const struct ft_node *n = &s->nodes[s->ends[aggregate].node];
     uint32_t found = FT_NONE;
 
-    if (!lag->aggregate || !lag->ifindex)
-        return FT_NONE;
     for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
-        const Fabrictrace__PortInfo *info = s->ends[i].info;
-
-        if (!info || info->lag_ifindex != lag->ifindex || i == aggregate)
-            continue;
-        if (up && !info->has_oper_up)
-            return FT_NONE;
-        if (up && !info->oper_up)
+        if (s->ends[i].lag != aggregate)
             continue;
         if (found != FT_NONE)
             return FT_NONE;
@@ -405,15 +437,9 @@ static uint32_t only_member(const struct ft_survey *s, uint32_t aggregate, bool 
     return found;
 }
 
-uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate)
+bool ft_survey_member_down(const struct ft_survey *s, uint32_t member)
 {
-    return only_member(s, aggregate, false);
-}
+    const struct ft_node *n = &s->nodes[s->ends[member].node];
 
-uint32_t ft_survey_member_up(const struct ft_survey *s, uint32_t aggregate)
-{
-    const struct ft_node *n = &s->nodes[s->ends[aggregate].node];
-
-    return n->stale || !n->report || is_silent(n->report) ? FT_NONE
-                                                          : only_member(s, aggregate, true);
+    return n->report && !n->stale && !is_silent(n->report) && ft_survey_is_down(s, member);
 }

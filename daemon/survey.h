@@ -51,9 +51,11 @@ struct ft_end {
     uint32_t claims[FT_CLAIMS_MAX];      /* ends that it hears */
     uint32_t claim_count, claimers;
     bool hears_switch; /* one of ours, though perhaps not which port of it */
-    bool aggregate;    /* others are its members */
+    bool aggregate;    /* others are its members, or the file says that it is one */
     bool in_fabric;    /* its aggregate hears a switch */
     bool was_linked;   /* as discovery remembers */
+    uint32_t lag;      /* the aggregate that it is a member of, FT_NONE */
+    bool lag_stated;   /* by the file */
     uint32_t link;     /* the other end, FT_NONE */
     enum ft_source link_source;
     uint32_t nic; /* index of a found NIC, FT_NONE; those of the file are not found */
@@ -94,10 +96,12 @@ void ft_survey_release(struct ft_survey *s);
 /* The end of a switch with this ifIndex, FT_NONE. */
 uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex);
 
-/* Of an aggregate: its only member, as configured; and the only one that is up, as far as its
- * switch answers and tells the state of all. FT_NONE: there are several, or it cannot be told. */
+/* The only member of an aggregate, as configured. FT_NONE: there are several, or none. */
 uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate);
-uint32_t ft_survey_member_up(const struct ft_survey *s, uint32_t aggregate);
+
+/* Whether a member of an aggregate is down for certain: its switch answers, and says so, or its
+ * neighbour does. */
+bool ft_survey_member_down(const struct ft_survey *s, uint32_t member);
 
 /* Links: those of the file, then what LLDP tells. */
 void ft_survey_links(struct ft_survey *s);

@@ -131,11 +131,10 @@ static void read_rows(struct ft_survey *s)
 static void mark_members(struct ft_survey *s)
 {
     for (uint32_t i = 0; i < s->end_count; i++) {
-        uint32_t lag = s->ends[i].info ? s->ends[i].info->lag_ifindex : 0;
-        uint32_t at = lag ? ft_survey_end(s, s->ends[i].node, lag) : FT_NONE;
+        uint32_t at = s->ends[i].lag;
 
         s->ends[i].in_fabric =
-            at != FT_NONE && at != i && (s->ends[at].hears_switch || s->ends[at].was_linked);
+            at != FT_NONE && (s->ends[at].hears_switch || s->ends[at].was_linked);
     }
 }
 

@@ -182,6 +182,61 @@ static void read_ports(struct reader *r, const struct entry *entry, uint32_t swi
     }
 }
 
+static void read_members(struct reader *r, const struct entry *lag, uint32_t id)
+{
+    const struct ft_yaml *list;
+    size_t count = list_of(r, lag, "members", &list);
+
+    if (count == 0) {
+        ft_yaml_complain(r->diag, lag->node, lag->key, "has to have members");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct entry item = item_of(lag, "members", list, i);
+
+        stand_at(r, item.node, item.key);
+        if (ft_yaml_kind(item.node) != FT_YAML_SCALAR)
+            ft_yaml_complain(r->diag, item.node, item.key, "has to be the name of a port");
+        else if (id != FT_NONE)
+            ft_topology_add_member(r->builder, id, ft_yaml_text(item.node), r->diag);
+    }
+}
+
+static void read_lags(struct reader *r, const struct entry *entry, uint32_t switch_id)
+{
+    static const char *const known[] = {"name", "ifindex", "members", NULL};
+    const struct ft_yaml *list;
+    size_t count = list_of(r, entry, "lags", &list);
+
+    for (size_t i = 0; i < count; i++) {
+        struct entry item = item_of(entry, "lags", list, i);
+        uint32_t ifindex, id = FT_NONE;
+        const char *name;
+
+        if (!check_keys(r, &item, known))
+            continue;
+        name = text_of(r, &item, "name");
+        ifindex = (uint32_t)number_of(r, &item, "ifindex", 1, INT32_MAX, 0);
+        stand_at(r, item.node, item.key);
+        if (name && switch_id != FT_NONE)
+            id = ft_topology_add_lag(r->builder, switch_id, name, ifindex, r->diag);
+        read_members(r, &item, id);
+    }
+}
+
+/* After links and hosts, which may make the ports. ids are those of the switches in their order. */
+static void read_all_lags(struct reader *r, const struct entry *root, const uint32_t *ids)
+{
+    const struct ft_yaml *list = ft_yaml_get(root->node, "switches");
+
+    for (size_t i = 0; ids && i < ft_yaml_count(list); i++) {
+        struct entry item = item_of(root, "switches", list, i);
+
+        if (ft_yaml_kind(item.node) == FT_YAML_MAP)
+            read_lags(r, &item, ids[i]);
+    }
+}
+
 static enum ft_tier read_tier(struct reader *r, const struct entry *entry)
 {
     const struct ft_yaml *node = ft_yaml_get(entry->node, "tier");
@@ -199,18 +254,24 @@ static enum ft_tier read_tier(struct reader *r, const struct entry *entry)
     return FT_TIER_UNKNOWN;
 }
 
-static void read_switches(struct reader *r, const struct entry *root)
+/* Ids of the switches in their order, FT_NONE of a mistaken one; NULL when there are none, or after
+ * a complaint. */
+static uint32_t *read_switches(struct reader *r, const struct entry *root)
 {
-    static const char *const known[] = {"name", "tier", "addresses", "ports", NULL};
+    static const char *const known[] = {"name", "tier", "addresses", "ports", "lags", NULL};
     const struct ft_yaml *list;
     size_t count = list_of(r, root, "switches", &list);
+    uint32_t *ids = count ? malloc(count * sizeof(*ids)) : NULL;
 
-    for (size_t i = 0; i < count; i++) {
+    if (count && !ids)
+        ft_yaml_complain(r->diag, list, NULL, "out of memory");
+    for (size_t i = 0; ids && i < count; i++) {
         struct entry item = item_of(root, "switches", list, i);
         uint32_t id = FT_NONE;
         enum ft_tier tier;
         const char *name;
 
+        ids[i] = FT_NONE;
         if (!check_keys(r, &item, known))
             continue;
         name = text_of(r, &item, "name");
@@ -220,7 +281,9 @@ static void read_switches(struct reader *r, const struct entry *root)
             id = ft_topology_add_switch(r->builder, name, tier, r->diag);
         read_addresses(r, &item, id, ft_topology_add_address);
         read_ports(r, &item, id);
+        ids[i] = id;
     }
+    return ids;
 }
 
 static void read_links(struct reader *r, const struct entry *root)
@@ -318,6 +381,7 @@ struct ft_topology *ft_topology_file_read(const struct ft_yaml *root, struct ft_
     size_t before = ft_diag_count(diag);
     struct ft_topology *topology = NULL;
     const char *fabric;
+    uint32_t *ids;
 
     if (!check_keys(&r, &entry, known))
         return NULL;
@@ -328,9 +392,11 @@ struct ft_topology *ft_topology_file_read(const struct ft_yaml *root, struct ft_
         return NULL;
     }
     r.speed_bps = number_of(&r, &entry, "speed_bps", 1, SPEED_MAX_BPS, 0);
-    read_switches(&r, &entry);
+    ids = read_switches(&r, &entry);
     read_links(&r, &entry);
     read_hosts(&r, &entry);
+    read_all_lags(&r, &entry, ids);
+    free(ids);
     /* What the build would say of half a topology only confuses. */
     if (ft_diag_count(diag) == before)
         topology = ft_topology_build(r.builder, diag);

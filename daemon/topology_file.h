@@ -12,6 +12,8 @@
  *       addresses: [192.0.2.11]      # sFlow agent, SNMP
  *       ports:                       # when there, all ports of the switch
  *         - {name: Ethernet49, ifindex: 49, speed_bps: 400000000000}
+ *       lags:                        # aggregates that samples may name instead of a member
+ *         - {name: Po1, ifindex: 1001, members: [Ethernet49, Ethernet50]}
  *   links:
  *     - {a: leaf1, a_port: Ethernet49, b: spine1, b_port: Ethernet1, speed_bps: 100000000000}
  *   hosts:

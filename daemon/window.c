@@ -218,13 +218,35 @@ static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uin
     out->errors = (uint64_t)(here.out_errors + there.in_errors + 0.5);
 }
 
+static bool is_of(uint32_t newest, uint32_t number)
+{
+    return newest >= number && newest <= number + 1;
+}
+
+/* What samples told of their port. */
+static void fill_marks(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
+{
+    const struct ft_port_marks *marks = ft_join_marks(w->join, id);
+    const struct ft_port_depths *depths = ft_join_depths(w->join, id);
+    unsigned slot = w->number & 1;
+
+    if (is_of(marks->window, w->number) && marks->samples[slot]) {
+        out->has_ce_marked_share = true;
+        out->ce_marked_share = (double)marks->ce_samples[slot] / (double)marks->samples[slot];
+    }
+    if (!is_of(depths->window, w->number))
+        return;
+    out->has_queue_max_bytes = depths->has_queue[slot];
+    out->queue_max_bytes = depths->queue_max_bytes[slot];
+    out->has_transit_max_ns = depths->has_transit[slot];
+    out->transit_max_ns = depths->transit_max_ns[slot];
+}
+
 static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
     const struct ft_topology *t = ft_join_topology(w->join);
     const struct ft_port *port = ft_topology_port(t, id);
     const struct ft_load *load = &w->loads.link[id];
-    const struct ft_port_marks *marks = ft_join_marks(w->join, id);
-    unsigned slot = w->number & 1;
     double seconds = (double)(w->span.end_ms - w->span.start_ms) / 1000;
     uint64_t speed_bps = speed_of(w, id);
 
@@ -259,10 +281,7 @@ static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_
         out->speed_bps = speed_bps;
         out->utilization = bytes * 8 / seconds / (double)speed_bps;
     }
-    if (marks->window >= w->number && marks->window <= w->number + 1 && marks->samples[slot]) {
-        out->has_ce_marked_share = true;
-        out->ce_marked_share = (double)marks->ce_samples[slot] / (double)marks->samples[slot];
-    }
+    fill_marks(out, w, id);
 }
 
 static void close_link(struct ft_window *w, uint32_t id)

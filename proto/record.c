@@ -101,6 +101,14 @@ static int host_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int host_status_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->host_status->source)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->host_status->source);
+    return 0;
+}
+
 static int link_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->link->switch_, record->link->port, key);
@@ -155,6 +163,8 @@ static const struct kind kinds[] = {
      &fabrictrace__communicator__descriptor, communicator_key},
     {FABRICTRACE__RECORD__KIND_COLLECTIVE, SCHEMA("collective"),
      &fabrictrace__collective__descriptor, collective_key},
+    {FABRICTRACE__RECORD__KIND_HOST_STATUS, SCHEMA("host_status"),
+     &fabrictrace__host_status__descriptor, host_status_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,

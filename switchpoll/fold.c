@@ -14,21 +14,23 @@
 #define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
 
 /* Hashed and compared as bytes: no padding. Whole words, since what was stored in parts is slow to
- * read in words soon after. */
+ * read in words soon after. A port of 0 is one the exporter does not name; the data source is 0
+ * where the point says it: it is the port in or out. */
 struct key {
     struct ft_ip agent;
     struct ft_tuple tuple;
-    uint64_t ports; /* in above, out below; 0 is one the exporter does not name */
-    uint64_t fate;  /* discard reason, point, fate: 32, 8 and 8 bits */
+    uint64_t ports;  /* in, out: 32 bits each, the first above */
+    uint64_t source; /* sub-agent, index of the data source: likewise */
+    uint64_t fate;   /* discard reason; type of the data source, point, fate: 32 bits, 3 times 8 */
 };
-_Static_assert(sizeof(struct key) == 72, "a hole in the key would hash stack bytes");
+_Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
 
 #define QP_MASK   0xffffffu
 #define QP_KNOWN  (1u << 24)
 #define QP_DIFFER (1u << 25)
 
-/* What every sample touches comes first and fills, with the table's 8 bytes before it, two lines of
- * the cache. */
+/* What every sample touches comes first. With the table's 8 bytes before it a sum fills whole lines
+ * of the cache. */
 struct sum {
     struct key key;
     uint64_t packets;
@@ -47,9 +49,7 @@ struct sum {
     bool has_outer;
     bool outers_differ;
     struct ft_tuple outer;
-    uint64_t zero; /* so that each begins where a line does */
 };
-_Static_assert(offsetof(struct sum, has) + 8 == 2 * 64, "two lines");
 _Static_assert((sizeof(struct sum) + 8) % 64 == 0, "whole lines");
 
 /* A sample on its way into the table: what is left of it beside its key. */
@@ -63,12 +63,16 @@ struct incoming {
     uint32_t dst_qp;
     uint8_t bth;
     bool ce;
-    bool has_outer;
-    uint32_t has;
+    bool has_outer; /* this, has: of what few have, and what */
+    uint8_t has;
+};
+_Static_assert(sizeof(struct incoming) == 128, "a size that makes places easy to work out");
+
+struct extras {
+    struct ft_tuple outer;
     uint32_t queue_bytes;
     uint32_t transit_ns;
 };
-_Static_assert(sizeof(struct incoming) == 128, "a size that makes places easy to work out");
 
 struct ft_fold {
     struct ft_table *sums;
@@ -76,7 +80,7 @@ struct ft_fold {
     uint64_t refused;
     uint32_t batched;
     struct incoming batch[BATCH];
-    struct ft_tuple outers[BATCH]; /* of those that have one */
+    struct extras extras[BATCH];
 };
 
 struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
@@ -113,15 +117,21 @@ static uint32_t point_of(const struct ft_sflow_flow *flow, uint32_t in, uint32_t
                         : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS;
 }
 
-static inline void make_key(struct key *key, const struct ft_ip *agent,
+static inline void make_key(struct key *key, const struct ft_ip *agent, uint32_t sub_agent,
                             const struct ft_sflow_flow *flow)
 {
     uint32_t in = flow->in.kind == FT_SFLOW_IF_INDEX ? flow->in.value : 0;
     uint32_t out = flow->out.kind == FT_SFLOW_IF_INDEX ? flow->out.value : 0;
     uint32_t fate = FABRICTRACE__FATE__FATE_FORWARDED;
     uint32_t point = point_of(flow, in, out);
+    uint32_t source_type = 0, source_index = 0;
     uint64_t reason = 0;
 
+    if (point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN && !flow->discarded) {
+        /* 255 is that type or more, of which the standard has none. */
+        source_type = flow->source_type > UINT8_MAX ? UINT8_MAX : flow->source_type;
+        source_index = flow->source_index;
+    }
     if (flow->discarded) {
         fate = FABRICTRACE__FATE__FATE_DISCARDED;
         point = FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD;
@@ -135,22 +145,23 @@ static inline void make_key(struct key *key, const struct ft_ip *agent,
     key->agent = *agent;
     key->tuple = flow->packet.tuple;
     key->ports = (uint64_t)in << 32 | out;
-    key->fate = reason << 32 | point << 8 | fate;
+    key->source = (uint64_t)sub_agent << 32 | source_index;
+    key->fate = reason << 32 | source_type << 16 | point << 8 | fate;
 }
 
 /* What few samples have. */
-static void apply_extras(struct sum *sum, const struct incoming *in, const struct ft_tuple *outer)
+static void apply_extras(struct sum *sum, const struct incoming *in, const struct extras *extras)
 {
     if (in->has_outer) {
-        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, outer);
-        sum->outer = *outer;
+        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, &extras->outer);
+        sum->outer = extras->outer;
         sum->has_outer = true;
     }
     sum->has |= in->has;
-    if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && in->queue_bytes > sum->queue_bytes)
-        sum->queue_bytes = in->queue_bytes;
-    if (in->has & FT_SFLOW_HAS_TRANSIT && in->transit_ns > sum->transit_ns)
-        sum->transit_ns = in->transit_ns;
+    if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && extras->queue_bytes > sum->queue_bytes)
+        sum->queue_bytes = extras->queue_bytes;
+    if (in->has & FT_SFLOW_HAS_TRANSIT && extras->transit_ns > sum->transit_ns)
+        sum->transit_ns = extras->transit_ns;
 }
 
 static void apply_time(struct sum *sum, struct ft_wall when, bool fresh)
@@ -166,7 +177,7 @@ static void apply_time(struct sum *sum, struct ft_wall when, bool fresh)
 }
 
 static inline void apply(struct ft_fold *fold, const struct incoming *in,
-                         const struct ft_tuple *outer)
+                         const struct extras *extras)
 {
     bool fresh;
     struct sum *sum = ft_table_insert_likely(fold->sums, &in->key, in->hash, in->likely, &fresh);
@@ -190,7 +201,7 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
             sum->dst_qp |= QP_KNOWN | in->dst_qp;
     }
     if (in->has_outer || in->has)
-        apply_extras(sum, in, outer);
+        apply_extras(sum, in, extras);
 }
 
 void ft_fold_settle(struct ft_fold *fold)
@@ -200,18 +211,18 @@ void ft_fold_settle(struct ft_fold *fold)
     for (struct incoming *in = fold->batch; in < fold->batch + batched; in++)
         in->likely = ft_table_hint_entry(fold->sums, in->hash);
     for (uint32_t i = 0; i < batched; i++)
-        apply(fold, &fold->batch[i], &fold->outers[i]);
+        apply(fold, &fold->batch[i], &fold->extras[i]);
     fold->batched = 0;
 }
 
-void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
-                 struct ft_wall when)
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
+                 const struct ft_sflow_flow *flow, struct ft_wall when)
 {
     const struct ft_packet *packet = &flow->packet;
     uint32_t place = fold->batched;
     struct incoming *in = &fold->batch[place];
 
-    make_key(&in->key, agent, flow);
+    make_key(&in->key, agent, sub_agent, flow);
     in->hash = ft_table_hash(fold->sums, &in->key);
     ft_table_hint_slot(fold->sums, in->hash);
     in->when = when;
@@ -222,12 +233,12 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct f
     in->dst_qp = packet->dst_qp;
     in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
     if (in->has) {
-        in->queue_bytes = flow->extended.queue_bytes;
-        in->transit_ns = flow->extended.transit_ns;
+        fold->extras[place].queue_bytes = flow->extended.queue_bytes;
+        fold->extras[place].transit_ns = flow->extended.transit_ns;
     }
     in->has_outer = packet->has_outer;
     if (packet->has_outer)
-        fold->outers[place] = packet->outer;
+        fold->extras[place].outer = packet->outer;
     fold->pending++;
     fold->batched = place + 1;
     if (place + 1 == BATCH)
@@ -242,6 +253,12 @@ static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
     o->has_out_ifindex = o->out_ifindex != 0;
     o->has_point = true;
     o->point = (Fabrictrace__SamplingPoint)(key->fate >> 8 & 0xff);
+    o->has_sub_agent = true;
+    o->sub_agent = (uint32_t)(key->source >> 32);
+    o->has_source_type = o->has_source_index =
+        o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
+    o->source_type = key->fate >> 16 & 0xff;
+    o->source_index = (uint32_t)key->source;
     o->has_fate = true;
     o->fate = (Fabrictrace__Fate)(key->fate & 0xff);
     o->has_discard_reason = o->fate == FABRICTRACE__FATE__FATE_DISCARDED;

@@ -4,11 +4,13 @@
 /*
  * Folds flow samples of one interval into Observation records.
  *
- * Samples that agree in switch, in and out port, 5-tuple, sampling point and fate become one sum in
- * a capped table; no memory is taken per sample once the table has its size. Where a sample was
- * taken follows from its data source: the port it came in by (ingress) or the port it leaves by
- * (egress); a source that is neither, or both, does not say. Flushing emits in the order in which
- * the sums began, so equal input gives equal output.
+ * Samples that agree in switch, sub-agent, in and out port, 5-tuple, sampling point and fate become
+ * one sum in a capped table; no memory is taken per sample once the table has its size. Where a
+ * sample was taken follows from its data source: the port it came in by (ingress) or the port it
+ * leaves by (egress). A source that is neither, or both, does not say; its samples make a sum of
+ * their own, and the record names it: two sources of a switch may have sampled the same packets (at
+ * entry and at exit), or each its own ports' (line cards), which whoever adds sums up must weigh.
+ * Flushing emits in the order in which the sums began, so equal input gives equal output.
  * Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
  */
 #include <stdint.h>
@@ -26,8 +28,8 @@ void ft_fold_free(struct ft_fold *fold);
 
 /* Adds a sample with a packet (has_packet). It is pending at once; samples meet the table some at
  * a time, so that their waits for memory overlap. One that finds the table full is refused. */
-void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, const struct ft_sflow_flow *flow,
-                 struct ft_wall when);
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
+                 const struct ft_sflow_flow *flow, struct ft_wall when);
 
 /* Lets what was added meet the table now. */
 void ft_fold_settle(struct ft_fold *fold);

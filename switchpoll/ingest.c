@@ -27,6 +27,7 @@ struct ft_ingest {
     struct ft_wall when;
     struct ft_ip sender;
     struct ft_ip agent;
+    uint32_t sub_agent;
     uint64_t print;
     bool duplicate;
     struct ft_exporter *exporter;
@@ -116,6 +117,7 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
     struct ft_ingest *in = arg;
 
     in->agent = head->agent;
+    in->sub_agent = head->sub_agent;
     in->duplicate = ft_exporters_datagram(in->exporters, &in->sender, head, in->print, in->when,
                                           &in->exporter) == FT_EXPORTERS_DUPLICATE;
     return !in->duplicate;
@@ -129,7 +131,7 @@ static void on_flow(void *arg, const struct ft_sflow_flow *flow)
     if (!flow->has_packet)
         in->no_packet++;
     else
-        ft_fold_add(in->fold, &in->agent, flow, in->when);
+        ft_fold_add(in->fold, &in->agent, in->sub_agent, flow, in->when);
 }
 
 static void on_counters(void *arg, const struct ft_sflow_counters *counters)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 switchpoll_snmp = \
 	switchpoll/snmp/counters.c switchpoll/snmp/counters.h \
-	switchpoll/snmp/device.c switchpoll/snmp/device.h \
+	switchpoll/snmp/device.c switchpoll/snmp/device.h switchpoll/snmp/device_impl.h \
+	switchpoll/snmp/device_cells.c switchpoll/snmp/device_problem.c \
 	switchpoll/snmp/identity.c switchpoll/snmp/identity.h \
 	switchpoll/snmp/mib.c switchpoll/snmp/mib.h \
 	switchpoll/snmp/poll.c switchpoll/snmp/poll.h \

@@ -16,7 +16,7 @@
 #define FREE_MARK    (1u << 31)
 
 /* Lengths of the keys that every sample meets: the sums of the poller, the flows of the daemon. */
-#define KEY_SUM   72
+#define KEY_SUM   80
 #define KEY_TUPLE 40
 
 #define SECRET_WORDS 24 /* as many as XXH3's own */
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) bool same_bytes(const uint8_t *a, c
     size_t at = 0;
     uint64_t x, y, differ = 0;
 
-#pragma GCC unroll 9
+#pragma GCC unroll 10
     for (; at + sizeof(x) <= bytes; at += sizeof(x)) {
         memcpy(&x, a + at, sizeof(x));
         memcpy(&y, b + at, sizeof(y));

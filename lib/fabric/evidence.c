@@ -36,14 +36,14 @@ static bool grow(struct ft_evidence *ev)
 }
 
 struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id, uint32_t in,
-                                      uint32_t out, uint32_t point, bool *fresh)
+                                      uint32_t out, uint32_t source, bool *fresh)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
     struct ft_sighting *s;
 
     for (uint16_t i = 0; i < ev->count; i++) {
         s = &list[i];
-        if (s->switch_id == switch_id && s->in == in && s->out == out && s->point == point) {
+        if (s->switch_id == switch_id && s->in == in && s->out == out && s->source == source) {
             *fresh = false;
             return s;
         }
@@ -53,7 +53,7 @@ struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id
     if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && !grow(ev))
         return NULL;
     s = &ft_evidence_list(ev)[ev->count++];
-    *s = (struct ft_sighting){.switch_id = switch_id, .in = in, .out = out, .point = point};
+    *s = (struct ft_sighting){.switch_id = switch_id, .in = in, .out = out, .source = source};
     *fresh = true;
     return s;
 }
@@ -97,37 +97,127 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
         const struct ft_sighting *s = &list[i];
         uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
 
-        if (s->switch_id != ft_topology_port(t, port)->switch_id)
+        if (s->switch_id != ft_topology_end_switch(t, port))
             continue;
         *here += samples;
-        if (s->out == FT_NONE || s->out == hop->out)
+        if (ft_topology_ends_agree(t, s->out, hop->out))
             *by_hop += samples;
     }
+}
+
+struct volume {
+    uint64_t samples;
+    uint64_t bytes;
+};
+
+/* What sightings are alike in, besides their switch. */
+enum alike {
+    ALIKE_SOURCE = 1 << 0,
+    ALIKE_IN = 1 << 1,
+    ALIKE_OUT = 1 << 2,
+};
+
+static bool are_alike(const struct ft_sighting *a, const struct ft_sighting *b, unsigned in)
+{
+    return a->switch_id == b->switch_id && (!(in & ALIKE_SOURCE) || a->source == b->source) &&
+           (!(in & ALIKE_IN) || a->in == b->in) && (!(in & ALIKE_OUT) || a->out == b->out);
+}
+
+/* Groups are summed at their first. */
+static bool is_first(const struct ft_sighting *list, uint16_t i, unsigned in)
+{
+    for (uint16_t k = 0; k < i; k++)
+        if (are_alike(&list[k], &list[i], in))
+            return false;
+    return true;
+}
+
+/* The most that one source has of the group that begins at i. */
+static struct volume best_source(const struct ft_sighting *list, uint16_t count, uint16_t i,
+                                 unsigned in, unsigned slot)
+{
+    struct volume best = {0};
+
+    for (uint16_t k = i; k < count; k++) {
+        struct volume own = {0};
+
+        if (!are_alike(&list[k], &list[i], in) || !is_first(list, k, in | ALIKE_SOURCE))
+            continue;
+        for (uint16_t m = k; m < count; m++)
+            if (are_alike(&list[m], &list[k], in | ALIKE_SOURCE)) {
+                own.samples += list[m].samples[slot];
+                own.bytes += list[m].bytes[slot];
+            }
+        if (own.samples > best.samples)
+            best = own;
+    }
+    return best;
+}
+
+/* Over the ports in or out of the switch of sighting i, of each the best source. What names an
+ * aggregate is left out: another source may name the member. */
+static struct volume sum_over_ports(const struct ft_sighting *list, uint16_t count, uint16_t i,
+                                    enum alike port, unsigned slot)
+{
+    struct volume sum = {0};
+
+    for (uint16_t k = i; k < count; k++) {
+        struct volume own;
+
+        if (list[k].switch_id != list[i].switch_id || !is_first(list, k, port) ||
+            !ft_is_port(port == ALIKE_IN ? list[k].in : list[k].out))
+            continue;
+        own = best_source(list, count, k, port, slot);
+        sum.samples += own.samples;
+        sum.bytes += own.bytes;
+    }
+    return sum;
+}
+
+static bool has_sources(const struct ft_sighting *list, uint16_t count, uint16_t i)
+{
+    for (uint16_t k = i; k < count; k++)
+        if (list[k].switch_id == list[i].switch_id && list[k].source != list[i].source)
+            return true;
+    return false;
 }
 
 void ft_evidence_volume(const struct ft_evidence *ev, unsigned slot, uint64_t *samples,
                         uint64_t *bytes)
 {
     const struct ft_sighting *list = ft_evidence_list(ev);
+    struct volume most = {0};
 
-    *samples = *bytes = 0;
     for (uint16_t i = 0; i < ev->count; i++) {
-        uint64_t s = 0, b = 0;
-        bool before = false;
+        struct volume v[3] = {{0}};
 
-        /* Alternatives of one place belong together; each place is summed at its first. */
-        for (uint16_t j = 0; j < ev->count; j++) {
-            if (list[j].switch_id != list[i].switch_id || list[j].point != list[i].point)
-                continue;
-            before |= j < i;
-            s += list[j].samples[slot];
-            b += list[j].bytes[slot];
+        if (!is_first(list, i, 0))
+            continue;
+        v[0] = best_source(list, ev->count, i, 0, slot);
+        if (has_sources(list, ev->count, i)) {
+            v[1] = sum_over_ports(list, ev->count, i, ALIKE_IN, slot);
+            v[2] = sum_over_ports(list, ev->count, i, ALIKE_OUT, slot);
         }
-        if (!before && s > *samples) {
-            *samples = s;
-            *bytes = b;
-        }
+        for (int k = 0; k < 3; k++)
+            if (v[k].samples > most.samples)
+                most = v[k];
     }
+    *samples = most.samples;
+    *bytes = most.bytes;
+}
+
+bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i)
+{
+    uint64_t own = (uint64_t)list[i].samples[0] + list[i].samples[1];
+
+    for (uint16_t k = 0; k < count; k++) {
+        uint64_t other = (uint64_t)list[k].samples[0] + list[k].samples[1];
+
+        if (k != i && are_alike(&list[k], &list[i], ALIKE_IN | ALIKE_OUT) &&
+            (other > own || (other == own && k < i)))
+            return true;
+    }
+    return false;
 }
 
 bool ft_evidence_above_leaf(const struct ft_evidence *ev, const struct ft_topology *t)

@@ -6,7 +6,8 @@
  *
  * A sighting is "samples of this flow went through this switch from port `in` to port `out`", with
  * when and how many. Sightings are weighed against the equal-cost paths between the flow's ends:
- * one path left over is resolved, several are partial. When no single path explains all sightings,
+ * one path left over is resolved, several are partial. A sighting of an aggregate limits them to
+ * those over one of its members. When no single path explains all sightings,
  * either the path changed at one moment (the older sightings are dropped once the newer ones have
  * settled), or the flow takes several paths at once. Pure: times come in with the samples.
  */
@@ -26,9 +27,9 @@
 
 struct ft_sighting {
     uint32_t switch_id;
-    uint32_t in; /* port ids; FT_NONE: the sample did not name a port that we know */
+    uint32_t in; /* ports or aggregates; FT_NONE: the sample did not name one that we know */
     uint32_t out;
-    uint32_t point; /* enum of fabrictrace.proto; samples of two points count packets twice */
+    uint32_t source; /* who took the samples: two sources may have sampled the same packets */
     int64_t first_ms;
     int64_t last_ms;
     uint32_t samples[2]; /* by parity of the window's number */
@@ -70,8 +71,11 @@ struct ft_judgement {
     enum ft_path_state state;
     enum ft_reason reason;
     uint64_t candidates;
-    bool changed;        /* sightings of an earlier path were dropped */
-    struct ft_path path; /* resolved: whole; partial: FT_NONE where candidates differ */
+    bool changed; /* sightings of an earlier path were dropped */
+    /* Resolved: whole; partial: the aggregate where candidates differ in its members alone, else
+     * FT_NONE where they differ. */
+    struct ft_path path;
+    uint32_t switches[FT_PATH_HOPS_MAX]; /* partial: FT_NONE where candidates differ */
 };
 
 /* Starts empty; the memory of *ev is the caller's, ft_evidence_free() releases what it holds. */
@@ -81,7 +85,7 @@ void ft_evidence_free(struct ft_evidence *ev);
 /* The sighting of a hop, made when there is none (*fresh); NULL when there are too many or memory
  * is short. Good until the next call. */
 struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id, uint32_t in,
-                                      uint32_t out, uint32_t point, bool *fresh);
+                                      uint32_t out, uint32_t source, bool *fresh);
 
 /* Drops sightings last seen before `before_ms`; true when one went. */
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);
@@ -92,7 +96,8 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
                        uint32_t dst_nic, const struct ft_evidence_policy *policy,
                        struct ft_judgement *out);
 
-/* A path of a multipath flow and its part of the recent samples. */
+/* A path of a multipath flow and its part of the recent samples. Paths that only members of
+ * aggregates tell apart, which no sample names, are one path with the aggregates as its ends. */
 struct ft_path_share {
     struct ft_path path;
     double share;
@@ -103,12 +108,15 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
                           uint32_t src_nic, uint32_t dst_nic, struct ft_path_share *shares,
                           size_t max);
 
-/* Recent samples at a hop's switch, and how many of them took the hop. */
+/* Recent samples at a hop's switch, and how many of them took the hop, or may have. */
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_hop *hop, uint64_t *here, uint64_t *by_hop);
 
-/* Samples and bytes of one window (slot: its parity) at the switch and sampling point that saw
- * most: a flow's rate is the estimate of its best-sampled hop, never a sum over hops. */
+/* Samples and bytes of one window (slot: its parity) at the switch that saw most: a flow's rate is
+ * the estimate of its best-sampled hop, never a sum over hops. Within a switch no packet counts
+ * twice: the sum is over one source; or over the ports in, of each its best source; or over the
+ * ports out likewise; whichever is the most (line cards that sample their own ports add up, the two
+ * ends of one way through the switch do not). */
 void ft_evidence_volume(const struct ft_evidence *ev, unsigned slot, uint64_t *samples,
                         uint64_t *bytes);
 

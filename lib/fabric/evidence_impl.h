@@ -11,6 +11,10 @@ static inline struct ft_sighting *ft_evidence_list(const struct ft_evidence *ev)
     return ev->size ? ev->list : (struct ft_sighting *)(uintptr_t)ev->own;
 }
 
+/* Whether another source has more of the same way through the switch: its samples may be of the
+ * same packets, so shares count one of the two. */
+bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i);
+
 /* Removes the sightings marked; the others keep their order. */
 void ft_evidence_drop(struct ft_evidence *ev, const bool *gone);
 

@@ -18,6 +18,8 @@
 #define FT_SCOPE_SWITCHES (UINT32_MAX - 1)
 #define FT_SCOPE_HOSTS    (UINT32_MAX - 2)
 #define FT_SCOPE_NICS     (UINT32_MAX - 3)
+/* With the id of a switch: the names of its aggregates. */
+#define FT_SCOPE_LAGS 0x40000000u
 
 struct ft_index {
     struct ft_table *names;

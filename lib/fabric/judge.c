@@ -27,7 +27,8 @@ static bool matches(const struct trial *trial, const struct ft_sighting *s,
                     const struct ft_hop *hop)
 {
     return ft_topology_port(trial->t, hop->in)->switch_id == s->switch_id &&
-           (s->in == FT_NONE || s->in == hop->in) && (s->out == FT_NONE || s->out == hop->out);
+           ft_topology_ends_agree(trial->t, s->in, hop->in) &&
+           ft_topology_ends_agree(trial->t, s->out, hop->out);
 }
 
 /* A packet crosses one switch a stage, so every sighting of the stage must match the hop. */
@@ -87,26 +88,40 @@ static uint64_t count_paths(struct trial *trial, struct ft_path *paths, size_t m
     return ft_paths_walk(trial->t, trial->src, trial->dst, accept_all, trial, paths, max, limit);
 }
 
-static void nothing_certain(struct ft_path *path)
+static void nothing_certain(struct ft_judgement *j)
 {
-    for (uint32_t h = 0; h < path->hop_count; h++)
-        path->hops[h] = (struct ft_hop){FT_NONE, FT_NONE};
+    for (uint32_t h = 0; h < j->path.hop_count; h++) {
+        j->path.hops[h] = (struct ft_hop){FT_NONE, FT_NONE};
+        j->switches[h] = FT_NONE;
+    }
 }
 
-/* Keeps in *common what it shares with each of the paths. The ways from the two leaves of a dual
+static void begin_common(const struct trial *trial, struct ft_judgement *j,
+                         const struct ft_path *path)
+{
+    j->path = *path;
+    for (uint32_t h = 0; h < path->hop_count; h++)
+        j->switches[h] = ft_topology_port(trial->t, path->hops[h].in)->switch_id;
+}
+
+/* Keeps in *j what its path shares with each of the paths. The ways from the two leaves of a dual
  * ToR NIC may differ in length; then no hop is the same hop. */
-static void intersect(struct ft_path *common, const struct ft_path *paths, size_t count)
+static void intersect(const struct trial *trial, struct ft_judgement *j,
+                      const struct ft_path *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (paths[i].hop_count != common->hop_count) {
-            nothing_certain(common);
+        if (paths[i].hop_count != j->path.hop_count) {
+            nothing_certain(j);
             return;
         }
-        for (uint32_t h = 0; h < common->hop_count; h++) {
-            if (common->hops[h].in != paths[i].hops[h].in)
-                common->hops[h].in = FT_NONE;
-            if (common->hops[h].out != paths[i].hops[h].out)
-                common->hops[h].out = FT_NONE;
+        for (uint32_t h = 0; h < j->path.hop_count; h++) {
+            struct ft_hop *common = &j->path.hops[h];
+            const struct ft_hop *hop = &paths[i].hops[h];
+
+            common->in = ft_topology_end_of_both(trial->t, common->in, hop->in);
+            common->out = ft_topology_end_of_both(trial->t, common->out, hop->out);
+            if (j->switches[h] != ft_topology_port(trial->t, hop->in)->switch_id)
+                j->switches[h] = FT_NONE;
         }
     }
 }
@@ -130,13 +145,13 @@ static void gather(struct trial *trial, const bool *first, const bool *second,
         if (n == 0)
             continue;
         if (!begun)
-            out->path = paths[0];
+            begin_common(trial, out, &paths[0]);
         begun = true;
         out->candidates += n;
         if (n > COMPARED_MAX)
-            nothing_certain(&out->path);
+            nothing_certain(out);
         else
-            intersect(&out->path, paths, (size_t)n);
+            intersect(trial, out, paths, (size_t)n);
     }
 }
 
@@ -168,11 +183,11 @@ static void gather_any(struct trial *trial, struct ft_judgement *out)
     out->candidates = n;
     if (n == 0)
         return;
-    out->path = paths[0];
+    begin_common(trial, out, &paths[0]);
     if (n > COMPARED_MAX)
-        nothing_certain(&out->path);
+        nothing_certain(out);
     else
-        intersect(&out->path, paths, (size_t)n);
+        intersect(trial, out, paths, (size_t)n);
 }
 
 /* The sightings on either side of a change of path. What spans it belongs to both. */
@@ -390,11 +405,13 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
     settle(out, FT_PATH_MULTIPATH, FT_REASON_NONE);
 }
 
-/* The stage that tells the paths apart best: most recent samples among those with alternatives. */
+/* The stage that tells the paths apart best: most recent samples among those with alternatives,
+ * where no sighting is of an aggregate if there is such a stage. */
 static uint32_t telling_stage(const struct trial *trial)
 {
     uint64_t samples[FT_PATH_HOPS_MAX] = {0};
     uint16_t ways[FT_PATH_HOPS_MAX] = {0};
+    bool vague[FT_PATH_HOPS_MAX] = {false};
     uint32_t best = FT_NONE;
 
     for (uint16_t i = 0; i < trial->count; i++) {
@@ -403,12 +420,69 @@ static uint32_t telling_stage(const struct trial *trial)
         if (!trial->use[i])
             continue;
         samples[trial->stage[i]] += (uint64_t)s->samples[0] + s->samples[1];
+        vague[trial->stage[i]] |= ft_is_lag(s->in) || ft_is_lag(s->out);
         ways[trial->stage[i]]++;
     }
     for (uint32_t stage = 0; stage < FT_PATH_HOPS_MAX; stage++)
-        if (ways[stage] > 1 && (best == FT_NONE || samples[stage] > samples[best]))
+        if (ways[stage] > 1 && (best == FT_NONE || (vague[best] && !vague[stage]) ||
+                                (vague[best] == vague[stage] && samples[stage] > samples[best])))
             best = stage;
     return best;
+}
+
+/* Whether two paths leave every switch by the same port or aggregate, and no sighting that matches
+ * one of them does not match the other. */
+static bool same_to_samples(const struct trial *trial, const struct ft_path *a,
+                            const struct ft_path *b)
+{
+    if (a->hop_count != b->hop_count)
+        return false;
+    for (uint32_t h = 0; h < a->hop_count; h++)
+        if (ft_topology_end_of_both(trial->t, a->hops[h].out, b->hops[h].out) == FT_NONE)
+            return false;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        uint32_t stage = trial->stage[i];
+
+        if (trial->use[i] && stage < a->hop_count &&
+            matches(trial, &trial->list[i], &a->hops[stage]) !=
+                matches(trial, &trial->list[i], &b->hops[stage]))
+            return false;
+    }
+    return true;
+}
+
+/* Makes one share of paths that no sighting tells apart but by members of aggregates. paths[] are
+ * as they were walked, of which each share has one. Returns how many are left. */
+static size_t merge_shares(const struct trial *trial, const struct ft_path *paths,
+                           struct ft_path_share *shares, size_t count)
+{
+    size_t first[COMPARED_MAX], kept = 0;
+
+    for (size_t p = 0; p < count; p++) {
+        struct ft_path_share share = shares[p];
+        size_t k = 0;
+
+        while (k < kept && !same_to_samples(trial, &paths[first[k]], &paths[p]))
+            k++;
+        if (k == kept) {
+            first[kept] = p;
+            shares[kept++] = share;
+            continue;
+        }
+        shares[k].share += share.share;
+        for (uint32_t h = 0; h < share.path.hop_count; h++) {
+            struct ft_hop *hop = &shares[k].path.hops[h];
+
+            hop->in = ft_topology_end_of_both(trial->t, hop->in, share.path.hops[h].in);
+            hop->out = ft_topology_end_of_both(trial->t, hop->out, share.path.hops[h].out);
+        }
+    }
+    return kept;
+}
+
+static double samples_of(const struct ft_sighting *s)
+{
+    return (double)s->samples[0] + s->samples[1];
 }
 
 size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
@@ -424,6 +498,8 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
     double sum = 0;
 
     trial_init(&trial, ev, t, src_nic, dst_nic, &known, &off_path);
+    for (uint16_t i = 0; i < trial.count; i++)
+        trial.use[i] &= !ft_evidence_is_repeated(trial.list, trial.count, i);
     stage = telling_stage(&trial);
     if (stage == FT_NONE)
         return 0;
@@ -439,16 +515,13 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
                         matches(&trial, &trial.list[i], &paths[p].hops[stage]);
     for (uint64_t p = 0; p < count; p++) {
         shares[p] = (struct ft_path_share){.path = paths[p]};
-        for (uint16_t i = 0; i < trial.count; i++) {
-            const struct ft_sighting *s = &trial.list[i];
-
+        for (uint16_t i = 0; i < trial.count; i++)
             if (trial.use[i] && trial.stage[i] == stage &&
-                matches(&trial, s, &paths[p].hops[stage]))
-                shares[p].share += ((double)s->samples[0] + s->samples[1]) / alike[i];
-        }
+                matches(&trial, &trial.list[i], &paths[p].hops[stage]))
+                shares[p].share += samples_of(&trial.list[i]) / alike[i];
         sum += shares[p].share;
     }
     for (uint64_t p = 0; p < count; p++)
         shares[p].share = sum > 0 ? shares[p].share / sum : 1.0 / (double)count;
-    return (size_t)count;
+    return merge_shares(&trial, paths, shares, (size_t)count);
 }

@@ -19,6 +19,7 @@ void ft_topology_free(struct ft_topology *t)
     free(t->nics);
     free(t->hosts);
     free(t->groups);
+    free(t->lags);
     free(t->text);
     free(t->addresses);
     free(t->ids);
@@ -62,6 +63,11 @@ uint32_t ft_topology_groups(const struct ft_topology *t)
     return t->group_count;
 }
 
+uint32_t ft_topology_lags(const struct ft_topology *t)
+{
+    return t->lag_count;
+}
+
 const struct ft_switch *ft_topology_switch(const struct ft_topology *t, uint32_t id)
 {
     assert(id < t->switch_count);
@@ -92,6 +98,13 @@ const struct ft_group *ft_topology_group(const struct ft_topology *t, uint32_t i
     return &t->groups[id];
 }
 
+const struct ft_lag *ft_topology_lag(const struct ft_topology *t, uint32_t id)
+{
+    id &= ~FT_LAG_BIT;
+    assert(id < t->lag_count);
+    return &t->lags[id];
+}
+
 uint32_t ft_topology_find_switch(const struct ft_topology *t, const char *name)
 {
     return ft_index_name(&t->index, FT_SCOPE_SWITCHES, name);
@@ -110,7 +123,57 @@ uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *
 
 uint32_t ft_topology_port_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex)
 {
+    uint32_t end = ft_index_ifindex(&t->index, switch_id, ifindex);
+
+    return ft_is_lag(end) ? FT_NONE : end;
+}
+
+uint32_t ft_topology_end_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex)
+{
     return ft_index_ifindex(&t->index, switch_id, ifindex);
+}
+
+uint32_t ft_topology_find_lag(const struct ft_topology *t, uint32_t switch_id, const char *name)
+{
+    uint32_t id = ft_index_name(&t->index, FT_SCOPE_LAGS | switch_id, name);
+
+    return id == FT_NONE ? FT_NONE : FT_LAG_BIT | id;
+}
+
+uint32_t ft_topology_end_switch(const struct ft_topology *t, uint32_t end)
+{
+    return ft_is_lag(end) ? ft_topology_lag(t, end)->switch_id
+                          : ft_topology_port(t, end)->switch_id;
+}
+
+const char *ft_topology_end_name(const struct ft_topology *t, uint32_t end)
+{
+    return ft_is_lag(end) ? ft_topology_lag(t, end)->name : ft_topology_port(t, end)->name;
+}
+
+/* The aggregate that an end is or is in, FT_NONE. */
+static uint32_t lag_around(const struct ft_topology *t, uint32_t end)
+{
+    return ft_is_lag(end) ? end : ft_topology_port(t, end)->lag;
+}
+
+uint32_t ft_topology_end_of_both(const struct ft_topology *t, uint32_t a, uint32_t b)
+{
+    uint32_t lag;
+
+    if (a == b)
+        return a;
+    if (a == FT_NONE || b == FT_NONE)
+        return FT_NONE;
+    lag = lag_around(t, a);
+    return lag == lag_around(t, b) ? lag : FT_NONE;
+}
+
+bool ft_topology_ends_agree(const struct ft_topology *t, uint32_t a, uint32_t b)
+{
+    if (a == b || a == FT_NONE || b == FT_NONE)
+        return true;
+    return (ft_is_lag(a) || ft_is_lag(b)) && lag_around(t, a) == lag_around(t, b);
 }
 
 uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address)

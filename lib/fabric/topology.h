@@ -16,6 +16,20 @@
 
 #define FT_NONE UINT32_MAX
 
+/* One end of a hop is a port, or an aggregate of ports where that is all that is certain: the id of
+ * the aggregate with this bit. */
+#define FT_LAG_BIT 0x80000000u
+
+static inline bool ft_is_lag(uint32_t end)
+{
+    return end != FT_NONE && (end & FT_LAG_BIT);
+}
+
+static inline bool ft_is_port(uint32_t end)
+{
+    return end < FT_LAG_BIT;
+}
+
 enum ft_tier {
     FT_TIER_UNKNOWN,
     FT_TIER_LEAF,
@@ -47,8 +61,19 @@ struct ft_port {
     uint32_t peer;        /* port at the other end of a fabric link, FT_NONE */
     uint32_t nic;         /* NIC that hangs here, FT_NONE */
     uint32_t lag_ifindex; /* the aggregate that means this port, as its only member; 0: none */
+    uint32_t lag;         /* with FT_LAG_BIT: its aggregate, if that is whole; FT_NONE */
     uint32_t group;       /* ECMP group of the directed link that leaves here, FT_NONE */
     enum ft_direction direction;
+};
+
+/* Ports of a switch that are one to it (IEEE 802.1AX), and in the samples of many switches. */
+struct ft_lag {
+    const char *name;
+    uint32_t switch_id;
+    uint32_t ifindex; /* 0: not known */
+    const uint32_t *members;
+    uint32_t member_count;
+    bool whole; /* each member leads somewhere; if not, samples that name it tell nothing */
 };
 
 struct ft_nic {
@@ -94,10 +119,10 @@ void ft_topology_speed(struct ft_topology_builder *b, uint64_t speed_bps);
 /* Each addition complains into diag and returns FT_NONE, or -EINVAL, when it contradicts what is
  * there: a name twice, an address on two switches or NICs, a port linked twice, the same link
  * twice, a link of a switch to itself, a NIC on a fabric port, an ifIndex twice in a switch, an
- * unknown switch, two NICs on a port. Names are 1 to 127 bytes. Adding a port that is there
- * completes it (ifIndex, speed). A switch for which ft_topology_add_port() was called states all
- * its ports: a link or NIC on another one is a complaint; for a switch that states none, links and
- * NICs add them.
+ * unknown switch, two NICs on a port, a port in two aggregates. Names are 1 to 127 bytes. Adding a
+ * port that is there completes it (ifIndex, speed). A switch for which ft_topology_add_port() was
+ * called states all its ports: a link or NIC on another one is a complaint; for a switch that
+ * states none, links and NICs add them.
  */
 uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name, enum ft_tier tier,
                                 struct ft_diag *diag);
@@ -105,10 +130,13 @@ int ft_topology_add_address(struct ft_topology_builder *b, uint32_t switch_id,
                             const struct ft_ip *address, struct ft_diag *diag);
 uint32_t ft_topology_add_port(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
                               uint32_t ifindex, uint64_t speed_bps, struct ft_diag *diag);
-/* Samples of the port may name the aggregate that it is the only member of, whose ifIndex is this.
- * -EINVAL too when the switch has no such port. */
-int ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
-                        uint32_t lag_ifindex, struct ft_diag *diag);
+/* An aggregate, which samples may name by its ifIndex (0: not known) instead of a member's. A
+ * sample of an aggregate with one member means that member. Members are ports that are there, in
+ * one aggregate each. */
+uint32_t ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
+                             uint32_t ifindex, struct ft_diag *diag);
+int ft_topology_add_member(struct ft_topology_builder *b, uint32_t lag_id, const char *port,
+                           struct ft_diag *diag);
 int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const char *a_port,
                          const char *z, const char *z_port, struct ft_diag *diag);
 uint32_t ft_topology_add_host(struct ft_topology_builder *b, const char *name,
@@ -133,6 +161,7 @@ uint32_t ft_topology_ports(const struct ft_topology *t);
 uint32_t ft_topology_nics(const struct ft_topology *t);
 uint32_t ft_topology_hosts(const struct ft_topology *t);
 uint32_t ft_topology_groups(const struct ft_topology *t);
+uint32_t ft_topology_lags(const struct ft_topology *t);
 
 /* Ids must be below the counts. */
 const struct ft_switch *ft_topology_switch(const struct ft_topology *t, uint32_t id);
@@ -140,6 +169,8 @@ const struct ft_port *ft_topology_port(const struct ft_topology *t, uint32_t id)
 const struct ft_nic *ft_topology_nic(const struct ft_topology *t, uint32_t id);
 const struct ft_host *ft_topology_host(const struct ft_topology *t, uint32_t id);
 const struct ft_group *ft_topology_group(const struct ft_topology *t, uint32_t id);
+/* By its id with or without FT_LAG_BIT. */
+const struct ft_lag *ft_topology_lag(const struct ft_topology *t, uint32_t id);
 
 /* FT_NONE when there is none. These are on the path of every observation: hash lookups. */
 uint32_t ft_topology_find_switch(const struct ft_topology *t, const char *name);
@@ -147,6 +178,22 @@ uint32_t ft_topology_find_port(const struct ft_topology *t, uint32_t switch_id, 
 uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *address);
 uint32_t ft_topology_port_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex);
 uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address);
+
+/* What an ifIndex in a sample means: a port, an aggregate (ft_is_lag()), FT_NONE. */
+uint32_t ft_topology_end_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex);
+/* An aggregate by its name, with its bit; FT_NONE. */
+uint32_t ft_topology_find_lag(const struct ft_topology *t, uint32_t switch_id, const char *name);
+
+/* The switch and name of an end that is not FT_NONE. */
+uint32_t ft_topology_end_switch(const struct ft_topology *t, uint32_t end);
+const char *ft_topology_end_name(const struct ft_topology *t, uint32_t end);
+
+/* What is certain of an end that is either of two: the port or aggregate that they are or are in,
+ * FT_NONE. */
+uint32_t ft_topology_end_of_both(const struct ft_topology *t, uint32_t a, uint32_t b);
+
+/* Whether two ends may be the same: equal, one is FT_NONE, or one an aggregate of the other. */
+bool ft_topology_ends_agree(const struct ft_topology *t, uint32_t a, uint32_t b);
 
 /* A switch's group of a direction, FT_NONE when it has none. */
 uint32_t ft_topology_find_group(const struct ft_topology *t, uint32_t switch_id,

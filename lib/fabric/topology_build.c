@@ -26,37 +26,42 @@ static bool allocate(struct ft_topology *t, const struct ft_topology_builder *b)
 {
     const struct ft_new_switch *switches = b->switches.items;
     const struct ft_new_port *ports = b->ports.items;
+    const struct ft_new_lag *lags = b->lags.items;
     const struct ft_new_host *hosts = b->hosts.items;
     size_t text = 1;
 
     t->switch_count = b->switches.count;
     t->port_count = b->ports.count;
+    t->lag_count = b->lags.count;
     t->nic_count = b->nics.count;
     t->host_count = b->hosts.count;
     for (uint32_t i = 0; i < t->switch_count; i++)
         text += 3 * (strlen(switches[i].name) + 1) + 2 * GROUP_SUFFIX_BYTES;
     for (uint32_t i = 0; i < t->port_count; i++)
         text += strlen(ports[i].name) + 1;
+    for (uint32_t i = 0; i < t->lag_count; i++)
+        text += strlen(lags[i].name) + 1;
     for (uint32_t i = 0; i < t->host_count; i++)
         text += strlen(hosts[i].name) + 1;
     t->fabric = strdup(b->fabric);
     t->switches = calloc(t->switch_count + 1, sizeof(*t->switches));
     t->ports = calloc(t->port_count + 1, sizeof(*t->ports));
+    t->lags = calloc(t->lag_count + 1, sizeof(*t->lags));
     t->nics = calloc(t->nic_count + 1, sizeof(*t->nics));
     t->hosts = calloc(t->host_count + 1, sizeof(*t->hosts));
     t->groups = calloc(2 * (size_t)t->switch_count + 1, sizeof(*t->groups));
     t->text = malloc(text);
     t->addresses =
         malloc((b->switch_addresses.count + b->nic_addresses.count + 1) * sizeof(struct ft_ip));
-    t->ids =
-        malloc(((size_t)t->port_count + t->nic_count + b->attaches.count + 1) * sizeof(*t->ids));
+    t->ids = malloc((2 * (size_t)t->port_count + t->nic_count + b->attaches.count + 1) *
+                    sizeof(*t->ids));
     t->group_links = malloc((t->port_count + 1) * sizeof(*t->group_links));
     t->neighbours = malloc((t->port_count + 1) * sizeof(*t->neighbours));
     t->first_neighbour = malloc((t->switch_count + 1) * sizeof(*t->first_neighbour));
     t->links = malloc((t->port_count + 1) * sizeof(*t->links));
-    return t->fabric && t->switches && t->ports && t->nics && t->hosts && t->groups && t->text &&
-           t->addresses && t->ids && t->group_links && t->neighbours && t->first_neighbour &&
-           t->links && ft_index_init(&t->index) == 0;
+    return t->fabric && t->switches && t->ports && t->lags && t->nics && t->hosts && t->groups &&
+           t->text && t->addresses && t->ids && t->group_links && t->neighbours &&
+           t->first_neighbour && t->links && ft_index_init(&t->index) == 0;
 }
 
 static const char *put_text(char **at, const char *text)
@@ -86,17 +91,15 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
         t->ports[i] = (struct ft_port){.name = put_text(text, ports[i].name),
                                        .switch_id = ports[i].switch_id,
                                        .ifindex = ports[i].ifindex,
-                                       .lag_ifindex = ports[i].lag_ifindex,
                                        .speed_bps = ports[i].speed_bps,
                                        .peer = ports[i].peer,
                                        .nic = ports[i].nic,
+                                       .lag = FT_NONE,
                                        .group = FT_NONE,
                                        .direction = FT_DIRECTION_HOST};
         bad |= ft_index_add_name(&t->index, ports[i].switch_id, ports[i].name, i);
         if (ports[i].ifindex)
             bad |= ft_index_add_ifindex(&t->index, ports[i].switch_id, ports[i].ifindex, i);
-        if (ports[i].lag_ifindex)
-            bad |= ft_index_add_ifindex(&t->index, ports[i].switch_id, ports[i].lag_ifindex, i);
     }
     for (uint32_t i = 0; i < t->host_count; i++) {
         t->hosts[i].name = put_text(text, hosts[i].name);
@@ -189,6 +192,47 @@ static void copy_id_lists(struct ft_topology *t, const struct ft_topology_builde
 
         t->ids[nic->attach + nic->attach_count++ - t->ids] = attaches[i].port_id;
     }
+}
+
+/* Gives each aggregate its members, from *at on. Samples that name one are of use only when each of
+ * its members leads somewhere: on a link that is not known they may have gone as well. */
+static bool copy_lags(struct ft_topology *t, const struct ft_topology_builder *b, char **text)
+{
+    const struct ft_new_lag *lags = b->lags.items;
+    uint32_t *at = t->ids + (size_t)t->port_count + t->nic_count + b->attaches.count;
+    int bad = 0;
+
+    for (uint32_t i = 0; i < t->lag_count; i++) {
+        struct ft_lag *lag = &t->lags[i];
+        const struct ft_switch *s = &t->switches[lags[i].switch_id];
+
+        *lag = (struct ft_lag){.name = put_text(text, lags[i].name),
+                               .switch_id = lags[i].switch_id,
+                               .ifindex = lags[i].ifindex,
+                               .members = at,
+                               .whole = true};
+        for (uint32_t k = 0; k < s->port_count; k++) {
+            const struct ft_port *port = &t->ports[s->ports[k]];
+
+            if (new_ports(b)[s->ports[k]].lag != i)
+                continue;
+            at[lag->member_count++] = s->ports[k];
+            lag->whole &= port->peer != FT_NONE || port->nic != FT_NONE;
+        }
+        at += lag->member_count;
+        lag->whole &= lag->member_count > 0;
+        bad |= ft_index_add_name(&t->index, FT_SCOPE_LAGS | lag->switch_id, lag->name, i);
+        if (!lag->whole)
+            continue;
+        for (uint32_t k = 0; k < lag->member_count; k++)
+            t->ports[lag->members[k]].lag = FT_LAG_BIT | i;
+        if (lag->member_count == 1)
+            t->ports[lag->members[0]].lag_ifindex = lag->ifindex;
+        if (lag->ifindex)
+            bad |= ft_index_add_ifindex(&t->index, lag->switch_id, lag->ifindex,
+                                        lag->member_count == 1 ? lag->members[0] : FT_LAG_BIT | i);
+    }
+    return bad == 0;
 }
 
 static void complain_at(const struct ft_topology_builder *b, struct ft_place place,
@@ -349,6 +393,8 @@ struct ft_topology *ft_topology_build(const struct ft_topology_builder *b, struc
     if (!copy_items(t, b, &text) || !copy_addresses(t, b))
         goto no_memory;
     copy_id_lists(t, b);
+    if (!copy_lags(t, b, &text))
+        goto no_memory;
     work_out_tiers(t);
     if (set_directions(t, b, diag) > 0) {
         ft_topology_free(t);

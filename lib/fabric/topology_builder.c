@@ -31,16 +31,20 @@ void ft_topology_builder_free(struct ft_topology_builder *b)
     struct ft_new_switch *switches;
     struct ft_new_port *ports;
     struct ft_new_host *hosts;
+    struct ft_new_lag *lags;
 
     if (!b)
         return;
     switches = b->switches.items;
     ports = b->ports.items;
+    lags = b->lags.items;
     hosts = b->hosts.items;
     for (uint32_t i = 0; i < b->switches.count; i++)
         free(switches[i].name);
     for (uint32_t i = 0; i < b->ports.count; i++)
         free(ports[i].name);
+    for (uint32_t i = 0; i < b->lags.count; i++)
+        free(lags[i].name);
     for (uint32_t i = 0; i < b->hosts.count; i++)
         free(hosts[i].name);
     for (uint32_t i = 0; i < b->file_count; i++)
@@ -48,6 +52,7 @@ void ft_topology_builder_free(struct ft_topology_builder *b)
     free(b->files);
     free(switches);
     free(ports);
+    free(lags);
     free(hosts);
     free(b->switch_addresses.items);
     free(b->nics.items);
@@ -148,6 +153,11 @@ static struct ft_new_switch *switch_of(const struct ft_topology_builder *b, uint
 static struct ft_new_port *port_of(const struct ft_topology_builder *b, uint32_t id)
 {
     return (struct ft_new_port *)b->ports.items + id;
+}
+
+static struct ft_new_lag *lag_of(const struct ft_topology_builder *b, uint32_t id)
+{
+    return (struct ft_new_lag *)b->lags.items + id;
 }
 
 static struct ft_new_nic *nic_of(const struct ft_topology_builder *b, uint32_t id)
@@ -257,7 +267,13 @@ static uint32_t new_port(struct ft_topology_builder *b, uint32_t switch_id, cons
         return FT_NONE;
     }
     *port = (struct ft_new_port){
-        .name = copy, .switch_id = switch_id, .peer = FT_NONE, .nic = FT_NONE, .place = b->at};
+        .name = copy,
+        .switch_id = switch_id,
+        .peer = FT_NONE,
+        .nic = FT_NONE,
+        .lag = FT_NONE,
+        .place = b->at,
+    };
     return id;
 }
 
@@ -276,8 +292,9 @@ static bool ifindex_fits(struct ft_topology_builder *b, uint32_t switch_id, cons
         return false;
     }
     if (other != FT_NONE && other != port) {
-        complain(b, diag, "ifIndex %u of switch '%s' is port '%s' already", ifindex, switch_name,
-                 port_of(b, other)->name);
+        complain(b, diag, "ifIndex %u of switch '%s' is %s '%s' already", ifindex, switch_name,
+                 ft_is_lag(other) ? "aggregate" : "port",
+                 ft_is_lag(other) ? lag_of(b, other & ~FT_LAG_BIT)->name : port_of(b, other)->name);
         return false;
     }
     return true;
@@ -309,23 +326,56 @@ uint32_t ft_topology_add_port(struct ft_topology_builder *b, uint32_t switch_id,
     return id;
 }
 
-int ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
-                        uint32_t lag_ifindex, struct ft_diag *diag)
+uint32_t ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, const char *name,
+                             uint32_t ifindex, struct ft_diag *diag)
 {
-    uint32_t id = ft_index_name(&b->index, switch_id, name);
+    const char *switch_name = switch_of(b, switch_id)->name;
+    uint32_t id = b->lags.count;
+    struct ft_new_lag *lag;
+    char *copy;
 
-    if (id == FT_NONE || lag_ifindex == 0 || port_of(b, id)->lag_ifindex) {
-        complain(b, diag, "port '%s' of switch '%s' cannot stand for aggregate %u", name,
-                 switch_of(b, switch_id)->name, lag_ifindex);
+    if (ft_index_name(&b->index, switch_id, name) != FT_NONE ||
+        ft_index_name(&b->index, FT_SCOPE_LAGS | switch_id, name) != FT_NONE) {
+        complain(b, diag, "switch '%s' has a port or aggregate '%s' already", switch_name, name);
+        return FT_NONE;
+    }
+    if (!ifindex_fits(b, switch_id, name, FT_NONE, ifindex, diag))
+        return FT_NONE;
+    copy = enter_name(b, FT_SCOPE_LAGS | switch_id, "aggregate", name, id, diag);
+    if (!copy)
+        return FT_NONE;
+    lag = add_item(&b->lags, sizeof(*lag));
+    if (!lag || (ifindex && ft_index_add_ifindex(&b->index, switch_id, ifindex, FT_LAG_BIT | id))) {
+        if (lag)
+            b->lags.count--;
+        free(copy);
+        complain(b, diag, "aggregate '%s': out of memory", name);
+        return FT_NONE;
+    }
+    *lag = (struct ft_new_lag){copy, switch_id, ifindex, b->at};
+    return id;
+}
+
+int ft_topology_add_member(struct ft_topology_builder *b, uint32_t lag_id, const char *port,
+                           struct ft_diag *diag)
+{
+    const struct ft_new_lag *lag = lag_of(b, lag_id);
+    const char *switch_name = switch_of(b, lag->switch_id)->name;
+    uint32_t id = ft_index_name(&b->index, lag->switch_id, port);
+
+    if (id == FT_NONE) {
+        complain(b, diag, "aggregate '%s': switch '%s' has no port '%s'", lag->name, switch_name,
+                 port);
         return -EINVAL;
     }
-    if (!ifindex_fits(b, switch_id, name, FT_NONE, lag_ifindex, diag))
+    if (port_of(b, id)->lag != FT_NONE) {
+        const struct ft_new_lag *other = lag_of(b, port_of(b, id)->lag);
+
+        complain(b, diag, "port '%s' of switch '%s' is in aggregate '%s' already%s", port,
+                 switch_name, other->name, first_at(other->place).text);
         return -EINVAL;
-    if (ft_index_add_ifindex(&b->index, switch_id, lag_ifindex, id) < 0) {
-        complain(b, diag, "port '%s': out of memory", name);
-        return -ENOMEM;
     }
-    port_of(b, id)->lag_ifindex = lag_ifindex;
+    port_of(b, id)->lag = lag_id;
     return 0;
 }
 

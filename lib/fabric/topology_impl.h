@@ -33,11 +33,18 @@ struct ft_new_port {
     char *name;
     uint32_t switch_id;
     uint32_t ifindex;
-    uint32_t lag_ifindex;
     uint64_t speed_bps;
     uint32_t peer;
     uint32_t nic;
+    uint32_t lag;          /* id of its aggregate, FT_NONE */
     struct ft_place place; /* of its link or NIC, once it has one */
+};
+
+struct ft_new_lag {
+    char *name;
+    uint32_t switch_id;
+    uint32_t ifindex;
+    struct ft_place place;
 };
 
 struct ft_new_host {
@@ -80,6 +87,7 @@ struct ft_topology_builder {
     struct ft_list switches;
     struct ft_list switch_addresses;
     struct ft_list ports;
+    struct ft_list lags;
     struct ft_list hosts;
     struct ft_list nics;
     struct ft_list nic_addresses;
@@ -102,7 +110,8 @@ struct ft_topology {
     struct ft_nic *nics;
     struct ft_host *hosts;
     struct ft_group *groups;
-    uint32_t switch_count, port_count, nic_count, host_count, group_count;
+    struct ft_lag *lags;
+    uint32_t switch_count, port_count, nic_count, host_count, group_count, lag_count;
     /* What the structs above point into. */
     char *text;
     struct ft_ip *addresses;

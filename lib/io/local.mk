@@ -12,8 +12,14 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/tls.c lib/io/tls.h \
 	lib/io/sender.c lib/io/receiver.c lib/io/transport.h \
 	lib/io/http.c lib/io/http_get.c lib/io/http.h \
-	lib/io/snmp.c lib/io/snmp_auth.c lib/io/snmp.h lib/io/snmp_impl.h \
+	lib/io/snmp.h lib/io/snmp_impl.h \
 	lib/io/kafka.c lib/io/kafka.h
+
+if HAVE_SNMP
+lib_io_libftio_a_SOURCES += lib/io/snmp.c lib/io/snmp_auth.c
+else
+lib_io_libftio_a_SOURCES += lib/io/snmp_none.c
+endif
 
 # What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
 # it does not use.

@@ -15,6 +15,10 @@
 #define REQUEST_BYTES 256
 /* RDMA dumps come in messages of up to 8 KiB, other families use up to 32 KiB. */
 #define BUFFER_BYTES 65536
+/* What is told goes into one page (NLMSG_DEFAULT_SIZE). */
+#define NOTICE_BYTES 8192
+/* Notices taken before other work of the loop gets its turn. */
+#define NOTICES_MAX 64
 
 struct ft_netlink {
     struct mnl_socket *socket;
@@ -104,4 +108,82 @@ int ft_netlink_request(struct ft_netlink *n, uint16_t type, bool dump, const voi
     if (mnl_socket_sendto(n->socket, header, header->nlmsg_len) < 0)
         return -errno;
     return receive(n, &answer);
+}
+
+struct ft_netlink_listener {
+    struct ft_netlink_listener_config config;
+    struct mnl_socket *socket;
+    struct ft_watch *watch;
+    uint8_t buffer[NOTICE_BYTES] __attribute__((aligned(4)));
+};
+
+static int on_notice(const struct nlmsghdr *header, void *data)
+{
+    struct ft_netlink_listener *l = data;
+
+    l->config.message(l->config.arg, header->nlmsg_type, mnl_nlmsg_get_payload(header),
+                      mnl_nlmsg_get_payload_len(header));
+    return MNL_CB_OK;
+}
+
+static void take_notices(void *arg)
+{
+    struct ft_netlink_listener *l = arg;
+
+    for (int i = 0; i < NOTICES_MAX; i++) {
+        struct sockaddr_nl from = {0};
+        socklen_t from_bytes = sizeof(from);
+        ssize_t len = recvfrom(mnl_socket_get_fd(l->socket), l->buffer, sizeof(l->buffer),
+                               MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&from, &from_bytes);
+
+        if (len < 0 && errno == ENOBUFS) {
+            l->config.lost(l->config.arg);
+            continue;
+        }
+        if (len < 0)
+            return;
+        /* The kernel alone has the number 0. */
+        if (from.nl_pid != 0)
+            continue;
+        if ((size_t)len > sizeof(l->buffer))
+            l->config.lost(l->config.arg);
+        else
+            mnl_cb_run(l->buffer, (size_t)len, 0, 0, on_notice, l);
+    }
+}
+
+int ft_netlink_listen(struct ft_loop *loop, const struct ft_netlink_listener_config *config,
+                      struct ft_netlink_listener **listener)
+{
+    struct ft_netlink_listener *l = calloc(1, sizeof(*l));
+    int group = (int)config->group, err;
+
+    if (!l)
+        return -ENOMEM;
+    l->config = *config;
+    l->socket = mnl_socket_open2(config->protocol, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (!l->socket || mnl_socket_bind(l->socket, 0, MNL_SOCKET_AUTOPID) ||
+        mnl_socket_setsockopt(l->socket, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group))) {
+        /* netlink(7): a group beyond the protocol's. */
+        err = errno == EINVAL ? ENOENT : errno;
+        ft_netlink_listener_free(l);
+        return -err;
+    }
+    l->watch = ft_watch_fd(loop, mnl_socket_get_fd(l->socket), take_notices, l);
+    if (!l->watch) {
+        ft_netlink_listener_free(l);
+        return -ENOMEM;
+    }
+    *listener = l;
+    return 0;
+}
+
+void ft_netlink_listener_free(struct ft_netlink_listener *l)
+{
+    if (!l)
+        return;
+    ft_watch_free(l->watch);
+    if (l->socket)
+        mnl_socket_close(l->socket);
+    free(l);
 }

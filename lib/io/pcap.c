@@ -189,6 +189,20 @@ int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_p
     return ret;
 }
 
+bool ft_pcap_lists(const char *device)
+{
+    char reason[PCAP_ERRBUF_SIZE] = "";
+    pcap_if_t *all = NULL;
+    bool found = false;
+
+    if (pcap_findalldevs(&all, reason))
+        return false;
+    for (const pcap_if_t *i = all; i; i = i->next)
+        found = found || strcmp(i->name, device) == 0;
+    pcap_freealldevs(all);
+    return found;
+}
+
 static void take_packet(u_char *user, const struct pcap_pkthdr *header, const u_char *bytes)
 {
     struct ft_pcap *pcap = (struct ft_pcap *)user;
@@ -201,9 +215,14 @@ static void take_packet(u_char *user, const struct pcap_pkthdr *header, const u_
 static void take_packets(void *arg)
 {
     struct ft_pcap *pcap = arg;
-    int count = pcap_dispatch(pcap->handle, BATCH_PACKETS, take_packet, (u_char *)pcap);
+    int count;
     char text[PCAP_ERRBUF_SIZE + 64];
 
+    errno = 0;
+    count = pcap_dispatch(pcap->handle, BATCH_PACKETS, take_packet, (u_char *)pcap);
+    /* The RDMA sniffer fails when it finds nothing to wait for, others return 0. */
+    if (count == PCAP_ERROR && errno == EAGAIN)
+        return;
     if (count == BATCH_PACKETS)
         /* The ring may be readable only at its next block, so the rest is not left to poll(). */
         ft_watch_once_arm(pcap->again, 0);

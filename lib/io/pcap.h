@@ -4,6 +4,7 @@
 /*
  * Packets from libpcap: a capture file (pcap or pcapng), or a live interface inside the loop.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,9 @@ struct ft_pcap_packet {
  * the file, when it cannot be read, is no capture, is cut off, or has another link type. */
 int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_pcap_packet *packet),
                  void *arg, char *error, size_t error_bytes);
+
+/* Whether libpcap lists a capture device of this name. */
+bool ft_pcap_lists(const char *device);
 
 struct ft_pcap;
 

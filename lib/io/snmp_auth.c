@@ -8,7 +8,6 @@
 #include "lib/io/snmp.h"
 #include "lib/io/snmp_impl.h"
 
-#ifdef HAVE_SNMP
 #include <net-snmp/net-snmp-config.h>
 
 #include <net-snmp/net-snmp-includes.h>
@@ -122,21 +121,3 @@ void ft_snmp_auth_free(struct ft_snmp_auth *auth)
     explicit_bzero(auth, sizeof(*auth));
     free(auth);
 }
-
-#else
-
-struct ft_snmp_auth *ft_snmp_auth_new(struct ft_snmp *snmp, const struct ft_snmp_secrets *secrets,
-                                      char *error, size_t error_bytes)
-{
-    (void)snmp;
-    (void)secrets;
-    snprintf(error, error_bytes, "this build lacks SNMP");
-    return NULL;
-}
-
-void ft_snmp_auth_free(struct ft_snmp_auth *auth)
-{
-    (void)auth;
-}
-
-#endif

@@ -3,25 +3,15 @@
 
 #include "switchpoll/snmp/device.h"
 
-#include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "switchpoll/snmp/device_impl.h"
 #include "switchpoll/snmp/resolve.h"
 
-#define NS_PER_CS       INT64_C(10000000)
-#define CS_PER_S        100
-#define CLOCK_CS        (10 * CS_PER_S) /* that two clocks may differ between two polls */
-#define NEIGHBORS_MAX   8192
-#define MANAGEMENT_MAX  16 /* addresses of one neighbour */
-#define OPER_UP         1  /* ifOperStatus */
-#define BPS_PER_UNIT    1000000
-#define ADDRESS_IPV4    1 /* InetAddressType and LLDP's address family alike */
-#define ADDRESS_IPV6    2
-#define UNRESOLVED_TOLD 3
-/* LldpSystemCapabilitiesMap: bridge(2) and router(4); bit 0 is the first octet's highest. */
-#define FORWARDING (0x80 >> 2 | 0x80 >> 4)
+#define NS_PER_CS INT64_C(10000000)
+#define CS_PER_S  100
+#define CLOCK_CS  (10 * CS_PER_S) /* that two clocks may differ between two polls */
 
 struct ft_device *ft_device_new(const struct ft_ip *agent, const struct ft_device_limits *limits)
 {
@@ -84,28 +74,7 @@ void ft_device_free(struct ft_device *d)
     free(d);
 }
 
-/* The array with a zeroed item at index `at`, or NULL without memory. */
-static void *insert(void *items, size_t *count, size_t *size, size_t item_bytes, size_t at)
-{
-    char *place;
-
-    if (*count == *size) {
-        size_t wanted = *size ? 2 * *size : 16;
-
-        items = reallocarray(items, wanted, item_bytes);
-        if (!items)
-            return NULL;
-        *size = wanted;
-    }
-    place = (char *)items + at * item_bytes;
-    memmove(place + item_bytes, place, (*count - at) * item_bytes);
-    memset(place, 0, item_bytes);
-    (*count)++;
-    return items;
-}
-
-/* Where an ifIndex is, or belongs. */
-static size_t port_at(const struct ft_device_ports *ports, uint32_t ifindex)
+size_t ft_device_port_at(const struct ft_device_ports *ports, uint32_t ifindex)
 {
     size_t low = 0;
     size_t high = ports->count;
@@ -121,36 +90,23 @@ static size_t port_at(const struct ft_device_ports *ports, uint32_t ifindex)
     return low;
 }
 
-static struct ft_device_port *find_port(struct ft_device_ports *ports, uint32_t ifindex)
+struct ft_device_port *ft_device_find_port(struct ft_device *d, uint32_t ifindex)
 {
-    size_t at = port_at(ports, ifindex);
+    size_t at = ft_device_port_at(&d->ports, ifindex);
 
-    return at < ports->count && ports->items[at].ifindex == ifindex ? &ports->items[at] : NULL;
+    return at < d->ports.count && d->ports.items[at].ifindex == ifindex ? &d->ports.items[at]
+                                                                        : NULL;
 }
 
-static struct ft_device_port *take_port(struct ft_device *d, uint32_t ifindex)
+const struct ft_device_local *ft_device_find_local(const struct ft_device *d, uint32_t number)
 {
-    size_t at = port_at(&d->ports, ifindex);
-    struct ft_device_port *port = find_port(&d->ports, ifindex);
-    void *room;
-
-    if (port || ifindex == 0)
-        return port;
-    if (d->ports.count >= d->limits.ports_max) {
-        d->truncated = true;
-        return NULL;
-    }
-    room = insert(d->ports.items, &d->ports.count, &d->ports.size, sizeof(*port), at);
-    if (!room)
-        return NULL;
-    d->ports.items = room;
-    port = &d->ports.items[at];
-    port->ifindex = ifindex;
-    d->names_due = true;
-    return port;
+    for (size_t i = 0; i < d->locals.count; i++)
+        if (d->locals.items[i].number == number)
+            return &d->locals.items[i];
+    return NULL;
 }
 
-static void set_text(char **to, const struct ft_snmp_varbind *v)
+void ft_device_set_text(char **to, const struct ft_snmp_varbind *v)
 {
     char *text = v->type == FT_SNMP_STRING ? ft_identity_text(v->bytes, v->len) : NULL;
 
@@ -192,7 +148,7 @@ static void read_scalars(struct ft_device *d, const struct ft_snmp_varbind *v, s
                     v[FT_MIB_ENGINE_TIME].type == FT_SNMP_INTEGER;
     s->engine_boots = v[FT_MIB_ENGINE_BOOTS].number;
     s->engine_time_s = v[FT_MIB_ENGINE_TIME].number;
-    set_text(&d->name, &v[FT_MIB_SYS_NAME]);
+    ft_device_set_text(&d->name, &v[FT_MIB_SYS_NAME]);
 }
 
 void ft_device_begin(struct ft_device *d, const struct ft_snmp_varbind *varbinds, size_t count,
@@ -231,304 +187,6 @@ void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *v, size_t
     d->chassis.subtype = (uint32_t)v[FT_MIB_CHASSIS_SUBTYPE].number;
     ft_identity_set(&d->chassis, v[FT_MIB_CHASSIS].bytes, v[FT_MIB_CHASSIS].len);
     ft_identity_settle(&d->chassis, FT_IDENTITY_CHASSIS);
-}
-
-/* Whether it moved. */
-static bool take_count(struct ft_device *d, struct ft_device_port *port,
-                       enum ft_mib_counters counter, const struct ft_snmp_varbind *v)
-{
-    if (v->type != FT_SNMP_COUNTER32 && v->type != FT_SNMP_COUNTER64)
-        return false;
-    switch (ft_counters_take(&port->counters, counter, v->number, d->restarted)) {
-    case FT_COUNTERS_SAME:
-        return false;
-    case FT_COUNTERS_WRAPPED:
-        d->stats.wraps++;
-        break;
-    case FT_COUNTERS_RESET:
-        d->stats.resets++;
-        break;
-    default:
-        break;
-    }
-    return true;
-}
-
-static void take_counters(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when)
-{
-    struct ft_device_port *port = cell->index_len == 1 ? take_port(d, cell->index[0]) : NULL;
-    const struct ft_snmp_varbind *v = cell->value;
-
-    if (!port)
-        return;
-    port->poll = d->poll;
-    if (cell->column == FT_MIB_OPER_STATUS) {
-        port->has_oper_up = v->type == FT_SNMP_INTEGER;
-        port->oper_up = port->has_oper_up && v->number == OPER_UP;
-    } else if (cell->column == FT_MIB_HIGH_SPEED) {
-        port->speed_bps = v->type == FT_SNMP_UNSIGNED ? v->number * BPS_PER_UNIT : 0;
-    } else {
-        d->moves += take_count(d, port, (enum ft_mib_counters)cell->column, v);
-    }
-    if (cell->column == FT_MIB_IN_OCTETS)
-        port->counted = when;
-}
-
-/* A port that IF-MIB does not have in this poll is none. What moves here is no sign that IF-MIB's
- * counters do. */
-static void take_flow_control(struct ft_device *d, const struct ft_walk_cell *cell)
-{
-    static const enum ft_mib_counters pause_counters[FT_MIB_PAUSE_COLUMNS] = {
-        [FT_MIB_PAUSE_IN] = FT_MIB_IN_PAUSE,
-        [FT_MIB_PAUSE_OUT] = FT_MIB_OUT_PAUSE,
-        [FT_MIB_PAUSE_IN_HC] = FT_MIB_IN_PAUSE_HC,
-        [FT_MIB_PAUSE_OUT_HC] = FT_MIB_OUT_PAUSE_HC,
-    };
-    static const enum ft_mib_counters pfc_counters[FT_MIB_PFC_COLUMNS] = {
-        [FT_MIB_PFC_REQUESTS] = FT_MIB_OUT_PFC,
-        [FT_MIB_PFC_INDICATIONS] = FT_MIB_IN_PFC,
-    };
-    struct ft_device_port *port =
-        cell->index_len == 1 ? find_port(&d->ports, cell->index[0]) : NULL;
-
-    if (!port)
-        return;
-    if (cell->table == FT_MIB_PAUSE) {
-        port->pause_poll = d->poll;
-        take_count(d, port, pause_counters[cell->column], cell->value);
-    } else {
-        port->pfc_poll = d->poll;
-        take_count(d, port, pfc_counters[cell->column], cell->value);
-    }
-}
-
-static void take_names(struct ft_device *d, const struct ft_walk_cell *cell)
-{
-    struct ft_device_port *port =
-        cell->index_len == 1 ? find_port(&d->ports, cell->index[0]) : NULL;
-    const struct ft_snmp_varbind *v = cell->value;
-
-    if (!port)
-        return;
-    switch ((enum ft_mib_names)cell->column) {
-    case FT_MIB_IF_NAME:
-        set_text(&port->name, v);
-        break;
-    case FT_MIB_IF_ALIAS:
-        set_text(&port->alias, v);
-        break;
-    case FT_MIB_IF_DESCR:
-        set_text(&port->descr, v);
-        break;
-    case FT_MIB_IF_MAC:
-        free(port->mac);
-        port->mac = v->type == FT_SNMP_STRING && v->len == 6 ? ft_identity_mac(v->bytes, 6) : NULL;
-        break;
-    }
-}
-
-static bool worth_keeping(const struct ft_ip *ip)
-{
-    size_t len;
-    const uint8_t *b = ft_ip_bytes(ip, &len);
-    static const uint8_t loopback6[16] = {[15] = 1};
-
-    if (len == 4)
-        return b[0] != 127 && b[0] != 0 && b[0] < 224 && !(b[0] == 169 && b[1] == 254);
-    return memcmp(b, loopback6, 16) != 0 && b[0] != 0xff &&
-           !(b[0] == 0xfe && (b[1] & 0xc0) == 0x80);
-}
-
-/* An address from index elements; false when it is none, or none that tells a switch from others.
- */
-static bool index_address(const uint32_t *index, size_t len, struct ft_ip *ip)
-{
-    uint8_t bytes[16];
-
-    if (len != 4 && len != 16)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (index[i] > 255)
-            return false;
-        bytes[i] = (uint8_t)index[i];
-    }
-    return ft_ip_from_bytes(bytes, len, ip) == 0 && worth_keeping(ip);
-}
-
-/* ipAddressTable's index is type, length, address; with a zone (link-local) the length is 8 or 20,
- * and such an address tells no switch from another. */
-static void take_address(struct ft_device *d, const struct ft_walk_cell *cell)
-{
-    size_t skip = cell->table == FT_MIB_ADDRESSES ? 2 : 0;
-    struct ft_ip ip;
-
-    if (cell->index_len < skip || !index_address(cell->index + skip, cell->index_len - skip, &ip))
-        return;
-    if (d->address_new_count == FT_DEVICE_ADDRESSES_MAX) {
-        d->truncated = true;
-        return;
-    }
-    d->addresses_new[d->address_new_count++] = ip;
-}
-
-/* The neighbour of (local port number, remote index) that is being read; the time mark in front of
- * them says when it was learnt and nothing else. */
-static struct ft_device_neighbor *take_neighbor(struct ft_device *d, uint32_t local,
-                                                uint32_t remote, bool make)
-{
-    struct ft_device_neighbors *all = &d->neighbors_new;
-    struct ft_device_neighbor *n;
-    size_t at = all->count;
-    void *room;
-
-    while (at > 0 && (all->items[at - 1].local > local ||
-                      (all->items[at - 1].local == local && all->items[at - 1].remote > remote)))
-        at--;
-    if (at > 0 && all->items[at - 1].local == local && all->items[at - 1].remote == remote)
-        return &all->items[at - 1];
-    if (!make)
-        return NULL;
-    if (all->count >= NEIGHBORS_MAX) {
-        d->truncated = true;
-        return NULL;
-    }
-    room = insert(all->items, &all->count, &all->size, sizeof(*n), at);
-    if (!room)
-        return NULL;
-    all->items = room;
-    n = &all->items[at];
-    n->local = local;
-    n->remote = remote;
-    return n;
-}
-
-static void take_remote(struct ft_device *d, const struct ft_walk_cell *cell)
-{
-    struct ft_device_neighbor *n =
-        cell->index_len == 3 ? take_neighbor(d, cell->index[1], cell->index[2], true) : NULL;
-    const struct ft_snmp_varbind *v = cell->value;
-
-    if (!n)
-        return;
-    switch ((enum ft_mib_lldp_remote)cell->column) {
-    case FT_MIB_REM_CHASSIS_SUBTYPE:
-        n->chassis.subtype = v->type == FT_SNMP_INTEGER ? (uint32_t)v->number : 0;
-        break;
-    case FT_MIB_REM_CHASSIS:
-        ft_identity_set(&n->chassis, v->bytes, v->len);
-        break;
-    case FT_MIB_REM_PORT_SUBTYPE:
-        n->port.subtype = v->type == FT_SNMP_INTEGER ? (uint32_t)v->number : 0;
-        break;
-    case FT_MIB_REM_PORT:
-        ft_identity_set(&n->port, v->bytes, v->len);
-        break;
-    case FT_MIB_REM_PORT_DESCR:
-        set_text(&n->port_descr, v);
-        break;
-    case FT_MIB_REM_NAME:
-        set_text(&n->name, v);
-        break;
-    case FT_MIB_REM_ENABLED:
-        /* No bit at all: the neighbour sent no capabilities (they are optional). */
-        n->has_forwards = v->type == FT_SNMP_STRING && v->len > 0 && v->bytes[0];
-        n->forwards = n->has_forwards && v->bytes[0] & FORWARDING;
-        break;
-    }
-}
-
-static void take_remote_address(struct ft_device *d, const struct ft_walk_cell *cell)
-{
-    struct ft_device_neighbor *n;
-    struct ft_ip ip;
-    struct ft_ip *room;
-
-    if (cell->index_len < 5 || cell->index[4] != cell->index_len - 5 ||
-        (cell->index[3] != ADDRESS_IPV4 && cell->index[3] != ADDRESS_IPV6) ||
-        !index_address(cell->index + 5, cell->index_len - 5, &ip))
-        return;
-    n = take_neighbor(d, cell->index[1], cell->index[2], false);
-    if (!n || n->address_count == MANAGEMENT_MAX)
-        return;
-    for (size_t i = 0; i < n->address_count; i++)
-        if (ft_ip_equal(&n->addresses[i], &ip))
-            return;
-    room = reallocarray(n->addresses, n->address_count + 1, sizeof(*room));
-    if (!room)
-        return;
-    n->addresses = room;
-    n->addresses[n->address_count++] = ip;
-}
-
-static void take_local(struct ft_device *d, const struct ft_walk_cell *cell)
-{
-    struct ft_device_locals *all = &d->locals_new;
-    const struct ft_snmp_varbind *v = cell->value;
-    struct ft_device_local *local;
-    size_t at = all->count;
-    void *room;
-
-    if (cell->index_len != 1)
-        return;
-    while (at > 0 && all->items[at - 1].number > cell->index[0])
-        at--;
-    if (at > 0 && all->items[at - 1].number == cell->index[0]) {
-        local = &all->items[at - 1];
-    } else if (all->count >= d->limits.ports_max) {
-        d->truncated = true;
-        return;
-    } else {
-        room = insert(all->items, &all->count, &all->size, sizeof(*local), at);
-        if (!room)
-            return;
-        all->items = room;
-        local = &all->items[at];
-        local->number = cell->index[0];
-    }
-    if (cell->column == FT_MIB_LOC_SUBTYPE)
-        local->id.subtype = v->type == FT_SNMP_INTEGER ? (uint32_t)v->number : 0;
-    else if (cell->column == FT_MIB_LOC_ID)
-        ft_identity_set(&local->id, v->bytes, v->len);
-    else
-        set_text(&local->descr, v);
-}
-
-void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when)
-{
-    struct ft_device_port *port;
-
-    switch (cell->table) {
-    case FT_MIB_COUNTERS:
-        take_counters(d, cell, when);
-        break;
-    case FT_MIB_NAMES:
-        take_names(d, cell);
-        break;
-    case FT_MIB_LAG:
-        port = cell->index_len == 1 ? find_port(&d->ports, cell->index[0]) : NULL;
-        if (port && cell->value->type == FT_SNMP_INTEGER && cell->value->number != port->ifindex)
-            port->lag_new = (uint32_t)cell->value->number;
-        break;
-    case FT_MIB_ADDRESSES:
-    case FT_MIB_ADDRESSES_OLD:
-        take_address(d, cell);
-        break;
-    case FT_MIB_LLDP_REMOTE:
-        take_remote(d, cell);
-        break;
-    case FT_MIB_LLDP_REMOTE_ADDRESSES:
-        take_remote_address(d, cell);
-        break;
-    case FT_MIB_LLDP_LOCAL:
-        take_local(d, cell);
-        break;
-    case FT_MIB_PAUSE:
-    case FT_MIB_PFC:
-        take_flow_control(d, cell);
-        break;
-    case FT_MIB_TABLES:
-        break;
-    }
 }
 
 static void drop_gone_ports(struct ft_device *d)
@@ -594,14 +252,6 @@ bool ft_device_has_new_neighbors(const struct ft_device *d)
     return d->neighbors_new.count > 0;
 }
 
-static const struct ft_device_local *find_local(const struct ft_device *d, uint32_t number)
-{
-    for (size_t i = 0; i < d->locals.count; i++)
-        if (d->locals.items[i].number == number)
-            return &d->locals.items[i];
-    return NULL;
-}
-
 static void copy_identity(struct ft_identity *to, const struct ft_identity *from)
 {
     ft_identity_clear(to);
@@ -619,7 +269,7 @@ static void resolve_ports(struct ft_device *d)
     for (size_t i = 0; i < d->ports.count; i++)
         ft_identity_clear(&d->ports.items[i].lldp);
     for (size_t i = 0; i < d->locals.count; i++) {
-        struct ft_device_port *port = find_port(&d->ports, d->locals.items[i].ifindex);
+        struct ft_device_port *port = ft_device_find_port(d, d->locals.items[i].ifindex);
 
         if (port)
             copy_identity(&port->lldp, &d->locals.items[i].id);
@@ -627,7 +277,7 @@ static void resolve_ports(struct ft_device *d)
     d->stats.unresolved = 0;
     for (size_t i = 0; i < d->neighbors.count; i++) {
         struct ft_device_neighbor *n = &d->neighbors.items[i];
-        const struct ft_device_local *local = find_local(d, n->local);
+        const struct ft_device_local *local = ft_device_find_local(d, n->local);
 
         n->ifindex = local ? local->ifindex : 0;
         d->stats.unresolved += n->ifindex == 0;
@@ -653,63 +303,4 @@ void ft_device_end(struct ft_device *d, struct ft_mono now)
     d->frozen = d->stale && ft_mono_since_ns(now, d->moved) >= d->limits.frozen_after_ns;
     d->stats.frozen += d->frozen;
     d->polled = d->polled || d->counters_read;
-}
-
-static void say(char problem[FT_DEVICE_PROBLEM_BYTES], const char *text)
-{
-    size_t at = strlen(problem);
-
-    snprintf(problem + at, FT_DEVICE_PROBLEM_BYTES - at, "%s%s", at ? "; " : "", text);
-}
-
-static void say_unresolved(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES])
-{
-    unsigned told = 0;
-
-    for (size_t i = 0; i < d->neighbors.count && told < UNRESOLVED_TOLD; i++) {
-        const struct ft_device_neighbor *n = &d->neighbors.items[i];
-        const struct ft_device_local *local = find_local(d, n->local);
-        char text[160];
-
-        if (n->ifindex)
-            continue;
-        told++;
-        snprintf(text, sizeof(text), "LLDP port %u ('%.60s') is no interface that IF-MIB names",
-                 n->local, local && local->id.text ? local->id.text : "without an id");
-        say(problem, text);
-    }
-    if (d->stats.unresolved > told)
-        say(problem, "more such ports");
-}
-
-/* Counters of 32 bits alone wrap within a second at 40 Gb/s: they are not read. */
-static bool has_counters(const struct ft_device *d)
-{
-    uint64_t octets;
-
-    for (size_t i = 0; i < d->ports.count; i++)
-        if (ft_counters_get(&d->ports.items[i].counters, FT_MIB_IN_OCTETS, &octets))
-            return true;
-    return false;
-}
-
-void ft_device_problem(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES])
-{
-    problem[0] = 0;
-    if (d->restarted)
-        say(problem, "the SNMP agent has restarted");
-    if (d->frozen)
-        say(problem, "no counter has moved for long: the agent answers stale values, or nothing "
-                     "passes at all");
-    if (d->ports.count == 0)
-        say(problem, "IF-MIB answers no port");
-    else if (!has_counters(d))
-        say(problem, "IF-MIB answers no 64-bit counters");
-    if (!d->has_lldp)
-        say(problem, "LLDP-MIB is not answered: LLDP is off, or not offered over SNMP");
-    say_unresolved(d, problem);
-    if (d->not_increasing)
-        say(problem, "an SNMP table does not increase and was read in part");
-    if (d->truncated)
-        say(problem, "an SNMP table is larger than what is kept of it");
 }

@@ -95,7 +95,7 @@ static struct nl_bytes *write_messages(uint32_t qps, size_t *count)
 static void one_round(struct bench *b, const struct nl_bytes *messages, size_t count, int64_t at_s)
 {
     for (uint32_t i = 0; i < PROCESSES; i++) {
-        ft_owners_round(b->owners);
+        ft_owners_round(b->owners, UINT64_MAX);
         ft_owners_get(b->owners, (uint32_t)getpid());
     }
     ft_rdma_table_begin(b->table);

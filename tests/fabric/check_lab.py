@@ -188,11 +188,12 @@ class Reading(unittest.TestCase):
     def test_counters(self):
         listing = {"nftables": [{"metainfo": {}}, {"set": {"name": "sampled6", "elem": [
             {"elem": {"val": {"concat": ["Ethernet1", "Ethernet51", B.src, B.dst, B.sport]},
-                      "counter": {"packets": 7, "bytes": 1}}}]}}, {"set": {"name": "all4"}}]}
+                      "counter": {"packets": 7, "bytes": 900}}}]}}, {"set": {"name": "all4"}}]}
         rows = switchrules.parse(json.dumps(listing))
         self.assertEqual(rows["all"], [])
         self.assertEqual(rows["sampled"], [{"in": "Ethernet1", "out": "Ethernet51", "src": B.src,
-                                            "dst": B.dst, "sport": B.sport, "packets": 7}])
+                                            "dst": B.dst, "sport": B.sport, "packets": 7,
+                                            "bytes": 900}])
 
     def test_file_that_grows(self):
         with tempfile.TemporaryDirectory() as folder:

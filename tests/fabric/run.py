@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from lab import judge, truth
+from lab import exporters, judge, truth, volumes
 from lab.agents import TOOLS, Agents
 from lab.fabric import Fabric, LabError, end_tidily, wait_until
 from lab.faults import Faults
@@ -28,6 +28,12 @@ LEFTOVER_MS = 2500  # samples in an exporter's buffer wait for the next flows to
 LOOK_S = 0.25
 SHOWN = 5
 DISCOVERY_S = 60
+POINTS = ("forward", "ingress", "egress", "both", "cards", "mixed")
+# The smallest receive buffer that there is holds some 30 datagrams.
+LOSSY = "receive_buffer: 64KiB\nloss_interval: 2s\n"
+PAUSE_S = 2  # less than the daemon's grace: nothing comes too late
+# Events that a healthy fabric gives no cause for.
+UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "topology_change", "link_down")
 
 
 class Tally:
@@ -69,7 +75,10 @@ class Check:
         self.agents = Agents(fabric) if args.discover else None
         for switch in fabric.layout.switches if self.agents else ():
             self.agents.set_cache_seconds(switch, 1)
-        self.pipeline = Pipeline(fabric, programs, args.window, agents=self.agents)
+        self.by_samples = bool(args.points or args.exporters)
+        self.pipeline = Pipeline(fabric, programs, args.window, agents=self.agents,
+                                 hosts=not self.by_samples,
+                                 poller=LOSSY if args.loss else "")
         self.records = RecordFile(self.pipeline.records)
 
     def new_flows(self):
@@ -185,11 +194,13 @@ class Check:
         start_ms = time.time() * 1000
         first = truth.FirstSamples(self.fabric, start_ms)
         # Two windows are sure to hold a whole one.
+        before = truth.Counters(self.fabric)
         end = start_ms / 1000 + 2 * self.args.window + LEFTOVER_MS / 1000 + 0.1
         while len(first.first_ms) < len(both) and time.time() < end:
             self.records.follow(LOOK_S)
             first.poll()
         self.records.follow(end - time.time())
+        rates = truth.Counters(self.fabric).rates(before)
         stop_ms = time.time() * 1000
         sent = self.traffic.stop()
         counters = truth.Counters(self.fabric)
@@ -210,6 +221,91 @@ class Check:
                          wrong or ([] if windows else ["no full window was published"]),
                          f"{len(windows)} full windows, "
                          f"{len(truth.groups(self.fabric.layout))} groups")
+        if self.by_samples:
+            self.judge_volumes(name, rates, start_ms + LEFTOVER_MS, stop_ms)
+        self.judge_calm(name, start_ms)
+
+    def judge_volumes(self, name, rates, start_ms, stop_ms, links=True):
+        """No packet is counted twice, or not at all, however many exporters sampled it."""
+        windows = volumes.link_bytes(self.records.poll(), start_ms, stop_ms)
+        wrong = volumes.wrong_totals(windows, rates, self.args.window)
+        if links:
+            wrong += volumes.wrong_links(windows, rates, self.args.window, self.args.sampling)
+        self.tally.check(f"{name}, volumes by samples are the kernel's",
+                         wrong or ([] if windows else ["no full window was published"]),
+                         f"{volumes.ratio(windows, rates, self.args.window):.3f} times its bytes "
+                         f"in {len(windows)} windows")
+
+    def judge_calm(self, name, since_ms):
+        events = [s.record for s in self.records.of("event", since_ms)
+                  if s.record["kind"] in UNCALLED]
+        self.tally.check(f"{name}, nobody is blamed", [e["message"] for e in events])
+
+    def exporters(self):
+        """One exporter is killed and comes back, one changes its address for a while."""
+        name = "exporters that change"
+        flows = self.new_flows()
+        data, both = self.paths(flows)
+        self.allowed.update({flow: [path] for flow, path in both.items()})
+        self.traffic.start(flows)
+        start_ms = time.time() * 1000
+        before = truth.Counters(self.fabric)
+        wrong = exporters.change(self.fabric, self.pipeline, self.records, 2.5 * self.args.window)
+        rates = truth.Counters(self.fabric).rates(before)
+        stop_ms = time.time() * 1000
+        self.traffic.stop()
+        samples = truth.Counters(self.fabric).samples()
+        last_end_ms = stop_ms // (self.args.window * 1000) * self.args.window * 1000
+        self.await_records(lambda r: not judge.unresolved(r, data, samples, start_ms)
+                           and judge.published(r, last_end_ms), self.args.window + SETTLE_S)
+        self.tally.check(f"{name}: restarts, and nothing missing", wrong)
+        self.judge_paths(name, data, samples, start_ms)
+        moved = [s.record["message"] for s in self.records.of("event", start_ms)
+                 if s.record["kind"] == "path_change"]
+        self.tally.check(f"{name}: no flow is said to have moved", moved)
+        self.judge_volumes(name, rates, start_ms + LEFTOVER_MS, stop_ms, links=False)
+        self.judge_calm(name, start_ms)
+
+    def loss_events(self, since_ms, cleared):
+        return [s.record for s in self.records.of("event", since_ms)
+                if s.record["kind"] == "loss" and bool(s.record.get("cleared")) == cleared]
+
+    def loss(self):
+        """The poller stands still for a moment, with a small receive buffer."""
+        flows = self.new_flows()
+        _, both = self.paths(flows)
+        self.allowed.update({flow: [path] for flow, path in both.items()})
+        self.traffic.start(flows)
+        self.records.follow(self.args.window)
+        begun_ms = time.time() * 1000
+        self.pipeline.pause_poller(PAUSE_S)
+        self.await_records(lambda r: self.loss_events(begun_ms, True), 30)
+        self.traffic.stop()
+        raised, cleared = (self.loss_events(begun_ms, over) for over in (False, True))
+        self.tally.check("one loss event, of the poller's buffer, cleared when it is over",
+                         [] if [e["evidence"]["reason"] for e in raised] == ["kernel_buffer"]
+                         and [e["subject"] for e in cleared] == [e["subject"] for e in raised]
+                         else [f"raised: {raised}", f"cleared: {cleared}"],
+                         raised[0]["message"] if raised else "")
+
+    def missing(self, poller):
+        """What its account says is missing; of a lossy run, more or less than the kernel dropped."""
+        if not self.args.loss:
+            return volumes.lost_on_the_way(poller)
+        gap, dropped = (volumes.drops_of(poller, *what) for what in
+                        (("network", "sequence_gap"), ("datagrams", "kernel_buffer")))
+        return [] if gap == dropped and gap else [f"{gap} by sequence, {dropped} by the kernel"]
+
+    def accounts(self):
+        """The last account of each program."""
+        last = {(s.record["program"], s.record["source"]): s.record
+                for s in self.records.poll().of("loss")}
+        poller = [r for (program, _), r in last.items() if program == "fabrictrace-switchpoll"]
+        self.tally.check("every account balances, and no datagram is missing but what was told",
+                         [text for record in last.values() for text in volumes.imbalances(record)]
+                         + [text for record in poller for text in self.missing(record)]
+                         + ([] if poller else ["no account of switchpoll"]),
+                         f"{len(last)} programs")
 
     def judge_paths(self, name, data, samples, start_ms):
         sampled = sum(1 for flow in data if samples[flow])
@@ -273,6 +369,7 @@ class Check:
         return index // count, index % count, link
 
     def close(self):
+        self.accounts()
         self.tally.check("no path record was wrong at any time",
                          judge.ever_wrong(self.records.poll(), self.allowed),
                          f"{len(self.records.of('path'))} records")
@@ -294,6 +391,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--window", type=int, default=4, help="seconds")
     parser.add_argument("--sampling", type=int, default=50, help="one packet in N")
+    parser.add_argument("--points", choices=POINTS, help="where switches sample, and by how many "
+                        "exporters each; no agents, so that volumes come from samples")
+    parser.add_argument("--exporters", action="store_true",
+                        help="exporters restart and change their address; no agents either")
+    parser.add_argument("--loss", action="store_true",
+                        help="the poller stands still for a moment, with a small receive buffer")
     parser.add_argument("--discover", action="store_true",
                         help="no topology file: snmpd and lldpd in every switch")
     parser.add_argument("--link-down", action="store_true", help="a link goes down in the end")
@@ -318,9 +421,10 @@ def main():
 def run_all(args, tally):
     programs = find_programs(args.build)
     print(f"{args.spines} spines, {args.leaves} leaves, {args.hosts} hosts a leaf, {args.flows} "
-          f"flows, 1 in {args.sampling} sampled, seed {args.seed}")
+          f"flows, 1 in {args.sampling} sampled, points {args.points or POINTS[0]}, "
+          f"seed {args.seed}")
     layout = Layout(args.spines, args.leaves, args.hosts)
-    with Fabric(args.id, layout, args.sampling, args.seed) as fabric:
+    with Fabric(args.id, layout, args.sampling, args.seed, args.points or POINTS[0]) as fabric:
         try:
             check = Check(fabric, programs, args, tally)
             if args.discover:
@@ -328,6 +432,10 @@ def run_all(args, tally):
             check.packets()
             for number in range(1, args.rounds + 1):
                 check.round(number)
+            if args.exporters:
+                check.exporters()
+            if args.loss:
+                check.loss()
             if args.discover:
                 check.faults()
             if args.link_down:

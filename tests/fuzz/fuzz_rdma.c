@@ -38,9 +38,12 @@ static int parse(uint8_t which, const uint8_t *bytes, size_t len, struct ft_rdma
     struct ft_rdma_device device;
     struct ft_rdma_port port;
     struct ft_rdma_chardev chardev;
+    struct ft_rdma_event event;
     struct ft_rdma_qpc qpc;
+    bool monitors;
+    int rc;
 
-    switch (which % 6) {
+    switch (which % 8) {
     case 0:
         return ft_nldev_device(bytes, len, &device);
     case 1:
@@ -51,6 +54,14 @@ static int parse(uint8_t which, const uint8_t *bytes, size_t len, struct ft_rdma
         return ft_nldev_cm_ids(bytes, len, take_cm_id, table);
     case 4:
         return ft_nldev_chardev(bytes, len, &chardev);
+    case 6:
+        rc = ft_nldev_event(bytes, len, &event);
+        ft_fuzz_claim(rc || (strlen(event.device) < sizeof(event.device) &&
+                             strlen(event.netdev) < sizeof(event.netdev)),
+                      "names end");
+        return rc;
+    case 7:
+        return ft_nldev_monitors(bytes, len, &monitors);
     default:
         return ft_rdma_qpc_message(bytes, len, 17, &qpc);
     }

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_tests = tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces \
-	tests/unit/check_owners tests/unit/check_rdma_nldev tests/unit/check_rdma_qpc \
+agent_tests = tests/unit/check_aggregates tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces tests/unit/check_lacks \
+	tests/unit/check_owners tests/unit/check_rdma_monitor tests/unit/check_rdma_nldev tests/unit/check_rdma_qpc \
 	tests/unit/check_rdma_sysfs tests/unit/check_rdma_table \
-	tests/unit/check_report tests/unit/check_settings tests/unit/check_uplink
+	tests/unit/check_report tests/unit/check_settings tests/unit/check_sniffer \
+	tests/unit/check_uplink
 check_PROGRAMS += $(agent_tests)
 TESTS += $(agent_tests)
+
+tests_unit_check_aggregates_SOURCES = tests/unit/check_aggregates.c tests/unit/unit.h
+tests_unit_check_aggregates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_aggregates_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_capture_SOURCES = tests/unit/check_capture.c tests/unit/unit.h
 tests_unit_check_capture_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -17,6 +22,14 @@ tests_unit_check_flows_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_interfaces_SOURCES = tests/unit/check_interfaces.c tests/unit/unit.h
 tests_unit_check_interfaces_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_interfaces_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_lacks_SOURCES = tests/unit/check_lacks.c tests/unit/unit.h
+tests_unit_check_lacks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_lacks_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_sniffer_SOURCES = tests/unit/check_sniffer.c tests/unit/unit.h
+tests_unit_check_sniffer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sniffer_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_report_SOURCES = tests/unit/check_report.c tests/unit/unit.h
 tests_unit_check_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -45,6 +58,10 @@ tests_unit_check_rings_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_owners_SOURCES = tests/unit/check_owners.c tests/unit/unit.h
 tests_unit_check_owners_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_owners_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_rdma_monitor_SOURCES = tests/unit/check_rdma_monitor.c tests/unit/unit.h
+tests_unit_check_rdma_monitor_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_monitor_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_rdma_nldev_SOURCES = tests/unit/check_rdma_nldev.c tests/unit/unit.h tests/unit/nldev_bytes.h
 tests_unit_check_rdma_nldev_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

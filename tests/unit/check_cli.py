@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import pty
+import select
 import struct
 import subprocess
 import sys
@@ -31,6 +32,7 @@ SHOWN = {
     "imbalance": ["imbalance"],
     "events": ["collisions"],
     "events-none": ["collisions"],
+    "events-all": ["events"],
     "topology": ["topology"],
     "matrix": ["matrix"],
     "ranks": ["ranks"],
@@ -40,19 +42,21 @@ SHOWN = {
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-partial": ["explain", FLOW],
+    "explain-lag": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
 }
 WRITE = "--write" in sys.argv
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers every GET with `body` and `code`; remembers the last target."""
+    """Answers every GET with `body` and `code`, or with what `routes` has for its path; remembers
+    the last target."""
 
     daemon_threads = True
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.body, self.code, self.target = b"{}", 200, None
+        self.body, self.code, self.target, self.routes = b"{}", 200, None, {}
         threading.Thread(target=self.serve_forever, daemon=True).start()
         self.endpoint = f"127.0.0.1:{self.server_address[1]}"
 
@@ -61,9 +65,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.target = self.path
         self.send_response(self.server.code)
-        self.send_header("Content-Length", str(len(self.server.body)))
+        body = self.server.routes.get(self.path.split("?")[0], self.server.body)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(self.server.body)
+        self.wfile.write(body)
 
     def log_message(self, *args):
         pass
@@ -186,6 +191,66 @@ class Answers(unittest.TestCase):
         self.assertLessEqual(max(map(len, out.splitlines())), 80)
         self.assertIn("leaf1 Ethernet51", out)
 
+    def give_top(self):
+        self.server.routes = {
+            f"/api/v1/{name}": (CASES / f"{case}.json").read_bytes()
+            for name, case in (
+                ("imbalance", "imbalance"), ("links", "links"), ("events", "events-all"))
+        }
+
+    def test_events_of_a_kind(self):
+        self.give("events-all")
+        run("events", "--kind", "link_down", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/events?kind=link_down")
+
+    def test_top_without_a_terminal_shows_one_picture(self):
+        self.give_top()
+        rc, out, err = run("top", *self.at)
+        out = out.replace("2026-11-20 ", "")
+        if WRITE:
+            (CASES / "top.txt").write_text(out)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertEqual(out, (CASES / "top.txt").read_text())
+        self.server.routes, self.server.body = {}, b"{}"
+        self.assertEqual(run("top", *self.at)[0], 0)
+
+    def test_top_on_a_terminal(self):
+        """Pictures that fit, a daemon that goes away and comes back, q, the terminal as before."""
+        self.give_top()
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 16, 80, 0, 0))
+        before = termios.tcgetattr(slave)
+        process = subprocess.Popen(
+            [PROGRAM, "top", "--interval", "1", *self.at],
+            env=environment(NO_COLOR="1"), stdin=slave, stdout=slave)
+        seen = ""
+
+        def until(text):
+            nonlocal seen
+            while text not in seen:
+                ready = select.select([master], [], [], 20)[0]
+                self.assertTrue(ready, f"no {text!r} in {seen!r}")
+                seen += os.read(master, 65536).decode()
+
+        until("\x1b[J")
+        picture = seen[seen.index("\x1b[H"):seen.index("\x1b[J")].replace("\x1b[H", "")
+        lines = picture.replace("\x1b[K", "").split("\r\n")
+        self.assertLessEqual(len(lines), 16)
+        # The heading may be longer: the terminal cuts it.
+        self.assertLessEqual(max(map(len, lines[1:])), 80)
+        for word in ("4 standing events", "link_down", "GROUP", "LINK"):
+            self.assertIn(word, picture)
+        seen, self.server.code = "", 503
+        until("answers 503")
+        seen, self.server.code = "", 200
+        until("standing events")
+        os.write(master, b"q")
+        until("\x1b[?1049l")
+        self.assertEqual(process.wait(20), 0)
+        self.assertEqual(termios.tcgetattr(slave), before)
+        os.close(master)
+        os.close(slave)
+
     def test_endpoint_from_the_environment(self):
         self.give("links")
         rc, _, _ = run("links", env=environment(FABRICTRACE_ENDPOINT=self.server.endpoint))
@@ -252,6 +317,8 @@ class Alone(unittest.TestCase):
             (["matrix", "--by", "x"], "rank, gpu or host"),
             (["paths", "--csv"], "does not take --csv"),
             (["ranks", "--op", "x"], "does not take --op"),
+            (["top", "--json"], "does not take --json"),
+            (["top", "--interval", "0"], "--interval"),
             (["explain"], "takes one flow"),
             (["explain", "10.0.0.1"], "is no flow"),
             (["imbalance", "--loads", "7,,1"], "'' is none"),

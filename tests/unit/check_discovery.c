@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,19 @@ START_TEST(port_ids_are_resolved_by_their_kind)
 }
 END_TEST
 
+/* The members of an aggregate, each followed by a blank. */
+static const char *members(const char *switch_name, const char *name)
+{
+    static char text[200];
+    uint32_t id = ft_topology_find_lag(found, ft_topology_find_switch(found, switch_name), name);
+
+    *text = '\0';
+    for (uint32_t i = 0; id != FT_NONE && i < ft_topology_lag(found, id)->member_count; i++)
+        sprintf(text + strlen(text), "%s ",
+                ft_topology_port(found, ft_topology_lag(found, id)->members[i])->name);
+    return text;
+}
+
 START_TEST(aggregates_leave_their_members_the_links)
 {
     struct port *lag;
@@ -111,9 +125,11 @@ START_TEST(aggregates_leave_their_members_the_links)
     send_all();
     build();
     assert_differs(0);
-    /* Samples that name the aggregate do not say which member. */
+    /* Samples that name the aggregate do not say which member; it is one of them. */
     ck_assert_uint_eq(ft_topology_port_at(found, ft_topology_find_switch(found, "leaf0"), 900),
                       FT_NONE);
+    ck_assert_str_eq(members("leaf0", "bond0"), "up0 up1 ");
+    ck_assert(ft_is_lag(ft_topology_end_at(found, ft_topology_find_switch(found, "leaf0"), 900)));
     end();
 }
 END_TEST
@@ -157,6 +173,65 @@ START_TEST(an_aggregate_with_one_member_up_is_that_member)
     send_all();
     build();
     ck_assert_uint_eq(port_at("leaf0", 900), FT_NONE);
+    end();
+}
+END_TEST
+
+/* The flow may have gone by a member whose link nobody knows. */
+START_TEST(an_aggregate_with_a_member_of_unknown_link)
+{
+    begin(true);
+    add_port(&boxes[0], 900, "bond", 0);
+    add_port(&boxes[0], 55, "spare", 0)->info.has_lag_ifindex = true;
+    boxes[0].ports[boxes[0].port_count - 1].info.lag_ifindex = 900;
+    uplink(0, 0)->info.has_lag_ifindex = true;
+    uplink(0, 0)->info.lag_ifindex = 900;
+    send_all();
+    build();
+    ck_assert_str_eq(members("leaf0", "bond0"), "up0 spare0 ");
+    ck_assert_uint_eq(ft_topology_end_at(found, ft_topology_find_switch(found, "leaf0"), 900),
+                      FT_NONE);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "bond0", "member spare0"), 1);
+    /* Down it carries nothing. */
+    boxes[0].ports[boxes[0].port_count - 1].info.oper_up = false;
+    send_all();
+    build();
+    ck_assert_uint_eq(port_at("leaf0", 900), port_of("leaf0", "up0"));
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "bond0", NULL), 0);
+    end();
+}
+END_TEST
+
+/* The file's aggregates are taken up, and stay where the switch says otherwise. */
+START_TEST(aggregates_of_the_file_win)
+{
+    static const char text[] =
+        "fabric: lab\nswitches:\n"
+        "  - {name: leaf0, ports: [{name: up0}, {name: up1}, {name: up2}],\n"
+        "     lags: [{name: bond0, members: [up0, up1]}, {name: other, ifindex: 777,\n"
+        "                                                 members: [up2]}]}\n";
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_yaml *root = ft_yaml_parse(text, strlen(text), "t.yaml", diag);
+
+    begin(true);
+    ft_topology_free(base);
+    base = ft_topology_file_read(root, diag);
+    ck_assert_ptr_nonnull(base);
+    ft_yaml_free(root);
+    ft_diag_free(diag);
+    add_port(&boxes[0], 900, "bond", 0);
+    for (uint32_t s = 1; s < 3; s++) {
+        uplink(0, s)->info.has_lag_ifindex = true;
+        uplink(0, s)->info.lag_ifindex = 900;
+    }
+    send_all();
+    build();
+    /* Its ifIndex comes from the switch. */
+    ck_assert_str_eq(members("leaf0", "bond0"), "up0 up1 ");
+    ck_assert(ft_is_lag(ft_topology_end_at(found, ft_topology_find_switch(found, "leaf0"), 900)));
+    ck_assert_uint_eq(port_at("leaf0", 777), port_of("leaf0", "up2"));
+    ck_assert_uint_eq(findings(FT_FINDING_CONTRADICTION, "leaf0", "up2", "aggregate other"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_CONTRADICTION, NULL, NULL, NULL), 1);
     end();
 }
 END_TEST
@@ -669,8 +744,9 @@ END_TEST
 FT_UNIT_MAIN("discovery", reports_alone_give_the_whole_fabric, the_order_of_reports_does_not_matter,
              one_side_that_speaks_is_enough, port_ids_are_resolved_by_their_kind,
              aggregates_leave_their_members_the_links,
-             an_aggregate_with_one_member_up_is_that_member, neighbours_that_name_an_aggregate,
-             a_link_whose_port_is_down_leaves_and_comes_back,
+             an_aggregate_with_one_member_up_is_that_member,
+             an_aggregate_with_a_member_of_unknown_link, aggregates_of_the_file_win,
+             neighbours_that_name_an_aggregate, a_link_whose_port_is_down_leaves_and_comes_back,
              the_port_of_a_host_that_is_down_is_told, a_link_that_neither_side_hears_is_down,
              a_recabled_port_takes_its_new_link, silence_of_lldp_changes_nothing,
              lldp_that_begins_anew_changes_nothing, an_unreachable_switch_keeps_its_place,

@@ -331,13 +331,87 @@ START_TEST(volume_is_of_the_best_sampled_place)
     sample(&ev, t, hop(t, 1, 1), 0, 60);
     /* The same packets once more, where they leave leaf0. */
     s = ft_evidence_sight(&ev, 0, hop(t, 0, 1).in, hop(t, 0, 1).out, 2, &fresh);
-    s->samples[0] = 65;
-    s->bytes[0] = 99;
+    s->samples[0] = 38;
+    s->bytes[0] = 38000;
     ft_evidence_volume(&ev, 0, &samples, &bytes);
     ck_assert_uint_eq(samples, 70);
     ck_assert_uint_eq(bytes, 70000);
     ft_evidence_volume(&ev, 1, &samples, &bytes);
     ck_assert_uint_eq(samples, 0);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+static void seen_by(struct ft_evidence *ev, uint32_t source, uint32_t in, uint32_t out,
+                    uint32_t samples)
+{
+    bool fresh;
+    struct ft_sighting *s = ft_evidence_sight(ev, 0, in, out, source, &fresh);
+
+    s->samples[0] = samples;
+    s->bytes[0] = samples * 1000;
+}
+
+/* Two sources at one switch, in and out; which packets they share decides what adds up. */
+START_TEST(no_packet_counts_twice)
+{
+    static const struct {
+        uint32_t source, in, out, samples;
+    } cases[][4] = {
+        /* At entry and at exit. */
+        {{1, 10, 20, 40}, {2, 10, 20, 45}},
+        /* Where each names its own port alone. */
+        {{1, 10, FT_NONE, 40}, {2, FT_NONE, 20, 45}},
+        /* At both ends, over two ports. */
+        {{1, 10, 20, 30}, {1, 10, 21, 20}, {2, 10, 20, 28}, {2, 10, 21, 22}},
+        /* Line cards that sample what enters by their ports, or what leaves. */
+        {{1, 10, 20, 30}, {2, 11, 20, 20}},
+        {{1, 10, 20, 30}, {2, 10, 21, 20}},
+        /* One does both, the other one end. */
+        {{1, 10, 20, 30}, {1, 11, 20, 20}, {2, 11, 20, 19}},
+        /* One source with ways that it names in part. */
+        {{1, 10, 20, 30}, {1, FT_NONE, 20, 7}},
+    };
+    static const uint64_t expected[] = {45, 45, 52, 50, 50, 50, 37};
+
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct ft_evidence ev;
+        uint64_t samples, bytes;
+
+        ft_evidence_init(&ev);
+        for (int i = 0; i < 4 && cases[c][i].source; i++)
+            seen_by(&ev, cases[c][i].source, cases[c][i].in, cases[c][i].out, cases[c][i].samples);
+        ft_evidence_volume(&ev, 0, &samples, &bytes);
+        ck_assert_uint_eq(samples, expected[c]);
+        ck_assert_uint_eq(bytes, expected[c] * 1000);
+        ft_evidence_free(&ev);
+    }
+}
+END_TEST
+
+START_TEST(shares_count_no_packet_twice)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_path_share shares[8];
+    struct ft_evidence ev;
+    bool fresh;
+    size_t n;
+
+    ft_evidence_init(&ev);
+    for (int64_t ms = 0; ms < 20000; ms += 100) {
+        struct ft_hop h = hop(t, 0, ms / 100 % 10 < 7 ? 0 : 2);
+
+        sample(&ev, t, h, ms, 1);
+        /* The card behind one of the two ports samples what leaves by it once more. */
+        if (ms / 100 % 10 >= 7)
+            ft_evidence_sight(&ev, 0, h.in, h.out, 5, &fresh)->samples[0]++;
+    }
+    n = ft_evidence_shares(&ev, t, SRC, DST, shares, 8);
+    ck_assert_uint_eq(n, 2);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_double_eq_tol(shares[i].share,
+                                shares[i].path.hops[0].out == hop(t, 0, 0).out ? 0.7 : 0.3, 1e-9);
     ft_evidence_free(&ev);
     ft_topology_free(t);
 }
@@ -414,5 +488,5 @@ FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_
              old_samples_off_the_path_are_set_aside, an_unknown_port_leaves_candidates,
              a_change_is_believed_once_settled, a_late_word_of_the_old_path_is_no_second_path,
              few_samples_do_not_make_a_change, spraying_is_multipath_with_shares,
-             forgets_what_is_old, volume_is_of_the_best_sampled_place, too_many_places_are_refused,
-             what_is_resolved_was_true)
+             forgets_what_is_old, volume_is_of_the_best_sampled_place, no_packet_counts_twice,
+             shares_count_no_packet_twice, too_many_places_are_refused, what_is_resolved_was_true)

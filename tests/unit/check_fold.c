@@ -61,7 +61,7 @@ static void add(struct ft_fold *fold, const struct ft_sflow_flow *flow, int64_t 
 {
     struct ft_ip agent = agent_of(1);
 
-    ft_fold_add(fold, &agent, flow, (struct ft_wall){when_ms});
+    ft_fold_add(fold, &agent, 0, flow, (struct ft_wall){when_ms});
 }
 
 /* The one Observation that the samples given become. */
@@ -199,7 +199,7 @@ START_TEST(whatever_differs_stays_apart)
     struct ft_sflow_flow flow = flow_of(49441);
 
     add(fold, &flow, 1);
-    ft_fold_add(fold, &other, &flow, (struct ft_wall){1});
+    ft_fold_add(fold, &other, 0, &flow, (struct ft_wall){1});
     flow.source_index = 49;
     add(fold, &flow, 1);
     flow.out.value = 50;
@@ -215,6 +215,41 @@ START_TEST(whatever_differs_stays_apart)
     ft_fold_settle(fold);
     ck_assert_uint_eq(ft_fold_sums(fold), 8);
     ft_fold_free(fold);
+}
+END_TEST
+
+/* Two that may have sampled the same packets, of which the data source does not tell the point. */
+START_TEST(sources_stay_apart_and_are_named)
+{
+    static const struct {
+        uint32_t sub_agent, type, index;
+    } sources[] = {{1, 0, 7}, {2, 0, 7}, {1, 0, 8}, {1, 2, 7}};
+    struct ft_ip agent = agent_of(1);
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    for (size_t i = 0; i < 4; i++) {
+        flow.source_type = sources[i].type;
+        flow.source_index = sources[i].index;
+        ft_fold_add(fold, &agent, sources[i].sub_agent, &flow, (struct ft_wall){1});
+    }
+    drop_records();
+    ft_fold_flush(fold, (struct ft_wall){0}, 1000, &sink);
+    ft_fold_free(fold);
+    ck_assert_uint_eq(record_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const Fabrictrace__Observation *o = records[i]->observation;
+
+        ck_assert(o->has_sub_agent && o->has_source_type && o->has_source_index);
+        ck_assert_uint_eq(o->sub_agent, sources[i].sub_agent);
+        ck_assert_uint_eq(o->source_type, sources[i].type);
+        ck_assert_uint_eq(o->source_index, sources[i].index);
+        ck_assert_uint_eq(o->samples, 1);
+    }
+    /* The port in or out says it already. */
+    flow = flow_of(49441);
+    ck_assert(!fold_one(&flow)->has_source_index && records[0]->observation->has_sub_agent);
+    drop_records();
 }
 END_TEST
 
@@ -266,5 +301,6 @@ END_TEST
 
 FT_UNIT_MAIN("fold", sums_what_agrees, a_queue_pair_is_told_only_when_samples_agree,
              the_data_source_says_where_a_sample_was_taken, special_interface_values_are_no_ports,
-             whatever_differs_stays_apart, flushes_in_the_order_of_arrival_whatever_the_hash,
+             whatever_differs_stays_apart, sources_stay_apart_and_are_named,
+             flushes_in_the_order_of_arrival_whatever_the_hash,
              a_full_table_refuses_new_sums_and_goes_on_with_old_ones)

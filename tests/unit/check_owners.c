@@ -3,13 +3,18 @@
 
 #include "agent/owners.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
+
+/* Ticks since boot at which every round begins. */
+#define ROUND_TICKS 50000
 
 static char root[64];
 
@@ -39,10 +44,10 @@ static void write_stat(const char *pid, const char *comm, unsigned start)
 
 static void drop(const char *pid)
 {
-    static const char *const names[] = {"stat", "environ", "cgroup"};
+    static const char *const names[] = {"stat", "environ", "cgroup", "status"};
     char path[PATH_MAX];
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         snprintf(path, sizeof(path), "%s/%s/%s", root, pid, names[i]);
         unlink(path);
     }
@@ -60,7 +65,7 @@ static struct ft_owners *new_owners(const char *job_variable)
     ck_assert_ptr_nonnull(mkdtemp(root));
     o = ft_owners_new(&config);
     ck_assert_ptr_nonnull(o);
-    ft_owners_round(o);
+    ft_owners_round(o, ROUND_TICKS);
     return o;
 }
 
@@ -83,13 +88,13 @@ START_TEST(a_number_given_to_another_process_is_another_owner)
     ck_assert_ptr_nonnull(owner);
     ck_assert_str_eq(owner->comm, "a (b) c");
     ck_assert_str_eq(owner->job, "88");
-    ft_owners_round(o);
+    ft_owners_round(o, ROUND_TICKS);
     write_stat("4121", "a (b) c", 2000);
     write_file("4121", "environ", "", 0);
     owner = ft_owners_get(o, 4121);
     ck_assert_uint_eq(owner->start_ticks, 2000);
     ck_assert_str_eq(owner->job, "");
-    ft_owners_round(o);
+    ft_owners_round(o, ROUND_TICKS);
     drop("4121");
     ck_assert_ptr_null(ft_owners_get(o, 4121));
     end(o);
@@ -107,7 +112,7 @@ START_TEST(a_dying_process_keeps_its_job)
     /* A zombie is listed without an environment, and reports come many rounds apart. */
     write_file("4121", "environ", "", 0);
     for (int i = 0; i < 100; i++)
-        ft_owners_round(o);
+        ft_owners_round(o, ROUND_TICKS);
     ck_assert_str_eq(ft_owners_get(o, 4121)->job, "88");
     end(o);
 }
@@ -163,6 +168,114 @@ START_TEST(control_groups_name_jobs)
 }
 END_TEST
 
+/* Its number was listed for somebody else: whoever has it now was not there then. */
+START_TEST(who_came_after_the_list_is_no_owner)
+{
+    struct ft_owners *o = new_owners(NULL);
+    const struct ft_owner *owner;
+
+    write_stat("4121", "new", ROUND_TICKS);
+    ck_assert_ptr_null(ft_owners_get(o, 4121));
+    write_stat("4121", "old", ROUND_TICKS - 1);
+    owner = ft_owners_get(o, 4121);
+    ck_assert_ptr_nonnull(owner);
+    ck_assert_str_eq(owner->comm, "old");
+    ck_assert(ft_owners_alive(o, owner));
+    write_stat("4121", "new", ROUND_TICKS + 9);
+    ck_assert(!ft_owners_alive(o, owner));
+    ft_owners_round(o, ROUND_TICKS);
+    ck_assert_ptr_null(ft_owners_get(o, 4121));
+    drop("4121");
+    end(o);
+}
+END_TEST
+
+static void write_status(const char *pid, const char *process)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "Name:\tworker\nUmask:\t0022\nState:\tS\nTgid:\t%s\nPid:\t%s\n",
+             process, pid);
+    write_file(pid, "status", text, strlen(text));
+}
+
+/* NCCL makes its queue pairs in threads of their own, and the kernel lists those. */
+START_TEST(the_owner_of_a_thread_is_its_process)
+{
+    static const char environment[] = "A=1\0SLURM_JOB_ID=88";
+    struct ft_owners *o = new_owners(NULL);
+    const struct ft_owner *owner;
+
+    write_stat("4121", "train.py", 1000);
+    write_file("4121", "environ", environment, sizeof(environment));
+    write_stat("4130", "NCCL Service 0", 2000);
+    write_status("4130", "4121");
+    owner = ft_owners_get(o, 4130);
+    ck_assert_ptr_nonnull(owner);
+    ck_assert_uint_eq(owner->process, 4121);
+    ck_assert_str_eq(owner->comm, "train.py");
+    ck_assert_str_eq(owner->job, "88");
+    ck_assert_uint_eq(owner->start_ticks, 1000);
+    ck_assert_uint_eq(ft_owners_get(o, 4121)->process, 4121);
+    /* The thread is another's by now. */
+    ft_owners_round(o, ROUND_TICKS);
+    write_stat("4130", "NCCL Service 0", ROUND_TICKS);
+    ck_assert_ptr_null(ft_owners_get(o, 4130));
+    /* Its process ended, and both numbers were given away. */
+    write_stat("4130", "other", 2000);
+    write_stat("4121", "other", ROUND_TICKS + 1);
+    ck_assert_ptr_null(ft_owners_get(o, 4130));
+    /* The number is that of another process's thread. */
+    ft_owners_round(o, ROUND_TICKS);
+    write_stat("5000", "bench", 700);
+    write_status("4130", "5000");
+    owner = ft_owners_get(o, 4130);
+    ck_assert_uint_eq(owner->process, 5000);
+    ck_assert_str_eq(owner->comm, "bench");
+    ck_assert_str_eq(owner->job, "");
+    drop("4121");
+    drop("4130");
+    drop("5000");
+    end(o);
+}
+END_TEST
+
+/* As somebody who may not look: at the first process of this machine, then with a /proc that hides
+ * it. */
+START_TEST(what_may_not_be_read_is_told)
+{
+    struct ft_owners_config config = {.root = "/proc", .owners_max = 16};
+    struct ft_owners_stats stats;
+    struct ft_owners *o;
+
+    ck_assert(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+    if (kill(1, 0) == 0 || errno != EPERM) {
+        printf("skipped: what may not be read is told: the first process is not another's\n");
+        return;
+    }
+    o = ft_owners_new(&config);
+    ck_assert_ptr_nonnull(o);
+    ft_owners_round(o, UINT64_MAX);
+    ck_assert_ptr_nonnull(ft_owners_get(o, 1));
+    ft_owners_stats(o, &stats);
+    ck_assert_uint_eq(stats.known, 1);
+    ck_assert_uint_eq(stats.denied, 1);
+    ck_assert_uint_eq(stats.hidden, 0);
+    ft_owners_free(o);
+    config.root = "/nowhere";
+    o = ft_owners_new(&config);
+    ft_owners_round(o, UINT64_MAX);
+    ck_assert_ptr_null(ft_owners_get(o, 1));
+    ck_assert_ptr_null(ft_owners_get(o, INT_MAX));
+    ft_owners_stats(o, &stats);
+    ck_assert_uint_eq(stats.known, 0);
+    ck_assert_uint_eq(stats.hidden, 1);
+    ft_owners_free(o);
+}
+END_TEST
+
 FT_UNIT_MAIN("owners", a_number_given_to_another_process_is_another_owner,
              a_dying_process_keeps_its_job, the_configured_variable_comes_first,
-             a_broken_stat_is_no_owner, control_groups_name_jobs)
+             a_broken_stat_is_no_owner, control_groups_name_jobs,
+             who_came_after_the_list_is_no_owner, the_owner_of_a_thread_is_its_process,
+             what_may_not_be_read_is_told)

@@ -120,6 +120,102 @@ START_TEST(congestion_is_drawn_from_what_a_driver_has)
 }
 END_TEST
 
+/* Growth of the six signs: CNPs sent and handled, ECN marks, out of sequence, retransmissions,
+ * timeouts; -1: the driver does not count it. */
+#define SIGNS 6
+
+/* Files of hw_counters/ as drivers have them, the first with 1, the next with 2 and so on: mlx5 of
+ * Linux 6.1; bnxt_re of 6.1 and as renamed after 6.17; irdma of 6.1 and its third generation of
+ * 6.18 (both cut down to what could be mistaken for a sign); rxe of 6.1. */
+static const struct {
+    uint32_t driver;
+    const char *files[24];
+    int64_t signs[SIGNS];
+} drivers[] = {
+    {RDMA_DRIVER_MLX5,
+     {"duplicate_request", "implied_nak_seq_err", "local_ack_timeout_err", "np_cnp_sent",
+      "np_ecn_marked_roce_packets", "out_of_buffer", "out_of_sequence", "packet_seq_err",
+      "req_cqe_error", "rnr_nak_retry_err", "roce_adp_retrans", "roce_adp_retrans_to",
+      "roce_slow_restart", "rp_cnp_handled", "rp_cnp_ignored", "rx_write_requests"},
+     {4, 14, 5, 7, 8, 3}},
+    {RDMA_DRIVER_BNXT_RE,
+     {"active_qps", "recoverable_errors", "tx_roce_errors", "rx_roce_discards", "to_retransmits",
+      "seq_err_naks_rcvd", "max_retry_exceeded", "rnr_naks_rcvd", "missing_resp", "dup_req",
+      "oos_drop_count", "tx_roce_only_pkts", "rx_out_of_buffer", "tx_cnp_pkts", "rx_cnp_pkts",
+      "rx_ecn_marked_pkts", "pacing_alerts"},
+     {14, 15, 16, 11, 6, 5}},
+    {RDMA_DRIVER_BNXT_RE,
+     {"active_qps", "local_ack_timeout_err", "packet_seq_err", "max_retry_exceeded",
+      "rnr_nak_retry_err", "implied_nak_seq_err", "duplicate_request", "out_of_sequence",
+      "out_of_buffer", "np_cnp_pkts", "rp_cnp_handled", "np_ecn_marked_roce_packets"},
+     {10, 11, 12, 8, 3, 2}},
+    {RDMA_DRIVER_IRDMA,
+     {"ip4InDiscards", "ip4OutNoRoutes", "tcpRetransSegs", "tcpInProtoErrors", "iwOutRdmaWrites",
+      "cnpHandled", "cnpIgnored", "cnpSent", "RxUDP", "RxECNMrkd"},
+     {8, 6, 10, -1, -1, -1}},
+    {RDMA_DRIVER_IRDMA,
+     {"cnpHandled", "cnpIgnored", "cnpSent", "RxECNMrkd", "RetransSegs", "RNR sent", "RNR received",
+      "Nak Sequence Error", "Nak Sequence Error Implied", "RTO", "Rcvd Out of order packets",
+      "CRC errors"},
+     {3, 1, 4, 11, 8, 10}},
+    {RDMA_DRIVER_RXE,
+     {"ack_deferred", "completer_retry_err", "duplicate_request", "link_downed", "lifespan",
+      "out_of_seq_request", "rcvd_pkts", "rcvd_rnr_err", "rcvd_seq_err", "rdma_recvs", "rdma_sends",
+      "retry_exceeded_err", "retry_rnr_exceeded_err", "send_err", "send_rnr_err", "sent_pkts"},
+     {-1, -1, -1, 6, 2, -1}},
+};
+
+static void keep_picture(void *arg, const struct ft_rdma_port_report *report)
+{
+    ft_report_host(report, "gpu01", "gpu01", arg);
+}
+
+/* The record after two reports of a port, in the second of which the files have grown. */
+static void picture(size_t driver, struct ft_host_record *out)
+{
+    const struct ft_rdma_port port = {.number = 1};
+    struct ft_rdma_ports *ports = ft_rdma_ports_new(root);
+    char name[80], value[16];
+
+    ck_assert_ptr_nonnull(ports);
+    ft_rdma_ports_look(ports);
+    ft_rdma_ports_note(ports, "mlx5_0", drivers[driver].driver, &port, "enp1s0");
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; drivers[driver].files[i]; i++) {
+            snprintf(name, sizeof(name), "hw_counters/%s", drivers[driver].files[i]);
+            snprintf(value, sizeof(value), "%d", 1000 + round * (i + 1));
+            put(name, value);
+        }
+        ft_rdma_ports_report(ports, (struct ft_mono){round * INT64_C(1000000000)},
+                             (struct ft_wall){0}, keep_picture, out);
+    }
+    ft_rdma_ports_free(ports);
+}
+
+START_TEST(the_picture_of_each_driver)
+{
+    struct ft_host_record out;
+    const Fabrictrace__HostCounters *m = &out.host;
+
+    for (size_t d = 0; d < sizeof(drivers) / sizeof(drivers[0]); d++) {
+        make();
+        picture(d, &out);
+        drop();
+        const int64_t got[SIGNS] = {
+            m->has_cnp_sent ? (int64_t)m->cnp_sent : -1,
+            m->has_cnp_handled ? (int64_t)m->cnp_handled : -1,
+            m->has_ecn_marked ? (int64_t)m->ecn_marked : -1,
+            m->has_out_of_sequence ? (int64_t)m->out_of_sequence : -1,
+            m->has_retransmissions ? (int64_t)m->retransmissions : -1,
+            m->has_timeouts ? (int64_t)m->timeouts : -1,
+        };
+        for (int i = 0; i < SIGNS; i++)
+            ck_assert_msg(got[i] == drivers[d].signs[i], "driver %zu, sign %d: %lld", d, i,
+                          (long long)got[i]);
+    }
+}
+END_TEST
+
 static struct {
     size_t count;
     int64_t interval_ns;
@@ -174,4 +270,5 @@ START_TEST(growth_is_since_the_report_before)
 END_TEST
 
 FT_UNIT_MAIN("rdma_sysfs", only_roce_v2_addresses_count, counters_are_what_is_there,
-             congestion_is_drawn_from_what_a_driver_has, growth_is_since_the_report_before)
+             congestion_is_drawn_from_what_a_driver_has, the_picture_of_each_driver,
+             growth_is_since_the_report_before)

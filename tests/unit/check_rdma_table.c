@@ -4,6 +4,7 @@
 #include "agent/rdma_table.h"
 
 #include <rdma/ib_user_ioctl_verbs.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/rdma_sport.h"
@@ -379,9 +380,87 @@ START_TEST(a_cut_round_ends_no_flow)
 }
 END_TEST
 
+/* The protection domain tells a number used anew by the same process; a thread that is gone is not
+ * named any more. */
+START_TEST(domains_tell_queue_pairs_apart)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    struct ft_rdma_qp qp = row(17, 17, 219);
+
+    qp.has_domain = true;
+    qp.domain = 3;
+    go_round(t, &qp, 1, 1);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 2);
+    qp.pid = 0;
+    go_round(t, &qp, 1, 3);
+    report(t, 200);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(!got[0].ended && !got[1].ended);
+    ck_assert_uint_eq(got[0].pid, 0);
+    /* Whoever is named now made another one. */
+    qp.pid = 219;
+    go_round(t, &qp, 1, 4);
+    report(t, 201);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(got[0].ended && got[1].ended);
+    answer(t, 17, "10.2.0.1");
+    go_round(t, &qp, 1, 5);
+    report(t, 202);
+    ck_assert_uint_eq(count, 2);
+    qp.domain = 4;
+    go_round(t, &qp, 1, 6);
+    report(t, 203);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(got[0].ended && got[1].ended);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+/* A device over a bond: the kernel names one member as its port's interface, its addresses are the
+ * bond's, with and without a VLAN. */
+START_TEST(the_interface_is_the_one_with_the_address)
+{
+    static const char *const sources[] = {"10.1.0.1", "10.1.7.1", "10.1.8.1"};
+    static const char *const names[] = {"bond0", "bond0.7", "eth0"};
+    const struct ft_rdma_table_config config = {.qps_max = 8, .refresh_ns = 60 * S};
+    struct ft_rdma_table *t = ft_rdma_table_new(&config);
+    static struct ft_rdma_place place;
+    struct ft_rdma_qp qps[3];
+
+    ck_assert_ptr_nonnull(t);
+    place = (struct ft_rdma_place){
+        .device = 0, .port = 1, .driver = RDMA_DRIVER_MLX5, .netdev = "eth0", .gid_count = 4};
+    for (uint32_t i = 0; i < 3; i++) {
+        place.gids[i] = (struct ft_rdma_gid){.index = i, .ip = ip(sources[i])};
+        snprintf(place.gids[i].netdev, sizeof(place.gids[i].netdev), "%s", names[i]);
+        qps[i] = row(17 + i, 17, 219);
+    }
+    /* One address on two interfaces: the port's own has to do. */
+    snprintf(place.gids[2].netdev, sizeof(place.gids[2].netdev), "bond0.8");
+    place.gids[3] = (struct ft_rdma_gid){.index = 3, .ip = ip(sources[2]), .netdev = "bond0.9"};
+    ck_assert_int_eq(ft_rdma_table_place(t, &place), 0);
+    go_round(t, qps, 3, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct ft_rdma_answer a = {.dst = ip("10.2.0.1"), .sgid_index = i};
+
+        ft_rdma_table_answer(t, 0, 17 + i, &a);
+    }
+    go_round(t, qps, 3, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 6);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_str_eq(got[i].netdev, names[got[i].lqpn - 17]);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
 FT_UNIT_MAIN("rdma_table", a_destination_makes_both_directions, an_unknown_port_is_never_computed,
              the_connection_manager_tells, a_captured_flow_is_not_reported_twice,
              strangers_are_not_matched, shared_tuples_name_no_queue_pair,
              a_port_read_from_the_device_is_observed, churn_leaves_nothing_behind,
              a_number_used_anew_forgets_the_destination, rows_past_the_cap_are_counted,
-             a_cut_round_ends_no_flow)
+             a_cut_round_ends_no_flow, domains_tell_queue_pairs_apart,
+             the_interface_is_the_one_with_the_address)

@@ -80,7 +80,8 @@ static ProtobufCMessage *filled(const ProtobufCMessageDescriptor *d, struct fill
                                    : sizeof(void *);
             uint8_t *elements = calloc(2, step);
 
-            ck_assert(bytes || number || f->type == PROTOBUF_C_TYPE_MESSAGE);
+            ck_assert(bytes || number || f->type == PROTOBUF_C_TYPE_STRING ||
+                      f->type == PROTOBUF_C_TYPE_MESSAGE);
             *(size_t *)(void *)(base + f->quantifier_offset) = 2;
             *(void **)(void *)(base + f->offset) = elements;
             fill_value(f, elements, filler);

@@ -55,4 +55,22 @@ START_TEST(places_the_queue_pair_by_direction)
 }
 END_TEST
 
-FT_UNIT_MAIN("report", leaves_out_what_is_not_known, places_the_queue_pair_by_direction)
+START_TEST(names_the_members_of_an_aggregate)
+{
+    static const char *const members[] = {"eth0", "eth1"};
+    struct ft_flow_report r = {.direction = FT_FLOW_TX, .members = members, .member_count = 2};
+    struct ft_flow_record out;
+
+    ck_assert_int_eq(ft_tuple_parse("10.0.1.1:49441-10.0.3.1", &r.tuple), 0);
+    ft_report_flow(&r, "h", "bond0", &out);
+    ck_assert_ptr_nonnull(strstr(json(&out.record), "\"interface\":\"bond0\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"members\":[\"eth0\",\"eth1\"]"));
+    /* With none of them up there is nothing to name. */
+    r.member_count = 0;
+    ft_report_flow(&r, "h", "bond0", &out);
+    ck_assert_ptr_null(strstr(json(&out.record), "members"));
+}
+END_TEST
+
+FT_UNIT_MAIN("report", leaves_out_what_is_not_known, places_the_queue_pair_by_direction,
+             names_the_members_of_an_aggregate)

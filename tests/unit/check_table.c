@@ -87,7 +87,7 @@ END_TEST
 /* Keys of every length that is treated by itself, and of others; by steps and at once. */
 START_TEST(every_byte_of_a_key_counts)
 {
-    static const size_t lengths[] = {4, 12, 20, 40, 72, 100};
+    static const size_t lengths[] = {4, 12, 20, 40, 80, 100};
 
     for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
         uint8_t key[100] = {0};

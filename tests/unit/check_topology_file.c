@@ -126,6 +126,36 @@ START_TEST(names_a_port_that_its_switch_lacks)
 }
 END_TEST
 
+START_TEST(names_aggregates_that_do_not_fit)
+{
+    expect(SWITCHES "  - name: spine2\n"
+                    "    lags:\n"
+                    "      - {name: A, ifindex: 9, members: [e1, e3]}\n"
+                    "      - {name: A, members: [e2]}\n"
+                    "      - {name: B, ifindex: 9, members: [e2]}\n"
+                    "      - {name: C, members: [e1, [e2]]}\n"
+                    "      - {name: D, membres: [e2]}\n"
+                    "      - {name: e2}\n"
+                    "links:\n"
+                    "  - {a: leaf1, a_port: e49, b: spine2, b_port: e1}\n"
+                    "  - {a: leaf2, a_port: e49, b: spine2, b_port: e2}\n",
+           "t.yaml:8: key 'switches[3].lags[0].members[1]': aggregate 'A': switch 'spine2' has no "
+           "port 'e3'\n"
+           "t.yaml:9: key 'switches[3].lags[1]': switch 'spine2' has a port or aggregate 'A' "
+           "already\n"
+           "t.yaml:10: key 'switches[3].lags[2]': ifIndex 9 of switch 'spine2' is aggregate 'A' "
+           "already\n"
+           "t.yaml:11: key 'switches[3].lags[3].members[0]': port 'e1' of switch 'spine2' is in "
+           "aggregate 'A' already (line 8)\n"
+           "t.yaml:11: key 'switches[3].lags[3].members[1]': has to be the name of a port\n"
+           "t.yaml:12: key 'switches[3].lags[4].membres': is not known\n"
+           "t.yaml:12: key 'switches[3].lags[4]': has to have members\n"
+           "t.yaml:13: key 'switches[3].lags[5]': switch 'spine2' has a port or aggregate 'e2' "
+           "already\n"
+           "t.yaml:13: key 'switches[3].lags[5]': has to have members\n");
+}
+END_TEST
+
 START_TEST(names_an_address_on_two)
 {
     expect(SWITCHES "  - {name: spine2, addresses: [192.0.2.12, 192.0.2.11]}\n"
@@ -203,5 +233,5 @@ END_TEST
 
 FT_UNIT_MAIN("topology_file", reads_the_documented_format, names_an_unknown_switch,
              names_a_duplicate_link_and_a_port_linked_twice, names_a_port_that_its_switch_lacks,
-             names_an_address_on_two, names_what_is_said_twice,
+             names_aggregates_that_do_not_fit, names_an_address_on_two, names_what_is_said_twice,
              names_keys_and_values_that_are_wrong, names_a_link_that_has_no_direction)

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-daemon_tests = tests/unit/check_topology_file tests/unit/check_join tests/unit/check_window \
+daemon_tests = tests/unit/check_topology_file tests/unit/check_lag tests/unit/check_join tests/unit/check_window \
 	tests/unit/check_congestion \
-	tests/unit/check_discovery tests/unit/check_counters
+	tests/unit/check_discovery tests/unit/check_counters tests/unit/check_sampled tests/unit/check_losses \
+	tests/unit/check_clocks
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 
 tests_unit_check_topology_file_SOURCES = tests/unit/check_topology_file.c tests/unit/unit.h
 tests_unit_check_topology_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_topology_file_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_lag_SOURCES = tests/unit/check_lag.c tests/unit/unit.h
+tests_unit_check_lag_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_lag_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_join_SOURCES = tests/unit/check_join.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_join_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -43,3 +48,15 @@ tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafs
 	tests/unit/unit.h
 tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_sampled_SOURCES = tests/unit/check_sampled.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_sampled_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sampled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_losses_SOURCES = tests/unit/check_losses.c tests/unit/unit.h
+tests_unit_check_losses_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_losses_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_clocks_SOURCES = tests/unit/check_clocks.c tests/unit/unit.h
+tests_unit_check_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_clocks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

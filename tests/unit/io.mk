@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-io_tests = tests/unit/check_loop tests/unit/check_pcap tests/unit/check_frame \
+io_tests = tests/unit/check_loop tests/unit/check_netlink tests/unit/check_pcap tests/unit/check_frame \
 	tests/unit/check_transport tests/unit/check_tls tests/unit/check_http
 check_PROGRAMS += $(io_tests)
 TESTS += $(io_tests)
+
+tests_unit_check_netlink_SOURCES = tests/unit/check_netlink.c tests/unit/unit.h
+tests_unit_check_netlink_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_netlink_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/unit.h
 tests_unit_check_loop_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

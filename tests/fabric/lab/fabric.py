@@ -21,7 +21,6 @@ from .layout import COLLECTOR, COLLECTOR_IP, MGMT_IFINDEX, Layout
 NETNS = Path("/run/netns")
 HASH_SEED = Path("/proc/sys/net/ipv4/fib_multipath_hash_seed")
 SFLOW_PORT = 6343
-NFLOG_GROUP = 5
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ID = re.compile(r"[a-z0-9]{1,16}")
 
@@ -120,10 +119,10 @@ def destroy(lab_id):
 
 
 class Fabric:
-    """A lab that is up, or comes up. sampling 1 in N; 0 raises it without exporters. seed makes
-    ECMP split the same way again, where the kernel can (Linux 6.11)."""
+    """A lab that is up, or comes up. sampling 1 in N; 0 raises it without exporters. points as in
+    switchrules.taps. seed makes ECMP split the same way again, where the kernel can (Linux 6.11)."""
 
-    def __init__(self, lab_id, layout=None, sampling=50, seed=None):
+    def __init__(self, lab_id, layout=None, sampling=50, seed=None, points="forward"):
         if not ID.fullmatch(lab_id):
             raise LabError(f"lab id '{lab_id}': 1 to 16 small letters and digits")
         self.id = lab_id
@@ -134,6 +133,8 @@ class Fabric:
         self.dead = set()
         self.children = []
         self.exporters = {}
+        self.taps = {switch: switchrules.taps(points, self.layout, switch)
+                     for switch in self.layout.switches}
 
     def __enter__(self):
         try:
@@ -181,7 +182,7 @@ class Fabric:
         self._configure()
         for switch in self.layout.switches:
             self.run(switch, "nft", "-f", "-",
-                     text=switchrules.ruleset(self.sampling, NFLOG_GROUP))
+                     text=switchrules.ruleset(self.sampling, self.taps[switch]))
         if self.sampling:
             self._start_exporters()
         (self.dir / "topology.yaml").write_text(self.layout.topology(self.id))
@@ -240,6 +241,8 @@ class Fabric:
         for index, node in enumerate(self.layout.boxes):
             lines[COLLECTOR] += [f"link set m{index} master br0", f"link set m{index} up"]
             lines[node] += [f"addr add {self.layout.mgmt(node)}/16 dev mgmt0", "link set mgmt0 up"]
+            if node in self.layout.switches:
+                lines[node].append(f"addr add {self.layout.second_mgmt(node)}/16 dev mgmt0")
         for link in self.layout.host_links + self.layout.fabric_links:
             for end in (link.a, link.b):
                 lines[end.node].append(f"link set {end.name} up")
@@ -252,46 +255,64 @@ class Fabric:
 
     def _start_exporters(self):
         for switch in self.layout.switches:
-            config = self.dir / f"uacctd-{switch}.conf"
-            address = self.layout.mgmt(switch)
-            # The frame length in a sample is that of the captured bytes, so snaplen covers the MTU.
-            config.write_text(
-                "daemonize: false\n"
-                f"uacctd_group: {NFLOG_GROUP}\n"
-                "uacctd_nl_size: 4194304\n"
-                f"snaplen: {switchrules.SNAP_BYTES}\n"
-                f"uacctd_ext_sampling_rate: {self.sampling}\n"
-                "plugins: sfprobe[x]\n"
-                "plugin_buffer_size: 2048\n"
-                "plugin_pipe_size: 2048000\n"
-                f"sfprobe_receiver[x]: {COLLECTOR_IP}:{SFLOW_PORT}\n"
-                f"sfprobe_agentip[x]: {address}\n"
-                f"sfprobe_source_ip[x]: {address}\n"
-                f"sfprobe_ifspeed[x]: {self.layout.speed_bps}\n")
-            self._spawn_exporter(switch)
+            self._spawn_exporters(switch, self.layout.mgmt(switch))
         for switch in self.layout.switches:
-            self._await_exporter(switch)
+            self._await_exporters(switch)
 
-    def _spawn_exporter(self, switch):
-        self.exporters[switch] = self.spawn(switch, f"uacctd-{switch}", "uacctd", "-f",
-                                            self.dir / f"uacctd-{switch}.conf")
+    def _exporter_config(self, switch, tap, agent):
+        path = self.dir / f"uacctd-{switch}-{tap.sub_agent}.conf"
+        # The frame length in a sample is that of the captured bytes, so snaplen covers the MTU.
+        path.write_text(
+            "daemonize: false\n"
+            f"uacctd_group: {tap.group}\n"
+            "uacctd_nl_size: 4194304\n"
+            f"snaplen: {switchrules.SNAP_BYTES}\n"
+            f"uacctd_ext_sampling_rate: {self.sampling}\n"
+            "plugins: sfprobe[x]\n"
+            "plugin_buffer_size: 2048\n"
+            "plugin_pipe_size: 2048000\n"
+            f"sfprobe_receiver[x]: {COLLECTOR_IP}:{SFLOW_PORT}\n"
+            f"sfprobe_agentip[x]: {agent}\n"
+            f"sfprobe_agentsubid[x]: {tap.sub_agent}\n"
+            f"sfprobe_source_ip[x]: {self.layout.mgmt(switch)}\n"
+            f"sfprobe_ifspeed[x]: {self.layout.speed_bps}\n")
 
-    def _await_exporter(self, switch):
-        wait_until(lambda: self._listens(switch), 10, f"uacctd of {switch}")
+    def _spawn_exporter(self, switch, tap):
+        return self.spawn(switch, f"uacctd-{switch}-{tap.sub_agent}", "uacctd", "-f",
+                          self.dir / f"uacctd-{switch}-{tap.sub_agent}.conf")
+
+    def _spawn_exporters(self, switch, agent):
+        for tap in self.taps[switch]:
+            self._exporter_config(switch, tap, agent)
+        self.exporters[switch] = [self._spawn_exporter(switch, tap) for tap in self.taps[switch]]
+
+    def _await_exporters(self, switch):
+        """Packets that come while uacctd asks for its group may end it ("Failed to set threshold"):
+        then it is started again, as a service manager would."""
+        def listening():
+            for index, tap in enumerate(self.taps[switch]):
+                if self.exporters[switch][index].poll() is not None:
+                    self.exporters[switch][index] = self._spawn_exporter(switch, tap)
+            return self._listening(switch) >= {tap.group for tap in self.taps[switch]}
+
+        wait_until(listening, 10, f"uacctd of {switch}")
 
     def stop_exporter(self, switch):
-        process = self.exporters.pop(switch)
-        os.killpg(process.pid, signal.SIGKILL)  # a session of its own: its plugin is a child
-        process.wait()
-        wait_until(lambda: not self._listens(switch), 10, f"the end of uacctd of {switch}")
+        """Kills every exporter of a switch, with what waits in its buffers."""
+        for process in self.exporters.pop(switch):
+            os.killpg(process.pid, signal.SIGKILL)  # a session of its own: its plugin is a child
+            process.wait()
+        wait_until(lambda: not self._listening(switch), 10, f"the end of uacctd of {switch}")
 
-    def start_exporter(self, switch):
-        self._spawn_exporter(switch)
-        self._await_exporter(switch)
+    def start_exporter(self, switch, agent=None):
+        """Starts them again, under another agent address if one is given."""
+        self._spawn_exporters(switch, agent or self.layout.mgmt(switch))
+        self._await_exporters(switch)
 
-    def _listens(self, switch):
+    def _listening(self, switch):
+        """NFLOG groups that somebody listens to."""
         rows = self.run(switch, "cat", "/proc/net/netfilter/nfnetlink_log")
-        return any(row.split()[0] == str(NFLOG_GROUP) for row in rows.splitlines() if row.strip())
+        return {int(row.split()[0]) for row in rows.splitlines() if row.strip()}
 
     def set_link(self, leaf, spine, up):
         """Takes the link between the leaf and spine of these indices down or up, and the routes

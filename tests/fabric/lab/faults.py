@@ -6,7 +6,7 @@ import json
 import re
 import time
 
-KINDS = ("silent_exporter", "sampling_rate", "link_down", "topology_change")
+KINDS = ("silent_exporter", "sampling_rate", "link_down", "topology_change", "loss", "clock_skew")
 BROKEN_S = 50
 MENDED_S = 60
 LOOK_S = 0.5

@@ -98,6 +98,10 @@ class Layout:
     def mgmt(self, node):
         return str(IPv4Address("172.31.1.1") + self.boxes.index(node))
 
+    def second_mgmt(self, switch):
+        """Another address of a switch, by which its exporter may call itself."""
+        return str(IPv4Address("172.31.128.1") + self.boxes.index(switch))
+
     def addresses(self, node):
         """`ip -batch` lines that give a box its addresses."""
         if node in self.leaves:
@@ -158,7 +162,7 @@ class Layout:
             lines += [
                 f"  - name: {switch}",
                 f"    tier: {'leaf' if switch in self.leaves else 'spine'}",
-                f"    addresses: [{self.mgmt(switch)}]",
+                f"    addresses: [{self.mgmt(switch)}, {self.second_mgmt(switch)}]",
                 "    ports:",
             ]
             lines += [

@@ -4,6 +4,8 @@ host, all talking over the management bridge."""
 import os
 import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 from .fabric import COLLECTOR_IP, LabError, wait_until
@@ -11,6 +13,7 @@ from .layout import COLLECTOR
 
 INGEST = f"{COLLECTOR_IP}:9477"
 HTTP = "127.0.0.1:9478"
+POLLER_METRICS = "http://127.0.0.1:9480/metrics"
 POLL_S = 2
 PROGRAMS = {
     "fabrictraced": "daemon",
@@ -35,9 +38,10 @@ def find_programs(build):
 
 class Pipeline:
     """Starts at once; stop() ends it in the order in which data flows. Without a topology file the
-    poller asks the switches' agents, and the daemon finds the fabric by itself."""
+    poller asks the switches' agents, and the daemon finds the fabric by itself. Without hosts no
+    agent runs there, and what flows carry is known from samples alone. poller: lines for its file."""
 
-    def __init__(self, fabric, programs, window_s, kafka=None, agents=None):
+    def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True, poller=""):
         self.fabric = fabric
         self.programs = programs
         self.records = fabric.dir / "records.ndjson"
@@ -58,8 +62,8 @@ class Pipeline:
             agents.config(switches)
             snmp = f"snmp:\n  switches: {switches}\n  interval: {POLL_S}s\n"
         self._start(COLLECTOR, "fabrictrace-switchpoll",
-                    config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n{snmp}")
-        for host in fabric.layout.hosts:
+                    config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n{snmp}{poller}")
+        for host in fabric.layout.hosts if hosts else ():
             self._start(host.name, "fabrictrace-agent",
                         config=f"host: {host.name}\ninterfaces: [eth0]\n"
                                f"daemon:\n  endpoint: {INGEST}\n")
@@ -91,6 +95,20 @@ class Pipeline:
         if done.returncode:
             raise LabError(f"fabrictrace {' '.join(args)}: {done.stderr.strip()}")
         return done.stdout
+
+    def pause_poller(self, seconds):
+        """Its process stands still: what comes meanwhile must wait in the socket."""
+        process = self.processes["fabrictrace-switchpoll", COLLECTOR]
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
+
+    def poller_metrics(self):
+        """{metric with its labels: value} of switchpoll."""
+        fetch = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"
+        text = self.fabric.run(COLLECTOR, sys.executable, "-c", fetch, POLLER_METRICS)
+        rows = (line.rpartition(" ") for line in text.splitlines() if line and line[0] != "#")
+        return {name: float(value) for name, _, value in rows}
 
     def stop(self):
         """SIGTERM to each, agents and switchpoll first. Returns texts: who did not end well."""

@@ -41,7 +41,7 @@ def kernel_paths(fabric, flows):
 
 def _route_get(fabric, switch, flows, here):
     lines = "".join(
-        f"route get {flow.dst} from {flow.src} iif {here[flow].name} ipproto udp "
+        f"route get {flow.dst} from {flow.src} iif {here[flow].name} ipproto 17 "
         f"sport {flow.sport} dport 4791\n" for flow in flows)
     text = run("ip", "-n", fabric.netns(switch), "-j", "-batch", "-", text=lines)
     decoder = json.JSONDecoder()
@@ -56,18 +56,31 @@ def _route_get(fabric, switch, flows, here):
 
 
 class Counters:
-    """Packets forwarded and sampled since the last flush: {(Flow, switch, in, out): packets}."""
+    """Packets forwarded and sampled since the last flush: {(Flow, switch, in, out): packets}; bytes
+    sent by {(switch, out): bytes of IP packets} and {switch: when that was, in seconds}."""
 
     def __init__(self, fabric):
         self.all = {}
         self.sampled = {}
+        self.sent_bytes = Counter()
+        self.read_s = {}
         for switch in fabric.layout.switches:
+            begun_s = time.time()
             rows = switchrules.parse(
                 fabric.run(switch, "nft", "-j", "list", "table", "inet", "lab"))
+            self.read_s[switch] = (begun_s + time.time()) / 2
+            for row in rows["all"]:
+                self.sent_bytes[switch, row["out"]] += row["bytes"]
             for name, into in (("all", self.all), ("sampled", self.sampled)):
                 for row in rows[name]:
                     flow = Flow(row["src"], row["dst"], row["sport"])
                     into[flow, switch, row["in"], row["out"]] = row["packets"]
+
+    def rates(self, before):
+        """{(switch, out): bytes a second} since other Counters."""
+        return {(switch, out): (count - before.sent_bytes[switch, out])
+                / (self.read_s[switch] - before.read_s[switch])
+                for (switch, out), count in self.sent_bytes.items()}
 
     def samples(self):
         """{Flow: packets that exporters were given}."""

@@ -268,7 +268,7 @@ def test_no_daemon(folder):
         send(A, "10.99.0.1", "10.99.0.2", 50040, 10)
         time.sleep(1.5)
         equal("exit code without a daemon", agent.stop(), 0)
-        check("what was not delivered is told", "2 records are not acknowledged" in
+        check("what was not delivered is told", "3 records are not acknowledged" in
               agent.log.read_text(), agent.log.read_text())
     finally:
         agent.kill()

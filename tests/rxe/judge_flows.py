@@ -2,31 +2,12 @@
 """Compares what the agents reported with what was on the wire and what the rdma tool said."""
 import collections
 import json
-import struct
 import subprocess
+
+from judging import ACKS, Tally, packets
 
 ADDRESS = {"rxe_h1": "10.1.0.1", "rxe_h2": "10.2.0.1"}
 PEER = {"rxe_h1": "rxe_h2", "rxe_h2": "rxe_h1"}
-ACKS = {0x0C, 0x11, 0x12, 0x81}  # READ request, ACK, ATOMIC ACK, CNP (IBTA volume 1, table 38)
-
-
-def packets(path):
-    """(src, dst, sport, destination queue pair, opcode) of RoCEv2 over IPv4 in a pcap file."""
-    data = path.read_bytes()
-    at = 24
-    while at + 16 <= len(data):
-        captured = struct.unpack_from("<I", data, at + 8)[0]
-        frame = data[at + 16:at + 16 + captured]
-        at += 16 + captured
-        if len(frame) < 54 or frame[12:14] != b"\x08\x00" or frame[23] != 17:
-            continue
-        udp = 14 + (frame[14] & 15) * 4
-        sport, dport = struct.unpack_from(">HH", frame, udp)
-        if dport != 4791:
-            continue
-        bth = frame[udp + 8:]
-        yield (".".join(map(str, frame[26:30])), ".".join(map(str, frame[30:34])), sport,
-               int.from_bytes(bth[5:8], "big"), bth[0])
 
 
 class Wire:
@@ -64,22 +45,12 @@ def reports(out, name):
     return flows, hosts
 
 
-class Judge:
+class Judge(Tally):
     def __init__(self, out):
+        super().__init__()
         self.out = out
         self.wire = Wire(out)
         self.qps = list(queue_pairs(out))
-        self.passed = self.failed = 0
-
-    def check(self, what, wrong):
-        if wrong:
-            self.failed += 1
-            print(f"FAIL {what}")
-            for line in list(wrong)[:12]:
-                print(f"    {line}")
-        else:
-            self.passed += 1
-            print(f"PASS {what}")
 
     def ends(self, phases):
         """(row, source, destination, direction, source port on the wire) of each queue pair."""

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "switchpoll/snmp/device_impl.h"
+
+#define UNRESOLVED_TOLD 3
+
+static void say(char problem[FT_DEVICE_PROBLEM_BYTES], const char *text)
+{
+    size_t at = strlen(problem);
+
+    snprintf(problem + at, FT_DEVICE_PROBLEM_BYTES - at, "%s%s", at ? "; " : "", text);
+}
+
+static void say_unresolved(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES])
+{
+    unsigned told = 0;
+
+    for (size_t i = 0; i < d->neighbors.count && told < UNRESOLVED_TOLD; i++) {
+        const struct ft_device_neighbor *n = &d->neighbors.items[i];
+        const struct ft_device_local *local = ft_device_find_local(d, n->local);
+        char text[160];
+
+        if (n->ifindex)
+            continue;
+        told++;
+        snprintf(text, sizeof(text), "LLDP port %u ('%.60s') is no interface that IF-MIB names",
+                 n->local, local && local->id.text ? local->id.text : "without an id");
+        say(problem, text);
+    }
+    if (d->stats.unresolved > told)
+        say(problem, "more such ports");
+}
+
+/* Counters of 32 bits alone wrap within a second at 40 Gb/s: they are not read. */
+static bool has_counters(const struct ft_device *d)
+{
+    uint64_t octets;
+
+    for (size_t i = 0; i < d->ports.count; i++)
+        if (ft_counters_get(&d->ports.items[i].counters, FT_MIB_IN_OCTETS, &octets))
+            return true;
+    return false;
+}
+
+void ft_device_problem(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES])
+{
+    problem[0] = 0;
+    if (d->restarted)
+        say(problem, "the SNMP agent has restarted");
+    if (d->frozen)
+        say(problem, "no counter has moved for long: the agent answers stale values, or nothing "
+                     "passes at all");
+    if (d->ports.count == 0)
+        say(problem, "IF-MIB answers no port");
+    else if (!has_counters(d))
+        say(problem, "IF-MIB answers no 64-bit counters");
+    if (!d->has_lldp)
+        say(problem, "LLDP-MIB is not answered: LLDP is off, or not offered over SNMP");
+    say_unresolved(d, problem);
+    if (d->not_increasing)
+        say(problem, "an SNMP table does not increase and was read in part");
+    if (d->truncated)
+        say(problem, "an SNMP table is larger than what is kept of it");
+}

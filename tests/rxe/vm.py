@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual machines of Debian's own kernel and packages that run a script in a shared folder."""
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Lacks(Exception):
+    """This machine cannot run guests; the text says what it lacks."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """name is $MACHINE for the script; devices are further arguments of QEMU."""
+    name: str = "guest"
+    memory_mib: int = 768
+    processors: int = 2
+    devices: tuple = ()
+
+
+def require_tools():
+    for tool in ("qemu-system-x86_64", "apt-get", "dpkg-deb"):
+        if not shutil.which(tool):
+            raise Lacks(f"{tool} is not installed")
+    for tool in ("depmod", "mkfs.ext4"):
+        if not shutil.which(tool, path=os.environ["PATH"] + ":/sbin:/usr/sbin"):
+            raise Lacks(f"{tool} is not installed")
+    if os.uname().machine != "x86_64":
+        raise Lacks("the guest is an x86-64 machine")
+
+
+def cache():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return pathlib.Path(base) / "fabrictrace" / "rxe"
+
+
+def make_guest():
+    """Builds what is not in the cache. Runs of two users of one cache wait for each other.
+    Returns the folder of the images, or None after it printed why there are none."""
+    folder = cache()
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "build.log"
+    with open(log, "wb") as out:
+        rc = subprocess.run(["flock", str(folder), str(HERE / "build-guest.sh"), str(folder)],
+                            stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+    if rc:
+        print(log.read_text(errors="replace")[-3000:])
+        return None
+    return folder
+
+
+def libraries(program):
+    """The program's shared libraries, without those that every Debian has in the guest too."""
+    text = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    for line in text.splitlines():
+        name, _, path = line.strip().partition(" => ")
+        path = path.split(" (")[0]
+        if path.startswith("/") and not name.startswith(("libc.so", "libm.so", "ld-linux")):
+            yield path
+
+
+def fill(share, programs, files):
+    """Puts programs as built on the host, their libraries (in lib/) and files into a folder."""
+    (share / "lib").mkdir()
+    (share / "out").mkdir()
+    for program in programs:
+        shutil.copy2(program, share)
+        for path in libraries(program):
+            shutil.copy2(path, share / "lib")
+    for path in files:
+        shutil.copy2(path, share)
+
+
+def accelerator():
+    """A device file alone does not mean that the processor can."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    if os.access("/dev/kvm", os.W_OK) and (" vmx" in flags or " svm" in flags):
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi,tb-size=128", "-cpu", "max"]
+
+
+def command(guest, share, script, machine):
+    words = [
+        "qemu-system-x86_64", "-machine", "q35", *accelerator(), "-smp", machine.processors,
+        "-m", machine.memory_mib,
+        "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+        "-device", "virtio-rng-pci", "-kernel", guest / "vmlinux", "-initrd", guest / "initrd",
+        "-drive", f"if=none,id=root,file={guest}/root.ext4,format=raw,snapshot=on",
+        "-device", "virtio-blk-pci,drive=root",
+        "-fsdev", f"local,id=share,path={share},security_model=none",
+        "-device", "virtio-9p-pci,fsdev=share,mount_tag=host", *machine.devices,
+        # A guest that trusts the emulated TSC runs too fast.
+        "-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nokaslr "
+                   f"clocksource=hpet tsc=unstable run={script} machine={machine.name}",
+    ]
+    return [str(word) for word in words]
+
+
+def start(guest, share, script, machine):
+    with open(share / f"console-{machine.name}.log", "wb") as out:
+        return subprocess.Popen(command(guest, share, script, machine), stdin=subprocess.DEVNULL,
+                                stdout=out, stderr=subprocess.STDOUT)
+
+
+def result(share, machine):
+    """Empty, or what went wrong in a machine that has ended."""
+    code = share / f".rc-{machine.name}"
+    if not code.exists():
+        return f"machine '{machine.name}' ended without a result"
+    if code.read_text().strip() != "0":
+        return f"machine '{machine.name}': its script failed"
+    return ""
+
+
+def run(guest, share, script, machines, seconds):
+    """Boots all machines on one shared folder and waits for their end. Returns texts of what went
+    wrong."""
+    end = time.monotonic() + seconds
+    running = []
+    wrong = []
+    try:
+        for machine in machines:
+            running.append((machine, start(guest, share, script, machine)))
+        for machine, process in running:
+            try:
+                process.wait(timeout=max(0.0, end - time.monotonic()))
+                wrong.append(result(share, machine))
+            except subprocess.TimeoutExpired:
+                wrong.append(f"machine '{machine.name}' did not end in {seconds} s")
+    finally:
+        for _, process in running:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+    return [text for text in wrong if text]

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/lacks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/privilege.h"
+#include "agent/report_status.h"
+#include "lib/base/writer.h"
+#include "proto/record.h"
+#include "tests/unit/unit.h"
+
+#define ALL (FT_NET_RAW | FT_SYS_PTRACE | FT_NET_ADMIN)
+
+static const struct ft_lack_driver mlx5[] = {{"mlx5", true}};
+static struct ft_lack lacks[FT_LACKS_MAX];
+
+/* Each lack as "what capability setting;", "-" for none. */
+static const char *list(const struct ft_sight *sight)
+{
+    static char text[512];
+    size_t count = ft_lacks(sight, lacks), len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %s %s;", lacks[i].what,
+                                lacks[i].capability ? lacks[i].capability : "-",
+                                lacks[i].setting ? lacks[i].setting : "-");
+    return text;
+}
+
+START_TEST(who_sees_all_lacks_nothing)
+{
+    struct ft_sight s = {.held = ALL,
+                         .interfaces = true,
+                         .captures = true,
+                         .query = true,
+                         .devices = 1,
+                         .driver_count = 1,
+                         .drivers = mlx5,
+                         .has_contexts = true,
+                         .connected = 8,
+                         .owners = 2};
+
+    ck_assert_str_eq(list(&s), "");
+    /* A host without RDMA devices has nothing that could be missing. */
+    s = (struct ft_sight){0};
+    ck_assert_str_eq(list(&s), "");
+}
+END_TEST
+
+/* Each level of privilege by itself, on a host of mlx5 devices with queue pairs of other users. */
+START_TEST(each_level_lacks_what_is_above_it)
+{
+    struct ft_sight s = {.devices = 1,
+                         .driver_count = 1,
+                         .drivers = mlx5,
+                         .has_contexts = true,
+                         .connected = 8,
+                         .no_destination = 8,
+                         .owners = 2,
+                         .denied = 2};
+
+    ck_assert_str_eq(list(&s), "destinations CAP_SYS_PTRACE rdma.query;"
+                               "source_ports CAP_NET_ADMIN rdma.query;"
+                               "jobs CAP_SYS_PTRACE rdma.query;");
+    ck_assert_ptr_nonnull(strstr(lacks[0].adds, "of which 8 do not tell"));
+    s.query = true;
+    ck_assert_str_eq(list(&s), "destinations CAP_SYS_PTRACE -;source_ports CAP_NET_ADMIN -;"
+                               "jobs CAP_SYS_PTRACE -;");
+    s.held = FT_SYS_PTRACE;
+    s.no_destination = s.denied = 0;
+    ck_assert_str_eq(list(&s), "source_ports CAP_NET_ADMIN -;");
+    s.held = FT_NET_ADMIN;
+    s.no_destination = s.denied = 1;
+    ck_assert_str_eq(list(&s), "destinations CAP_SYS_PTRACE -;jobs CAP_SYS_PTRACE -;");
+    s.held = FT_SYS_PTRACE | FT_NET_ADMIN;
+    s.no_destination = s.denied = 0;
+    ck_assert_str_eq(list(&s), "");
+    s.interfaces = true;
+    ck_assert_str_eq(list(&s), "capture CAP_NET_RAW -;");
+    s.captures = true;
+    ck_assert_str_eq(list(&s), "");
+}
+END_TEST
+
+START_TEST(what_no_capability_would_help)
+{
+    static const struct ft_lack_driver two[] = {{"bnxt_re", false}, {NULL, false}};
+    struct ft_sight s = {.held = ALL,
+                         .query = true,
+                         .devices = 2,
+                         .driver_count = 2,
+                         .drivers = two,
+                         .connected = 4,
+                         .owners = 1,
+                         .no_owner = 3};
+
+    ck_assert_str_eq(list(&s), "source_ports - -;source_ports - -;owners - -;");
+    ck_assert_ptr_nonnull(strstr(lacks[0].adds, "driver bnxt_re"));
+    ck_assert_ptr_nonnull(strstr(lacks[1].adds, "driver unknown"));
+    ck_assert_ptr_nonnull(strstr(lacks[2].adds, "3 queue pairs"));
+    s = (struct ft_sight){.held = ALL,
+                          .query = true,
+                          .no_trace = true,
+                          .no_context = true,
+                          .devices = 1,
+                          .driver_count = 1,
+                          .drivers = mlx5,
+                          .has_contexts = true,
+                          .connected = 1,
+                          .no_destination = 1,
+                          .owners = 1,
+                          .hidden = 1};
+    ck_assert_str_eq(list(&s), "destinations - -;source_ports - -;owners - -;");
+    ck_assert_ptr_nonnull(strstr(lacks[0].adds, "ptrace_scope=3"));
+}
+END_TEST
+
+/* An idle host is told before its first job what that job will lack; one whose queue pairs all tell
+ * by themselves is left alone. */
+START_TEST(idle_and_sufficient_hosts)
+{
+    static const struct ft_lack_driver rxe[] = {{"rxe", true}};
+    struct ft_sight s = {.devices = 1, .driver_count = 1, .drivers = rxe};
+
+    ck_assert_str_eq(list(&s),
+                     "destinations CAP_SYS_PTRACE rdma.query;jobs CAP_SYS_PTRACE rdma.query;");
+    ck_assert_str_eq(lacks[0].adds, "where queue pairs send to");
+    s.connected = 2;
+    s.owners = 2;
+    ck_assert_str_eq(list(&s), "");
+}
+END_TEST
+
+START_TEST(texts_for_people)
+{
+    struct ft_lack lack = {.what = "jobs", .adds = "jobs"};
+    char text[100];
+
+    ft_lack_text(&lack, text, sizeof(text));
+    ck_assert_str_eq(text, "not seen: jobs");
+    lack.setting = "rdma.query";
+    ft_lack_text(&lack, text, sizeof(text));
+    ck_assert_str_eq(text, "not seen without rdma.query: jobs");
+    lack.capability = "CAP_SYS_PTRACE";
+    ft_lack_text(&lack, text, sizeof(text));
+    ck_assert_str_eq(text, "not seen without CAP_SYS_PTRACE and rdma.query: jobs");
+    for (unsigned one = 1; one <= FT_NET_ADMIN; one <<= 1)
+        ck_assert_ptr_nonnull(ft_privilege_name(one));
+    ck_assert_ptr_null(ft_privilege_name(0));
+    ck_assert_ptr_null(ft_privilege_name(ALL));
+}
+END_TEST
+
+static char root[64];
+
+static void put(const char *file, const char *line)
+{
+    char command[512];
+
+    snprintf(command, sizeof(command),
+             "f='%s/%s'; mkdir -p \"${f%%/*}\" && printf '%%s\\n' '%s' >\"$f\"", root, file, line);
+    ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(the_record_says_it_all)
+{
+    struct ft_lack lack = {.what = "destinations", .capability = "CAP_SYS_PTRACE", .adds = "x"};
+    struct ft_status status = {.host = "gpu01",
+                               .source = "gpu01-agent",
+                               .user = "fabrictrace",
+                               .time = {5000},
+                               .interval_ns = 10000000000,
+                               .held = FT_NET_RAW | FT_NET_ADMIN,
+                               .lack_count = 1,
+                               .lacks = &lack};
+    struct ft_status_record out;
+    struct ft_writer w;
+
+    snprintf(root, sizeof(root), "/tmp/fabrictrace-status-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    put("bond0/bonding/mode", "active-backup 1");
+    put("bond0/bonding/slaves", "eth0 eth1");
+    put("bond0/bonding/active_slave", "eth1");
+    put("eth0/operstate", "down");
+    put("eth1/operstate", "up");
+    put("eth1/speed", "100000");
+    put("bond0.5/lower_bond0/ifindex", "3");
+    {
+        struct ft_aggregates *aggregates = ft_aggregates_new(root);
+
+        ck_assert_ptr_nonnull(ft_aggregates_get(aggregates, "bond0"));
+        ck_assert_ptr_nonnull(ft_aggregates_get(aggregates, "bond0.5"));
+        status.aggregates = aggregates;
+        ft_report_status(&status, &out);
+        ft_writer_init(&w, 4096);
+        ck_assert_int_eq(ft_record_to_json(&out.record, &w), 0);
+        ft_write_u8(&w, '\0');
+        ck_assert_str_eq((const char *)w.bytes,
+                         "{\"schema\":\"fabrictrace.host_status.v1\",\"time_ms\":5000,"
+                         "\"interval_ms\":10000,\"source\":\"gpu01-agent\",\"host\":\"gpu01\","
+                         "\"user\":\"fabrictrace\","
+                         "\"capabilities\":[\"CAP_NET_RAW\",\"CAP_NET_ADMIN\"],"
+                         "\"lacks\":[{\"what\":\"destinations\","
+                         "\"capability\":\"CAP_SYS_PTRACE\",\"adds\":\"x\"}],"
+                         "\"aggregates\":[{\"interface\":\"bond0\",\"mode\":\"active-backup\","
+                         "\"members\":[{\"interface\":\"eth0\",\"up\":false,\"used\":false},"
+                         "{\"interface\":\"eth1\",\"up\":true,\"used\":true,"
+                         "\"speed_bps\":100000000000}]}]}");
+        ft_writer_free(&w);
+        ft_aggregates_free(aggregates);
+    }
+    {
+        char command[128];
+
+        snprintf(command, sizeof(command), "rm -rf '%s'", root);
+        ck_assert_int_eq(system(command), 0);
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("lacks", who_sees_all_lacks_nothing, each_level_lacks_what_is_above_it,
+             what_no_capability_would_help, idle_and_sufficient_hosts, texts_for_people,
+             the_record_says_it_all)
