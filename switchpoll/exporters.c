@@ -134,7 +134,7 @@ static struct ft_exporter *exporter_of(struct ft_exporters *x, const struct ft_s
     return e;
 }
 
-enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x, const struct ft_ip *sender,
+enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x,
                                                 const struct ft_sflow_head *head, uint64_t print,
                                                 struct ft_wall when, struct ft_exporter **exporter)
 {
@@ -155,7 +155,6 @@ enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x, const st
     x->index = ft_table_index(x->exporters, e);
     if (fresh)
         e->uptime_ms = head->uptime_ms;
-    e->sender = *sender;
     e->last_seen = when;
     e->datagrams++;
     verdict = judge(e, head, print, &restart);

@@ -25,7 +25,6 @@ struct ft_ingest {
 
     /* The datagram in hand. */
     struct ft_wall when;
-    struct ft_ip sender;
     struct ft_ip agent;
     uint32_t sub_agent;
     uint64_t print;
@@ -118,7 +117,7 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
 
     in->agent = head->agent;
     in->sub_agent = head->sub_agent;
-    in->duplicate = ft_exporters_datagram(in->exporters, &in->sender, head, in->print, in->when,
+    in->duplicate = ft_exporters_datagram(in->exporters, head, in->print, in->when,
                                           &in->exporter) == FT_EXPORTERS_DUPLICATE;
     return !in->duplicate;
 }
@@ -141,15 +140,13 @@ static void on_counters(void *arg, const struct ft_sflow_counters *counters)
     ft_ports_put(in->ports, &in->agent, counters, in->when);
 }
 
-bool ft_ingest_datagram(struct ft_ingest *in, const struct ft_ip *sender, const uint8_t *bytes,
-                        size_t len, struct ft_wall when)
+bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, struct ft_wall when)
 {
     const struct ft_sflow_visitor visitor = {
         .head = on_head, .flow = on_flow, .counters = on_counters, .arg = in};
     bool closed;
 
     closed = open_interval(in, when);
-    in->sender = *sender;
     in->print = fingerprint(bytes, len);
     in->duplicate = false;
     in->exporter = NULL;

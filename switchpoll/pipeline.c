@@ -115,10 +115,10 @@ static void keep_time(struct ft_pipeline *p, struct ft_wall now)
     ft_ingest_expire(p->ingest, (struct ft_wall){now.ms - p->forget_ms});
 }
 
-void ft_pipeline_datagram(struct ft_pipeline *p, const struct ft_ip *sender, const uint8_t *bytes,
-                          size_t len, struct ft_wall when)
+void ft_pipeline_datagram(struct ft_pipeline *p, const uint8_t *bytes, size_t len,
+                          struct ft_wall when)
 {
-    if (ft_ingest_datagram(p->ingest, sender, bytes, len, when))
+    if (ft_ingest_datagram(p->ingest, bytes, len, when))
         ft_output_flush(p->output);
     keep_time(p, when);
 }
