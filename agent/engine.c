@@ -75,6 +75,13 @@ static void emit_rdma_port(void *arg, const struct ft_rdma_port_report *report)
     ft_uplink_host(engine->uplink, report);
 }
 
+static void emit_rdma_ends(void *arg, const struct ft_rdma_ends_report *report)
+{
+    struct ft_engine *engine = arg;
+
+    ft_uplink_queue_pairs(engine->uplink, report);
+}
+
 struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64_t seed,
                                 struct ft_uplink *uplink)
 {
@@ -149,7 +156,8 @@ int ft_engine_start_rdma(struct ft_engine *engine, const struct ft_agent_setting
                          uint64_t seed, struct ft_loop *loop, void (*changed)(void *arg), void *arg)
 {
     struct ft_rdma_config rdma = ft_agent_rdma_config(settings, seed);
-    const struct ft_rdma_hooks hooks = {emit_rdma_flow, emit_rdma_port, on_rdma_change, engine};
+    const struct ft_rdma_hooks hooks = {emit_rdma_flow, emit_rdma_port, emit_rdma_ends,
+                                        on_rdma_change, engine};
 
     rdma.loop = loop;
     engine->rdma_changed = changed;

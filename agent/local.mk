@@ -29,6 +29,7 @@ agent_libftagent_a_SOURCES = \
 	agent/report.c agent/report.h \
 	agent/rings.c agent/rings.h \
 	agent/report_host.c agent/report_host.h \
+	agent/report_qps.c agent/report_qps.h \
 	agent/report_status.c agent/report_status.h \
 	agent/settings.c agent/settings.h \
 	agent/sniffer.c agent/sniffer.h \

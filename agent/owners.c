@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "lib/base/table.h"
@@ -118,6 +119,42 @@ static int parse_stat(const char *stat, char comm[FT_OWNER_TEXT_BYTES], uint64_t
     return 0;
 }
 
+/* Field number `field` of a stat, from 3 on; 0: none. */
+static uint64_t stat_field(const char *stat, int field)
+{
+    const char *at = strrchr(stat, ')');
+
+    for (int f = 2; at && f < field; f++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* /proc/PID/environ is for the process's own user, and for who may read any file. Whoever may trace
+ * reads the same bytes from the process, between env_start and env_end (proc(5), fields 50 and 51).
+ */
+static ssize_t copy_environment(const struct ft_owners *o, uint32_t pid, char *text,
+                                size_t text_bytes)
+{
+    char stat[STAT_BYTES];
+    struct iovec local = {.iov_base = text}, remote;
+    uint64_t start, end;
+    ssize_t len;
+
+    if (read_file(o, pid, "stat", stat, sizeof(stat)) <= 0)
+        return -ESRCH;
+    start = stat_field(stat, 50);
+    end = stat_field(stat, 51);
+    if (start == 0 || end <= start)
+        return -EACCES;
+    local.iov_len = end - start < text_bytes - 1 ? (size_t)(end - start) : text_bytes - 1;
+    remote = (struct iovec){.iov_base = (void *)(uintptr_t)start, .iov_len = local.iov_len};
+    len = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
+    if (len < 0)
+        return errno == EPERM ? -EACCES : -errno;
+    text[len] = '\0';
+    return len;
+}
+
 static const char *find_variable(const char *environment, size_t len, const char *name)
 {
     size_t name_len = strlen(name);
@@ -137,7 +174,9 @@ static bool from_environment(const struct ft_owners *o, uint32_t pid, char *job,
     if (!environment)
         return false;
     len = read_file(o, pid, "environ", environment, ENVIRONMENT_BYTES);
-    *denied = len == -EACCES || len == -EPERM;
+    if (len == -EACCES)
+        len = copy_environment(o, pid, environment, ENVIRONMENT_BYTES);
+    *denied = len == -EACCES;
     if (len > 0) {
         if (o->config.job_variable)
             value = find_variable(environment, (size_t)len, o->config.job_variable);
@@ -249,12 +288,14 @@ const struct ft_owner *ft_owners_get(struct ft_owners *o, uint32_t pid)
     struct ft_owner *owner = ft_table_find(o->table, &pid);
     struct found found;
     bool fresh;
+    int rc;
 
     if (owner && owner->round == o->round)
         return owner;
-    if (find_process(o, pid, &found)) {
+    rc = find_process(o, pid, &found);
+    if (rc) {
         /* There, but not for us to see. */
-        if (pid <= INT_MAX && kill((pid_t)pid, 0) && errno == EPERM)
+        if (rc == -ENOENT && pid <= INT_MAX && kill((pid_t)pid, 0) && errno == EPERM)
             o->hidden++;
         if (owner)
             ft_table_remove(o->table, owner);
@@ -279,6 +320,13 @@ const struct ft_owner *ft_owners_get(struct ft_owners *o, uint32_t pid)
     }
     owner->round = o->round;
     return owner;
+}
+
+const struct ft_owner *ft_owners_last(const struct ft_owners *o, uint32_t pid)
+{
+    const struct ft_owner *owner = ft_table_find(o->table, &pid);
+
+    return owner && owner->round != o->round ? owner : NULL;
 }
 
 bool ft_owners_alive(const struct ft_owners *o, const struct ft_owner *owner)

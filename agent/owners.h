@@ -41,15 +41,19 @@ void ft_owners_free(struct ft_owners *owners);
 /* Takes over another variable; borrowed. */
 void ft_owners_job_variable(struct ft_owners *owners, const char *name);
 
-/* Starts a round, before its lists are read, at a time since boot in ticks (proc(5): the unit of
- * start times): what was returned before is gone. Forgets processes that nobody has asked for in
- * 256 rounds. */
+/* Starts a round, at a time since boot in ticks (proc(5): the unit of start times) when the lists
+ * that name owners were not read yet: what was returned before is gone. Forgets processes that
+ * nobody has asked for in 256 rounds. */
 void ft_owners_round(struct ft_owners *owners, uint64_t boot_ticks);
 
 /* NULL when there is no such process now, or none that was there when the round began. The job is
  * the variable's value, else SLURM_JOB_ID, else what the process's control group says: a Slurm
  * job's number or the uid of a Kubernetes pod. */
 const struct ft_owner *ft_owners_get(struct ft_owners *owners, uint32_t pid);
+
+/* The owner of what is no more listed: as last seen, before this round. NULL when the number was
+ * looked up in this round, and may be another's. */
+const struct ft_owner *ft_owners_last(const struct ft_owners *owners, uint32_t pid);
 
 /* Whether the owner's process is still there: then its number was nobody else's meanwhile. */
 bool ft_owners_alive(const struct ft_owners *owners, const struct ft_owner *owner);

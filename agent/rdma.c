@@ -52,6 +52,7 @@ struct ft_rdma {
     struct device devices[DEVICES_MAX];
     size_t device_count;
     uint32_t round;
+    uint64_t complete_ticks; /* when the last complete list was begun */
     bool polled, counted, opened;
     bool told; /* of a change: a round is due */
     struct ft_mono polled_at, looked_at, counted_at, opened_at;
@@ -141,6 +142,8 @@ void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
     r->config.refresh_ns = config->refresh_ns;
     r->config.job_variable = config->job_variable;
     r->config.query = config->query;
+    r->config.devices = config->devices;
+    r->config.device_count = config->device_count;
     ft_rdma_table_refresh(r->table, config->refresh_ns);
     ft_owners_job_variable(r->owners, config->job_variable);
 }
@@ -176,6 +179,14 @@ static struct device *find_device(struct ft_rdma *r, uint32_t index, const char 
     return NULL;
 }
 
+static bool device_wanted(const struct ft_rdma_config *config, const char *device)
+{
+    for (size_t i = 0; i < config->device_count; i++)
+        if (strcmp(config->devices[i], device) == 0)
+            return true;
+    return config->device_count == 0;
+}
+
 static void on_device(void *arg, const uint8_t *bytes, size_t len)
 {
     struct ft_rdma *r = arg;
@@ -184,7 +195,7 @@ static void on_device(void *arg, const uint8_t *bytes, size_t len)
     struct device *d;
 
     decoded(r, rc);
-    if (rc)
+    if (rc || !device_wanted(&r->config, info.name))
         return;
     d = find_device(r, info.index, info.name);
     if (!d) {
@@ -510,6 +521,7 @@ static uint64_t boot_ticks(void)
 
 void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
+    uint64_t ticks = boot_ticks();
     struct ft_mono start;
 
     if (r->polled && !r->told &&
@@ -522,19 +534,21 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
     r->polled_at = now;
     r->now = now;
     r->wall = wall;
-    ft_owners_round(r->owners, boot_ticks());
+    ft_owners_round(r->owners, ticks);
     start = ft_mono_now();
     if (open_socket(r))
         list_devices(r);
     if (r->places_changed || ft_mono_since_ns(now, r->looked_at) >= LOOK_NS)
         look_at_devices(r);
     ft_rdma_table_begin(r->table);
-    if (r->netlink && list_queue_pairs(r) == 0) {
-        if (r->config.query)
+    if (!r->netlink || list_queue_pairs(r) == 0) {
+        if (r->netlink && r->config.query)
             query(r);
         ft_rdma_table_end(r->table);
-    } else if (!r->netlink) {
-        ft_rdma_table_end(r->table);
+        r->complete_ticks = ticks;
+    } else {
+        /* The flows are still those of the round before, and so are their owners. */
+        ft_owners_round(r->owners, r->complete_ticks);
     }
     r->status.rounds++;
     r->status.round_ns += (uint64_t)ft_mono_since_ns(ft_mono_now(), start);
@@ -543,8 +557,11 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 static void add_owner(struct ft_rdma *r, struct ft_flow_report *report,
                       const struct ft_rdma_flow *flow)
 {
-    const struct ft_owner *owner = flow->pid ? ft_owners_get(r->owners, flow->pid) : NULL;
+    const struct ft_owner *owner = NULL;
 
+    if (flow->pid)
+        owner = flow->ended ? ft_owners_last(r->owners, flow->pid)
+                            : ft_owners_get(r->owners, flow->pid);
     report->has_qp = flow->has_qp;
     report->lqpn = flow->lqpn;
     report->rqpn = flow->rqpn;
@@ -588,12 +605,40 @@ static void on_flow(void *arg, const struct ft_rdma_flow *flow)
     reporting->rdma->hooks.flow(reporting->rdma->hooks.arg, &report, flow->netdev);
 }
 
+static void on_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *ends,
+                    size_t count)
+{
+    const struct reporting *reporting = arg;
+    struct ft_rdma *r = reporting->rdma;
+    const struct device *d = device_of(r, place->device);
+    struct ft_rdma_table_stats stats;
+    struct ft_rdma_ends_report report = {
+        .time = reporting->wall,
+        .interval_ns = r->config.refresh_ns,
+        .device = d ? d->info.name : "",
+        .place = place,
+        .computed = ft_rdma_sport_is_computable(place->driver),
+        .ends = ends,
+        .count = count,
+    };
+
+    ft_rdma_table_stats(r->table, &stats);
+    report.listed = stats.connected;
+    for (size_t i = 0; i < count; i++)
+        report.owners[i] =
+            ends[i].pid && !ends[i].ended ? ft_owners_get(r->owners, ends[i].pid) : NULL;
+    if (d)
+        r->hooks.ends(r->hooks.arg, &report);
+}
+
 void ft_rdma_report(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
 {
     struct reporting reporting = {r, wall};
 
     r->now = now;
     ft_rdma_table_report(r->table, now, on_flow, &reporting);
+    if (r->hooks.ends)
+        ft_rdma_table_ends(r->table, now, on_ends, &reporting);
     if (r->counted &&
         ft_mono_since_ns(now, r->counted_at) + r->config.counters_ns / 20 < r->config.counters_ns)
         return;

@@ -26,6 +26,8 @@ struct ft_rdma_config {
     const char *sysfs; /* "/sys/class/infiniband" but in tests */
     const char *proc;  /* "/proc" but in tests */
     const char *job_variable;
+    char *const *devices; /* names of those to look at; none: all */
+    size_t device_count;
     bool query;
     uint64_t seed;
     size_t qps_max;
@@ -35,9 +37,23 @@ struct ft_rdma_config {
     struct ft_loop *loop; /* where notices of the kernel come in; NULL: they are not listened to */
 };
 
+/* Queue pairs of one port, as in ft_rdma_table_ends(). Lives until the callback returns. */
+struct ft_rdma_ends_report {
+    struct ft_wall time;
+    int64_t interval_ns; /* until all are told of again */
+    const char *device;
+    const struct ft_rdma_place *place;
+    bool computed; /* the driver's source ports follow the kernel's formula */
+    const struct ft_rdma_end *ends;
+    const struct ft_owner *owners[FT_RDMA_ENDS_MAX]; /* NULL: not known */
+    size_t count;
+    uint64_t listed; /* connected ones of the whole host */
+};
+
 struct ft_rdma_hooks {
     void (*flow)(void *arg, const struct ft_flow_report *report, const char *netdev);
     void (*port)(void *arg, const struct ft_rdma_port_report *report);
+    void (*ends)(void *arg, const struct ft_rdma_ends_report *report); /* NULL: not wanted */
     /* A device came, went or changed: the next ft_rdma_poll() makes a round, due or not. */
     void (*changed)(void *arg);
     void *arg;
@@ -78,7 +94,7 @@ struct ft_rdma;
 struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft_rdma_hooks *hooks);
 void ft_rdma_free(struct ft_rdma *rdma);
 
-/* Takes over new intervals and the job's variable; the rest stays. */
+/* Takes over new intervals, the devices to look at and the job's variable; the rest stays. */
 void ft_rdma_configure(struct ft_rdma *rdma, const struct ft_rdma_config *config);
 
 /* Makes a round when it is due, or when the kernel told of a change. Call before captured flows are

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
@@ -119,32 +120,80 @@ static int query_descriptor(int fd, uint32_t driver, struct ft_rdma_queried *que
     return rc;
 }
 
-static bool is_device(const char *folder, const char *name, uint64_t rdev)
+static bool is_device(int fd, uint64_t rdev)
 {
-    char path[PATH_BYTES];
     struct stat st;
 
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return stat(path, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == rdev;
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == rdev;
 }
 
-static int query_process(int pidfd, const char *folder, DIR *dir, uint64_t rdev, uint32_t driver,
+/* Whether a descriptor may be one of a device, as far as it can be told without a duplicate:
+ * /proc/PID/fd says what it is, but only to the process's own user and to who has
+ * CAP_DAC_READ_SEARCH. /proc/PID/fdinfo (proc(5), Linux 5.14) shows whoever may trace how it was
+ * opened: to read and write, and nobody seeks there. */
+static bool may_be_device(const char *folder, const char *name, bool info, uint64_t rdev)
+{
+    char path[PATH_BYTES];
+    unsigned long flags = 0;
+    struct stat st;
+    long long at = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (!info)
+        return stat(path, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == rdev;
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    if (fscanf(file, "pos: %lld flags: %lo", &at, &flags) != 2)
+        at = -1;
+    fclose(file);
+    return at == 0 && (flags & O_ACCMODE) == O_RDWR;
+}
+
+struct folder {
+    char path[PATH_BYTES / 8];
+    bool info;
+    DIR *dir;
+};
+
+static int open_folder(const char *proc, uint32_t pid, struct folder *folder)
+{
+    snprintf(folder->path, sizeof(folder->path), "%s/%" PRIu32 "/fd", proc, pid);
+    folder->dir = opendir(folder->path);
+    if (folder->dir)
+        return 0;
+    if (errno == EACCES) {
+        snprintf(folder->path, sizeof(folder->path), "%s/%" PRIu32 "/fdinfo", proc, pid);
+        folder->info = true;
+        folder->dir = opendir(folder->path);
+        if (folder->dir)
+            return 0;
+    }
+    return errno == EACCES ? -EPERM : -ESRCH;
+}
+
+static int query_process(int pidfd, const struct folder *folder, uint64_t rdev, uint32_t driver,
                          struct ft_rdma_queried *queried, size_t max, size_t *count)
 {
     const struct dirent *entry;
     int rc = -ENOENT;
 
-    while ((entry = readdir(dir))) {
+    while ((entry = readdir(folder->dir))) {
         int fd;
 
-        if (!is_device(folder, entry->d_name, rdev))
+        if (!may_be_device(folder->path, entry->d_name, folder->info, rdev))
             continue;
         fd = (int)syscall(SYS_pidfd_getfd, pidfd, (int)strtol(entry->d_name, NULL, 10), 0);
+        /* Closed meanwhile. */
+        if (fd < 0 && errno == EBADF)
+            continue;
         if (fd < 0)
             return -errno;
-        rc = query_descriptor(fd, driver, queried, max, count);
+        if (is_device(fd, rdev))
+            rc = query_descriptor(fd, driver, queried, max, count);
         close(fd);
-        if (rc)
+        if (rc && rc != -ENOENT)
             return rc;
     }
     return rc;
@@ -153,21 +202,17 @@ static int query_process(int pidfd, const char *folder, DIR *dir, uint64_t rdev,
 int ft_rdma_query(const char *proc, uint32_t pid, uint64_t rdev, uint32_t driver,
                   struct ft_rdma_queried *queried, size_t max, size_t *count)
 {
-    char folder[PATH_BYTES / 8];
+    struct folder folder = {.info = false};
     size_t n = 0;
-    DIR *dir;
     int pidfd, rc;
 
     pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (pidfd < 0)
         return -errno;
-    snprintf(folder, sizeof(folder), "%s/%" PRIu32 "/fd", proc, pid);
-    dir = opendir(folder);
-    if (!dir) {
-        rc = errno == EACCES ? -EPERM : -ESRCH;
-    } else {
-        rc = query_process(pidfd, folder, dir, rdev, driver, queried, max, &n);
-        closedir(dir);
+    rc = open_folder(proc, pid, &folder);
+    if (rc == 0) {
+        rc = query_process(pidfd, &folder, rdev, driver, queried, max, &n);
+        closedir(folder.dir);
     }
     close(pidfd);
     if (rc == 0)

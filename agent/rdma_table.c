@@ -39,8 +39,11 @@ struct qp {
     uint8_t told_by;     /* enum told_by */
     uint8_t port_source; /* enum ft_rdma_source */
     bool one_way;        /* nobody knows the port of the other direction */
+    bool begun, gone, kernel;
+    bool told;         /* somebody was told that there is one with this key */
+    uint8_t told_form; /* what of it; 0: nothing yet */
     uint16_t sport;
-    struct ft_mono asked_at;
+    struct ft_mono asked_at, told_at;
     struct ft_wall first_seen;
     struct ft_ip src, dst;
 };
@@ -83,6 +86,9 @@ struct ft_rdma_table {
     struct ft_rdma_table_config config;
     struct ft_rdma_place places[FT_RDMA_PLACES_MAX];
     uint32_t place_count;
+    bool place_told[FT_RDMA_PLACES_MAX];
+    struct ft_mono place_told_at[FT_RDMA_PLACES_MAX];
+    struct ft_rdma_end ends[FT_RDMA_ENDS_MAX];
     uint32_t round, complete; /* complete: the last that ended */
     struct ft_table *qps, *flows, *hints;
     struct ft_rdma_table_stats stats;
@@ -156,10 +162,11 @@ static bool can_compute(const struct ft_rdma_table *t, uint32_t place)
 
 void ft_rdma_table_begin(struct ft_rdma_table *t)
 {
-    uint64_t rows = t->stats.rows, refused = t->stats.rows_refused;
+    const struct ft_rdma_table_stats before = t->stats;
 
     t->round++;
-    t->stats = (struct ft_rdma_table_stats){.rows = rows, .rows_refused = refused};
+    t->stats = (struct ft_rdma_table_stats){
+        .rows = before.rows, .rows_refused = before.rows_refused, .connected = before.connected};
 }
 
 /* Has an address handle: reached RTR and left it for nothing but SQD or back to RTS. */
@@ -177,8 +184,9 @@ static bool is_another(const struct qp *qp, const struct ft_rdma_qp *row, bool c
 {
     bool orphan = row->pid == 0 && row->has_domain;
 
-    return qp->rqpn != row->rqpn || qp->type != row->type || qp->domain != row->domain ||
-           (qp->pid != row->pid && !orphan) || (qp->connected && !connected);
+    return qp->gone || qp->rqpn != row->rqpn || qp->type != row->type ||
+           qp->domain != row->domain || (qp->pid != row->pid && !orphan) ||
+           (qp->connected && !connected);
 }
 
 void ft_rdma_table_qp(struct ft_rdma_table *t, uint32_t device, const struct ft_rdma_qp *row,
@@ -201,8 +209,10 @@ void ft_rdma_table_qp(struct ft_rdma_table *t, uint32_t device, const struct ft_
         t->stats.rows_refused++;
         return;
     }
-    if (fresh || is_another(qp, row, connected))
-        *qp = (struct qp){.key = key, .first_seen = wall};
+    if (fresh || is_another(qp, row, connected)) {
+        *qp =
+            (struct qp){.key = key, .first_seen = wall, .begun = t->complete > 0, .told = qp->told};
+    }
     qp->round = t->round;
     qp->port = row->port;
     qp->rqpn = row->rqpn;
@@ -213,6 +223,7 @@ void ft_rdma_table_qp(struct ft_rdma_table *t, uint32_t device, const struct ft_
     qp->sq_psn = row->sq_psn;
     qp->rq_psn = row->rq_psn;
     qp->connected = connected;
+    qp->kernel = row->kernel_name[0] != '\0';
 }
 
 static struct qp *find_qp(const struct ft_rdma_table *t, uint32_t device, uint32_t lqpn)
@@ -467,11 +478,14 @@ void ft_rdma_table_end(struct ft_rdma_table *t)
     t->complete = t->round;
     ft_table_clear(t->hints);
     while ((qp = ft_table_next(t->qps, &index))) {
-        if (qp->round != t->round)
-            ft_table_remove(t->qps, qp);
-        else
+        if (qp->round == t->round)
             place_qp(t, qp);
+        else if (qp->told)
+            qp->gone = true;
+        else
+            ft_table_remove(t->qps, qp);
     }
+    t->stats.connected = t->stats.listed - t->stats.unconnected;
 }
 
 void ft_rdma_table_report(struct ft_rdma_table *t, struct ft_mono now,
@@ -495,6 +509,89 @@ void ft_rdma_table_report(struct ft_rdma_table *t, struct ft_mono now,
             flow->last_report = now;
             report(t, flow, false, emit, arg);
         }
+    }
+}
+
+static void fill_end(const struct ft_rdma_table *t, const struct qp *qp, uint32_t place,
+                     struct ft_rdma_end *out)
+{
+    *out = (struct ft_rdma_end){
+        .lqpn = qp->key.lqpn,
+        .rqpn = qp->rqpn,
+        .pid = qp->pid,
+        .state = qp->state,
+        .sq_psn = qp->sq_psn,
+        .rq_psn = qp->rq_psn,
+        .has_dst = qp->told_by != TOLD_BY_NONE,
+        .src = qp->src,
+        .dst = qp->dst,
+        .source = (enum ft_rdma_source)qp->port_source,
+        .sport = qp->sport,
+        .first_seen = qp->first_seen,
+        .begun = qp->begun,
+        .kernel = qp->kernel,
+        .ended = qp->gone || !qp->connected,
+    };
+    if (out->has_dst || !can_compute(t, place))
+        return;
+    out->source = FT_RDMA_COMPUTED;
+    out->sport = ft_rdma_sport(0, qp->key.lqpn, qp->rqpn);
+}
+
+/* Whether somebody believes of a queue pair what is no longer so, or has not heard of it lately. */
+static bool has_news(const struct ft_rdma_table *t, const struct qp *qp, struct ft_mono now)
+{
+    if (qp->gone || !qp->connected)
+        return qp->told;
+    return qp->round == t->complete && (qp->told_form != 1 + qp->told_by * 4 + qp->port_source ||
+                                        ft_mono_since_ns(now, qp->told_at) >= t->config.refresh_ns);
+}
+
+static void note_told(struct ft_rdma_table *t, struct qp *qp, struct ft_mono now)
+{
+    qp->told = !qp->gone && qp->connected;
+    qp->told_form = qp->told ? (uint8_t)(1 + qp->told_by * 4 + qp->port_source) : 0;
+    qp->told_at = now;
+    if (qp->gone)
+        ft_table_remove(t->qps, qp);
+}
+
+void ft_rdma_table_ends(struct ft_rdma_table *t, struct ft_mono now,
+                        void (*emit)(void *arg, const struct ft_rdma_place *place,
+                                     const struct ft_rdma_end *ends, size_t count),
+                        void *arg)
+{
+    bool due[FT_RDMA_PLACES_MAX + 1] = {false};
+    uint32_t index = 0;
+    struct qp *qp;
+
+    while ((qp = ft_table_next(t->qps, &index)))
+        if (has_news(t, qp, now))
+            due[place_of(t, qp->key.device, qp->port)] = true;
+    for (uint32_t place = 0; place <= FT_RDMA_PLACES_MAX; place++) {
+        bool silent = place < t->place_count &&
+                      (!t->place_told[place] ||
+                       ft_mono_since_ns(now, t->place_told_at[place]) >= t->config.refresh_ns);
+        size_t count = 0;
+
+        for (index = 0; due[place] && (qp = ft_table_next(t->qps, &index));) {
+            if (!has_news(t, qp, now) || place_of(t, qp->key.device, qp->port) != place)
+                continue;
+            fill_end(t, qp, place, &t->ends[count++]);
+            note_told(t, qp, now);
+            if (count < FT_RDMA_ENDS_MAX)
+                continue;
+            /* Of a device that is gone nobody hears any more: that says it. */
+            if (place < t->place_count)
+                emit(arg, &t->places[place], t->ends, count);
+            count = 0;
+        }
+        if (place == FT_RDMA_PLACES_MAX || (!due[place] && !silent))
+            continue;
+        if (count > 0 || silent)
+            emit(arg, &t->places[place], t->ends, count);
+        t->place_told[place] = true;
+        t->place_told_at[place] = now;
     }
 }
 

@@ -73,6 +73,21 @@ struct ft_rdma_flow {
     bool ended;
 };
 
+/* A connected queue pair as its own end knows it. */
+struct ft_rdma_end {
+    uint32_t lqpn, rqpn, pid;
+    uint8_t state;
+    uint32_t sq_psn, rq_psn;
+    bool has_dst; /* then src is known too */
+    struct ft_ip src, dst;
+    enum ft_rdma_source source; /* of sport */
+    uint16_t sport;
+    struct ft_wall first_seen;
+    bool begun; /* the table saw it come; else it was in the first list already */
+    bool kernel;
+    bool ended;
+};
+
 /* Queue pairs of the last round: listed is the sum of the next five. */
 struct ft_rdma_table_stats {
     uint64_t listed;
@@ -83,6 +98,7 @@ struct ft_rdma_table_stats {
     uint64_t refused;            /* the table was full */
     uint64_t no_owner;           /* of those, neither the kernel's nor of a process seen here */
     uint64_t rows, rows_refused; /* of all rounds */
+    uint64_t connected;          /* of the last round that ended, with those refused */
 };
 
 struct ft_rdma_table;
@@ -121,6 +137,15 @@ void ft_rdma_table_end(struct ft_rdma_table *table);
 /* Reports each flow that is new, due or over, but for those that capture reports. */
 void ft_rdma_table_report(struct ft_rdma_table *table, struct ft_mono now,
                           void (*emit)(void *arg, const struct ft_rdma_flow *flow), void *arg);
+
+/* Tells of the connected queue pairs that came, changed or ended since they were told of, and of
+ * each again after every refresh interval; up to FT_RDMA_ENDS_MAX of one place at a time, and of a
+ * place without any by an empty list. */
+#define FT_RDMA_ENDS_MAX 256
+void ft_rdma_table_ends(struct ft_rdma_table *table, struct ft_mono now,
+                        void (*emit)(void *arg, const struct ft_rdma_place *place,
+                                     const struct ft_rdma_end *ends, size_t count),
+                        void *arg);
 
 /* The queue pair behind a captured flow; false when there is none, or more than one could be it.
  * The first match also tells the queue pair where it sends to. */

@@ -181,6 +181,11 @@ static const struct ft_option options[] = {
      .standard = "true",
      .help = "Ask the kernel for the host's RDMA queue pairs and counters. Needs no privilege, and "
              "no interface to capture on."},
+    {.key = "rdma.devices",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(rdma_devices),
+     .help = "RDMA devices to look at, by name (mlx5_0). Unset: all of them. Leave out those of a "
+             "storage network, or share a machine between agents."},
     {.key = "rdma.interval",
      .type = FT_OPTION_DURATION,
      .offset = AT(rdma_ns),
@@ -284,6 +289,8 @@ struct ft_rdma_config ft_agent_rdma_config(const struct ft_agent_settings *s, ui
         .sysfs = "/sys/class/infiniband",
         .proc = "/proc",
         .job_variable = s->job_variable,
+        .devices = s->rdma_devices.items,
+        .device_count = s->rdma_devices.count,
         .query = s->rdma_query,
         .seed = seed,
         .qps_max = s->rdma_qps_max,

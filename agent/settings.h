@@ -40,6 +40,7 @@ struct ft_agent_settings {
     uint64_t nccl_reports_per_s;
     uint64_t nccl_jobs_max;
     bool rdma;
+    struct ft_strings rdma_devices;
     bool rdma_query;
     int64_t rdma_ns;
     int64_t rdma_counters_ns;

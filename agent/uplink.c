@@ -10,6 +10,7 @@
 
 #include "agent/report.h"
 #include "agent/report_host.h"
+#include "agent/report_qps.h"
 #include "agent/report_status.h"
 #include "lib/base/writer.h"
 #include "proto/loss.h"
@@ -175,6 +176,17 @@ void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *
 
     ft_uplink_flush(uplink);
     ft_report_host(report, uplink->host, uplink->source_id, &host);
+    uplink->records++;
+    hand_on(uplink, &record, 1);
+}
+
+void ft_uplink_queue_pairs(struct ft_uplink *uplink, const struct ft_rdma_ends_report *report)
+{
+    struct ft_queue_pairs_record list;
+    Fabrictrace__Record *record = &list.record;
+
+    ft_uplink_flush(uplink);
+    ft_report_queue_pairs(report, uplink->host, uplink->source_id, &list);
     uplink->records++;
     hand_on(uplink, &record, 1);
 }

@@ -48,6 +48,10 @@ void ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *recor
 /* Sends a port's counters behind the flow records so far. */
 void ft_uplink_host(struct ft_uplink *uplink, const struct ft_rdma_port_report *report);
 
+/* Sends a list of queue pairs behind the flow records so far. */
+struct ft_rdma_ends_report;
+void ft_uplink_queue_pairs(struct ft_uplink *uplink, const struct ft_rdma_ends_report *report);
+
 /* Sends what is seen of the host behind the flow records so far; host and source are filled in. */
 void ft_uplink_status(struct ft_uplink *uplink, struct ft_status *status);
 

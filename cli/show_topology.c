@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/text.h"
 #include "cli/units.h"
@@ -17,6 +18,7 @@ static const struct ft_column port_columns[] = {
     {.title = "SPEED", .right = true, .give_up = 1},
     {.title = "TO", .elastic = true},
     {.title = "GROUP", .give_up = 4},
+    {.title = "AGGREGATE", .give_up = 6},
     {.title = "SOURCE", .give_up = 5},
 };
 
@@ -61,12 +63,32 @@ static void put_attach(FILE *out, const struct ft_value *item)
     fprintf(out, "%s %s", name ? name : "?", port ? port : "?");
 }
 
+/* The aggregate of a switch that a port is a member of, NULL. */
+static const char *lag_of(const struct ft_value *sw, const char *port)
+{
+    const struct ft_value *lags = ft_value_get(sw, "lags");
+
+    for (size_t i = 0; port && i < ft_value_count(lags); i++) {
+        const struct ft_value *lag = ft_value_at(lags, i);
+        const struct ft_value *members = ft_value_get(lag, "members");
+
+        for (size_t k = 0; k < ft_value_count(members); k++) {
+            const char *member = ft_value_text(ft_value_at(members, k));
+
+            if (member && strcmp(member, port) == 0)
+                return ft_value_str(lag, "name");
+        }
+    }
+    return NULL;
+}
+
 static void add_port(struct ft_grid *grid, const struct ft_value *sw, const struct ft_value *port)
 {
     const char *name = ft_value_str(sw, "name"), *tier = ft_value_str(sw, "tier");
     const char *own = ft_value_str(port, "name"), *peer = ft_value_str(port, "peer");
     const char *peer_port = ft_value_str(port, "peer_port"), *host = ft_value_str(port, "host");
     const char *group = ft_value_str(port, "group"), *source = ft_value_str(port, "source");
+    const char *lag = lag_of(sw, own);
     char text[FT_UNIT_BYTES];
     uint64_t ifindex;
     double speed;
@@ -87,6 +109,7 @@ static void add_port(struct ft_grid *grid, const struct ft_value *sw, const stru
     else
         ft_grid_cell(grid, FT_PLAIN, "%s", host ? host : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
+    ft_grid_cell(grid, FT_PLAIN, "%s", lag ? lag : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", source ? source : "");
 }
 

@@ -10,7 +10,8 @@
 #include "lib/base/table.h"
 
 #define WINDOWS      8
-#define FIELDS       10
+#define FIELDS       13
+#define FCS_ERRORS   10  /* the first of the health's fields */
 #define COVERED_PART 0.8 /* of a window, for a figure */
 /* Polls further apart say too little of the windows between. */
 #define APART_MS 600000
@@ -38,6 +39,8 @@ struct polled {
     uint64_t speed_bps;
     uint64_t value[FIELDS];
     bool has[FIELDS];
+    bool has_lag;
+    uint32_t lag_ifindex, lag_state;
     struct slice slices[WINDOWS]; /* by window number modulo WINDOWS */
 };
 
@@ -176,19 +179,26 @@ static bool differ(const struct polled *before, const struct polled *now, uint64
 
 static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
 {
+    static const Fabrictrace__EthernetCounters none = FABRICTRACE__ETHERNET_COUNTERS__INIT;
+    const Fabrictrace__EthernetCounters *e = poll->ethernet ? poll->ethernet : &none;
     const uint64_t values[FIELDS] = {
-        poll->in_bytes,   poll->out_bytes, poll->in_discards, poll->out_discards, poll->in_errors,
-        poll->out_errors, poll->in_pause,  poll->out_pause,   poll->in_pfc,       poll->out_pfc};
+        poll->in_bytes,   poll->out_bytes,  poll->in_discards, poll->out_discards, poll->in_errors,
+        poll->out_errors, poll->in_pause,   poll->out_pause,   poll->in_pfc,       poll->out_pfc,
+        e->fcs_errors,    e->symbol_errors, e->too_long};
     const bool has[FIELDS] = {poll->has_in_bytes,     poll->has_out_bytes, poll->has_in_discards,
                               poll->has_out_discards, poll->has_in_errors, poll->has_out_errors,
                               poll->has_in_pause,     poll->has_out_pause, poll->has_in_pfc,
-                              poll->has_out_pfc};
+                              poll->has_out_pfc,      e->has_fcs_errors,   e->has_symbol_errors,
+                              e->has_too_long};
 
     p->time_ms = (int64_t)poll->time_ms;
     if (poll->has_speed_bps)
         p->speed_bps = poll->speed_bps;
     memcpy(p->value, values, sizeof(values));
     memcpy(p->has, has, sizeof(has));
+    p->has_lag = poll->lag && poll->lag->has_state;
+    p->lag_ifindex = p->has_lag ? poll->lag->ifindex : 0;
+    p->lag_state = p->has_lag ? poll->lag->state : 0;
 }
 
 int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll)
@@ -270,6 +280,45 @@ bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t win
 bool ft_counters_known(const struct ft_counters *c, uint32_t port, bool snmp)
 {
     return entry_of(c, c->snmp, port) || (!snmp && entry_of(c, c->sflow, port));
+}
+
+static void sum_errors(const struct ft_counters *c, const struct polled *p,
+                       struct ft_port_health *out)
+{
+    uint32_t newest = (uint32_t)(p->time_ms / c->window_ms);
+
+    out->has_errors = true;
+    for (int w = 0; w < WINDOWS; w++) {
+        const struct slice *s = &p->slices[w];
+
+        if (s->window + WINDOWS <= newest)
+            continue;
+        out->fcs_errors += s->sum[FCS_ERRORS];
+        out->symbol_errors += s->sum[FCS_ERRORS + 1];
+        out->too_long += s->sum[FCS_ERRORS + 2];
+        out->seconds += s->covered_ms / 1000;
+    }
+}
+
+void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_ms,
+                        struct ft_port_health *out)
+{
+    const struct polled *by[2] = {entry_of(c, c->snmp, port), entry_of(c, c->sflow, port)};
+
+    *out = (struct ft_port_health){.has_errors = false};
+    for (int k = 0; k < 2; k++) {
+        const struct polled *p = by[k];
+
+        if (!p || now_ms - p->time_ms > APART_MS)
+            continue;
+        if (p->has_lag) {
+            out->has_lag = true;
+            out->lag_ifindex = p->lag_ifindex;
+            out->lag_state = p->lag_state;
+        }
+        if (!out->has_errors && p->has[FCS_ERRORS])
+            sum_errors(c, p, out);
+    }
 }
 
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port)

@@ -47,6 +47,19 @@ bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t win
 /* Whether a port has any counters by SNMP, by anybody. */
 bool ft_counters_known(const struct ft_counters *c, uint32_t port, bool snmp);
 
+/* Broken frames that a port received, over the last windows (eight at most), and its state as a
+ * member of an aggregate, by whoever told of them within ten minutes. */
+struct ft_port_health {
+    bool has_errors, has_lag;
+    double fcs_errors, symbol_errors, too_long;
+    double seconds;
+    uint32_t lag_ifindex; /* 0: attached to none */
+    uint32_t lag_state;   /* octet of a LACPDU */
+};
+
+void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_ms,
+                        struct ft_port_health *out);
+
 /* Speed that the counters tell of a port; 0: not known. */
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 

@@ -208,6 +208,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max},
         .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .ends_max = s->ends_max,
+        .link_local = s->link_local,
         .counters_max = s->counters_max,
         .grace_ms = s->grace_ns / NS_PER_MS,
         .events_max = s->events_max,

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "daemon/agents.h"
 #include "daemon/counters.h"
 #include "daemon/discovery.h"
 #include "daemon/exporters.h"
@@ -102,6 +103,56 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
                         "no switch is known");
 }
 
+/* Bits of an actor's state in a LACPDU (IEEE 802.1AX-2014 section 6.4.2.3). */
+#define LACP_IN_SYNC      0x08
+#define LACP_COLLECTING   0x10
+#define LACP_DISTRIBUTING 0x20
+#define LACP_DEFAULTED    0x40 /* no word from the partner */
+#define LACP_EXPIRED      0x80 /* none any more */
+#define LACP_CARRIES      (LACP_IN_SYNC | LACP_COLLECTING | LACP_DISTRIBUTING)
+#define LACP_STATE        (LACP_CARRIES | LACP_DEFAULTED | LACP_EXPIRED)
+
+#define BROKEN_LEAST 10 /* frames in the last windows that are worth a word */
+
+static void look_at_health(const struct ft_switch *s, const struct ft_port *port,
+                           const struct ft_port_health *h, struct ft_findings *findings)
+{
+    if (h->fcs_errors + h->symbol_errors >= BROKEN_LEAST)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        "clean or replace the cable or transceivers",
+                        "it received %.0f frames with a wrong check sequence and %.0f symbol "
+                        "errors in %.0f s",
+                        h->fcs_errors, h->symbol_errors, h->seconds);
+    if (h->too_long >= BROKEN_LEAST)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        "let both ends of the link have the same MTU",
+                        "it received %.0f frames that are too long in %.0f s", h->too_long,
+                        h->seconds);
+    if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        "look at LACP on both ends of the link",
+                        "a member of an aggregate (ifIndex %u), but LACP lets it carry nothing",
+                        h->lag_ifindex);
+}
+
+static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *findings)
+{
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
+    const struct ft_counters *counters = ft_pipeline_counters(p);
+
+    for (uint32_t i = 0; counters && i < ft_topology_switches(t); i++) {
+        const struct ft_switch *s = ft_topology_switch(t, i);
+
+        for (uint32_t k = 0; k < s->port_count; k++) {
+            struct ft_port_health health;
+
+            ft_counters_health(counters, s->ports[k], ft_pipeline_now_ms(p), &health);
+            look_at_health(s, ft_topology_port(t, s->ports[k]), &health, findings);
+        }
+    }
+    ft_processors_find(ft_pipeline_processors(p), t, ft_pipeline_now_ms(p), findings);
+}
+
 void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
 {
     struct ft_emitter emitter = {look_at_loss, findings};
@@ -119,6 +170,10 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
         ft_exporters_find(ft_pipeline_exporters(p), t, findings);
     ft_clocks_find(ft_pipeline_clocks(p), findings);
     look_at_ports(p, findings);
+    look_at_healths(p, findings);
     look_at_records(p, findings);
+    ft_agents_find(ft_pipeline_agents(p), ft_pipeline_now_ms(p), findings);
+    if (ft_pipeline_pairing(p))
+        ft_pairing_find_unpaired(ft_pipeline_pairing(p), findings);
     ft_pipeline_each_loss(p, &emitter);
 }

@@ -110,6 +110,7 @@ void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct
 struct parts {
     Fabrictrace__Flow flow, outer;
     Fabrictrace__Qp qp;
+    Fabrictrace__Pairing pairing;
     Fabrictrace__Hop hops[FT_PATH_HOPS_MAX];
     Fabrictrace__Hop *hop_list[FT_PATH_HOPS_MAX];
     Fabrictrace__PathShare shares[SHARES_MAX];
@@ -219,6 +220,29 @@ static void fill_rate(Fabrictrace__Path *out, const struct ft_flow *flow,
     out->bytes = flow->bytes;
 }
 
+static void fill_pairing(Fabrictrace__Path *out, struct parts *parts, struct ft_flow_host *host)
+{
+    Fabrictrace__Pairing *m = &parts->pairing;
+
+    if (!host->paired_by && !host->withdrawn)
+        return;
+    fabrictrace__pairing__init(m);
+    out->pairing = m;
+    m->has_withdrawn = m->withdrawn = host->withdrawn;
+    if (!host->paired_by)
+        return;
+    host->shown = true;
+    m->has_by = true;
+    m->by = (Fabrictrace__PairedBy)host->paired_by;
+    m->comm_id = text(host->pair_comm);
+    if (!host->peer_device)
+        return;
+    m->host = text(host->dst_host);
+    m->device = text(host->peer_device);
+    m->has_qp = host->qp_remote != FT_NONE;
+    m->qp = host->qp_remote;
+}
+
 static void fill_host(Fabrictrace__Path *out, struct parts *parts, const struct ft_flow *flow)
 {
     const struct ft_flow_host *host = flow->host;
@@ -237,6 +261,7 @@ static void fill_host(Fabrictrace__Path *out, struct parts *parts, const struct 
     parts->qp.remote = host->qp_remote;
     if (parts->qp.has_local || parts->qp.has_remote)
         out->qp = &parts->qp;
+    fill_pairing(out, parts, flow->host);
     out->has_pid = host->pid != 0;
     out->pid = host->pid;
     out->comm = text(host->comm);

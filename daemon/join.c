@@ -408,7 +408,23 @@ static void keep_first(struct ft_join *j, const char **kept, const char *text)
 static bool same_owner(const struct ft_flow_host *a, const struct ft_flow_host *b)
 {
     return a->pid == b->pid && a->comm == b->comm && a->job == b->job &&
-           a->qp_local == b->qp_local && a->qp_remote == b->qp_remote;
+           a->qp_local == b->qp_local && a->qp_remote == b->qp_remote &&
+           a->paired_by == b->paired_by;
+}
+
+static void note_pairing(struct ft_join *j, struct ft_flow_host *host,
+                         const struct ft_host_report *r)
+{
+    if (r->paired_by == 0) {
+        host->told = true;
+        return;
+    }
+    keep_first(j, r->sending ? &host->dst_host : &host->src_host, r->peer_host);
+    host->paired_by = (uint8_t)r->paired_by;
+    host->withdrawn = false;
+    if (r->sending)
+        keep_first(j, &host->peer_device, r->peer_device);
+    keep_first(j, &host->pair_comm, r->pair_comm);
 }
 
 static enum ft_join_result report(struct ft_join *j, const struct ft_host_report *r)
@@ -433,6 +449,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
     before = *host;
     turn_to(flow, window);
     keep_first(j, r->sending ? &host->src_host : &host->dst_host, r->host);
+    note_pairing(j, host, r);
     if (r->tuple_source)
         host->tuple_source = r->tuple_source;
     if (r->sending) {
@@ -463,6 +480,26 @@ enum ft_join_result ft_join_report(struct ft_join *j, const struct ft_host_repor
 
     j->stats.reports[result]++;
     return result;
+}
+
+struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple)
+{
+    struct ft_flow *flow = ft_table_find(j->flows, tuple);
+    struct ft_flow_host *host = flow ? flow->host : NULL;
+
+    if (!host || !host->paired_by)
+        return NULL;
+    flow->ended = flow->evidence.count == 0 && !host->told;
+    *host = (struct ft_flow_host){
+        .qp_local = FT_NONE,
+        .qp_remote = FT_NONE,
+        .told = host->told,
+        .shown = host->shown,
+        .withdrawn = true,
+        .sent_until_ms = host->sent_until_ms,
+        .sent_bytes = {host->sent_bytes[0], host->sent_bytes[1]},
+    };
+    return flow;
 }
 
 /* What the closing window says of the flow's rate: the sending host's own count where it has one,

@@ -75,6 +75,10 @@ struct ft_host_report {
     const char *job;
     uint32_t tuple_source; /* enum of fabrictrace.proto */
     bool ended;
+    /* Of a flow whose other end the daemon found, see daemon/pairing.h. */
+    uint32_t paired_by;                  /* enum ft_paired_by; 0: the host itself said all this */
+    const char *peer_host, *peer_device; /* NULL: not known */
+    const char *pair_comm;               /* communicator inside which it was found, NULL */
 };
 
 /* The host's side of a flow, kept for the flows that a host reported. */
@@ -86,7 +90,13 @@ struct ft_flow_host {
     uint32_t qp_local, qp_remote;
     uint32_t pid;
     uint32_t tuple_source;
-    int64_t sent_until_ms; /* end of the last interval reported by the source; 0: none */
+    uint8_t paired_by;       /* the daemon found the other end; 0: no */
+    bool shown;              /* that was published */
+    bool withdrawn;          /* and is not so */
+    bool told;               /* a host itself reported the flow */
+    const char *peer_device; /* of the one that receives; interned */
+    const char *pair_comm;   /* interned */
+    int64_t sent_until_ms;   /* end of the last interval reported by the source; 0: none */
     uint64_t sent_bytes[2];
 };
 
@@ -184,6 +194,11 @@ enum ft_join_result ft_join_observe(struct ft_join *join, const struct ft_observ
 void ft_join_observe_batch(struct ft_join *join, const struct ft_observation *o, size_t count,
                            uint64_t results[FT_JOIN_RESULTS]);
 enum ft_join_result ft_join_report(struct ft_join *join, const struct ft_host_report *r);
+
+/* What pairing said of a flow is not so, or not certain: it is forgotten, and what its hosts said
+ * themselves with it, until they say it again. NULL when nothing was said. A flow that nobody else
+ * knows of has ended by that. */
+struct ft_flow *ft_join_withdraw(struct ft_join *join, const struct ft_tuple *tuple);
 
 /* The lowest window still open; 0 before the first record. ft_join_open() sets it at start, when
  * the clock is not the records' own. */

@@ -29,6 +29,7 @@ static const struct {
     /* Datagrams that the kernel dropped are missing by sequence too: the cause comes first. */
     {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)"},
     {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops"},
+    {"agent_drops", "switches have no resources for so many samples: sample one packet in more"},
     {"queue_full", "the daemon or the way to it is too slow: look at its load and the link"},
     {"table_full", "raise the limit of the table in that program's configuration"},
     {"malformed", "look at the exporter: its datagrams are broken"},

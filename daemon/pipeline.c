@@ -28,6 +28,7 @@
 #define RANK_EDGES_MAX      262144
 #define RANK_PAIRS_MAX      65536
 #define OPERATIONS_MAX      4096
+#define RDMA_PORTS_MAX      65536
 
 /* The last accounting of another program. */
 struct source {
@@ -51,8 +52,11 @@ struct ft_pipeline {
     struct ft_events *events;
     struct ft_window *window;
     struct ft_congestion *congestion;
+    struct ft_pairing *pairing; /* NULL: not wanted */
+    struct ft_agents *agents;
     struct ft_losses *losses;
     struct ft_clocks *clocks;
+    struct ft_processors *processors;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
@@ -148,6 +152,51 @@ static void on_entered(void *arg, const struct ft_observation *o, const struct f
     ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms, twice);
 }
 
+/* What pairing found out goes the way of what hosts say. */
+static void on_paired(void *arg, const struct ft_host_report *report)
+{
+    struct ft_pipeline *p = arg;
+
+    ft_pipeline_settle(p);
+    ft_join_report(p->join, report);
+}
+
+static void on_withdrawn(void *arg, const struct ft_tuple *tuple)
+{
+    struct ft_pipeline *p = arg;
+    int64_t window_ms = p->config.join.window_ms;
+    struct ft_flow *flow;
+    struct ft_span span;
+
+    ft_pipeline_settle(p);
+    flow = ft_join_withdraw(p->join, tuple);
+    if (!flow || !flow->host->shown)
+        return;
+    span.start_ms = flow->window * window_ms;
+    span.end_ms = span.start_ms + window_ms;
+    ft_emit_path(&p->emitter, p->join, flow, &span);
+    flow->host->shown = false;
+    flow->published = flow->ended ? (uint8_t)(flow->state + 1) : 0;
+}
+
+/* Whether every host of the topology lists its queue pairs. */
+static bool on_cover(void *arg)
+{
+    const struct ft_pipeline *p = arg;
+    const struct ft_topology *t = p->topology;
+
+    for (uint32_t i = 0; i < ft_topology_nics(t); i++) {
+        const struct ft_nic *nic = ft_topology_nic(t, i);
+        bool known = false;
+
+        for (uint32_t k = 0; k < nic->address_count; k++)
+            known |= ft_pairing_knows(p->pairing, &nic->addresses[k]);
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
 /* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
 static void find_edge(struct ft_pipeline *p)
 {
@@ -176,16 +225,27 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     const struct ft_slowest_config slowest = {
         .ranks_max = RANK_MEMBERS_MAX, .operations_max = OPERATIONS_MAX, .seed = config->join.seed};
 
+    const struct ft_pairing_config pairing = {.ends_max = config->ends_max,
+                                              .ports_max = RDMA_PORTS_MAX,
+                                              .members_max = RANK_MEMBERS_MAX,
+                                              .link_local = config->link_local,
+                                              .seed = config->join.seed};
+    const struct ft_pairing_hooks paired = {on_paired, on_withdrawn, on_cover, p};
+
     if (!p)
         return NULL;
     p->config = *config;
     p->emitter = *emitter;
+    p->agents = ft_agents_new(config->sources_max);
+    if (config->ends_max)
+        p->pairing = ft_pairing_new(&pairing, &paired);
     p->events = ft_events_new(config->events_max, emitter);
     p->sources = ft_table_new(sizeof(struct source), SOURCE_BYTES, config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
     p->congestion = ft_congestion_new(config->sources_max);
     p->losses = ft_losses_new(config->sources_max + 1);
     p->clocks = ft_clocks_new(config->sources_max, config->source_id);
+    p->processors = ft_processors_new(EXPORTERS_MAX);
     p->ranks = ft_ranks_new(&ranks);
     p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
     p->slowest = ft_slowest_new(&slowest);
@@ -198,7 +258,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        p->losses && p->clocks && (p->discovery || !config->discovery.switches_max) &&
+        p->losses && p->clocks && p->processors && p->agents &&
+        (p->discovery || !config->discovery.switches_max) && (p->pairing || !config->ends_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
@@ -224,8 +285,11 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_table_free(p->sources);
     ft_window_free(p->window);
     ft_congestion_free(p->congestion);
+    ft_pairing_free(p->pairing);
+    ft_agents_free(p->agents);
     ft_losses_free(p->losses);
     ft_clocks_free(p->clocks);
+    ft_processors_free(p->processors);
     ft_join_free(p->join);
     ft_ranks_free(p->ranks);
     ft_pair_links_free(p->pairs);
@@ -356,6 +420,8 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
     p->gathered++;
     if (p->gathered == FT_JOIN_BATCH)
         ft_pipeline_settle(p);
+    if (p->pairing)
+        ft_pairing_observe(p->pairing, o, p->now_ms);
 }
 
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
@@ -369,32 +435,19 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     return fate_of(ft_join_report(p->join, &in));
 }
 
+static enum ft_record_fate fate_of_error(int rc)
+{
+    return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
+}
+
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
-    if (!p->counters)
-        return FT_RECORD_UNUSED;
-    switch (ft_counters_take(p->counters, c)) {
-    case 0:
-        return FT_RECORD_JOINED;
-    case -EINVAL:
-        return FT_RECORD_INVALID;
-    default:
-        return FT_RECORD_TABLE_FULL;
-    }
+    return p->counters ? fate_of_error(ft_counters_take(p->counters, c)) : FT_RECORD_UNUSED;
 }
 
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
 {
-    if (!p->discovery)
-        return FT_RECORD_UNUSED;
-    switch (ft_discovery_report(p->discovery, r)) {
-    case 0:
-        return FT_RECORD_JOINED;
-    case -EINVAL:
-        return FT_RECORD_INVALID;
-    default:
-        return FT_RECORD_TABLE_FULL;
-    }
+    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r)) : FT_RECORD_UNUSED;
 }
 
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
@@ -462,11 +515,40 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
 
     if (rc == -EINVAL)
         return FT_RECORD_INVALID;
+    if (p->pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
+        ft_pairing_communicator(p->pairing, record->communicator, p->now_ms);
     if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
         forward_collective(p, record->collective);
     else
         p->emitter.record(p->emitter.arg, record);
     return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
+static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
+                                            const Fabrictrace__QueuePairs *list)
+{
+    struct ft_ip ip;
+    int rc;
+
+    if (!p->pairing)
+        return FT_RECORD_UNUSED;
+    rc = ft_pairing_list(p->pairing, list, p->now_ms);
+    for (size_t i = 0; rc != -EINVAL && p->discovery && i < list->n_addresses; i++)
+        if (ft_ip_from_bytes(list->addresses[i].data, list->addresses[i].len, &ip) == 0)
+            ft_discovery_named(p->discovery, &ip, list->host);
+    return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
+}
+
+static enum ft_record_fate take_status(struct ft_pipeline *p, const Fabrictrace__HostStatus *status)
+{
+    switch (ft_agents_take(p->agents, status, p->now_ms)) {
+    case 0:
+        return FT_RECORD_JOINED;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
 }
 
 static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace__Record *record)
@@ -503,8 +585,14 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = take_switch(p, record->switch_report);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
         fate = take_counters(p, record->counters);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_PROCESSOR)
+        fate = fate_of_error(ft_processors_take(p->processors, record->processor));
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST)
         fate = forward_host(p, record);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_QUEUE_PAIRS)
+        fate = take_queue_pairs(p, record->queue_pairs);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST_STATUS)
+        fate = take_status(p, record->host_status);
     p->stats.fates[fate]++;
 }
 
@@ -539,6 +627,8 @@ static void add_own_stages(const struct ft_pipeline *p, struct ft_account *accou
     stage->received = join->flows_new;
     stage->processed = join->flows_removed;
     stage->pending = ft_join_flows(p->join);
+    if (p->pairing)
+        ft_pairing_account(p->pairing, account);
 }
 
 static void fill_loss(struct ft_pipeline *p, struct ft_loss_record *out, int64_t now_ms)
@@ -577,6 +667,8 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
     p->now_ms = now_ms;
+    if (p->pairing)
+        ft_pairing_sweep(p->pairing, now_ms);
     if (!ft_window_busy(p->window)) {
         rediscover(p, now_ms);
         if (ft_join_window(p->join) == 0 || now_ms < due_ms(p))
@@ -670,6 +762,16 @@ const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
     return "lldp";
 }
 
+const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p)
+{
+    return p->agents;
+}
+
+const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p)
+{
+    return p->pairing;
+}
+
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
 {
     return p->counters;
@@ -678,6 +780,16 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
 {
     return p->exporters;
+}
+
+const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p)
+{
+    return p->processors;
+}
+
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
+{
+    return p->now_ms;
 }
 
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p)

@@ -12,11 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/agents.h"
 #include "daemon/clocks.h"
 #include "daemon/discovery.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
 #include "daemon/join.h"
+#include "daemon/pairing.h"
+#include "daemon/processors.h"
 #include "daemon/slowest.h"
 #include "daemon/window.h"
 #include "lib/base/account.h"
@@ -25,8 +28,10 @@ struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
-    size_t counters_max;                  /* ports and sources; 0: counters are not used */
-    int64_t grace_ms; /* a window is closed this long after its end, for what is under way */
+    size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
+    bool link_local;     /* as in daemon/pairing.h */
+    size_t counters_max; /* ports and sources; 0: counters are not used */
+    int64_t grace_ms;    /* a window is closed this long after its end, for what is under way */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
     const char *source_id; /* of this daemon, in its own loss record */
@@ -97,10 +102,18 @@ const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
  * "learnt" (from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 
+const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
+
+/* NULL without pairing. */
+const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
+
 /* NULL without counters. */
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
+const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+/* The time that the pipeline was driven with last. */
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);

@@ -133,6 +133,21 @@ static const struct ft_option options[] = {
      .max = 100000000,
      .help =
          "Flows remembered at once; further ones are counted as dropped. About 400 bytes each."},
+    {.key = "pairing.ends_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(ends_max),
+     .standard = "500000",
+     .min = 0,
+     .max = 10000000,
+     .help = "Queue pairs that agents list at most, 700 bytes each: those whose host does not know "
+             "where they send to are paired with their other ends. 0: none are."},
+    {.key = "pairing.link_local",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(link_local),
+     .standard = "true",
+     .help =
+         "Whether queue pairs outside of NCCL communicators may use link-local addresses. Where "
+         "they do not, false lets more of them be paired without a sample."},
     {.key = "sources_max",
      .type = FT_OPTION_UINT,
      .offset = AT(sources_max),

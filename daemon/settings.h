@@ -2,6 +2,8 @@
 #ifndef FT_DAEMON_SETTINGS_H
 #define FT_DAEMON_SETTINGS_H
 /* What fabrictraced can be told in its configuration file: the table and the struct it fills. */
+#include <stdbool.h>
+
 #include "lib/config/options.h"
 
 struct ft_settings {
@@ -14,7 +16,8 @@ struct ft_settings {
     int log_level;
     int64_t window_ns, grace_ns, path_refresh_ns;
     int64_t flow_idle_ns, evidence_ns, settle_ns, tolerance_ns;
-    uint64_t switches_max, learnt_max, counters_max;
+    uint64_t switches_max, learnt_max, counters_max, ends_max;
+    bool link_local;
     uint64_t flows_max, sources_max, connections_max, events_max;
     double floor, elephant;
     uint64_t victims_max;

@@ -62,6 +62,19 @@ static int counters_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int processor_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__Processor *p = record->processor;
+    char agent[FT_IP_TEXT_BYTES];
+    struct ft_ip ip;
+
+    if (!p->has_agent || ft_ip_from_bytes(p->agent.data, p->agent.len, &ip))
+        return -EINVAL;
+    ft_ip_format(&ip, agent);
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", agent);
+    return 0;
+}
+
 static int loss_key(const Fabrictrace__Record *record, char *key)
 {
     if (!record->loss->source)
@@ -106,6 +119,14 @@ static int host_status_key(const Fabrictrace__Record *record, char *key)
     if (!record->host_status->source)
         return -EINVAL;
     snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->host_status->source);
+    return 0;
+}
+
+static int queue_pairs_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->queue_pairs->host)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->queue_pairs->host);
     return 0;
 }
 
@@ -165,6 +186,10 @@ static const struct kind kinds[] = {
      &fabrictrace__collective__descriptor, collective_key},
     {FABRICTRACE__RECORD__KIND_HOST_STATUS, SCHEMA("host_status"),
      &fabrictrace__host_status__descriptor, host_status_key},
+    {FABRICTRACE__RECORD__KIND_PROCESSOR, SCHEMA("processor"), &fabrictrace__processor__descriptor,
+     processor_key},
+    {FABRICTRACE__RECORD__KIND_QUEUE_PAIRS, SCHEMA("queue_pairs"),
+     &fabrictrace__queue_pairs__descriptor, queue_pairs_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,

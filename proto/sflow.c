@@ -17,6 +17,7 @@
 #define FLOW_BYTES          32
 #define FLOW_EXPANDED_BYTES 44
 #define DISCARDED_BYTES     32
+#define GENERIC_BYTES       88
 #define RECORD_BYTES        8  /* format and length */
 #define RAW_BYTES           16 /* of a raw header, before the header itself */
 
@@ -404,20 +405,13 @@ static void decode_flow(struct ft_reader r, uint32_t format, const struct ft_sfl
         visitor->flow(visitor->arg, &f);
 }
 
-static uint64_t read_count32(struct ft_reader *r)
-{
-    uint32_t v = ft_read_be32(r);
-
-    return v == UINT32_MAX ? FT_SFLOW_NO_COUNT : v;
-}
-
 /* Unicast, multicast, broadcast: what the exporter knows of them. */
 static uint64_t read_packets(struct ft_reader *r)
 {
     uint64_t sum = FT_SFLOW_NO_COUNT;
 
     for (int i = 0; i < 3; i++) {
-        uint64_t v = read_count32(r);
+        uint64_t v = ft_sflow_read_count32(r);
 
         if (v != FT_SFLOW_NO_COUNT)
             sum = sum == FT_SFLOW_NO_COUNT ? v : sum + v;
@@ -434,65 +428,94 @@ static void read_generic(struct ft_reader *r, struct ft_sflow_counters *c)
     c->oper_up = ft_read_be32(r) & IF_STATUS_OPER;
     c->in_bytes = ft_read_be64(r);
     c->in_packets = read_packets(r);
-    c->in_discards = read_count32(r);
-    c->in_errors = read_count32(r);
+    c->in_discards = ft_sflow_read_count32(r);
+    c->in_errors = ft_sflow_read_count32(r);
     ft_read_skip(r, 4); /* ifInUnknownProtos */
     c->out_bytes = ft_read_be64(r);
     c->out_packets = read_packets(r);
-    c->out_discards = read_count32(r);
-    c->out_errors = read_count32(r);
+    c->out_discards = ft_sflow_read_count32(r);
+    c->out_errors = ft_sflow_read_count32(r);
     ft_read_skip(r, 4); /* ifPromiscuousMode */
 }
 
-/* With stats it checks and counts, with a visitor it hands on. */
-static bool read_counter_records(struct ft_reader r, struct ft_sflow_counters *c,
-                                 const struct ft_sflow_visitor *visitor,
-                                 struct ft_sflow_stats *stats, uint32_t *generic, bool *trailing)
+/* What the records of one counter sample gave besides generic counters, of which there may be
+ * several. */
+struct counted {
+    uint32_t generic;
+    bool has_processor;
+    bool trailing;
+    struct ft_sflow_counters common;
+    struct ft_sflow_processor processor;
+};
+
+/* Checks, counts and reads all but the generic ones: they come before or after what says more. */
+static bool gather_counters(struct ft_reader r, struct counted *s, struct ft_sflow_stats *stats)
 {
     uint32_t count = ft_read_be32(&r);
 
-    *generic = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct ft_reader record;
         enum ft_sflow_record kind = ft_sflow_counter_record(read_structure(&r, &record));
 
         if (!ft_reader_ok(&r))
             return false;
-        if (stats) {
-            stats->records[kind]++;
-            stats->broken_records += !ft_sflow_check_counters(kind, &record);
+        stats->records[kind]++;
+        if (kind == FT_SFLOW_RECORD_IF_COUNTERS) {
+            if (ft_reader_left(&record) < GENERIC_BYTES)
+                return false;
+            s->generic++;
+        } else if (!ft_sflow_read_counters(kind, &record, &s->common, &s->processor)) {
+            stats->broken_records++;
+        } else {
+            s->has_processor |= kind == FT_SFLOW_RECORD_PROCESSOR;
         }
-        if (kind != FT_SFLOW_RECORD_IF_COUNTERS)
-            continue;
-        read_generic(&record, c);
-        if (!ft_reader_ok(&record))
-            return false;
-        (*generic)++;
-        if (visitor && visitor->counters)
-            visitor->counters(visitor->arg, c);
     }
-    *trailing = ft_reader_left(&r) > 0;
+    s->trailing = ft_reader_left(&r) > 0;
     return ft_reader_ok(&r);
+}
+
+/* Hands the generic counters of a sample on, which have been checked. */
+static void hand_on_counters(struct ft_reader r, const struct counted *s,
+                             const struct ft_sflow_visitor *visitor)
+{
+    uint32_t count = ft_read_be32(&r);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct ft_sflow_counters c = s->common;
+        struct ft_reader record;
+        bool own;
+
+        if (ft_sflow_counter_record(read_structure(&r, &record)) != FT_SFLOW_RECORD_IF_COUNTERS)
+            continue;
+        read_generic(&record, &c);
+        own = s->generic == 1 || (c.source_type == 0 && c.source_index == c.ifindex);
+        c.has_ethernet &= own;
+        c.has_lag &= own;
+        visitor->counters(visitor->arg, &c);
+    }
 }
 
 static void decode_counters(struct ft_reader r, bool expanded,
                             const struct ft_sflow_visitor *visitor, struct ft_sflow_stats *stats)
 {
-    struct ft_sflow_counters c = {0};
-    uint32_t generic;
-    bool trailing;
+    struct counted s = {.generic = 0};
 
-    c.sequence = ft_read_be32(&r);
-    read_source(&r, expanded, &c.source_type, &c.source_index);
-    if (!read_counter_records(r, &c, NULL, stats, &generic, &trailing)) {
+    s.common.sequence = ft_read_be32(&r);
+    read_source(&r, expanded, &s.common.source_type, &s.common.source_index);
+    if (!gather_counters(r, &s, stats)) {
         stats->broken_samples++;
         return;
     }
     stats->counter_samples++;
-    stats->counters_other += generic == 0;
-    stats->trailing += trailing;
-    if (generic > 0)
-        read_counter_records(r, &c, visitor, NULL, &generic, &trailing);
+    stats->counters_other += s.generic == 0 && !s.has_processor;
+    stats->trailing += s.trailing;
+    if (s.generic > 0 && visitor->counters)
+        hand_on_counters(r, &s, visitor);
+    if (s.has_processor && visitor->processor) {
+        s.processor.source_type = s.common.source_type;
+        s.processor.source_index = s.common.source_index;
+        visitor->processor(visitor->arg, &s.processor);
+    }
 }
 
 enum ft_sflow_status ft_sflow_decode(const uint8_t *bytes, size_t len,

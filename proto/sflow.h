@@ -87,10 +87,40 @@ struct ft_sflow_flow {
 /* A counter that the exporter does not keep (all ones on the wire). */
 #define FT_SFLOW_NO_COUNT UINT64_MAX
 
+/* Ethernet counters, record 0:2 (RFC 3635 has their meaning); those of collisions are not read:
+ * links are full duplex. 32 bits on the wire. */
+struct ft_sflow_ethernet {
+    uint64_t alignment_errors, fcs_errors, symbol_errors, too_long, in_mac_errors;
+    uint64_t out_mac_errors, carrier_errors, deferred;
+};
+
+/* The member of an aggregate, record 0:7 (sflow_lag.txt); states are octets as in a LACPDU (IEEE
+ * 802.1AX-2014 section 6.4.2.3). */
+struct ft_sflow_lag {
+    uint32_t ifindex; /* of the aggregate; 0: attached to none */
+    uint8_t actor_state, partner_state;
+    uint64_t lacp_in, lacp_out;
+    uint64_t lacp_bad; /* received, unknown or illegal */
+};
+
+/* Processor of a switch or of a card, record 0:1001. */
+struct ft_sflow_processor {
+    uint32_t source_type;
+    uint32_t source_index;
+    uint32_t cpu_5s, cpu_1m, cpu_5m;          /* hundredths of a percent; UINT32_MAX: not known */
+    uint64_t memory_bytes, memory_free_bytes; /* FT_SFLOW_NO_COUNT: not known */
+};
+
 struct ft_sflow_counters {
     uint32_t sequence;
     uint32_t source_type;
     uint32_t source_index;
+    /* Of the same port, where its sample has them: they name no port, so in a sample of several
+     * they are those of its data source. VLAN counters are met and not handed on: they are of all
+     * ports of a VLAN together, and say nothing of a link or a path. */
+    bool has_ethernet, has_lag;
+    struct ft_sflow_ethernet ethernet;
+    struct ft_sflow_lag lag;
     /* generic interface counters, record 0:1; bytes are 64 bits on the wire, the rest 32, so that
      * differences of the rest hold modulo 2^32 */
     uint32_t ifindex;
@@ -130,13 +160,14 @@ enum ft_sflow_record {
 /* As in metrics: "header", "if_counters". */
 const char *ft_sflow_record_name(enum ft_sflow_record kind);
 
-/* Every sample of a datagram ends in exactly one of: a call of flow, a call of counters (one per
- * generic record; samples without one are counted in counters_other), or one of the counts. */
+/* Every sample of a datagram ends in exactly one of: a call of flow, calls of counters (one per
+ * generic record) and processor, or one of the counts. Counter samples with neither are counted in
+ * counters_other. */
 struct ft_sflow_stats {
     uint64_t flow_samples;                   /* calls of flow */
     uint64_t discards;                       /* of these: notifications of discarded packets */
     uint64_t counter_samples;                /* counter samples decoded */
-    uint64_t counters_other;                 /* of these: without generic interface counters */
+    uint64_t counters_other;                 /* of these: without any that are handed on */
     uint64_t unknown_samples;                /* sample formats skipped */
     uint64_t broken_samples;                 /* malformed inside their length */
     uint64_t records[FT_SFLOW_RECORD_KINDS]; /* met, also in samples that turn out broken */
@@ -153,6 +184,7 @@ struct ft_sflow_visitor {
     bool (*head)(void *arg, const struct ft_sflow_head *head);
     void (*flow)(void *arg, const struct ft_sflow_flow *flow);
     void (*counters)(void *arg, const struct ft_sflow_counters *counters);
+    void (*processor)(void *arg, const struct ft_sflow_processor *processor);
     void *arg;
 };
 

@@ -217,17 +217,78 @@ bool ft_sflow_read_extended(uint32_t format, struct ft_reader *r, struct ft_sflo
     }
 }
 
-bool ft_sflow_check_counters(enum ft_sflow_record kind, const struct ft_reader *r)
+uint64_t ft_sflow_read_count32(struct ft_reader *r)
 {
-    switch (kind) {
-    case FT_SFLOW_RECORD_ETHERNET_COUNTERS:
-        return ft_reader_left(r) >= 52;
-    case FT_SFLOW_RECORD_VLAN_COUNTERS:
-    case FT_SFLOW_RECORD_PROCESSOR:
-        return ft_reader_left(r) >= 28;
-    case FT_SFLOW_RECORD_LAG_COUNTERS: /* sflow_lag.txt: two system ids, id, state, 8 counters */
-        return ft_reader_left(r) >= 56;
-    default:
-        return true;
+    uint32_t v = ft_read_be32(r);
+
+    return v == UINT32_MAX ? FT_SFLOW_NO_COUNT : v;
+}
+
+static void read_ethernet(struct ft_reader *r, struct ft_sflow_ethernet *e)
+{
+    e->alignment_errors = ft_sflow_read_count32(r);
+    e->fcs_errors = ft_sflow_read_count32(r);
+    ft_read_skip(r, 12); /* collisions, single and multiple, and of the SQE test */
+    e->deferred = ft_sflow_read_count32(r);
+    ft_read_skip(r, 8); /* late and excessive collisions */
+    e->out_mac_errors = ft_sflow_read_count32(r);
+    e->carrier_errors = ft_sflow_read_count32(r);
+    e->too_long = ft_sflow_read_count32(r);
+    e->in_mac_errors = ft_sflow_read_count32(r);
+    e->symbol_errors = ft_sflow_read_count32(r);
+}
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+    return a == FT_SFLOW_NO_COUNT ? b : b == FT_SFLOW_NO_COUNT ? a : a + b;
+}
+
+static void read_lag(struct ft_reader *r, struct ft_sflow_lag *lag)
+{
+    uint64_t unknown;
+
+    ft_read_skip(r, 16); /* system ids of both ends, each with its padding */
+    lag->ifindex = ft_read_be32(r);
+    ft_read_u8(r); /* administrative states are what is wanted, not what is */
+    lag->actor_state = ft_read_u8(r);
+    ft_read_u8(r);
+    lag->partner_state = ft_read_u8(r);
+    lag->lacp_in = ft_sflow_read_count32(r);
+    ft_read_skip(r, 8); /* markers and their responses */
+    unknown = ft_sflow_read_count32(r);
+    lag->lacp_bad = sum_of(unknown, ft_sflow_read_count32(r));
+    lag->lacp_out = ft_sflow_read_count32(r);
+}
+
+static void read_processor(struct ft_reader *r, struct ft_sflow_processor *p)
+{
+    p->cpu_5s = ft_read_be32(r);
+    p->cpu_1m = ft_read_be32(r);
+    p->cpu_5m = ft_read_be32(r);
+    p->memory_bytes = ft_read_be64(r);
+    p->memory_free_bytes = ft_read_be64(r);
+}
+
+bool ft_sflow_read_counters(enum ft_sflow_record kind, struct ft_reader *r,
+                            struct ft_sflow_counters *c, struct ft_sflow_processor *p)
+{
+    static const size_t bytes[FT_SFLOW_RECORD_KINDS] = {
+        [FT_SFLOW_RECORD_ETHERNET_COUNTERS] = 52,
+        [FT_SFLOW_RECORD_VLAN_COUNTERS] = 28,
+        [FT_SFLOW_RECORD_LAG_COUNTERS] = 56,
+        [FT_SFLOW_RECORD_PROCESSOR] = 28,
+    };
+
+    if (ft_reader_left(r) < bytes[kind])
+        return false;
+    if (kind == FT_SFLOW_RECORD_ETHERNET_COUNTERS) {
+        read_ethernet(r, &c->ethernet);
+        c->has_ethernet = true;
+    } else if (kind == FT_SFLOW_RECORD_LAG_COUNTERS) {
+        read_lag(r, &c->lag);
+        c->has_lag = true;
+    } else if (kind == FT_SFLOW_RECORD_PROCESSOR) {
+        read_processor(r, p);
     }
+    return true;
 }

@@ -35,7 +35,12 @@ static inline bool ft_sflow_read_switch(struct ft_reader *r, struct ft_sflow_ext
     return true;
 }
 
-/* Whether a record of counters that are not handed on is as long as its kind. */
-bool ft_sflow_check_counters(enum ft_sflow_record kind, const struct ft_reader *r);
+/* Reads a record of counters that is not the generic one into what it fills. False when it is
+ * shorter than its kind: nothing is filled. */
+bool ft_sflow_read_counters(enum ft_sflow_record kind, struct ft_reader *r,
+                            struct ft_sflow_counters *c, struct ft_sflow_processor *p);
+
+/* Counters of 32 and 64 bits; all ones: FT_SFLOW_NO_COUNT. */
+uint64_t ft_sflow_read_count32(struct ft_reader *r);
 
 #endif

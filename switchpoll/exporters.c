@@ -222,7 +222,8 @@ static __attribute__((noinline)) void note_flow(struct ft_exporters *x, struct f
     if (x->late)
         return;
     more = flow->drops - s->drops;
-    if (more < 1u << 31) {
+    /* Notifications of discards are no samples: a limit to their rate is as it should be. */
+    if (more < 1u << 31 && !flow->discarded) {
         e->agent_drops += more;
         x->stats.agent_drops += more;
     }

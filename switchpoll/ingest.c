@@ -140,10 +140,20 @@ static void on_counters(void *arg, const struct ft_sflow_counters *counters)
     ft_ports_put(in->ports, &in->agent, counters, in->when);
 }
 
+static void on_processor(void *arg, const struct ft_sflow_processor *processor)
+{
+    struct ft_ingest *in = arg;
+
+    ft_ports_put_processor(in->ports, &in->agent, in->sub_agent, processor, in->when);
+}
+
 bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, struct ft_wall when)
 {
-    const struct ft_sflow_visitor visitor = {
-        .head = on_head, .flow = on_flow, .counters = on_counters, .arg = in};
+    const struct ft_sflow_visitor visitor = {.head = on_head,
+                                             .flow = on_flow,
+                                             .counters = on_counters,
+                                             .processor = on_processor,
+                                             .arg = in};
     bool closed;
 
     closed = open_interval(in, when);

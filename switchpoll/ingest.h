@@ -49,7 +49,7 @@ struct ft_ingest_stats {
     uint64_t header_short;
     uint64_t header_bad;
     uint64_t table_full;
-    uint64_t no_port_counters; /* counter samples without generic interface counters */
+    uint64_t no_port_counters; /* counter samples of neither a port nor a processor */
 
     uint64_t discards; /* flow samples that are notifications of discarded packets */
     uint64_t records[FT_SFLOW_RECORD_KINDS];

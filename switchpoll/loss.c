@@ -24,9 +24,11 @@ static void add_network(struct ft_account *account, const struct ft_ingest_stats
 
     stage = add_stage(account, "network", "datagrams", x->arrived + x->gap, x->arrived, 0);
     ft_account_drop(stage, "sequence_gap", x->gap);
-    stage = add_stage(account, "network_samples", "samples", x->flow_samples + x->samples_gap,
-                      x->flow_samples, 0);
+    stage = add_stage(account, "network_samples", "samples",
+                      x->flow_samples + x->samples_gap + x->agent_drops, x->flow_samples, 0);
     ft_account_drop(stage, "sequence_gap", x->samples_gap);
+    /* Those that agents say they had no resources for; they have no sequence numbers. */
+    ft_account_drop(stage, "agent_drops", x->agent_drops);
 }
 
 static void add_datagrams(struct ft_account *account, const struct ft_loss_facts *facts)

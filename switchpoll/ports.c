@@ -19,8 +19,22 @@ struct port {
     struct ft_sflow_counters counters;
 };
 
+struct processor_key {
+    struct ft_ip agent;
+    uint32_t sub_agent;
+    uint32_t source_type;
+    uint32_t source_index;
+};
+
+struct processor {
+    struct processor_key key;
+    struct ft_wall when;
+    struct ft_sflow_processor load;
+};
+
 struct ft_ports {
     struct ft_table *table;
+    struct ft_table *processors;
     struct ft_ports_stats stats;
 };
 
@@ -31,8 +45,10 @@ struct ft_ports *ft_ports_new(uint64_t max, uint64_t seed)
     if (!ports)
         return NULL;
     ports->table = ft_table_new(sizeof(struct port), sizeof(struct key), max, seed);
-    if (!ports->table) {
-        free(ports);
+    ports->processors =
+        ft_table_new(sizeof(struct processor), sizeof(struct processor_key), max, seed);
+    if (!ports->table || !ports->processors) {
+        ft_ports_free(ports);
         return NULL;
     }
     return ports;
@@ -43,6 +59,7 @@ void ft_ports_free(struct ft_ports *ports)
     if (!ports)
         return;
     ft_table_free(ports->table);
+    ft_table_free(ports->processors);
     free(ports);
 }
 
@@ -63,6 +80,29 @@ int ft_ports_put(struct ft_ports *ports, const struct ft_ip *agent,
         ports->stats.superseded++;
     port->when = when;
     port->counters = *counters;
+    return 0;
+}
+
+int ft_ports_put_processor(struct ft_ports *ports, const struct ft_ip *agent, uint32_t sub_agent,
+                           const struct ft_sflow_processor *load, struct ft_wall when)
+{
+    struct processor_key key = {.agent = *agent,
+                                .sub_agent = sub_agent,
+                                .source_type = load->source_type,
+                                .source_index = load->source_index};
+    struct processor *p;
+    bool fresh;
+
+    ports->stats.received++;
+    p = ft_table_insert(ports->processors, &key, &fresh);
+    if (!p) {
+        ports->stats.refused++;
+        return -ENOBUFS;
+    }
+    if (!fresh)
+        ports->stats.superseded++;
+    p->when = when;
+    p->load = *load;
     return 0;
 }
 
@@ -96,10 +136,47 @@ static void fill(Fabrictrace__PortCounters *c, const struct ft_sflow_counters *s
     c->out_errors = s->out_errors;
 }
 
+static void fill_ethernet(Fabrictrace__EthernetCounters *c, const struct ft_sflow_ethernet *e)
+{
+    c->has_fcs_errors = known(e->fcs_errors);
+    c->fcs_errors = e->fcs_errors;
+    c->has_symbol_errors = known(e->symbol_errors);
+    c->symbol_errors = e->symbol_errors;
+    c->has_alignment_errors = known(e->alignment_errors);
+    c->alignment_errors = e->alignment_errors;
+    c->has_too_long = known(e->too_long);
+    c->too_long = e->too_long;
+    c->has_in_mac_errors = known(e->in_mac_errors);
+    c->in_mac_errors = e->in_mac_errors;
+    c->has_out_mac_errors = known(e->out_mac_errors);
+    c->out_mac_errors = e->out_mac_errors;
+    c->has_carrier_errors = known(e->carrier_errors);
+    c->carrier_errors = e->carrier_errors;
+    c->has_deferred = known(e->deferred);
+    c->deferred = e->deferred;
+}
+
+static void fill_lag(Fabrictrace__LagMember *c, const struct ft_sflow_lag *lag)
+{
+    c->has_ifindex = lag->ifindex != 0;
+    c->ifindex = lag->ifindex;
+    c->has_state = c->has_partner_state = true;
+    c->state = lag->actor_state;
+    c->partner_state = lag->partner_state;
+    c->has_lacp_in = known(lag->lacp_in);
+    c->lacp_in = lag->lacp_in;
+    c->has_lacp_out = known(lag->lacp_out);
+    c->lacp_out = lag->lacp_out;
+    c->has_lacp_bad = known(lag->lacp_bad);
+    c->lacp_bad = lag->lacp_bad;
+}
+
 static void emit(struct port *port, const struct ft_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__PortCounters c = FABRICTRACE__PORT_COUNTERS__INIT;
+    Fabrictrace__EthernetCounters ethernet = FABRICTRACE__ETHERNET_COUNTERS__INIT;
+    Fabrictrace__LagMember lag = FABRICTRACE__LAG_MEMBER__INIT;
 
     c.has_time_ms = true;
     c.time_ms = (uint64_t)port->when.ms;
@@ -110,24 +187,70 @@ static void emit(struct port *port, const struct ft_sink *sink)
     c.has_source = true;
     c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
     fill(&c, &port->counters);
+    if (port->counters.has_ethernet) {
+        fill_ethernet(&ethernet, &port->counters.ethernet);
+        c.ethernet = &ethernet;
+    }
+    if (port->counters.has_lag) {
+        fill_lag(&lag, &port->counters.lag);
+        c.lag = &lag;
+    }
     record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
     record.counters = &c;
     sink->emit(sink->arg, &record);
 }
 
+static double percent(uint32_t hundredths)
+{
+    return (double)hundredths / 100;
+}
+
+static void emit_processor(struct processor *p, const struct ft_sink *sink)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Processor out = FABRICTRACE__PROCESSOR__INIT;
+    const struct ft_sflow_processor *load = &p->load;
+
+    out.has_time_ms = out.has_agent = out.has_sub_agent = true;
+    out.time_ms = (uint64_t)p->when.ms;
+    out.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&p->key.agent, &out.agent.len);
+    out.sub_agent = p->key.sub_agent;
+    out.has_source_type = out.has_source_index = true;
+    out.source_type = load->source_type;
+    out.source_index = load->source_index;
+    out.has_cpu_5s_percent = load->cpu_5s != UINT32_MAX;
+    out.cpu_5s_percent = percent(load->cpu_5s);
+    out.has_cpu_1m_percent = load->cpu_1m != UINT32_MAX;
+    out.cpu_1m_percent = percent(load->cpu_1m);
+    out.has_cpu_5m_percent = load->cpu_5m != UINT32_MAX;
+    out.cpu_5m_percent = percent(load->cpu_5m);
+    out.has_memory_bytes = known(load->memory_bytes);
+    out.memory_bytes = load->memory_bytes;
+    out.has_memory_free_bytes = known(load->memory_free_bytes);
+    out.memory_free_bytes = load->memory_free_bytes;
+    record.kind_case = FABRICTRACE__RECORD__KIND_PROCESSOR;
+    record.processor = &out;
+    sink->emit(sink->arg, &record);
+}
+
 void ft_ports_flush(struct ft_ports *ports, const struct ft_sink *sink)
 {
+    struct processor *p;
     struct port *port;
     uint32_t at = 0;
 
     while ((port = ft_table_next(ports->table, &at)))
         emit(port, sink);
-    ports->stats.emitted += ft_table_count(ports->table);
+    at = 0;
+    while ((p = ft_table_next(ports->processors, &at)))
+        emit_processor(p, sink);
+    ports->stats.emitted += ft_table_count(ports->table) + ft_table_count(ports->processors);
     ft_table_clear(ports->table);
+    ft_table_clear(ports->processors);
 }
 
 void ft_ports_stats(const struct ft_ports *ports, struct ft_ports_stats *stats)
 {
     *stats = ports->stats;
-    stats->pending = ft_table_count(ports->table);
+    stats->pending = ft_table_count(ports->table) + ft_table_count(ports->processors);
 }

@@ -159,6 +159,10 @@ def show_topics(broker, records):
 def main():
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
     parser.add_argument("--build", default="build", help=argparse.SUPPRESS)
+    # Taken by ./demo itself, named here for --help.
+    parser.add_argument("--rdma", action="store_true",
+                        help="queue pairs of perftest on Soft-RoCE in a virtual machine instead; "
+                             "./demo --rdma --help lists its options")
     parser.add_argument("--kafka", action="store_true",
                         help="with an Apache Kafka broker; shows the records as a consumer reads")
     parser.add_argument("--seconds", type=int, default=30, help="of traffic (default: 30)")

@@ -29,8 +29,8 @@ LOOK_S = 0.25
 SHOWN = 5
 DISCOVERY_S = 60
 POINTS = ("forward", "ingress", "egress", "both", "cards", "mixed")
-# The smallest receive buffer that there is holds some 30 datagrams.
-LOSSY = "receive_buffer: 64KiB\nloss_interval: 2s\n"
+# A receive buffer that holds what comes in half a second.
+LOSSY = "receive_buffer: 256KiB\nloss_interval: 2s\n"
 PAUSE_S = 2  # less than the daemon's grace: nothing comes too late
 # Events that a healthy fabric gives no cause for.
 UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "topology_change", "link_down")

@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 struct calls {
-    uint64_t heads, flows, tuples, discards, counters, stated;
+    uint64_t heads, flows, tuples, discards, counters, processors, stated;
 };
 
 static bool on_head(void *arg, const struct ft_sflow_head *head)
@@ -39,14 +39,23 @@ static void on_counters(void *arg, const struct ft_sflow_counters *counters)
     calls->counters++;
 }
 
+static void on_processor(void *arg, const struct ft_sflow_processor *processor)
+{
+    struct calls *calls = arg;
+
+    (void)processor;
+    calls->processors++;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct calls calls = {0};
     struct ft_sflow_stats s = {0};
-    struct ft_sflow_visitor visitor = {on_head, on_flow, on_counters, &calls};
+    struct ft_sflow_visitor visitor = {on_head, on_flow, on_counters, on_processor, &calls};
 
     if (ft_sflow_decode(bytes, len, &visitor, &s) != FT_SFLOW_OK) {
-        ft_fuzz_claim(calls.heads + calls.flows + calls.counters == 0, "refused before any call");
+        ft_fuzz_claim(calls.heads + calls.flows + calls.counters + calls.processors == 0,
+                      "refused before any call");
         return 0;
     }
     ft_fuzz_claim(calls.heads == 1, "one head");
@@ -57,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
                   "every sample is accounted for");
     ft_fuzz_claim(calls.flows - calls.tuples == s.headers_unknown + s.headers_short + s.headers_bad,
                   "every sample without a tuple has a reason");
-    ft_fuzz_claim(calls.counters >= s.counter_samples - s.counters_other, "counters are calls");
+    ft_fuzz_claim(calls.counters + calls.processors >= s.counter_samples - s.counters_other,
+                  "counters are calls");
     return 0;
 }

@@ -21,7 +21,10 @@ rm -rf recipe root initrd.d kernel
 
 # In the guest before and after its root is there.
 boot_modules=(virtio_pci virtio_blk ext4 crc32c_generic)
-root_modules=(virtio_rng 9p 9pnet_virtio veth rdma_rxe crc32_generic ib_uverbs rdma_ucm sch_netem af_packet)
+root_modules=(virtio_rng virtio_net 9p 9pnet_virtio veth rdma_rxe crc32_generic ib_uverbs rdma_ucm)
+root_modules+=(af_packet sch_netem sch_tbf)
+# Aggregates, and what gives packets to an exporter.
+root_modules+=(bonding nf_tables nft_log nft_numgen nfnetlink_log)
 
 download()
 {
@@ -73,6 +76,8 @@ unpack_root()
             --exclude='./usr/share/doc*' --exclude='./usr/share/man*' --exclude='./usr/share/locale*' \
             --exclude='./usr/share/info*' --exclude='./usr/share/perl*' --exclude='./usr/lib/*/perl*'
     done
+    # Each program that uses verbs loads every driver named here.
+    find root/etc/libibverbs.d -name '*.driver' ! -name 'rxe.driver' -delete
     ln -sf bash root/usr/bin/sh
     ln -sf gawk root/usr/bin/awk
     mkdir -p root/{proc,sys,dev,run,tmp,root,mnt/host,var/run,var/log}

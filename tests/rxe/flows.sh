@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC1091,SC2016,SC2034,SC2154,SC2317 # conditions are looked at later; names are of what is sourced
 #
 # Runs in the guest, in the folder shared with the host: three Soft-RoCE devices behind a router,
 # three agents that may see different things, real queue pairs of perftest and rping. What the wire,
@@ -7,19 +8,7 @@
 #
 # Soft-RoCE works in the first network namespace alone (Linux 6.1), so both ends are there, and
 # rules make their packets go out by the router instead of by the loopback device.
-out=/mnt/host/out
-mkdir -p "$out"
-say() { echo "[$(cut -d' ' -f1 /proc/uptime)] $*"; }
-
-until_() # CONDITION
-{
-    for _ in $(seq 200); do
-        eval "$1" && return 0
-        sleep 0.05
-    done
-    say "gave up waiting: $1"
-    return 1
-}
+. ./common.sh
 
 network()
 {
@@ -68,15 +57,14 @@ snapshot() # NAME
     rdma -j resource show cm_id -d >"$out/cm-$1.json"
 }
 
-connected() { [ "$(rdma resource show qp link "$1/1" | grep -c 'type RC state RTS')" -ge "$2" ]; } # DEVICE QPS
+connected() { [ "$(in_use "$1/1")" -ge "$2" ]; } # DEVICE QPS
 
 perftest() # NAME PROGRAM PORT QPS CLIENT
 {
-    local server client listening
-    listening=":$(printf %04X "$3") 0\\+:0000 0A"
+    local server client
     "$2" -d rxe_h2 -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" >"$out/$1-server.log" 2>&1 &
     server=$!
-    until_ "grep -q '$listening' /proc/net/tcp /proc/net/tcp6" || return 1
+    until_ "listening $3" || return 1
     SLURM_JOB_ID=4711 "$2" -d "$5" -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" 127.0.0.1 \
         >"$out/$1-client.log" 2>&1 &
     client=$!
@@ -107,7 +95,7 @@ rping_pair()
 lossy()
 {
     ip netns exec router tc qdisc add dev r2 root netem loss 3% || return 1
-    date +%s%3N >"$out"/lossy
+    now_ms >"$out"/lossy
     perftest lossy ib_write_bw 18517 4 rxe_h1 || return 1
     ip netns exec router tc qdisc del dev r2 root
 }
@@ -118,7 +106,7 @@ killed()
     local server client
     ib_write_bw -d rxe_h2 -x 1 -q 2 -u 19 -F -D 60 -p 18520 >/dev/null 2>&1 &
     server=$!
-    until_ 'grep -q ":4858 0\+:0000 0A" /proc/net/tcp /proc/net/tcp6' || return 1
+    until_ 'listening 18520' || return 1
     ib_write_bw -d rxe_h1 -x 1 -q 2 -u 19 -F -D 60 -p 18520 127.0.0.1 >/dev/null 2>&1 &
     client=$!
     until_ 'connected rxe_h1 2' || return 1

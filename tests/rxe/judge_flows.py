@@ -17,11 +17,11 @@ class Wire:
         self.sports = collections.defaultdict(set)
         self.roles = collections.defaultdict(collections.Counter)
         for name in ("r1", "r2"):
-            for src, dst, sport, qp, opcode in packets(out / f"{name}.pcap"):
-                if qp > 1:
-                    self.sports[src, dst, qp].add(sport)
-                role = "ack" if opcode in ACKS else "data"
-                self.roles[src, dst, sport][role] += 1
+            for p in packets(out / f"{name}.pcap"):
+                if p.qp > 1:
+                    self.sports[p.src, p.dst, p.qp].add(p.sport)
+                role = "ack" if p.opcode in ACKS else "data"
+                self.roles[p.src, p.dst, p.sport][role] += 1
 
 
 def queue_pairs(out):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real RDMA: our programs in virtual machines with Soft-RoCE and perftest's queue pairs.
 
-A scenario NAME is two files: NAME.sh runs in the guest, judge_NAME.py judges on the host what it
+A scenario NAME is two files: NAME.sh runs in the guest (and may source common.sh), judge_NAME.py judges on the host what it
 left in out/, by tcpdump, nft, the rdma tool and the kernel, never by our own code. The guest is
 made from Debian's own kernel and packages and kept in a cache.
 Exit: 0, 1 when a check failed, 77 when it cannot run here (and says why).
@@ -12,7 +12,7 @@ A judge module has
 and may have
   PROGRAMS               what runs in the guest, below the build folder (default: the agent), or
                          with an absolute path: of the host, which then must have it
-  prepare(share, build)  puts further files into the guest's folder
+  prepare(share, build)  puts further files into the guest's folder; vm.Lacks skips the scenario
   machines(share)        the virtual machines (default: one); the script finds its name in $MACHINE
   SECONDS                until a guest counts as stuck
 """
@@ -30,31 +30,37 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 import vm  # noqa: E402
 
-SCENARIOS = ("flows",)
+SCENARIOS = ("flows", "fabric", "pairing", "vms", "lag", "churn")
 AGENT = ("agent/fabrictrace-agent",)
 SECONDS = 180
 
 
 def run(name, guest, build, keep):
-    """Runs a scenario. Returns (passed, failed)."""
+    """Runs a scenario. Returns (passed, failed, skipped)."""
     module = importlib.import_module(f"judge_{name}")
+    programs = [build / program for program in getattr(module, "PROGRAMS", AGENT)]
+    missing = [program.name for program in programs if not program.exists()]
+    if missing:
+        print(f"skipped: {name}: {', '.join(missing)} is not installed or not built")
+        return 0, 0, 1
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fabrictrace-rxe-") as folder:
         share = pathlib.Path(folder)
-        vm.fill(share, [build / program for program in getattr(module, "PROGRAMS", AGENT)],
-                [HERE / f"{name}.sh"])
-        getattr(module, "prepare", lambda *_: None)(share, build)
+        vm.fill(share, programs, [HERE / f"{name}.sh", HERE / "common.sh"])
+        try:
+            getattr(module, "prepare", lambda *_: None)(share, build)
+        except vm.Lacks as why:
+            print(f"skipped: {name}: {why}")
+            return 0, 0, 1
         machines = getattr(module, "machines", lambda _: (vm.Machine(),))(share)
         wrong = vm.run(guest, share, f"{name}.sh", machines, getattr(module, "SECONDS", SECONDS))
-        for machine in machines:
-            print((share / f"console-{machine.name}.log").read_text(errors="replace"), end="")
         if keep:
             shutil.copytree(share, keep / name, dirs_exist_ok=True)
         passed, failed = (0, len(wrong)) if wrong else module.judge(share / "out", build)
     for text in wrong:
         print(f"FAIL {name}: {text}")
     print(f"{name}: {time.monotonic() - begin:.0f} s", flush=True)
-    return passed, failed
+    return passed, failed, 0
 
 
 def main():
@@ -79,12 +85,10 @@ def main():
     if not guest:
         print("FAIL the guest could not be built\n0 passed, 1 failed, 0 skipped")
         return 1
-    passed = failed = 0
-    for name in args.scenarios or SCENARIOS:
-        good, bad = run(name, guest, args.build.resolve(), args.keep)
-        passed += good
-        failed += bad
-    print(f"{passed} passed, {failed} failed, 0 skipped")
+    results = [run(name, guest, args.build.resolve(), args.keep)
+               for name in args.scenarios or SCENARIOS]
+    passed, failed, skipped = map(sum, zip(*results))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual machines of Debian's own kernel and packages that run a script in a shared folder."""
+import hashlib
 import os
 import pathlib
 import shutil
@@ -8,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
+KEPT_S = 7 * 86400
 
 
 class Lacks(Exception):
@@ -16,11 +18,13 @@ class Lacks(Exception):
 
 @dataclass(frozen=True)
 class Machine:
-    """name is $MACHINE for the script; devices are further arguments of QEMU."""
+    """name is $MACHINE for the script; devices are further arguments of QEMU; it starts once the
+    sockets that earlier machines listen on are there."""
     name: str = "guest"
     memory_mib: int = 768
     processors: int = 2
     devices: tuple = ()
+    sockets: tuple = ()
 
 
 def require_tools():
@@ -39,11 +43,22 @@ def cache():
     return pathlib.Path(base) / "fabrictrace" / "rxe"
 
 
+def recipe():
+    """Changes with what the guest is made of, as build-guest.sh sees it."""
+    parts = (HERE / name for name in ("build-guest.sh", "guest-packages", "guest-init", "guest-stage2"))
+    return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
+
+
 def make_guest():
-    """Builds what is not in the cache. Runs of two users of one cache wait for each other.
+    """Builds what is not in the cache, where each recipe has its folder; runs of two users of one
+    folder wait for each other. Guests that nobody booted for a week go.
     Returns the folder of the images, or None after it printed why there are none."""
-    folder = cache()
+    folder = cache() / recipe()[:12]
     folder.mkdir(parents=True, exist_ok=True)
+    os.utime(folder)
+    for other in cache().iterdir():
+        if other.is_dir() and other.stat().st_mtime < time.time() - KEPT_S:
+            shutil.rmtree(other, ignore_errors=True)
     log = folder / "build.log"
     with open(log, "wb") as out:
         rc = subprocess.run(["flock", str(folder), str(HERE / "build-guest.sh"), str(folder)],
@@ -118,20 +133,46 @@ def result(share, machine):
     return ""
 
 
-def run(guest, share, script, machines, seconds):
-    """Boots all machines on one shared folder and waits for their end. Returns texts of what went
-    wrong."""
+class Console:
+    """What a machine has printed since the last look, in whole lines."""
+
+    def __init__(self, share, machine):
+        self.path = share / f"console-{machine.name}.log"
+        self.at = 0
+
+    def lines(self):
+        new = self.path.read_bytes()[self.at:]
+        new = new[:new.rfind(b"\n") + 1]
+        self.at += len(new)
+        return new.decode(errors="replace").splitlines()
+
+
+def wait(process, console, show, end):
+    """Until the process ends or the time is over."""
+    while process.poll() is None and time.monotonic() < end:
+        for line in console.lines():
+            show(line)
+        time.sleep(0.1)
+    for line in console.lines():
+        show(line)
+    return process.poll() is not None
+
+
+def run(guest, share, script, machines, seconds, show=print):
+    """Boots all machines on one shared folder and waits for their end; show gets each line that they
+    print. Returns texts of what went wrong."""
     end = time.monotonic() + seconds
     running = []
     wrong = []
     try:
         for machine in machines:
+            while not all(path.exists() for path in machine.sockets) and time.monotonic() < end:
+                time.sleep(0.05)
             running.append((machine, start(guest, share, script, machine)))
         for machine, process in running:
-            try:
-                process.wait(timeout=max(0.0, end - time.monotonic()))
+            if wait(process, Console(share, machine), show, end):
                 wrong.append(result(share, machine))
-            except subprocess.TimeoutExpired:
+            else:
                 wrong.append(f"machine '{machine.name}' did not end in {seconds} s")
     finally:
         for _, process in running:

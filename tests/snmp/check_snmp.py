@@ -23,7 +23,7 @@ from lab.fabric import Fabric, LabError, end_tidily, wait_until  # noqa: E402
 from lab.layout import COLLECTOR, MGMT_IFINDEX, Layout  # noqa: E402
 from lab.records import RecordFile  # noqa: E402
 from run import Tally  # noqa: E402
-from simulated import check_flow_control  # noqa: E402
+from simulated import check_tables  # noqa: E402
 
 INTERVAL_S = 1
 TIMEOUT_S = 0.5
@@ -398,7 +398,7 @@ def main():
         if "SNMP" in refusal(program):
             tally.skip("SNMP", "the build lacks net-snmp")
             return tally.close()
-        check_flow_control(program, tally)
+        check_tables(program, tally)
         with Fabric(args.id, Layout(spines=2, leaves=3, hosts=1), sampling=0) as fabric:
             try:
                 Check(fabric, program, tally).run()

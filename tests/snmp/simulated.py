@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent that has what net-snmp's has not, served by snmpsimd: EtherLike-MIB's pause frames and
-IEEE8021-PFC-MIB. Beside it one without these tables."""
+"""An agent that has what net-snmp's has not, served by snmpsimd: EtherLike-MIB's pause frames,
+IEEE8021-PFC-MIB and IEEE8023-LAG-MIB. Beside it one without these tables."""
 import json
 import os
 import shutil
@@ -22,6 +22,10 @@ PAUSE_ROWS = {f"{PAUSE}.3.1": (65, 705032704), f"{PAUSE}.4.1": (65, 12),
               f"{PAUSE}.5.1": (70, 5000000000), f"{PAUSE}.6.1": (70, 12),
               f"{PAUSE}.3.2": (65, 21), f"{PAUSE}.4.2": (65, 22),
               f"{PFC}.2.1": (65, 31), f"{PFC}.3.1": (65, 32)}
+# Ports 1 and 2 are members of aggregate 3 (dot3adAggPortAttachedAggID), which is in none.
+LAG = "1.2.840.10006.300.43.1.2.1.1.13"
+LAG_ROWS = {f"{LAG}.1": (2, 3), f"{LAG}.2": (2, 3), f"{LAG}.3": (2, 0)}
+MEMBERS = {1: 3, 2: 3}
 WANTED = {1: {"in_pause": 5000000000, "out_pause": 12, "in_pfc": 32, "out_pfc": 31},
           2: {"in_pause": 21, "out_pause": 22}, 3: {}}
 
@@ -52,7 +56,7 @@ def start_agents(folder, port):
                "--logging-method=null", f"--cache-dir={cache}",
                f"--variation-modules-dir={VARIATIONS}"]
     for i, (name, address) in enumerate(AGENTS.items()):
-        write_agent(folder / name, PAUSE_ROWS if name == "with" else {})
+        write_agent(folder / name, PAUSE_ROWS | LAG_ROWS if name == "with" else {})
         command += [f"--v3-engine-id=80004fb80500000{i}", f"--data-dir={folder / name}",
                     f"--agent-udpv4-endpoint={address}:{port}"]
     for path in (folder, cache):
@@ -82,6 +86,22 @@ def read_counters(folder):
             record = json.loads(line)
             found.setdefault(record["agent"], {}).setdefault(record["ifindex"], []).append(record)
     return found
+
+
+def members_wrong(folder):
+    """The last report of each agent, against the aggregates that its ports are in."""
+    last = {}
+    for line in (folder / "records.ndjson").read_text().splitlines(keepends=True):
+        if line.endswith("\n") and '"fabrictrace.switch_report.v1"' in line:
+            record = json.loads(line)
+            last[record["agent"]] = record
+    wrong = []
+    for name, address in AGENTS.items():
+        ports = last.get(address, {}).get("ports", ())
+        have = {p["ifindex"]: p["lag_ifindex"] for p in ports if "lag_ifindex" in p}
+        if len(ports) != PORTS or have != (MEMBERS if name == "with" else {}):
+            wrong.append(f"{name}: {len(ports)} ports, of which members of aggregates: {have}")
+    return wrong
 
 
 def watch(folder):
@@ -120,9 +140,9 @@ def end(process):
             process.wait()
 
 
-def check_flow_control(program, tally):
+def check_tables(program, tally):
     if not shutil.which("snmpsimd") or not os.path.isdir(VARIATIONS):
-        tally.skip("pause and PFC counters", "lacks snmpsimd")
+        tally.skip("pause and PFC counters, members of aggregates", "lacks snmpsimd")
         return
     folder = Path(tempfile.mkdtemp(prefix="ft-snmpsim-"))
     agents = poller = None
@@ -136,6 +156,8 @@ def check_flow_control(program, tally):
                       for name in ("snmpsimd", "switchpoll")]
         tally.check("PAUSE and PFC frames are read from an agent that has them, "
                     "and absent where it has not", wrong)
+        tally.check("members of aggregates are read from an agent that has IEEE8023-LAG-MIB",
+                    members_wrong(folder))
     finally:
         end(poller)
         end(agents)

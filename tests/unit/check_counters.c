@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/counters.h"
+#include "daemon/doctor.h"
 #include "daemon/pipeline.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
@@ -383,6 +384,102 @@ START_TEST(link_records_tell_the_counters)
 }
 END_TEST
 
+/* What the doctor says of a switch's port, or of the switch; "" when nothing. */
+static void doctor_says(const char *switch_name, const char *port, const char *text, bool does)
+{
+    struct ft_findings findings = {.items = NULL};
+    bool found = false;
+
+    ft_doctor_look(pipeline, &findings);
+    for (size_t i = 0; i < findings.count; i++) {
+        const struct ft_finding *f = &findings.items[i];
+
+        found |= strcmp(f->switch_name, switch_name) == 0 && strcmp(f->port, port) == 0 &&
+                 strstr(f->text, text) && f->advice;
+    }
+    ft_findings_free(&findings);
+    ck_assert_msg(found == does, "%s/%s: %s", switch_name, port, text);
+}
+
+/* By sFlow: broken frames so far, and the state by LACP. */
+static void tell_health(int n, uint64_t fcs, uint64_t too_long, uint32_t state)
+{
+    Fabrictrace__EthernetCounters ethernet = FABRICTRACE__ETHERNET_COUNTERS__INIT;
+    Fabrictrace__LagMember lag = FABRICTRACE__LAG_MEMBER__INIT;
+    int64_t ms = START_MS + (int64_t)n * WINDOW_MS;
+    struct poll p;
+
+    make_poll(&p, 0, 100, ms, 0, 0);
+    p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
+    ethernet.has_fcs_errors = ethernet.has_symbol_errors = ethernet.has_too_long = true;
+    ethernet.fcs_errors = fcs;
+    ethernet.symbol_errors = 5;
+    ethernet.too_long = too_long;
+    lag.has_state = lag.has_ifindex = true;
+    lag.ifindex = 1000;
+    lag.state = state;
+    p.c.ethernet = &ethernet;
+    p.c.lag = &lag;
+    ft_pipeline_record(pipeline, &p.record, ms);
+}
+
+static void tell_processor(int n, double percent)
+{
+    struct ft_ip agent = leafspine_switch_ip(2);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Processor load = FABRICTRACE__PROCESSOR__INIT;
+    int64_t ms = START_MS + (int64_t)n * WINDOW_MS;
+    size_t len;
+
+    load.has_agent = load.has_time_ms = load.has_cpu_1m_percent = true;
+    load.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    load.agent.len = len;
+    load.time_ms = (uint64_t)ms;
+    load.cpu_1m_percent = percent;
+    record.kind_case = FABRICTRACE__RECORD__KIND_PROCESSOR;
+    record.processor = &load;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+START_TEST(the_doctor_tells_of_ports_and_processors)
+{
+    open_pipeline();
+    /* Counts of before our time say nothing; 0x3d: in sync, collecting and distributing. */
+    tell_health(0, 70000, 300, 0x3d);
+    tell_health(1, 70004, 300, 0x3d);
+    tell_processor(1, 89.9);
+    doctor_says("leaf0", "up0", "wrong check sequence", false);
+    doctor_says("leaf0", "up0", "too long", false);
+    doctor_says("leaf0", "up0", "LACP", false);
+    doctor_says("spine0", "", "processor", false);
+    tell_health(2, 70020, 311, 0x0d);
+    tell_processor(2, 97);
+    doctor_says("leaf0", "up0",
+                "it received 20 frames with a wrong check sequence and 0 symbol errors in 20 s",
+                true);
+    doctor_says("leaf0", "up0", "it received 11 frames that are too long in 20 s", true);
+    doctor_says("leaf0", "up0",
+                "a member of an aggregate (ifIndex 1000), but LACP lets it carry nothing", true);
+    doctor_says("spine0", "", "its processor is busy for 97 % of a minute: it may drop samples",
+                true);
+    doctor_says("spine1", "", "processor", false);
+    /* As Open vSwitch tells when its partner has fallen silent: all set, and expired. */
+    tell_health(3, 70020, 311, 0xbf);
+    doctor_says("leaf0", "up0", "LACP", true);
+    /* SNMP's counters go before, and have no such errors. */
+    poll(0, 100, START_MS + 2 * WINDOW_MS, 0, 0);
+    doctor_says("leaf0", "up0", "wrong check sequence", true);
+    /* What is over is told no more. */
+    tell_processor(3, 12);
+    for (int n = 4; n < 13; n++)
+        tell_health(n, 70020, 311, 0x3d);
+    doctor_says("leaf0", "up0", "received", false);
+    doctor_says("leaf0", "up0", "LACP", false);
+    doctor_says("spine0", "", "processor", false);
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(a_silent_exporter_is_named_and_comes_back)
 {
     open_pipeline();
@@ -491,5 +588,5 @@ FT_UNIT_MAIN("counters", differences_are_laid_on_windows_by_time,
              a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
              polls_that_cannot_be_are_refused, link_records_tell_the_counters,
-             a_silent_exporter_is_named_and_comes_back, a_wrong_sampling_rate_is_named,
-             no_flow_stays_on_a_link_that_is_down)
+             the_doctor_tells_of_ports_and_processors, a_silent_exporter_is_named_and_comes_back,
+             a_wrong_sampling_rate_is_named, no_flow_stays_on_a_link_that_is_down)

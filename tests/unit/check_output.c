@@ -21,8 +21,10 @@ static void emit(struct ft_output *out, uint64_t time_ms)
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__PortCounters counters = FABRICTRACE__PORT_COUNTERS__INIT;
 
-    counters.has_time_ms = true;
+    counters.has_time_ms = counters.has_ifindex = counters.has_in_bytes = true;
     counters.time_ms = time_ms;
+    counters.ifindex = 49;
+    counters.in_bytes = UINT64_C(1) << 40;
     record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
     record.counters = &counters;
     ft_output_emit(out, &record);
@@ -130,7 +132,9 @@ START_TEST(lines_reach_a_file)
     while (fgets(line, sizeof(line), in)) {
         char want[256];
 
-        snprintf(want, sizeof(want), "{\"schema\":\"fabrictrace.counters.v1\",\"time_ms\":%u}\n",
+        snprintf(want, sizeof(want),
+                 "{\"schema\":\"fabrictrace.counters.v1\",\"time_ms\":%u,\"ifindex\":49,"
+                 "\"in_bytes\":1099511627776}\n",
                  lines++);
         ck_assert_str_eq(line, want);
     }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/privilege.h"
 #include "tests/unit/unit.h"
 
 /* Ticks since boot at which every round begins. */
@@ -183,6 +184,12 @@ START_TEST(who_came_after_the_list_is_no_owner)
     ck_assert(ft_owners_alive(o, owner));
     write_stat("4121", "new", ROUND_TICKS + 9);
     ck_assert(!ft_owners_alive(o, owner));
+    /* What it had is gone with it: that was still its own, while nobody has looked again. */
+    ck_assert_ptr_null(ft_owners_last(o, 4121));
+    ft_owners_round(o, ROUND_TICKS + 20);
+    ck_assert_str_eq(ft_owners_last(o, 4121)->comm, "old");
+    ck_assert_str_eq(ft_owners_get(o, 4121)->comm, "new");
+    ck_assert_ptr_null(ft_owners_last(o, 4121));
     ft_owners_round(o, ROUND_TICKS);
     ck_assert_ptr_null(ft_owners_get(o, 4121));
     drop("4121");
@@ -274,8 +281,51 @@ START_TEST(what_may_not_be_read_is_told)
 }
 END_TEST
 
+/* As another user with CAP_SYS_PTRACE alone, who may not open the file. */
+START_TEST(who_may_trace_reads_the_environment)
+{
+    struct ft_owners_config config = {
+        .root = "/proc", .job_variable = "FT_TEST_JOB", .owners_max = 16};
+    const struct ft_owner *owner;
+    struct ft_owners_stats stats;
+    char error[128], wait_for_it;
+    struct ft_owners *o;
+    int fds[2];
+    pid_t child;
+
+    ck_assert_int_eq(pipe(fds), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        char *const command[] = {"sh", "-c", "echo; exec sleep 60", NULL};
+        char *const environment[] = {"PATH=/usr/bin:/bin", "FT_TEST_JOB=job-7", NULL};
+
+        dup2(fds[1], 1);
+        execve("/bin/sh", command, environment);
+        _exit(1);
+    }
+    /* Its environment is the new one from here on. */
+    ck_assert_int_eq(read(fds[0], &wait_for_it, 1), 1);
+    if (geteuid() != 0 || ft_privilege_drop("nobody", FT_SYS_PTRACE, error, sizeof(error)) ||
+        ft_privilege_held() != FT_SYS_PTRACE) {
+        printf("skipped: who may trace reads the environment: no CAP_SYS_PTRACE to keep\n");
+        kill(child, SIGKILL);
+        return;
+    }
+    o = ft_owners_new(&config);
+    ck_assert_ptr_nonnull(o);
+    ft_owners_round(o, UINT64_MAX);
+    owner = ft_owners_get(o, (uint32_t)child);
+    ck_assert_ptr_nonnull(owner);
+    ck_assert_str_eq(owner->job, "job-7");
+    ft_owners_stats(o, &stats);
+    ck_assert_uint_eq(stats.denied, 0);
+    ft_owners_free(o);
+}
+END_TEST
+
 FT_UNIT_MAIN("owners", a_number_given_to_another_process_is_another_owner,
              a_dying_process_keeps_its_job, the_configured_variable_comes_first,
              a_broken_stat_is_no_owner, control_groups_name_jobs,
              who_came_after_the_list_is_no_owner, the_owner_of_a_thread_is_its_process,
-             what_may_not_be_read_is_told)
+             what_may_not_be_read_is_told, who_may_trace_reads_the_environment)

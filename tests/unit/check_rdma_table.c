@@ -380,6 +380,121 @@ START_TEST(a_cut_round_ends_no_flow)
 }
 END_TEST
 
+static struct ft_rdma_end ends[600];
+static size_t end_count, lists;
+
+static void take_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *list,
+                      size_t n)
+{
+    (void)arg;
+    ck_assert_str_eq(place->netdev, "h1");
+    ck_assert_uint_le(n, FT_RDMA_ENDS_MAX);
+    memcpy(&ends[end_count], list, n * sizeof(*list));
+    end_count += n;
+    lists++;
+}
+
+static size_t tell(struct ft_rdma_table *t, int64_t at_s)
+{
+    end_count = lists = 0;
+    ft_rdma_table_ends(t, (struct ft_mono){at_s * S}, take_ends, NULL);
+    return end_count;
+}
+
+START_TEST(queue_pairs_without_destination_are_told_of)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    struct ft_rdma_table_stats stats;
+    struct ft_rdma_qp qps[2] = {row(17, 18, 219), row(18, 17, 220)};
+
+    /* Also a port without any, so that it is known to have none. */
+    go_round(t, NULL, 0, 1);
+    ck_assert_uint_eq(tell(t, 1), 0);
+    ck_assert_uint_eq(lists, 1);
+    qps[1].state = 1; /* INIT: no peer yet */
+    go_round(t, qps, 2, 2);
+    ck_assert_uint_eq(tell(t, 2), 1);
+    ck_assert_uint_eq(ends[0].lqpn, 17);
+    ck_assert_uint_eq(ends[0].rqpn, 18);
+    ck_assert_uint_eq(ends[0].pid, 219);
+    ck_assert(!ends[0].has_dst && ends[0].begun && !ends[0].ended);
+    ck_assert_int_eq(ends[0].source, FT_RDMA_COMPUTED);
+    ck_assert_uint_eq(ends[0].sport, ft_rdma_sport(0, 17, 18));
+    ck_assert_int_eq(ends[0].first_seen.ms, 2000);
+    ft_rdma_table_stats(t, &stats);
+    ck_assert_uint_eq(stats.connected, 1);
+    go_round(t, qps, 2, 3);
+    ck_assert_uint_eq(tell(t, 3), 0);
+    ck_assert_uint_eq(lists, 0);
+    /* A destination is news. */
+    answer(t, 17, "10.2.0.1");
+    go_round(t, qps, 2, 4);
+    ck_assert_uint_eq(tell(t, 4), 1);
+    ck_assert(ends[0].has_dst);
+    ck_assert_uint_eq(tell(t, 63), 0);
+    ck_assert_uint_eq(tell(t, 64), 1);
+    go_round(t, NULL, 0, 65);
+    ck_assert_uint_eq(tell(t, 65), 1);
+    ck_assert(ends[0].ended);
+    ck_assert_uint_eq(tell(t, 66), 0);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(a_number_used_anew_is_another_end)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_BNXT_RE);
+    struct ft_rdma_qp qp = row(17, 18, 219);
+
+    go_round(t, &qp, 1, 1);
+    ck_assert_uint_eq(tell(t, 1), 1);
+    ck_assert(!ends[0].begun);
+    ck_assert_int_eq(ends[0].source, FT_RDMA_UNKNOWN);
+    /* Gone for a round and back, by the same process, before anybody was told. */
+    go_round(t, NULL, 0, 2);
+    go_round(t, &qp, 1, 3);
+    ck_assert_uint_eq(tell(t, 3), 1);
+    ck_assert(ends[0].begun && !ends[0].ended);
+    ck_assert_int_eq(ends[0].first_seen.ms, 3000);
+    /* It leaves its state: no end, though it is listed. */
+    qp.state = 6;
+    go_round(t, &qp, 1, 4);
+    ck_assert_uint_eq(tell(t, 4), 1);
+    ck_assert(ends[0].ended);
+    ck_assert_uint_eq(tell(t, 5), 0);
+    /* A cut round tells nothing of what it listed, nor ends what it did not. */
+    qp.state = FT_QP_STATE_RTS;
+    ft_rdma_table_begin(t);
+    ft_rdma_table_qp(t, 0, &qp, (struct ft_wall){5000});
+    ck_assert_uint_eq(tell(t, 5), 0);
+    go_round(t, &qp, 1, 6);
+    ck_assert_uint_eq(tell(t, 6), 1);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
+START_TEST(many_ends_come_in_several_lists)
+{
+    const struct ft_rdma_table_config config = {.qps_max = 600, .refresh_ns = 60 * S};
+    struct ft_rdma_table *t = ft_rdma_table_new(&config);
+    struct ft_rdma_place place = {.device = 0, .port = 1, .netdev = "h1"};
+    static struct ft_rdma_qp qps[600];
+
+    ck_assert_int_eq(ft_rdma_table_place(t, &place), 0);
+    for (uint32_t i = 0; i < 600; i++)
+        qps[i] = row(17 + i, 17, 219);
+    go_round(t, qps, 600, 1);
+    ck_assert_uint_eq(tell(t, 1), 600);
+    ck_assert_uint_eq(lists, 3);
+    /* What a place that is gone had is not told of any more. */
+    ft_rdma_table_places(t);
+    go_round(t, NULL, 0, 2);
+    ck_assert_uint_eq(tell(t, 2), 0);
+    go_round(t, qps, 600, 3);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
 /* The protection domain tells a number used anew by the same process; a thread that is gone is not
  * named any more. */
 START_TEST(domains_tell_queue_pairs_apart)
@@ -462,5 +577,6 @@ FT_UNIT_MAIN("rdma_table", a_destination_makes_both_directions, an_unknown_port_
              strangers_are_not_matched, shared_tuples_name_no_queue_pair,
              a_port_read_from_the_device_is_observed, churn_leaves_nothing_behind,
              a_number_used_anew_forgets_the_destination, rows_past_the_cap_are_counted,
-             a_cut_round_ends_no_flow, domains_tell_queue_pairs_apart,
-             the_interface_is_the_one_with_the_address)
+             a_cut_round_ends_no_flow, queue_pairs_without_destination_are_told_of,
+             a_number_used_anew_is_another_end, many_ends_come_in_several_lists,
+             domains_tell_queue_pairs_apart, the_interface_is_the_one_with_the_address)

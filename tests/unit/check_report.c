@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "agent/report_qps.h"
 #include "lib/base/writer.h"
 #include "tests/unit/unit.h"
 
@@ -55,6 +56,50 @@ START_TEST(places_the_queue_pair_by_direction)
 }
 END_TEST
 
+START_TEST(lists_queue_pairs)
+{
+    static struct ft_rdma_place place = {.device = 0, .port = 1, .driver = 14, .netdev = "h1"};
+    const struct ft_owner owner = {.pid = 220, .process = 219, .comm = "ib_write_bw", .job = "88"};
+    const struct ft_rdma_end ends[2] = {{.lqpn = 17,
+                                         .rqpn = 18,
+                                         .pid = 220,
+                                         .state = FT_QP_STATE_RTS,
+                                         .sq_psn = 5,
+                                         .rq_psn = 6,
+                                         .source = FT_RDMA_COMPUTED,
+                                         .sport = 49458,
+                                         .first_seen = {1000},
+                                         .begun = true},
+                                        {.lqpn = 19, .rqpn = 20, .first_seen = {1}, .ended = true}};
+    struct ft_rdma_ends_report report = {.time = {2000},
+                                         .interval_ns = 15000000000,
+                                         .device = "rxe0",
+                                         .place = &place,
+                                         .computed = true,
+                                         .ends = ends,
+                                         .owners = {&owner},
+                                         .count = 2,
+                                         .listed = 1};
+    static struct ft_queue_pairs_record out;
+
+    place.gid_count = 3;
+    ck_assert_int_eq(ft_ip_parse("fe80::1", &place.gids[0].ip), 0);
+    ck_assert_int_eq(ft_ip_parse("10.0.1.1", &place.gids[1].ip), 0);
+    place.gids[2] = place.gids[1];
+    ft_report_queue_pairs(&report, "gpu01", "agent1", &out);
+    ck_assert_str_eq(
+        json(&out.record),
+        "{\"schema\":\"fabrictrace.queue_pairs.v1\",\"time_ms\":2000,\"interval_ms\":15000,"
+        "\"source\":\"agent1\",\"host\":\"gpu01\",\"device\":\"rxe0\",\"port\":1,"
+        "\"interface\":\"h1\",\"driver\":\"rxe\",\"computed\":true,"
+        "\"addresses\":[\"fe80::1\",\"10.0.1.1\"],\"queue_pairs\":[{\"local\":17,\"remote\":18,"
+        "\"state\":\"rts\",\"sport\":49458,\"tuple_source\":\"computed\",\"sq_psn\":5,"
+        "\"rq_psn\":6,\"pid\":219,\"comm\":\"ib_write_bw\",\"job\":\"88\",\"since_ms\":1000,"
+        "\"begun\":true},{\"local\":19,\"remote\":20,\"since_ms\":1,\"ended\":true}],"
+        "\"listed\":1}");
+}
+END_TEST
+
 START_TEST(names_the_members_of_an_aggregate)
 {
     static const char *const members[] = {"eth0", "eth1"};
@@ -73,4 +118,4 @@ START_TEST(names_the_members_of_an_aggregate)
 END_TEST
 
 FT_UNIT_MAIN("report", leaves_out_what_is_not_known, places_the_queue_pair_by_direction,
-             names_the_members_of_an_aggregate)
+             lists_queue_pairs, names_the_members_of_an_aggregate)

@@ -49,6 +49,13 @@ tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafs
 tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_pairing
+TESTS += tests/unit/check_pairing
+tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/pairing_rig.h \
+	tests/unit/unit.h
+tests_unit_check_pairing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pairing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 tests_unit_check_sampled_SOURCES = tests/unit/check_sampled.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_sampled_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sampled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
@@ -60,3 +67,9 @@ tests_unit_check_losses_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 tests_unit_check_clocks_SOURCES = tests/unit/check_clocks.c tests/unit/unit.h
 tests_unit_check_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_clocks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_agents
+TESTS += tests/unit/check_agents
+tests_unit_check_agents_SOURCES = tests/unit/check_agents.c tests/unit/unit.h
+tests_unit_check_agents_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_agents_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -183,6 +183,21 @@ def test_real(folder):
           sum(line.startswith("    Flow sample, seq") for line in text.splitlines()), 166)
 
 
+def test_lacp(_folder):
+    """ovs_lacp.pcap: Open vSwitch again, with a bond of two ports (ifIndex 3 and 5) whose partner
+    spoke LACP for the first five seconds. States are as `ovs-appctl lacp/show` had them."""
+    records = golden("ovs_lacp")
+    for ifindex in (3, 5):
+        states = [r["lag"]["state"] for r in counters(records) if r["ifindex"] == ifindex]
+        equal(f"port {ifindex}: well, expired, then defaulted", list(dict.fromkeys(states)),
+              [0x3f, 0xbf, 0x77])
+        received = [r["lag"]["lacp_in"] for r in counters(records) if r["ifindex"] == ifindex]
+        check(f"port {ifindex}: LACPDUs", received == sorted(received) and received[-1] == 5, received)
+    check("Ethernet errors of every port, and no other aggregate's member",
+          all("fcs_errors" in r["ethernet"] and "symbol_errors" not in r["ethernet"]
+              and ("lag" in r) == (r["ifindex"] in (3, 5)) for r in counters(records)))
+
+
 def test_caps(folder):
     """Tables at their caps: counted, and the balance holds."""
     flows = [c.datagram(c.LEAF, 1 + i, 1000 + i, [
@@ -333,7 +348,7 @@ def test_faults(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for test in (test_fabric, test_links, test_real, test_caps, test_garbage, test_tunnels,
+        for test in (test_fabric, test_links, test_real, test_lacp, test_caps, test_garbage, test_tunnels,
                      test_discards, test_vectors, test_faults):
             test(Path(folder))
     print(f"{len(failures)} failed")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC1091,SC2016,SC2154,SC2317 # conditions are looked at later; names are of what is sourced
+#
+# Runs in the guest: a whole leaf-spine with 16 hosts, 256 ends of queue pairs, and then a link of a
+# spine that loses packets. The judge on the host compares what the daemon published with the wire.
+. ./common.sh
+. ./guestfabric.sh
+seconds=14
+raised_least=40
+looks=0
+rc=0
+
+# The devices' counters while packets are lost, every two seconds or so.
+look()
+{
+    pause 2
+    now_ms >"$out/look-$looks.ms"
+    rdma -j statistic show >"$out/look-$looks.json"
+    looks=$((looks + 1))
+}
+
+# Hosts whose counters tell of losses since there were none.
+raised()
+{
+    gawk -v RS='}' -v least="$raised_least" '
+        function value(name, a) { return match($0, "\"" name "\":([0-9]+)", a) ? a[1] : 0 }
+        match($0, /"ifname":"([^"]*)"/, device) {
+            signs = value("completer_retry_err") + value("rcvd_seq_err") + value("out_of_seq_request")
+            if (NR == FNR)
+                before[device[1]] = signs
+            else
+                hosts += signs - before[device[1]] >= least
+        }
+        END { print hosts + 0 }' "$out/statistic-1.json" "$out/look-$((looks - 1)).json"
+}
+
+say "kernel $(uname -r)"
+load_programs || exit 1
+raise_fabric || exit 1
+say "fabric"
+start_exporters || exit 1
+start_programs || exit 1
+say "programs"
+start_captures || exit 1
+mapfile -t hosts <"$plan/hosts"
+shape 2mbit "${hosts[@]}" || exit 1
+limit_tests tests 40 || exit 1
+start_servers || exit 1
+say "servers"
+start_clients || exit 1
+say "$(<"$plan/ends") ends of queue pairs"
+now_ms >"$out/start"
+rdma -j resource show qp -d >"$out/qp.json"
+rdma -j statistic show >"$out/statistic-0.json"
+pause $seconds
+now_ms >"$out/stop"
+say "flows"
+rdma -j statistic show >"$out/statistic-1.json"
+read -r switch port <"$plan/lossy"
+mapfile -t senders <"$plan/senders"
+limit_tests tests 15 && prefer 30 "${senders[@]}" || rc=1
+now_ms >"$out/lossy"
+within "$switch" tc qdisc add dev "$port" root netem loss 15% || rc=1
+until_ 'look && [ "$(raised)" -ge 4 ]' 40 || rc=1
+now_ms >"$out/healed"
+within "$switch" tc -s qdisc show dev "$port" >"$out/netem"
+within "$switch" tc qdisc del dev "$port" root
+rdma -j statistic show >"$out/statistic-2.json"
+say "loss"
+# Until the last reports of counters are in.
+pause 6
+end_all || rc=1
+cp /tmp/*.pcap /tmp/records.ndjson "$out"/
+free -m | sed -n 2p
+say "done, $rc"
+exit $rc

@@ -1,0 +1,658 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/pairing.h"
+
+#include <errno.h>
+
+#include "daemon/api_qps.h"
+#include "tests/unit/pairing_rig.h"
+
+/* Every pair that stands is one of queue pairs that are really connected, and says so of the right
+ * addresses, port and numbers. */
+static uint32_t right_pairs(struct rig *rig)
+{
+    struct ft_pairing_end end;
+    uint32_t index = 0, n = 0;
+
+    while (ft_pairing_next(rig->pairing, &index, &end)) {
+        const struct rig_device *d, *peer;
+        uint32_t device;
+
+        if (!end.has_tuple)
+            continue;
+        device = rig_device_of(rig, end.host, end.device);
+        d = &rig->devices[device];
+        peer = &rig->devices[rig_peer(rig, device, end.local, end.since_ms)];
+        ck_assert_msg(ft_ip_equal(&end.tuple.src, &d->address[0]) &&
+                          ft_ip_equal(&end.tuple.dst, &peer->address[0]),
+                      "%s %s QP %u is connected to %s (not by %s)", end.host, end.device, end.local,
+                      peer->host, ft_paired_by_name(end.by));
+        ck_assert_uint_eq(end.tuple.sport, rig_sport(end.local, end.remote));
+        n++;
+    }
+    return n;
+}
+
+static struct ft_pairing_end end_of(struct rig *rig, uint32_t device, uint32_t local)
+{
+    struct ft_pairing_end end;
+    uint32_t index = 0;
+
+    while (ft_pairing_next(rig->pairing, &index, &end))
+        if (strcmp(end.host, rig->devices[device].host) == 0 &&
+            strcmp(end.device, rig->devices[device].name) == 0 && end.local == local)
+            return end;
+    ck_abort_msg("no such end");
+    return end;
+}
+
+static void state_is(struct rig *rig, uint32_t device, uint32_t local, enum ft_pair_state state)
+{
+    struct ft_pairing_end end = end_of(rig, device, local);
+
+    ck_assert_msg(end.state == state, "%s QP %u is %s, not %s", end.host, local,
+                  ft_pair_state_name(end.state), ft_pair_state_name(state));
+}
+
+/* n hosts "h0"... with a device each. */
+static void hosts(struct rig *rig, uint32_t n)
+{
+    char name[32];
+
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "h%u", i);
+        rig_device(rig, name, "mlx5_0");
+    }
+}
+
+START_TEST(communicators_tell_colliding_numbers_apart)
+{
+    struct rig rig;
+    char comm[17];
+
+    /* 200 jobs on two hosts each, all by queue pairs 17 and 17. */
+    rig_init(&rig, 400, 1000);
+    hosts(&rig, 400);
+    for (uint32_t i = 0; i < 200; i++) {
+        snprintf(comm, sizeof(comm), "%016x", i);
+        rig_member(&rig, comm, 0, 2, rig.devices[i].host, 100, false);
+        rig_member(&rig, comm, 1, 2, rig.devices[399 - i].host, 100, false);
+        ck_assert(rig_connect(&rig, i, 100, 399 - i, 100, 0, 1000));
+    }
+    rig_seconds(&rig, 3);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_seconds(&rig, 30);
+    ck_assert_uint_eq(right_pairs(&rig), 400);
+    ck_assert_uint_eq(rig_count(&rig, FT_PAIR_PAIRED), 400);
+    ck_assert_uint_eq(rig.withdrawals, 0);
+    ck_assert_str_eq(end_of(&rig, 0, 17).peer_host, "h399");
+    ck_assert_str_eq(end_of(&rig, 0, 17).comm_id, "0000000000000000");
+    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_COMMUNICATOR);
+    ck_assert(!end_of(&rig, 0, 17).observed);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(without_communicators_only_the_unique_are_pairs)
+{
+    struct rig rig;
+
+    rig_init(&rig, 6, 100);
+    hosts(&rig, 6);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_ALL_ENDS);
+    /* Others with the same numbers: nobody is certain, and what was said is taken back. */
+    ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 3000));
+    rig.now_ms += 1000;
+    rig_round(&rig, 2);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    ck_assert_uint_eq(rig.withdrawals, 2);
+    rig_seconds(&rig, 40);
+    for (uint32_t i = 0; i < 4; i++)
+        state_is(&rig, i, 17, FT_PAIR_SEVERAL_PEERS);
+    /* Different numbers stay unique. */
+    ck_assert(rig_connect(&rig, 0, 100, 4, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    state_is(&rig, 0, 18, FT_PAIR_PAIRED);
+    state_is(&rig, 4, 17, FT_PAIR_PAIRED);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(who_is_not_heard_may_be_the_peer)
+{
+    struct rig rig;
+
+    /* h2 is in the communicator, and connected to h0; it has no agent. */
+    rig_init(&rig, 4, 100);
+    hosts(&rig, 4);
+    rig.devices[2].agent = rig.devices[3].agent = false;
+    rig.covered = false;
+    for (uint32_t i = 0; i < 4; i++)
+        rig_member(&rig, "c", i, 4, rig.devices[i].host, 100, false);
+    ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 1, 100, 3, 100, 0, 0));
+    rig_seconds(&rig, 60);
+    state_is(&rig, 0, 17, FT_PAIR_UNHEARD);
+    state_is(&rig, 1, 17, FT_PAIR_UNHEARD);
+    /* Both agents come, one after the other. */
+    rig.devices[2].agent = true;
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig.devices[3].agent = true;
+    for (uint32_t i = 0; i < 4; i++)
+        rig_member(&rig, "c", i, 4, rig.devices[i].host, 100, false);
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    state_is(&rig, 0, 17, FT_PAIR_SEVERAL_PEERS);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(a_host_whose_list_is_not_whole_stops_it)
+{
+    struct rig rig;
+
+    rig_init(&rig, 2, 3);
+    hosts(&rig, 2);
+    rig_member(&rig, "c", 0, 2, "h0", 100, false);
+    rig_member(&rig, "c", 1, 2, "h1", 100, false);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(samples_between_both_ends_are_certain)
+{
+    struct rig rig;
+    struct ft_pairing_end end;
+
+    /* Two pairs that nothing else tells apart. */
+    rig_init(&rig, 4, 100);
+    hosts(&rig, 4);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 0));
+    rig_seconds(&rig, 5);
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
+    ck_assert_uint_eq(right_pairs(&rig), 1);
+    end = end_of(&rig, 0, 17);
+    ck_assert_int_eq(end.by, FT_PAIRED_BY_BOTH_ENDS);
+    ck_assert(end.observed);
+    ck_assert_str_eq(end.peer_host, "h1");
+    /* Acknowledgements show the other direction. */
+    rig_sample(&rig, 1, rig_find(&rig.devices[1], 17));
+    ck_assert(end_of(&rig, 1, 17).observed);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    /* Nobody can be the peer of the other two but they themselves. */
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 4);
+    ck_assert_int_eq(end_of(&rig, 2, 17).by, FT_PAIRED_BY_ALL_ENDS);
+    ck_assert_uint_eq(rig.withdrawals, 0);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(a_sample_corrects_what_was_found_without)
+{
+    struct rig rig;
+
+    /* The storage hosts h2 and h3 have no agents and are in no topology. */
+    rig_init(&rig, 4, 100);
+    hosts(&rig, 4);
+    rig.devices[2].agent = rig.devices[3].agent = false;
+    ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 1, 100, 3, 100, 0, 0));
+    rig_seconds(&rig, 5);
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
+    /* Known to be there, they stop the search among all. */
+    rig_seconds(&rig, 10);
+    state_is(&rig, 1, 17, FT_PAIR_UNHEARD);
+    rig_seconds(&rig, 20);
+    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_WIRE);
+    ck_assert_uint_eq(right_pairs(&rig), 1);
+    /* Its receiving direction is told with it. */
+    ck_assert_uint_ge(rig.reports, 2);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(two_flows_for_one_end_are_none)
+{
+    struct rig rig;
+    const uint8_t other[4] = {192, 0, 2, 9};
+    struct ft_ip ip = ft_ip4(other);
+
+    rig_init(&rig, 2, 100);
+    hosts(&rig, 2);
+    rig.devices[1].agent = false;
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 5);
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 1);
+    rig_sample_of(&rig, &rig.devices[0], rig_sport(17, 17), &ip, 17);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    ck_assert_uint_eq(rig.withdrawals, 2);
+    rig_seconds(&rig, 40);
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(samples_from_before_a_queue_pair_are_not_its)
+{
+    struct rig rig;
+    struct rig_end old;
+
+    rig_init(&rig, 3, 100);
+    hosts(&rig, 3);
+    rig.covered = false;
+    rig.devices[1].agent = rig.devices[2].agent = false;
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 10);
+    old = *rig_find(&rig.devices[0], 17);
+    /* The number is used anew, by the same process, towards another host. */
+    rig_find(&rig.devices[0], 17)->disappears_ms = rig.now_ms + 500;
+    rig_find(&rig.devices[1], 17)->disappears_ms = rig.now_ms + 500;
+    rig_second(&rig);
+    ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
+    rig_second(&rig);
+    /* What was still under way. */
+    rig_sample(&rig, 0, &old);
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 1);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(what_the_peers_host_knows_counts)
+{
+    struct rig rig;
+
+    rig_init(&rig, 4, 100);
+    hosts(&rig, 4);
+    rig.devices[1].privileged = true;
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 1);
+    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_PEER);
+    state_is(&rig, 1, 17, FT_PAIR_TOLD);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(survivors_are_not_paired_with_each_other)
+{
+    struct rig rig;
+
+    /* Two connections with the same numbers; one end of each goes before the other. */
+    rig_init(&rig, 4, 100);
+    hosts(&rig, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        rig_member(&rig, "c", i, 4, rig.devices[i].host, 100, false);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 0));
+    rig_seconds(&rig, 20);
+    state_is(&rig, 0, 17, FT_PAIR_SEVERAL_PEERS);
+    rig_find(&rig.devices[1], 17)->disappears_ms = rig.now_ms + 500;
+    rig_find(&rig.devices[2], 17)->disappears_ms = rig.now_ms + 500;
+    rig_seconds(&rig, 60);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    state_is(&rig, 0, 17, FT_PAIR_PEER_GONE);
+    state_is(&rig, 3, 17, FT_PAIR_PEER_GONE);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(a_pair_ends_with_either_end)
+{
+    struct rig rig;
+
+    rig_init(&rig, 2, 100);
+    hosts(&rig, 2);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    rig_find(&rig.devices[1], 17)->disappears_ms = rig.now_ms + 500;
+    rig_second(&rig);
+    ck_assert_uint_eq(rig.ended, 2);
+    ck_assert_uint_eq(rig.withdrawals, 0);
+    state_is(&rig, 0, 17, FT_PAIR_PEER_GONE);
+    /* Nor does its number, used anew by another, revive it. */
+    ck_assert(rig_connect(&rig, 1, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(ends_age_and_are_capped)
+{
+    struct ft_account account = {.stage_count = 0};
+    struct ft_pairing_stats stats;
+    struct rig rig;
+    Fabrictrace__QueuePairs bad = FABRICTRACE__QUEUE_PAIRS__INIT;
+
+    rig_init(&rig, 2, 1);
+    hosts(&rig, 2);
+    ck_assert_int_eq(ft_pairing_list(rig.pairing, &bad, rig.now_ms), -EINVAL);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 99000));
+    rig_seconds(&rig, 20);
+    rig.devices[0].agent = false;
+    rig_seconds(&rig, 60);
+    ft_pairing_stats(rig.pairing, &stats);
+    ck_assert_uint_eq(stats.aged, 1);
+    ck_assert_uint_eq(ft_pairing_ends(rig.pairing), 0);
+    ft_pairing_account(rig.pairing, &account);
+    ck_assert(ft_account_balanced(&account.stages[0]));
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(several_addresses_wait_for_a_sample)
+{
+    struct rig rig;
+
+    rig_init(&rig, 2, 100);
+    hosts(&rig, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(ft_ip_parse(i ? "fe80::2" : "fe80::1", &rig.devices[i].address[1]), 0);
+        rig.devices[i].address_count = 2;
+    }
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    state_is(&rig, 0, 17, FT_PAIR_SEVERAL_ADDRESSES);
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
+    rig_sample(&rig, 1, rig_find(&rig.devices[1], 17));
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    /* NCCL takes no link-local address by itself. */
+    rig_member(&rig, "c", 0, 2, "h0", 101, false);
+    rig_member(&rig, "c", 1, 2, "h1", 101, false);
+    ck_assert(rig_connect(&rig, 0, 101, 1, 101, 0, 0));
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 4);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(queue_pairs_that_share_a_tuple_are_not_told_apart)
+{
+    struct rig rig;
+
+    /* 17 x 34 and 34 x 17 make one port. */
+    rig_init(&rig, 2, 100);
+    hosts(&rig, 2);
+    rig.devices[0].ends[0] =
+        (struct rig_end){.used = true, .local = 17, .remote = 34, .peer_device = 1, .pid = 100};
+    rig.devices[1].ends[0] =
+        (struct rig_end){.used = true, .local = 34, .remote = 17, .peer_device = 0, .pid = 100};
+    rig.devices[0].ends[1] =
+        (struct rig_end){.used = true, .local = 34, .remote = 17, .peer_device = 1, .pid = 101};
+    rig.devices[1].ends[1] =
+        (struct rig_end){.used = true, .local = 17, .remote = 34, .peer_device = 0, .pid = 101};
+    rig_seconds(&rig, 5);
+    /* All ends of h0: 17-34 and 34-17, the same two of h1: each has a peer, and one on its own host
+     * that fits as well. */
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
+    rig_sample(&rig, 0, rig_find(&rig.devices[0], 34));
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(the_unpaired_are_told_host_by_host)
+{
+    struct ft_findings findings = {.items = NULL};
+    struct ft_api_qps_filter filter = {.state = "several_peers", .limit = 2};
+    struct ft_writer w;
+    struct rig rig;
+
+    rig_init(&rig, 150, 1000);
+    hosts(&rig, 150);
+    for (uint32_t i = 0; i < 150; i += 2)
+        ck_assert(rig_connect(&rig, i, 100, i + 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    ft_pairing_find_unpaired(rig.pairing, &findings);
+    /* A hundred by name, one for the rest. */
+    ck_assert_uint_eq(findings.count, 101);
+    ck_assert(findings.items[0].of_host);
+    ck_assert_str_eq(findings.items[0].switch_name, "h0");
+    ck_assert_str_eq(findings.items[0].text, "where 1 queue pair sends to is not known "
+                                             "(several_peers): several ends may be the other one");
+    ck_assert(!findings.items[100].of_host);
+    ck_assert_str_eq(findings.items[100].text,
+                     "where 50 queue pairs of 50 more hosts send to is not known "
+                     "(several_peers): several ends may be the other one");
+    ft_findings_free(&findings);
+    ft_writer_init(&w, 100000);
+    ck_assert(ft_api_qps_is_state("several_peers") && !ft_api_qps_is_state("resolved"));
+    ck_assert_uint_eq(ft_api_write_qps(&w, rig.pairing, &filter), 150);
+    ft_write_u8(&w, 0);
+    ck_assert_str_eq((const char *)w.bytes,
+                     "{\"host\":\"h0\",\"device\":\"mlx5_0\",\"port\":1,\"local\":17,"
+                     "\"remote\":17,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
+                     "\"comm\":\"train\",\"since_ms\":1001000},"
+                     "{\"host\":\"h1\",\"device\":\"mlx5_0\",\"port\":1,\"local\":17,"
+                     "\"remote\":17,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
+                     "\"comm\":\"train\",\"since_ms\":1001000}");
+    ft_writer_free(&w);
+    rig_free(&rig);
+}
+END_TEST
+
+/* Small, seeded and printed. */
+static uint32_t state = 1;
+
+static uint32_t roll(uint32_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state % below;
+}
+
+static bool oracle_shares(const uint32_t *job, uint32_t a, uint32_t b)
+{
+    return job[a] == job[b];
+}
+
+/* By looking at all ends: the only one of the same job that names the other, and the other way
+ * round. */
+static bool oracle(struct rig *rig, const uint32_t *job, uint32_t device, const struct rig_end *e,
+                   uint32_t *peer_device, const struct rig_end **peer)
+{
+    uint32_t found = 0, rivals = 0;
+
+    for (uint32_t i = 0; i < rig->device_count; i++) {
+        for (uint32_t k = 0; oracle_shares(job, device, i) && k < RIG_QPS; k++) {
+            const struct rig_end *other = &rig->devices[i].ends[k];
+
+            if (!other->used || other == e)
+                continue;
+            if (other->local == e->remote && other->remote == e->local) {
+                found++;
+                *peer = other;
+                *peer_device = i;
+            }
+            rivals +=
+                other->local == e->local && other->remote == e->remote && e->local != e->remote;
+        }
+    }
+    return found == 1 && rivals == 0 &&
+           strcmp(rig->devices[*peer_device].host, rig->devices[device].host) != 0;
+}
+
+START_TEST(as_a_search_of_all_ends_finds)
+{
+    for (uint32_t seed = 1; seed <= 150; seed++) {
+        uint32_t job[64], devices = 4 + seed % 60, expected = 0;
+        struct rig rig;
+        char comm[17], name[32];
+
+        state = seed * 2654435761u;
+        rig_init(&rig, devices, 10000);
+        for (uint32_t i = 0; i < devices; i++) {
+            snprintf(name, sizeof(name), "h%u", i / (1 + seed % 2));
+            rig_device(&rig, name, i % 2 ? "mlx5_1" : "mlx5_0");
+            /* A process a host. */
+            job[i] = i % (1 + seed % 2) ? job[i - 1] : roll(1 + devices / 4);
+        }
+        for (uint32_t i = 0; i < 3 * devices; i++) {
+            uint32_t a = roll(devices), b = roll(devices);
+
+            if (job[a] == job[b] && strcmp(rig.devices[a].host, rig.devices[b].host) != 0)
+                rig_connect(&rig, a, 100, b, 100, roll(2000), roll(2000));
+        }
+        for (uint32_t j = 0; j <= devices / 4; j++) {
+            uint32_t ranks = 0, rank = 0;
+
+            snprintf(comm, sizeof(comm), "%016x", j);
+            for (uint32_t pass = 0; pass < 2; pass++)
+                for (uint32_t i = 0; i < devices; i += 1 + seed % 2) {
+                    if (job[i] != j)
+                        continue;
+                    if (pass)
+                        rig_member(&rig, comm, rank++, ranks, rig.devices[i].host, 100, false);
+                    else
+                        ranks++;
+                }
+        }
+        rig.covered = false;
+        rig_seconds(&rig, 45);
+        for (uint32_t i = 0; i < devices; i++) {
+            for (uint32_t k = 0; k < RIG_QPS; k++) {
+                const struct rig_end *e = &rig.devices[i].ends[k], *peer = NULL;
+                uint32_t peer_device = 0;
+
+                if (!e->used)
+                    continue;
+                if (oracle(&rig, job, i, e, &peer_device, &peer)) {
+                    struct ft_pairing_end end = end_of(&rig, i, e->local);
+
+                    ck_assert_msg(end.has_tuple, "seed %u: %s QP %u of %u is %s", seed, end.host,
+                                  end.local, end.remote, ft_pair_state_name(end.state));
+                    ck_assert(ft_ip_equal(&end.tuple.dst, &rig.devices[peer_device].address[0]));
+                    expected++;
+                }
+            }
+        }
+        ck_assert_uint_eq(right_pairs(&rig), expected);
+        rig_free(&rig);
+    }
+}
+END_TEST
+
+/* Connections come and go, agents restart, processes die and their numbers are used anew, clusters
+ * of jobs begin and end, samples show some of the flows. */
+static void churn_step(struct rig *rig, uint32_t *pids, bool comms)
+{
+    uint32_t n = rig->device_count, a = roll(n), b = roll(n);
+    uint32_t jobs = 8, pid = 100 + roll(3);
+
+    if (roll(3) == 0) {
+        uint32_t end = roll(RIG_QPS);
+        struct rig_end *e = &rig->devices[a].ends[end % 4];
+
+        if (e->used && !e->disappears_ms && e->appears_ms < rig->now_ms) {
+            struct rig_end *peer = rig_find(&rig->devices[e->peer_device], e->remote);
+
+            e->disappears_ms = rig->now_ms + 1 + roll(5000);
+            if (peer && peer->serial == e->serial && !peer->disappears_ms)
+                peer->disappears_ms = rig->now_ms + 1 + roll(roll(5) ? 8000 : 60000);
+        }
+    } else if (a != b && strcmp(rig->devices[a].host, rig->devices[b].host) != 0 &&
+               (!comms || a % jobs == b % jobs)) {
+        rig_connect(rig, a, pids[a] = pid, b, pids[b] = pid, roll(2000), roll(2000));
+    }
+    if (roll(4) == 0) {
+        struct rig_end *e = &rig->devices[a].ends[roll(6)];
+
+        if (rig_listed(rig, e))
+            rig_sample(rig, a, e);
+    }
+    if (roll(200) == 0) {
+        /* A new agent knows not when they came. */
+        for (uint32_t k = 0; k < RIG_QPS; k++) {
+            struct rig_end *e = &rig->devices[a].ends[k];
+
+            if (!e->used || !e->announced || e->disappears_ms)
+                continue;
+            e->announced = false;
+            e->begun = false;
+            e->since_ms = rig->now_ms + 1000;
+        }
+    }
+}
+
+static void members(struct rig *rig, bool closed)
+{
+    char comm[17];
+
+    for (uint32_t i = 0; i < rig->device_count; i++) {
+        for (uint32_t pid = 100; pid < 103; pid++) {
+            snprintf(comm, sizeof(comm), "%08x%08x", i % 8, pid);
+            rig_member(rig, comm, i / 8, (rig->device_count + 7 - i % 8) / 8, rig->devices[i].host,
+                       pid, closed);
+        }
+    }
+}
+
+START_TEST(churn_makes_no_wrong_pair)
+{
+    const char *more = getenv("PAIRING_SEEDS");
+    uint32_t seeds = more ? (uint32_t)atoi(more) : 24;
+    uint64_t pairs = 0, checked = 0;
+
+    for (uint32_t seed = 1; seed <= seeds; seed++) {
+        uint32_t pids[200] = {0};
+        bool comms = seed % 3 != 0, missing = seed % 4 == 1;
+        struct ft_pairing_stats stats;
+        struct rig rig;
+
+        state = seed * 2246822519u;
+        rig_init(&rig, 200, 20000);
+        hosts(&rig, seed % 2 ? 40 : 200);
+        for (uint32_t i = 0; missing && i < rig.device_count; i++)
+            rig.devices[i].agent = roll(10) != 0;
+        for (uint32_t i = 0; seed % 5 == 2 && i < rig.device_count; i++)
+            rig.devices[i].privileged = roll(4) == 0;
+        rig.covered = !missing;
+        for (int s = 0; s < 240; s++) {
+            if (comms && s % 15 == 0)
+                members(&rig, seed % 7 == 0 && s == 120);
+            for (uint32_t k = 0; s < 200 && k < 1 + rig.device_count / 20; k++)
+                churn_step(&rig, pids, comms);
+            rig_second(&rig);
+            checked += right_pairs(&rig);
+        }
+        ft_pairing_stats(rig.pairing, &stats);
+        pairs += stats.paired;
+        rig_free(&rig);
+    }
+    printf("%llu pairs were made, looked at %llu times\n", (unsigned long long)pairs,
+           (unsigned long long)checked);
+    ck_assert_uint_gt(pairs, 3000);
+}
+END_TEST
+
+FT_UNIT_MAIN("pairing", communicators_tell_colliding_numbers_apart,
+             without_communicators_only_the_unique_are_pairs, who_is_not_heard_may_be_the_peer,
+             a_host_whose_list_is_not_whole_stops_it, samples_between_both_ends_are_certain,
+             a_sample_corrects_what_was_found_without, two_flows_for_one_end_are_none,
+             samples_from_before_a_queue_pair_are_not_its, what_the_peers_host_knows_counts,
+             survivors_are_not_paired_with_each_other, a_pair_ends_with_either_end,
+             ends_age_and_are_capped, several_addresses_wait_for_a_sample,
+             queue_pairs_that_share_a_tuple_are_not_told_apart, the_unpaired_are_told_host_by_host,
+             as_a_search_of_all_ends_finds, churn_makes_no_wrong_pair)
