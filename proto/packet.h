@@ -43,8 +43,8 @@ struct ft_packet {
     uint32_t psn;    /* 24 bits */
     bool has_outer;
     bool has_vni;
-    uint32_t vni;          /* VXLAN network, 24 bits */
-    struct ft_tuple outer; /* of the tunnel; ports are 0 where it has none */
+    uint32_t vni;          /* with has_vni: VXLAN network, 24 bits */
+    struct ft_tuple outer; /* with has_outer: of the tunnel; ports are 0 where it has none */
 };
 
 /* sFlow header_protocol and libpcap link types map onto these. */

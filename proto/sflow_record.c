@@ -8,7 +8,7 @@ enum flow_format {
     ETHERNET = 2,
     IPV4 = 3,
     IPV6 = 4,
-    EXTENDED_SWITCH = 1001,
+    EXTENDED_SWITCH = FT_SFLOW_EXTENDED_SWITCH,
     EXTENDED_ROUTER = 1002,
     EXTENDED_GATEWAY = 1003,
     EXTENDED_MPLS = 1006,
@@ -65,47 +65,43 @@ const char *ft_sflow_record_name(enum ft_sflow_record kind)
     return kind < FT_SFLOW_RECORD_KINDS ? names[kind] : names[FT_SFLOW_RECORD_UNKNOWN];
 }
 
+#define AT(format) ((format)-EXTENDED_SWITCH)
+
 enum ft_sflow_record ft_sflow_flow_record(uint32_t format)
 {
+    static const uint8_t data[] = {
+        [HEADER] = FT_SFLOW_RECORD_HEADER,
+        [ETHERNET] = FT_SFLOW_RECORD_ETHERNET,
+        [IPV4] = FT_SFLOW_RECORD_IPV4,
+        [IPV6] = FT_SFLOW_RECORD_IPV6,
+    };
+    static const uint8_t extended[] = {
+        [AT(EXTENDED_SWITCH)] = FT_SFLOW_RECORD_SWITCH,
+        [AT(EXTENDED_ROUTER)] = FT_SFLOW_RECORD_ROUTER,
+        [AT(EXTENDED_GATEWAY)] = FT_SFLOW_RECORD_GATEWAY,
+        [AT(EXTENDED_MPLS)] = FT_SFLOW_RECORD_MPLS,
+        [AT(EXTENDED_NAT)] = FT_SFLOW_RECORD_NAT,
+        [AT(EXTENDED_VLAN_TUNNEL)] = FT_SFLOW_RECORD_VLAN_TUNNEL,
+        [AT(EXTENDED_NAT_PORT)] = FT_SFLOW_RECORD_NAT,
+        [AT(EXTENDED_EGRESS_QUEUE)] = FT_SFLOW_RECORD_QUEUE,
+        [AT(EXTENDED_ACL)] = FT_SFLOW_RECORD_ACL,
+        [AT(EXTENDED_FUNCTION)] = FT_SFLOW_RECORD_ACL,
+        [AT(EXTENDED_TRANSIT)] = FT_SFLOW_RECORD_TRANSIT,
+        [AT(EXTENDED_QUEUE)] = FT_SFLOW_RECORD_QUEUE,
+        [AT(EXTENDED_HW_TRAP)] = FT_SFLOW_RECORD_ACL,
+        [AT(EXTENDED_LINUX_DROP_REASON)] = FT_SFLOW_RECORD_ACL,
+    };
+
+    _Static_assert(FT_SFLOW_RECORD_UNKNOWN == 0, "what is not listed");
+    if (format < sizeof(data))
+        return (enum ft_sflow_record)data[format];
+    if (AT(format) < sizeof(extended) && extended[AT(format)])
+        return (enum ft_sflow_record)extended[AT(format)];
     if (format >= EXTENDED_MPLS_TUNNEL && format <= EXTENDED_MPLS_LDP_FEC)
         return FT_SFLOW_RECORD_MPLS;
     if (format >= EXTENDED_L2_TUNNEL_EGRESS && format <= EXTENDED_VNI_INGRESS)
         return FT_SFLOW_RECORD_TUNNEL;
-    switch ((enum flow_format)format) {
-    case HEADER:
-        return FT_SFLOW_RECORD_HEADER;
-    case ETHERNET:
-        return FT_SFLOW_RECORD_ETHERNET;
-    case IPV4:
-        return FT_SFLOW_RECORD_IPV4;
-    case IPV6:
-        return FT_SFLOW_RECORD_IPV6;
-    case EXTENDED_SWITCH:
-        return FT_SFLOW_RECORD_SWITCH;
-    case EXTENDED_ROUTER:
-        return FT_SFLOW_RECORD_ROUTER;
-    case EXTENDED_GATEWAY:
-        return FT_SFLOW_RECORD_GATEWAY;
-    case EXTENDED_MPLS:
-        return FT_SFLOW_RECORD_MPLS;
-    case EXTENDED_NAT:
-    case EXTENDED_NAT_PORT:
-        return FT_SFLOW_RECORD_NAT;
-    case EXTENDED_VLAN_TUNNEL:
-        return FT_SFLOW_RECORD_VLAN_TUNNEL;
-    case EXTENDED_EGRESS_QUEUE:
-    case EXTENDED_QUEUE:
-        return FT_SFLOW_RECORD_QUEUE;
-    case EXTENDED_TRANSIT:
-        return FT_SFLOW_RECORD_TRANSIT;
-    case EXTENDED_ACL:
-    case EXTENDED_FUNCTION:
-    case EXTENDED_HW_TRAP:
-    case EXTENDED_LINUX_DROP_REASON:
-        return FT_SFLOW_RECORD_ACL;
-    default:
-        return FT_SFLOW_RECORD_UNKNOWN;
-    }
+    return FT_SFLOW_RECORD_UNKNOWN;
 }
 
 enum ft_sflow_record ft_sflow_counter_record(uint32_t format)
@@ -185,18 +181,6 @@ static bool read_next_hop(uint32_t format, struct ft_reader *r, struct ft_sflow_
     return true;
 }
 
-static bool read_switch(struct ft_reader *r, struct ft_sflow_extended *e)
-{
-    const uint8_t *h = ft_read_bytes(r, 16);
-
-    if (!h)
-        return false;
-    e->in_vlan = ft_be32_at(h);
-    e->out_vlan = ft_be32_at(h + 8);
-    e->has |= FT_SFLOW_HAS_VLANS;
-    return true;
-}
-
 /* A record of one word. */
 static bool read_word(struct ft_reader *r, struct ft_sflow_extended *e, uint32_t *field,
                       enum ft_sflow_has bit)
@@ -214,7 +198,7 @@ bool ft_sflow_read_extended(uint32_t format, struct ft_reader *r, struct ft_sflo
 {
     switch ((enum flow_format)format) {
     case EXTENDED_SWITCH:
-        return read_switch(r, e);
+        return ft_sflow_read_switch(r, e);
     case EXTENDED_ROUTER:
     case EXTENDED_GATEWAY:
     case EXTENDED_MPLS:

@@ -20,6 +20,21 @@ enum ft_sflow_record ft_sflow_counter_record(uint32_t format);
  * nothing is filled. */
 bool ft_sflow_read_extended(uint32_t format, struct ft_reader *r, struct ft_sflow_extended *e);
 
+/* Extended switch data, which most exporters add to every sample. The same, for that format. */
+#define FT_SFLOW_EXTENDED_SWITCH 1001
+
+static inline bool ft_sflow_read_switch(struct ft_reader *r, struct ft_sflow_extended *e)
+{
+    const uint8_t *h = ft_read_bytes(r, 16);
+
+    if (!h)
+        return false;
+    e->in_vlan = ft_be32_at(h);
+    e->out_vlan = ft_be32_at(h + 8);
+    e->has |= FT_SFLOW_HAS_VLANS;
+    return true;
+}
+
 /* Reads a record of counters that is not the generic one into what it fills. False when it is
  * shorter than its kind: nothing is filled. */
 bool ft_sflow_read_counters(enum ft_sflow_record kind, struct ft_reader *r,

@@ -33,12 +33,16 @@ struct source {
 
 /* A slot per (exporter, index) of the sources last used. */
 #define RECENT 1024
+/* Likewise of the exporters, by what most differ in. */
+#define RECENT_EXPORTERS 256
 
 struct ft_exporters {
     struct ft_table *exporters;
     struct ft_table *sources;
     struct source *recent[RECENT];
-    bool late; /* the datagram last noted came late */
+    struct ft_exporter *recent_exporters[RECENT_EXPORTERS];
+    bool late;      /* the datagram last noted came late */
+    uint32_t index; /* of its exporter in the table */
     struct ft_exporters_stats stats;
 };
 
@@ -109,15 +113,31 @@ static void begin_anew(struct ft_exporters *x, struct ft_exporter *e, uint32_t s
     x->stats.restarts++;
 }
 
-enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x, const struct ft_ip *sender,
-                                                const struct ft_sflow_head *head, uint64_t print,
-                                                struct ft_wall when, struct ft_exporter **exporter)
+static struct ft_exporter *exporter_of(struct ft_exporters *x, const struct ft_sflow_head *head,
+                                       bool *fresh)
 {
     /* As an exporter begins: agent and sub-agent, without a hole between. */
     struct {
         struct ft_ip agent;
         uint32_t sub_agent;
     } key = {head->agent, head->sub_agent};
+    uint8_t place = (uint8_t)(key.agent.b[15] + key.agent.b[14] * 7 + key.sub_agent * 61);
+    struct ft_exporter **recent = &x->recent_exporters[place % RECENT_EXPORTERS];
+    struct ft_exporter *e = *recent;
+
+    *fresh = false;
+    if (e && e->sub_agent == key.sub_agent && ft_ip_equal(&e->agent, &key.agent))
+        return e;
+    e = ft_table_insert(x->exporters, &key, fresh);
+    if (e)
+        *recent = e;
+    return e;
+}
+
+enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x,
+                                                const struct ft_sflow_head *head, uint64_t print,
+                                                struct ft_wall when, struct ft_exporter **exporter)
+{
     enum ft_exporters_verdict verdict;
     struct ft_exporter *e;
     bool fresh;
@@ -125,16 +145,16 @@ enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x, const st
     int64_t skipped;
 
     x->late = false;
-    e = ft_table_insert(x->exporters, &key, &fresh);
+    e = exporter_of(x, head, &fresh);
     *exporter = e;
     if (!e) {
         x->stats.arrived++;
         x->stats.untracked++;
         return FT_EXPORTERS_FRESH;
     }
+    x->index = ft_table_index(x->exporters, e);
     if (fresh)
         e->uptime_ms = head->uptime_ms;
-    e->sender = *sender;
     e->last_seen = when;
     e->datagrams++;
     verdict = judge(e, head, print, &restart);
@@ -173,43 +193,22 @@ static int64_t follow(const struct ft_exporters *x, struct source *s, uint32_t n
     return 0;
 }
 
-/* Samples come from the same few sources time and again: most need no look-up in the table. */
-static struct source *source_of(struct ft_exporters *x, const struct source_key *key, bool *fresh)
+/* A sample that is not simply its source's next. */
+static __attribute__((noinline)) void note_flow(struct ft_exporters *x, struct ft_exporter *e,
+                                                const struct source_key *key,
+                                                struct source **recent,
+                                                const struct ft_sflow_flow *flow)
 {
-    uint32_t mix = key->exporter * 61 + key->index + (key->type >> 31);
-    struct source **recent = &x->recent[mix % RECENT];
-    struct source *s = *recent;
-
-    *fresh = false;
-    if (s && s->key.exporter == key->exporter && s->key.type == key->type &&
-        s->key.index == key->index)
-        return s;
-    s = ft_table_insert(x->sources, key, fresh);
-    if (s)
-        *recent = s;
-    return s;
-}
-
-void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
-                       const struct ft_sflow_flow *flow)
-{
-    struct source_key key = {.type = flow->source_type | (flow->discarded ? TYPE_DISCARDS : 0),
-                             .index = flow->source_index};
-    struct source *s = NULL;
-    bool fresh = false;
+    bool fresh;
+    struct source *s = ft_table_insert(x->sources, key, &fresh);
     uint32_t more;
     int64_t skipped;
 
-    x->stats.flow_samples++;
-    if (e) {
-        e->flow_samples++;
-        key.exporter = ft_table_index(x->exporters, e);
-        s = source_of(x, &key, &fresh);
-    }
     if (!s) {
         x->stats.untracked_samples++;
         return;
     }
+    *recent = s;
     /* The first count of drops only says what was before our time. */
     if (fresh || s->epoch != e->epoch) {
         s->epoch = e->epoch;
@@ -231,6 +230,28 @@ void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
     s->drops = flow->drops;
 }
 
+void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
+                       const struct ft_sflow_flow *flow)
+{
+    uint32_t type = flow->source_type | (flow->discarded ? TYPE_DISCARDS : 0);
+    uint32_t index = flow->source_index;
+    struct source **recent = &x->recent[(x->index * 61 + index + (type >> 31)) % RECENT];
+    struct source *s = *recent;
+
+    x->stats.flow_samples++;
+    if (!e) {
+        x->stats.untracked_samples++;
+        return;
+    }
+    e->flow_samples++;
+    /* Nearly always: of a source met before, its next one, and nothing dropped. */
+    if (s && s->key.exporter == x->index && s->key.type == type && s->key.index == index &&
+        s->epoch == e->epoch && s->drops == flow->drops &&
+        ft_sequence_next(&s->sequence, flow->sequence))
+        return;
+    note_flow(x, e, &(struct source_key){x->index, type, index}, recent, flow);
+}
+
 void ft_exporters_expire(struct ft_exporters *x, struct ft_wall before)
 {
     struct ft_exporter *e;
@@ -238,6 +259,7 @@ void ft_exporters_expire(struct ft_exporters *x, struct ft_wall before)
     uint32_t at = 0;
 
     memset(x->recent, 0, sizeof(x->recent));
+    memset(x->recent_exporters, 0, sizeof(x->recent_exporters));
     /* Sources first, while their exporter's index still says whose they are. */
     while ((s = ft_table_next(x->sources, &at))) {
         e = ft_table_at(x->exporters, s->key.exporter);

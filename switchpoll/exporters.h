@@ -23,7 +23,6 @@ struct ft_exporter {
     struct ft_ip agent;
     uint32_t sub_agent;
     uint32_t uptime_ms; /* as the newest datagram states */
-    struct ft_ip sender;
     struct ft_sequence sequence;
     struct ft_wall last_seen;
     uint64_t datagrams;
@@ -68,7 +67,7 @@ void ft_exporters_free(struct ft_exporters *x);
 
 /* Notes a datagram. print is a fingerprint of its bytes, by which a duplicate is told from a clash
  * of sequences. *exporter is NULL when the table is full. */
-enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x, const struct ft_ip *sender,
+enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x,
                                                 const struct ft_sflow_head *head, uint64_t print,
                                                 struct ft_wall when, struct ft_exporter **exporter);
 

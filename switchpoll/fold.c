@@ -13,39 +13,36 @@
 #define BATCH           16 /* look-ups whose waits overlap */
 #define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
 
-/* Sums that the second cache holds anyway: hints would only cost. */
-#define CACHED 4096
-
-/* Hashed and compared as bytes: no padding. A port of 0 is one the exporter does not name. The data
- * source is 0 where the point says it: it is the port in or out. */
+/* Hashed and compared as bytes: no padding. Whole words, since what was stored in parts is slow to
+ * read in words soon after. A port of 0 is one the exporter does not name; the data source is 0
+ * where the point says it: it is the port in or out. */
 struct key {
     struct ft_ip agent;
     struct ft_tuple tuple;
-    uint32_t in;
-    uint32_t out;
-    uint32_t discard_reason;
-    uint32_t sub_agent;
-    uint32_t source_index;
-    uint8_t source_type; /* 255: that or more, of which the standard has none */
-    uint8_t point;
-    uint8_t fate;
-    uint8_t zero;
+    uint64_t ports;  /* in, out: 32 bits each, the first above */
+    uint64_t source; /* sub-agent, index of the data source: likewise */
+    uint64_t fate;   /* discard reason; type of the data source, point, fate: 32 bits, 3 times 8 */
 };
 _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
 
+#define QP_MASK   0xffffffu
+#define QP_KNOWN  (1u << 24)
+#define QP_DIFFER (1u << 25)
+
+/* What every sample touches comes first. With the table's 8 bytes before it a sum fills whole lines
+ * of the cache. */
 struct sum {
     struct key key;
+    uint64_t packets;
+    uint64_t bytes;
+    struct ft_wall first;
+    uint32_t span_ms; /* from the first to the last one */
     uint32_t samples;
     uint32_t ce_samples;
     uint32_t data_samples;
     uint32_t ack_samples;
-    uint32_t dst_qp;
-    bool has_qp;
-    bool qps_differ;
-    uint64_t packets;
-    uint64_t bytes;
-    struct ft_wall first;
-    struct ft_wall last;
+    uint32_t dst_qp; /* and its bits above */
+
     uint32_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
     uint32_t queue_bytes;
     uint32_t transit_ns;
@@ -53,22 +50,28 @@ struct sum {
     bool outers_differ;
     struct ft_tuple outer;
 };
+_Static_assert((sizeof(struct sum) + 8) % 64 == 0, "whole lines");
 
 /* A sample on its way into the table: what is left of it beside its key. */
 struct incoming {
     struct key key;
     uint64_t hash;
+    void *likely;
     struct ft_wall when;
     uint64_t bytes;
     uint32_t packets;
     uint32_t dst_qp;
-    enum ft_bth_class bth;
+    uint8_t bth;
     bool ce;
-    bool has_outer;
-    uint32_t has;
+    bool has_outer; /* this, has: of what few have, and what */
+    uint8_t has;
+};
+_Static_assert(sizeof(struct incoming) == 128, "a size that makes places easy to work out");
+
+struct extras {
+    struct ft_tuple outer;
     uint32_t queue_bytes;
     uint32_t transit_ns;
-    struct ft_tuple outer;
 };
 
 struct ft_fold {
@@ -77,6 +80,7 @@ struct ft_fold {
     uint64_t refused;
     uint32_t batched;
     struct incoming batch[BATCH];
+    struct extras extras[BATCH];
 };
 
 struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
@@ -90,6 +94,7 @@ struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
         free(fold);
         return NULL;
     }
+    ft_table_hint_only(fold->sums, offsetof(struct sum, has));
     return fold;
 }
 
@@ -101,96 +106,112 @@ void ft_fold_free(struct ft_fold *fold)
     free(fold);
 }
 
-static Fabrictrace__SamplingPoint point_of(const struct ft_sflow_flow *flow)
+/* Where a packet was sampled, of one that was not discarded. */
+static uint32_t point_of(const struct ft_sflow_flow *flow, uint32_t in, uint32_t out)
 {
-    bool in = flow->in.kind == FT_SFLOW_IF_INDEX && flow->in.value == flow->source_index;
-    bool out = flow->out.kind == FT_SFLOW_IF_INDEX && flow->out.value == flow->source_index;
+    uint32_t source = flow->source_index;
 
-    if (flow->discarded)
-        return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD;
-    if (flow->source_type != SOURCE_IF_INDEX || in == out)
+    if (flow->source_type != SOURCE_IF_INDEX || source == 0 || (in == source) == (out == source))
         return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
-    return in ? FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS
-              : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS;
+    return in == source ? FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS
+                        : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS;
 }
 
-static void make_key(struct key *key, const struct ft_ip *agent, uint32_t sub_agent,
-                     const struct ft_sflow_flow *flow)
+static inline void make_key(struct key *key, const struct ft_ip *agent, uint32_t sub_agent,
+                            const struct ft_sflow_flow *flow)
 {
-    *key = (struct key){
-        .agent = *agent,
-        .tuple = flow->packet.tuple,
-        .in = flow->in.kind == FT_SFLOW_IF_INDEX ? flow->in.value : 0,
-        .out = flow->out.kind == FT_SFLOW_IF_INDEX ? flow->out.value : 0,
-        .sub_agent = sub_agent,
-        .point = (uint8_t)point_of(flow),
-        .fate = FABRICTRACE__FATE__FATE_FORWARDED,
-    };
-    if (key->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN) {
-        key->source_type = flow->source_type > UINT8_MAX ? UINT8_MAX : (uint8_t)flow->source_type;
-        key->source_index = flow->source_index;
+    uint32_t in = flow->in.kind == FT_SFLOW_IF_INDEX ? flow->in.value : 0;
+    uint32_t out = flow->out.kind == FT_SFLOW_IF_INDEX ? flow->out.value : 0;
+    uint32_t fate = FABRICTRACE__FATE__FATE_FORWARDED;
+    uint32_t point = point_of(flow, in, out);
+    uint32_t source_type = 0, source_index = 0;
+    uint64_t reason = 0;
+
+    if (point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN && !flow->discarded) {
+        /* 255 is that type or more, of which the standard has none. */
+        source_type = flow->source_type > UINT8_MAX ? UINT8_MAX : flow->source_type;
+        source_index = flow->source_index;
     }
     if (flow->discarded) {
-        key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
-        key->discard_reason = flow->discard_reason;
+        fate = FABRICTRACE__FATE__FATE_DISCARDED;
+        point = FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD;
+        reason = flow->discard_reason;
     } else if (flow->out.kind == FT_SFLOW_IF_DISCARD) {
-        key->fate = FABRICTRACE__FATE__FATE_DISCARDED;
-        key->discard_reason = flow->out.value;
+        fate = FABRICTRACE__FATE__FATE_DISCARDED;
+        reason = flow->out.value;
     } else if (flow->out.kind == FT_SFLOW_IF_MULTIPLE) {
-        key->fate = FABRICTRACE__FATE__FATE_MULTIPLE;
+        fate = FABRICTRACE__FATE__FATE_MULTIPLE;
     }
+    key->agent = *agent;
+    key->tuple = flow->packet.tuple;
+    key->ports = (uint64_t)in << 32 | out;
+    key->source = (uint64_t)sub_agent << 32 | source_index;
+    key->fate = reason << 32 | source_type << 16 | point << 8 | fate;
 }
 
 /* What few samples have. */
-static void apply_extras(struct sum *sum, const struct incoming *in)
+static void apply_extras(struct sum *sum, const struct incoming *in, const struct extras *extras)
 {
     if (in->has_outer) {
-        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, &in->outer);
-        sum->outer = in->outer;
+        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, &extras->outer);
+        sum->outer = extras->outer;
         sum->has_outer = true;
     }
     sum->has |= in->has;
-    if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && in->queue_bytes > sum->queue_bytes)
-        sum->queue_bytes = in->queue_bytes;
-    if (in->has & FT_SFLOW_HAS_TRANSIT && in->transit_ns > sum->transit_ns)
-        sum->transit_ns = in->transit_ns;
+    if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && extras->queue_bytes > sum->queue_bytes)
+        sum->queue_bytes = extras->queue_bytes;
+    if (in->has & FT_SFLOW_HAS_TRANSIT && extras->transit_ns > sum->transit_ns)
+        sum->transit_ns = extras->transit_ns;
 }
 
-static void apply(struct ft_fold *fold, const struct incoming *in)
+static void apply_time(struct sum *sum, struct ft_wall when, bool fresh)
+{
+    if (fresh) {
+        sum->first = when;
+    } else if (when.ms < sum->first.ms) {
+        sum->span_ms += (uint32_t)(sum->first.ms - when.ms);
+        sum->first = when;
+    } else if (when.ms - sum->first.ms > sum->span_ms) {
+        sum->span_ms = (uint32_t)(when.ms - sum->first.ms);
+    }
+}
+
+static inline void apply(struct ft_fold *fold, const struct incoming *in,
+                         const struct extras *extras)
 {
     bool fresh;
-    struct sum *sum = ft_table_insert_hashed(fold->sums, &in->key, in->hash, &fresh);
+    struct sum *sum = ft_table_insert_likely(fold->sums, &in->key, in->hash, in->likely, &fresh);
 
     if (!sum) {
         fold->pending--;
         fold->refused++;
         return;
     }
-    if (fresh || in->when.ms < sum->first.ms)
-        sum->first = in->when;
-    if (in->when.ms > sum->last.ms)
-        sum->last = in->when;
+    apply_time(sum, in->when, fresh);
     sum->samples++;
     sum->packets += in->packets;
     sum->bytes += in->bytes;
     sum->ce_samples += in->ce;
-    sum->data_samples += in->bth == FT_BTH_DATA;
-    sum->ack_samples += in->bth == FT_BTH_ACK;
     if (in->bth != FT_BTH_NONE) {
-        sum->qps_differ |= sum->has_qp && sum->dst_qp != in->dst_qp;
-        sum->dst_qp = in->dst_qp;
-        sum->has_qp = true;
+        sum->data_samples += in->bth == FT_BTH_DATA;
+        sum->ack_samples += in->bth == FT_BTH_ACK;
+        if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
+            sum->dst_qp |= QP_DIFFER;
+        else
+            sum->dst_qp |= QP_KNOWN | in->dst_qp;
     }
     if (in->has_outer || in->has)
-        apply_extras(sum, in);
+        apply_extras(sum, in, extras);
 }
 
 void ft_fold_settle(struct ft_fold *fold)
 {
-    for (uint32_t i = 0; ft_table_count(fold->sums) > CACHED && i < fold->batched; i++)
-        ft_table_hint_entry(fold->sums, fold->batch[i].hash);
-    for (uint32_t i = 0; i < fold->batched; i++)
-        apply(fold, &fold->batch[i]);
+    uint32_t batched = fold->batched;
+
+    for (struct incoming *in = fold->batch; in < fold->batch + batched; in++)
+        in->likely = ft_table_hint_entry(fold->sums, in->hash);
+    for (uint32_t i = 0; i < batched; i++)
+        apply(fold, &fold->batch[i], &fold->extras[i]);
     fold->batched = 0;
 }
 
@@ -198,7 +219,8 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
                  const struct ft_sflow_flow *flow, struct ft_wall when)
 {
     const struct ft_packet *packet = &flow->packet;
-    struct incoming *in = &fold->batch[fold->batched++];
+    uint32_t place = fold->batched;
+    struct incoming *in = &fold->batch[place];
 
     make_key(&in->key, agent, sub_agent, flow);
     in->hash = ft_table_hash(fold->sums, &in->key);
@@ -207,39 +229,40 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     in->packets = flow->sampling_rate;
     in->bytes = (uint64_t)flow->sampling_rate * flow->frame_bytes;
     in->ce = packet->ecn == ECN_CE;
-    in->bth = packet->bth;
+    in->bth = (uint8_t)packet->bth;
     in->dst_qp = packet->dst_qp;
     in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
     if (in->has) {
-        in->queue_bytes = flow->extended.queue_bytes;
-        in->transit_ns = flow->extended.transit_ns;
+        fold->extras[place].queue_bytes = flow->extended.queue_bytes;
+        fold->extras[place].transit_ns = flow->extended.transit_ns;
     }
     in->has_outer = packet->has_outer;
     if (packet->has_outer)
-        in->outer = packet->outer;
+        fold->extras[place].outer = packet->outer;
     fold->pending++;
-    if (fold->batched == BATCH)
+    fold->batched = place + 1;
+    if (place + 1 == BATCH)
         ft_fold_settle(fold);
 }
 
 static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
 {
-    o->has_in_ifindex = key->in != 0;
-    o->in_ifindex = key->in;
-    o->has_out_ifindex = key->out != 0;
-    o->out_ifindex = key->out;
+    o->in_ifindex = (uint32_t)(key->ports >> 32);
+    o->has_in_ifindex = o->in_ifindex != 0;
+    o->out_ifindex = (uint32_t)key->ports;
+    o->has_out_ifindex = o->out_ifindex != 0;
     o->has_point = true;
-    o->point = (Fabrictrace__SamplingPoint)key->point;
+    o->point = (Fabrictrace__SamplingPoint)(key->fate >> 8 & 0xff);
     o->has_sub_agent = true;
-    o->sub_agent = key->sub_agent;
+    o->sub_agent = (uint32_t)(key->source >> 32);
     o->has_source_type = o->has_source_index =
         o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
-    o->source_type = key->source_type;
-    o->source_index = key->source_index;
+    o->source_type = key->fate >> 16 & 0xff;
+    o->source_index = (uint32_t)key->source;
     o->has_fate = true;
-    o->fate = (Fabrictrace__Fate)key->fate;
+    o->fate = (Fabrictrace__Fate)(key->fate & 0xff);
     o->has_discard_reason = o->fate == FABRICTRACE__FATE__FATE_DISCARDED;
-    o->discard_reason = key->discard_reason;
+    o->discard_reason = (uint32_t)(key->fate >> 32);
 }
 
 static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
@@ -247,7 +270,7 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->has_first_ms = true;
     o->first_ms = (uint64_t)sum->first.ms;
     o->has_last_ms = true;
-    o->last_ms = (uint64_t)sum->last.ms;
+    o->last_ms = (uint64_t)sum->first.ms + sum->span_ms;
     o->has_samples = true;
     o->samples = sum->samples;
     o->has_packets = true;
@@ -260,8 +283,8 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->data_samples = sum->data_samples;
     o->has_ack_samples = true;
     o->ack_samples = sum->ack_samples;
-    o->has_dst_qp = sum->has_qp && !sum->qps_differ;
-    o->dst_qp = sum->dst_qp;
+    o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
+    o->dst_qp = sum->dst_qp & QP_MASK;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
     o->queue_max_bytes = sum->queue_bytes;
     o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;

@@ -25,7 +25,6 @@ struct ft_ingest {
 
     /* The datagram in hand. */
     struct ft_wall when;
-    struct ft_ip sender;
     struct ft_ip agent;
     uint32_t sub_agent;
     uint64_t print;
@@ -77,7 +76,7 @@ static uint64_t fingerprint(const uint8_t *bytes, size_t len)
     for (size_t at = 0; at + sizeof(word) <= len; at += stride) {
         memcpy(&word, bytes + at, sizeof(word));
         print = (print ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-        print ^= print >> 29;
+        print = print << 29 | print >> 35;
     }
     return print | 1; /* 0 marks a number without a print */
 }
@@ -118,7 +117,7 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
 
     in->agent = head->agent;
     in->sub_agent = head->sub_agent;
-    in->duplicate = ft_exporters_datagram(in->exporters, &in->sender, head, in->print, in->when,
+    in->duplicate = ft_exporters_datagram(in->exporters, head, in->print, in->when,
                                           &in->exporter) == FT_EXPORTERS_DUPLICATE;
     return !in->duplicate;
 }
@@ -148,8 +147,7 @@ static void on_processor(void *arg, const struct ft_sflow_processor *processor)
     ft_ports_put_processor(in->ports, &in->agent, in->sub_agent, processor, in->when);
 }
 
-bool ft_ingest_datagram(struct ft_ingest *in, const struct ft_ip *sender, const uint8_t *bytes,
-                        size_t len, struct ft_wall when)
+bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, struct ft_wall when)
 {
     const struct ft_sflow_visitor visitor = {.head = on_head,
                                              .flow = on_flow,
@@ -159,7 +157,6 @@ bool ft_ingest_datagram(struct ft_ingest *in, const struct ft_ip *sender, const 
     bool closed;
 
     closed = open_interval(in, when);
-    in->sender = *sender;
     in->print = fingerprint(bytes, len);
     in->duplicate = false;
     in->exporter = NULL;

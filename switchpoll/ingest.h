@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/tuple.h"
 #include "proto/sflow.h"
 #include "switchpoll/exporters.h"
 #include "switchpoll/ports.h"
@@ -68,10 +67,10 @@ struct ft_ingest;
 struct ft_ingest *ft_ingest_new(const struct ft_ingest_config *config);
 void ft_ingest_free(struct ft_ingest *ingest);
 
-/* Takes the payload of one UDP datagram from sender, received at `when`. Returns whether it closed
+/* Takes the payload of one UDP datagram, received at `when`. Returns whether it closed
  * an interval: records went to the sink. */
-bool ft_ingest_datagram(struct ft_ingest *ingest, const struct ft_ip *sender, const uint8_t *bytes,
-                        size_t len, struct ft_wall when);
+bool ft_ingest_datagram(struct ft_ingest *ingest, const uint8_t *bytes, size_t len,
+                        struct ft_wall when);
 
 /* Flushes the interval when it is over by `now` and nothing came to say so. Returns whether. */
 bool ft_ingest_tick(struct ft_ingest *ingest, struct ft_wall now);

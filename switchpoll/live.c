@@ -159,12 +159,11 @@ static void on_tick(void *arg)
         tell_status(live, ft_mono_now());
 }
 
-static void on_datagram(void *arg, const struct ft_ip *sender, const uint8_t *bytes, size_t len,
-                        struct ft_wall when)
+static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_wall when)
 {
     struct live *live = arg;
 
-    ft_pipeline_datagram(live->pipeline, sender, bytes, len, when);
+    ft_pipeline_datagram(live->pipeline, bytes, len, when);
 }
 
 static void on_sender(void *arg, bool up, const char *text)

@@ -97,8 +97,12 @@ static void tell_loss(struct ft_pipeline *p, struct ft_wall now)
 /* Everything that happens every so often, by whichever clock rules. */
 static void keep_time(struct ft_pipeline *p, struct ft_wall now)
 {
-    int64_t next_ms = now.ms - now.ms % p->loss_interval_ms + p->loss_interval_ms;
+    int64_t next_ms;
 
+    /* Nearly always: not due yet, and within an interval. */
+    if (now.ms < p->loss_due_ms && p->loss_due_ms - now.ms <= p->loss_interval_ms)
+        return;
+    next_ms = now.ms - now.ms % p->loss_interval_ms + p->loss_interval_ms;
     /* A due time further off than one interval belongs to a clock that was set back. */
     if (p->loss_due_ms == 0 || p->loss_due_ms > next_ms + p->loss_interval_ms) {
         p->loss_due_ms = next_ms;
@@ -111,10 +115,10 @@ static void keep_time(struct ft_pipeline *p, struct ft_wall now)
     ft_ingest_expire(p->ingest, (struct ft_wall){now.ms - p->forget_ms});
 }
 
-void ft_pipeline_datagram(struct ft_pipeline *p, const struct ft_ip *sender, const uint8_t *bytes,
-                          size_t len, struct ft_wall when)
+void ft_pipeline_datagram(struct ft_pipeline *p, const uint8_t *bytes, size_t len,
+                          struct ft_wall when)
 {
-    if (ft_ingest_datagram(p->ingest, sender, bytes, len, when))
+    if (ft_ingest_datagram(p->ingest, bytes, len, when))
         ft_output_flush(p->output);
     keep_time(p, when);
 }

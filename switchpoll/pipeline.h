@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/tuple.h"
 #include "switchpoll/ingest.h"
 #include "switchpoll/loss.h"
 #include "switchpoll/output.h"
@@ -28,8 +27,8 @@ void ft_pipeline_free(struct ft_pipeline *p);
 void ft_pipeline_reload(struct ft_pipeline *p, const struct ft_settings *settings);
 
 /* One UDP payload, received at `when`. */
-void ft_pipeline_datagram(struct ft_pipeline *p, const struct ft_ip *sender, const uint8_t *bytes,
-                          size_t len, struct ft_wall when);
+void ft_pipeline_datagram(struct ft_pipeline *p, const uint8_t *bytes, size_t len,
+                          struct ft_wall when);
 
 /* Call a few times an interval: flushes what is over, and tells the loss when it is due. */
 void ft_pipeline_tick(struct ft_pipeline *p, struct ft_wall now);

@@ -53,8 +53,7 @@ static int on_packet(void *arg, const struct ft_pcap_packet *p)
         return 0;
     replay->stats.sflow++;
     replay->stats.cut += p->captured < p->wire;
-    ft_pipeline_datagram(replay->pipeline, &packet.tuple.src, payload.pos, ft_reader_left(&payload),
-                         p->when);
+    ft_pipeline_datagram(replay->pipeline, payload.pos, ft_reader_left(&payload), p->when);
     /* There is no use in reading on when nobody takes the records. */
     return ft_output_error(replay->output, replay->error, replay->error_bytes) ? EX_IOERR : 0;
 }

@@ -34,6 +34,17 @@ enum ft_sequence_step ft_sequence_look(const struct ft_sequence *s, uint32_t num
  * the numbers skipped, or -1 for a late one. */
 int64_t ft_sequence_take(struct ft_sequence *s, uint32_t number);
 
+/* Takes a number that is the very next one, as nearly all are. False leaves all as it was. */
+static inline bool ft_sequence_next(struct ft_sequence *s, uint32_t number)
+{
+    if (s->span == 0 || number - s->last != 1)
+        return false;
+    s->missing <<= 1;
+    s->last = number;
+    s->span += s->span < FT_SEQUENCE_WINDOW;
+    return true;
+}
+
 /* Begins anew with a number. */
 void ft_sequence_restart(struct ft_sequence *s, uint32_t number);
 

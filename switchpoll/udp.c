@@ -29,7 +29,6 @@ struct ft_udp {
     uint8_t *buffers;
     struct mmsghdr messages[BATCH];
     struct iovec vectors[BATCH];
-    struct sockaddr_storage names[BATCH];
 };
 
 /* Splits "host:port"; brackets around an IPv6 host are taken off. -EINVAL. */
@@ -142,8 +141,7 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
     for (int i = 0; i < BATCH; i++) {
         udp->vectors[i].iov_base = udp->buffers + (size_t)i * BUFFER_STRIDE;
         udp->vectors[i].iov_len = DATAGRAM_BYTES;
-        udp->messages[i].msg_hdr = (struct msghdr){
-            .msg_name = &udp->names[i], .msg_iov = &udp->vectors[i], .msg_iovlen = 1};
+        udp->messages[i].msg_hdr = (struct msghdr){.msg_iov = &udp->vectors[i], .msg_iovlen = 1};
     }
     if (loop)
         udp->watch = ft_watch_fd(loop, udp->fd, on_ready, udp);
@@ -168,36 +166,20 @@ void ft_udp_free(struct ft_udp *udp)
     free(udp);
 }
 
-static struct ft_ip sender_of(const struct sockaddr_storage *name)
-{
-    struct ft_ip ip;
-
-    if (name->ss_family == AF_INET)
-        return ft_ip4((const uint8_t *)&((const struct sockaddr_in *)name)->sin_addr);
-    /* A dual-stack socket shows IPv4 as mapped addresses, which is our own form. */
-    memcpy(ip.b, &((const struct sockaddr_in6 *)name)->sin6_addr, sizeof(ip.b));
-    return ip;
-}
-
 /* One system call. Returns the datagrams it took. */
 static int take_batch(struct ft_udp *udp)
 {
     struct ft_wall now;
     int n;
 
-    for (int i = 0; i < BATCH; i++)
-        udp->messages[i].msg_hdr.msg_namelen = sizeof(udp->names[i]);
     n = recvmmsg(udp->fd, udp->messages, BATCH, MSG_DONTWAIT, NULL);
     if (n <= 0)
         return 0;
     now = ft_wall_now();
     udp->stats.datagrams += (uint64_t)n;
-    for (int i = 0; i < n; i++) {
-        struct ft_ip sender = sender_of(&udp->names[i]);
-
-        udp->config.on_datagram(udp->config.arg, &sender, udp->vectors[i].iov_base,
-                                udp->messages[i].msg_len, now);
-    }
+    for (int i = 0; i < n; i++)
+        udp->config.on_datagram(udp->config.arg, udp->vectors[i].iov_base, udp->messages[i].msg_len,
+                                now);
     return n;
 }
 

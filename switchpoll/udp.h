@@ -4,7 +4,8 @@
 /*
  * The socket on which sFlow arrives: a large receive buffer, many datagrams a system call, and the
  * kernel's count of what the buffer had no room for. The time of a datagram is when it was taken:
- * a time and a count with each would cost a tenth of all that is done for it.
+ * a time, a count and the sender with each would cost a fifth of all that is done for it. Who
+ * exports is said inside the datagram; whoever sent it may be a relay.
  *
  * A wake-up takes a bounded number of datagrams, so that timers and other sockets get their turn.
  * Output: datagrams to a callback, which borrows the bytes. Owner: the caller. Thread: the loop's;
@@ -15,7 +16,6 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/tuple.h"
 #include "lib/io/loop.h"
 
 struct ft_udp;
@@ -24,8 +24,7 @@ struct ft_udp_config {
     const char *listen;    /* "host:port", "[v6]:port"; ":port" is all IPv4 and IPv6 addresses */
     uint64_t buffer_bytes; /* wanted */
     bool shared;           /* others bind the same endpoint (SO_REUSEPORT) */
-    void (*on_datagram)(void *arg, const struct ft_ip *sender, const uint8_t *bytes, size_t len,
-                        struct ft_wall when);
+    void (*on_datagram)(void *arg, const uint8_t *bytes, size_t len, struct ft_wall when);
     void *arg;
 };
 

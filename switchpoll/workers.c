@@ -146,12 +146,11 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
         hand_over(w);
 }
 
-static void on_datagram(void *arg, const struct ft_ip *sender, const uint8_t *bytes, size_t len,
-                        struct ft_wall when)
+static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_wall when)
 {
     struct worker *w = arg;
 
-    ft_ingest_datagram(w->ingest, sender, bytes, len, when);
+    ft_ingest_datagram(w->ingest, bytes, len, when);
 }
 
 /* The account that others see. Under the lock, or when the thread has ended. */

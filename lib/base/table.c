@@ -11,9 +11,15 @@
 #define SLAB_BITS    10
 #define SLAB_ENTRIES (1u << SLAB_BITS)
 #define FIRST_SLOTS  64
-#define CACHE_LINE   64
+#define CACHE_LINE   64 /* divides the bytes of a slab */
 #define NONE         UINT32_MAX
 #define FREE_MARK    (1u << 31)
+
+/* Lengths of the keys that every sample meets: the sums of the poller, the flows of the daemon. */
+#define KEY_SUM   80
+#define KEY_TUPLE 40
+
+#define SECRET_WORDS 24 /* as many as XXH3's own */
 
 /* entry is index + 1, 0 marks an empty slot. tag is the high half of the hash. */
 struct slot {
@@ -33,7 +39,8 @@ struct ft_table {
     size_t key_bytes;
     size_t stride;
     size_t cap;
-    uint64_t seed;
+    size_t hint_bytes;
+    uint64_t secret[SECRET_WORDS];
     struct slot *slots;
     uint32_t mask;
     uint8_t **slabs;
@@ -60,9 +67,29 @@ static void *entry_of(struct head *head)
     return head + 1;
 }
 
+/* Of a key whose length the compiler knows it is a third of the work; the hash is the same. */
 uint64_t ft_table_hash(const struct ft_table *t, const void *key)
 {
-    return XXH3_64bits_withSeed(key, t->key_bytes, t->seed);
+    switch (t->key_bytes) {
+    case KEY_SUM:
+        return XXH3_64bits_withSecret(key, KEY_SUM, t->secret, sizeof(t->secret));
+    case KEY_TUPLE:
+        return XXH3_64bits_withSecret(key, KEY_TUPLE, t->secret, sizeof(t->secret));
+    default:
+        return XXH3_64bits_withSecret(key, t->key_bytes, t->secret, sizeof(t->secret));
+    }
+}
+
+/* XXH3 with a seed would work this out for every key (splitmix64, https://prng.di.unimi.it). */
+static void make_secret(uint64_t seed, uint64_t secret[SECRET_WORDS])
+{
+    for (size_t i = 0; i < SECRET_WORDS; i++) {
+        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+
+        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+        secret[i] = z ^ z >> 31;
+    }
 }
 
 struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, uint64_t seed)
@@ -75,7 +102,8 @@ struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, 
     t->key_bytes = key_bytes;
     t->stride = sizeof(struct head) + ((entry_bytes + 7) & ~(size_t)7);
     t->cap = cap;
-    t->seed = seed;
+    t->hint_bytes = t->stride;
+    make_secret(seed, t->secret);
     t->mask = FIRST_SLOTS - 1;
     t->first_free = NONE;
     t->slots = calloc(FIRST_SLOTS, sizeof(*t->slots));
@@ -98,19 +126,33 @@ void ft_table_free(struct ft_table *t)
 }
 
 /* Keys are short and mostly whole words: a call of memcmp() would cost more than it compares. */
-static bool same_key(const struct ft_table *t, const uint8_t *a, const uint8_t *b)
+static inline __attribute__((always_inline)) bool same_bytes(const uint8_t *a, const uint8_t *b,
+                                                             size_t bytes)
 {
     size_t at = 0;
     uint64_t x, y, differ = 0;
 
-    for (; at + sizeof(x) <= t->key_bytes; at += sizeof(x)) {
+#pragma GCC unroll 10
+    for (; at + sizeof(x) <= bytes; at += sizeof(x)) {
         memcpy(&x, a + at, sizeof(x));
         memcpy(&y, b + at, sizeof(y));
         differ |= x ^ y;
     }
-    for (; at < t->key_bytes; at++)
+    for (; at < bytes; at++)
         differ |= a[at] ^ b[at];
     return differ == 0;
+}
+
+static inline bool same_key(const struct ft_table *t, const uint8_t *a, const uint8_t *b)
+{
+    switch (t->key_bytes) {
+    case KEY_SUM:
+        return same_bytes(a, b, KEY_SUM);
+    case KEY_TUPLE:
+        return same_bytes(a, b, KEY_TUPLE);
+    default:
+        return same_bytes(a, b, t->key_bytes);
+    }
 }
 
 /* The slot of a key, or the empty slot where it belongs. */
@@ -173,7 +215,7 @@ static bool grow_slabs(struct ft_table *t)
             return false;
         t->slabs = slabs;
     }
-    slab = malloc(t->stride * SLAB_ENTRIES);
+    slab = aligned_alloc(CACHE_LINE, t->stride * SLAB_ENTRIES);
     if (!slab)
         return false;
     t->slabs[t->slab_count++] = slab;
@@ -197,27 +239,42 @@ static struct head *take_entry(struct ft_table *t)
     return head;
 }
 
+void ft_table_hint_only(struct ft_table *t, size_t bytes)
+{
+    t->hint_bytes = sizeof(struct head) + bytes;
+}
+
 void ft_table_hint_slot(const struct ft_table *t, uint64_t hash)
 {
     __builtin_prefetch(&t->slots[(uint32_t)hash & t->mask]);
 }
 
 /* The first entry whose tag fits is nearly always the one. */
-void ft_table_hint_entry(const struct ft_table *t, uint64_t hash)
+void *ft_table_hint_entry(const struct ft_table *t, uint64_t hash)
 {
     const struct slot *s;
-    const uint8_t *entry;
+    struct head *head;
 
     for (uint32_t at = (uint32_t)hash;; at++) {
         s = &t->slots[at & t->mask];
         if (s->entry == 0)
-            return;
+            return NULL;
         if (s->tag == (uint32_t)(hash >> 32))
             break;
     }
-    entry = (const uint8_t *)head_at(t, s->entry - 1);
-    for (size_t line = 0; line < t->stride; line += CACHE_LINE)
-        __builtin_prefetch(entry + line, 1);
+    head = head_at(t, s->entry - 1);
+    for (size_t line = 0; line < t->hint_bytes; line += CACHE_LINE)
+        __builtin_prefetch((const uint8_t *)head + line, 1);
+    return entry_of(head);
+}
+
+void *ft_table_insert_likely(struct ft_table *t, const void *key, uint64_t h, void *likely,
+                             bool *fresh)
+{
+    if (!likely || !same_key(t, likely, key))
+        return ft_table_insert_hashed(t, key, h, fresh);
+    *fresh = false;
+    return likely;
 }
 
 void *ft_table_insert(struct ft_table *t, const void *key, bool *fresh)

@@ -32,11 +32,16 @@ void *ft_table_insert(struct ft_table *table, const void *key, bool *fresh);
 
 /* The same in steps, for batches: with a million entries nearly every look-up waits for memory, and
  * the waits of several look-ups can overlap. Hash every key of the batch and ask for its slot, then
- * for its entry, then insert. Both hints are good for nothing else. */
+ * for its entry, then insert. The hints change nothing. ft_table_hint_entry() says which entry it
+ * asked for, NULL without one: most likely the key's; with it the insert needs to look no further.
+ * It is good until an entry is removed. */
 uint64_t ft_table_hash(const struct ft_table *table, const void *key);
+void ft_table_hint_only(struct ft_table *table, size_t bytes); /* ask for the first bytes only */
 void ft_table_hint_slot(const struct ft_table *table, uint64_t hash);
-void ft_table_hint_entry(const struct ft_table *table, uint64_t hash);
+void *ft_table_hint_entry(const struct ft_table *table, uint64_t hash);
 void *ft_table_insert_hashed(struct ft_table *table, const void *key, uint64_t hash, bool *fresh);
+void *ft_table_insert_likely(struct ft_table *table, const void *key, uint64_t hash, void *likely,
+                             bool *fresh);
 
 void ft_table_remove(struct ft_table *table, void *entry);
 

@@ -10,23 +10,6 @@
 
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-struct ft_ip ft_ip4(const uint8_t bytes[4])
-{
-    struct ft_ip ip;
-
-    memcpy(ip.b, mapped, sizeof(mapped));
-    memcpy(ip.b + sizeof(mapped), bytes, 4);
-    return ip;
-}
-
-struct ft_ip ft_ip6(const uint8_t bytes[16])
-{
-    struct ft_ip ip;
-
-    memcpy(ip.b, bytes, sizeof(ip.b));
-    return ip;
-}
-
 bool ft_ip_is4(const struct ft_ip *ip)
 {
     return memcmp(ip->b, mapped, sizeof(mapped)) == 0;

@@ -8,6 +8,7 @@
  * packet carries on the wire, so the two families never collide. A tuple has no padding that is not
  * zero: it may be hashed and compared as bytes.
  */
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,8 +34,28 @@ struct ft_tuple {
     uint8_t zero[3];
 };
 
-struct ft_ip ft_ip4(const uint8_t bytes[4]);
-struct ft_ip ft_ip6(const uint8_t bytes[16]);
+/* Made in one piece: a copy of an address that was just stored in parts waits for the parts. */
+static inline struct ft_ip ft_ip4(const uint8_t bytes[4])
+{
+    typedef uint64_t words __attribute__((vector_size(16)));
+    words whole = {0};
+    uint32_t v4;
+    struct ft_ip ip;
+
+    memcpy(&v4, bytes, sizeof(v4));
+    whole[1] = htobe64(UINT64_C(0xffff00000000) | be32toh(v4));
+    memcpy(ip.b, &whole, sizeof(ip.b));
+    return ip;
+}
+
+static inline struct ft_ip ft_ip6(const uint8_t bytes[16])
+{
+    struct ft_ip ip;
+
+    memcpy(ip.b, bytes, sizeof(ip.b));
+    return ip;
+}
+
 bool ft_ip_is4(const struct ft_ip *ip);
 
 /* From 4 or 16 bytes in network order; -EINVAL for another length. */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/io/pcap_map.h"
+
 /* Packets taken before other work of the loop gets its turn. */
 #define BATCH_PACKETS 4096
 /* How long the kernel may gather packets before it wakes us. */
@@ -76,55 +78,71 @@ static int to_packet(const struct pcap_pkthdr *header, const u_char *bytes, enum
     return 0;
 }
 
-static int read_packets(pcap_t *handle, enum ft_pcap_link link, const char *name,
+/* The next packet of a file: 1, 0 at its end, -EINVAL with a reason. */
+static int next_packet(pcap_t *handle, enum ft_pcap_link link, struct ft_pcap_packet *packet,
+                       const char **reason)
+{
+    struct pcap_pkthdr *header;
+    const u_char *bytes;
+    int ret = pcap_next_ex(handle, &header, &bytes);
+
+    if (ret == PCAP_ERROR_BREAK)
+        return 0;
+    *reason = pcap_geterr(handle);
+    if (ret != 1)
+        return -EINVAL;
+    *reason = "its time is out of range";
+    return to_packet(header, bytes, link, packet) < 0 ? -EINVAL : 1;
+}
+
+static int next_mapped(struct ft_pcap_map *map, struct ft_pcap_packet *packet, const char **reason)
+{
+    int ret = ft_pcap_map_next(map, packet);
+
+    if (ret >= 0)
+        return ret;
+    *reason = ret == -ENODATA    ? "the file ends inside it"
+              : ret == -EMSGSIZE ? "its length is out of range"
+                                 : strerror(-ret);
+    return -EINVAL;
+}
+
+/* From the one or the other. */
+static int read_packets(struct ft_pcap_map *map, pcap_t *handle, enum ft_pcap_link link,
+                        const char *name,
                         int (*on_packet)(void *arg, const struct ft_pcap_packet *packet), void *arg,
                         char *error, size_t error_bytes)
 {
     for (uint64_t number = 1;; number++) {
         struct ft_pcap_packet packet;
-        struct pcap_pkthdr *header;
-        const u_char *bytes;
-        int ret = pcap_next_ex(handle, &header, &bytes);
+        const char *reason;
+        int ret =
+            map ? next_mapped(map, &packet, &reason) : next_packet(handle, link, &packet, &reason);
 
-        if (ret == PCAP_ERROR_BREAK)
-            return 0;
-        if (ret != 1) {
+        if (ret < 0)
             snprintf(error, error_bytes, "%s: packet %llu: %s", name, (unsigned long long)number,
-                     pcap_geterr(handle));
-            return -EINVAL;
-        }
-        if (to_packet(header, bytes, link, &packet) < 0) {
-            snprintf(error, error_bytes, "%s: packet %llu: its time is out of range", name,
-                     (unsigned long long)number);
-            return -EINVAL;
-        }
+                     reason);
+        if (ret <= 0)
+            return ret;
         ret = on_packet(arg, &packet);
         if (ret)
             return ret;
     }
 }
 
-int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_pcap_packet *packet),
-                 void *arg, char *error, size_t error_bytes)
+/* By libpcap, in whatever format. */
+static int read_stream(FILE *stream, const char *name,
+                       int (*on_packet)(void *arg, const struct ft_pcap_packet *packet), void *arg,
+                       char *error, size_t error_bytes)
 {
-    bool standard = strcmp(file, "-") == 0;
-    const char *name = standard ? "standard input" : file;
     char reason[PCAP_ERRBUF_SIZE] = "";
-    FILE *stream = standard ? stdin : fopen(file, "rbe");
     enum ft_pcap_link link;
-    pcap_t *handle;
+    pcap_t *handle = pcap_fopen_offline(stream, reason);
     int ret;
 
-    if (!stream) {
-        snprintf(error, error_bytes, "%s: %s", name, strerror(errno));
-        return -EINVAL;
-    }
-    if (!standard)
-        setvbuf(stream, NULL, _IOFBF, FILE_BUFFER_BYTES);
-    handle = pcap_fopen_offline(stream, reason);
     if (!handle) {
         snprintf(error, error_bytes, "%s: no capture file: %s", name, reason);
-        if (!standard)
+        if (stream != stdin)
             fclose(stream);
         return -EINVAL;
     }
@@ -133,9 +151,41 @@ int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_p
                  link_name(pcap_datalink(handle)), pcap_datalink(handle));
         ret = -EINVAL;
     } else {
-        ret = read_packets(handle, link, name, on_packet, arg, error, error_bytes);
+        ret = read_packets(NULL, handle, link, name, on_packet, arg, error, error_bytes);
     }
-    pcap_close(handle);
+    pcap_close(handle); /* and the stream, unless it is stdin */
+    return ret;
+}
+
+int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_pcap_packet *packet),
+                 void *arg, char *error, size_t error_bytes)
+{
+    bool standard = strcmp(file, "-") == 0;
+    struct ft_pcap_map *map = standard ? NULL : ft_pcap_map_new(file);
+    FILE *stream;
+    char *buffer;
+    int ret;
+
+    if (map) {
+        ret = read_packets(map, NULL, 0, file, on_packet, arg, error, error_bytes);
+        ft_pcap_map_free(map);
+        return ret;
+    }
+    if (standard)
+        return read_stream(stdin, "standard input", on_packet, arg, error, error_bytes);
+    stream = fopen(file, "rbe");
+    buffer = malloc(FILE_BUFFER_BYTES);
+    if (!stream || !buffer) {
+        snprintf(error, error_bytes, "%s: %s", file, strerror(errno));
+        if (stream)
+            fclose(stream);
+        free(buffer);
+        return -EINVAL;
+    }
+    /* glibc takes no heed of a size without a buffer. */
+    setvbuf(stream, buffer, _IOFBF, FILE_BUFFER_BYTES);
+    ret = read_stream(stream, file, on_packet, arg, error, error_bytes);
+    free(buffer);
     return ret;
 }
 

@@ -22,6 +22,18 @@ noinst_PROGRAMS += $(fuzz_programs)
 endif
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/smoke.sh
 
+# Each target in turn for a long time; what it finds is kept in tests/fuzz/kept of the build folder,
+# and the next run goes on from there.
+FUZZ_SECONDS = 600
+.PHONY: bench-fuzz
+if FUZZING
+bench-fuzz: $(fuzz_programs)
+	$(srcdir)/tests/fuzz/smoke.sh -s $(FUZZ_SECONDS) -j 1 -k tests/fuzz/kept .
+else
+bench-fuzz:
+	@echo "bench-fuzz: needs a build by CC=clang configure --enable-fuzzing" >&2; exit 1
+endif
+
 tests_fuzz_fuzz_batch_SOURCES = tests/fuzz/fuzz_batch.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_batch_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)

@@ -18,14 +18,13 @@ static void begin(uint64_t exporters_max, uint64_t sources_max)
 static enum ft_exporters_verdict send_print(uint8_t agent, uint32_t sequence, uint32_t uptime_ms,
                                             uint64_t print)
 {
-    const struct ft_ip sender = ft_ip4((const uint8_t[]){192, 0, 2, 99});
     const struct ft_sflow_head head = {
         .agent = ft_ip4((const uint8_t[]){192, 0, 2, agent}),
         .sequence = sequence,
         .uptime_ms = uptime_ms,
     };
 
-    return ft_exporters_datagram(x, &sender, &head, print, (struct ft_wall){now_ms}, &e);
+    return ft_exporters_datagram(x, &head, print, (struct ft_wall){now_ms}, &e);
 }
 
 /* Each datagram differs from the others. */
@@ -148,14 +147,13 @@ END_TEST
 
 START_TEST(sub_agents_count_apart)
 {
-    const struct ft_ip sender = {0};
     struct ft_sflow_head head = {.agent = ft_ip4((const uint8_t[]){192, 0, 2, 1}), .sequence = 5};
 
     begin(8, 8);
-    ft_exporters_datagram(x, &sender, &head, 1, (struct ft_wall){0}, &e);
+    ft_exporters_datagram(x, &head, 1, (struct ft_wall){0}, &e);
     head.sub_agent = 1;
     head.sequence = 90;
-    ft_exporters_datagram(x, &sender, &head, 3, (struct ft_wall){0}, &e);
+    ft_exporters_datagram(x, &head, 3, (struct ft_wall){0}, &e);
     ck_assert_uint_eq(stats().exporters, 2);
     ck_assert_uint_eq(stats().gap, 0);
     ft_exporters_free(x);

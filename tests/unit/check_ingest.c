@@ -152,9 +152,7 @@ static void put_datagram(struct ft_writer *w, uint8_t agent, uint32_t sequence, 
 
 static bool feed(const void *bytes, size_t len, int64_t when_ms)
 {
-    const struct ft_ip sender = {{0}};
-
-    return ft_ingest_datagram(in, &sender, bytes, len, (struct ft_wall){when_ms});
+    return ft_ingest_datagram(in, bytes, len, (struct ft_wall){when_ms});
 }
 
 START_TEST(an_interval_closes_with_the_next_datagram_or_the_clock)

@@ -192,6 +192,117 @@ START_TEST(cut_off_anywhere_it_complains)
 }
 END_TEST
 
+/* What libpcap says of the same file, which it always reads where it comes by standard input. */
+static void as_libpcap(unsigned packets)
+{
+    struct seen seen = {0}, other = {0};
+
+    ck_assert_ptr_nonnull(freopen(file, "rb", stdin));
+    ck_assert_msg(ft_pcap_read("-", look, &other, error, sizeof(error)) == 0, "%s", error);
+    ck_assert_msg(run(&seen) == 0, "%s", error);
+    ck_assert_uint_eq(seen.count, packets);
+    ck_assert_uint_eq(other.count, packets);
+    ck_assert_int_eq(seen.link, other.link);
+    ck_assert_int_eq(seen.last_ms, other.last_ms);
+    ck_assert_uint_eq(seen.captured, other.captured);
+    ck_assert_uint_eq(seen.wire, other.wire);
+}
+
+START_TEST(reads_variants_as_libpcap_does)
+{
+    static const uint32_t links[] = {DLT_ETHERNET, 101, DLT_COOKED, DLT_COOKED2};
+
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        begin(links[i]);
+        packet(1700000000, 999999, 60, 1500);
+        save(image_len);
+        as_libpcap(1);
+    }
+    begin(DLT_ETHERNET); /* nanoseconds */
+    memcpy(image, &(uint32_t){0xa1b23c4d}, 4);
+    packet(1700000000, 999999999, 60, 60);
+    save(image_len);
+    as_libpcap(1);
+    begin(DLT_ETHERNET); /* a packet longer than the file says they are */
+    memcpy(image + 16, &(uint32_t){40}, 4);
+    packet(1700000000, 1, 60, 1500);
+    packet(1700000000, 1, 60, 1500);
+    save(image_len);
+    as_libpcap(2);
+    begin(DLT_ETHERNET); /* the other byte order */
+    packet(1700000000, 1, 60, 1500);
+    for (size_t at = 0; at < 40; at += 4) {
+        uint32_t v;
+
+        memcpy(&v, image + at, sizeof(v));
+        v = __builtin_bswap32(v);
+        memcpy(image + at, &v, sizeof(v));
+    }
+    memcpy(image + 4, (uint8_t[]){0, 2, 0, 4}, 4);
+    save(image_len);
+    as_libpcap(1);
+}
+END_TEST
+
+/* Each packet's bytes are its number. */
+static int look_numbered(void *arg, const struct ft_pcap_packet *p)
+{
+    struct seen *seen = arg;
+
+    for (uint32_t i = 0; i < p->captured; i++)
+        if (p->bytes[i] != (uint8_t)seen->count)
+            return 99;
+    seen->count++;
+    return 0;
+}
+
+START_TEST(reads_more_than_is_mapped_at_once)
+{
+    enum { PACKETS = 300, BYTES = 60001 };
+    static uint8_t bytes[BYTES];
+    struct seen seen = {0};
+    FILE *f;
+
+    begin(DLT_ETHERNET);
+    save(image_len);
+    f = fopen(file, "ab");
+    for (int i = 0; i < PACKETS; i++) {
+        const uint32_t head[] = {1, 0, BYTES, BYTES};
+
+        memset(bytes, i, sizeof(bytes));
+        fwrite(head, sizeof(head), 1, f);
+        fwrite(bytes, sizeof(bytes), 1, f);
+    }
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_int_eq(ft_pcap_read(file, look_numbered, &seen, error, sizeof(error)), 0);
+    ck_assert_uint_eq(seen.count, PACKETS);
+    /* Cut off behind the first part. */
+    ck_assert_int_eq(truncate(file, (off_t)PACKETS * (BYTES + 16) - 100), 0);
+    seen.count = 0;
+    ck_assert_int_eq(ft_pcap_read(file, look_numbered, &seen, error, sizeof(error)), -EINVAL);
+    ck_assert_uint_eq(seen.count, PACKETS - 1);
+    ck_assert_ptr_nonnull(strstr(error, "packet 300"));
+    unlink(file);
+}
+END_TEST
+
+START_TEST(a_length_out_of_range_is_refused)
+{
+    struct seen seen = {0};
+
+    begin(DLT_ETHERNET);
+    packet(1, 0, 60, 60);
+    put32(1);
+    put32(0);
+    put32(0x10000000);
+    put32(60);
+    save(image_len);
+    ck_assert_int_eq(run(&seen), -EINVAL);
+    ck_assert_uint_eq(seen.count, 1);
+    ck_assert_msg(strstr(error, "packet 2: its length"), "%s", error);
+}
+END_TEST
+
 static void complains(const char *expected)
 {
     struct seen seen = {0};
@@ -375,6 +486,7 @@ START_TEST(captures_what_the_filter_takes)
 }
 END_TEST
 
-FT_UNIT_MAIN("pcap", reads_what_was_captured, reads_pcapng, stops_when_told,
+FT_UNIT_MAIN("pcap", reads_what_was_captured, reads_pcapng, reads_variants_as_libpcap_does,
+             reads_more_than_is_mapped_at_once, a_length_out_of_range_is_refused, stops_when_told,
              cut_off_anywhere_it_complains, complaints_name_the_file, time_out_of_range_is_refused,
              live_complaints_name_the_interface, captures_what_the_filter_takes)

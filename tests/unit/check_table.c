@@ -84,5 +84,46 @@ START_TEST(iterates_in_the_order_of_inserts)
 }
 END_TEST
 
-FT_UNIT_MAIN("table", finds_what_a_plain_array_holds, refuses_over_its_cap_and_counts,
-             iterates_in_the_order_of_inserts)
+/* Keys of every length that is treated by itself, and of others; by steps and at once. */
+START_TEST(every_byte_of_a_key_counts)
+{
+    static const size_t lengths[] = {4, 12, 20, 40, 80, 100};
+
+    for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+        uint8_t key[100] = {0};
+        struct ft_table *t = ft_table_new(192, lengths[l], 1000, 7);
+        bool fresh;
+
+        ck_assert_ptr_nonnull(t);
+        ft_table_hint_only(t, 64);
+        for (size_t at = 0; at < lengths[l]; at++) {
+            uint64_t hash;
+            void *likely, *entry;
+
+            key[at] = 1;
+            hash = ft_table_hash(t, key);
+            ft_table_hint_slot(t, hash);
+            likely = ft_table_hint_entry(t, hash);
+            ck_assert_ptr_null(likely);
+            entry = ft_table_insert_likely(t, key, hash, likely, &fresh);
+            ck_assert(entry && fresh);
+            ck_assert_ptr_eq(ft_table_hint_entry(t, hash), entry);
+            ck_assert_ptr_eq(ft_table_insert_likely(t, key, hash, entry, &fresh), entry);
+            ck_assert(!fresh);
+            ck_assert_ptr_eq(ft_table_find(t, key), entry);
+            key[at] = 2;
+            ck_assert_ptr_null(ft_table_find(t, key));
+            /* Another's entry is no hindrance. */
+            ck_assert_ptr_ne(ft_table_insert_likely(t, key, ft_table_hash(t, key), entry, &fresh),
+                             entry);
+            ck_assert(fresh);
+            key[at] = 0;
+        }
+        ck_assert_uint_eq(ft_table_count(t), 2 * lengths[l]);
+        ft_table_free(t);
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("table", every_byte_of_a_key_counts, finds_what_a_plain_array_holds,
+             refuses_over_its_cap_and_counts, iterates_in_the_order_of_inserts)

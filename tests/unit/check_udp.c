@@ -15,15 +15,12 @@
 static struct ft_loop *loop;
 static uint64_t taken, taken_bytes;
 static uint64_t want;
-static struct ft_ip last_sender;
 static struct ft_wall last_when;
 
-static void on_datagram(void *arg, const struct ft_ip *sender, const uint8_t *bytes, size_t len,
-                        struct ft_wall when)
+static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_wall when)
 {
     (void)arg;
     (void)bytes;
-    last_sender = *sender;
     last_when = when;
     taken_bytes += len;
     if (++taken == want)
@@ -93,7 +90,6 @@ START_TEST(takes_both_families_on_all_addresses)
 {
     struct ft_wall before = ft_wall_now();
     struct ft_udp_stats stats;
-    char text[FT_IP_TEXT_BYTES];
     struct ft_udp *udp;
 
     loop = ft_loop_new();
@@ -101,13 +97,9 @@ START_TEST(takes_both_families_on_all_addresses)
     udp = open_on(":0", 1 << 20);
     send_to(ft_udp_port(udp), AF_INET, 300, 100);
     run_until(300);
-    ft_ip_format(&last_sender, text);
-    ck_assert_str_eq(text, "127.0.0.1");
     if (has_ipv6()) {
         send_to(ft_udp_port(udp), AF_INET6, 1, 65507);
         run_until(301);
-        ft_ip_format(&last_sender, text);
-        ck_assert_str_eq(text, "::1");
         ck_assert_uint_eq(taken_bytes, 300 * 100 + 65507);
     } else {
         puts("skipped: IPv6: this host has none");

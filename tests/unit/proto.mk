@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet \
-	tests/unit/check_record tests/unit/check_sflow tests/unit/check_sflow_counters
+	tests/unit/check_record tests/unit/check_sflow tests/unit/check_sflow_usual \
+	tests/unit/check_sflow_counters
 check_PROGRAMS += $(proto_tests)
 TESTS += $(proto_tests)
 proto_test_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
@@ -25,6 +26,10 @@ tests_unit_check_record_LDADD = $(proto_test_libs)
 tests_unit_check_sflow_SOURCES = tests/unit/check_sflow.c tests/unit/sflow_bytes.h tests/unit/unit.h
 tests_unit_check_sflow_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sflow_LDADD = $(proto_test_libs)
+
+tests_unit_check_sflow_usual_SOURCES = tests/unit/check_sflow_usual.c tests/unit/unit.h
+tests_unit_check_sflow_usual_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sflow_usual_LDADD = $(proto_test_libs)
 
 tests_unit_check_sflow_counters_SOURCES = tests/unit/check_sflow_counters.c \
 	tests/unit/sflow_bytes.h tests/unit/unit.h
