@@ -34,7 +34,9 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing_find.c \
 	daemon/pairing_scope.c \
 	daemon/pairing_wire.c \
-	daemon/pipeline.c daemon/pipeline.h \
+	daemon/pipeline.c daemon/pipeline.h daemon/pipeline_impl.h \
+	daemon/pipeline_account.c daemon/pipeline_hooks.c \
+	daemon/pipeline_records.c daemon/pipeline_topology.c \
 	daemon/processors.c daemon/processors.h \
 	daemon/publish.c daemon/publish.h \
 	daemon/ranks.c daemon/ranks.h \
