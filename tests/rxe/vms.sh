@@ -18,10 +18,11 @@ load() # PROGRAM...
     cp -r "$share/lib" /tmp/lib && cp "$@" /tmp/
 }
 
+# Nobody here uses link-local addresses, which leaves each host one.
 daemon() # NAME PORT
 {
-    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set http=off --set window=2s --set grace=500ms \
-        --set topology= --sink "file:/tmp/$1.ndjson" 2>"$out/$1.log" &
+    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set "http=127.0.0.1:$(($2 + 10))" --set window=2s --set grace=500ms \
+        --set path_refresh=2s --set pairing.link_local=false --set "topology=$share/topology.yaml" --sink "file:/tmp/$1.ndjson" 2>"$out/$1.log" &
     daemons+=($!)
 }
 
