@@ -288,12 +288,14 @@ const struct ft_owner *ft_owners_get(struct ft_owners *o, uint32_t pid)
     struct ft_owner *owner = ft_table_find(o->table, &pid);
     struct found found;
     bool fresh;
+    int rc;
 
     if (owner && owner->round == o->round)
         return owner;
-    if (find_process(o, pid, &found)) {
+    rc = find_process(o, pid, &found);
+    if (rc) {
         /* There, but not for us to see. */
-        if (pid <= INT_MAX && kill((pid_t)pid, 0) && errno == EPERM)
+        if (rc == -ENOENT && pid <= INT_MAX && kill((pid_t)pid, 0) && errno == EPERM)
             o->hidden++;
         if (owner)
             ft_table_remove(o->table, owner);

@@ -38,6 +38,8 @@ static const struct command commands[FT_COMMANDS] = {
                            "who sends how much to whom in training jobs, beside the formula"},
     [FT_COMMAND_RANKS] = {"ranks", "[--comm ID]",
                           "each rank's last operation, its slowest peer and the link under it"},
+    [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
+                        "queue pairs of every host, and their other ends"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
 };
 
@@ -72,13 +74,16 @@ static const struct {
     const char *help;
 } options[] = {
     {{"state", required_argument, NULL, OPT_STATE},
-     FOR(PATHS),
-     "STATE    resolved, partial, multipath or unresolved"},
+     FOR(PATHS) | FOR(QPS),
+     "STATE    of paths: resolved, partial, multipath or unresolved; of queue pairs: paired, told, "
+     "no_peer, several_peers ..."},
     {{"host", required_argument, NULL, OPT_HOST},
-     FOR(PATHS),
-     "HOST     flows from or to this host"},
+     FOR(PATHS) | FOR(QPS),
+     "HOST     flows from or to this host; queue pairs of it"},
     {{"flow", required_argument, NULL, OPT_FLOW}, FOR(PATHS), "FLOW     this flow"},
-    {{"limit", required_argument, NULL, OPT_LIMIT}, FOR(PATHS), "N        at most N flows"},
+    {{"limit", required_argument, NULL, OPT_LIMIT},
+     FOR(PATHS) | FOR(QPS),
+     "N        at most N of them"},
     {{"group", required_argument, NULL, OPT_GROUP},
      FOR(LINKS),
      "GROUP    links of one ECMP group, such as leaf1/up"},
@@ -279,6 +284,9 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
             return complain(err, args->command, "--limit takes a whole number from 1");
         break;
     case OPT_STATE:
+        /* The daemon knows those of queue pairs. */
+        if (args->command == FT_COMMAND_QPS)
+            args->state = value;
         for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
             if (strcmp(states[i], value) == 0)
                 args->state = states[i];

@@ -34,11 +34,17 @@ static void add_parameter(struct ft_writer *w, char *separator, const char *name
 static void build_target(struct ft_writer *w, const struct ft_args *args)
 {
     static const char *const paths[FT_COMMANDS] = {
-        [FT_COMMAND_PATHS] = "paths",         [FT_COMMAND_LINKS] = "links",
-        [FT_COMMAND_IMBALANCE] = "imbalance", [FT_COMMAND_COLLISIONS] = "events",
-        [FT_COMMAND_EXPLAIN] = "explain",     [FT_COMMAND_TOPOLOGY] = "topology",
-        [FT_COMMAND_MATRIX] = "matrix",       [FT_COMMAND_RANKS] = "ranks",
-        [FT_COMMAND_DOCTOR] = "doctor",       [FT_COMMAND_EVENTS] = "events",
+        [FT_COMMAND_PATHS] = "paths",
+        [FT_COMMAND_LINKS] = "links",
+        [FT_COMMAND_IMBALANCE] = "imbalance",
+        [FT_COMMAND_COLLISIONS] = "events",
+        [FT_COMMAND_EXPLAIN] = "explain",
+        [FT_COMMAND_TOPOLOGY] = "topology",
+        [FT_COMMAND_MATRIX] = "matrix",
+        [FT_COMMAND_RANKS] = "ranks",
+        [FT_COMMAND_DOCTOR] = "doctor",
+        [FT_COMMAND_EVENTS] = "events",
+        [FT_COMMAND_QPS] = "qps",
     };
     char flow[FT_TUPLE_TEXT_BYTES], limit[24], separator = '?';
 

@@ -19,6 +19,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show_links.c \
 	cli/show_matrix.c cli/show_matrix.h \
 	cli/show_paths.c \
+	cli/show_qps.c \
 	cli/show_ranks.c \
 	cli/show_top.c cli/show_top.h \
 	cli/show_topology.c \

@@ -15,6 +15,7 @@ int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *ro
 int ft_show_events(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);
 

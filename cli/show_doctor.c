@@ -6,7 +6,7 @@
 #include "cli/text.h"
 
 static const struct ft_column columns[] = {
-    {.title = NULL}, /* switch */
+    {.title = NULL}, /* switch or host */
     {.title = NULL}, /* port */
     {.elastic = true},
 };
@@ -15,10 +15,11 @@ static const struct ft_column columns[] = {
 static void add_finding(struct ft_grid *grid, const struct ft_value *finding)
 {
     const char *name = ft_value_str(finding, "switch"), *port = ft_value_str(finding, "port");
+    const char *host = ft_value_str(finding, "host");
     const char *text = ft_value_str(finding, "text"), *advice = ft_value_str(finding, "advice");
     bool warning = ft_value_is(finding, "severity", "warning");
 
-    ft_grid_cell(grid, FT_BOLD, "%s", name ? name : "all");
+    ft_grid_cell(grid, FT_BOLD, "%s", name ? name : host ? host : "all");
     ft_grid_cell(grid, FT_BOLD, "%s", port ? port : "");
     ft_grid_cell(grid, warning ? FT_YELLOW : FT_PLAIN, "%s", text ? text : "");
     if (!advice)

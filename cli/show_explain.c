@@ -206,6 +206,42 @@ static void show_rate(const struct ft_screen *screen, const struct ft_value *pat
     fputc('\n', screen->out);
 }
 
+/* What makes the daemon believe where a flow goes that its host could not tell. */
+static void show_pairing(const struct ft_screen *screen, const struct ft_value *path)
+{
+    static const struct {
+        const char *by;
+        const char *text;
+    } reasons[] = {
+        {"both_ends", ", to which samples show it sends"},
+        {"communicator", ", inside communicator "},
+        {"all_ends", ", the only two ends of all that name each other"},
+        {"peer", ", whose host knows that it sends here"},
+    };
+    const struct ft_value *pairing = ft_value_get(path, "pairing");
+    const char *by = ft_value_str(pairing, "by"), *comm = ft_value_str(pairing, "comm_id");
+    const char *host = ft_value_str(pairing, "host");
+    uint64_t qp;
+
+    if (!by)
+        return;
+    if (strcmp(by, "wire") == 0) {
+        fputs("  Destination by samples: the only flow that the queue pair can be behind\n",
+              screen->out);
+        return;
+    }
+    fputs("  Destination by pairing with ", screen->out);
+    ft_screen_text(screen, FT_PLAIN, host ? host : "another host");
+    if (ft_value_uint(pairing, "qp", &qp))
+        fprintf(screen->out, " QP %llu", (unsigned long long)qp);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (strcmp(by, reasons[i].by) == 0)
+            fputs(reasons[i].text, screen->out);
+    if (strcmp(by, "communicator") == 0)
+        ft_screen_text(screen, FT_PLAIN, comm ? comm : "?");
+    fputc('\n', screen->out);
+}
+
 static void show_collision(const struct ft_screen *screen, const struct ft_value *event,
                            const struct ft_value *links)
 {
@@ -270,8 +306,10 @@ int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root)
             rc = show_hops(screen, ft_value_get(path, "hops"), links, 2);
         if (rc == 0)
             rc = show_state(screen, path);
-        if (rc == 0)
+        if (rc == 0) {
             show_rate(screen, path);
+            show_pairing(screen, path);
+        }
     }
     for (size_t i = 0; rc == 0 && i < ft_value_count(collisions); i++)
         show_collision(screen, ft_value_at(collisions, i), links);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/api_matrix.h"
+#include "daemon/api_qps.h"
 #include "daemon/api_ranks.h"
 #include "daemon/api_topology.h"
 #include "daemon/doctor.h"
@@ -413,13 +414,29 @@ static int get_ranks(void *arg, const struct ft_http_request *request, struct ft
     return close_answer(&a);
 }
 
+static int get_qps(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_api *api = arg;
+    struct ft_api_qps_filter filter = {.host = ft_http_query(request, "host"),
+                                       .state = ft_http_query(request, "state")};
+    struct answer a;
+
+    if (parse_limit(request, &filter.limit))
+        return refuse(body, 400, "limit is not a number");
+    if (filter.state && !ft_api_qps_is_state(filter.state))
+        return refuse(body, 400, "no queue pair can be in that state");
+    open_answer(&a, api, body);
+    a.total = ft_api_write_qps(body, ft_pipeline_pairing(api->view->pipeline), &filter);
+    return close_answer(&a);
+}
+
 static void write_finding(struct answer *a, const struct ft_finding *f)
 {
     const struct {
         const char *name;
         const char *text;
-    } members[] = {{"switch", f->switch_name},
-                   {"port", f->port},
+    } members[] = {{f->of_host ? "host" : "switch", f->switch_name},
+                   {f->of_host ? "device" : "port", f->port},
                    {"severity", f->kind == FT_FINDING_NOTE ? "info" : "warning"},
                    {"text", f->text},
                    {"advice", f->advice ? f->advice : ""}};
@@ -488,6 +505,7 @@ struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/topology", "application/json", get_topology},
         {"/api/v1/matrix", "application/json", get_matrix},
         {"/api/v1/ranks", "application/json", get_ranks},
+        {"/api/v1/qps", "application/json", get_qps},
         {"/api/v1/doctor", "application/json", get_doctor},
         {"/metrics", "text/plain; version=0.0.4", get_metrics},
         {"/healthz", "text/plain", get_health},

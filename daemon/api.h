@@ -38,9 +38,15 @@
  *       "job","closed","op","time_ms","slowest_peer","slowest_step_median_ns",
  *       "others_step_median_ns","slowest_switch","slowest_port","slowest_port_flows"}; slowest_*
  *       as in the rank's last fabrictrace.collective.v1.
+ *   GET /api/v1/qps[?host=H][&state=S][&limit=N]   connected queue pairs that agents list
+ *       "records" holds one object for each: {"host","device","port","local","remote","driver",
+ *       "state","by","flow","tuple_source","peer_host","peer_device","comm_id","pid","comm","job",
+ *       "since_ms"}; states and by as in daemon/pairing.h, flow what it sends by, where the daemon
+ *       found that.
  *   GET /api/v1/doctor                   what is not seen, and what to do
  *       "records" as above: [{"switch","port","severity":"warning"|"info","text","advice",
- *       "since_ms"}], switch and port absent where the finding is of the whole
+ *       "since_ms"}], switch and port absent where the finding is of the whole, host and device in
+ *       their place where it is of a host
  *   GET /metrics                         Prometheus text
  *   GET /healthz                         "ok"
  *

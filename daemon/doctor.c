@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "daemon/agents.h"
 #include "daemon/counters.h"
 #include "daemon/discovery.h"
 #include "daemon/exporters.h"
@@ -171,5 +172,8 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
     look_at_ports(p, findings);
     look_at_healths(p, findings);
     look_at_records(p, findings);
+    ft_agents_find(ft_pipeline_agents(p), ft_pipeline_now_ms(p), findings);
+    if (ft_pipeline_pairing(p))
+        ft_pairing_find_unpaired(ft_pipeline_pairing(p), findings);
     ft_pipeline_each_loss(p, &emitter);
 }

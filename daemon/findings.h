@@ -5,6 +5,7 @@
  * What is wrong or missing at a switch or port, each with what to do: for `fabrictrace doctor` and
  * for standing events. Capped; what is over the cap is counted. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct ft_finding {
     char peer[128];        /* "" likewise */
     char peer_port[128];
     char text[320];
+    bool of_host;       /* switch_name is a host's, port a device's */
     const char *advice; /* a literal: what to do; NULL: nothing to say */
     int64_t since_ms;   /* 0: not known */
 };

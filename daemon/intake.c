@@ -120,6 +120,8 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
         return (int64_t)record->host->time_ms;
     case FABRICTRACE__RECORD__KIND_QUEUE_PAIRS:
         return (int64_t)record->queue_pairs->time_ms;
+    case FABRICTRACE__RECORD__KIND_HOST_STATUS:
+        return (int64_t)record->host_status->time_ms;
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return (int64_t)record->counters->time_ms;
     case FABRICTRACE__RECORD__KIND_PROCESSOR:

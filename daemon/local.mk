@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
+	daemon/agents.c daemon/agents.h \
 	daemon/api.c daemon/api.h \
 	daemon/api_matrix.c daemon/api_matrix.h \
+	daemon/api_qps.c daemon/api_qps.h \
 	daemon/api_ranks.c daemon/api_ranks.h \
 	daemon/api_topology.c daemon/api_topology.h \
 	daemon/attach.c daemon/attach.h \
@@ -29,6 +31,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pair_links.c daemon/pair_links.h \
 	daemon/pairing.c daemon/pairing.h \
 	daemon/pairing_link.c daemon/pairing_state.h \
+	daemon/pairing_find.c \
 	daemon/pairing_scope.c \
 	daemon/pairing_wire.c \
 	daemon/pipeline.c daemon/pipeline.h \

@@ -66,6 +66,28 @@ static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
           ft_slowest_forgotten(ft_pipeline_slowest(p)));
 }
 
+static void write_pairing(struct ft_writer *w, const struct ft_pairing *pairing)
+{
+    uint64_t states[FT_PAIR_STATES] = {0};
+    struct ft_pairing_stats s;
+    struct ft_pairing_end end;
+    uint32_t index = 0;
+
+    if (!pairing)
+        return;
+    while (ft_pairing_next(pairing, &index, &end))
+        states[end.state]++;
+    head(w, "queue_pairs", "gauge", "Connected queue pairs, by whether their other end is known.");
+    for (int i = 0; i < FT_PAIR_STATES; i++)
+        ft_write_fmt(w, PREFIX "queue_pairs{state=\"%s\"} %" PRIu64 "\n",
+                     ft_pair_state_name((enum ft_pair_state)i), states[i]);
+    ft_pairing_stats(pairing, &s);
+    plain(w, "queue_pairs_withdrawn_total", "counter",
+          "Flows of queue pairs that were told, and then were not certain any more.", s.withdrawn);
+    plain(w, "pairing_bytes", "gauge", "Memory of the tables of queue pairs.",
+          ft_pairing_bytes(pairing));
+}
+
 static void write_sinks(struct ft_writer *w, const struct ft_publisher *publisher)
 {
     struct ft_sink_stats s;
@@ -111,6 +133,7 @@ void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
     ft_write_fmt(w, PREFIX "build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
     write_records(w, p);
     write_join(w, p);
+    write_pairing(w, ft_pipeline_pairing(p));
     write_sinks(w, view->publisher);
     write_transport(w, view->receiver);
     ft_store_write_figures(view->store, PREFIX, w);

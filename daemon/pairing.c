@@ -109,10 +109,11 @@ static void drop_addresses(struct ft_pairing *p, struct ft_pairing_port *port)
 /* Pairs of a port whose addresses are others now. */
 static void unlink_port(struct ft_pairing *p, uint32_t port)
 {
+    const struct ft_pairing_port *owner = ft_table_at(p->ports, port);
     struct ft_pairing_qp *e;
     uint32_t index = 0;
 
-    while ((e = ft_table_next(p->ends, &index)))
+    while (owner->held > 0 && (e = ft_table_next(p->ends, &index)))
         if (e->key.port == port && e->by)
             ft_pairing_unlink(p, e, false);
 }

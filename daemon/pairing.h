@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/findings.h"
 #include "daemon/join.h"
 #include "lib/base/account.h"
 #include "proto/fabrictrace.pb-c.h"
@@ -129,6 +130,9 @@ bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pair
 /* "waiting", "paired", "no_peer", ...; and "wire", "communicator", ... */
 const char *ft_pair_state_name(enum ft_pair_state state);
 const char *ft_paired_by_name(enum ft_paired_by by);
+
+/* Adds a finding for each host and reason why queue pairs have no pair. */
+void ft_pairing_find_unpaired(const struct ft_pairing *p, struct ft_findings *findings);
 
 /* Adds the stage "queue_pairs". */
 void ft_pairing_account(const struct ft_pairing *p, struct ft_account *account);

@@ -53,6 +53,7 @@ struct ft_pipeline {
     struct ft_window *window;
     struct ft_congestion *congestion;
     struct ft_pairing *pairing; /* NULL: not wanted */
+    struct ft_agents *agents;
     struct ft_losses *losses;
     struct ft_clocks *clocks;
     struct ft_processors *processors;
@@ -235,6 +236,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         return NULL;
     p->config = *config;
     p->emitter = *emitter;
+    p->agents = ft_agents_new(config->sources_max);
     if (config->ends_max)
         p->pairing = ft_pairing_new(&pairing, &paired);
     p->events = ft_events_new(config->events_max, emitter);
@@ -256,7 +258,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        p->losses && p->clocks && p->processors &&
+        p->losses && p->clocks && p->processors && p->agents &&
         (p->discovery || !config->discovery.switches_max) && (p->pairing || !config->ends_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
@@ -284,6 +286,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_window_free(p->window);
     ft_congestion_free(p->congestion);
     ft_pairing_free(p->pairing);
+    ft_agents_free(p->agents);
     ft_losses_free(p->losses);
     ft_clocks_free(p->clocks);
     ft_processors_free(p->processors);
@@ -536,6 +539,18 @@ static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
     return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
 }
 
+static enum ft_record_fate take_status(struct ft_pipeline *p, const Fabrictrace__HostStatus *status)
+{
+    switch (ft_agents_take(p->agents, status, p->now_ms)) {
+    case 0:
+        return FT_RECORD_JOINED;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
+}
+
 static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
     const Fabrictrace__HostCounters *host = record->host;
@@ -576,6 +591,8 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         fate = forward_host(p, record);
     else if (record->kind_case == FABRICTRACE__RECORD__KIND_QUEUE_PAIRS)
         fate = take_queue_pairs(p, record->queue_pairs);
+    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST_STATUS)
+        fate = take_status(p, record->host_status);
     p->stats.fates[fate]++;
 }
 
@@ -743,6 +760,11 @@ const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
         ft_discovery_learnt(p->discovery, name, port->name))
         return "learnt";
     return "lldp";
+}
+
+const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p)
+{
+    return p->agents;
 }
 
 const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/agents.h"
 #include "daemon/clocks.h"
 #include "daemon/discovery.h"
 #include "daemon/emit.h"
@@ -101,6 +102,8 @@ const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
  * "learnt" (from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 
+const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
+
 /* NULL without pairing. */
 const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
 
@@ -109,6 +112,7 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+/* The time that the pipeline was driven with last. */
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 
 /* NULL without discovery. */

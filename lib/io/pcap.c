@@ -208,6 +208,19 @@ static int set_filter(struct ft_pcap *pcap, char *error, size_t error_bytes)
     return 0;
 }
 
+/* libpcap looks at its own descriptor, and the RDMA sniffer (up to 1.10.3 at least) has but the one
+ * that can be waited for. */
+static int set_nonblocking(pcap_t *handle, char reason[PCAP_ERRBUF_SIZE])
+{
+    int fd, flags;
+
+    if (pcap_setnonblock(handle, 1, reason) == 0)
+        return 0;
+    fd = pcap_get_selectable_fd(handle);
+    flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+    return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -EINVAL : 0;
+}
+
 static int activate(struct ft_pcap *pcap, char *error, size_t error_bytes)
 {
     char reason[PCAP_ERRBUF_SIZE] = "";
@@ -238,7 +251,7 @@ static int activate(struct ft_pcap *pcap, char *error, size_t error_bytes)
     }
     if (set_filter(pcap, error, error_bytes) < 0)
         return -EINVAL;
-    if (pcap_setnonblock(pcap->handle, 1, reason) < 0) {
+    if (set_nonblocking(pcap->handle, reason) < 0) {
         snprintf(error, error_bytes, "interface '%s': %s", pcap->interface, reason);
         return -EINVAL;
     }

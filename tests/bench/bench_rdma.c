@@ -69,6 +69,16 @@ static void take_flow(void *arg, const struct ft_rdma_flow *flow)
     b->flows++;
 }
 
+static void take_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *ends,
+                      size_t count)
+{
+    struct bench *b = arg;
+
+    (void)place;
+    for (size_t i = 0; i < count; i++)
+        ft_owners_get(b->owners, ends[i].pid);
+}
+
 static struct nl_bytes *write_messages(uint32_t qps, size_t *count)
 {
     size_t n = (qps + MESSAGE_QPS - 1) / MESSAGE_QPS, list = 0;
@@ -104,6 +114,7 @@ static void one_round(struct bench *b, const struct nl_bytes *messages, size_t c
             abort();
     ft_rdma_table_end(b->table);
     ft_rdma_table_report(b->table, (struct ft_mono){at_s * NS_PER_S}, take_flow, b);
+    ft_rdma_table_ends(b->table, (struct ft_mono){at_s * NS_PER_S}, take_ends, b);
 }
 
 static void answer_all(struct bench *b, uint32_t qps)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_join \
-	tests/bench/bench_rdma tests/bench/count tests/bench/flood
+	tests/bench/bench_pairing tests/bench/bench_rdma tests/bench/count tests/bench/flood
 
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
@@ -8,6 +8,9 @@ tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTO
 
 tests_bench_bench_join_SOURCES = tests/bench/bench_join.c tests/unit/leafspine.h
 tests_bench_bench_join_LDADD = $(DAEMON_LIBS)
+
+tests_bench_bench_pairing_SOURCES = tests/bench/bench_pairing.c
+tests_bench_bench_pairing_LDADD = $(DAEMON_LIBS)
 
 tests_bench_bench_rdma_SOURCES = tests/bench/bench_rdma.c tests/unit/nldev_bytes.h
 tests_bench_bench_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LIBS)
@@ -17,11 +20,13 @@ EXTRA_DIST += tests/bench/snmp_scale.py
 
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench
-bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl tests/bench/bench_rdma \
+bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl \
+	tests/bench/bench_pairing tests/bench/bench_rdma \
 	$(nccl_plugin)
 	tests/bench/bench_decode
 	tests/bench/bench_join
 	tests/bench/bench_nccl $(nccl_plugin)
+	tests/bench/bench_pairing
 	tests/bench/bench_rdma
 
 tests_bench_flood_SOURCES = tests/bench/flood.c

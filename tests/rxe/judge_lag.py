@@ -105,8 +105,8 @@ class Judge(Tally):
     def __init__(self, out, build):
         super().__init__()
         self.out = out
-        self.wire = {member: collections.Counter(sport for src, dst, sport, _, _ in
-                                                 packets(out / f"{member}.pcap") if dst == DST)
+        self.wire = {member: collections.Counter(packet.sport for packet in packets(out / f"{member}.pcap")
+                                                 if packet.dst == DST)
                      for member in MEMBERS}
         self.length = {member: bytes_in(out / f"{member}.pcap") for member in MEMBERS}
         self.member = {sport: m for m, sports in self.wire.items() for sport in sports}

@@ -2,8 +2,11 @@
 # Boots a virtual machine, so it is no part of "make check"; run.py exits with 77 when it cannot.
 EXTRA_DIST += tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/build-guest.sh \
 	tests/rxe/common.sh tests/rxe/flows.sh tests/rxe/judge_flows.py \
-	tests/rxe/guestfabric.py tests/rxe/guestfabric.sh tests/rxe/fabricwire.py tests/rxe/fabric.sh tests/rxe/judge_fabric.py \
+	tests/rxe/guestfabric.py tests/rxe/guestfabric.sh tests/rxe/fabricwire.py \
+	tests/rxe/fabric.sh tests/rxe/judge_fabric.py \
+	tests/rxe/pairing.sh tests/rxe/judge_pairing.py \
 	tests/rxe/lag.sh tests/rxe/judge_lag.py tests/rxe/vms.sh tests/rxe/judge_vms.py \
+	tests/rxe/churn.sh tests/rxe/judge_churn.py tests/rxe/churn.c \
 	tests/rxe/demo.py tests/rxe/demo.sh \
 	tests/rxe/guest-init tests/rxe/guest-stage2 tests/rxe/guest-packages
 check-rxe: agent/fabrictrace-agent daemon/fabrictraced switchpoll/fabrictrace-switchpoll \

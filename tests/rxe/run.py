@@ -12,7 +12,7 @@ A judge module has
 and may have
   PROGRAMS               what runs in the guest, below the build folder (default: the agent), or
                          with an absolute path: of the host, which then must have it
-  prepare(share, build)  puts further files into the guest's folder
+  prepare(share, build)  puts further files into the guest's folder; vm.Lacks skips the scenario
   machines(share)        the virtual machines (default: one); the script finds its name in $MACHINE
   SECONDS                until a guest counts as stuck
 """
@@ -30,7 +30,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 import vm  # noqa: E402
 
-SCENARIOS = ("flows", "lag", "fabric", "vms")
+SCENARIOS = ("flows", "fabric", "pairing", "vms", "lag", "churn")
 AGENT = ("agent/fabrictrace-agent",)
 SECONDS = 180
 
@@ -47,7 +47,11 @@ def run(name, guest, build, keep):
     with tempfile.TemporaryDirectory(prefix="fabrictrace-rxe-") as folder:
         share = pathlib.Path(folder)
         vm.fill(share, programs, [HERE / f"{name}.sh", HERE / "common.sh"])
-        getattr(module, "prepare", lambda *_: None)(share, build)
+        try:
+            getattr(module, "prepare", lambda *_: None)(share, build)
+        except vm.Lacks as why:
+            print(f"skipped: {name}: {why}")
+            return 0, 0, 1
         machines = getattr(module, "machines", lambda _: (vm.Machine(),))(share)
         wrong = vm.run(guest, share, f"{name}.sh", machines, getattr(module, "SECONDS", SECONDS))
         if keep:

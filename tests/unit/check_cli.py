@@ -39,8 +39,12 @@ SHOWN = {
     "ranks-none": ["ranks"],
     "doctor": ["doctor"],
     "doctor-none": ["doctor"],
+    "doctor-hosts": ["doctor"],
+    "qps": ["qps"],
+    "qps-none": ["qps"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
+    "explain-paired": ["explain", FLOW],
     "explain-partial": ["explain", FLOW],
     "explain-lag": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
@@ -181,6 +185,11 @@ class Answers(unittest.TestCase):
         self.assertIn("No such file", err)
         self.server.body = b'{"records":[]}'
         self.assertEqual(run("matrix", "--svg", "-", *self.at)[0], 64)
+
+    def test_queue_pairs_of_one_host(self):
+        self.give("qps")
+        run("qps", "--host", "gpu01", "--state", "no_peer", "--limit", "3", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/qps?state=no_peer&host=gpu01&limit=3")
 
     def test_ranks_of_one_communicator(self):
         self.give("ranks")

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "daemon/api_qps.h"
 #include "tests/unit/pairing_rig.h"
 
 /* Every pair that stands is one of queue pairs that are really connected, and says so of the right
@@ -411,6 +412,46 @@ START_TEST(queue_pairs_that_share_a_tuple_are_not_told_apart)
 }
 END_TEST
 
+START_TEST(the_unpaired_are_told_host_by_host)
+{
+    struct ft_findings findings = {.items = NULL};
+    struct ft_api_qps_filter filter = {.state = "several_peers", .limit = 2};
+    struct ft_writer w;
+    struct rig rig;
+
+    rig_init(&rig, 150, 1000);
+    hosts(&rig, 150);
+    for (uint32_t i = 0; i < 150; i += 2)
+        ck_assert(rig_connect(&rig, i, 100, i + 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    ft_pairing_find_unpaired(rig.pairing, &findings);
+    /* A hundred by name, one for the rest. */
+    ck_assert_uint_eq(findings.count, 101);
+    ck_assert(findings.items[0].of_host);
+    ck_assert_str_eq(findings.items[0].switch_name, "h0");
+    ck_assert_str_eq(findings.items[0].text, "where 1 queue pair sends to is not known "
+                                             "(several_peers): several ends may be the other one");
+    ck_assert(!findings.items[100].of_host);
+    ck_assert_str_eq(findings.items[100].text,
+                     "where 50 queue pairs of 50 more hosts send to is not known "
+                     "(several_peers): several ends may be the other one");
+    ft_findings_free(&findings);
+    ft_writer_init(&w, 100000);
+    ck_assert(ft_api_qps_is_state("several_peers") && !ft_api_qps_is_state("resolved"));
+    ck_assert_uint_eq(ft_api_write_qps(&w, rig.pairing, &filter), 150);
+    ft_write_u8(&w, 0);
+    ck_assert_str_eq((const char *)w.bytes,
+                     "{\"host\":\"h0\",\"device\":\"mlx5_0\",\"port\":1,\"local\":17,"
+                     "\"remote\":17,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
+                     "\"comm\":\"train\",\"since_ms\":1001000},"
+                     "{\"host\":\"h1\",\"device\":\"mlx5_0\",\"port\":1,\"local\":17,"
+                     "\"remote\":17,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
+                     "\"comm\":\"train\",\"since_ms\":1001000}");
+    ft_writer_free(&w);
+    rig_free(&rig);
+}
+END_TEST
+
 /* Small, seeded and printed. */
 static uint32_t state = 1;
 
@@ -613,5 +654,5 @@ FT_UNIT_MAIN("pairing", communicators_tell_colliding_numbers_apart,
              samples_from_before_a_queue_pair_are_not_its, what_the_peers_host_knows_counts,
              survivors_are_not_paired_with_each_other, a_pair_ends_with_either_end,
              ends_age_and_are_capped, several_addresses_wait_for_a_sample,
-             queue_pairs_that_share_a_tuple_are_not_told_apart, as_a_search_of_all_ends_finds,
-             churn_makes_no_wrong_pair)
+             queue_pairs_that_share_a_tuple_are_not_told_apart, the_unpaired_are_told_host_by_host,
+             as_a_search_of_all_ends_finds, churn_makes_no_wrong_pair)

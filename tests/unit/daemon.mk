@@ -67,3 +67,9 @@ tests_unit_check_losses_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 tests_unit_check_clocks_SOURCES = tests/unit/check_clocks.c tests/unit/unit.h
 tests_unit_check_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_clocks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_agents
+TESTS += tests/unit/check_agents
+tests_unit_check_agents_SOURCES = tests/unit/check_agents.c tests/unit/unit.h
+tests_unit_check_agents_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_agents_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

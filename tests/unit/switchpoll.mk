@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-switchpoll_tests = tests/unit/check_sequence tests/unit/check_exporters tests/unit/check_fold tests/unit/check_ingest tests/unit/check_udp tests/unit/check_output
+switchpoll_tests = tests/unit/check_sequence tests/unit/check_exporters tests/unit/check_fold tests/unit/check_ingest tests/unit/check_ports tests/unit/check_udp tests/unit/check_output
 check_PROGRAMS += $(switchpoll_tests)
 TESTS += $(switchpoll_tests)
 
@@ -18,6 +18,10 @@ tests_unit_check_fold_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 tests_unit_check_ingest_SOURCES = tests/unit/check_ingest.c tests/unit/unit.h
 tests_unit_check_ingest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_ingest_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_ports_SOURCES = tests/unit/check_ports.c tests/unit/unit.h
+tests_unit_check_ports_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ports_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_udp_SOURCES = tests/unit/check_udp.c tests/unit/unit.h
 tests_unit_check_udp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+/*
+ * What 100,000 queue pairs without destination cost the daemon: their lists taken in and announced
+ * again, the search for pairs, and samples. 12,500 hosts with 8 queue pairs each, in communicators
+ * of 8 hosts that all use the same numbers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/pairing.h"
+
+#define HOSTS      12500
+#define QPS        8
+#define RANKS      8
+#define FIRST_QPN  17
+#define REFRESH_MS 15000
+#define ENDS       (HOSTS * QPS)
+
+static uint64_t told;
+
+static void on_report(void *arg, const struct ft_host_report *report)
+{
+    (void)arg;
+    (void)report;
+    told++;
+}
+
+static void on_withdraw(void *arg, const struct ft_tuple *tuple)
+{
+    (void)arg;
+    (void)tuple;
+}
+
+static double cpu_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void name_of(uint32_t host, char *name)
+{
+    snprintf(name, 32, "host%05u", host);
+}
+
+static void address_of(uint32_t host, uint8_t ip[4])
+{
+    ip[0] = 10;
+    ip[1] = (uint8_t)(host >> 16);
+    ip[2] = (uint8_t)(host >> 8);
+    ip[3] = (uint8_t)host;
+}
+
+static uint32_t peer_of(uint32_t host, uint32_t k)
+{
+    uint32_t comm = host / RANKS, rank = host % RANKS;
+
+    return comm * RANKS + (rank ^ (k % 7 + 1)) % RANKS;
+}
+
+static uint32_t number_of(uint32_t host, uint32_t k)
+{
+    return FIRST_QPN + (host < peer_of(host, k) ? k : QPS + k) + host % RANKS * 2 * QPS;
+}
+
+static void list(struct ft_pairing *p, uint32_t host, int64_t now_ms)
+{
+    Fabrictrace__QueuePairs l = FABRICTRACE__QUEUE_PAIRS__INIT;
+    Fabrictrace__QueuePair pairs[QPS], *pointers[QPS];
+    ProtobufCBinaryData address;
+    uint8_t ip[4];
+    char name[32];
+
+    name_of(host, name);
+    address_of(host, ip);
+    address.data = ip;
+    address.len = 4;
+    for (uint32_t k = 0; k < QPS; k++) {
+        Fabrictrace__QueuePair *q = &pairs[k];
+
+        fabrictrace__queue_pair__init(q);
+        q->has_local = q->has_remote = q->has_pid = q->has_since_ms = q->has_begun = true;
+        q->local = number_of(host, k);
+        q->remote = number_of(peer_of(host, k), k);
+        q->pid = 100;
+        q->since_ms = 1000000;
+        q->begun = true;
+        q->has_sport = true;
+        q->sport = 0xC000 + (q->local * q->remote) % 16384;
+        q->comm = (char *)(uintptr_t) "train.py";
+        pointers[k] = q;
+    }
+    l.has_time_ms = l.has_interval_ms = l.has_port = l.has_listed = true;
+    l.time_ms = (uint64_t)now_ms;
+    l.interval_ms = REFRESH_MS;
+    l.host = name;
+    l.device = (char *)(uintptr_t) "mlx5_0";
+    l.port = 1;
+    l.listed = QPS;
+    l.addresses = &address;
+    l.n_addresses = 1;
+    l.queue_pairs = pointers;
+    l.n_queue_pairs = QPS;
+    if (ft_pairing_list(p, &l, now_ms))
+        abort();
+}
+
+static void members(struct ft_pairing *p, int64_t now_ms)
+{
+    char name[32], comm[17];
+
+    for (uint32_t host = 0; host < HOSTS; host++) {
+        Fabrictrace__Communicator c = FABRICTRACE__COMMUNICATOR__INIT;
+
+        name_of(host, name);
+        snprintf(comm, sizeof(comm), "%016x", host / RANKS);
+        c.comm_id = comm;
+        c.has_rank = c.has_ranks = c.has_pid = true;
+        c.rank = host % RANKS;
+        c.ranks = host / RANKS == HOSTS / RANKS ? HOSTS % RANKS : RANKS;
+        c.host = name;
+        c.pid = 100;
+        ft_pairing_communicator(p, &c, now_ms);
+    }
+}
+
+static void sample(struct ft_pairing *p, uint32_t host, uint32_t k, int64_t now_ms)
+{
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    uint32_t peer = peer_of(host, k);
+    uint32_t local = number_of(host, k), remote = number_of(peer, k);
+    uint8_t src[4], dst[4];
+
+    address_of(host, src);
+    address_of(peer, dst);
+    flow.has_src = flow.has_dst = flow.has_sport = flow.has_dport = flow.has_proto = true;
+    flow.src.data = src;
+    flow.dst.data = dst;
+    flow.src.len = flow.dst.len = 4;
+    flow.sport = 0xC000 + (local * remote) % 16384;
+    flow.dport = 4791;
+    flow.proto = 17;
+    o.flow = &flow;
+    o.has_time_ms = o.has_dst_qp = true;
+    o.time_ms = (uint64_t)now_ms;
+    o.dst_qp = remote;
+    ft_pairing_observe(p, &o, now_ms);
+}
+
+static uint32_t in_state(const struct ft_pairing *p, enum ft_pair_state state)
+{
+    struct ft_pairing_end end;
+    uint32_t index = 0, n = 0;
+
+    while (ft_pairing_next(p, &index, &end))
+        n += end.state == state;
+    return n;
+}
+
+int main(void)
+{
+    const struct ft_pairing_config config = {
+        .ends_max = 2 * ENDS, .ports_max = 2 * HOSTS, .members_max = 2 * HOSTS};
+    const struct ft_pairing_hooks hooks = {.report = on_report, .withdraw = on_withdraw};
+    struct ft_pairing *p = ft_pairing_new(&config, &hooks);
+    int64_t now_ms = 1000000;
+    double start, first, again, unpaired, steady, samples[2];
+
+    if (!p)
+        return 1;
+    members(p, now_ms);
+    start = cpu_s();
+    for (uint32_t host = 0; host < HOSTS; host++)
+        list(p, host, now_ms);
+    first = cpu_s() - start;
+    start = cpu_s();
+    ft_pairing_sweep(p, now_ms + 1000);
+    unpaired = cpu_s() - start;
+    now_ms += REFRESH_MS;
+    members(p, now_ms);
+    start = cpu_s();
+    for (uint32_t host = 0; host < HOSTS; host++)
+        list(p, host, now_ms);
+    again = cpu_s() - start;
+    ft_pairing_sweep(p, now_ms);
+    start = cpu_s();
+    ft_pairing_sweep(p, now_ms + 10000);
+    steady = cpu_s() - start;
+    for (int round = 0; round < 2; round++) {
+        start = cpu_s();
+        for (uint32_t host = 0; host < HOSTS; host++)
+            for (uint32_t k = 0; k < QPS; k++)
+                sample(p, host, k, now_ms + 10000);
+        samples[round] = cpu_s() - start;
+    }
+    printf("%d ends of %d hosts: first list %.2f us an end, again %.2f us\n", ENDS, HOSTS,
+           first / ENDS * 1e6, again / ENDS * 1e6);
+    printf("sweep: %.1f ms with no pair, %.1f ms with %u paired; one every %.0f s\n",
+           unpaired * 1e3, steady * 1e3, in_state(p, FT_PAIR_PAIRED), 1.0 + ENDS / 50000.0);
+    printf("share of a core: %.2f %%; first sample of an end %.2f us, any further %.2f us\n",
+           100 * (again / (REFRESH_MS / 1000.0) + unpaired / (1.0 + ENDS / 50000.0)),
+           samples[0] / ENDS * 1e6, samples[1] / ENDS * 1e6);
+    printf("%.0f bytes an end\n", (double)ft_pairing_bytes(p) / ENDS);
+    ft_pairing_free(p);
+    return 0;
+}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2154 # conditions are looked at later; names are of what is sourced
+#
+# Runs in the guest: the leaf-spine with 16 hosts whose agents see the kernel's lists alone, so that
+# none knows where its queue pairs send to; all use the same few numbers. The daemon finds their other
+# ends by what the switches sample. Then a process is killed.
+. ./common.sh
+. ./guestfabric.sh
+rc=0
+say "kernel $(uname -r)"
+load_programs || exit 1
+raise_fabric || exit 1
+start_exporters || exit 1
+start_programs || exit 1
+say "programs"
+start_captures || exit 1
+mapfile -t hosts <"$plan/hosts"
+shape 600kbit "${hosts[@]}" || exit 1
+limit_tests tests 80 || exit 1
+start_servers || exit 1
+start_clients
+until_ '[ "$(in_use)" -ge "$(cat $plan/ends)" ]' 60 || rc=1
+say "$(<"$plan/ends") ends of queue pairs"
+limit_tests tests 40 || rc=1
+rdma -j resource show qp -d >"$out/qp.json"
+pause 20
+rdma -j resource show qp -d >"$out/qp-later.json"
+/tmp/fabrictrace qps --json >"$out/qps.json" 2>"$out/qps.log" || rc=1
+/tmp/fabrictrace doctor --json >"$out/doctor.json" 2>"$out/doctor.log" || rc=1
+now_ms >"$out/stop"
+say "flows"
+# The writers of one host are killed in the middle of their work.
+read -r victim <"$plan/victim"
+kill -9 "${clients[rxe_$victim]}"
+pause 8
+/tmp/fabrictrace qps --json >"$out/qps-killed.json" 2>>"$out/qps.log" || rc=1
+rdma -j resource show qp -d >"$out/qp-killed.json"
+say "killed"
+end_all || rc=1
+cp /tmp/*.pcap /tmp/records.ndjson "$out"/
+say "done, $rc"
+exit $rc

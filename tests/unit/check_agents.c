@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/agents.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "tests/unit/unit.h"
+
+static int say(struct ft_agents *agents, const char *host, size_t lacks, int64_t now_ms)
+{
+    Fabrictrace__HostStatus status = FABRICTRACE__HOST_STATUS__INIT;
+    Fabrictrace__Lack asked = FABRICTRACE__LACK__INIT, drivers = FABRICTRACE__LACK__INIT;
+    Fabrictrace__Lack *list[] = {&asked, &drivers};
+
+    asked.what = (char *)(uintptr_t) "destinations";
+    asked.capability = (char *)(uintptr_t) "CAP_SYS_PTRACE";
+    asked.setting = (char *)(uintptr_t) "rdma.query";
+    asked.adds = (char *)(uintptr_t) "where queue pairs send to";
+    drivers.what = (char *)(uintptr_t) "source_ports";
+    drivers.adds = (char *)(uintptr_t) "source ports of devices with driver bnxt_re";
+    status.source = status.host = (char *)(uintptr_t)host;
+    status.has_interval_ms = true;
+    status.interval_ms = 1000;
+    status.lacks = list;
+    status.n_lacks = lacks;
+    return ft_agents_take(agents, &status, now_ms);
+}
+
+START_TEST(tells_what_each_host_lacks)
+{
+    struct ft_agents *agents = ft_agents_new(2);
+    Fabrictrace__HostStatus empty = FABRICTRACE__HOST_STATUS__INIT;
+    struct ft_findings findings = {.items = NULL};
+
+    ck_assert_int_eq(ft_agents_take(agents, &empty, 1000), -EINVAL);
+    ck_assert_int_eq(say(agents, "gpu01", 2, 1000), 0);
+    ck_assert_int_eq(say(agents, "gpu02", 0, 1000), 0);
+    ck_assert_int_eq(say(agents, "gpu03", 1, 2000), -ENOSPC);
+    ft_agents_find(agents, 2000, &findings);
+    ck_assert_uint_eq(findings.count, 2);
+    ck_assert(findings.items[0].of_host);
+    ck_assert_str_eq(findings.items[0].switch_name, "gpu01");
+    ck_assert_str_eq(findings.items[0].text,
+                     "its agent does not see without CAP_SYS_PTRACE and rdma.query: where queue "
+                     "pairs send to");
+    ck_assert_str_eq(findings.items[0].advice,
+                     "give its agent the capability, as fabrictrace-agent(8) says");
+    ck_assert_str_eq(findings.items[1].text,
+                     "its agent does not see: source ports of devices with driver bnxt_re");
+    /* Nothing would help there. */
+    ck_assert_ptr_null(findings.items[1].advice);
+    ft_findings_reset(&findings);
+    /* What is not said any more is not so. */
+    ck_assert_int_eq(say(agents, "gpu01", 1, 3000), 0);
+    ft_agents_find(agents, 4000, &findings);
+    ck_assert_uint_eq(findings.count, 1);
+    ft_findings_reset(&findings);
+    ft_agents_find(agents, 6001, &findings);
+    ck_assert_uint_eq(findings.count, 0);
+    ck_assert_int_eq(say(agents, "gpu03", 1, 7000), 0);
+    ft_findings_free(&findings);
+    ft_agents_free(agents);
+}
+END_TEST
+
+START_TEST(many_hosts_are_summed_up)
+{
+    struct ft_agents *agents = ft_agents_new(500);
+    struct ft_findings findings = {.items = NULL};
+    char host[32];
+
+    for (int i = 0; i < 300; i++) {
+        snprintf(host, sizeof(host), "h%d", i);
+        ck_assert_int_eq(say(agents, host, 2, 1000), 0);
+    }
+    ft_agents_find(agents, 2000, &findings);
+    ck_assert_uint_eq(findings.count, 201);
+    ck_assert_str_eq(findings.items[200].text, "agents of 200 more hosts do not see all there is");
+    ft_findings_free(&findings);
+    ft_agents_free(agents);
+}
+END_TEST
+
+FT_UNIT_MAIN("agents", tells_what_each_host_lacks, many_hosts_are_summed_up)
