@@ -36,7 +36,7 @@ def the_plan(qps):
     layout = Layout(spines=2, leaves=2, hosts=2)
     one, two, three, four = layout.hosts
     return guestfabric.Plan(layout, ((one, three, 4), (one, four, 6), (four, two, 4)), qps,
-                            sampling=2, window_s=4)
+                            sampling=1, window_s=4)
 
 
 def rows(judge):

@@ -45,10 +45,12 @@ say "programs"
 start_captures || exit 1
 mapfile -t hosts <"$plan/hosts"
 shape 2mbit "${hosts[@]}" || exit 1
-limit_tests tests 40 || exit 1
+limit_tests tests 80 || exit 1
 start_servers || exit 1
 say "servers"
-start_clients || exit 1
+start_clients
+until_ '[ "$(in_use)" -ge "$(<"$plan/ends")" ]' 90 || exit 1
+limit_tests tests 40 || rc=1
 say "$(<"$plan/ends") ends of queue pairs"
 now_ms >"$out/start"
 rdma -j resource show qp -d >"$out/qp.json"
@@ -62,14 +64,14 @@ mapfile -t senders <"$plan/senders"
 limit_tests tests 15 && prefer 30 "${senders[@]}" || rc=1
 now_ms >"$out/lossy"
 within "$switch" tc qdisc add dev "$port" root netem loss 15% || rc=1
-until_ 'look && [ "$(raised)" -ge 4 ]' 40 || rc=1
+until_ 'look && [ "$(raised)" -ge 4 ]' 60 || rc=1
 now_ms >"$out/healed"
 within "$switch" tc -s qdisc show dev "$port" >"$out/netem"
 within "$switch" tc qdisc del dev "$port" root
 rdma -j statistic show >"$out/statistic-2.json"
 say "loss"
 # Until the last reports of counters are in.
-pause 6
+pause 11
 end_all || rc=1
 cp /tmp/*.pcap /tmp/records.ndjson "$out"/
 free -m | sed -n 2p

@@ -13,7 +13,6 @@ from lab.records import RecordFile
 from lab.traffic import Flow
 
 EDGE_MS = 1500  # by which a sample may come into the next window
-SURE = 5  # packets, each with three chances to be sampled
 
 
 class Wire:
@@ -171,14 +170,14 @@ class FabricJudge(Tally):
                 for flow, path in self.paths.items() if path is None]
 
     def sent_in(self, start_ms, end_ms):
-        """Flows with data on the wire then; and those with too little to be surely sampled, or at the
-        edges alone: which window their samples are in is not for us to say."""
+        """Flows with data on the wire then; and those with some at the edges alone: which window its
+        samples are in is not for us to say. Every packet is sampled."""
         sent, unsure = set(), set()
         for flow, times in self.wire.times.items():
-            around = sum(start_ms - EDGE_MS <= at < end_ms + EDGE_MS for at in times)
-            surely = sum(start_ms <= at < end_ms - EDGE_MS for at in times)
+            around = any(start_ms - EDGE_MS <= at < end_ms + EDGE_MS for at in times)
+            surely = any(start_ms <= at < end_ms - EDGE_MS for at in times)
             if around:
-                (sent if surely >= SURE else unsure).add(flow)
+                (sent if surely else unsure).add(flow)
         return sent, unsure
 
     def imbalance(self):

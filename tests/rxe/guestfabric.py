@@ -53,8 +53,16 @@ def _links(layout):
                f"type veth peer name m-{switch}")
 
 
+def _mac(host):
+    """Of the switch port that a host hangs on."""
+    return f"02:00:00:00:{host.leaf:02x}:{host.slot:02x}"
+
+
 def _switch(layout, switch):
     yield "link set lo up"
+    for host in layout.hosts:
+        if layout.host_port(host).node == switch:
+            yield f"link set {layout.host_port(host).name} address {_mac(host)}"
     yield from (f"link set {port.name} up" for port in layout.ports(switch))
     yield from (f"addr add {layout.mgmt(switch)}/16 dev mgmt0", "link set mgmt0 up")
     yield from layout.addresses(switch)
@@ -79,6 +87,9 @@ def _hosts(layout):
             f"route add default via {host.gateway4} dev {name} table {table}",
             f"route add {net6} dev {name} table {table}",
             f"route add default via {host.gateway6} dev {name} table {table}",
+            # The kernel gives a queue pair one second to find its neighbour.
+            f"neigh add {host.gateway4} lladdr {_mac(host)} dev {name} nud permanent",
+            f"neigh add {host.gateway6} lladdr {_mac(host)} dev {name} nud permanent",
         ]
         rules += [f"rule add pref 10 oif {name} lookup {table}",
                   f"rule add pref 20 iif {name} lookup local"]
@@ -160,4 +171,4 @@ def write(share, plan):
     for host in layout.hosts:
         (folder / f"{host.name}.yaml").write_text(
             f"host: {host.name}\nhttp: 'off'\ndaemon:\n  endpoint: 127.0.0.1:9477\n"
-            f"rdma:\n  devices: [{device(host)}]\n  query: true\n  counters_interval: 5s\n")
+            f"rdma:\n  devices: [{device(host)}]\n  query: true\n  counters_interval: 10s\n")

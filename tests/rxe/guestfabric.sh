@@ -130,7 +130,8 @@ write_bw() # DEVICE GID QPS PORT [SERVER]
 {
     local index
     index=$(gid_index "$1" "$2") || return 1
-    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 20 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
+    echo "$BASHPID" >/sys/fs/cgroup/tests/cgroup.procs
+    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 19 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
 }
 
 # A line of plan/pairs: port, queue pairs, server's device and address, client's, client's job.
@@ -147,24 +148,14 @@ start_servers()
     done <"$plan/pairs"
 }
 
-# A few at a time, with all of the machine until they are connected.
 start_clients()
 {
-    local port qps cdev cgid job begun=0 pid
-    local -a new=()
+    local port qps cdev cgid job
     while read -r port qps _ _ cdev cgid job; do
         SLURM_JOB_ID=$job write_bw "$cdev" "$cgid" "$qps" "$port" 127.0.0.1 >"$out/client-$port.log" 2>&1 &
         tests+=($!)
-        new+=($!)
         clients[$cdev]=$!
         echo "$! client $port" >>"$out/tests"
-        begun=$((begun + 2 * qps))
-        [ ${#new[@]} -ge 4 ] || [ $begun -ge "$(<"$plan/ends")" ] || continue
-        until_ "[ \$(in_use) -ge $begun ]" 40 || return 1
-        for pid in "${new[@]}"; do
-            echo "$pid" >/sys/fs/cgroup/tests/cgroup.procs || return 1
-        done
-        new=()
     done <"$plan/pairs"
 }
 

@@ -15,10 +15,11 @@ from guestfabric import Layout
 PROGRAMS = guestfabric.PROGRAMS
 HOSTS = 4  # of each leaf
 LEAVES = 4
+SECONDS = 300  # with room for a machine that has other work
 LOSSY = ("spine1", "Ethernet3")
 LOST_LEAST = 20  # packets of data, with which a host's counters cannot stay where they are
 RAISED_LEAST = 10  # growth that is told from none; in one report it is congestion
-REPORTS_MS = 5000  # the agents' interval
+REPORTS_MS = 10000  # the agents' interval
 GUILTY_LEAST = 20  # growth in that time, of which one of two reports must have RAISED_LEAST
 SIGNS = {  # counters of Soft-RoCE that tell of lost packets, at the receiver and at the sender
     "receiver": ("out_of_seq_request",),
@@ -36,7 +37,7 @@ def the_plan():
     layout = Layout(spines=2, leaves=LEAVES, hosts=HOSTS)
     pairs = ((host, layout.hosts[(host.leaf + 1) % LEAVES * HOSTS + (host.slot + 1) % HOSTS],
               6 if number % 2 else 4) for number, host in enumerate(layout.hosts))
-    return guestfabric.Plan(layout, tuple(pairs), qps=8, sampling=2, window_s=4)
+    return guestfabric.Plan(layout, tuple(pairs), qps=8, sampling=1, window_s=4)
 
 
 def prepare(share, _):

@@ -32,6 +32,15 @@ def machines(share):
     )
 
 
+def prepare(share, _):
+    """That there are no other hosts makes ends unique that name each other."""
+    lines = ["fabric: vms", "switches:", "  - {name: router, tier: leaf}", "hosts:"]
+    for number, (host, address) in enumerate(ADDRESS.items()):
+        lines += [f"  - name: {host}", "    nics:",
+                  f"      - {{addresses: [{address}], attach: [{{switch: router, port: eth{number}}}]}}"]
+    (share / "topology.yaml").write_text("\n".join(lines) + "\n")
+
+
 class Judge(Tally):
     def __init__(self, out):
         super().__init__()
@@ -55,7 +64,7 @@ class Judge(Tally):
         return wrong + (["all ends have their peers' numbers"] if len(same) == len(self.rows) else [])
 
     def tuples(self, name):
-        """Each end's flow is the wire's, told by both hosts, with its owner."""
+        """Each end's flow is the wire's, told by both hosts, with its owner. Only writers have jobs."""
         last = {seen.flow: seen.record for seen in self.records[name].of("path")}
         ever = collections.defaultdict(list)
         for seen in self.records[name].of("path"):
@@ -69,9 +78,8 @@ class Judge(Tally):
                 wrong.append(f"{where}: source ports on the wire {sorted(sports)}")
                 continue
             flow = Flow(here, there, min(sports))
-            # Whoever only answers has no job; an agent that does not ask keeps no capability to read it.
-            writer = name == "asking" and WRITERS[host] == \
-                sum(r["pid"] == row["pid"] for h, r in self.rows if h == host)
+            # Whoever only answers has no job. An agent that does not ask keeps no capability to read it.
+            writer = name == "asking" and sum(r["pid"] == row["pid"] for h, r in self.rows if h == host) == WRITERS[host]
             true = {"qp": {"local": row["lqpn"], "remote": row["rqpn"]}, "pid": row["pid"],
                     "comm": row["comm"], "src_host": host, "dst_host": PEER[host],
                     "job": f"job-{host}" if writer else None, "tuple_source": "computed"}
