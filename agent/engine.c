@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "agent/aggregates.h"
-#include "agent/jobs.h"
+#include "agent/jobs/jobs.h"
 #include "agent/report_status.h"
 
 /* How soon a member of an aggregate that went down is not named any more. */

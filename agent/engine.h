@@ -14,7 +14,7 @@
 #include "agent/flows.h"
 #include "agent/interfaces.h"
 #include "agent/lacks.h"
-#include "agent/rdma.h"
+#include "agent/rdma/rdma.h"
 #include "agent/settings.h"
 #include "agent/uplink.h"
 #include "lib/base/account.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/engine.h"
-#include "agent/jobs.h"
+#include "agent/jobs/jobs.h"
 #include "agent/metrics.h"
 #include "agent/privilege.h"
 #include "agent/settings.h"

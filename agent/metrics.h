@@ -9,7 +9,7 @@
 
 #include "agent/capture.h"
 #include "agent/flows.h"
-#include "agent/rdma.h"
+#include "agent/rdma/rdma.h"
 #include "lib/base/account.h"
 #include "lib/base/writer.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "agent/rdma.h"
+#include "agent/rdma/rdma.h"
 
 #define NS_PER_MS 1000000
 

@@ -5,7 +5,7 @@
  * From a port's counters to a record of fabrictrace.proto, with a picture of congestion that is the
  * same for every driver. Pure; nothing is allocated.
  */
-#include "agent/rdma_ports.h"
+#include "agent/rdma/ports.h"
 #include "proto/fabrictrace.pb-c.h"
 
 /* A record and everything it points to: stays where it is while it is used. */

@@ -4,7 +4,7 @@
 /*
  * From a list of queue pairs to a record of fabrictrace.proto. Pure; nothing is allocated.
  */
-#include "agent/rdma.h"
+#include "agent/rdma/rdma.h"
 #include "proto/fabrictrace.pb-c.h"
 
 /* A record and everything it points to: stays where it is while it is used. */

@@ -6,7 +6,7 @@
  */
 #include "agent/aggregates.h"
 #include "agent/lacks.h"
-#include "agent/rdma.h"
+#include "agent/rdma/rdma.h"
 #include "lib/base/clock.h"
 #include "proto/fabrictrace.pb-c.h"
 

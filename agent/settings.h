@@ -10,7 +10,7 @@
 
 #include "agent/flows.h"
 #include "agent/interfaces.h"
-#include "agent/rdma.h"
+#include "agent/rdma/rdma.h"
 #include "lib/base/diag.h"
 #include "lib/config/options.h"
 

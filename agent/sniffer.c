@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/rdma_sysfs.h"
+#include "agent/rdma/sysfs.h"
 
 #define PATH_BYTES 320
 

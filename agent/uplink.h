@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "agent/flows.h"
-#include "agent/rdma_ports.h"
+#include "agent/rdma/ports.h"
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/io/transport.h"

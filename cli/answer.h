@@ -2,7 +2,7 @@
 #ifndef FT_CLI_ANSWER_H
 #define FT_CLI_ANSWER_H
 /*
- * An answer of the daemon's HTTP API (daemon/api.h) as a read-only tree of JSON values.
+ * An answer of the daemon's HTTP API (daemon/api/api.h) as a read-only tree of JSON values.
  *
  * Every getter takes NULL and values of another kind and then finds nothing, so a reader asks for a
  * member of a member without a check between. Owner: the caller of ft_answer_parse(); the values

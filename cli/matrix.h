@@ -2,8 +2,8 @@
 #ifndef FT_CLI_MATRIX_H
 #define FT_CLI_MATRIX_H
 /*
- * Who sends how much to whom: the answer of /api/v1/matrix (daemon/api.h) as a square of numbers,
- * by rank, by GPU or by host, and its forms for programs: CSV and an SVG heat map.
+ * Who sends how much to whom: the answer of /api/v1/matrix (daemon/api/api.h) as a square of
+ * numbers, by rank, by GPU or by host, and its forms for programs: CSV and an SVG heat map.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef FT_CLI_SHOW_H
 #define FT_CLI_SHOW_H
 /*
- * One function a command: a daemon's answer (daemon/api.h) as text for a person. Pure but for
+ * One function a command: a daemon's answer (daemon/api/api.h) as text for a person. Pure but for
  * writing to the screen. All return 0 or -ENOMEM; members that an answer lacks are left blank.
  */
 #include "cli/answer.h"

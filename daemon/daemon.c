@@ -12,14 +12,14 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/api.h"
+#include "daemon/api/api.h"
+#include "daemon/api/store.h"
+#include "daemon/api/view.h"
+#include "daemon/discovery/topology_file.h"
 #include "daemon/pipeline.h"
-#include "daemon/publish.h"
+#include "daemon/publish/publish.h"
 #include "daemon/replay.h"
 #include "daemon/settings.h"
-#include "daemon/store.h"
-#include "daemon/topology_file.h"
-#include "daemon/view.h"
 #include "lib/base/log.h"
 #include "lib/config/program.h"
 #include "lib/io/http.h"

@@ -9,8 +9,8 @@
  */
 #include <stdint.h>
 
+#include "daemon/jobs/ranks.h"
 #include "daemon/join.h"
-#include "daemon/ranks.h"
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_emitter {
@@ -40,7 +40,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
 const char *ft_flow_src_host(const struct ft_join *join, const struct ft_flow *flow);
 const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *flow);
 
-/* The pairs of ranks that a flow may serve (daemon/ranks.h); none for acknowledgements. */
+/* The pairs of ranks that a flow may serve (daemon/jobs/ranks.h); none for acknowledgements. */
 size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
                      struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
 

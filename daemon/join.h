@@ -75,7 +75,7 @@ struct ft_host_report {
     const char *job;
     uint32_t tuple_source; /* enum of fabrictrace.proto */
     bool ended;
-    /* Of a flow whose other end the daemon found, see daemon/pairing.h. */
+    /* Of a flow whose other end the daemon found, see daemon/pairing/pairing.h. */
     uint32_t paired_by;                  /* enum ft_paired_by; 0: the host itself said all this */
     const char *peer_host, *peer_device; /* NULL: not known */
     const char *pair_comm;               /* communicator inside which it was found, NULL */

@@ -1,61 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
-	daemon/agents.c daemon/agents.h \
-	daemon/api.c daemon/api.h \
-	daemon/api_matrix.c daemon/api_matrix.h \
-	daemon/api_qps.c daemon/api_qps.h \
-	daemon/api_ranks.c daemon/api_ranks.h \
-	daemon/api_topology.c daemon/api_topology.h \
-	daemon/attach.c daemon/attach.h \
-	daemon/changes.c daemon/changes.h \
-	daemon/clocks.c daemon/clocks.h \
 	daemon/collisions.c daemon/collisions.h \
-	daemon/congestion.c daemon/congestion.h \
-	daemon/daemon.c daemon/daemon.h \
 	daemon/counters.c daemon/counters.h \
-	daemon/discovery.c daemon/discovery.h \
-	daemon/doctor.c daemon/doctor.h \
+	daemon/daemon.c daemon/daemon.h \
 	daemon/emit.c daemon/emit.h \
 	daemon/events.c daemon/events.h \
-	daemon/exporters.c daemon/exporters.h \
 	daemon/figures.c daemon/figures.h \
-	daemon/findings.c daemon/findings.h \
-	daemon/ids.c daemon/ids.h \
 	daemon/intake.c daemon/intake.h \
 	daemon/join.c daemon/join.h \
 	daemon/loads.c daemon/loads.h \
-	daemon/losses.c daemon/losses.h \
-	daemon/metrics_text.c daemon/metrics_text.h \
 	daemon/names.c daemon/names.h \
-	daemon/pair_links.c daemon/pair_links.h \
-	daemon/pairing.c daemon/pairing.h \
-	daemon/pairing_link.c daemon/pairing_state.h \
-	daemon/pairing_find.c \
-	daemon/pairing_scope.c \
-	daemon/pairing_wire.c \
-	daemon/pipeline.c daemon/pipeline.h daemon/pipeline_impl.h \
-	daemon/pipeline_account.c daemon/pipeline_hooks.c \
-	daemon/pipeline_records.c daemon/pipeline_topology.c \
-	daemon/processors.c daemon/processors.h \
-	daemon/publish.c daemon/publish.h \
-	daemon/ranks.c daemon/ranks.h \
+	daemon/pipeline.c daemon/pipeline.h \
+	daemon/pipeline_account.c \
+	daemon/pipeline_hooks.c \
+	daemon/pipeline_impl.h \
+	daemon/pipeline_records.c \
+	daemon/pipeline_topology.c \
 	daemon/replay.c daemon/replay.h \
-	daemon/reports.c daemon/reports.h \
 	daemon/sampled.c daemon/sampled.h \
 	daemon/settings.c daemon/settings.h \
-	daemon/sink_file.c \
-	daemon/sink_kafka.c \
-	daemon/slowest.c daemon/slowest.h \
-	daemon/store.c daemon/store.h \
-	daemon/survey.c daemon/survey.h \
-	daemon/survey_hosts.c \
-	daemon/survey_links.c \
-	daemon/survey_tiers.c \
-	daemon/topology_diff.c daemon/topology_diff.h \
-	daemon/topology_file.c daemon/topology_file.h \
-	daemon/view.h \
-	daemon/window.c daemon/window.h
+	daemon/window.c daemon/window.h \
+	daemon/api/api.c daemon/api/api.h \
+	daemon/api/matrix.c daemon/api/matrix.h \
+	daemon/api/metrics_text.c daemon/api/metrics_text.h \
+	daemon/api/qps.c daemon/api/qps.h \
+	daemon/api/ranks.c daemon/api/ranks.h \
+	daemon/api/store.c daemon/api/store.h \
+	daemon/api/topology.c daemon/api/topology.h \
+	daemon/api/view.h \
+	daemon/discovery/attach.c daemon/discovery/attach.h \
+	daemon/discovery/changes.c daemon/discovery/changes.h \
+	daemon/discovery/discovery.c daemon/discovery/discovery.h \
+	daemon/discovery/ids.c daemon/discovery/ids.h \
+	daemon/discovery/reports.c daemon/discovery/reports.h \
+	daemon/discovery/survey.c daemon/discovery/survey.h \
+	daemon/discovery/survey_hosts.c \
+	daemon/discovery/survey_links.c \
+	daemon/discovery/survey_tiers.c \
+	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
+	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \
+	daemon/health/agents.c daemon/health/agents.h \
+	daemon/health/clocks.c daemon/health/clocks.h \
+	daemon/health/congestion.c daemon/health/congestion.h \
+	daemon/health/doctor.c daemon/health/doctor.h \
+	daemon/health/exporters.c daemon/health/exporters.h \
+	daemon/health/findings.c daemon/health/findings.h \
+	daemon/health/losses.c daemon/health/losses.h \
+	daemon/health/processors.c daemon/health/processors.h \
+	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
+	daemon/jobs/ranks.c daemon/jobs/ranks.h \
+	daemon/jobs/slowest.c daemon/jobs/slowest.h \
+	daemon/pairing/find.c \
+	daemon/pairing/link.c \
+	daemon/pairing/pairing.c daemon/pairing/pairing.h \
+	daemon/pairing/scope.c \
+	daemon/pairing/state.h \
+	daemon/pairing/wire.c \
+	daemon/publish/publish.c daemon/publish/publish.h \
+	daemon/publish/sink_file.c \
+	daemon/publish/sink_kafka.c
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
 	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "daemon/congestion.h"
-#include "daemon/losses.h"
+#include "daemon/health/congestion.h"
+#include "daemon/health/losses.h"
 #include "daemon/pipeline_impl.h"
 
 #define EXPORTERS_MAX    65536

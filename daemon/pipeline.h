@@ -12,15 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/agents.h"
-#include "daemon/clocks.h"
-#include "daemon/discovery.h"
+#include "daemon/discovery/discovery.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
+#include "daemon/health/agents.h"
+#include "daemon/health/clocks.h"
+#include "daemon/health/processors.h"
+#include "daemon/jobs/slowest.h"
 #include "daemon/join.h"
-#include "daemon/pairing.h"
-#include "daemon/processors.h"
-#include "daemon/slowest.h"
+#include "daemon/pairing/pairing.h"
 #include "daemon/window.h"
 #include "lib/base/account.h"
 
@@ -29,7 +29,7 @@ struct ft_pipeline_config {
     struct ft_window_config window;
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
     size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
-    bool link_local;     /* as in daemon/pairing.h */
+    bool link_local;     /* as in daemon/pairing/pairing.h */
     size_t counters_max; /* ports and sources; 0: counters are not used */
     int64_t grace_ms;    /* a window is closed this long after its end, for what is under way */
     size_t events_max;

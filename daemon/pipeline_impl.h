@@ -58,7 +58,7 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
 void ft_pipeline_on_entered(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
                             uint32_t in);
 
-/* Hooks of the pairing (daemon/pairing.h). */
+/* Hooks of the pairing (daemon/pairing/pairing.h). */
 void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report);
 void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple);
 bool ft_pipeline_on_cover(void *arg);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/congestion.h"
+#include "daemon/health/congestion.h"
+#include "daemon/health/losses.h"
 #include "daemon/intake.h"
-#include "daemon/losses.h"
 #include "daemon/pipeline_impl.h"
 #include "proto/record.h"
 

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "daemon/changes.h"
+#include "daemon/discovery/changes.h"
+#include "daemon/discovery/topology_diff.h"
 #include "daemon/pipeline_impl.h"
-#include "daemon/topology_diff.h"
 
 #define DISCOVER_MS 1000
 /* Judging takes a tenth of the time at most. */

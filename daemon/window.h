@@ -14,10 +14,10 @@
 #include "daemon/counters.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
-#include "daemon/exporters.h"
+#include "daemon/health/exporters.h"
+#include "daemon/jobs/pair_links.h"
 #include "daemon/join.h"
 #include "daemon/loads.h"
-#include "daemon/pair_links.h"
 
 struct ft_window_config {
     struct ft_loads_config loads;

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "daemon/pipeline.h"
-#include "daemon/publish.h"
+#include "daemon/publish/publish.h"
 #include "lib/base/clock.h"
 #include "tests/unit/leafspine.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/pairing.h"
+#include "daemon/pairing/pairing.h"
 
 #define HOSTS      12500
 #define QPS        8

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "agent/owners.h"
-#include "agent/rdma_nldev.h"
-#include "agent/rdma_table.h"
+#include "agent/rdma/nldev.h"
+#include "agent/rdma/table.h"
 #include "tests/unit/nldev_bytes.h"
 
 #define ROUNDS      100

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/rdma_nldev.h"
-#include "agent/rdma_qpc.h"
-#include "agent/rdma_table.h"
+#include "agent/rdma/nldev.h"
+#include "agent/rdma/qpc.h"
+#include "agent/rdma/table.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The first byte picks the parser, the rest is an answer of the kernel. Rows go on into a table. */

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/rings.h"
+#include "agent/jobs/rings.h"
 #include "tests/fuzz/fuzz.h"
 
 #define RECORDS_MAX 4096

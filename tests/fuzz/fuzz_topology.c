@@ -2,7 +2,7 @@
 /* A topology file: it is refused with complaints, or the fabric that is built is consistent. */
 #include "config.h"
 
-#include "daemon/topology_file.h"
+#include "daemon/discovery/topology_file.h"
 #include "lib/fabric/paths.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/collectives.h"
-#include "agent/rings.h"
+#include "agent/jobs/collectives.h"
+#include "agent/jobs/rings.h"
 
 struct reader_totals {
     uint64_t reported; /* events in reports */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/agents.h"
+#include "daemon/health/agents.h"
 
 #include <errno.h>
 #include <stdio.h>

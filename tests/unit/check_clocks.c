@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/clocks.h"
+#include "daemon/health/clocks.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/collectives.h"
+#include "agent/jobs/collectives.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/collective_record.h"
+#include "agent/jobs/collective_record.h"
 #include "proto/record.h"
 #include "tests/unit/unit.h"
 

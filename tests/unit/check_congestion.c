@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/congestion.h"
+#include "daemon/health/congestion.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/counters.h"
-#include "daemon/doctor.h"
+#include "daemon/health/doctor.h"
 #include "daemon/pipeline.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"

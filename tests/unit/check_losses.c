@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/losses.h"
+#include "daemon/health/losses.h"
 
 #include <stdio.h>
 #include <string.h>

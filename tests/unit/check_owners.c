@@ -290,17 +290,21 @@ START_TEST(who_may_trace_reads_the_environment)
     struct ft_owners_stats stats;
     char error[128], wait_for_it;
     struct ft_owners *o;
-    int fds[2];
+    int fds[2], hold[2];
     pid_t child;
 
     ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_eq(pipe(hold), 0);
     child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        char *const command[] = {"sh", "-c", "echo; exec sleep 60", NULL};
+        /* It waits without another execve(2), in which it would have no environment. */
+        char *const command[] = {"sh", "-c", "echo; read line", NULL};
         char *const environment[] = {"PATH=/usr/bin:/bin", "FT_TEST_JOB=job-7", NULL};
 
+        dup2(hold[0], 0);
         dup2(fds[1], 1);
+        close(hold[1]);
         execve("/bin/sh", command, environment);
         _exit(1);
     }

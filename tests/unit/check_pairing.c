@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/pairing.h"
+#include "daemon/pairing/pairing.h"
 
 #include <errno.h>
 
-#include "daemon/api_qps.h"
+#include "daemon/api/qps.h"
 #include "tests/unit/pairing_rig.h"
 
 /* Every pair that stands is one of queue pairs that are really connected, and says so of the right

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/ranks.h"
+#include "daemon/jobs/ranks.h"
 
 #include <errno.h>
 #include <stdint.h>

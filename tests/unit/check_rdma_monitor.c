@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/rdma_monitor.h"
+#include "agent/rdma/monitor.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
 #include <string.h>
 
-#include "agent/rdma_nldev.h"
+#include "agent/rdma/nldev.h"
 #include "tests/unit/unit.h"
 
 #define MS INT64_C(1000000)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/rdma_nldev.h"
+#include "agent/rdma/nldev.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "agent/rdma_sport.h"
+#include "agent/rdma/sport.h"
 #include "tests/unit/nldev_bytes.h"
 #include "tests/unit/unit.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/rdma_qpc.h"
+#include "agent/rdma/qpc.h"
 
 #include <errno.h>
 #include <string.h>

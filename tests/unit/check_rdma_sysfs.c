@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/rdma_sysfs.h"
+#include "agent/rdma/sysfs.h"
 
 #include <limits.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/rdma_ports.h"
+#include "agent/rdma/ports.h"
 #include "agent/report_host.h"
 #include "tests/unit/unit.h"
 

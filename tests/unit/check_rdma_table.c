@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/rdma_table.h"
+#include "agent/rdma/table.h"
 
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/rdma_sport.h"
+#include "agent/rdma/sport.h"
 #include "tests/unit/unit.h"
 
 #define S INT64_C(1000000000)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/rings.h"
+#include "agent/jobs/rings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/slowest.h"
+#include "daemon/jobs/slowest.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/discovery.h"
-#include "daemon/topology_diff.h"
-#include "daemon/topology_file.h"
+#include "daemon/discovery/discovery.h"
+#include "daemon/discovery/topology_diff.h"
+#include "daemon/discovery/topology_file.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
 

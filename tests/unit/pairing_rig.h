@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/pairing.h"
+#include "daemon/pairing/pairing.h"
 #include "tests/unit/unit.h"
 
 #define RIG_REFRESH_MS 15000

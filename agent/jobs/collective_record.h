@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_AGENT_JOBS_COLLECTIVE_RECORD_H
+#define FT_AGENT_JOBS_COLLECTIVE_RECORD_H
+/*
+ * From operations and communicators of training jobs to records of fabrictrace.proto. Pure; nothing
+ * is allocated. Everything that a job wrote is checked here: a number that cannot be is left out, a
+ * text keeps printable characters only.
+ */
+#include "agent/jobs/collectives.h"
+#include "agent/jobs/rings.h"
+#include "proto/fabrictrace.pb-c.h"
+
+#define FT_COLLECTIVE_PEERS_MAX 128
+#define FT_COMM_ID_BYTES        17
+
+/* Who reports; texts are borrowed. offset_ms is the wall clock minus the monotonic one. */
+struct ft_job_identity {
+    const char *host;
+    const char *job; /* empty: not known */
+    uint32_t pid;
+    int64_t offset_ms;
+};
+
+struct ft_collective_record {
+    Fabrictrace__Record record;
+    Fabrictrace__Collective collective;
+    Fabrictrace__PeerTraffic peers[FT_COLLECTIVE_PEERS_MAX];
+    Fabrictrace__PeerTraffic *peer_list[FT_COLLECTIVE_PEERS_MAX];
+    uint32_t qps[FT_COLLECTIVE_PEERS_MAX][FT_RECORD_QPS];
+    char comm_id[FT_COMM_ID_BYTES];
+    char op[FT_SEGMENT_TEXT], datatype[FT_SEGMENT_TEXT];
+    char algo[FT_SEGMENT_TEXT], proto[FT_SEGMENT_TEXT];
+};
+
+struct ft_communicator_record {
+    Fabrictrace__Record record;
+    Fabrictrace__Communicator communicator;
+    char comm_id[FT_COMM_ID_BYTES];
+    char name[FT_SEGMENT_NAME], gpu[FT_SEGMENT_TEXT];
+};
+
+/* Both fill *out, which stays where it is while the record is used. */
+void ft_collective_record_fill(struct ft_collective_record *out, const struct ft_collective *c,
+                               const struct ft_job_identity *who);
+void ft_communicator_record_fill(struct ft_communicator_record *out,
+                                 const struct ft_rings_comm *comm, bool closed,
+                                 const struct ft_job_identity *who, int64_t now_ms);
+
+#endif

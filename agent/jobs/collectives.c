@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/jobs/collectives.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define NS_PER_S       INT64_C(1000000000)
+#define OP_PEERS_MAX   128
+#define AGGREGATES_MAX 256
+
+struct op_key {
+    uint64_t op;
+    uint64_t comm_id; /* of transfers for other processes alone, which have no op */
+    uint32_t source;
+    int32_t rank;
+};
+
+struct op {
+    struct op_key key;
+    int64_t heard_ns;
+    struct ft_collective c;
+};
+
+/* What operations that are reported together have in common. */
+struct signature {
+    uint64_t comm_id, count;
+    uint32_t source;
+    int32_t rank, peer;
+    uint8_t p2p, has_op, foreign, channels;
+    char func[FT_SEGMENT_TEXT], datatype[FT_SEGMENT_TEXT];
+    char algo[FT_SEGMENT_TEXT], proto[FT_SEGMENT_TEXT];
+};
+
+struct aggregate {
+    struct signature key;
+    struct ft_collective c;
+};
+
+struct ft_collectives {
+    struct ft_collectives_config config;
+    void (*emit)(void *arg, const struct ft_collective *c);
+    void *arg;
+    struct ft_table *ops;
+    struct ft_table *aggregates;
+    size_t peers; /* room held by all lists */
+    uint32_t budget;
+    int64_t second_ns;
+    struct ft_collectives_stats stats;
+};
+
+struct ft_collectives *ft_collectives_new(const struct ft_collectives_config *config,
+                                          void (*emit)(void *arg, const struct ft_collective *c),
+                                          void *arg)
+{
+    struct ft_collectives *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->config = *config;
+    c->emit = emit;
+    c->arg = arg;
+    c->budget = config->reports_per_s;
+    c->ops = ft_table_new(sizeof(struct op), sizeof(struct op_key), config->ops_max, config->seed);
+    c->aggregates = ft_table_new(sizeof(struct aggregate), sizeof(struct signature), AGGREGATES_MAX,
+                                 config->seed);
+    if (!c->ops || !c->aggregates) {
+        ft_collectives_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void ft_collectives_free(struct ft_collectives *c)
+{
+    struct aggregate *a;
+    struct op *op;
+    uint32_t i = 0, k = 0;
+
+    if (!c)
+        return;
+    while (c->ops && (op = ft_table_next(c->ops, &i)))
+        free(op->c.peers);
+    while (c->aggregates && (a = ft_table_next(c->aggregates, &k)))
+        free(a->c.peers);
+    ft_table_free(c->ops);
+    ft_table_free(c->aggregates);
+    free(c);
+}
+
+/* Lists grow by doubling: their room is a power of 2, from 4 on. */
+static size_t room_of(size_t count)
+{
+    size_t room = count ? 4 : 0;
+
+    while (room < count)
+        room *= 2;
+    return room;
+}
+
+static struct ft_collective_peer *peer_of(struct ft_collectives *c, struct ft_collective *to,
+                                          int32_t peer, uint32_t channel)
+{
+    size_t room = room_of(to->peer_count), grown = room_of(to->peer_count + 1);
+    struct ft_collective_peer *p;
+
+    for (size_t i = 0; i < to->peer_count; i++)
+        if (to->peers[i].peer == peer && to->peers[i].channel == channel)
+            return &to->peers[i];
+    if (to->peer_count == OP_PEERS_MAX || c->peers + grown - room > c->config.peers_max)
+        return NULL;
+    if (grown > room) {
+        p = realloc(to->peers, grown * sizeof(*p));
+        if (!p)
+            return NULL;
+        to->peers = p;
+        c->peers += grown - room;
+    }
+    p = &to->peers[to->peer_count++];
+    *p = (struct ft_collective_peer){.peer = peer, .channel = channel};
+    return p;
+}
+
+static void forget_peers(struct ft_collectives *c, struct ft_collective *from)
+{
+    c->peers -= room_of(from->peer_count);
+    free(from->peers);
+    from->peers = NULL;
+    from->peer_count = 0;
+}
+
+static void add_qp(struct ft_collective_peer *p, uint32_t qp)
+{
+    for (int i = 0; i < FT_RECORD_QPS; i++) {
+        if (p->qps[i] == qp)
+            return;
+        if (p->qps[i] == 0) {
+            p->qps[i] = qp;
+            return;
+        }
+    }
+}
+
+static void add_steps(struct ft_collective_steps *to, const struct ft_collective_steps *from)
+{
+    if (from->count == 0)
+        return;
+    if (to->count == 0 || from->min_ns < to->min_ns)
+        to->min_ns = from->min_ns;
+    if (from->max_ns > to->max_ns)
+        to->max_ns = from->max_ns;
+    to->count += from->count;
+    for (int i = 0; i < FT_RECORD_BUCKETS; i++)
+        to->buckets[i] += from->buckets[i];
+}
+
+static void add_peer(struct ft_collectives *c, struct ft_collective *to,
+                     const struct ft_collective_peer *from)
+{
+    struct ft_collective_peer *p = peer_of(c, to, from->peer, from->channel);
+
+    if (!p) {
+        to->peers_dropped++;
+        return;
+    }
+    p->sent_bytes += from->sent_bytes;
+    p->received_bytes += from->received_bytes;
+    p->sent_messages += from->sent_messages;
+    p->received_messages += from->received_messages;
+    add_steps(&p->steps, &from->steps);
+    for (int i = 0; i < FT_RECORD_QPS && from->qps[i]; i++)
+        add_qp(p, from->qps[i]);
+}
+
+static void add_proxy(struct ft_collectives *c, struct ft_collective *to,
+                      const struct ft_segment_record *r)
+{
+    const struct ft_segment_proxy *proxy = &r->u.proxy;
+    struct ft_collective_peer in = {.peer = proxy->peer, .channel = proxy->channel};
+
+    if (r->flags & FT_SEGMENT_SEND) {
+        in.sent_bytes = proxy->bytes;
+        in.sent_messages = proxy->steps;
+    } else {
+        in.received_bytes = proxy->bytes;
+        in.received_messages = proxy->steps;
+    }
+    in.steps.count = proxy->steps;
+    in.steps.min_ns = proxy->step_min_ns;
+    in.steps.max_ns = proxy->step_max_ns;
+    for (int i = 0; i < FT_RECORD_BUCKETS; i++)
+        in.steps.buckets[i] = proxy->buckets[i];
+    memcpy(in.qps, proxy->qps, sizeof(in.qps));
+    add_peer(c, to, &in);
+}
+
+static void hand_out(struct ft_collectives *c, const struct ft_collective *report)
+{
+    c->emit(c->arg, report);
+    c->stats.reports++;
+    c->stats.operations += report->operations;
+    c->stats.events_out += report->events;
+    c->stats.events_pending -= report->events;
+}
+
+static void make_signature(const struct ft_collective *from, struct signature *s)
+{
+    memset(s, 0, sizeof(*s));
+    s->comm_id = from->comm_id;
+    s->source = from->source;
+    s->rank = from->rank;
+    s->p2p = from->p2p;
+    s->has_op = from->has_op;
+    s->foreign = from->foreign;
+    s->count = from->op.count;
+    s->peer = from->op.peer;
+    s->channels = from->op.channels;
+    snprintf(s->func, sizeof(s->func), "%s", from->op.func);
+    snprintf(s->datatype, sizeof(s->datatype), "%s", from->op.datatype);
+    snprintf(s->algo, sizeof(s->algo), "%s", from->op.algo);
+    snprintf(s->proto, sizeof(s->proto), "%s", from->op.proto);
+}
+
+static bool aggregate(struct ft_collectives *c, const struct ft_collective *from)
+{
+    struct signature key;
+    struct aggregate *a;
+    bool fresh;
+
+    make_signature(from, &key);
+    a = ft_table_insert(c->aggregates, &key, &fresh);
+    if (!a)
+        return false;
+    if (fresh) {
+        a->c = *from;
+        a->c.peers = NULL;
+        a->c.peer_count = 0;
+    } else {
+        a->c.operations += from->operations;
+        a->c.events += from->events;
+        a->c.peers_dropped += from->peers_dropped;
+        a->c.incomplete = a->c.incomplete || from->incomplete;
+        if (from->start_ns < a->c.start_ns)
+            a->c.start_ns = from->start_ns;
+        if (from->end_ns > a->c.end_ns)
+            a->c.end_ns = from->end_ns;
+    }
+    for (size_t i = 0; i < from->peer_count; i++)
+        add_peer(c, &a->c, &from->peers[i]);
+    return true;
+}
+
+static void finish(struct ft_collectives *c, struct op *op)
+{
+    if (c->budget > 0) {
+        c->budget--;
+        hand_out(c, &op->c);
+    } else if (!aggregate(c, &op->c)) {
+        hand_out(c, &op->c);
+    }
+    forget_peers(c, &op->c);
+    ft_table_remove(c->ops, op);
+}
+
+static void finish_idle(struct ft_collectives *c, int64_t before_ns)
+{
+    struct op *op;
+    uint32_t i = 0;
+
+    while ((op = ft_table_next(c->ops, &i)))
+        if (op->heard_ns <= before_ns)
+            finish(c, op);
+}
+
+static void hand_out_aggregates(struct ft_collectives *c)
+{
+    struct aggregate *a;
+    uint32_t i = 0;
+
+    while ((a = ft_table_next(c->aggregates, &i))) {
+        hand_out(c, &a->c);
+        forget_peers(c, &a->c);
+        ft_table_remove(c->aggregates, a);
+    }
+}
+
+static struct op *open_op(struct ft_collectives *c, uint32_t source,
+                          const struct ft_segment_record *r, int64_t now_ns)
+{
+    struct op_key key;
+    struct op *op;
+    bool fresh;
+
+    memset(&key, 0, sizeof(key));
+    key.source = source;
+    key.op = r->op;
+    if (r->op == 0) {
+        key.comm_id = r->comm_id;
+        key.rank = r->rank;
+    }
+    op = ft_table_insert(c->ops, &key, &fresh);
+    if (!op) {
+        c->stats.early += ft_table_count(c->ops);
+        finish_idle(c, INT64_MAX);
+        op = ft_table_insert(c->ops, &key, &fresh);
+    }
+    if (op && fresh) {
+        op->c = (struct ft_collective){.source = source,
+                                       .comm_id = r->comm_id,
+                                       .rank = r->rank,
+                                       .ranks = r->ranks,
+                                       .foreign = r->op == 0,
+                                       .start_ns = r->start_ns,
+                                       .end_ns = r->end_ns,
+                                       .operations = 1};
+    }
+    if (op)
+        op->heard_ns = now_ns;
+    return op;
+}
+
+static struct op *op_of_record(struct ft_collectives *c, uint32_t source,
+                               const struct ft_segment_record *r, int64_t now_ns)
+{
+    struct op_key key;
+    struct op *op;
+
+    if (r->kind != FT_SEGMENT_END)
+        return open_op(c, source, r, now_ns);
+    /* An end alone has nothing to tell. */
+    memset(&key, 0, sizeof(key));
+    key.source = source;
+    key.op = r->op;
+    op = ft_table_find(c->ops, &key);
+    if (op)
+        op->heard_ns = now_ns;
+    return op;
+}
+
+uint64_t ft_collectives_record(struct ft_collectives *c, uint32_t source,
+                               const struct ft_segment_record *r, struct ft_mono now)
+{
+    struct op *op = NULL;
+
+    c->stats.records++;
+    c->stats.events_in += r->events;
+    if (r->kind >= FT_SEGMENT_OP && r->kind <= FT_SEGMENT_KERNEL)
+        op = op_of_record(c, source, r, now.ns);
+    else
+        c->stats.unknown++;
+    if (!op) {
+        c->stats.events_stray += r->events;
+        return r->events;
+    }
+    op->c.events += r->events;
+    c->stats.events_pending += r->events;
+    if (r->flags & FT_SEGMENT_INCOMPLETE)
+        op->c.incomplete = true;
+    if (r->start_ns < op->c.start_ns)
+        op->c.start_ns = r->start_ns;
+    if (r->end_ns > op->c.end_ns)
+        op->c.end_ns = r->end_ns;
+    if (r->kind == FT_SEGMENT_OP) {
+        op->c.has_op = true;
+        op->c.p2p = r->flags & FT_SEGMENT_P2P;
+        op->c.op = r->u.op;
+    } else if (r->kind == FT_SEGMENT_PROXY) {
+        add_proxy(c, &op->c, r);
+    }
+    return 0;
+}
+
+void ft_collectives_tick(struct ft_collectives *c, struct ft_mono now)
+{
+    if (now.ns - c->second_ns >= NS_PER_S) {
+        hand_out_aggregates(c);
+        c->second_ns = now.ns;
+        c->budget = c->config.reports_per_s;
+    }
+    finish_idle(c, now.ns - c->config.hold_ns);
+}
+
+void ft_collectives_flush(struct ft_collectives *c, struct ft_mono now)
+{
+    (void)now;
+    finish_idle(c, INT64_MAX);
+    hand_out_aggregates(c);
+}
+
+void ft_collectives_stats(const struct ft_collectives *c, struct ft_collectives_stats *stats)
+{
+    *stats = c->stats;
+}
+
+int64_t ft_collective_median_ns(const struct ft_collective_steps *steps)
+{
+    uint64_t total = 0, below = 0;
+
+    for (int i = 0; i < FT_RECORD_BUCKETS; i++)
+        total += steps->buckets[i];
+    for (unsigned i = 0; i < FT_RECORD_BUCKETS; i++) {
+        int64_t middle;
+
+        below += steps->buckets[i];
+        if (total == 0 || 2 * below < total)
+            continue;
+        middle = i + 1 < FT_RECORD_BUCKETS
+                     ? (ft_segment_bucket_ns(i) + ft_segment_bucket_ns(i + 1)) / 2
+                     : ft_segment_bucket_ns(i);
+        if (middle < (int64_t)steps->min_ns)
+            return (int64_t)steps->min_ns;
+        return middle > (int64_t)steps->max_ns ? (int64_t)steps->max_ns : middle;
+    }
+    return 0;
+}
+
+static uint64_t type_bytes(const char *type)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } types[] = {
+        {"ncclInt8", 1},    {"ncclUint8", 1},    {"ncclInt32", 4},      {"ncclUint32", 4},
+        {"ncclInt64", 8},   {"ncclUint64", 8},   {"ncclFloat16", 2},    {"ncclFloat32", 4},
+        {"ncclFloat64", 8}, {"ncclBfloat16", 2}, {"ncclFloat8e4m3", 1}, {"ncclFloat8e5m2", 1},
+    };
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(types[i].name, type) == 0)
+            return types[i].bytes;
+    return 0;
+}
+
+uint64_t ft_collective_bytes(const struct ft_collective *c)
+{
+    uint64_t one = type_bytes(c->op.datatype), bytes;
+    uint64_t ranks = c->ranks > 0 ? (uint64_t)c->ranks : 1;
+
+    if (__builtin_mul_overflow(one, c->op.count, &bytes))
+        return 0;
+    if (!c->p2p &&
+        (strcmp(c->op.func, "AllGather") == 0 || strcmp(c->op.func, "ReduceScatter") == 0 ||
+         strcmp(c->op.func, "AlltoAll") == 0) &&
+        __builtin_mul_overflow(bytes, ranks, &bytes))
+        return 0;
+    return bytes;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_AGENT_JOBS_JOBS_H
+#define FT_AGENT_JOBS_JOBS_H
+/*
+ * The training processes of this host that run the NCCL plugin: takes their memory over the Unix
+ * socket, reads their rings, and reports communicators and collectives.
+ *
+ * A process is who the kernel says it is (SO_PEERCRED), whatever it claims. When it ends, what is
+ * left in its rings is read first. Owner: the caller, who keeps loop and uplink alive. Thread: the
+ * loop's.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/uplink.h"
+#include "lib/base/account.h"
+
+struct ft_loop;
+struct ft_jobs;
+
+/* Texts are borrowed for good. */
+struct ft_jobs_config {
+    const char *socket;
+    const char *host;
+    size_t jobs_max;
+    int64_t refresh_ns; /* between announcements of a communicator */
+    int64_t hold_ns;
+    uint32_t reports_per_s; /* of one process */
+    uint64_t seed;
+};
+
+/* Listens, readable for every user. NULL with a complaint. */
+struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
+                            const struct ft_jobs_config *config, char *error, size_t error_bytes);
+void ft_jobs_free(struct ft_jobs *jobs);
+
+/* Reads and reports everything there is and lets go of every job, before the program ends. */
+void ft_jobs_flush(struct ft_jobs *jobs);
+
+/* Adds the stage "nccl": calls of NCCL, of all processes since the agent started. */
+void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account);
+
+size_t ft_jobs_count(const struct ft_jobs *jobs);
+
+#endif

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/jobs/rings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct ft_rings {
+    struct ft_segment *shared;
+    uint64_t tail[FT_SEGMENT_RINGS];
+    uint64_t events_read[FT_SEGMENT_RINGS];
+    uint64_t lost, broken;
+    bool lost_told;
+};
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* Only a memfd can have these seals; with them it can neither shrink under the mapping nor lose
+ * them. */
+static int check_fd(int fd)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    if (seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW))
+        return -EBADMSG;
+    if (fstat(fd, &st) || st.st_size != (off_t)sizeof(struct ft_segment))
+        return -EBADMSG;
+    return 0;
+}
+
+static bool layout_fits(const struct ft_segment *s)
+{
+    return s->magic == FT_SEGMENT_MAGIC && s->version == FT_SEGMENT_VERSION &&
+           s->rings == FT_SEGMENT_RINGS && s->slots == FT_SEGMENT_SLOTS &&
+           s->comms == FT_SEGMENT_COMMS && s->record_bytes == sizeof(struct ft_segment_record);
+}
+
+/* Where the agent before this one stopped. */
+static void resume(struct ft_rings *rings)
+{
+    uint64_t read = 0, sent = load(&rings->shared->events_sent);
+
+    for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
+        struct ft_segment_ring *ring = &rings->shared->ring[i];
+
+        rings->tail[i] = load(&ring->tail);
+        rings->events_read[i] = load(&ring->events_read);
+        read += rings->events_read[i];
+    }
+    rings->lost = read > sent ? read - sent : 0;
+}
+
+int ft_rings_open(int fd, struct ft_rings **out)
+{
+    struct ft_rings *rings;
+    struct ft_segment *shared;
+    int rc = check_fd(fd);
+
+    if (rc)
+        return rc;
+    rings = calloc(1, sizeof(*rings));
+    if (!rings)
+        return -ENOMEM;
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (shared == MAP_FAILED) {
+        rc = -errno;
+        free(rings);
+        return rc;
+    }
+    rings->shared = shared;
+    if (!layout_fits(shared)) {
+        ft_rings_free(rings);
+        return -EBADMSG;
+    }
+    resume(rings);
+    *out = rings;
+    return 0;
+}
+
+void ft_rings_free(struct ft_rings *rings)
+{
+    if (!rings)
+        return;
+    munmap(rings->shared, sizeof(*rings->shared));
+    free(rings);
+}
+
+static void end_text(char text[FT_SEGMENT_TEXT])
+{
+    text[FT_SEGMENT_TEXT - 1] = '\0';
+}
+
+static void take_record(const struct ft_segment_record *shared,
+                        void (*take)(void *arg, const struct ft_segment_record *record), void *arg,
+                        uint64_t *events)
+{
+    struct ft_segment_record r;
+
+    memcpy(&r, shared, sizeof(r));
+    if (r.kind == FT_SEGMENT_OP) {
+        end_text(r.u.op.func);
+        end_text(r.u.op.datatype);
+        end_text(r.u.op.algo);
+        end_text(r.u.op.proto);
+    }
+    *events += r.events;
+    take(arg, &r);
+}
+
+uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
+                       void (*take)(void *arg, const struct ft_segment_record *record), void *arg)
+{
+    uint64_t records = 0;
+
+    for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
+        struct ft_segment_ring *ring = &rings->shared->ring[i];
+        uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+        uint64_t count = head - rings->tail[i];
+
+        if (count > FT_SEGMENT_SLOTS) {
+            rings->broken++;
+            rings->tail[i] = head;
+        } else if (count == 0) {
+            continue;
+        } else {
+            if (count > most)
+                count = most;
+            for (uint64_t n = 0; n < count; n++)
+                take_record(&rings->shared->record[i][rings->tail[i]++ % FT_SEGMENT_SLOTS], take,
+                            arg, &rings->events_read[i]);
+            records += count;
+        }
+        atomic_store_explicit(&ring->events_read, rings->events_read[i], memory_order_relaxed);
+        atomic_store_explicit(&ring->tail, rings->tail[i], memory_order_release);
+    }
+    return records;
+}
+
+void ft_rings_sent(struct ft_rings *rings, uint64_t events)
+{
+    atomic_fetch_add_explicit(&rings->shared->events_sent, events, memory_order_relaxed);
+}
+
+void ft_rings_told(struct ft_rings *rings)
+{
+    struct ft_rings_stats stats;
+
+    if (rings->lost_told)
+        return;
+    ft_rings_stats(rings, &stats);
+    for (int d = 0; d < FT_DROPS; d++)
+        atomic_store_explicit(&rings->shared->drops_told[d], stats.drops[d], memory_order_relaxed);
+    atomic_store_explicit(&rings->shared->outside_told, stats.outside, memory_order_relaxed);
+    ft_rings_sent(rings, rings->lost);
+    rings->lost_told = true;
+}
+
+bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_comm *out)
+{
+    const struct ft_segment_comm *c = &rings->shared->comm[i];
+    uint32_t sequence = atomic_load_explicit(&c->sequence, memory_order_acquire);
+    struct ft_rings_comm copy;
+
+    if (sequence == 0 || sequence % 2)
+        return false;
+    copy.open = c->open != 0;
+    copy.comm_id = c->comm_id;
+    copy.rank = c->rank;
+    copy.ranks = c->ranks;
+    copy.nodes = c->nodes;
+    copy.abi = c->abi;
+    copy.opened_ns = c->opened_ns;
+    memcpy(copy.name, c->name, sizeof(copy.name));
+    memcpy(copy.gpu, c->gpu, sizeof(copy.gpu));
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&c->sequence, memory_order_relaxed) != sequence)
+        return false;
+    copy.name[sizeof(copy.name) - 1] = '\0';
+    copy.gpu[sizeof(copy.gpu) - 1] = '\0';
+    *out = copy;
+    return true;
+}
+
+void ft_rings_job(const struct ft_rings *rings, char job[FT_SEGMENT_NAME])
+{
+    memcpy(job, rings->shared->job, FT_SEGMENT_NAME);
+    job[FT_SEGMENT_NAME - 1] = '\0';
+}
+
+void ft_rings_stats(const struct ft_rings *rings, struct ft_rings_stats *out)
+{
+    struct ft_rings_stats stats = {
+        .outside = load(&rings->shared->outside_events),
+        .lost = rings->lost,
+        .broken = rings->broken,
+        .comms_refused = load(&rings->shared->comms_refused),
+        .outside_told = load(&rings->shared->outside_told),
+    };
+
+    stats.events = stats.outside;
+    for (int d = 0; d < FT_DROPS; d++)
+        stats.drops_told[d] = load(&rings->shared->drops_told[d]);
+    for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
+        const struct ft_segment_ring *ring = &rings->shared->ring[i];
+
+        stats.events += load(&ring->events);
+        stats.read += rings->events_read[i];
+        for (int d = 0; d < FT_DROPS; d++)
+            stats.drops[d] += load(&ring->drops[d]);
+    }
+    *out = stats;
+}

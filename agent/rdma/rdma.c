@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/rdma/rdma.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/rdma/monitor.h"
+#include "agent/rdma/qpc.h"
+#include "agent/rdma/query.h"
+#include "agent/rdma/sport.h"
+#include "lib/io/netlink.h"
+
+#define NS_PER_S    INT64_C(1000000000)
+#define DEVICES_MAX 64
+#define OWNERS_MAX  8192
+/* Addresses, speeds and drivers seldom change; a new device is looked at in the same round. */
+#define LOOK_NS (10 * NS_PER_S)
+/* The kernel's module may come later than the agent. */
+#define REOPEN_NS (30 * NS_PER_S)
+/* Destinations are asked for once, and again in case that a number was used anew. */
+#define ASK_AGAIN_NS (30 * NS_PER_S)
+#define ASK_MAX      1024
+#define QUERIED_MAX  16384
+/* How far a queue pair in use may have come between the kernel's list and the query. */
+#define PSN_STEPS 4096u
+#define PSN_MASK  0xFFFFFFu
+
+struct device {
+    struct ft_rdma_device info;
+    uint64_t rdev;
+    uint32_t driver;
+    bool looked;
+    uint32_t round;
+};
+
+struct ft_rdma {
+    struct ft_rdma_config config;
+    struct ft_rdma_hooks hooks;
+    struct ft_netlink *netlink;
+    struct ft_rdma_monitor *monitor; /* NULL: without a loop */
+    struct ft_rdma_table *table;
+    struct ft_owners *owners;
+    struct ft_rdma_ports *ports;
+    struct device devices[DEVICES_MAX];
+    size_t device_count;
+    uint32_t round;
+    uint64_t complete_ticks; /* when the last complete list was begun */
+    bool polled, counted, opened;
+    bool told; /* of a change: a round is due */
+    struct ft_mono polled_at, looked_at, counted_at, opened_at;
+    struct ft_rdma_status status;
+    /* Of the round at work. */
+    const struct device *current;
+    bool places_changed;
+    struct ft_wall wall;
+    struct ft_mono now;
+    struct ft_rdma_place place;
+    uint32_t asked_lqpn, asked_rqpn;
+    struct ft_rdma_qpc qpc;
+    bool qpc_known;
+    bool no_context; /* the kernel does not tell the device's contexts */
+    struct ft_rdma_wanted wanted[ASK_MAX];
+    struct ft_rdma_queried queried[QUERIED_MAX];
+};
+
+const char *ft_rdma_driver_name(uint32_t driver)
+{
+    static const char *const names[] = {
+        [RDMA_DRIVER_MLX5] = "mlx5",   [RDMA_DRIVER_MLX4] = "mlx4",
+        [RDMA_DRIVER_CXGB4] = "cxgb4", [RDMA_DRIVER_BNXT_RE] = "bnxt_re",
+        [RDMA_DRIVER_IRDMA] = "irdma", [RDMA_DRIVER_QEDR] = "qedr",
+        [RDMA_DRIVER_HNS] = "hns",     [RDMA_DRIVER_RXE] = "rxe",
+        [RDMA_DRIVER_EFA] = "efa",     [RDMA_DRIVER_SIW] = "siw",
+        [RDMA_DRIVER_ERDMA] = "erdma",
+    };
+
+    return driver < sizeof(names) / sizeof(names[0]) ? names[driver] : NULL;
+}
+
+static void on_change(void *arg)
+{
+    struct ft_rdma *r = arg;
+
+    r->told = true;
+    r->hooks.changed(r->hooks.arg);
+}
+
+struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft_rdma_hooks *hooks)
+{
+    const struct ft_rdma_table_config table = {
+        .qps_max = config->qps_max,
+        .seed = config->seed,
+        .refresh_ns = config->refresh_ns,
+    };
+    const struct ft_owners_config owners = {
+        .root = config->proc,
+        .job_variable = config->job_variable,
+        .owners_max = OWNERS_MAX,
+    };
+    struct ft_rdma *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->config = *config;
+    r->hooks = *hooks;
+    r->table = ft_rdma_table_new(&table);
+    r->owners = ft_owners_new(&owners);
+    r->ports = ft_rdma_ports_new(config->sysfs);
+    if (config->loop)
+        r->monitor = ft_rdma_monitor_new(config->loop, on_change, r);
+    if (!r->table || !r->owners || !r->ports || !r->monitor != !config->loop) {
+        ft_rdma_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void ft_rdma_free(struct ft_rdma *r)
+{
+    if (!r)
+        return;
+    ft_rdma_monitor_free(r->monitor);
+    ft_netlink_free(r->netlink);
+    ft_rdma_table_free(r->table);
+    ft_owners_free(r->owners);
+    ft_rdma_ports_free(r->ports);
+    free(r);
+}
+
+void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
+{
+    r->config.interval_ns = config->interval_ns;
+    r->config.counters_ns = config->counters_ns;
+    r->config.refresh_ns = config->refresh_ns;
+    r->config.job_variable = config->job_variable;
+    r->config.query = config->query;
+    r->config.devices = config->devices;
+    r->config.device_count = config->device_count;
+    ft_rdma_table_refresh(r->table, config->refresh_ns);
+    ft_owners_job_variable(r->owners, config->job_variable);
+}
+
+static void decoded(struct ft_rdma *r, int rc)
+{
+    r->status.messages++;
+    if (rc)
+        r->status.malformed++;
+}
+
+static int ask(struct ft_rdma *r, enum ft_nldev_request request, uint32_t device,
+               ft_netlink_message message)
+{
+    uint8_t attributes[FT_NLDEV_ATTRIBUTES];
+    size_t len = ft_nldev_attributes(request, device, r->asked_lqpn, attributes);
+    bool dump = request != FT_NLDEV_CHARDEV && request != FT_NLDEV_QP_RAW;
+    int rc =
+        ft_netlink_request(r->netlink, ft_nldev_type(request), dump, attributes, len, message, r);
+
+    if (rc == -EINTR)
+        r->status.lists_cut++;
+    else if (rc)
+        r->status.requests_failed++;
+    return rc;
+}
+
+static struct device *find_device(struct ft_rdma *r, uint32_t index, const char *name)
+{
+    for (size_t i = 0; i < r->device_count; i++)
+        if (r->devices[i].info.index == index && strcmp(r->devices[i].info.name, name) == 0)
+            return &r->devices[i];
+    return NULL;
+}
+
+static bool device_wanted(const struct ft_rdma_config *config, const char *device)
+{
+    for (size_t i = 0; i < config->device_count; i++)
+        if (strcmp(config->devices[i], device) == 0)
+            return true;
+    return config->device_count == 0;
+}
+
+static void on_device(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    struct ft_rdma_device info;
+    int rc = ft_nldev_device(bytes, len, &info);
+    struct device *d;
+
+    decoded(r, rc);
+    if (rc || !device_wanted(&r->config, info.name))
+        return;
+    d = find_device(r, info.index, info.name);
+    if (!d) {
+        if (r->device_count == DEVICES_MAX)
+            return;
+        d = &r->devices[r->device_count++];
+        *d = (struct device){.info = info};
+        r->places_changed = true;
+    }
+    d->info = info;
+    d->round = r->round;
+}
+
+static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    struct ft_rdma_chardev chardev;
+    int rc = ft_nldev_chardev(bytes, len, &chardev);
+
+    decoded(r, rc);
+    if (rc)
+        return;
+    for (size_t i = 0; i < r->device_count; i++) {
+        if (&r->devices[i] != r->current)
+            continue;
+        r->devices[i].rdev = chardev.rdev;
+        r->devices[i].driver = chardev.driver;
+    }
+}
+
+static void on_port(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    struct ft_rdma_port port;
+    int rc = ft_nldev_port(bytes, len, &port);
+
+    decoded(r, rc);
+    if (rc)
+        return;
+    r->place = (struct ft_rdma_place){
+        .device = r->current->info.index,
+        .port = port.number,
+        .driver = r->current->driver,
+    };
+    snprintf(r->place.netdev, sizeof(r->place.netdev), "%s", port.netdev);
+    r->place.gid_count = ft_rdma_gids(r->config.sysfs, r->current->info.name, port.number,
+                                      r->place.gids, FT_RDMA_GIDS_MAX);
+    /* A kernel in another network namespace than the device's does not name the interface. */
+    for (size_t i = 0; !r->place.netdev[0] && i < r->place.gid_count; i++)
+        memcpy(r->place.netdev, r->place.gids[i].netdev, sizeof(r->place.netdev));
+    ft_rdma_table_place(r->table, &r->place);
+    ft_rdma_ports_note(r->ports, r->current->info.name, r->current->driver, &port, r->place.netdev);
+}
+
+static void on_qp(void *arg, const struct ft_rdma_qp *qp)
+{
+    struct ft_rdma *r = arg;
+
+    ft_rdma_table_qp(r->table, r->current->info.index, qp, r->wall);
+}
+
+static void on_qps(void *arg, const uint8_t *bytes, size_t len)
+{
+    decoded(arg, ft_nldev_qps(bytes, len, on_qp, arg));
+}
+
+static void on_cm_id(void *arg, const struct ft_rdma_cm_id *id)
+{
+    struct ft_rdma *r = arg;
+
+    ft_rdma_table_cm_id(r->table, r->current->info.index, id);
+}
+
+static void on_cm_ids(void *arg, const uint8_t *bytes, size_t len)
+{
+    decoded(arg, ft_nldev_cm_ids(bytes, len, on_cm_id, arg));
+}
+
+/* Forgets devices that are gone; whatever held a place may hold another one now. */
+static void drop_devices(struct ft_rdma *r)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->device_count; i++)
+        if (r->devices[i].round == r->round)
+            r->devices[kept++] = r->devices[i];
+    if (kept != r->device_count)
+        r->places_changed = true;
+    r->device_count = kept;
+}
+
+static void look_at_devices(struct ft_rdma *r)
+{
+    ft_rdma_table_places(r->table);
+    ft_rdma_ports_look(r->ports);
+    for (size_t i = 0; i < r->device_count; i++) {
+        r->current = &r->devices[i];
+        if (r->devices[i].driver == RDMA_DRIVER_UNKNOWN)
+            ask(r, FT_NLDEV_CHARDEV, r->current->info.index, on_chardev);
+        ask(r, FT_NLDEV_PORTS, r->current->info.index, on_port);
+    }
+    r->looked_at = r->now;
+    r->places_changed = false;
+}
+
+/* The queried queue pair that a wanted one is: the only one with its peer's number, else the only
+ * one that is as far as it was. NULL when that does not tell. */
+static const struct ft_rdma_queried *pick(const struct ft_rdma_wanted *w,
+                                          const struct ft_rdma_queried *queried, size_t count)
+{
+    const struct ft_rdma_queried *same = NULL, *near = NULL;
+    size_t same_count = 0, near_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (queried[i].rqpn != w->rqpn)
+            continue;
+        same = &queried[i];
+        same_count++;
+        if (((queried[i].sq_psn - w->sq_psn) & PSN_MASK) < PSN_STEPS &&
+            ((queried[i].rq_psn - w->rq_psn) & PSN_MASK) < PSN_STEPS) {
+            near = &queried[i];
+            near_count++;
+        }
+    }
+    if (same_count == 1)
+        return same;
+    return near_count == 1 ? near : NULL;
+}
+
+static void take_answer(struct ft_rdma *r, const struct ft_rdma_wanted *w, size_t count)
+{
+    const struct ft_rdma_queried *q = pick(w, r->queried, count);
+
+    if (q) {
+        const struct ft_rdma_answer answer = {
+            .dst = q->dst, .sgid_index = q->sgid_index, .flow_label = q->flow_label};
+
+        ft_rdma_table_answer(r->table, w->device, w->lqpn, &answer);
+    } else {
+        r->status.queries_ambiguous++;
+    }
+}
+
+/* The process that a queue pair was made by; 0 when it is not known. */
+static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_wanted *w)
+{
+    const struct ft_owner *owner = ft_owners_get(r->owners, w->pid);
+
+    return owner ? owner->process : 0;
+}
+
+/* Asks the owner of one wanted queue pair about all that is wanted of it on the device. */
+static void query_process(struct ft_rdma *r, const struct device *d,
+                          const struct ft_rdma_wanted *first, size_t wanted)
+{
+    const struct ft_owner *owner = ft_owners_get(r->owners, first->pid);
+    size_t count = 0;
+    int rc;
+
+    /* Gone, or too new to be told from another of its number: there is another round. */
+    if (!owner)
+        return;
+    rc = ft_rdma_query(r->config.proc, owner->process, d->rdev, d->driver, r->queried, QUERIED_MAX,
+                       &count);
+    /* Else its number may have been another's when it was asked. */
+    if (rc == 0 && !ft_owners_alive(r->owners, owner))
+        rc = -ESRCH;
+    r->status.queries++;
+    if (rc) {
+        r->status.queries_failed++;
+        if (rc == -EPERM)
+            snprintf(r->status.problem, sizeof(r->status.problem),
+                     "queue pairs cannot be queried without CAP_SYS_PTRACE");
+    }
+    for (size_t i = 0; i < wanted; i++) {
+        struct ft_rdma_wanted *w = &r->wanted[i];
+
+        if (w->device != d->info.index || w->done || process_of(r, w) != owner->process)
+            continue;
+        w->done = true;
+        ft_rdma_table_asked(r->table, w, r->now);
+        if (rc == 0)
+            take_answer(r, w, count);
+    }
+}
+
+static void on_raw(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    int rc = ft_rdma_qpc_message(bytes, len, r->asked_rqpn, &r->qpc);
+
+    r->qpc_known = rc == 0;
+    decoded(r, rc == -EBADMSG ? rc : 0);
+}
+
+/* What the device itself has, which the kernel tells whoever has CAP_NET_ADMIN. */
+static bool read_context(struct ft_rdma *r, const struct ft_rdma_wanted *w)
+{
+    struct ft_rdma_answer answer;
+    int rc;
+
+    r->asked_lqpn = w->lqpn;
+    r->asked_rqpn = w->rqpn;
+    r->qpc_known = false;
+    rc = ask(r, FT_NLDEV_QP_RAW, w->device, on_raw);
+    if (rc == -EPERM || rc == -EOPNOTSUPP)
+        r->no_context = true;
+    if (rc || !r->qpc_known)
+        return false;
+    answer = (struct ft_rdma_answer){
+        .dst = r->qpc.dst, .sgid_index = r->qpc.sgid_index, .sport = r->qpc.sport};
+    ft_rdma_table_answer(r->table, w->device, w->lqpn, &answer);
+    return true;
+}
+
+static const struct device *device_of(const struct ft_rdma *r, uint32_t index)
+{
+    for (size_t i = 0; i < r->device_count; i++)
+        if (r->devices[i].info.index == index)
+            return &r->devices[i];
+    return NULL;
+}
+
+/* Each query may be a command to firmware: so many a round, the others in the next. */
+static void query(struct ft_rdma *r)
+{
+    const struct ft_mono before = {r->now.ns - ASK_AGAIN_NS};
+    size_t wanted = ft_rdma_table_wanted(r->table, before, r->wanted, ASK_MAX);
+
+    for (size_t i = 0; i < wanted; i++) {
+        const struct ft_rdma_wanted *w = &r->wanted[i];
+        const struct device *d = device_of(r, w->device);
+
+        if (!d || w->done)
+            continue;
+        if (d->driver == RDMA_DRIVER_MLX5 && !r->no_context && read_context(r, w))
+            ft_rdma_table_asked(r->table, w, r->now);
+        else if (d->rdev)
+            query_process(r, d, w, wanted);
+    }
+}
+
+static bool open_socket(struct ft_rdma *r)
+{
+    int rc;
+
+    if (r->netlink)
+        return true;
+    /* To ask where nothing is would make the kernel load its RDMA modules. */
+    if (access(r->config.sysfs, F_OK)) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "this host has no RDMA devices");
+        return false;
+    }
+    if (r->opened && ft_mono_since_ns(r->now, r->opened_at) < REOPEN_NS)
+        return false;
+    r->opened = true;
+    r->opened_at = r->now;
+    rc = ft_netlink_new(NETLINK_RDMA, &r->netlink);
+    if (rc) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "the kernel lists no RDMA: %s",
+                 strerror(-rc));
+        return false;
+    }
+    r->status.problem[0] = '\0';
+    /* Before the list is read, so that nothing comes in between. Few kernels have it. */
+    if (r->monitor)
+        ft_rdma_monitor_start(r->monitor, r->netlink);
+    return true;
+}
+
+static void close_socket(struct ft_rdma *r)
+{
+    if (r->monitor)
+        ft_rdma_monitor_stop(r->monitor);
+    ft_netlink_free(r->netlink);
+    r->netlink = NULL;
+}
+
+static void list_devices(struct ft_rdma *r)
+{
+    int rc;
+
+    r->round++;
+    rc = ask(r, FT_NLDEV_DEVICES, 0, on_device);
+    if (rc == 0)
+        drop_devices(r);
+    if (rc && rc != -EINTR) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));
+        /* The family without its devices' module refuses every request. */
+        close_socket(r);
+        r->device_count = 0;
+        r->places_changed = true;
+    }
+}
+
+/* 0, or what cut the list of a device short: a round that did not see everything must not forget.
+ */
+static int list_queue_pairs(struct ft_rdma *r)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < r->device_count; i++) {
+        int err;
+
+        r->current = &r->devices[i];
+        err = ask(r, FT_NLDEV_QPS, r->current->info.index, on_qps);
+        if (err && err != -ENODEV && err != -EINVAL)
+            rc = err;
+        ask(r, FT_NLDEV_CM_IDS, r->current->info.index, on_cm_ids);
+    }
+    return rc;
+}
+
+/* proc(5): start times of processes are in these, rounded down. */
+static uint64_t boot_ticks(void)
+{
+    struct timespec now;
+    uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * hz + (uint64_t)now.tv_nsec * hz / NS_PER_S;
+}
+
+void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
+{
+    uint64_t ticks = boot_ticks();
+    struct ft_mono start;
+
+    if (r->polled && !r->told &&
+        ft_mono_since_ns(now, r->polled_at) + r->config.interval_ns / 10 < r->config.interval_ns)
+        return;
+    if (r->told)
+        r->places_changed = true;
+    r->told = false;
+    r->polled = true;
+    r->polled_at = now;
+    r->now = now;
+    r->wall = wall;
+    ft_owners_round(r->owners, ticks);
+    start = ft_mono_now();
+    if (open_socket(r))
+        list_devices(r);
+    if (r->places_changed || ft_mono_since_ns(now, r->looked_at) >= LOOK_NS)
+        look_at_devices(r);
+    ft_rdma_table_begin(r->table);
+    if (!r->netlink || list_queue_pairs(r) == 0) {
+        if (r->netlink && r->config.query)
+            query(r);
+        ft_rdma_table_end(r->table);
+        r->complete_ticks = ticks;
+    } else {
+        /* The flows are still those of the round before, and so are their owners. */
+        ft_owners_round(r->owners, r->complete_ticks);
+    }
+    r->status.rounds++;
+    r->status.round_ns += (uint64_t)ft_mono_since_ns(ft_mono_now(), start);
+}
+
+static void add_owner(struct ft_rdma *r, struct ft_flow_report *report,
+                      const struct ft_rdma_flow *flow)
+{
+    const struct ft_owner *owner = NULL;
+
+    if (flow->pid)
+        owner = flow->ended ? ft_owners_last(r->owners, flow->pid)
+                            : ft_owners_get(r->owners, flow->pid);
+    report->has_qp = flow->has_qp;
+    report->lqpn = flow->lqpn;
+    report->rqpn = flow->rqpn;
+    if (!owner)
+        return;
+    report->pid = owner->process;
+    report->comm = owner->comm;
+    report->job = owner->job[0] ? owner->job : NULL;
+}
+
+void ft_rdma_annotate(struct ft_rdma *r, struct ft_flow_report *report, struct ft_mono now)
+{
+    struct ft_rdma_flow flow;
+
+    if (!ft_rdma_table_match(r->table, report, now, &flow))
+        return;
+    add_owner(r, report, &flow);
+    /* Quiet is not over while the queue pair is there. */
+    report->ended = false;
+}
+
+struct reporting {
+    struct ft_rdma *rdma;
+    struct ft_wall wall;
+};
+
+static void on_flow(void *arg, const struct ft_rdma_flow *flow)
+{
+    const struct reporting *reporting = arg;
+    struct ft_flow_report report = {
+        .tuple = flow->tuple,
+        .direction = flow->direction,
+        .time = reporting->wall,
+        .first_seen = flow->first_seen,
+        .uncounted = true,
+        .computed = flow->source == FT_RDMA_COMPUTED,
+        .ended = flow->ended,
+    };
+
+    add_owner(reporting->rdma, &report, flow);
+    reporting->rdma->hooks.flow(reporting->rdma->hooks.arg, &report, flow->netdev);
+}
+
+static void on_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *ends,
+                    size_t count)
+{
+    const struct reporting *reporting = arg;
+    struct ft_rdma *r = reporting->rdma;
+    const struct device *d = device_of(r, place->device);
+    struct ft_rdma_table_stats stats;
+    struct ft_rdma_ends_report report = {
+        .time = reporting->wall,
+        .interval_ns = r->config.refresh_ns,
+        .device = d ? d->info.name : "",
+        .place = place,
+        .computed = ft_rdma_sport_is_computable(place->driver),
+        .ends = ends,
+        .count = count,
+    };
+
+    ft_rdma_table_stats(r->table, &stats);
+    report.listed = stats.connected;
+    for (size_t i = 0; i < count; i++)
+        report.owners[i] =
+            ends[i].pid && !ends[i].ended ? ft_owners_get(r->owners, ends[i].pid) : NULL;
+    if (d)
+        r->hooks.ends(r->hooks.arg, &report);
+}
+
+void ft_rdma_report(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
+{
+    struct reporting reporting = {r, wall};
+
+    r->now = now;
+    ft_rdma_table_report(r->table, now, on_flow, &reporting);
+    if (r->hooks.ends)
+        ft_rdma_table_ends(r->table, now, on_ends, &reporting);
+    if (r->counted &&
+        ft_mono_since_ns(now, r->counted_at) + r->config.counters_ns / 20 < r->config.counters_ns)
+        return;
+    r->counted = true;
+    r->counted_at = now;
+    ft_rdma_ports_report(r->ports, now, wall, r->hooks.port, r->hooks.arg);
+}
+
+void ft_rdma_account(const struct ft_rdma *r, struct ft_account *account)
+{
+    struct ft_account_stage *stage = ft_account_stage(account, "rdma_messages", "messages");
+    struct ft_rdma_table_stats table;
+    struct ft_rdma_status status;
+
+    ft_rdma_status(r, &status);
+    stage->received = status.messages;
+    stage->processed = status.messages - status.malformed;
+    ft_account_drop(stage, "malformed", status.malformed);
+    ft_rdma_table_stats(r->table, &table);
+    stage = ft_account_stage(account, "rdma_rows", "rows");
+    stage->received = table.rows;
+    stage->processed = table.rows - table.rows_refused;
+    ft_account_drop(stage, "table_full", table.rows_refused);
+}
+
+void ft_rdma_status(const struct ft_rdma *r, struct ft_rdma_status *status)
+{
+    struct ft_rdma_monitor_stats monitor;
+
+    *status = r->status;
+    status->devices = r->device_count;
+    for (size_t i = 0; i < r->device_count; i++)
+        status->has_contexts = status->has_contexts || r->devices[i].driver == RDMA_DRIVER_MLX5;
+    status->no_context = r->no_context;
+    ft_owners_stats(r->owners, &status->owners);
+    if (r->monitor) {
+        ft_rdma_monitor_stats(r->monitor, &monitor);
+        status->notified = ft_rdma_monitor_listens(r->monitor);
+        status->messages += monitor.messages;
+        status->malformed += monitor.malformed;
+    }
+    ft_rdma_table_stats(r->table, &status->table);
+}
+
+const char *ft_rdma_problem(const struct ft_rdma *r)
+{
+    return r->status.problem;
+}
+
+static void add_interface(struct ft_rdma_port_view *view, const char *name)
+{
+    if (!name[0] || view->interface_count == FT_RDMA_VIEW_INTERFACES)
+        return;
+    for (size_t i = 0; i < view->interface_count; i++)
+        if (strcmp(view->interfaces[i], name) == 0)
+            return;
+    view->interfaces[view->interface_count++] = name;
+}
+
+bool ft_rdma_port_at(const struct ft_rdma *r, size_t i, struct ft_rdma_port_view *view)
+{
+    const struct ft_rdma_place *place = ft_rdma_table_place_at(r->table, i);
+    const struct device *d = place ? device_of(r, place->device) : NULL;
+
+    if (!place)
+        return false;
+    *view = (struct ft_rdma_port_view){
+        .device = d ? d->info.name : "",
+        .port = place->port,
+        .driver = ft_rdma_driver_name(place->driver),
+        .computed = ft_rdma_sport_is_computable(place->driver),
+    };
+    for (size_t g = 0; g < place->gid_count; g++)
+        add_interface(view, place->gids[g].netdev);
+    add_interface(view, place->netdev);
+    return true;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/api/metrics_text.h"
+
+#include <inttypes.h>
+
+#include "daemon/api/store.h"
+#include "daemon/api/view.h"
+#include "daemon/pipeline.h"
+#include "daemon/publish/publish.h"
+#include "lib/io/transport.h"
+
+#define PREFIX "fabrictraced_"
+
+static void head(struct ft_writer *w, const char *name, const char *type, const char *help)
+{
+    ft_write_fmt(w, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
+}
+
+static void plain(struct ft_writer *w, const char *name, const char *type, const char *help,
+                  uint64_t value)
+{
+    head(w, name, type, help);
+    ft_write_fmt(w, PREFIX "%s %" PRIu64 "\n", name, value);
+}
+
+static void write_records(struct ft_writer *w, const struct ft_pipeline *p)
+{
+    const struct ft_pipeline_stats *s = ft_pipeline_stats(p);
+
+    head(w, "records_total", "counter", "Records that came in, by what became of them.");
+    for (int f = 0; f < FT_RECORD_FATES; f++)
+        ft_write_fmt(w, PREFIX "records_total{fate=\"%s\"} %" PRIu64 "\n",
+                     ft_record_fate_name((enum ft_record_fate)f), s->fates[f]);
+    head(w, "first_path_seconds", "summary",
+         "From a flow's first sample to its first resolved path.");
+    ft_write_fmt(w, PREFIX "first_path_seconds_sum %.3f\n", (double)s->first_path_sum_ms / 1000);
+    ft_write_fmt(w, PREFIX "first_path_seconds_count %" PRIu64 "\n", s->first_paths);
+    head(w, "first_path_max_seconds", "gauge", "The longest of these since the start.");
+    ft_write_fmt(w, PREFIX "first_path_max_seconds %.3f\n", (double)s->first_path_max_ms / 1000);
+}
+
+static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
+{
+    const struct ft_join *join = ft_pipeline_join(p);
+    const struct ft_join_stats *s = ft_join_stats(join);
+
+    plain(w, "flows", "gauge", "Flows known.", ft_join_flows(join));
+    plain(w, "flow_table_bytes", "gauge", "Memory of the flow table.", ft_join_bytes(join));
+    plain(w, "unknown_switch_observations_total", "counter",
+          "Observations of switches that the topology does not know.", s->unknown_switch);
+    plain(w, "unknown_port_observations_total", "counter",
+          "Ports in observations that the topology does not know.", s->unknown_port);
+    plain(w, "windows_total", "counter", "Windows closed.",
+          ft_window_stats(ft_pipeline_window(p))->closed);
+    plain(w, "path_records_total", "counter", "Path records published.",
+          ft_window_stats(ft_pipeline_window(p))->paths);
+    plain(w, "standing_events", "gauge", "Events that stand now.",
+          ft_events_count(ft_pipeline_events(p)));
+    plain(w, "rank_pairs_refused_total", "counter",
+          "Pairs of ranks, once a window, that found no room for the link under them.",
+          ft_pair_links_refused(ft_pipeline_pair_links(p)));
+    plain(w, "operations_forgotten_total", "counter",
+          "Times that there were too many kinds of collectives to compare, and all were forgotten.",
+          ft_slowest_forgotten(ft_pipeline_slowest(p)));
+}
+
+static void write_pairing(struct ft_writer *w, const struct ft_pairing *pairing)
+{
+    uint64_t states[FT_PAIR_STATES] = {0};
+    struct ft_pairing_stats s;
+    struct ft_pairing_end end;
+    uint32_t index = 0;
+
+    if (!pairing)
+        return;
+    while (ft_pairing_next(pairing, &index, &end))
+        states[end.state]++;
+    head(w, "queue_pairs", "gauge", "Connected queue pairs, by whether their other end is known.");
+    for (int i = 0; i < FT_PAIR_STATES; i++)
+        ft_write_fmt(w, PREFIX "queue_pairs{state=\"%s\"} %" PRIu64 "\n",
+                     ft_pair_state_name((enum ft_pair_state)i), states[i]);
+    ft_pairing_stats(pairing, &s);
+    plain(w, "queue_pairs_withdrawn_total", "counter",
+          "Flows of queue pairs that were told, and then were not certain any more.", s.withdrawn);
+    plain(w, "pairing_bytes", "gauge", "Memory of the tables of queue pairs.",
+          ft_pairing_bytes(pairing));
+}
+
+static void write_sinks(struct ft_writer *w, const struct ft_publisher *publisher)
+{
+    struct ft_sink_stats s;
+
+    head(w, "sink_records_total", "counter", "Records handed to a sink, by what became of them.");
+    for (size_t i = 0; i < ft_publisher_sinks(publisher); i++) {
+        const char *name = ft_publisher_sink(publisher, i, &s);
+
+        ft_write_fmt(w, PREFIX "sink_records_total{sink=\"%s\",fate=\"processed\"} %" PRIu64 "\n",
+                     name, s.processed);
+        ft_write_fmt(w, PREFIX "sink_records_total{sink=\"%s\",fate=\"failed\"} %" PRIu64 "\n",
+                     name, s.failed);
+        ft_write_fmt(w, PREFIX "sink_records_total{sink=\"%s\",fate=\"refused\"} %" PRIu64 "\n",
+                     name, s.refused);
+    }
+    head(w, "sink_pending", "gauge", "Records that wait in a sink.");
+    for (size_t i = 0; i < ft_publisher_sinks(publisher); i++) {
+        const char *name = ft_publisher_sink(publisher, i, &s);
+
+        ft_write_fmt(w, PREFIX "sink_pending{sink=\"%s\"} %" PRIu64 "\n", name, s.pending);
+    }
+}
+
+static void write_transport(struct ft_writer *w, const struct ft_receiver *receiver)
+{
+    struct ft_receiver_stats s;
+
+    if (!receiver)
+        return;
+    ft_receiver_stats(receiver, &s);
+    head(w, "payloads_total", "counter", "Payloads of agents and pollers.");
+    ft_write_fmt(w, PREFIX "payloads_total{fate=\"applied\"} %" PRIu64 "\n", s.applied);
+    ft_write_fmt(w, PREFIX "payloads_total{fate=\"duplicate\"} %" PRIu64 "\n", s.duplicates);
+    ft_write_fmt(w, PREFIX "payloads_total{fate=\"refused\"} %" PRIu64 "\n", s.refused);
+    plain(w, "peers", "gauge", "Agents and pollers connected.", s.connected);
+}
+
+void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
+{
+    const struct ft_pipeline *p = view->pipeline;
+
+    head(w, "build_info", "gauge", "The version that runs.");
+    ft_write_fmt(w, PREFIX "build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
+    write_records(w, p);
+    write_join(w, p);
+    write_pairing(w, ft_pipeline_pairing(p));
+    write_sinks(w, view->publisher);
+    write_transport(w, view->receiver);
+    ft_store_write_figures(view->store, PREFIX, w);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/api/store.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/record.h"
+
+#define NAME_BYTES  96
+#define FIGURES_MAX 8192
+
+/* What Prometheus gets of an imbalance record. */
+struct figure {
+    char name[NAME_BYTES];
+    bool some;
+    double fim, fim_expected, p_value, max_over_mean;
+};
+
+struct figures {
+    struct figure *list;
+    size_t count, size;
+};
+
+/* Records lie one behind the other, each as: kind (1), then key, group and JSON, each ended by NUL.
+ */
+struct ft_store {
+    struct ft_writer halves[2];
+    struct figures figures[2];
+    unsigned filling;
+    struct ft_sink_stats stats;
+};
+
+static void keep(struct ft_store *s, enum ft_store_kind kind, const char *group,
+                 const struct ft_published *out)
+{
+    struct ft_writer *w = &s->halves[s->filling];
+    size_t before = w->len;
+    char key[FT_RECORD_KEY_BYTES];
+
+    ft_record_key(out->record, key);
+    ft_write_u8(w, (uint8_t)kind);
+    ft_write_bytes(w, key, strlen(key) + 1);
+    ft_write_bytes(w, group, strlen(group) + 1);
+    ft_write_bytes(w, out->json, out->json_len);
+    ft_write_u8(w, 0);
+    if (ft_writer_ok(w)) {
+        s->stats.processed++;
+        return;
+    }
+    /* Too large: what is whole stays. */
+    w->failed = false;
+    w->len = before;
+    s->stats.failed++;
+}
+
+static void keep_figure(struct figures *f, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Imbalance *i = record->imbalance;
+    char key[FT_RECORD_KEY_BYTES];
+    struct figure *to;
+
+    if (f->count == FIGURES_MAX)
+        return;
+    if (f->count == f->size) {
+        size_t size = f->size ? 2 * f->size : 64;
+        struct figure *grown = realloc(f->list, size * sizeof(*grown));
+
+        if (!grown)
+            return;
+        f->list = grown;
+        f->size = size;
+    }
+    to = &f->list[f->count++];
+    *to = (struct figure){.some = i->has_fim,
+                          .fim = i->fim,
+                          .fim_expected = i->fim_expected,
+                          .p_value = i->p_value,
+                          .max_over_mean = i->max_over_mean};
+    ft_record_key(record, key);
+    snprintf(to->name, sizeof(to->name), "%.*s", NAME_BYTES - 1, key);
+}
+
+static void write_record(void *self, const struct ft_published *out)
+{
+    struct ft_store *s = self;
+    const Fabrictrace__Record *r = out->record;
+
+    if (r->kind_case == FABRICTRACE__RECORD__KIND_LINK) {
+        s->stats.received++;
+        keep(s, FT_STORE_LINK, r->link->group ? r->link->group : "", out);
+    } else if (r->kind_case == FABRICTRACE__RECORD__KIND_IMBALANCE) {
+        s->stats.received++;
+        keep(s, FT_STORE_IMBALANCE, "", out);
+        keep_figure(&s->figures[s->filling], r);
+        if (r->imbalance->scope == FABRICTRACE__SCOPE__SCOPE_FABRIC) {
+            s->filling = !s->filling;
+            ft_writer_reset(&s->halves[s->filling]);
+            s->figures[s->filling].count = 0;
+        }
+    }
+}
+
+static int flush(void *self, int64_t timeout_ns)
+{
+    (void)self;
+    (void)timeout_ns;
+    return 0;
+}
+
+static void stats(void *self, struct ft_sink_stats *out)
+{
+    *out = ((struct ft_store *)self)->stats;
+}
+
+static void free_store(void *self)
+{
+    struct ft_store *s = self;
+
+    ft_writer_free(&s->halves[0]);
+    ft_writer_free(&s->halves[1]);
+    free(s->figures[0].list);
+    free(s->figures[1].list);
+    free(s);
+}
+
+struct ft_sink *ft_store_new(size_t bytes_max, struct ft_store **store)
+{
+    struct ft_store *s = calloc(1, sizeof(*s));
+    struct ft_sink *sink = calloc(1, sizeof(*sink));
+
+    if (!s || !sink) {
+        free(s);
+        free(sink);
+        return NULL;
+    }
+    ft_writer_init(&s->halves[0], bytes_max);
+    ft_writer_init(&s->halves[1], bytes_max);
+    *sink = (struct ft_sink){.name = "http",
+                             .write = write_record,
+                             .flush = flush,
+                             .stats = stats,
+                             .free = free_store,
+                             .self = s};
+    *store = s;
+    return sink;
+}
+
+void ft_store_each(const struct ft_store *s, enum ft_store_kind kind,
+                   void (*each)(void *arg, const char *key, const char *group, const char *json,
+                                size_t len),
+                   void *arg)
+{
+    const struct ft_writer *w = &s->halves[!s->filling];
+    const char *at = (const char *)w->bytes;
+    const char *end = at + w->len;
+
+    while (at && at < end) {
+        enum ft_store_kind this_kind = (enum ft_store_kind) * at;
+        const char *key = at + 1;
+        const char *group = key + strlen(key) + 1;
+        const char *json = group + strlen(group) + 1;
+        size_t len = strlen(json);
+
+        if (this_kind == kind)
+            each(arg, key, group, json, len);
+        at = json + len + 1;
+    }
+}
+
+static void write_gauge(struct ft_writer *w, const struct figures *f, const char *prefix,
+                        const char *name, const char *help, size_t offset)
+{
+    ft_write_fmt(w, "# HELP %s%s %s\n# TYPE %s%s gauge\n", prefix, name, help, prefix, name);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct figure *figure = &f->list[i];
+        const char *slash = strchr(figure->name, '/');
+
+        /* The key is "scope/name". */
+        if (!figure->some || !slash)
+            continue;
+        ft_write_fmt(w, "%s%s{scope=\"%.*s\",name=\"%s\"} %.6g\n", prefix, name,
+                     (int)(slash - figure->name), figure->name, slash + 1,
+                     *(const double *)((const char *)figure + offset));
+    }
+}
+
+void ft_store_write_figures(const struct ft_store *s, const char *prefix, struct ft_writer *w)
+{
+    const struct figures *f = &s->figures[!s->filling];
+
+    write_gauge(w, f, prefix, "fim_percent", "Flow imbalance of the last window.",
+                offsetof(struct figure, fim));
+    write_gauge(w, f, prefix, "fim_expected_percent", "Flow imbalance that chance gives.",
+                offsetof(struct figure, fim_expected));
+    write_gauge(w, f, prefix, "imbalance_p_value",
+                "Probability of an imbalance at least this large by chance.",
+                offsetof(struct figure, p_value));
+    write_gauge(w, f, prefix, "max_over_mean", "Fullest link against the mean, by flows.",
+                offsetof(struct figure, max_over_mean));
+}

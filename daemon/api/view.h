@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_API_VIEW_H
+#define FT_DAEMON_API_VIEW_H
+/*
+ * What the HTTP API and the metrics page look at: the stages of a running daemon, borrowed. Thread:
+ * the loop's.
+ */
+#include <stdint.h>
+
+struct ft_pipeline;
+struct ft_publisher;
+struct ft_receiver;
+struct ft_store;
+
+struct ft_view {
+    struct ft_pipeline *pipeline;
+    struct ft_publisher *publisher;
+    struct ft_store *store;
+    struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
+    int64_t window_ms;            /* as it was at the start */
+};
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/discovery/attach.h"
+
+#include <stdlib.h>
+
+#include "daemon/names.h"
+#include "lib/base/table.h"
+
+#define BELIEVE_SEEN 3
+#define BELIEVE_MS   1000
+/* On one switch an address moves at once; between two it may be dual ToR, so the older place is
+ * given up later. */
+#define MOVE_HERE_MS      2000
+#define MOVE_ELSEWHERE_MS 60000
+#define DOUBT_MS          30000
+#define NAMES_MAX         65536
+
+struct ft_attach {
+    struct ft_table *table;
+    struct ft_names *names;
+    bool news;
+};
+
+struct ft_attach *ft_attach_new(size_t cap)
+{
+    struct ft_attach *a = calloc(1, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    a->table = ft_table_new(sizeof(struct ft_attached), sizeof(struct ft_ip), cap, 0);
+    a->names = ft_names_new(NAMES_MAX);
+    if (!a->table || !a->names) {
+        ft_attach_free(a);
+        return NULL;
+    }
+    return a;
+}
+
+void ft_attach_free(struct ft_attach *a)
+{
+    if (!a)
+        return;
+    ft_table_free(a->table);
+    ft_names_free(a->names);
+    free(a);
+}
+
+/* Only addresses that name one host: no unspecified, loopback, link-local or multicast ones. */
+static bool is_host_address(const struct ft_ip *ip)
+{
+    static const struct ft_ip none;
+    const uint8_t *v4 = ip->b + 12;
+
+    if (ft_ip_is4(ip))
+        return v4[0] != 0 && v4[0] != 127 && v4[0] < 224 && !(v4[0] == 169 && v4[1] == 254);
+    return ip->b[0] != 0xff && !(ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80) &&
+           memcmp(ip->b, none.b, 15) != 0;
+}
+
+static void drop_place(struct ft_attach *a, struct ft_attached *at, uint32_t i)
+{
+    a->news |= at->places[i].believed;
+    at->place_count--;
+    memmove(&at->places[i], &at->places[i + 1], (at->place_count - i) * sizeof(at->places[0]));
+}
+
+/* Gives up places where the address was not seen any more after it was seen at `here`. */
+static void give_up_old(struct ft_attach *a, struct ft_attached *at, const struct ft_place *here)
+{
+    struct ft_place now = *here;
+
+    for (uint32_t i = at->place_count; i-- > 0;) {
+        const struct ft_place *p = &at->places[i];
+        bool same_switch = ft_ip_equal(&p->agent, &now.agent);
+
+        if (same_switch && p->ifindex == now.ifindex)
+            continue;
+        if (now.last_ms - p->last_ms >= (same_switch ? MOVE_HERE_MS : MOVE_ELSEWHERE_MS))
+            drop_place(a, at, i);
+    }
+}
+
+static struct ft_place *place_of(struct ft_attached *at, const struct ft_ip *agent,
+                                 uint32_t ifindex, int64_t ms)
+{
+    struct ft_place *p;
+
+    for (uint32_t i = 0; i < at->place_count; i++) {
+        p = &at->places[i];
+        if (p->ifindex == ifindex && ft_ip_equal(&p->agent, agent))
+            return p;
+    }
+    if (at->place_count == FT_PLACES_MAX)
+        return NULL;
+    p = &at->places[at->place_count++];
+    *p = (struct ft_place){.agent = *agent, .ifindex = ifindex, .first_ms = ms, .last_ms = ms};
+    return p;
+}
+
+static bool is_steady(const struct ft_place *p)
+{
+    return p->seen >= BELIEVE_SEEN && p->last_ms - p->first_ms >= BELIEVE_MS;
+}
+
+/* Another port of the same switch is as steady: no dual ToR, and which one it is shows when the
+ * other falls silent. */
+static bool has_rival(const struct ft_attached *at, const struct ft_place *p)
+{
+    for (uint32_t i = 0; i < at->place_count; i++) {
+        const struct ft_place *other = &at->places[i];
+
+        if (other != p && is_steady(other) && ft_ip_equal(&other->agent, &p->agent))
+            return true;
+    }
+    return false;
+}
+
+/* Believes what is steady. In doubt nothing new is believed, and of what was, a single place. */
+static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
+{
+    uint32_t steady = 0, believed = 0;
+    bool doubted;
+
+    for (uint32_t i = 0; i < at->place_count; i++) {
+        steady += is_steady(&at->places[i]) && !has_rival(at, &at->places[i]);
+        believed += at->places[i].believed;
+    }
+    if (steady > 2)
+        at->doubted_ms = ms;
+    doubted = at->doubted_ms && ms - at->doubted_ms < DOUBT_MS;
+    for (uint32_t i = 0; i < at->place_count; i++) {
+        struct ft_place *p = &at->places[i];
+        bool now = is_steady(p);
+
+        if (doubted)
+            now = p->believed && believed == 1;
+        else if (has_rival(at, p))
+            now = p->believed;
+        a->news |= now != p->believed;
+        p->believed = now;
+    }
+}
+
+void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const struct ft_ip *agent,
+                       uint32_t ifindex, int64_t ms, bool twice)
+{
+    struct ft_attached *at;
+    struct ft_place *p;
+    bool fresh;
+
+    if (!is_host_address(address))
+        return;
+    at = ft_table_insert(a->table, address, &fresh);
+    if (!at)
+        return;
+    if (twice)
+        at->doubted_ms = ms;
+    p = place_of(at, agent, ifindex, ms);
+    if (!p) {
+        at->doubted_ms = ms;
+        return;
+    }
+    p->seen += p->seen < UINT32_MAX;
+    if (ms > p->last_ms)
+        p->last_ms = ms;
+    give_up_old(a, at, p);
+    believe(a, at, ms);
+}
+
+void ft_attach_named(struct ft_attach *a, const struct ft_ip *address, const char *host)
+{
+    struct ft_attached *at = host && *host ? ft_table_find(a->table, address) : NULL;
+    const char *name = at ? ft_names_intern(a->names, host) : NULL;
+
+    if (!name || name == at->host)
+        return;
+    at->host = name;
+    a->news = true;
+}
+
+bool ft_attach_take_news(struct ft_attach *a)
+{
+    bool news = a->news;
+
+    a->news = false;
+    return news;
+}
+
+const struct ft_attached *ft_attach_next(const struct ft_attach *a, uint32_t *index)
+{
+    return ft_table_next(a->table, index);
+}
+
+uint64_t ft_attach_refused(const struct ft_attach *a)
+{
+    return ft_table_refused(a->table);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DISCOVERY_ATTACH_H
+#define FT_DAEMON_DISCOVERY_ATTACH_H
+/*
+ * Where hosts hang, learnt from samples: the port by which packets with an address as their source
+ * enter the fabric.
+ *
+ * A place is believed once it has been seen in several seconds, and kept until the address is seen
+ * elsewhere and there no more. At most two places, on two switches (dual ToR); an address seen at
+ * more of them, or whose packets enter twice on one way, hangs nowhere that samples can tell. The
+ * caller offers only ports without a switch at the other end. Capped; refused addresses are
+ * counted. Pure; times come with the samples, in Unix milliseconds. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/tuple.h"
+
+#define FT_PLACES_MAX 4
+
+struct ft_place {
+    struct ft_ip agent; /* sFlow agent address of the switch */
+    uint32_t ifindex;
+    uint32_t seen; /* observations, saturating */
+    int64_t first_ms;
+    int64_t last_ms;
+    bool believed;
+};
+
+struct ft_attached {
+    struct ft_ip address;
+    const char *host; /* as its agent calls itself; NULL: not known */
+    struct ft_place places[FT_PLACES_MAX];
+    uint32_t place_count;
+    int64_t doubted_ms; /* last seen to enter twice, or at too many places; 0: never */
+};
+
+struct ft_attach;
+
+/* NULL without memory. */
+struct ft_attach *ft_attach_new(size_t cap);
+void ft_attach_free(struct ft_attach *attach);
+
+/* A packet with this source came in by a port. twice: the same flow was just seen to come in
+ * at a port of another switch too. */
+void ft_attach_entered(struct ft_attach *attach, const struct ft_ip *address,
+                       const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
+
+/* The host at an address says its name; kept only for addresses that samples have shown. */
+void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host);
+
+/* Whether what is believed has changed since the last call. */
+bool ft_attach_take_news(struct ft_attach *attach);
+
+/* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the places
+ * that are believed. */
+const struct ft_attached *ft_attach_next(const struct ft_attach *attach, uint32_t *index);
+uint64_t ft_attach_refused(const struct ft_attach *attach);
+
+#endif

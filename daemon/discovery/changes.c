@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/discovery/changes.h"
+
+#include <stdio.h>
+
+#include "daemon/discovery/topology_diff.h"
+
+#define SINGLE_MAX 16
+
+struct telling {
+    struct ft_events *events;
+    const char *fabric;
+    int64_t now_ms;
+    size_t switches[2], links[2], hosts[2]; /* went, came */
+};
+
+static char *text(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+static void fill_event(Fabrictrace__Event *event, Fabrictrace__Kind kind, const char *fabric,
+                       int64_t now_ms)
+{
+    fabrictrace__event__init(event);
+    event->has_time_ms = event->has_since_ms = event->has_kind = event->has_severity = true;
+    event->time_ms = event->since_ms = (uint64_t)now_ms;
+    event->kind = kind;
+    event->severity = FABRICTRACE__SEVERITY__SEVERITY_INFO;
+    event->fabric = text(fabric);
+}
+
+static void count_change(void *arg, const struct ft_change *c)
+{
+    struct telling *t = arg;
+
+    if (c->what == FT_CHANGE_SWITCH)
+        t->switches[c->came]++;
+    else if (c->what == FT_CHANGE_LINK)
+        t->links[c->came]++;
+    else
+        t->hosts[c->came]++;
+}
+
+static void tell_change(void *arg, const struct ft_change *c)
+{
+    struct telling *t = arg;
+    const char *verb = c->came ? "came" : "went";
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__Event event;
+    char subject[260], message[640];
+
+    fill_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE, t->fabric, t->now_ms);
+    evidence.switch_ = text(c->switch_name);
+    evidence.port = text(c->port);
+    evidence.peer = text(c->peer);
+    evidence.peer_port = text(c->peer_port);
+    if (c->what == FT_CHANGE_SWITCH) {
+        snprintf(subject, sizeof(subject), "%s", c->switch_name);
+        snprintf(message, sizeof(message), "switch %s %s", c->switch_name, verb);
+    } else {
+        snprintf(subject, sizeof(subject), "%s/%s", c->switch_name, c->port);
+        if (c->what == FT_CHANGE_LINK)
+            snprintf(message, sizeof(message), "the link from %s %s to %s %s %s", c->switch_name,
+                     c->port, c->peer, c->peer_port, verb);
+        else
+            snprintf(message, sizeof(message), "host %s %s %s %s %s", c->peer, verb,
+                     c->came ? "to" : "from", c->switch_name, c->port);
+    }
+    event.subject = subject;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_once(t->events, &event);
+}
+
+void ft_changes_tell(struct ft_events *events, const struct ft_topology *before,
+                     const struct ft_topology *after, int64_t now_ms)
+{
+    struct telling t = {.events = events, .fabric = ft_topology_fabric(after), .now_ms = now_ms};
+    size_t count = ft_topology_diff(before, after, count_change, &t);
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__Event event;
+    char message[256];
+
+    if (count == 0)
+        return;
+    if (count <= SINGLE_MAX) {
+        ft_topology_diff(before, after, tell_change, &t);
+        return;
+    }
+    fill_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE, t.fabric, now_ms);
+    snprintf(message, sizeof(message),
+             "%zu switches, %zu links and %zu attachments of hosts came; %zu, %zu and %zu went",
+             t.switches[1], t.links[1], t.hosts[1], t.switches[0], t.links[0], t.hosts[0]);
+    evidence.has_count = true;
+    evidence.count = count;
+    event.subject = text(t.fabric);
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_once(events, &event);
+}
+
+static void hold(struct ft_events *events, const char *fabric, const struct ft_finding *f,
+                 int64_t now_ms)
+{
+    bool down = f->kind == FT_FINDING_LINK_DOWN;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__Event event;
+    char subject[260], message[640];
+
+    fill_event(&event,
+               down ? FABRICTRACE__KIND__KIND_LINK_DOWN : FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE,
+               fabric, now_ms);
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    if (f->since_ms)
+        event.since_ms = (uint64_t)f->since_ms;
+    snprintf(subject, sizeof(subject), "%s%s%s", *f->switch_name ? f->switch_name : fabric,
+             *f->port ? "/" : "", f->port);
+    snprintf(message, sizeof(message), "%s%s%s: %s", f->switch_name, *f->port ? " " : "", f->port,
+             f->text);
+    evidence.switch_ = *f->switch_name ? text(f->switch_name) : NULL;
+    evidence.port = *f->port ? text(f->port) : NULL;
+    evidence.peer = *f->peer ? text(f->peer) : NULL;
+    evidence.peer_port = *f->peer_port ? text(f->peer_port) : NULL;
+    event.subject = subject;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_hold(events, &event);
+}
+
+void ft_changes_hold(struct ft_events *events, const char *fabric,
+                     const struct ft_findings *findings, int64_t now_ms)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->items[i].kind != FT_FINDING_NOTE)
+            hold(events, fabric, &findings->items[i], now_ms);
+    ft_events_release(events, now_ms);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DISCOVERY_CHANGES_H
+#define FT_DAEMON_DISCOVERY_CHANGES_H
+/* The events that follow from a look at the fabric: topology_change and link_down. Pure. */
+#include "daemon/events.h"
+#include "daemon/health/findings.h"
+#include "lib/fabric/topology.h"
+
+/* Tells what came and went: each by itself while they are few, else all in one event. */
+void ft_changes_tell(struct ft_events *events, const struct ft_topology *before,
+                     const struct ft_topology *after, int64_t now_ms);
+
+/* Holds the contradictions and the links that are down, and clears those that are no more. */
+void ft_changes_hold(struct ft_events *events, const char *fabric,
+                     const struct ft_findings *findings, int64_t now_ms);
+
+#endif

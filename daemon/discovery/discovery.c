@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/discovery/discovery.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/discovery/survey.h"
+#include "lib/base/table.h"
+
+#define LINKS_MAX (1u << 20)
+#define MEMORY_MS 3600000
+
+/* A port by its names. */
+struct port_key {
+    char switch_name[128];
+    char port[128];
+};
+
+/* A link that was there, by either end. */
+struct known_link {
+    struct port_key port;
+    struct port_key peer;
+    int64_t heard_ms; /* last build that found it, up or down */
+    int64_t down_ms;  /* since when it is down; 0: it is up */
+};
+
+struct ft_discovery {
+    struct ft_reports *reports;
+    struct ft_attach *attach;
+    struct ft_table *links;
+    struct ft_table *learnt; /* ports whose hosts samples alone have shown */
+    struct ft_findings findings;
+    bool dirty, some;
+    int64_t built_ms;
+};
+
+struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
+{
+    struct ft_discovery *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->reports = ft_reports_new(config->switches_max);
+    d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
+    d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
+    if (config->addresses_max)
+        d->attach = ft_attach_new(config->addresses_max);
+    if (!d->reports || !d->links || !d->learnt || (config->addresses_max && !d->attach)) {
+        ft_discovery_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void ft_discovery_free(struct ft_discovery *d)
+{
+    if (!d)
+        return;
+    ft_reports_free(d->reports);
+    ft_attach_free(d->attach);
+    ft_table_free(d->links);
+    ft_table_free(d->learnt);
+    ft_findings_free(&d->findings);
+    free(d);
+}
+
+int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report)
+{
+    bool changed = false;
+    int rc = ft_reports_take(d->reports, report, &changed);
+
+    d->dirty |= changed;
+    d->some |= rc == 0;
+    return rc;
+}
+
+void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
+                          const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice)
+{
+    if (d->attach)
+        ft_attach_entered(d->attach, address, agent, ifindex, ms, twice);
+}
+
+void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host)
+{
+    if (d->attach)
+        ft_attach_named(d->attach, address, host);
+}
+
+/* A switch that falls silent says nothing: its report has to be found stale. */
+static bool some_went_stale(const struct ft_discovery *d)
+{
+    const struct ft_report *r;
+    uint32_t index = 0;
+
+    while ((r = ft_reports_next(d->reports, &index)))
+        if (!r->stale_seen && ft_report_stale(d->reports, r))
+            return true;
+    return false;
+}
+
+bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
+{
+    if (now_ms - d->built_ms < apart_ms && now_ms >= d->built_ms)
+        return false;
+    if (d->attach && ft_attach_take_news(d->attach))
+        d->dirty = d->some = true;
+    if (!d->dirty && d->some)
+        d->dirty = some_went_stale(d);
+    return d->dirty;
+}
+
+static struct port_key key_from(const char *switch_name, const char *port)
+{
+    struct port_key key = {.port = ""};
+
+    snprintf(key.switch_name, sizeof(key.switch_name), "%s", switch_name);
+    snprintf(key.port, sizeof(key.port), "%s", port);
+    return key;
+}
+
+static struct port_key key_of(const struct ft_survey *s, uint32_t end)
+{
+    return key_from(s->nodes[s->ends[end].node].name, s->ends[end].name);
+}
+
+/* Remembers which hosts only samples have shown. */
+static void note_learnt(struct ft_discovery *d, const struct ft_survey *s)
+{
+    bool fresh;
+
+    ft_table_clear(d->learnt);
+    for (uint32_t i = 0; i < s->nic_count; i++)
+        for (uint32_t e = 0; e < s->nics[i].end_count; e++) {
+            struct port_key key = key_of(s, s->nics[i].ends[e]);
+
+            if (s->nics[i].source == FT_SOURCE_LEARNT && !s->ends[s->nics[i].ends[e]].device)
+                ft_table_insert(d->learnt, &key, &fresh);
+        }
+}
+
+/* Marks ports that carried a link: no host is learnt there while that is remembered. */
+static void recall_links(struct ft_discovery *d, struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        struct port_key key = key_of(s, i);
+
+        s->ends[i].was_linked = ft_table_find(d->links, &key) != NULL;
+    }
+}
+
+static struct known_link *remember(struct ft_discovery *d, const struct ft_survey *s, uint32_t end)
+{
+    struct port_key key = key_of(s, end);
+    struct known_link *link;
+    bool fresh;
+
+    link = ft_table_insert(d->links, &key, &fresh);
+    if (link)
+        link->peer = key_of(s, s->ends[end].link);
+    return link;
+}
+
+static void find_down(struct ft_discovery *d, const struct known_link *link, const char *why)
+{
+    struct ft_finding *f = ft_findings_add(
+        &d->findings, FT_FINDING_LINK_DOWN, link->port.switch_name, link->port.port,
+        "look at the cable, its optics and both ports", "the link to %.100s %.100s is down: %s",
+        link->peer.switch_name, link->peer.port, why);
+
+    if (!f)
+        return;
+    memcpy(f->peer, link->peer.switch_name, sizeof(f->peer));
+    memcpy(f->peer_port, link->peer.port, sizeof(f->peer_port));
+    f->since_ms = link->down_ms;
+}
+
+/* Links that are there: up or down as their ports say. */
+static void judge_links(struct ft_discovery *d, struct ft_survey *s, int64_t now_ms)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        struct ft_end *end = &s->ends[i];
+        struct known_link *link = end->link == FT_NONE ? NULL : remember(d, s, i);
+
+        if (!link)
+            continue;
+        link->heard_ms = now_ms;
+        end->down = ft_survey_is_down(s, i);
+        if (!end->down)
+            link->down_ms = 0;
+        else if (!link->down_ms)
+            link->down_ms = now_ms;
+        if (end->down && end->link > i)
+            find_down(d, link, "a port of it is down");
+    }
+}
+
+/* Links that were there and are not heard of any more. */
+static void judge_memories(struct ft_discovery *d, int64_t now_ms)
+{
+    struct known_link *link, *back;
+    uint32_t index = 0;
+
+    while ((link = ft_table_next(d->links, &index))) {
+        if (link->heard_ms == now_ms)
+            continue;
+        back = ft_table_find(d->links, &link->peer);
+        /* Where the other port is linked anew, this cable is not any more. */
+        if (now_ms - link->heard_ms > MEMORY_MS ||
+            (back && memcmp(&back->peer, &link->port, sizeof(link->port)) != 0)) {
+            ft_table_remove(d->links, link);
+            continue;
+        }
+        if (!link->down_ms)
+            link->down_ms = now_ms;
+        if (!back || memcmp(&link->port, &link->peer, sizeof(link->port)) < 0)
+            find_down(d, link, "neither side hears the other any more");
+    }
+}
+
+/* Ports of hosts that are down. Nothing leaves the topology: the host hangs there all the same. */
+static void judge_host_ports(struct ft_discovery *d, const struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        const struct ft_end *end = &s->ends[i];
+        uint32_t nic = end->base == FT_NONE ? FT_NONE : ft_topology_port(s->base, end->base)->nic;
+        const char *host = NULL;
+        struct ft_finding *f;
+
+        if (nic != FT_NONE)
+            host = ft_topology_host(s->base, ft_topology_nic(s->base, nic)->host_id)->name;
+        else if (end->nic != FT_NONE)
+            host = s->nics[end->nic].host;
+        if (!host || end->link != FT_NONE || !ft_survey_is_down(s, i))
+            continue;
+        f = ft_findings_add(&d->findings, FT_FINDING_LINK_DOWN, s->nodes[end->node].name, end->name,
+                            "look at the cable, its optics and the host's NIC",
+                            "the port of host %.127s is down", host);
+        if (f)
+            snprintf(f->peer, sizeof(f->peer), "%s", host);
+    }
+}
+
+/* The builder's complaints are findings: what contradicts is left out, the rest is built. */
+static void tell(struct ft_discovery *d, struct ft_diag **diag, const char *switch_name,
+                 const char *port)
+{
+    struct ft_diag *fresh;
+
+    if (ft_diag_count(*diag) == 0)
+        return;
+    for (size_t i = 0; ft_diag_text(*diag, i); i++)
+        ft_findings_add(&d->findings, FT_FINDING_CONTRADICTION, switch_name, port,
+                        "look at the switch's configuration, or state it in the topology file",
+                        "%.300s", ft_diag_text(*diag, i));
+    fresh = ft_diag_new();
+    if (!fresh)
+        return;
+    ft_diag_free(*diag);
+    *diag = fresh;
+}
+
+static bool is_own_address(const struct ft_ip *ip)
+{
+    static const uint8_t none[15];
+
+    if (ft_ip_is4(ip))
+        return ip->b[12] != 127 && ip->b[12] != 0 && !(ip->b[12] == 169 && ip->b[13] == 254);
+    return !(ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80) && memcmp(ip->b, none, 15) != 0;
+}
+
+static void add_address(const struct ft_survey *s, struct ft_topology_builder *b, uint32_t node,
+                        const struct ft_ip *ip, struct ft_diag *diag)
+{
+    /* What two switches have, such as a shared gateway, tells neither. */
+    if (is_own_address(ip) && ft_ids_find_address(s->ids, ip) == node)
+        ft_topology_add_address(b, node, ip, diag);
+}
+
+static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
+                          struct ft_topology_builder *b, struct ft_diag **diag)
+{
+    const struct ft_report *r;
+    uint32_t index = 0, i = 0;
+    struct ft_ip ip;
+    struct ft_ids *seen = ft_ids_new();
+
+    for (uint32_t n = 0; n < ft_topology_switches(s->base); n++) {
+        const struct ft_switch *sw = ft_topology_switch(s->base, n);
+
+        for (uint32_t a = 0; a < sw->address_count; a++) {
+            ft_topology_add_address(b, n, &sw->addresses[a], *diag);
+            ft_ids_add_address(seen, &sw->addresses[a], n);
+        }
+    }
+    for (; seen && (r = ft_reports_next(s->reports, &index)); i++) {
+        if (s->owner[i] == FT_NONE)
+            continue;
+        for (size_t a = 0; a <= r->message->n_addresses; a++) {
+            const ProtobufCBinaryData *bytes = &r->message->addresses[a ? a - 1 : 0];
+
+            ip = r->agent;
+            if ((a && ft_ip_from_bytes(bytes->data, bytes->len, &ip)) ||
+                ft_ids_find_address(seen, &ip) != FT_IDS_NONE)
+                continue;
+            add_address(s, b, s->owner[i], &ip, *diag);
+            ft_ids_add_address(seen, &ip, s->owner[i]);
+        }
+        tell(d, diag, s->nodes[s->owner[i]].name, NULL);
+    }
+    ft_ids_free(seen);
+}
+
+static bool is_path_link(const struct ft_survey *s, const struct ft_end *end)
+{
+    enum ft_tier here, there;
+
+    if (end->link == FT_NONE || end->down)
+        return false;
+    here = s->nodes[end->node].tier;
+    there = s->nodes[s->ends[end->link].node].tier;
+    return here != FT_TIER_UNKNOWN && there != FT_TIER_UNKNOWN && here != there;
+}
+
+static bool leads_somewhere(const struct ft_survey *s, uint32_t at)
+{
+    const struct ft_end *end = &s->ends[at];
+
+    return is_path_link(s, end) || (end->nic != FT_NONE && !s->nics[end->nic].dropped) ||
+           (end->base != FT_NONE && ft_topology_port(s->base, end->base)->nic != FT_NONE);
+}
+
+/* An aggregate with those of its members that may be up. */
+static void add_lag(struct ft_discovery *d, const struct ft_survey *s,
+                    struct ft_topology_builder *b, uint32_t aggregate, struct ft_diag **diag)
+{
+    const struct ft_end *lag = &s->ends[aggregate];
+    const struct ft_node *n = &s->nodes[lag->node];
+    uint32_t id = FT_NONE, lost = FT_NONE, some = 0;
+
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        if (s->ends[i].lag != aggregate || ft_survey_member_down(s, i))
+            continue;
+        if (id == FT_NONE)
+            id = ft_topology_add_lag(b, lag->node, lag->name, lag->ifindex, *diag);
+        if (id != FT_NONE)
+            ft_topology_add_member(b, id, s->ends[i].name, *diag);
+        if (leads_somewhere(s, i))
+            some++;
+        else
+            lost = i;
+    }
+    tell(d, diag, n->name, lag->name);
+    if (some && lost != FT_NONE)
+        ft_findings_add(&d->findings, FT_FINDING_NOTE, n->name, lag->name,
+                        "switch LLDP on at both ends, or state the link in the file",
+                        "where its member %.100s leads is not known, so that samples which name "
+                        "the aggregate are of no use",
+                        s->ends[lost].name);
+}
+
+static void add_switches(struct ft_discovery *d, const struct ft_survey *s,
+                         struct ft_topology_builder *b, struct ft_diag **diag)
+{
+    for (uint32_t i = 0; i < s->node_count; i++)
+        ft_topology_add_switch(b, s->nodes[i].name, s->nodes[i].tier, *diag);
+    add_addresses(d, s, b, diag);
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        const struct ft_end *end = &s->ends[i];
+
+        /* Samples that name an aggregate of several members do not say which. */
+        if (end->aggregate && end->link == FT_NONE)
+            continue;
+        ft_topology_add_port(b, end->node, end->name, end->ifindex, end->speed_bps, *diag);
+        tell(d, diag, s->nodes[end->node].name, end->name);
+    }
+    for (uint32_t i = 0; i < s->end_count; i++)
+        if (s->ends[i].aggregate && s->ends[i].link == FT_NONE)
+            add_lag(d, s, b, i, diag);
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        const struct ft_end *end = &s->ends[i], *far;
+
+        if (!is_path_link(s, end) || end->link < i)
+            continue;
+        far = &s->ends[end->link];
+        ft_topology_add_link(b, s->nodes[end->node].name, end->name, s->nodes[far->node].name,
+                             far->name, *diag);
+        tell(d, diag, s->nodes[end->node].name, end->name);
+    }
+}
+
+static void add_static_hosts(const struct ft_survey *s, struct ft_topology_builder *b,
+                             uint32_t *nics, struct ft_diag *diag)
+{
+    for (uint32_t h = 0; h < ft_topology_hosts(s->base); h++) {
+        const struct ft_host *host = ft_topology_host(s->base, h);
+        uint32_t id = ft_topology_add_host(b, host->name, diag);
+
+        for (uint32_t i = 0; i < host->nic_count; i++) {
+            const struct ft_nic *nic = ft_topology_nic(s->base, host->nics[i]);
+            uint32_t n = ft_topology_add_nic(b, id, nic->rail, diag);
+
+            nics[host->nics[i]] = n;
+            for (uint32_t a = 0; a < nic->address_count; a++)
+                ft_topology_add_nic_address(b, n, &nic->addresses[a], diag);
+            for (uint32_t a = 0; a < nic->attach_count; a++) {
+                const struct ft_port *port = ft_topology_port(s->base, nic->attach[a]);
+
+                ft_topology_attach(b, n, ft_topology_switch(s->base, port->switch_id)->name,
+                                   port->name, diag);
+            }
+        }
+    }
+}
+
+static int by_host(const void *a, const void *b)
+{
+    const struct ft_found_nic *x = *(const struct ft_found_nic *const *)a;
+    const struct ft_found_nic *y = *(const struct ft_found_nic *const *)b;
+    int by = strcmp(x->host, y->host);
+
+    if (by)
+        return by;
+    return x->ends[0] < y->ends[0] ? -1 : x->ends[0] > y->ends[0];
+}
+
+static void attach_found(struct ft_discovery *d, const struct ft_survey *s,
+                         struct ft_topology_builder *b, const struct ft_found_nic *nic, uint32_t id,
+                         struct ft_diag **diag)
+{
+    for (uint32_t i = 0; i < nic->address_count; i++)
+        if (ft_topology_nic_at(s->base, &nic->addresses[i]) == FT_NONE)
+            ft_topology_add_nic_address(b, id, &nic->addresses[i], *diag);
+    for (uint32_t i = 0; i < nic->end_count; i++) {
+        const struct ft_end *end = &s->ends[nic->ends[i]];
+
+        ft_topology_attach(b, id, s->nodes[end->node].name, end->name, *diag);
+        tell(d, diag, s->nodes[end->node].name, end->name);
+    }
+}
+
+static void add_found_hosts(struct ft_discovery *d, const struct ft_survey *s,
+                            struct ft_topology_builder *b, const uint32_t *nics,
+                            struct ft_diag **diag)
+{
+    const struct ft_found_nic **list = calloc(s->nic_count + 1, sizeof(*list));
+    struct ft_ids *hosts = ft_ids_new();
+    uint32_t count = 0;
+
+    for (uint32_t h = 0; hosts && h < ft_topology_hosts(s->base); h++)
+        ft_ids_add(hosts, 0, 0, ft_topology_host(s->base, h)->name, h);
+    for (uint32_t i = 0; list && i < s->nic_count; i++)
+        if (!s->nics[i].dropped && s->nics[i].end_count && *s->nics[i].host)
+            list[count++] = &s->nics[i];
+    if (count)
+        qsort(list, count, sizeof(*list), by_host);
+    for (uint32_t i = 0; hosts && i < count; i++) {
+        const struct ft_found_nic *nic = list[i];
+        uint32_t host = ft_ids_find(hosts, 0, 0, nic->host);
+
+        if (nic->base != FT_NONE) {
+            attach_found(d, s, b, nic, nics[nic->base], diag);
+            continue;
+        }
+        if (host == FT_IDS_NONE) {
+            host = ft_topology_add_host(b, nic->host, *diag);
+            ft_ids_add(hosts, 0, 0, nic->host, host);
+        }
+        if (host != FT_NONE)
+            attach_found(d, s, b, nic, ft_topology_add_nic(b, host, FT_NONE, *diag), diag);
+        tell(d, diag, NULL, NULL);
+    }
+    ft_ids_free(hosts);
+    free(list);
+}
+
+static struct ft_topology *build(struct ft_discovery *d, const struct ft_survey *s)
+{
+    struct ft_topology_builder *b = ft_topology_builder_new(ft_topology_fabric(s->base));
+    uint32_t *nics = calloc(ft_topology_nics(s->base) + 1, sizeof(*nics));
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = NULL;
+
+    if (b && nics && diag) {
+        add_switches(d, s, b, &diag);
+        add_static_hosts(s, b, nics, diag);
+        tell(d, &diag, NULL, NULL);
+        add_found_hosts(d, s, b, nics, &diag);
+        t = ft_topology_build(b, diag);
+        tell(d, &diag, NULL, NULL);
+    }
+    ft_diag_free(diag);
+    free(nics);
+    ft_topology_builder_free(b);
+    return t;
+}
+
+struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
+                                       int64_t now_ms)
+{
+    struct ft_survey s = {
+        .base = base, .reports = d->reports, .attach = d->attach, .findings = &d->findings};
+    struct ft_topology *t = NULL;
+
+    d->dirty = false;
+    d->built_ms = now_ms;
+    ft_findings_reset(&d->findings);
+    if (ft_survey_gather(&s) == 0) {
+        recall_links(d, &s);
+        ft_survey_links(&s);
+        judge_links(d, &s, now_ms);
+        judge_memories(d, now_ms);
+        if (ft_survey_hosts(&s) == 0) {
+            note_learnt(d, &s);
+            judge_host_ports(d, &s);
+            ft_survey_tiers(&s);
+            t = build(d, &s);
+        }
+    }
+    ft_survey_release(&s);
+    ft_reports_saw_stale(d->reports);
+    return t;
+}
+
+bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    struct port_key key = key_from(switch_name, port);
+
+    return ft_table_find(d->links, &key) != NULL;
+}
+
+const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d)
+{
+    return &d->findings;
+}
+
+const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d)
+{
+    return d->reports;
+}
+
+bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    struct port_key key = key_from(switch_name, port);
+
+    return ft_table_find(d->learnt, &key) != NULL;
+}
+
+bool ft_discovery_some(const struct ft_discovery *d)
+{
+    return d->some;
+}

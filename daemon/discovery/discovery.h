@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DISCOVERY_DISCOVERY_H
+#define FT_DAEMON_DISCOVERY_DISCOVERY_H
+/*
+ * The topology from all that is known: the static file, the switches' reports (IF-MIB, LLDP-MIB)
+ * and the host attachments learnt from samples; the earlier wins.
+ *
+ * A link that its switches say is down, or that neither side hears any more, leaves the topology
+ * and stands as a finding until it is back, or was silent for an hour, or its ports are linked
+ * anew. Pure; times come with the records, in Unix milliseconds. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/discovery/attach.h"
+#include "daemon/discovery/reports.h"
+#include "daemon/health/findings.h"
+#include "lib/fabric/topology.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_discovery;
+
+struct ft_discovery_config {
+    size_t switches_max;  /* reports kept */
+    size_t addresses_max; /* attachments learnt; 0: none are */
+};
+
+/* NULL without memory. */
+struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config);
+void ft_discovery_free(struct ft_discovery *d);
+
+/* A poll of a switch. As ft_reports_take(). */
+int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report);
+
+/* A packet came in by a port without a link; a host said its name. As in daemon/discovery/attach.h.
+ */
+void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
+                          const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
+void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host);
+
+/* Whether a new topology may come of what has been said since the last build, which must be at
+ * least apart_ms ago. */
+bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms);
+
+/* Builds it on the static topology; every finding is gathered anew. NULL when it cannot be built:
+ * a finding says why. */
+struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
+                                       int64_t now_ms);
+
+/* Whether a link of the fabric leads, or led, to a port; also one whose tiers are not known yet,
+ * so that it is in no topology. */
+bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port);
+
+/* Of the last build. */
+const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d);
+const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d);
+
+/* Whether the host on a port is known from samples alone. */
+bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port);
+
+/* Whether anything besides the file has ever spoken. */
+bool ft_discovery_some(const struct ft_discovery *d);
+
+#endif

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/discovery/reports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define PORTS_MAX            8192
+#define STANDARD_INTERVAL_MS 30000
+#define STALE_INTERVALS      3
+#define SILENT_INTERVALS     8
+#define LLDP_ANEW_MS         120000 /* LLDP's usual time to live */
+
+struct ft_reports {
+    struct ft_table *table;
+    int64_t newest_ms;
+};
+
+struct ft_reports *ft_reports_new(size_t cap)
+{
+    struct ft_reports *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->table = ft_table_new(sizeof(struct ft_report), sizeof(struct ft_ip), cap, 0);
+    if (!r->table) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+static void release(struct ft_report *report)
+{
+    if (report->message)
+        fabrictrace__switch_report__free_unpacked(report->message, NULL);
+    free(report->packed);
+}
+
+void ft_reports_free(struct ft_reports *r)
+{
+    struct ft_report *report;
+    uint32_t index = 0;
+
+    if (!r)
+        return;
+    while ((report = ft_table_next(r->table, &index)))
+        release(report);
+    ft_table_free(r->table);
+    free(r);
+}
+
+/* What the poll could not read is filled from before. The result borrows from both. */
+static Fabrictrace__SwitchReport complete(const Fabrictrace__SwitchReport *now,
+                                          const Fabrictrace__SwitchReport *before)
+{
+    Fabrictrace__SwitchReport whole = *now;
+    bool silent = now->has_reachable && !now->reachable;
+
+    /* These change with every poll and say nothing of the topology. */
+    whole.has_time_ms = whole.has_uptime_ms = false;
+    whole.time_ms = whole.uptime_ms = 0;
+    if (!before)
+        return whole;
+    if (now->n_neighbors == 0 && (silent || !now->has_lldp)) {
+        whole.neighbors = before->neighbors;
+        whole.n_neighbors = before->n_neighbors;
+    }
+    if (!silent)
+        return whole;
+    if (now->n_ports == 0) {
+        whole.ports = before->ports;
+        whole.n_ports = before->n_ports;
+    }
+    if (now->n_addresses == 0) {
+        whole.addresses = before->addresses;
+        whole.n_addresses = before->n_addresses;
+    }
+    if (!now->name)
+        whole.name = before->name;
+    if (!now->chassis_id) {
+        whole.has_chassis_kind = before->has_chassis_kind;
+        whole.chassis_kind = before->chassis_kind;
+        whole.chassis_id = before->chassis_id;
+    }
+    return whole;
+}
+
+static bool has_row(const Fabrictrace__SwitchReport *m, uint32_t ifindex)
+{
+    for (size_t i = 0; i < m->n_neighbors; i++)
+        if (m->neighbors[i]->ifindex == ifindex)
+            return true;
+    return false;
+}
+
+static bool is_down(const Fabrictrace__SwitchReport *m, uint32_t ifindex)
+{
+    for (size_t i = 0; i < m->n_ports; i++)
+        if (m->ports[i]->ifindex == ifindex)
+            return m->ports[i]->has_oper_up && !m->ports[i]->oper_up;
+    return true;
+}
+
+/* Notes that LLDP begins anew: it answers after it did not, or has lost all neighbours at once. */
+static void note_anew(struct ft_report *report, const Fabrictrace__SwitchReport *now)
+{
+    if (now->has_lldp && report->message && report->message->n_neighbors > 0 &&
+        (report->lldp_lost || (now->n_neighbors == 0 && !report->lldp_anew_ms)))
+        report->lldp_anew_ms = (int64_t)now->time_ms;
+    else if (now->n_neighbors > 0 && (int64_t)now->time_ms - report->lldp_anew_ms > LLDP_ANEW_MS)
+        report->lldp_anew_ms = 0;
+}
+
+/* Adds the old rows of ports that have none yet to a report whose LLDP has just begun. *rows is the
+ * list that it then has, to be freed. -ENOMEM. */
+static int add_old_rows(const struct ft_report *report, Fabrictrace__SwitchReport *whole,
+                        int64_t now_ms, Fabrictrace__Neighbor ***rows)
+{
+    const Fabrictrace__SwitchReport *before = report->message;
+    size_t count = whole->n_neighbors;
+
+    *rows = NULL;
+    if (!before || !report->lldp_anew_ms || now_ms - report->lldp_anew_ms > LLDP_ANEW_MS ||
+        whole->neighbors == before->neighbors)
+        return 0;
+    *rows = calloc(count + before->n_neighbors + 1, sizeof(**rows));
+    if (!*rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        (*rows)[i] = whole->neighbors[i];
+    for (size_t i = 0; i < before->n_neighbors; i++) {
+        uint32_t ifindex = before->neighbors[i]->ifindex;
+
+        if (!has_row(whole, ifindex) && !is_down(whole, ifindex))
+            (*rows)[count++] = before->neighbors[i];
+    }
+    whole->neighbors = *rows;
+    whole->n_neighbors = count;
+    return 0;
+}
+
+static int keep(struct ft_report *report, const Fabrictrace__SwitchReport *whole, bool *changed)
+{
+    size_t len = fabrictrace__switch_report__get_packed_size(whole);
+    uint8_t *packed = malloc(len + 1);
+    Fabrictrace__SwitchReport *copy;
+
+    if (!packed)
+        return -ENOMEM;
+    fabrictrace__switch_report__pack(whole, packed);
+    if (report->packed && report->packed_bytes == len && memcmp(report->packed, packed, len) == 0) {
+        free(packed);
+        return 0;
+    }
+    copy = fabrictrace__switch_report__unpack(NULL, len, packed);
+    if (!copy) {
+        free(packed);
+        return -ENOMEM;
+    }
+    release(report);
+    report->message = copy;
+    report->packed = packed;
+    report->packed_bytes = len;
+    *changed = true;
+    return 0;
+}
+
+int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, bool *changed)
+{
+    Fabrictrace__SwitchReport whole;
+    Fabrictrace__Neighbor **rows;
+    struct ft_report *report;
+    bool fresh, lost, news = false;
+    struct ft_ip agent;
+    int rc;
+
+    if (!now->has_agent || ft_ip_from_bytes(now->agent.data, now->agent.len, &agent) ||
+        !now->has_time_ms || now->time_ms == 0 || now->time_ms > INT64_MAX / 2 ||
+        now->n_ports > PORTS_MAX || now->n_neighbors > PORTS_MAX)
+        return -EINVAL;
+    report = ft_table_insert(r->table, &agent, &fresh);
+    if (!report)
+        return -ENOSPC;
+    /* A report that was under way while a newer one came says nothing any more. */
+    if (!fresh && (int64_t)now->time_ms < report->time_ms) {
+        *changed = false;
+        return 0;
+    }
+    lost = report->message && report->message->n_neighbors > 0 && now->n_neighbors == 0 &&
+           !now->has_lldp && !(now->has_reachable && !now->reachable);
+    note_anew(report, now);
+    whole = complete(now, report->message);
+    rc = add_old_rows(report, &whole, (int64_t)now->time_ms, &rows);
+    if (rc == 0)
+        rc = keep(report, &whole, &news);
+    free(rows);
+    if (rc) {
+        if (fresh)
+            ft_table_remove(r->table, report);
+        return rc;
+    }
+    news |= lost != report->lldp_lost || ft_report_stale(r, report);
+    report->lldp_lost = lost;
+    report->time_ms = (int64_t)now->time_ms;
+    if (report->time_ms > r->newest_ms)
+        r->newest_ms = report->time_ms;
+    *changed = news;
+    return 0;
+}
+
+bool ft_report_stale(const struct ft_reports *r, const struct ft_report *report)
+{
+    int64_t interval_ms = report->message && report->message->interval_ms
+                              ? (int64_t)report->message->interval_ms
+                              : STANDARD_INTERVAL_MS;
+
+    bool silent = report->message && report->message->has_reachable && !report->message->reachable;
+
+    return r->newest_ms - report->time_ms >
+           (silent ? SILENT_INTERVALS : STALE_INTERVALS) * interval_ms;
+}
+
+void ft_reports_saw_stale(struct ft_reports *r)
+{
+    struct ft_report *report;
+    uint32_t index = 0;
+
+    while ((report = ft_table_next(r->table, &index)))
+        report->stale_seen = ft_report_stale(r, report);
+}
+
+const struct ft_report *ft_reports_next(const struct ft_reports *r, uint32_t *index)
+{
+    return ft_table_next(r->table, index);
+}
+
+size_t ft_reports_count(const struct ft_reports *r)
+{
+    return ft_table_count(r->table);
+}
+
+int64_t ft_reports_newest_ms(const struct ft_reports *r)
+{
+    return r->newest_ms;
+}

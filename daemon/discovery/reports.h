@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DISCOVERY_REPORTS_H
+#define FT_DAEMON_DISCOVERY_REPORTS_H
+/*
+ * The last SwitchReport of each switch: what IF-MIB and LLDP-MIB said of it.
+ *
+ * What a poll could not read (the switch does not answer, or answers no LLDP) stays as it was
+ * known before. A report ages against the newest report of all: one switch that falls silent is
+ * told apart from a poller that does, for which everything stays. A switch whose LLDP begins anew
+ * hears its neighbours one by one: those of before stay for 120 s at ports that are not down. Pure;
+ * times come with the
+ * reports, in Unix milliseconds. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/tuple.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_report {
+    struct ft_ip agent; /* the address that is polled: the key */
+    Fabrictrace__SwitchReport *message;
+    int64_t time_ms;
+    bool lldp_lost; /* it answered LLDP before, and does not now: its neighbours are the old ones */
+    bool stale_seen; /* it was stale when ft_reports_saw_stale() was called */
+    /* Private. */
+    int64_t lldp_anew_ms; /* when its LLDP was last found to have begun anew */
+    uint8_t *packed;
+    size_t packed_bytes;
+};
+
+struct ft_reports;
+
+/* cap: switches; what is over it is refused. NULL without memory. */
+struct ft_reports *ft_reports_new(size_t cap);
+void ft_reports_free(struct ft_reports *reports);
+
+/* Takes a report; *changed when it says anything new. -EINVAL: no agent, no time, or too many
+ * ports; -ENOSPC over the cap; -ENOMEM. */
+int ft_reports_take(struct ft_reports *reports, const Fabrictrace__SwitchReport *report,
+                    bool *changed);
+
+/* Whether a switch has been silent for 3 of its intervals while others reported; for 8 when it did
+ * not answer, since the poller then asks it less often. */
+bool ft_report_stale(const struct ft_reports *reports, const struct ft_report *report);
+
+/* Notes which are stale now, so that the next to become so shows. */
+void ft_reports_saw_stale(struct ft_reports *reports);
+
+/* Iterates in the order of first reports, from *index 0; NULL at the end. */
+const struct ft_report *ft_reports_next(const struct ft_reports *reports, uint32_t *index);
+size_t ft_reports_count(const struct ft_reports *reports);
+
+/* Time of the newest report, 0 before the first. */
+int64_t ft_reports_newest_ms(const struct ft_reports *reports);
+
+#endif

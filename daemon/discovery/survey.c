@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/discovery/survey.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADVISE_FILE "correct the topology file, or the switch"
+
+static bool is_silent(const struct ft_report *r)
+{
+    return r->message->has_reachable && !r->message->reachable;
+}
+
+/* An address where nothing has ever answered: a mistake, or a switch that is not there yet. */
+static bool is_nobody(const struct ft_report *r)
+{
+    const Fabrictrace__SwitchReport *m = r->message;
+
+    return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
+}
+
+static void note_nobody(struct ft_survey *s, const struct ft_report *r)
+{
+    char agent[FT_IP_TEXT_BYTES];
+
+    ft_ip_format(&r->agent, agent);
+    ft_findings_add(s->findings, FT_FINDING_NOTE, agent, NULL,
+                    "check the address, its SNMP credentials and access list, or take it out of "
+                    "the poller's switches",
+                    "nothing has ever answered SNMP at this address%s%.200s",
+                    r->message->problem ? ": " : "",
+                    r->message->problem ? r->message->problem : "");
+}
+
+/* The static switch that owns an address of the report; the polled address speaks first. */
+static uint32_t base_by_address(const struct ft_survey *s, const struct ft_report *r)
+{
+    uint32_t found = ft_topology_switch_at(s->base, &r->agent);
+    struct ft_ip ip;
+
+    for (size_t i = 0; found == FT_NONE && i < r->message->n_addresses; i++)
+        if (ft_ip_from_bytes(r->message->addresses[i].data, r->message->addresses[i].len, &ip) == 0)
+            found = ft_topology_switch_at(s->base, &ip);
+    return found;
+}
+
+static void give_report(struct ft_survey *s, uint32_t node, const struct ft_report *r)
+{
+    struct ft_node *n = &s->nodes[node];
+
+    if (!n->report || r->time_ms > n->report->time_ms)
+        n->report = r;
+}
+
+struct unmatched {
+    const struct ft_report *report;
+    uint32_t index; /* among the reports */
+};
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+/* Reports of one switch by several of its addresses lie together. */
+static int by_identity(const void *a, const void *b)
+{
+    const struct ft_report *x = ((const struct unmatched *)a)->report;
+    const struct ft_report *y = ((const struct unmatched *)b)->report;
+    int by = compare_text(x->message->name, y->message->name);
+
+    if (by == 0)
+        by = (int)x->message->chassis_kind - (int)y->message->chassis_kind;
+    if (by == 0)
+        by = compare_text(x->message->chassis_id, y->message->chassis_id);
+    return by ? by : memcmp(&x->agent, &y->agent, sizeof(x->agent));
+}
+
+static bool same_switch(const struct ft_report *a, const struct ft_report *b)
+{
+    return a->message->chassis_id && *a->message->chassis_id && b->message->chassis_id &&
+           a->message->chassis_kind == b->message->chassis_kind &&
+           strcmp(a->message->chassis_id, b->message->chassis_id) == 0 &&
+           compare_text(a->message->name, b->message->name) == 0;
+}
+
+static bool usable_name(const char *name)
+{
+    return name && *name && strnlen(name, 128) < 128;
+}
+
+static void add_nodes(struct ft_survey *s, struct unmatched *list, uint32_t count)
+{
+    struct ft_ids *names = ft_ids_new();
+    uint32_t first = s->node_count;
+
+    qsort(list, count, sizeof(*list), by_identity);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0 || !same_switch(list[i - 1].report, list[i].report)) {
+            s->nodes[s->node_count] = (struct ft_node){.base = FT_NONE};
+            s->node_count++;
+        }
+        s->owner[list[i].index] = s->node_count - 1;
+        give_report(s, s->node_count - 1, list[i].report);
+    }
+    for (uint32_t i = 0; names && i < s->node_count; i++)
+        ft_ids_add(names, 0, 0, i < first ? s->nodes[i].name : s->nodes[i].report->message->name,
+                   i);
+    for (uint32_t i = first; i < s->node_count; i++) {
+        const struct ft_report *r = s->nodes[i].report;
+        const char *name = r->message->name;
+        char agent[FT_IP_TEXT_BYTES];
+
+        ft_ip_format(&r->agent, agent);
+        if (!usable_name(name))
+            snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%s", agent);
+        else if (names && ft_ids_find(names, 0, 0, name) == i)
+            snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%s", name);
+        else
+            snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%.80s@%s", name, agent);
+    }
+    ft_ids_free(names);
+}
+
+static int gather_nodes(struct ft_survey *s)
+{
+    uint32_t switches = ft_topology_switches(s->base), index = 0, count = 0, i = 0;
+    size_t reports = ft_reports_count(s->reports);
+    struct unmatched *left = calloc(reports + 1, sizeof(*left));
+    const struct ft_report *r;
+
+    s->nodes = calloc(switches + reports + 1, sizeof(*s->nodes));
+    s->owner = calloc(reports + 1, sizeof(*s->owner));
+    if (!left || !s->nodes || !s->owner) {
+        free(left);
+        return -ENOMEM;
+    }
+    for (; s->node_count < switches; s->node_count++) {
+        struct ft_node *n = &s->nodes[s->node_count];
+
+        n->base = s->node_count;
+        snprintf(n->name, sizeof(n->name), "%s", ft_topology_switch(s->base, n->base)->name);
+    }
+    for (; (r = ft_reports_next(s->reports, &index)); i++) {
+        s->owner[i] = base_by_address(s, r);
+        if (s->owner[i] != FT_NONE)
+            give_report(s, s->owner[i], r);
+    }
+    /* By name only where no address spoke, so that a doubled name does not merge two switches. */
+    for (index = i = 0; (r = ft_reports_next(s->reports, &index)); i++) {
+        uint32_t base;
+
+        if (s->owner[i] != FT_NONE)
+            continue;
+        if (is_nobody(r)) {
+            note_nobody(s, r);
+            continue;
+        }
+        base = r->message->name ? ft_topology_find_switch(s->base, r->message->name) : FT_NONE;
+        if (base != FT_NONE && !s->nodes[base].report) {
+            s->owner[i] = base;
+            give_report(s, base, r);
+        } else {
+            left[count++] = (struct unmatched){r, i};
+        }
+    }
+    add_nodes(s, left, count);
+    free(left);
+    return 0;
+}
+
+static struct ft_end *add_end(struct ft_survey *s, uint32_t node, const char *name)
+{
+    struct ft_end *end;
+
+    if (s->end_count == s->end_size) {
+        uint32_t size = s->end_size ? 2 * s->end_size : 256;
+        struct ft_end *grown = realloc(s->ends, size * sizeof(*grown));
+
+        if (!grown)
+            return NULL;
+        s->ends = grown;
+        s->end_size = size;
+    }
+    end = &s->ends[s->end_count++];
+    *end = (struct ft_end){
+        .node = node, .base = FT_NONE, .lag = FT_NONE, .link = FT_NONE, .nic = FT_NONE};
+    snprintf(end->name, sizeof(end->name), "%s", name);
+    s->nodes[node].end_count++;
+    return end;
+}
+
+static int gather_base_ports(struct ft_survey *s, uint32_t node)
+{
+    const struct ft_switch *sw = ft_topology_switch(s->base, s->nodes[node].base);
+
+    for (uint32_t i = 0; i < sw->port_count; i++) {
+        const struct ft_port *port = ft_topology_port(s->base, sw->ports[i]);
+        struct ft_end *end = add_end(s, node, port->name);
+
+        if (!end)
+            return -ENOMEM;
+        end->base = sw->ports[i];
+        end->ifindex = port->ifindex;
+        end->speed_bps = port->speed_bps;
+    }
+    return 0;
+}
+
+static int gather_base_lags(struct ft_survey *s, uint32_t node)
+{
+    for (uint32_t i = 0; i < ft_topology_lags(s->base); i++) {
+        const struct ft_lag *lag = ft_topology_lag(s->base, i);
+        uint32_t id = s->end_count;
+        struct ft_end *end;
+
+        if (lag->switch_id != s->nodes[node].base)
+            continue;
+        end = add_end(s, node, lag->name);
+        if (!end)
+            return -ENOMEM;
+        end->ifindex = lag->ifindex;
+        end->aggregate = true;
+        for (uint32_t e = s->nodes[node].first_end; e < id; e++)
+            for (uint32_t m = 0; m < lag->member_count; m++)
+                if (s->ends[e].base == lag->members[m]) {
+                    s->ends[e].lag = id;
+                    s->ends[e].lag_stated = true;
+                }
+    }
+    return 0;
+}
+
+/* The end that the file already made for a reported port: by ifIndex, else by a name without one.
+ */
+static struct ft_end *known_end(struct ft_survey *s, uint32_t node,
+                                const Fabrictrace__PortInfo *info)
+{
+    const struct ft_node *n = &s->nodes[node];
+    uint32_t at = ft_survey_end(s, node, info->ifindex);
+
+    if (at != FT_NONE)
+        return &s->ends[at];
+    for (uint32_t i = 0; info->name && i < n->end_count; i++) {
+        struct ft_end *end = &s->ends[n->first_end + i];
+
+        if (strcmp(end->name, info->name) != 0)
+            continue;
+        if (end->ifindex)
+            ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, n->name, info->name, ADVISE_FILE,
+                            "the file says ifIndex %u, the switch says %u", end->ifindex,
+                            info->ifindex);
+        else
+            end->ifindex = info->ifindex;
+        return end;
+    }
+    return NULL;
+}
+
+static int gather_reported_ports(struct ft_survey *s, uint32_t node)
+{
+    const Fabrictrace__SwitchReport *m = s->nodes[node].report->message;
+    char unnamed[32];
+
+    for (size_t i = 0; i < m->n_ports; i++) {
+        const Fabrictrace__PortInfo *info = m->ports[i];
+        struct ft_end *end;
+
+        if (info->ifindex == 0)
+            continue;
+        end = s->nodes[node].base == FT_NONE ? NULL : known_end(s, node, info);
+        snprintf(unnamed, sizeof(unnamed), "#%u", info->ifindex);
+        if (!end)
+            end = add_end(s, node, usable_name(info->name) ? info->name : unnamed);
+        if (!end)
+            return -ENOMEM;
+        if (!end->ifindex)
+            end->ifindex = info->ifindex;
+        if (!end->speed_bps)
+            end->speed_bps = info->speed_bps;
+        end->info = info;
+    }
+    return 0;
+}
+
+/* Members as the switch tells, where the file does not. */
+static void gather_members(struct ft_survey *s, uint32_t node)
+{
+    const struct ft_node *n = &s->nodes[node];
+
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        struct ft_end *end = &s->ends[i];
+        uint32_t lag = end->info ? end->info->lag_ifindex : 0;
+        uint32_t at = ft_survey_end(s, node, lag);
+
+        if (end->lag_stated && lag && at != end->lag)
+            ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, n->name, end->name, ADVISE_FILE,
+                            "the file has it in aggregate %.60s, the switch in another one: the "
+                            "file's view stays",
+                            s->ends[end->lag].name);
+        if (end->lag_stated || at == FT_NONE || at == i || end->aggregate)
+            continue;
+        end->lag = at;
+        s->ends[at].aggregate = true;
+    }
+}
+
+/* An aggregate has the MAC address of a member; LLDP speaks of members. */
+static void add_port_ids(struct ft_survey *s, uint32_t node)
+{
+    const struct ft_node *n = &s->nodes[node];
+
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        const struct ft_end *end = &s->ends[i];
+        const Fabrictrace__PortInfo *info = end->info;
+
+        ft_ids_add(s->ids, node, FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME,
+                   info && info->name ? info->name : end->name, i);
+        if (!info)
+            continue;
+        ft_ids_add_own(s->ids, node, info->lldp_id_kind, info->lldp_id, i);
+        ft_ids_add(s->ids, node, FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_ALIAS, info->alias, i);
+        if (!end->aggregate)
+            ft_ids_add(s->ids, node, FABRICTRACE__ID_KIND__ID_KIND_MAC, info->mac, i);
+    }
+}
+
+static void add_switch_ids(struct ft_survey *s)
+{
+    const struct ft_report *r;
+    uint32_t index = 0, i = 0;
+    struct ft_ip ip;
+
+    for (uint32_t n = 0; n < ft_topology_switches(s->base); n++) {
+        const struct ft_switch *sw = ft_topology_switch(s->base, n);
+
+        ft_ids_add(s->ids, FT_IDS_NAMES, 0, sw->name, n);
+        for (uint32_t a = 0; a < sw->address_count; a++)
+            ft_ids_add_address(s->ids, &sw->addresses[a], n);
+    }
+    for (; (r = ft_reports_next(s->reports, &index)); i++) {
+        const Fabrictrace__SwitchReport *m = r->message;
+        uint32_t node = s->owner[i];
+
+        if (node == FT_NONE)
+            continue;
+        ft_ids_add(s->ids, FT_IDS_CHASSIS, m->chassis_kind, m->chassis_id, node);
+        ft_ids_add(s->ids, FT_IDS_NAMES, 0, m->name, node);
+        ft_ids_add_address(s->ids, &r->agent, node);
+        for (size_t a = 0; a < m->n_addresses; a++)
+            if (ft_ip_from_bytes(m->addresses[a].data, m->addresses[a].len, &ip) == 0)
+                ft_ids_add_address(s->ids, &ip, node);
+    }
+}
+
+static void note_state(struct ft_survey *s, const struct ft_node *n)
+{
+    const struct ft_report *r = n->report;
+
+    if (n->stale)
+        ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
+                        "look at the switch poller that has it in its configuration",
+                        "no report for three intervals: its ports are shown as they were");
+    else if (is_silent(r))
+        ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
+                        "check its address, its SNMP credentials and access list",
+                        "it does not answer SNMP%s%.200s", r->message->problem ? ": " : "",
+                        r->message->problem ? r->message->problem : "");
+    else if (!r->message->has_lldp)
+        ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, "switch LLDP on, with its MIB",
+                        r->lldp_lost
+                            ? "it answers no LLDP any more: its neighbours are the old ones"
+                            : "it answers no LLDP: its links are known from the other "
+                              "side, or not at all");
+    else if (r->message->problem)
+        ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, NULL, "%.300s",
+                        r->message->problem);
+}
+
+int ft_survey_gather(struct ft_survey *s)
+{
+    s->ids = ft_ids_new();
+    if (!s->ids || gather_nodes(s))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        struct ft_node *n = &s->nodes[i];
+
+        n->first_end = s->end_count;
+        n->stale = n->report && ft_report_stale(s->reports, n->report);
+        if ((n->base != FT_NONE && (gather_base_ports(s, i) || gather_base_lags(s, i))) ||
+            (n->report && gather_reported_ports(s, i)))
+            return -ENOMEM;
+        gather_members(s, i);
+        add_port_ids(s, i);
+        if (n->report)
+            note_state(s, n);
+    }
+    add_switch_ids(s);
+    return 0;
+}
+
+void ft_survey_release(struct ft_survey *s)
+{
+    ft_ids_free(s->ids);
+    free(s->nodes);
+    free(s->ends);
+    free(s->owner);
+    free(s->nics);
+}
+
+uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex)
+{
+    const struct ft_node *n = &s->nodes[node];
+
+    for (uint32_t i = 0; ifindex && i < n->end_count; i++)
+        if (s->ends[n->first_end + i].ifindex == ifindex)
+            return n->first_end + i;
+    return FT_NONE;
+}
+
+uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate)
+{
+    const struct ft_node *n = &s->nodes[s->ends[aggregate].node];
+    uint32_t found = FT_NONE;
+
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        if (s->ends[i].lag != aggregate)
+            continue;
+        if (found != FT_NONE)
+            return FT_NONE;
+        found = i;
+    }
+    return found;
+}
+
+bool ft_survey_member_down(const struct ft_survey *s, uint32_t member)
+{
+    const struct ft_node *n = &s->nodes[s->ends[member].node];
+
+    return n->report && !n->stale && !is_silent(n->report) && ft_survey_is_down(s, member);
+}

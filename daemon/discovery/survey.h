@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DISCOVERY_SURVEY_H
+#define FT_DAEMON_DISCOVERY_SURVEY_H
+/*
+ * One look at everything that is known of the fabric: the static file, the switches' reports and
+ * the attachments learnt from samples, brought into one list of switches, ports, links and NICs.
+ *
+ * survey.c gathers switches and ports, survey_links.c links, survey_hosts.c NICs, survey_tiers.c
+ * tiers; discovery.c drives them and builds a topology of the result. Where sources disagree the
+ * earlier one wins (file, LLDP, samples), and a finding says so. Everything is borrowed from the
+ * sources and good as long as they do not change. Private to discovery. Thread: one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/discovery/attach.h"
+#include "daemon/discovery/ids.h"
+#include "daemon/discovery/reports.h"
+#include "daemon/health/findings.h"
+#include "lib/fabric/topology.h"
+
+#define FT_CLAIMS_MAX 2
+
+enum ft_source {
+    FT_SOURCE_NONE,
+    FT_SOURCE_STATIC,
+    FT_SOURCE_LLDP,
+    FT_SOURCE_LEARNT,
+};
+
+/* A switch. */
+struct ft_node {
+    char name[128];
+    uint32_t base;                  /* in the static topology, FT_NONE */
+    const struct ft_report *report; /* the newest, NULL */
+    bool stale;
+    uint32_t first_end, end_count;
+    enum ft_tier tier;
+    uint32_t host_ends; /* ports with a NIC */
+};
+
+/* A port of a switch: one end of a link. */
+struct ft_end {
+    uint32_t node;
+    uint32_t ifindex; /* 0: not known */
+    uint64_t speed_bps;
+    char name[128];
+    uint32_t base; /* port in the static topology, FT_NONE */
+    const Fabrictrace__PortInfo *info;
+    const Fabrictrace__Neighbor *device; /* a neighbour that is none of our switches */
+    uint32_t claims[FT_CLAIMS_MAX];      /* ends that it hears */
+    uint32_t claim_count, claimers;
+    bool hears_switch; /* one of ours, though perhaps not which port of it */
+    bool aggregate;    /* others are its members, or the file says that it is one */
+    bool in_fabric;    /* its aggregate hears a switch */
+    bool was_linked;   /* as discovery remembers */
+    uint32_t lag;      /* the aggregate that it is a member of, FT_NONE */
+    bool lag_stated;   /* by the file */
+    uint32_t link;     /* the other end, FT_NONE */
+    enum ft_source link_source;
+    uint32_t nic; /* index of a found NIC, FT_NONE; those of the file are not found */
+    bool down;
+};
+
+/* A NIC that the file does not attach. */
+struct ft_found_nic {
+    uint32_t base; /* NIC of the file that states no port, FT_NONE */
+    char host[128];
+    bool named; /* by its agent or LLDP, not by its address alone */
+    uint32_t ends[2];
+    uint32_t end_count;
+    struct ft_ip addresses[32];
+    uint32_t address_count;
+    enum ft_source source;
+    bool dropped;
+};
+
+struct ft_survey {
+    const struct ft_topology *base;
+    const struct ft_reports *reports;
+    const struct ft_attach *attach; /* NULL: nothing is learnt */
+    struct ft_findings *findings;
+    struct ft_ids *ids;
+    struct ft_node *nodes;
+    struct ft_end *ends;
+    uint32_t node_count, end_count, end_size;
+    uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
+    struct ft_found_nic *nics;
+    uint32_t nic_count, nic_size;
+};
+
+/* Gathers switches and ports; the sources are set by the caller, the rest is zero. -ENOMEM. */
+int ft_survey_gather(struct ft_survey *s);
+void ft_survey_release(struct ft_survey *s);
+
+/* The end of a switch with this ifIndex, FT_NONE. */
+uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex);
+
+/* The only member of an aggregate, as configured. FT_NONE: there are several, or none. */
+uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate);
+
+/* Whether a member of an aggregate is down for certain: its switch answers, and says so, or its
+ * neighbour does. */
+bool ft_survey_member_down(const struct ft_survey *s, uint32_t member);
+
+/* Links: those of the file, then what LLDP tells. */
+void ft_survey_links(struct ft_survey *s);
+
+/* Whether a link's ports are down, as their switches say. */
+bool ft_survey_is_down(const struct ft_survey *s, uint32_t end);
+
+/* NICs: learnt from samples, then as LLDP tells. -ENOMEM. */
+int ft_survey_hosts(struct ft_survey *s);
+
+/* The tier of each switch; drops found NICs at switches that cannot be leaves. */
+void ft_survey_tiers(struct ft_survey *s);
+
+#endif

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/discovery/survey.h"
+
+/* More addresses behind one port are no host, but a router or a switch that nobody polls. */
+#define ADDRESSES_MAX 16
+#define ADVISE_POLL   "let the poller read the switch that is behind it, or state it in the file"
+
+/* An address with the one or two ports that it was learnt at. */
+struct sighted {
+    const struct ft_attached *attached;
+    uint32_t ends[2];
+    uint32_t end_count;
+};
+
+static struct ft_found_nic *add_nic(struct ft_survey *s, enum ft_source source)
+{
+    if (s->nic_count == s->nic_size) {
+        uint32_t size = s->nic_size ? 2 * s->nic_size : 64;
+        struct ft_found_nic *grown = realloc(s->nics, size * sizeof(*grown));
+
+        if (!grown)
+            return NULL;
+        s->nics = grown;
+        s->nic_size = size;
+    }
+    s->nics[s->nic_count] = (struct ft_found_nic){.base = FT_NONE, .source = source};
+    return &s->nics[s->nic_count++];
+}
+
+static bool has_static_nic(const struct ft_survey *s, const struct ft_end *end)
+{
+    return end->base != FT_NONE && ft_topology_port(s->base, end->base)->nic != FT_NONE;
+}
+
+static bool forwards(const struct ft_end *end)
+{
+    return end->device && end->device->has_forwards && end->device->forwards;
+}
+
+/* "gpu01" and "gpu01.example.com" are one host. */
+static bool same_host(const char *a, const char *b)
+{
+    return a && b && strcspn(a, ".") == strcspn(b, ".") && strncmp(a, b, strcspn(a, ".")) == 0;
+}
+
+/* A port that is not, and was not, part of the fabric. */
+static bool is_edge(const struct ft_end *end)
+{
+    return end->link == FT_NONE && !end->hears_switch && !end->was_linked && !end->aggregate &&
+           !end->in_fabric;
+}
+
+/* An edge port where samples may show a host. */
+static bool may_have_host(const struct ft_survey *s, const struct ft_end *end, const char *host)
+{
+    return !has_static_nic(s, end) && (!forwards(end) || same_host(end->device->name, host));
+}
+
+static void note_elsewhere(struct ft_survey *s, const struct ft_attached *at, uint32_t nic,
+                           uint32_t end)
+{
+    const struct ft_nic *n = ft_topology_nic(s->base, nic);
+    char text[FT_IP_TEXT_BYTES];
+
+    for (uint32_t i = 0; i < n->attach_count; i++)
+        if (n->attach[i] == s->ends[end].base)
+            return;
+    ft_ip_format(&at->address, text);
+    ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, s->nodes[s->ends[end].node].name,
+                    s->ends[end].name, "correct the topology file, or move the host back",
+                    "packets of %s (host %.80s) come in here, where the file has not its NIC: the "
+                    "file's view stays",
+                    text, ft_topology_host(s->base, n->host_id)->name);
+}
+
+/* Turns an address's places into ports; false when it hangs nowhere that counts. */
+static bool place(struct ft_survey *s, const struct ft_attached *at, struct sighted *out)
+{
+    uint32_t nic = ft_topology_nic_at(s->base, &at->address);
+    bool in_file = nic != FT_NONE && ft_topology_nic(s->base, nic)->attach_count > 0;
+
+    *out = (struct sighted){.attached = at};
+    if (ft_ids_find_address(s->ids, &at->address) != FT_IDS_NONE)
+        return false;
+    for (uint32_t i = 0; i < at->place_count; i++) {
+        const struct ft_place *p = &at->places[i];
+        uint32_t node = ft_ids_find_address(s->ids, &p->agent);
+        uint32_t end =
+            p->believed && node < s->node_count ? ft_survey_end(s, node, p->ifindex) : FT_NONE;
+
+        if (end == FT_NONE || !is_edge(&s->ends[end]))
+            continue;
+        if (in_file)
+            note_elsewhere(s, at, nic, end);
+        if (in_file || !may_have_host(s, &s->ends[end], at->host))
+            continue;
+        if (out->end_count && out->ends[0] == end)
+            continue;
+        if (out->end_count == 2)
+            return false;
+        out->ends[out->end_count++] = end;
+    }
+    return out->end_count > 0;
+}
+
+static bool join_ends(struct ft_survey *s, uint32_t nic_id, const struct sighted *from)
+{
+    struct ft_found_nic *nic = &s->nics[nic_id];
+
+    for (uint32_t i = 0; i < from->end_count; i++) {
+        struct ft_end *end = &s->ends[from->ends[i]];
+
+        if (end->nic == nic_id)
+            continue;
+        if (end->nic != FT_NONE || nic->end_count == 2)
+            return false;
+        nic->ends[nic->end_count++] = from->ends[i];
+        end->nic = nic_id;
+    }
+    return true;
+}
+
+static int take_sighted(struct ft_survey *s, const struct sighted *from)
+{
+    uint32_t id = FT_NONE;
+    struct ft_found_nic *nic;
+
+    for (uint32_t i = 0; i < from->end_count && id == FT_NONE; i++)
+        id = s->ends[from->ends[i]].nic;
+    if (id == FT_NONE) {
+        if (!add_nic(s, FT_SOURCE_LEARNT))
+            return -ENOMEM;
+        id = s->nic_count - 1;
+    }
+    nic = &s->nics[id];
+    if (!join_ends(s, id, from) || nic->address_count == ADDRESSES_MAX)
+        return 0;
+    nic->addresses[nic->address_count++] = from->attached->address;
+    if (nic->base == FT_NONE)
+        nic->base = ft_topology_nic_at(s->base, &from->attached->address);
+    if (from->attached->host && !nic->named) {
+        nic->named = true;
+        snprintf(nic->host, sizeof(nic->host), "%s", from->attached->host);
+    }
+    return 0;
+}
+
+/* Counts the addresses of each port; those of a crowded one are no host's. */
+static bool is_crowded(const uint32_t *crowd, const struct sighted *from)
+{
+    for (uint32_t i = 0; i < from->end_count; i++)
+        if (crowd[from->ends[i]] > ADDRESSES_MAX)
+            return true;
+    return false;
+}
+
+static void note_crowded(struct ft_survey *s, const uint32_t *crowd)
+{
+    for (uint32_t i = 0; i < s->end_count; i++)
+        if (crowd[i] > ADDRESSES_MAX)
+            ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[s->ends[i].node].name,
+                            s->ends[i].name, ADVISE_POLL,
+                            "packets of %u addresses come in here: more than one host is behind it",
+                            crowd[i]);
+}
+
+static int learn(struct ft_survey *s)
+{
+    struct sighted *list = NULL, one;
+    uint32_t *crowd = calloc(s->end_count + 1, sizeof(*crowd));
+    uint32_t index = 0, count = 0, size = 0;
+    const struct ft_attached *at;
+    int rc = crowd ? 0 : -ENOMEM;
+
+    while (rc == 0 && (at = ft_attach_next(s->attach, &index))) {
+        if (!place(s, at, &one))
+            continue;
+        if (count == size) {
+            struct sighted *grown = realloc(list, (size = size ? 2 * size : 64) * sizeof(*grown));
+
+            if (!grown) {
+                rc = -ENOMEM;
+                break;
+            }
+            list = grown;
+        }
+        for (uint32_t i = 0; i < one.end_count; i++)
+            crowd[one.ends[i]]++;
+        list[count++] = one;
+    }
+    /* Those with two ports first: they say which ports belong to one NIC. */
+    for (uint32_t ports = 2; rc == 0 && ports > 0; ports--)
+        for (uint32_t i = 0; rc == 0 && i < count; i++)
+            if (list[i].end_count == ports && !is_crowded(crowd, &list[i]))
+                rc = take_sighted(s, &list[i]);
+    if (rc == 0)
+        note_crowded(s, crowd);
+    free(list);
+    free(crowd);
+    return rc;
+}
+
+static bool is_device(const struct ft_survey *s, const struct ft_end *end)
+{
+    return end->device && end->link == FT_NONE && !end->hears_switch && !forwards(end) &&
+           !has_static_nic(s, end);
+}
+
+static const char *device_name(const Fabrictrace__Neighbor *row)
+{
+    if (row->name && *row->name)
+        return row->name;
+    return row->chassis_id && *row->chassis_id ? row->chassis_id : NULL;
+}
+
+/* An address of management that several ports name belongs to the host, not to one of its NICs. */
+static void add_device_addresses(struct ft_survey *s, struct ft_found_nic *nic, uint32_t at)
+{
+    const Fabrictrace__Neighbor *row = s->ends[at].device;
+    struct ft_ip ip;
+    char text[FT_IP_TEXT_BYTES];
+
+    for (size_t i = 0; i < row->n_addresses && nic->address_count < ADDRESSES_MAX; i++) {
+        if (ft_ip_from_bytes(row->addresses[i].data, row->addresses[i].len, &ip))
+            continue;
+        ft_ip_format(&ip, text);
+        if (ft_ids_find(s->ids, FT_IDS_DEVICES, 0, text) == at &&
+            ft_ids_find_address(s->ids, &ip) == FT_IDS_NONE &&
+            ft_topology_nic_at(s->base, &ip) == FT_NONE)
+            nic->addresses[nic->address_count++] = ip;
+    }
+}
+
+static void add_device_ids(struct ft_survey *s)
+{
+    struct ft_ip ip;
+    char text[FT_IP_TEXT_BYTES];
+
+    for (uint32_t n = 0; n < s->nic_count; n++)
+        for (uint32_t i = 0; i < s->nics[n].address_count; i++) {
+            ft_ip_format(&s->nics[n].addresses[i], text);
+            ft_ids_add(s->ids, FT_IDS_DEVICES, 0, text, FT_IDS_SEVERAL);
+        }
+    for (uint32_t e = 0; e < s->end_count; e++) {
+        const struct ft_end *end = &s->ends[e];
+
+        for (size_t i = 0; is_device(s, end) && i < end->device->n_addresses; i++) {
+            const ProtobufCBinaryData *bytes = &end->device->addresses[i];
+
+            if (ft_ip_from_bytes(bytes->data, bytes->len, &ip) == 0) {
+                ft_ip_format(&ip, text);
+                ft_ids_add(s->ids, FT_IDS_DEVICES, 0, text, e);
+            }
+        }
+    }
+}
+
+static int take_devices(struct ft_survey *s)
+{
+    add_device_ids(s);
+    for (uint32_t e = 0; e < s->end_count; e++) {
+        const char *name = is_device(s, &s->ends[e]) ? device_name(s->ends[e].device) : NULL;
+        struct ft_found_nic *nic;
+
+        if (!name)
+            continue;
+        if (s->ends[e].nic == FT_NONE) {
+            nic = add_nic(s, FT_SOURCE_LLDP);
+            if (!nic)
+                return -ENOMEM;
+            s->ends[e].nic = s->nic_count - 1;
+            nic->ends[nic->end_count++] = e;
+        }
+        nic = &s->nics[s->ends[e].nic];
+        add_device_addresses(s, nic, e);
+        /* Over what its agent says: LLDP comes before samples, and a name should not change when
+         * the first samples do. */
+        snprintf(nic->host, sizeof(nic->host), "%.127s", name);
+        nic->named = true;
+    }
+    return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct ft_ip));
+}
+
+static void settle_nics(struct ft_survey *s)
+{
+    for (uint32_t n = 0; n < s->nic_count; n++) {
+        struct ft_found_nic *nic = &s->nics[n];
+
+        /* Equal however it was found out. */
+        qsort(nic->addresses, nic->address_count, sizeof(nic->addresses[0]), by_bytes);
+        if (!nic->named && nic->address_count)
+            ft_ip_format(&nic->addresses[0], nic->host);
+        for (uint32_t i = 0; i < nic->end_count; i++)
+            s->nodes[s->ends[nic->ends[i]].node].host_ends++;
+    }
+}
+
+int ft_survey_hosts(struct ft_survey *s)
+{
+    int rc = s->attach ? learn(s) : 0;
+
+    for (uint32_t e = 0; e < s->end_count; e++)
+        s->nodes[s->ends[e].node].host_ends += has_static_nic(s, &s->ends[e]);
+    if (rc == 0)
+        rc = take_devices(s);
+    if (rc == 0)
+        settle_nics(s);
+    return rc;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/health/agents.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define SOURCE_BYTES 128
+#define MISSED       3
+/* A fabric whose hosts are all alike needs not all of them named. */
+#define LACKS_SHOWN 200
+
+struct agent {
+    char source[SOURCE_BYTES];
+    int64_t until_ms;
+    uint8_t *packed;
+    size_t packed_bytes;
+};
+
+struct ft_agents {
+    struct ft_table *table;
+};
+
+struct ft_agents *ft_agents_new(size_t cap)
+{
+    struct ft_agents *a = calloc(1, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    a->table = ft_table_new(sizeof(struct agent), SOURCE_BYTES, cap, 0);
+    if (!a->table) {
+        free(a);
+        return NULL;
+    }
+    return a;
+}
+
+void ft_agents_free(struct ft_agents *a)
+{
+    struct agent *agent;
+    uint32_t index = 0;
+
+    if (!a)
+        return;
+    while ((agent = ft_table_next(a->table, &index)))
+        free(agent->packed);
+    ft_table_free(a->table);
+    free(a);
+}
+
+static void forget_old(struct ft_agents *a, int64_t now_ms)
+{
+    struct agent *agent;
+    uint32_t index = 0;
+
+    while ((agent = ft_table_next(a->table, &index))) {
+        if (agent->until_ms >= now_ms)
+            continue;
+        free(agent->packed);
+        ft_table_remove(a->table, agent);
+    }
+}
+
+int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, int64_t now_ms)
+{
+    char source[SOURCE_BYTES] = {0};
+    struct agent *agent;
+    uint8_t *packed;
+    size_t len;
+    bool fresh;
+
+    if (!status->source || !status->host || !status->has_interval_ms)
+        return -EINVAL;
+    snprintf(source, sizeof(source), "%s", status->source);
+    agent = ft_table_insert(a->table, source, &fresh);
+    if (!agent) {
+        forget_old(a, now_ms);
+        agent = ft_table_insert(a->table, source, &fresh);
+    }
+    if (!agent)
+        return -ENOSPC;
+    agent->until_ms = now_ms + MISSED * (int64_t)status->interval_ms;
+    len = fabrictrace__host_status__get_packed_size(status);
+    packed = malloc(len ? len : 1);
+    /* Without memory what it said before stays. */
+    if (!packed)
+        return 0;
+    fabrictrace__host_status__pack(status, packed);
+    free(agent->packed);
+    agent->packed = packed;
+    agent->packed_bytes = len;
+    return 0;
+}
+
+static void find_lack(const Fabrictrace__HostStatus *status, const Fabrictrace__Lack *lack,
+                      struct ft_findings *findings)
+{
+    bool both = lack->capability && lack->setting;
+    struct ft_finding *f = ft_findings_add(
+        findings, FT_FINDING_NOTE, status->host, NULL,
+        lack->capability ? "give its agent the capability, as fabrictrace-agent(8) says"
+        : lack->setting  ? "set that key in the configuration of its agent"
+                         : NULL,
+        "its agent does not see%s%.40s%s%.60s: %.200s",
+        lack->capability || lack->setting ? " without " : "",
+        lack->capability ? lack->capability : "", both ? " and " : "",
+        lack->setting ? lack->setting : "", lack->adds ? lack->adds : lack->what);
+
+    if (f)
+        f->of_host = true;
+}
+
+void ft_agents_find(const struct ft_agents *a, int64_t now_ms, struct ft_findings *findings)
+{
+    struct agent *agent;
+    uint32_t index = 0;
+    size_t shown = 0, hosts = 0;
+
+    while ((agent = ft_table_next(a->table, &index))) {
+        Fabrictrace__HostStatus *status =
+            agent->packed && agent->until_ms >= now_ms
+                ? fabrictrace__host_status__unpack(NULL, agent->packed_bytes, agent->packed)
+                : NULL;
+
+        if (!status)
+            continue;
+        hosts += status->n_lacks > 0 && shown + status->n_lacks > LACKS_SHOWN;
+        for (size_t i = 0; shown + status->n_lacks <= LACKS_SHOWN && i < status->n_lacks; i++)
+            if (status->lacks[i]->what)
+                find_lack(status, status->lacks[i], findings);
+        shown += status->n_lacks;
+        fabrictrace__host_status__free_unpacked(status, NULL);
+    }
+    if (hosts)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "look at the log of their agents: it says what is lacking",
+                        "agents of %zu more hosts do not see all there is", hosts);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_HEALTH_AGENTS_H
+#define FT_DAEMON_HEALTH_AGENTS_H
+/*
+ * What the agents say that they do not see of their hosts (fabrictrace.host_status.v1), kept for
+ * the doctor until it was not said again for three of the agent's intervals. Capped. Pure; times
+ * are Unix milliseconds. Thread: one.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/health/findings.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_agents;
+
+/* NULL without memory. */
+struct ft_agents *ft_agents_new(size_t cap);
+void ft_agents_free(struct ft_agents *agents);
+
+/* -EINVAL: a field that is needed is missing; -ENOSPC over the cap. */
+int ft_agents_take(struct ft_agents *agents, const Fabrictrace__HostStatus *status, int64_t now_ms);
+
+/* Adds a finding for everything that an agent lacks, host by host, and one for the rest where they
+ * are many. */
+void ft_agents_find(const struct ft_agents *agents, int64_t now_ms, struct ft_findings *findings);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/health/congestion.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define NAME_BYTES      64
+#define LOSSES_LEAST    10
+#define NOTICES_LEAST   100
+#define DEVIATIONS      5
+#define LEARN           0.125
+#define REPORTS_MISSING 3
+
+struct port_key {
+    char host[NAME_BYTES];
+    char device[NAME_BYTES];
+    uint32_t port;
+};
+
+/* What a port has of one sign. */
+struct sign {
+    bool learned;
+    bool unusual;
+    double usual_per_s;
+    uint64_t count; /* in the last interval */
+};
+
+struct port {
+    struct port_key key;
+    struct sign losses, notices;
+    int64_t time_ms, interval_ms, since_ms;
+};
+
+struct ft_congestion {
+    struct ft_table *ports;
+};
+
+struct ft_congestion *ft_congestion_new(size_t ports_max)
+{
+    struct ft_congestion *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->ports = ft_table_new(sizeof(struct port), sizeof(struct port_key), ports_max, 0);
+    if (!c->ports) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void ft_congestion_free(struct ft_congestion *c)
+{
+    if (!c)
+        return;
+    ft_table_free(c->ports);
+    free(c);
+}
+
+static void judge(struct sign *sign, uint64_t count, double seconds, uint64_t least)
+{
+    double usual = sign->usual_per_s * seconds;
+
+    sign->count = count;
+    sign->unusual =
+        count >= least && (double)count > usual + DEVIATIONS * sqrt(usual + 1) && sign->learned;
+    if (sign->unusual)
+        return;
+    sign->usual_per_s +=
+        ((double)count / seconds - sign->usual_per_s) * (sign->learned ? LEARN : 1);
+    sign->learned = true;
+}
+
+void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters *host)
+{
+    struct port_key key = {.port = host->port};
+    bool congested, fresh;
+    struct port *port;
+    double seconds;
+
+    if (!host->host || !host->device || !host->has_interval_ms || host->interval_ms == 0)
+        return;
+    snprintf(key.host, sizeof(key.host), "%s", host->host);
+    snprintf(key.device, sizeof(key.device), "%s", host->device);
+    port = ft_table_insert(c->ports, &key, &fresh);
+    if (!port)
+        return;
+    /* No packet is lost where all is well. */
+    if (fresh)
+        port->losses.learned = true;
+    congested = port->losses.unusual || port->notices.unusual;
+    seconds = host->interval_ms / 1000.0;
+    judge(&port->losses, host->out_of_sequence + host->retransmissions + host->timeouts, seconds,
+          LOSSES_LEAST);
+    judge(&port->notices, host->cnp_handled, seconds, NOTICES_LEAST);
+    port->time_ms = (int64_t)host->time_ms;
+    port->interval_ms = host->interval_ms;
+    if (!congested)
+        port->since_ms = port->time_ms - port->interval_ms;
+}
+
+static void raise_port(const struct port *port, struct ft_events *events, uint32_t window,
+                       const char *fabric)
+{
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    const struct sign *sign = port->losses.unusual ? &port->losses : &port->notices;
+    char subject[2 * NAME_BYTES + 16], message[3 * NAME_BYTES + 100];
+
+    snprintf(subject, sizeof(subject), "%s/%s/%" PRIu32, port->key.host, port->key.device,
+             port->key.port);
+    snprintf(message, sizeof(message), "%s %s port %" PRIu32 ": %" PRIu64 " %s in %.0f s",
+             port->key.host, port->key.device, port->key.port, sign->count,
+             sign == &port->losses ? "packets out of sequence, sent again or timed out"
+                                   : "congestion notifications",
+             (double)port->interval_ms / 1000);
+    evidence.host = (char *)(uintptr_t)port->key.host;
+    evidence.has_count = true;
+    evidence.count = sign->count;
+    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
+    event.time_ms = (uint64_t)port->time_ms;
+    event.since_ms = (uint64_t)port->since_ms;
+    event.fabric = (char *)(uintptr_t)fabric;
+    event.kind = FABRICTRACE__KIND__KIND_CONGESTION;
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    event.subject = subject;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_raise(events, window, &event);
+}
+
+void ft_congestion_raise(const struct ft_congestion *c, struct ft_events *events, uint32_t window,
+                         int64_t now_ms, const char *fabric)
+{
+    const struct port *port;
+    uint32_t index = 0;
+
+    while ((port = ft_table_next(c->ports, &index)))
+        if ((port->losses.unusual || port->notices.unusual) &&
+            now_ms - port->time_ms <= REPORTS_MISSING * port->interval_ms)
+            raise_port(port, events, window, fabric);
+}

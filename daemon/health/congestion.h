@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_HEALTH_CONGESTION_H
+#define FT_DAEMON_HEALTH_CONGESTION_H
+/*
+ * Congestion as the hosts' RDMA ports feel it: signs of lost packets (out of sequence,
+ * retransmitted, timed out) and congestion notifications, from fabrictrace.host.v1. A port is
+ * congested when an interval has at least 10 of them (100 notifications) and more than five
+ * standard deviations above what it usually has, taken as Poisson. What is usual is learned while
+ * the port is not congested; lost packets are unusual from the start. Each congested port is a
+ * standing event that names its host. Pure. Thread: one.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/events.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_congestion;
+
+/* At most ports_max ports are judged. NULL without memory. */
+struct ft_congestion *ft_congestion_new(size_t ports_max);
+void ft_congestion_free(struct ft_congestion *congestion);
+
+/* Judges a port by its report. */
+void ft_congestion_take(struct ft_congestion *congestion, const Fabrictrace__HostCounters *host);
+
+/* Raises the ports that are congested by their last report, unless that is older than three of its
+ * intervals. fabric is borrowed. */
+void ft_congestion_raise(const struct ft_congestion *congestion, struct ft_events *events,
+                         uint32_t window, int64_t now_ms, const char *fabric);
+
+#endif

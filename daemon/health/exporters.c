@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/health/exporters.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define WINDOWS        32
+#define JUDGED_MIN     6 /* windows */
+#define SILENT_MIN     3
+#define SILENT_SAMPLES 10   /* that should have come: chance gives none at all in e^-10 */
+#define SIGMAS         3.3  /* of the estimate's noise: one false alarm in a thousand */
+#define MARGIN         0.10 /* polls and samples do not end at the same moment */
+#define NAME_BYTES     128
+
+enum verdict {
+    VERDICT_FINE,
+    VERDICT_SILENT,
+    VERDICT_OFF,
+};
+
+struct seen {
+    uint32_t window; /* 0: none */
+    bool counted;
+    bool muted; /* its exporter was silent: says nothing of the sampling rate */
+    double counter_bytes, sample_bytes;
+    uint64_t samples;
+};
+
+struct exporter {
+    char name[NAME_BYTES];
+    struct seen seen[WINDOWS]; /* by window number modulo WINDOWS */
+    enum verdict verdict;
+    double ratio; /* samples over counters */
+    uint32_t silent_windows;
+    bool ever;
+};
+
+struct ft_exporters {
+    struct ft_table *table;
+    double bytes, samples; /* of all switches, fading: what a sample stands for */
+};
+
+struct ft_exporters *ft_exporters_new(size_t cap)
+{
+    struct ft_exporters *x = calloc(1, sizeof(*x));
+
+    if (!x)
+        return NULL;
+    x->table = ft_table_new(sizeof(struct exporter), NAME_BYTES, cap, 0);
+    if (!x->table) {
+        free(x);
+        return NULL;
+    }
+    return x;
+}
+
+void ft_exporters_free(struct ft_exporters *x)
+{
+    if (!x)
+        return;
+    ft_table_free(x->table);
+    free(x);
+}
+
+static struct exporter *exporter_of(const struct ft_exporters *x, const char *name, bool add)
+{
+    char key[NAME_BYTES] = {0};
+    bool fresh;
+
+    snprintf(key, sizeof(key), "%s", name);
+    return add ? ft_table_insert(x->table, key, &fresh) : ft_table_find(x->table, key);
+}
+
+/* What came in by the switch's links and hosts, when all of them are counted. */
+static bool count(const struct ft_counters *counters, const struct ft_topology *t,
+                  const struct ft_switch *s, uint32_t window, double *bytes)
+{
+    struct ft_counted port;
+    bool some = false;
+
+    *bytes = 0;
+    for (uint32_t i = 0; i < s->port_count; i++) {
+        const struct ft_port *p = ft_topology_port(t, s->ports[i]);
+
+        if (p->peer == FT_NONE && p->nic == FT_NONE)
+            continue;
+        if (!ft_counters_window(counters, s->ports[i], window, &port) || !port.snmp ||
+            !port.has_in_bytes)
+            return false;
+        *bytes += port.in_bytes;
+        some = true;
+    }
+    return some;
+}
+
+/* Counters come later than samples: windows that were closed before may be counted now. */
+static void take(struct exporter *e, const struct ft_join *join, const struct ft_counters *counters,
+                 uint32_t switch_id, uint32_t window)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    const struct ft_switch *s = ft_topology_switch(t, switch_id);
+    struct seen *now = &e->seen[window % WINDOWS];
+
+    *now = (struct seen){.window = window};
+    ft_join_sampled(join, switch_id, window, &now->samples, &now->sample_bytes);
+    e->ever |= now->samples > 0;
+    for (uint32_t back = 0; back < WINDOWS && back < window; back++) {
+        struct seen *w = &e->seen[(window - back) % WINDOWS];
+
+        if (w->window == window - back && !w->counted)
+            w->counted = count(counters, t, s, w->window, &w->counter_bytes);
+    }
+}
+
+/* Windows at the end without a sample, and what went through in those that are counted. */
+static void judge_silence(struct exporter *e, uint32_t window, double bytes_a_sample)
+{
+    double bytes = 0;
+    uint32_t windows = 0, counted = 0;
+
+    for (uint32_t back = 0; back < WINDOWS && back < window; back++) {
+        const struct seen *w = &e->seen[(window - back) % WINDOWS];
+
+        if (w->window != window - back || w->samples > 0)
+            break;
+        windows++;
+        counted += w->counted;
+        bytes += w->counted ? w->counter_bytes : 0;
+    }
+    e->silent_windows = windows;
+    if (counted < SILENT_MIN || bytes_a_sample <= 0 || bytes / bytes_a_sample < SILENT_SAMPLES)
+        return;
+    e->verdict = VERDICT_SILENT;
+    for (uint32_t back = 0; back < windows; back++)
+        e->seen[(window - back) % WINDOWS].muted = true;
+}
+
+static void judge_rate(struct exporter *e)
+{
+    double samples = 0, estimate = 0, counted = 0, larger;
+    uint32_t windows = 0;
+
+    for (uint32_t i = 0; i < WINDOWS; i++) {
+        const struct seen *w = &e->seen[i];
+
+        if (!w->window || !w->counted || w->muted)
+            continue;
+        windows++;
+        samples += (double)w->samples;
+        estimate += w->sample_bytes;
+        counted += w->counter_bytes;
+    }
+    larger = estimate > counted ? estimate : counted;
+    if (windows < JUDGED_MIN || samples < SILENT_SAMPLES ||
+        fabs(estimate - counted) <= (SIGMAS / sqrt(samples) + MARGIN) * larger)
+        return;
+    e->verdict = VERDICT_OFF;
+    e->ratio = counted > 0 ? estimate / counted : INFINITY;
+}
+
+static void describe(const struct exporter *e, char *text, size_t size)
+{
+    if (e->verdict == VERDICT_SILENT)
+        snprintf(text, size, "no sample for %u windows, though its ports carried traffic",
+                 e->silent_windows);
+    else if (isinf(e->ratio))
+        snprintf(text, size, "samples come, yet its counters stand still");
+    else
+        snprintf(text, size, "its samples stand for %.2f times what its counters say", e->ratio);
+}
+
+static void raise_verdict(const struct exporter *e, struct ft_events *events, const char *fabric,
+                          uint32_t window, const struct ft_span *span)
+{
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    char text[200], message[512];
+
+    describe(e, text, sizeof(text));
+    snprintf(
+        message, sizeof(message), "%s: %s: %s", e->name, text,
+        e->verdict == VERDICT_SILENT
+            ? "its sFlow exporter is off, or its datagrams do not arrive"
+            : "look for a wrong sampling rate, ports that are not sampled, or frozen counters");
+    evidence.switch_ = (char *)(uintptr_t)e->name;
+    evidence.has_count = e->verdict == VERDICT_SILENT;
+    evidence.count = e->silent_windows;
+    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
+    event.time_ms = (uint64_t)span->end_ms;
+    event.since_ms = (uint64_t)span->start_ms;
+    event.fabric = (char *)(uintptr_t)fabric;
+    event.kind = e->verdict == VERDICT_SILENT ? FABRICTRACE__KIND__KIND_SILENT_EXPORTER
+                                              : FABRICTRACE__KIND__KIND_SAMPLING_RATE;
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    event.subject = (char *)(uintptr_t)e->name;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_raise(events, window, &event);
+}
+
+void ft_exporters_close(struct ft_exporters *x, const struct ft_join *join,
+                        const struct ft_counters *counters, struct ft_events *events,
+                        uint32_t window, const struct ft_span *span)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+
+    /* The fabric's mean of the last hundred windows or so, for switches that never sent one. */
+    x->bytes *= 0.99;
+    x->samples *= 0.99;
+    for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
+        struct exporter *e = exporter_of(x, ft_topology_switch(t, i)->name, true);
+
+        if (!e)
+            continue;
+        take(e, join, counters, i, window);
+        x->bytes += e->seen[window % WINDOWS].sample_bytes;
+        x->samples += (double)e->seen[window % WINDOWS].samples;
+    }
+    for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
+        struct exporter *e = exporter_of(x, ft_topology_switch(t, i)->name, false);
+
+        if (!e)
+            continue;
+        e->verdict = VERDICT_FINE;
+        judge_silence(e, window, x->samples > 0 ? x->bytes / x->samples : 0);
+        if (e->verdict == VERDICT_FINE && e->silent_windows == 0)
+            judge_rate(e);
+        if (e->verdict != VERDICT_FINE)
+            raise_verdict(e, events, ft_topology_fabric(t), window, span);
+    }
+}
+
+void ft_exporters_find(const struct ft_exporters *x, const struct ft_topology *t,
+                       struct ft_findings *findings)
+{
+    char text[200];
+
+    for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
+        const struct exporter *e = exporter_of(x, ft_topology_switch(t, i)->name, false);
+
+        if (!e)
+            continue;
+        describe(e, text, sizeof(text));
+        if (e->verdict == VERDICT_SILENT)
+            ft_findings_add(findings, FT_FINDING_NOTE, e->name, NULL,
+                            "switch its sFlow exporter on, and look whether UDP 6343 gets through",
+                            "%s", text);
+        else if (e->verdict == VERDICT_OFF)
+            ft_findings_add(findings, FT_FINDING_NOTE, e->name, NULL,
+                            "compare its sampling rate with what it exports; sample every port",
+                            "%s", text);
+        else if (e->silent_windows >= SILENT_MIN)
+            ft_findings_add(findings, FT_FINDING_NOTE, e->name, NULL,
+                            "if there is traffic, switch its sFlow exporter on",
+                            e->ever ? "no sample for %u windows"
+                                    : "no sample ever, for %u windows by now",
+                            e->silent_windows);
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/health/losses.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/account.h"
+#include "lib/base/table.h"
+
+#define NAME_BYTES        128
+#define WORD_BYTES        24 /* of stages, units and reasons; longer ones are cut */
+#define LEAST             10
+#define SHARE             0.01
+#define CALM_SHARE        (SHARE / 2)
+#define CALM_INTERVALS    3
+#define TOLD_INTERVALS    3
+#define INTERVALS_MISSING 3
+#define INTERVAL_MS       60000 /* until two accounts say how long one is */
+
+static const struct {
+    const char *reason;
+    const char *advice;
+} reasons[] = {
+    /* Datagrams that the kernel dropped are missing by sequence too: the cause comes first. */
+    {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)"},
+    {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops"},
+    {"agent_drops", "switches have no resources for so many samples: sample one packet in more"},
+    {"queue_full", "the daemon or the way to it is too slow: look at its load and the link"},
+    {"table_full", "raise the limit of the table in that program's configuration"},
+    {"malformed", "look at the exporter: its datagrams are broken"},
+    {"truncated", "look at the path MTU between switch and poller"},
+    {"not_sflow_v5", "let the exporter send sFlow version 5"},
+    {"kernel", "enlarge the agent's capture_buffer, or give it more of a core"},
+    {"late", "let clocks follow one server; where they do, make 'grace' longer"},
+    {"invalid", "run the same version of every program"},
+};
+
+#define REASONS (sizeof(reasons) / sizeof(reasons[0]))
+
+struct stage {
+    char name[WORD_BYTES];
+    uint64_t received;
+    uint64_t drops[REASONS];
+};
+
+struct program_key {
+    char program[NAME_BYTES];
+    char source[NAME_BYTES];
+};
+
+struct program {
+    struct program_key key;
+    struct stage stages[FT_ACCOUNT_STAGES];
+    size_t stage_count;
+    int64_t time_ms, interval_ms;
+    bool standing;
+    uint32_t calm;     /* intervals in a row */
+    uint32_t told_ago; /* bad intervals since the one that is told of */
+    int64_t since_ms;
+    /* The worst of the bad interval that is told of. */
+    char unit[WORD_BYTES];
+    size_t reason;
+    uint64_t lost, received;
+    int64_t lost_in_ms;
+};
+
+struct ft_losses {
+    struct ft_table *programs;
+};
+
+struct ft_losses *ft_losses_new(size_t programs_max)
+{
+    struct ft_losses *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return NULL;
+    l->programs = ft_table_new(sizeof(struct program), sizeof(struct program_key), programs_max, 0);
+    if (!l->programs) {
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+void ft_losses_free(struct ft_losses *l)
+{
+    if (!l)
+        return;
+    ft_table_free(l->programs);
+    free(l);
+}
+
+static size_t reason_of(const char *name)
+{
+    size_t i = 0;
+
+    while (i < REASONS && !(name && strcmp(name, reasons[i].reason) == 0))
+        i++;
+    return i;
+}
+
+const char *ft_losses_advice(const char *reason)
+{
+    size_t i = reason_of(reason);
+
+    return i < REASONS ? reasons[i].advice : NULL;
+}
+
+static void read_stage(const Fabrictrace__Stage *in, struct stage *out)
+{
+    memset(out, 0, sizeof(*out));
+    snprintf(out->name, sizeof(out->name), "%s", in->name ? in->name : "");
+    out->received = in->received;
+    for (size_t i = 0; i < in->n_drops; i++) {
+        size_t reason = reason_of(in->drops[i]->reason);
+
+        if (reason < REASONS)
+            out->drops[reason] += in->drops[i]->count;
+    }
+}
+
+/* The worst loss of an interval so far: of the reason that comes first, the largest share. */
+struct worst {
+    bool calm; /* none comes near the threshold */
+    double share;
+    size_t reason; /* REASONS: none is over it */
+    uint64_t lost, received;
+    const char *unit;
+};
+
+/* A gap may also shrink, by what came late. */
+static void compare(const struct stage *before, const struct stage *now, const char *unit,
+                    struct worst *worst)
+{
+    uint64_t received = now->received - before->received;
+
+    if (now->received < before->received)
+        return;
+    for (size_t i = 0; i < REASONS; i++) {
+        uint64_t lost =
+            now->drops[i] > before->drops[i] ? now->drops[i] - before->drops[i] : UINT64_C(0);
+        double share = received ? (double)lost / (double)received : 1;
+
+        if (lost < LEAST || share < CALM_SHARE)
+            continue;
+        worst->calm = false;
+        if (share >= SHARE && (i < worst->reason || (i == worst->reason && share > worst->share)))
+            *worst = (struct worst){false, share, i, lost, received, unit};
+    }
+}
+
+static void judge(struct program *p, const struct worst *worst, int64_t before_ms)
+{
+    if (worst->reason < REASONS) {
+        if (!p->standing)
+            p->since_ms = before_ms;
+        /* Sequence numbers tell of a loss an interval after its cause did: that stays. */
+        p->told_ago++;
+        if (p->standing && worst->reason > p->reason && p->told_ago < TOLD_INTERVALS) {
+            p->calm = 0;
+            return;
+        }
+        p->standing = true;
+        p->calm = p->told_ago = 0;
+        p->reason = worst->reason;
+        p->lost = worst->lost;
+        p->received = worst->received;
+        p->lost_in_ms = p->time_ms - before_ms;
+        snprintf(p->unit, sizeof(p->unit), "%s", worst->unit ? worst->unit : "");
+        return;
+    }
+    p->calm = worst->calm ? p->calm + 1 : 0;
+    p->standing &= p->calm < CALM_INTERVALS;
+}
+
+void ft_losses_take(struct ft_losses *l, const Fabrictrace__Loss *loss, int64_t now_ms)
+{
+    struct stage now[FT_ACCOUNT_STAGES];
+    struct worst worst = {.calm = true, .reason = REASONS};
+    struct program_key key = {{0}, {0}};
+    struct program *p;
+    int64_t before_ms;
+    size_t count = 0;
+    bool fresh;
+
+    if (!loss->program || !loss->source)
+        return;
+    snprintf(key.program, sizeof(key.program), "%s", loss->program);
+    snprintf(key.source, sizeof(key.source), "%s", loss->source);
+    p = ft_table_insert(l->programs, &key, &fresh);
+    if (!p)
+        return;
+    for (size_t i = 0; i < loss->n_stages && count < FT_ACCOUNT_STAGES; i++) {
+        struct stage *s = &now[count++];
+
+        read_stage(loss->stages[i], s);
+        for (size_t k = 0; k < p->stage_count; k++)
+            if (strcmp(p->stages[k].name, s->name) == 0)
+                compare(&p->stages[k], s, loss->stages[i]->unit, &worst);
+    }
+    memcpy(p->stages, now, count * sizeof(*now));
+    p->stage_count = count;
+    before_ms = p->time_ms;
+    p->time_ms = now_ms;
+    if (fresh)
+        return;
+    p->interval_ms = now_ms - before_ms;
+    judge(p, &worst, before_ms);
+}
+
+static void raise_program(const struct program *p, struct ft_events *events, uint32_t window,
+                          const char *fabric)
+{
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    char subject[2 * NAME_BYTES + 2], message[2 * NAME_BYTES + 300];
+
+    snprintf(subject, sizeof(subject), "%s/%s", p->key.program, p->key.source);
+    snprintf(message, sizeof(message),
+             "%s '%s' lost %" PRIu64 " of %" PRIu64 " %s in %.0f s (%s): %s", p->key.program,
+             p->key.source, p->lost, p->received, p->unit, (double)p->lost_in_ms / 1000,
+             reasons[p->reason].reason, reasons[p->reason].advice);
+    evidence.has_count = true;
+    evidence.count = p->lost;
+    evidence.program = (char *)(uintptr_t)p->key.program;
+    evidence.source = (char *)(uintptr_t)p->key.source;
+    evidence.reason = (char *)(uintptr_t)reasons[p->reason].reason;
+    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
+    event.time_ms = (uint64_t)p->time_ms;
+    event.since_ms = (uint64_t)p->since_ms;
+    event.fabric = (char *)(uintptr_t)fabric;
+    event.kind = FABRICTRACE__KIND__KIND_LOSS;
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    event.subject = subject;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_raise(events, window, &event);
+}
+
+void ft_losses_raise(const struct ft_losses *l, struct ft_events *events, uint32_t window,
+                     int64_t now_ms, const char *fabric)
+{
+    const struct program *p;
+    uint32_t index = 0;
+
+    while ((p = ft_table_next(l->programs, &index))) {
+        int64_t interval_ms = p->interval_ms > 0 ? p->interval_ms : INTERVAL_MS;
+
+        if (p->standing && now_ms - p->time_ms <= INTERVALS_MISSING * interval_ms)
+            raise_program(p, events, window, fabric);
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_HEALTH_PROCESSORS_H
+#define FT_DAEMON_HEALTH_PROCESSORS_H
+/*
+ * How busy the switches' processors are, as their sFlow agents tell. A switch makes samples,
+ * counters and SNMP answers on its processor: one that is busy drops some of them, and what is seen
+ * of its flows is less than there is. For the doctor. Capped. Pure; times come with the records, in
+ * Unix milliseconds. Thread: one.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/health/findings.h"
+#include "lib/fabric/topology.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_processors;
+
+/* NULL without memory. */
+struct ft_processors *ft_processors_new(size_t cap);
+void ft_processors_free(struct ft_processors *p);
+
+/* -EINVAL: a field that is needed is missing; -ENOSPC over the cap. */
+int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *load);
+
+/* Processors that were busy for at least 90 % of a minute (of 5 seconds, where that is all they
+ * tell), as said within the last five minutes. */
+void ft_processors_find(const struct ft_processors *p, const struct ft_topology *t, int64_t now_ms,
+                        struct ft_findings *findings);
+
+#endif

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/jobs/ranks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+struct member_key {
+    char comm_id[FT_RANKS_ID];
+    uint32_t rank;
+};
+
+struct member {
+    struct member_key key;
+    struct ft_rank_member m;
+};
+
+struct edge_key {
+    char comm_id[FT_RANKS_ID];
+    char op[FT_RANKS_ID];
+    uint32_t src, dst;
+};
+
+struct edge {
+    struct edge_key key;
+    struct ft_rank_edge e;
+};
+
+/* The pairs of ranks between two hosts. */
+struct hosts_key {
+    char src[FT_RANKS_NAME];
+    char dst[FT_RANKS_NAME];
+};
+
+struct hosts {
+    struct hosts_key key;
+    uint32_t count;
+    bool more;
+    struct member_key src[FT_RANKS_CANDIDATES_MAX];
+    uint32_t dst[FT_RANKS_CANDIDATES_MAX];
+};
+
+/* A local queue pair, where NCCL names it. */
+struct qp_key {
+    char host[FT_RANKS_NAME];
+    uint32_t qp;
+};
+
+struct qp {
+    struct qp_key key;
+    struct member_key src;
+    uint32_t dst;
+};
+
+struct ft_ranks {
+    struct ft_table *members, *edges, *hosts, *qps;
+};
+
+struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config)
+{
+    struct ft_ranks *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->members = ft_table_new(sizeof(struct member), sizeof(struct member_key), config->members_max,
+                              config->seed);
+    r->edges =
+        ft_table_new(sizeof(struct edge), sizeof(struct edge_key), config->edges_max, config->seed);
+    r->hosts = ft_table_new(sizeof(struct hosts), sizeof(struct hosts_key), config->edges_max,
+                            config->seed);
+    r->qps =
+        ft_table_new(sizeof(struct qp), sizeof(struct qp_key), config->edges_max, config->seed);
+    if (!r->members || !r->edges || !r->hosts || !r->qps) {
+        ft_ranks_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void ft_ranks_free(struct ft_ranks *r)
+{
+    if (!r)
+        return;
+    ft_table_free(r->members);
+    ft_table_free(r->edges);
+    ft_table_free(r->hosts);
+    ft_table_free(r->qps);
+    free(r);
+}
+
+static void copy(char *to, size_t to_bytes, const char *from)
+{
+    snprintf(to, to_bytes, "%s", from ? from : "");
+}
+
+static struct member_key member_key(const char *comm_id, uint32_t rank)
+{
+    struct member_key key;
+
+    memset(&key, 0, sizeof(key));
+    copy(key.comm_id, sizeof(key.comm_id), comm_id);
+    key.rank = rank;
+    return key;
+}
+
+static const struct ft_rank_member *find(const struct ft_ranks *r, const struct member_key *key)
+{
+    const struct member *m = ft_table_find(r->members, key);
+
+    return m ? &m->m : NULL;
+}
+
+int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c)
+{
+    struct member_key key;
+    struct member *m;
+    bool fresh;
+
+    if (!c->comm_id || !c->has_rank || !c->host || strlen(c->comm_id) >= FT_RANKS_ID)
+        return -EINVAL;
+    key = member_key(c->comm_id, c->rank);
+    m = ft_table_find(r->members, &key);
+    /* Another process has the place by now. */
+    if (m && c->closed && m->m.pid != c->pid)
+        return 0;
+    if (!m)
+        m = ft_table_insert(r->members, &key, &fresh);
+    if (!m)
+        return -ENOSPC;
+    memcpy(m->m.comm_id, key.comm_id, sizeof(key.comm_id));
+    m->m.rank = c->rank;
+    m->m.ranks = c->ranks;
+    m->m.pid = c->pid;
+    m->m.closed = c->closed;
+    copy(m->m.host, sizeof(m->m.host), c->host);
+    copy(m->m.job, sizeof(m->m.job), c->job);
+    copy(m->m.gpu, sizeof(m->m.gpu), c->gpu);
+    copy(m->m.name, sizeof(m->m.name), c->name);
+    return 0;
+}
+
+double ft_ranks_expected(const char *op, const char *algo, double bytes, double ranks,
+                         double channels, double channels_used)
+{
+    bool ring = algo && strcmp(algo, "RING") == 0, tree = algo && strcmp(algo, "TREE") == 0;
+
+    if (!op || ranks < 1 || channels < 1 || channels_used < 1)
+        return -1;
+    if (strcmp(op, "AllReduce") == 0 && ring)
+        return 2 * bytes * (ranks - 1) / ranks / channels;
+    if (strcmp(op, "AllReduce") == 0 && tree)
+        return bytes / channels;
+    if ((strcmp(op, "AllGather") == 0 || strcmp(op, "ReduceScatter") == 0) && ring)
+        return bytes * (ranks - 1) / ranks / channels;
+    if ((strcmp(op, "Broadcast") == 0 || strcmp(op, "Reduce") == 0) && ring)
+        return bytes / channels;
+    if (strcmp(op, "AlltoAll") == 0)
+        return bytes / ranks / channels_used;
+    if (strcmp(op, "Send") == 0)
+        return bytes / channels_used;
+    return -1;
+}
+
+/* Remembers that a pair of ranks talks between its hosts, as soon as both are known. */
+static void list_hosts(struct ft_ranks *r, const struct member_key *src, uint32_t dst)
+{
+    const struct member_key dst_key = member_key(src->comm_id, dst);
+    const struct ft_rank_member *a = find(r, src), *b = find(r, &dst_key);
+    struct hosts_key key;
+    struct hosts *h;
+    bool fresh;
+
+    if (!a || !b)
+        return;
+    memset(&key, 0, sizeof(key));
+    copy(key.src, sizeof(key.src), a->host);
+    copy(key.dst, sizeof(key.dst), b->host);
+    h = ft_table_insert(r->hosts, &key, &fresh);
+    if (!h)
+        return;
+    for (uint32_t i = 0; i < h->count; i++)
+        if (h->dst[i] == dst && memcmp(&h->src[i], src, sizeof(*src)) == 0)
+            return;
+    /* One that has ended gives its place. */
+    for (uint32_t i = 0; i < h->count; i++) {
+        const struct ft_rank_member *old = find(r, &h->src[i]);
+
+        if (old && !old->closed)
+            continue;
+        h->src[i] = *src;
+        h->dst[i] = dst;
+        return;
+    }
+    if (h->count == FT_RANKS_CANDIDATES_MAX) {
+        h->more = true;
+        return;
+    }
+    h->src[h->count] = *src;
+    h->dst[h->count++] = dst;
+}
+
+static void note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
+                     const Fabrictrace__PeerTraffic *p, const struct member_key *src)
+{
+    for (size_t i = 0; c->host && i < p->n_local_qps; i++) {
+        struct qp_key key;
+        struct qp *qp;
+        bool fresh;
+
+        memset(&key, 0, sizeof(key));
+        copy(key.host, sizeof(key.host), c->host);
+        key.qp = p->local_qps[i];
+        qp = ft_table_insert(r->qps, &key, &fresh);
+        if (!qp)
+            return;
+        qp->src = *src;
+        qp->dst = p->peer;
+    }
+}
+
+static struct ft_rank_edge *edge_of(struct ft_ranks *r, const Fabrictrace__Collective *c,
+                                    uint32_t src, uint32_t dst)
+{
+    struct edge_key key;
+    struct edge *e;
+    bool fresh;
+
+    memset(&key, 0, sizeof(key));
+    copy(key.comm_id, sizeof(key.comm_id), c->comm_id);
+    /* Both ends of a transfer are one operation. */
+    copy(key.op, sizeof(key.op), c->op && strcmp(c->op, "Recv") == 0 ? "Send" : c->op);
+    key.src = src;
+    key.dst = dst;
+    e = ft_table_insert(r->edges, &key, &fresh);
+    if (!e)
+        return NULL;
+    if (fresh) {
+        memcpy(e->e.comm_id, key.comm_id, sizeof(key.comm_id));
+        memcpy(e->e.op, key.op, sizeof(key.op));
+        e->e.src = src;
+        e->e.dst = dst;
+    }
+    e->e.last_ms = (int64_t)c->time_ms;
+    return &e->e;
+}
+
+static double channels_used(const Fabrictrace__Collective *c, uint32_t peer)
+{
+    double n = 0;
+
+    for (size_t i = 0; i < c->n_peers; i++)
+        n += c->peers[i]->has_sent_messages && c->peers[i]->peer == peer;
+    return n;
+}
+
+static int add_sent(struct ft_ranks *r, const Fabrictrace__Collective *c,
+                    const Fabrictrace__PeerTraffic *p)
+{
+    struct ft_rank_edge *e = edge_of(r, c, c->rank, p->peer);
+    double expected = ft_ranks_expected(c->op, c->algo, (double)c->bytes, c->ranks,
+                                        c->channels ? c->channels : 1, channels_used(c, p->peer));
+
+    if (!e)
+        return -ENOSPC;
+    e->sent_bytes += p->sent_bytes;
+    e->sent_messages += p->sent_messages;
+    if (expected > 0 && c->has_bytes)
+        e->expected_bytes += expected * (double)(c->has_operations ? c->operations : 1);
+    e->step_median_ns = p->step_median_ns;
+    e->step_max_ns = p->step_max_ns;
+    return 0;
+}
+
+int ft_ranks_collective(struct ft_ranks *r, const Fabrictrace__Collective *c)
+{
+    struct member_key own;
+    int rc = 0;
+
+    if (!c->comm_id || !c->has_rank || strlen(c->comm_id) >= FT_RANKS_ID)
+        return -EINVAL;
+    own = member_key(c->comm_id, c->rank);
+    for (size_t i = 0; i < c->n_peers; i++) {
+        const Fabrictrace__PeerTraffic *p = c->peers[i];
+        const struct member_key peer = member_key(c->comm_id, p->peer);
+
+        if (!p->has_peer)
+            continue;
+        if (p->has_sent_messages) {
+            if (add_sent(r, c, p))
+                rc = -ENOSPC;
+            list_hosts(r, &own, p->peer);
+            note_qps(r, c, p, &own);
+        }
+        if (p->has_received_messages) {
+            struct ft_rank_edge *e = edge_of(r, c, p->peer, c->rank);
+
+            if (!e) {
+                rc = -ENOSPC;
+                continue;
+            }
+            e->received_bytes += p->received_bytes;
+            e->received_messages += p->received_messages;
+            list_hosts(r, &peer, c->rank);
+        }
+    }
+    return rc;
+}
+
+static bool fits(const struct ft_ranks *r, const struct member_key *src, uint32_t dst,
+                 uint32_t src_pid, struct ft_rank_pair *pair)
+{
+    const struct ft_rank_member *a = find(r, src);
+    const struct member_key dst_key = member_key(src->comm_id, dst);
+    const struct ft_rank_member *b = find(r, &dst_key);
+
+    if (!a || !b || a->closed || b->closed || (src_pid && a->pid && a->pid != src_pid))
+        return false;
+    pair->comm_id = a->comm_id;
+    pair->job = a->job[0] ? a->job : NULL;
+    pair->src = a->rank;
+    pair->dst = dst;
+    return true;
+}
+
+size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *query,
+                      struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more)
+{
+    const struct hosts *h;
+    struct hosts_key key;
+    struct qp_key qp_key;
+    size_t n = 0;
+
+    *more = false;
+    if (!query->src_host || !query->dst_host || ft_table_count(r->hosts) == 0)
+        return 0;
+    memset(&qp_key, 0, sizeof(qp_key));
+    copy(qp_key.host, sizeof(qp_key.host), query->src_host);
+    qp_key.qp = query->src_qp;
+    if (query->src_qp != UINT32_MAX) {
+        const struct qp *qp = ft_table_find(r->qps, &qp_key);
+
+        if (qp && fits(r, &qp->src, qp->dst, query->src_pid, &pairs[0]))
+            return 1;
+    }
+    memset(&key, 0, sizeof(key));
+    copy(key.src, sizeof(key.src), query->src_host);
+    copy(key.dst, sizeof(key.dst), query->dst_host);
+    h = ft_table_find(r->hosts, &key);
+    if (!h)
+        return 0;
+    for (uint32_t i = 0; i < h->count; i++)
+        if (fits(r, &h->src[i], h->dst[i], query->src_pid, &pairs[n]))
+            n++;
+    *more = h->more;
+    return n;
+}
+
+const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *r, uint32_t *index)
+{
+    const struct member *m = ft_table_next(r->members, index);
+
+    return m ? &m->m : NULL;
+}
+
+const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *r, uint32_t *index)
+{
+    const struct edge *e = ft_table_next(r->edges, index);
+
+    return e ? &e->e : NULL;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_JOBS_RANKS_H
+#define FT_DAEMON_JOBS_RANKS_H
+/*
+ * Who is who in the training jobs: communicators, their ranks and where they run, and what each
+ * rank sent each other.
+ *
+ * A flow knows hosts, a collective knows ranks; the process and its host join them. NCCL names no
+ * remote queue pair, so a flow between two hosts may serve several pairs of ranks: then all of them
+ * are candidates, and none is said to be it. Owner: the caller. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/fabrictrace.pb-c.h"
+
+#define FT_RANKS_CANDIDATES_MAX 8
+#define FT_RANKS_NAME           64
+#define FT_RANKS_ID             17 /* a communicator's id as text */
+
+struct ft_ranks_config {
+    size_t members_max;
+    size_t edges_max; /* (communicator, operation, rank, rank) */
+    uint64_t seed;    /* fixed in a replay */
+};
+
+struct ft_rank_member {
+    char comm_id[FT_RANKS_ID];
+    uint32_t rank;
+    uint32_t ranks;
+    uint32_t pid;
+    bool closed;
+    char host[FT_RANKS_NAME], job[FT_RANKS_NAME], gpu[FT_RANKS_ID], name[FT_RANKS_NAME];
+};
+
+/* expected_bytes: by the algorithm's formula, see ft_ranks_expected(). */
+struct ft_rank_edge {
+    char comm_id[FT_RANKS_ID];
+    char op[FT_RANKS_ID];
+    uint32_t src, dst;
+    uint64_t sent_bytes, received_bytes;
+    uint64_t sent_messages, received_messages;
+    double expected_bytes;
+    uint64_t step_median_ns, step_max_ns; /* the sender's, of its last report */
+    int64_t last_ms;
+};
+
+struct ft_rank_pair {
+    const char *comm_id; /* until the next record */
+    const char *job;     /* NULL: not known */
+    uint32_t src, dst;
+};
+
+/* What is known of a flow's ends; texts may be NULL. */
+struct ft_rank_query {
+    const char *src_host, *dst_host;
+    uint32_t src_pid; /* 0: not known */
+    uint32_t src_qp;  /* UINT32_MAX: not known */
+};
+
+struct ft_ranks;
+
+/* NULL without memory. */
+struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config);
+void ft_ranks_free(struct ft_ranks *ranks);
+
+/* Both take a record. -EINVAL when a needed field is missing or cannot be, -ENOSPC when a table is
+ * full: what found room is kept. */
+int ft_ranks_communicator(struct ft_ranks *ranks, const Fabrictrace__Communicator *c);
+int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c);
+
+/* The pairs of ranks that a flow may serve, at most FT_RANKS_CANDIDATES_MAX of them; *more when
+ * there are others. Exactly one and not *more: it is certain. */
+size_t ft_ranks_match(const struct ft_ranks *ranks, const struct ft_rank_query *query,
+                      struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
+
+/* Bytes that a rank sends to one peer over one of its channels, by the algorithm; -1 when there is
+ * no formula. With N bytes of the operation (for AllGather and ReduceScatter over all ranks) and n
+ * ranks: AllReduce ring 2N(n-1)/n, tree N; AllGather and ReduceScatter ring N(n-1)/n; Broadcast and
+ * Reduce ring N; each divided by the channels. AlltoAll N/n and Send N, over the channels in use.
+ */
+double ft_ranks_expected(const char *op, const char *algo, double bytes, double ranks,
+                         double channels, double channels_used);
+
+/* Iterate from *index (start at 0); NULL at the end. */
+const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *ranks, uint32_t *index);
+const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *ranks, uint32_t *index);
+
+#endif

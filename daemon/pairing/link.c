@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <string.h>
+
+#include "daemon/pairing/state.h"
+
+static struct ft_tuple turned(const struct ft_tuple *tuple)
+{
+    struct ft_tuple out = *tuple;
+
+    out.src = tuple->dst;
+    out.dst = tuple->src;
+    return out;
+}
+
+static bool is_wired_to(const struct ft_pairing_qp *e, const struct ft_pairing_qp *peer)
+{
+    return e->wired && e->wire_seq == peer->seq && e->wire_key.port == peer->key.port &&
+           e->wire_key.local == peer->key.local;
+}
+
+struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct ft_pairing_qp *e)
+{
+    struct ft_pairing_qp *peer;
+
+    if (e->peer != FT_NONE)
+        return ft_pairing_at(p, e->peer);
+    peer = e->wired ? ft_pairing_find(p, e->wire_key.port, e->wire_key.local) : NULL;
+    return peer && peer->seq == e->wire_seq ? peer : NULL;
+}
+
+/* Several queue pairs that share a tuple share what is said of it: hosts alone. */
+static void say(struct ft_pairing *p, const struct ft_pairing_qp *e, bool reverse, bool shared,
+                bool ended)
+{
+    const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
+    const struct ft_pairing_port *port = ft_pairing_port_of(p, e);
+    const struct ft_pairing_comm *comm =
+        e->comm_index == FT_NONE ? NULL : ft_table_at(p->comms, e->comm_index);
+    struct ft_host_report report = {
+        .tuple = reverse ? turned(&e->tuple) : e->tuple,
+        .time_ms = p->now_ms,
+        .sending = !reverse,
+        .host = port->key.host,
+        .qp_local = shared    ? FT_NONE
+                    : reverse ? e->remote
+                              : e->key.local,
+        .qp_remote = shared    ? FT_NONE
+                     : reverse ? e->key.local
+                               : e->remote,
+        .pid = shared ? 0 : e->pid,
+        .comm = shared ? NULL : e->comm,
+        .job = shared ? NULL : e->job,
+        .tuple_source = e->observed && !reverse ? FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_OBSERVED
+                                                : FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_COMPUTED,
+        .ended = ended,
+        .paired_by = e->by,
+        .pair_comm = comm ? comm->id : NULL,
+    };
+
+    if (peer) {
+        report.peer_host = ft_pairing_port_of(p, peer)->key.host;
+        report.peer_device = ft_pairing_port_of(p, peer)->key.device;
+    }
+    p->hooks.report(p->hooks.arg, &report);
+}
+
+static void say_of(struct ft_pairing *p, uint64_t id, bool shared, bool ended)
+{
+    say(p, ft_pairing_at(p, (uint32_t)(id >> 1)), id & 1, shared, ended);
+}
+
+static uint64_t id_of(const struct ft_pairing *p, const struct ft_pairing_qp *e, bool reverse)
+{
+    return (uint64_t)ft_table_index(p->ends, e) << 1 | reverse;
+}
+
+static bool hold(struct ft_pairing *p, const struct ft_tuple *tuple, uint64_t id)
+{
+    struct ft_pairing_tuple *t;
+    bool fresh;
+
+    t = ft_table_insert(p->tuples, tuple, &fresh);
+    if (!t)
+        return false;
+    t->count++;
+    t->sum += id;
+    if (t->count == 2)
+        p->hooks.withdraw(p->hooks.arg, tuple);
+    say_of(p, id, t->count > 1, false);
+    return true;
+}
+
+static void let_go(struct ft_pairing *p, const struct ft_tuple *tuple, uint64_t id, bool ended)
+{
+    struct ft_pairing_tuple *t = ft_table_find(p->tuples, tuple);
+
+    if (!t)
+        return;
+    t->count--;
+    t->sum -= id;
+    if (t->count == 0) {
+        if (ended)
+            say_of(p, id, false, true);
+        else
+            p->hooks.withdraw(p->hooks.arg, tuple);
+        ft_table_remove(p->tuples, t);
+    } else if (t->count == 1) {
+        p->hooks.withdraw(p->hooks.arg, tuple);
+        say_of(p, t->sum, false, false);
+    }
+}
+
+static void drop_tuples(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended)
+{
+    const struct ft_tuple reverse = turned(&e->tuple);
+
+    if (e->has_tuple)
+        let_go(p, &e->tuple, id_of(p, e, false), ended);
+    if (e->has_reverse)
+        let_go(p, &reverse, id_of(p, e, true), ended);
+    if (e->has_tuple && !ended)
+        p->stats.withdrawn++;
+    e->has_tuple = e->has_reverse = e->observed = false;
+}
+
+void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *e,
+                          const struct ft_tuple *tuple, bool observed)
+{
+    const struct ft_tuple reverse = turned(tuple);
+    bool alone = e->by == FT_PAIRED_BY_WIRE;
+
+    if (e->has_tuple && !ft_tuple_equal(&e->tuple, tuple))
+        drop_tuples(p, e, false);
+    e->observed = observed;
+    e->state = FT_PAIR_PAIRED;
+    if (e->has_tuple) {
+        ft_pairing_tell(p, e);
+        return;
+    }
+    e->tuple = *tuple;
+    e->has_tuple = hold(p, tuple, id_of(p, e, false));
+    p->stats.paired += e->has_tuple;
+    /* Nobody else tells of the other direction. */
+    if (alone && e->has_sport && e->sport == tuple->sport)
+        e->has_reverse = hold(p, &reverse, id_of(p, e, true));
+}
+
+void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    const struct ft_tuple reverse = turned(&e->tuple);
+    const struct ft_pairing_tuple *t = e->has_tuple ? ft_table_find(p->tuples, &e->tuple) : NULL;
+
+    if (t)
+        say(p, e, false, t->count > 1, false);
+    t = e->has_reverse ? ft_table_find(p->tuples, &reverse) : NULL;
+    if (t)
+        say(p, e, true, t->count > 1, false);
+}
+
+static void set_pair(struct ft_pairing *p, struct ft_pairing_qp *e, uint32_t peer,
+                     enum ft_paired_by by, uint32_t comm)
+{
+    if (e->by > FT_PAIRED_BY_BOTH_ENDS)
+        ft_pairing_scope_mark(p, e, false);
+    e->by = (uint8_t)by;
+    e->peer = peer;
+    e->comm_index = comm;
+    if (by > FT_PAIRED_BY_BOTH_ENDS)
+        ft_pairing_scope_mark(p, e, true);
+}
+
+static void link_two(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pairing_qp *peer,
+                     enum ft_paired_by by, uint32_t comm)
+{
+    set_pair(p, e, ft_table_index(p->ends, peer), by, comm);
+    set_pair(p, peer, ft_table_index(p->ends, e), by, comm);
+}
+
+/* Both directions were seen: they are nobody else's peer. */
+static void settle(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    set_pair(p, e, FT_NONE, FT_PAIRED_BY_BOTH_ENDS, FT_NONE);
+    if (!e->told)
+        ft_pairing_scope_remove(p, e, false);
+    ft_pairing_tell(p, e);
+}
+
+void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pairing_qp *peer,
+                     const struct ft_tuple *tuple, int64_t ms)
+{
+    if (e->told && e->has_sport)
+        return; /* its host knows all of it */
+    if (is_wired_to(e, peer) && e->has_tuple && ft_tuple_equal(&e->tuple, tuple)) {
+        e->wire_ms = ms;
+        return;
+    }
+    if (e->wired && ms - e->wire_ms < FT_PAIRING_OVER_MS)
+        return;
+    if (e->by && (e->peer == FT_NONE || e->peer != ft_table_index(p->ends, peer)))
+        ft_pairing_unlink(p, e, false);
+    if (peer->peer != FT_NONE && peer->peer != ft_table_index(p->ends, e))
+        ft_pairing_unlink(p, peer, false);
+    e->wired = true;
+    e->wire_key = peer->key;
+    e->wire_seq = peer->seq;
+    e->wire_ms = ms;
+    if (!e->by)
+        e->by = FT_PAIRED_BY_BOTH_ENDS;
+    ft_pairing_tuple_set(p, e, tuple, true);
+    if (is_wired_to(peer, e)) {
+        settle(p, e);
+        settle(p, peer);
+    }
+}
+
+static void part(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    if (e->by > FT_PAIRED_BY_BOTH_ENDS)
+        ft_pairing_scope_mark(p, e, false);
+    e->by = FT_PAIRED_BY_NOTHING;
+    e->wired = false;
+    e->peer = e->comm_index = FT_NONE;
+    e->state = e->told ? FT_PAIR_TOLD : e->spent ? FT_PAIR_PEER_GONE : FT_PAIR_WAITING;
+    /* One whose peer is gone for certain is nobody else's. */
+    if (!e->spent)
+        ft_pairing_scope_add(p, e);
+}
+
+void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended)
+{
+    struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
+    bool both = peer && (e->peer != FT_NONE || is_wired_to(peer, e));
+
+    if (e->by == FT_PAIRED_BY_NOTHING)
+        return;
+    drop_tuples(p, e, ended);
+    e->spent |= ended;
+    if (both) {
+        drop_tuples(p, peer, ended);
+        peer->spent |= ended;
+    }
+    part(p, e);
+    if (both)
+        part(p, peer);
+}
+
+static bool is_link_local(const struct ft_ip *ip)
+{
+    size_t len;
+    const uint8_t *b = ft_ip_bytes(ip, &len);
+
+    return len == 4 ? b[0] == 169 && b[1] == 254 : b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
+}
+
+/* The only addresses that two ends can talk by. NCCL picks no link-local one by itself. */
+static enum ft_pair_state pick(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                               const struct ft_pairing_qp *peer, bool link_local,
+                               struct ft_tuple *tuple)
+{
+    const struct ft_pairing_port *a = ft_pairing_port_of(p, e), *b = ft_pairing_port_of(p, peer);
+    uint32_t found = 0;
+
+    if (a->more_addresses || b->more_addresses)
+        return FT_PAIR_SEVERAL_ADDRESSES;
+    for (uint32_t i = 0; i < a->address_count; i++) {
+        for (uint32_t k = 0; k < b->address_count; k++) {
+            const struct ft_ip *src = &a->addresses[i], *dst = &b->addresses[k];
+
+            if (ft_ip_is4(src) != ft_ip_is4(dst) || is_link_local(src) != is_link_local(dst) ||
+                (is_link_local(src) && !link_local))
+                continue;
+            tuple->src = *src;
+            tuple->dst = *dst;
+            found++;
+        }
+    }
+    if (found != 1)
+        return found ? FT_PAIR_SEVERAL_ADDRESSES : FT_PAIR_NO_ADDRESS;
+    /* Two that have the same address are told apart by nobody. */
+    return ft_pairing_port_at(p, &tuple->src) == e->key.port &&
+                   ft_pairing_port_at(p, &tuple->dst) == peer->key.port
+               ? FT_PAIR_PAIRED
+               : FT_PAIR_SEVERAL_ADDRESSES;
+}
+
+static enum ft_pair_state agree(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                                const struct ft_pairing_qp *peer, enum ft_paired_by by,
+                                struct ft_tuple *tuple)
+{
+    if (ft_pairing_host_of(p, e) == ft_pairing_host_of(p, peer))
+        return FT_PAIR_SAME_HOST;
+    if (!e->has_sport || !peer->has_sport || e->sport != peer->sport)
+        return FT_PAIR_NO_PORT;
+    *tuple = (struct ft_tuple){.sport = e->sport, .dport = FT_ROCE_PORT, .proto = FT_PROTO_UDP};
+    if (by == FT_PAIRED_BY_PEER) {
+        tuple->src = peer->dst;
+        tuple->dst = peer->src;
+        return FT_PAIR_PAIRED;
+    }
+    return pick(p, e, peer, by == FT_PAIRED_BY_ALL_ENDS && p->config.link_local, tuple);
+}
+
+void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    enum ft_paired_by by = FT_PAIRED_BY_NOTHING;
+    struct ft_pairing_qp *peer;
+    struct ft_tuple tuple, back;
+    enum ft_pair_state why;
+    uint32_t comm = FT_NONE;
+
+    if (e->by == FT_PAIRED_BY_BOTH_ENDS && !ft_pairing_peer(p, e))
+        ft_pairing_unlink(p, e, true);
+    if (e->told || e->by)
+        return;
+    if (ft_pairing_wire_tells(p, e, &tuple)) {
+        e->by = FT_PAIRED_BY_WIRE;
+        ft_pairing_tuple_set(p, e, &tuple, true);
+        return;
+    }
+    e->state = FT_PAIR_PEER_GONE;
+    if (e->spent || !e->counted)
+        return;
+    peer = ft_pairing_scope_choose(p, e, &by, &comm, &why);
+    if (peer)
+        why = peer->by ? FT_PAIR_WAITING : agree(p, e, peer, by, &tuple);
+    e->state = (uint8_t)why;
+    if (!peer || why != FT_PAIR_PAIRED)
+        return;
+    link_two(p, e, peer, by, comm);
+    ft_pairing_tuple_set(p, e, &tuple, false);
+    back = turned(&tuple);
+    if (!peer->told)
+        ft_pairing_tuple_set(p, peer, &back, false);
+}

@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/pairing/state.h"
+
+/* A member that was not announced for this time is not known to be one. */
+#define MEMBER_MS 120000
+/* A host that nobody has heard of for this time is none any more. */
+#define HOST_MS 3600000
+/* A RoCE host without an agent is believed to be there for this time. */
+#define STRANGER_MS 600000
+/* Both ends of a connection come within this time. */
+#define TOGETHER_MS 30000
+
+enum look {
+    LOOK_NONE,
+    LOOK_ONE,
+    LOOK_SEVERAL,
+    LOOK_LEFT, /* one, and one that left may have been the peer of either */
+};
+
+static struct ft_pairing_bucket_key key_of(uint32_t scope, const struct ft_pairing_qp *e)
+{
+    bool lo = e->key.local <= e->remote;
+
+    return (struct ft_pairing_bucket_key){scope, lo ? e->key.local : e->remote,
+                                          lo ? e->remote : e->key.local};
+}
+
+static uint32_t index_of(const struct ft_pairing *p, const struct ft_pairing_qp *e)
+{
+    return ft_table_index(p->ends, e);
+}
+
+/* A pair that rests on being alone is none with one more or one less. */
+static void upset(struct ft_pairing *p, const struct ft_pairing_bucket *b)
+{
+    struct ft_pairing_qp *e = b->pair ? ft_pairing_at(p, b->pair - 1) : NULL;
+
+    if (e)
+        ft_pairing_unlink(p, e, false);
+}
+
+static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    struct ft_pairing_bucket *b;
+    bool fresh;
+
+    b = ft_table_insert(p->buckets, &key, &fresh);
+    if (!b) {
+        p->uncounted++;
+        return;
+    }
+    if (e->key.local <= e->remote) {
+        b->lo_count++;
+        b->lo_sum += index_of(p, e);
+    } else {
+        b->hi_count++;
+        b->hi_sum += index_of(p, e);
+    }
+    upset(p, b);
+}
+
+static void leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e, bool gone)
+{
+    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+    bool lo = e->key.local <= e->remote;
+
+    if (!b || (lo ? b->lo_count : b->hi_count) == 0)
+        return;
+    if (lo) {
+        b->lo_count--;
+        b->lo_sum -= index_of(p, e);
+    } else {
+        b->hi_count--;
+        b->hi_sum -= index_of(p, e);
+    }
+    if (gone) {
+        b->left_seq = p->seq;
+        upset(p, b);
+    }
+    if (b->lo_count + b->hi_count == 0)
+        ft_table_remove(p->buckets, b);
+}
+
+static struct ft_pairing_process *process_of(const struct ft_pairing *p,
+                                             const struct ft_pairing_qp *e)
+{
+    return e->process == FT_NONE ? NULL : ft_table_at(p->processes, e->process);
+}
+
+static struct ft_pairing_claim_key claim_key(const struct ft_pairing_qp *told)
+{
+    struct ft_pairing_claim_key key;
+
+    memset(&key, 0, sizeof(key));
+    key.ip = told->dst;
+    key.local = told->remote;
+    key.remote = told->key.local;
+    return key;
+}
+
+static void claim(struct ft_pairing *p, struct ft_pairing_qp *told)
+{
+    const struct ft_pairing_claim_key key = claim_key(told);
+    uint32_t port = ft_pairing_port_at(p, &told->dst);
+    struct ft_pairing_qp *e = port == FT_NONE ? NULL : ft_pairing_find(p, port, told->remote);
+    struct ft_pairing_claim *c;
+    bool fresh;
+
+    c = ft_table_insert(p->claims, &key, &fresh);
+    if (!c) {
+        p->uncounted++;
+        return;
+    }
+    c->count++;
+    c->sum += index_of(p, told);
+    /* Another candidate for an end whose peer was found without samples. */
+    if (e && e->remote == told->key.local && e->by > FT_PAIRED_BY_BOTH_ENDS)
+        ft_pairing_unlink(p, e, false);
+}
+
+static void unclaim(struct ft_pairing *p, const struct ft_pairing_qp *told)
+{
+    const struct ft_pairing_claim_key key = claim_key(told);
+    struct ft_pairing_claim *c = ft_table_find(p->claims, &key);
+
+    if (!c)
+        return;
+    c->count--;
+    c->sum -= index_of(p, told);
+    if (c->count == 0)
+        ft_table_remove(p->claims, c);
+}
+
+void ft_pairing_scope_add(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+
+    if (e->counted)
+        return;
+    e->counted = true;
+    if (e->told) {
+        claim(p, e);
+        return;
+    }
+    enter(p, 0, e);
+    for (uint32_t i = 0; process && i < process->comm_count; i++)
+        enter(p, process->comms[i] + 1, e);
+}
+
+void ft_pairing_scope_remove(struct ft_pairing *p, struct ft_pairing_qp *e, bool gone)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+
+    if (!e->counted)
+        return;
+    e->counted = false;
+    if (e->told) {
+        unclaim(p, e);
+        return;
+    }
+    leave(p, 0, e, gone);
+    for (uint32_t i = 0; process && i < process->comm_count; i++)
+        leave(p, process->comms[i] + 1, e, gone);
+}
+
+static void mark(struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e, bool paired)
+{
+    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+
+    if (b)
+        b->pair = paired ? index_of(p, e) + 1 : 0;
+}
+
+void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, bool paired)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+
+    if (e->told)
+        return;
+    /* Inside a communicator the others do not matter. */
+    if (e->comm_index == FT_NONE)
+        mark(p, 0, e, paired);
+    for (uint32_t i = 0; process && i < process->comm_count; i++)
+        mark(p, process->comms[i] + 1, e, paired);
+}
+
+void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_process_key key = {ft_pairing_host_of(p, e), e->pid};
+    struct ft_pairing_process *process;
+    bool fresh;
+
+    e->process = e->next = e->previous = FT_NONE;
+    if (e->pid == 0)
+        return;
+    process = ft_table_insert(p->processes, &key, &fresh);
+    if (!process) {
+        p->uncounted++;
+        return;
+    }
+    if (fresh)
+        process->first = FT_NONE;
+    e->process = ft_table_index(p->processes, process);
+    e->next = process->first;
+    if (e->next != FT_NONE)
+        ft_pairing_at(p, e->next)->previous = index_of(p, e);
+    process->first = index_of(p, e);
+}
+
+static void forget_process(struct ft_pairing *p, struct ft_pairing_process *process)
+{
+    if (process->first == FT_NONE && process->members == 0)
+        ft_table_remove(p->processes, process);
+}
+
+void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    struct ft_pairing_process *process = process_of(p, e);
+
+    if (!process)
+        return;
+    if (e->previous != FT_NONE)
+        ft_pairing_at(p, e->previous)->next = e->next;
+    else
+        process->first = e->next;
+    if (e->next != FT_NONE)
+        ft_pairing_at(p, e->next)->previous = e->previous;
+    e->process = e->next = e->previous = FT_NONE;
+    forget_process(p, process);
+}
+
+/* Each end of a process with a communicator more or less. */
+static void move_ends(struct ft_pairing *p, const struct ft_pairing_process *process,
+                      uint32_t scope, bool in)
+{
+    struct ft_pairing_qp *e;
+
+    for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
+        e = ft_pairing_at(p, i);
+        /* What it was paired by has changed. */
+        if (e->by > FT_PAIRED_BY_BOTH_ENDS)
+            ft_pairing_unlink(p, e, false);
+        if (!e->counted || e->told)
+            continue;
+        if (in)
+            enter(p, scope, e);
+        else
+            leave(p, scope, e, true);
+    }
+}
+
+static void process_joins(struct ft_pairing *p, struct ft_pairing_process *process, uint32_t comm)
+{
+    process->members++;
+    for (uint32_t i = 0; i < process->comm_count; i++) {
+        if (process->comms[i] == comm) {
+            process->ranks[i]++;
+            return;
+        }
+    }
+    if (process->comm_count == FT_PAIRING_COMMS) {
+        process->more_comms = true;
+        return;
+    }
+    move_ends(p, process, comm + 1, true);
+    process->comms[process->comm_count] = comm;
+    process->ranks[process->comm_count++] = 1;
+}
+
+static void process_leaves(struct ft_pairing *p, struct ft_pairing_process *process, uint32_t comm)
+{
+    process->members--;
+    for (uint32_t i = 0; i < process->comm_count; i++) {
+        if (process->comms[i] != comm)
+            continue;
+        if (--process->ranks[i] > 0)
+            break;
+        move_ends(p, process, comm + 1, false);
+        process->comm_count--;
+        process->comms[i] = process->comms[process->comm_count];
+        process->ranks[i] = process->ranks[process->comm_count];
+        break;
+    }
+    forget_process(p, process);
+}
+
+static void member_leaves(struct ft_pairing *p, struct ft_pairing_member *m)
+{
+    struct ft_pairing_comm *comm = ft_table_at(p->comms, m->key.comm);
+
+    process_leaves(p, ft_table_at(p->processes, m->process), m->key.comm);
+    ft_table_remove(p->members, m);
+    if (--comm->open == 0)
+        ft_table_remove(p->comms, comm);
+}
+
+static void member_joins(struct ft_pairing *p, const Fabrictrace__Communicator *c, uint32_t host)
+{
+    const struct ft_pairing_process_key process_key = {host, c->pid};
+    struct ft_pairing_process *process;
+    char id[FT_PAIRING_COMM] = {0};
+    struct ft_pairing_comm *comm;
+    struct ft_pairing_member *m;
+    struct ft_pairing_member_key key;
+    bool fresh;
+
+    snprintf(id, sizeof(id), "%s", c->comm_id);
+    comm = ft_table_insert(p->comms, id, &fresh);
+    if (!comm)
+        return;
+    comm->ranks = c->ranks;
+    key = (struct ft_pairing_member_key){ft_table_index(p->comms, comm), c->rank};
+    process = ft_table_insert(p->processes, &process_key, &fresh);
+    if (process && fresh)
+        process->first = FT_NONE;
+    m = process ? ft_table_find(p->members, &key) : NULL;
+    if (m && m->process != ft_table_index(p->processes, process)) {
+        /* The rank is another process's by now; the communicator stays. */
+        comm->open++;
+        member_leaves(p, m);
+        comm->open--;
+        m = NULL;
+    }
+    if (process && !m) {
+        m = ft_table_insert(p->members, &key, &fresh);
+        if (m) {
+            m->process = ft_table_index(p->processes, process);
+            comm->open++;
+            process_joins(p, process, key.comm);
+        }
+    }
+    if (m)
+        m->heard_ms = p->now_ms;
+    if (process)
+        forget_process(p, process);
+    if (comm->open == 0)
+        ft_table_remove(p->comms, comm);
+}
+
+void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicator *c,
+                             int64_t now_ms)
+{
+    char host[FT_PAIRING_NAME] = {0}, id[FT_PAIRING_COMM] = {0};
+    struct ft_pairing_process *process;
+    struct ft_pairing_member *m = NULL;
+    struct ft_pairing_host *h;
+    struct ft_pairing_comm *comm;
+    bool fresh;
+
+    p->now_ms = now_ms;
+    if (!c->comm_id || strlen(c->comm_id) >= FT_PAIRING_COMM || !c->has_rank || !c->host ||
+        strlen(c->host) >= FT_PAIRING_NAME || !c->has_pid || c->pid == 0)
+        return;
+    snprintf(host, sizeof(host), "%s", c->host);
+    snprintf(id, sizeof(id), "%s", c->comm_id);
+    h = c->closed ? ft_table_find(p->hosts, host) : ft_table_insert(p->hosts, host, &fresh);
+    if (!h)
+        return;
+    if (!c->closed) {
+        h->heard_ms = now_ms;
+        member_joins(p, c, ft_table_index(p->hosts, h));
+        return;
+    }
+    comm = ft_table_find(p->comms, id);
+    if (comm) {
+        const struct ft_pairing_member_key key = {ft_table_index(p->comms, comm), c->rank};
+
+        m = ft_table_find(p->members, &key);
+    }
+    process = m ? ft_table_at(p->processes, m->process) : NULL;
+    if (process && process->key.host == ft_table_index(p->hosts, h) && process->key.pid == c->pid)
+        member_leaves(p, m);
+}
+
+void ft_pairing_members_age(struct ft_pairing *p)
+{
+    struct ft_pairing_member *m;
+    uint32_t index = 0;
+
+    while ((m = ft_table_next(p->members, &index)))
+        if (p->now_ms - m->heard_ms > MEMBER_MS)
+            member_leaves(p, m);
+}
+
+/* How far each scope is whole. */
+void ft_pairing_scope_begin(struct ft_pairing *p)
+{
+    struct ft_pairing_member *m;
+    struct ft_pairing_comm *comm;
+    struct ft_pairing_host *h;
+    uint32_t index = 0;
+
+    p->covered = -1;
+    p->all_whole_ms = INT64_MAX;
+    while ((h = ft_table_next(p->hosts, &index)))
+        if (p->now_ms - h->heard_ms < HOST_MS && h->whole_ms < p->all_whole_ms)
+            p->all_whole_ms = h->whole_ms;
+    for (index = 0; (comm = ft_table_next(p->comms, &index));)
+        comm->whole_ms = comm->open == comm->ranks ? INT64_MAX : 0;
+    for (index = 0; (m = ft_table_next(p->members, &index));) {
+        const struct ft_pairing_process *process = ft_table_at(p->processes, m->process);
+        int64_t whole_ms;
+
+        comm = ft_table_at(p->comms, m->key.comm);
+        h = ft_table_at(p->hosts, process->key.host);
+        /* An end without a process might be of this one. */
+        whole_ms = h->anonymous ? 0 : h->whole_ms;
+        if (whole_ms < comm->whole_ms)
+            comm->whole_ms = whole_ms;
+    }
+}
+
+static enum look look(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e,
+                      struct ft_pairing_qp **peer)
+{
+    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+    bool lo = e->key.local <= e->remote, same = e->key.local == e->remote;
+    uint32_t own, others;
+
+    if (!b)
+        return LOOK_NONE;
+    own = lo ? b->lo_count : b->hi_count;
+    others = same ? own - 1 : lo ? b->hi_count : b->lo_count;
+    if (others == 0)
+        return LOOK_NONE;
+    if (others > 1 || own > (same ? 2u : 1u))
+        return LOOK_SEVERAL;
+    *peer = ft_pairing_at(p, (uint32_t)(same ? b->lo_sum - index_of(p, e)
+                                        : lo ? b->hi_sum
+                                             : b->lo_sum));
+    if (e->seq <= b->left_seq || (*peer)->seq <= b->left_seq)
+        return LOOK_LEFT;
+    return LOOK_ONE;
+}
+
+/* A candidate of one place and those found before: the worse, and the same only once. */
+static enum look both(enum look a, const struct ft_pairing_qp *first, enum look b,
+                      const struct ft_pairing_qp *second)
+{
+    if (b == LOOK_NONE)
+        return a;
+    if (a == LOOK_NONE)
+        return b;
+    if (a == LOOK_SEVERAL || b == LOOK_SEVERAL || first != second)
+        return LOOK_SEVERAL;
+    return a == LOOK_LEFT ? a : b;
+}
+
+static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, uint32_t comm)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+
+    for (uint32_t i = 0; process && i < process->comm_count; i++)
+        if (process->comms[i] == comm)
+            return true;
+    return false;
+}
+
+static bool share_comm(const struct ft_pairing *p, const struct ft_pairing_qp *a,
+                       const struct ft_pairing_qp *b)
+{
+    const struct ft_pairing_process *process = process_of(p, a);
+
+    for (uint32_t i = 0; process && i < process->comm_count; i++)
+        if (in_comm(p, b, process->comms[i]))
+            return true;
+    return false;
+}
+
+static enum look look_claims(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                             struct ft_pairing_qp **peer)
+{
+    const struct ft_pairing_port *port = ft_pairing_port_of(p, e);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < port->address_count; i++) {
+        struct ft_pairing_claim_key key;
+        const struct ft_pairing_claim *c;
+
+        memset(&key, 0, sizeof(key));
+        key.ip = port->addresses[i];
+        key.local = e->key.local;
+        key.remote = e->remote;
+        c = ft_table_find(p->claims, &key);
+        if (!c)
+            continue;
+        count += c->count;
+        *peer = ft_pairing_at(p, (uint32_t)c->sum);
+    }
+    return count == 0 ? LOOK_NONE : count == 1 ? LOOK_ONE : LOOK_SEVERAL;
+}
+
+/* Where the search of one end alone leads. */
+struct choice {
+    struct ft_pairing_qp *peer;
+    enum look look;
+    bool inside;  /* of communicators, one of which is comm */
+    bool claimed; /* the peer's host said so */
+    uint32_t comm;
+    int64_t whole_ms;
+};
+
+static void choose_inside(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                          struct choice *out)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+
+    out->whole_ms = INT64_MAX;
+    for (uint32_t i = 0; process && i < process->comm_count; i++) {
+        const struct ft_pairing_comm *comm = ft_table_at(p->comms, process->comms[i]);
+        struct ft_pairing_qp *peer = NULL;
+        enum look found = look(p, process->comms[i] + 1, e, &peer);
+
+        if (comm->whole_ms < out->whole_ms)
+            out->whole_ms = comm->whole_ms;
+        if (found != LOOK_NONE && out->look == LOOK_NONE)
+            out->comm = process->comms[i];
+        out->look = both(out->look, out->peer, found, peer);
+        if (peer)
+            out->peer = peer;
+        out->inside |= found != LOOK_NONE;
+    }
+    if (process && process->more_comms)
+        out->look = LOOK_SEVERAL;
+}
+
+static struct choice choose(const struct ft_pairing *p, const struct ft_pairing_qp *e)
+{
+    struct choice out = {.comm = FT_NONE};
+    struct ft_pairing_qp *told = NULL, *peer = NULL;
+    enum look claims = look_claims(p, e, &told);
+
+    choose_inside(p, e, &out);
+    if (claims == LOOK_ONE && !out.inside && share_comm(p, e, told)) {
+        const struct ft_pairing_process *process = process_of(p, e);
+
+        out.inside = true;
+        for (uint32_t i = 0; i < process->comm_count; i++)
+            if (in_comm(p, told, process->comms[i]))
+                out.comm = process->comms[i];
+    }
+    if (!out.inside && out.look == LOOK_NONE) {
+        out.look = look(p, 0, e, &peer);
+        out.peer = peer;
+        out.whole_ms = p->all_whole_ms;
+    }
+    if (claims == LOOK_NONE)
+        return out;
+    out.claimed = out.look == LOOK_NONE;
+    out.look = both(out.look, out.peer, claims, told);
+    out.peer = told;
+    return out;
+}
+
+/* Both can have come within a short time, by what is known of when they did. */
+static bool may_be_together(const struct ft_pairing_qp *a, const struct ft_pairing_qp *b)
+{
+    return !((a->begun && b->since_ms < a->since_ms - TOGETHER_MS) ||
+             (b->begun && a->since_ms < b->since_ms - TOGETHER_MS));
+}
+
+/* Whether all who could be in a pair of the whole fabric are known. */
+static bool all_are_heard(struct ft_pairing *p)
+{
+    if (p->stranger_ms && p->now_ms - p->stranger_ms < STRANGER_MS)
+        return false;
+    if (p->covered < 0)
+        p->covered = !p->hooks.covered || p->hooks.covered(p->hooks.arg);
+    return p->covered;
+}
+
+struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct ft_pairing_qp *e,
+                                              enum ft_paired_by *by, uint32_t *comm,
+                                              enum ft_pair_state *why)
+{
+    static const enum ft_pair_state reasons[] = {
+        [LOOK_NONE] = FT_PAIR_NO_PEER,
+        [LOOK_SEVERAL] = FT_PAIR_SEVERAL_PEERS,
+        [LOOK_LEFT] = FT_PAIR_PEER_GONE,
+    };
+    struct choice there = choose(p, e), back;
+    int64_t since_ms;
+
+    *why = there.look == LOOK_ONE ? FT_PAIR_SEVERAL_PEERS : reasons[there.look];
+    if (there.look != LOOK_ONE)
+        return NULL;
+    back = there.claimed ? there : choose(p, there.peer);
+    if (!there.claimed &&
+        (back.look != LOOK_ONE || back.peer != e || back.claimed || back.inside != there.inside))
+        return NULL;
+    since_ms = e->since_ms > there.peer->since_ms ? e->since_ms : there.peer->since_ms;
+    if (back.whole_ms < there.whole_ms)
+        there.whole_ms = back.whole_ms;
+    *why = FT_PAIR_UNHEARD;
+    if (p->uncounted || (!there.claimed && there.whole_ms == 0))
+        return NULL;
+    if (!there.claimed && !there.inside && !all_are_heard(p))
+        return NULL;
+    *why = FT_PAIR_WAITING;
+    if (!there.claimed && there.whole_ms < since_ms + FT_PAIRING_SETTLE_MS)
+        return NULL;
+    *why = FT_PAIR_UNTIMED;
+    if (!may_be_together(e, there.peer) ||
+        (!there.claimed && !there.inside && !(e->begun && there.peer->begun)))
+        return NULL;
+    *why = FT_PAIR_PEER_GONE;
+    if (e->spent || there.peer->spent)
+        return NULL;
+    *by = there.claimed  ? FT_PAIRED_BY_PEER
+          : there.inside ? FT_PAIRED_BY_COMMUNICATOR
+                         : FT_PAIRED_BY_ALL_ENDS;
+    *comm = there.inside ? there.comm : FT_NONE;
+    return there.peer;
+}

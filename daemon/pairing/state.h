@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PAIRING_STATE_H
+#define FT_DAEMON_PAIRING_STATE_H
+/*
+ * What the parts of daemon/pairing/pairing.h share: pairing.c keeps hosts, ports and ends,
+ * pairing_scope.c communicators and who is unique in them, pairing_wire.c what samples say,
+ * pairing_link.c the pairs and what is told of them. Private to them. Thread: one.
+ *
+ * Sets of ends that only matter when they have one member are kept as a count and a sum of indices.
+ */
+#include "daemon/names.h"
+#include "daemon/pairing/pairing.h"
+#include "lib/base/table.h"
+
+#define FT_PAIRING_NAME      64
+#define FT_PAIRING_COMM      17
+#define FT_PAIRING_ADDRESSES 16
+#define FT_PAIRING_COMMS     16
+/* How far the clocks of hosts and exporters may be apart. */
+#define FT_PAIRING_CLOCKS_MS 2000
+/* Both ends of a connection are listed within this time. */
+#define FT_PAIRING_SETTLE_MS 5000
+/* Of two flows that cannot both be an end's, the one that was silent for so long is over. */
+#define FT_PAIRING_OVER_MS 10000
+
+struct ft_pairing_host {
+    char name[FT_PAIRING_NAME];
+    uint32_t listed, held;
+    uint32_t anonymous; /* ends of processes that its agent cannot see */
+    int64_t whole_ms;   /* when all that it had was held here last, by its clock; 0: not now */
+    int64_t heard_ms;   /* by ours */
+};
+
+struct ft_pairing_port_key {
+    char host[FT_PAIRING_NAME];
+    char device[FT_PAIRING_NAME];
+    uint32_t port;
+};
+
+struct ft_pairing_port {
+    struct ft_pairing_port_key key;
+    uint32_t host;
+    uint32_t held;
+    char driver[16];
+    uint32_t address_count;
+    struct ft_ip addresses[FT_PAIRING_ADDRESSES];
+    bool more_addresses;
+    int64_t heard_ms, interval_ms;
+};
+
+struct ft_pairing_address {
+    struct ft_ip ip;
+    uint32_t count;
+    uint64_t sum; /* of ports */
+};
+
+struct ft_pairing_end_key {
+    uint32_t port;
+    uint32_t local;
+};
+
+struct ft_pairing_qp {
+    struct ft_pairing_end_key key;
+    uint32_t remote, pid;
+    uint32_t seq; /* order in which ends came */
+    uint32_t process, next, previous;
+    uint32_t peer; /* of a pair that was found without samples; it names this one; FT_NONE */
+    struct ft_pairing_end_key wire_key;
+    uint32_t wire_seq;
+    uint16_t sport;
+    uint8_t state, by;
+    bool has_sport, begun, kernel, told;
+    bool counted; /* in the buckets of its scopes */
+    bool spent;   /* its peer is gone */
+    bool wired;   /* a sample went from it to an end that names it */
+    bool has_tuple, has_reverse, observed;
+    struct ft_ip src, dst; /* told */
+    struct ft_tuple tuple; /* that it sends by, once paired */
+    int64_t since_ms, heard_ms, interval_ms;
+    int64_t wire_ms; /* last sample that confirmed it */
+    const char *comm, *job;
+    uint32_t comm_index; /* communicator by which it was paired, FT_NONE */
+};
+
+/* Ends that name each other's numbers, within a scope: 0 all, else a communicator's index + 1. lo
+ * have the lower number themselves; where both are equal all are lo. */
+struct ft_pairing_bucket_key {
+    uint32_t scope, lo, hi;
+};
+
+struct ft_pairing_bucket {
+    struct ft_pairing_bucket_key key;
+    uint32_t lo_count, hi_count;
+    uint64_t lo_sum, hi_sum;
+    uint32_t left_seq; /* ends up to this one may have lost their peer */
+    uint32_t pair;     /* an end of a pair that rests on this, + 1; 0: none */
+};
+
+/* An end whose host knows where it sends to, by what it says of its peer. */
+struct ft_pairing_claim_key {
+    struct ft_ip ip;
+    uint32_t local, remote;
+};
+
+struct ft_pairing_claim {
+    struct ft_pairing_claim_key key;
+    uint32_t count;
+    uint64_t sum;
+};
+
+/* Ends that would make one flow, as far as a packet shows; sport 0: whatever their port is. */
+struct ft_pairing_wire_key {
+    uint32_t port;
+    uint32_t remote;
+    uint32_t sport;
+};
+
+struct ft_pairing_wire {
+    struct ft_pairing_wire_key key;
+    uint32_t count;
+    uint64_t sum;
+    bool seen;
+    bool other; /* and another one */
+    struct ft_tuple tuple;
+    int64_t first_ms;
+};
+
+struct ft_pairing_process_key {
+    uint32_t host, pid;
+};
+
+struct ft_pairing_process {
+    struct ft_pairing_process_key key;
+    uint32_t first;   /* end */
+    uint32_t members; /* of communicators that it is */
+    uint32_t comm_count;
+    bool more_comms;
+    uint32_t comms[FT_PAIRING_COMMS];
+    uint32_t ranks[FT_PAIRING_COMMS]; /* that it has there */
+};
+
+struct ft_pairing_comm {
+    char id[FT_PAIRING_COMM];
+    uint32_t ranks, open;
+    int64_t whole_ms; /* as of the last sweep: the least of its members' hosts; 0: not all are */
+};
+
+struct ft_pairing_member_key {
+    uint32_t comm, rank;
+};
+
+struct ft_pairing_member {
+    struct ft_pairing_member_key key;
+    uint32_t process;
+    int64_t heard_ms;
+};
+
+/* Ends that send by one tuple: their index twice, + 1 for the reverse direction. */
+struct ft_pairing_tuple {
+    struct ft_tuple tuple;
+    uint32_t count;
+    uint64_t sum;
+};
+
+struct ft_pairing {
+    struct ft_pairing_config config;
+    struct ft_pairing_hooks hooks;
+    struct ft_names *names;
+    struct ft_table *hosts, *ports, *addresses, *ends;
+    struct ft_table *buckets, *claims, *wires, *tuples;
+    struct ft_table *processes, *comms, *members;
+    struct ft_pairing_stats stats;
+    uint32_t seq;
+    uint64_t uncounted; /* no room to count an end: nobody is unique any more */
+    int64_t now_ms, swept_ms;
+    int64_t stranger_ms;  /* last sample of a RoCE host without an agent */
+    int64_t all_whole_ms; /* as of this sweep: the least of all hosts; 0 */
+    int8_t covered;       /* of this sweep; -1: not asked yet */
+};
+
+static inline struct ft_pairing_qp *ft_pairing_at(const struct ft_pairing *p, uint32_t index)
+{
+    return ft_table_at(p->ends, index);
+}
+
+static inline const struct ft_pairing_port *ft_pairing_port_of(const struct ft_pairing *p,
+                                                               const struct ft_pairing_qp *end)
+{
+    return ft_table_at(p->ports, end->key.port);
+}
+
+static inline uint32_t ft_pairing_host_of(const struct ft_pairing *p,
+                                          const struct ft_pairing_qp *end)
+{
+    return ft_pairing_port_of(p, end)->host;
+}
+
+/* pairing.c: the only port with an address, FT_NONE; an end by its numbers, NULL. */
+uint32_t ft_pairing_port_at(const struct ft_pairing *p, const struct ft_ip *ip);
+struct ft_pairing_qp *ft_pairing_find(const struct ft_pairing *p, uint32_t port, uint32_t local);
+
+/* pairing_scope.c */
+void ft_pairing_scope_add(struct ft_pairing *p, struct ft_pairing_qp *end);
+/* gone: the end is no more, and whoever may have been its peer has none. */
+void ft_pairing_scope_remove(struct ft_pairing *p, struct ft_pairing_qp *end, bool gone);
+/* Marks the buckets that a pair rests on, or clears them. */
+void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *end, bool paired);
+void ft_pairing_scope_begin(struct ft_pairing *p);
+/* The only end that can be the peer, NULL; else *why. */
+struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct ft_pairing_qp *end,
+                                              enum ft_paired_by *by, uint32_t *comm,
+                                              enum ft_pair_state *why);
+void ft_pairing_members_age(struct ft_pairing *p);
+/* Makes an end one of its process's, or not any more. */
+void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *end);
+void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
+
+/* pairing_wire.c */
+void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *end);
+void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
+/* Whether samples alone tell where an end sends to; fills the tuple. */
+bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *end,
+                           struct ft_tuple *tuple);
+
+/* pairing_link.c: a sample showed what an end sends by, towards an end that names it. That is no
+ * proof for the other one: the first may send to a queue pair that is gone, whose number is used
+ * anew. Both directions are. */
+void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *end, struct ft_pairing_qp *peer,
+                     const struct ft_tuple *tuple, int64_t ms);
+/* The other end, as far as it is known and there; NULL. */
+struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct ft_pairing_qp *end);
+/* Sets what an end sends by, and tells it. */
+void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *end,
+                          const struct ft_tuple *tuple, bool observed);
+/* The pair of an end is no more: because it ended, or because it is not certain (to be withdrawn).
+ */
+void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *end, bool ended);
+/* Tells again what is known. */
+void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *end);
+/* Looks for the peer of an end that has none, and for whether the peer of one is there. */
+void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *end);
+
+#endif

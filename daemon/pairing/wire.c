@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <string.h>
+
+#include "daemon/pairing/state.h"
+#include "proto/record.h"
+
+static struct ft_pairing_wire *wire_of(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                                       uint16_t sport)
+{
+    const struct ft_pairing_wire_key key = {e->key.port, e->remote, sport};
+
+    return ft_table_find(p->wires, &key);
+}
+
+/* With one end more or less, what was seen may be another one's. */
+static void forget_seen(struct ft_pairing *p, struct ft_pairing_wire *w)
+{
+    struct ft_pairing_qp *e = w->count == 1 ? ft_pairing_at(p, (uint32_t)w->sum) : NULL;
+
+    w->seen = w->other = false;
+    if (e && e->by == FT_PAIRED_BY_WIRE)
+        ft_pairing_unlink(p, e, false);
+}
+
+static void add(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sport)
+{
+    const struct ft_pairing_wire_key key = {e->key.port, e->remote, sport};
+    struct ft_pairing_wire *w;
+    bool fresh;
+
+    w = ft_table_insert(p->wires, &key, &fresh);
+    if (!w) {
+        p->uncounted++;
+        return;
+    }
+    if (sport)
+        forget_seen(p, w);
+    w->seen = w->other = false;
+    w->count++;
+    w->sum += ft_table_index(p->ends, e);
+}
+
+void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    add(p, e, 0);
+    if (e->has_sport)
+        add(p, e, e->sport);
+}
+
+static void take_out(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sport)
+{
+    struct ft_pairing_wire *w = wire_of(p, e, sport);
+
+    if (!w || w->count == 0)
+        return;
+    w->count--;
+    w->sum -= ft_table_index(p->ends, e);
+    w->seen = w->other = false;
+    if (w->count == 0)
+        ft_table_remove(p->wires, w);
+}
+
+void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    take_out(p, e, 0);
+    if (e->has_sport)
+        take_out(p, e, e->sport);
+}
+
+/* Notes a flow; false when it is not the only one. */
+static bool see(struct ft_pairing_wire *w, const struct ft_tuple *tuple, int64_t ms)
+{
+    if (!w->seen) {
+        w->seen = true;
+        w->tuple = *tuple;
+        w->first_ms = ms;
+    } else if (!ft_tuple_equal(&w->tuple, tuple)) {
+        w->other = true;
+    }
+    return !w->other;
+}
+
+/* A queue pair that came before the flow was seen is listed by now, had there been another. */
+static bool listed_since(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                         const struct ft_pairing_wire *w)
+{
+    const struct ft_pairing_host *host = ft_table_at(p->hosts, ft_pairing_host_of(p, e));
+
+    return host->whole_ms >= w->first_ms + FT_PAIRING_CLOCKS_MS;
+}
+
+bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                           struct ft_tuple *tuple)
+{
+    const struct ft_pairing_wire *w = e->has_sport ? wire_of(p, e, e->sport) : NULL;
+
+    if (!w || p->uncounted || w->count != 1 || !w->seen || w->other || !listed_since(p, e, w))
+        return false;
+    /* A host with an agent says itself whether it has such an end. */
+    if (ft_pairing_knows(p, &w->tuple.dst))
+        return false;
+    *tuple = w->tuple;
+    return true;
+}
+
+static bool is_later(const struct ft_pairing_qp *e, int64_t ms)
+{
+    return ms >= e->since_ms + FT_PAIRING_CLOCKS_MS;
+}
+
+/* A sample to a host that lists nothing. */
+static void see_alone(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
+                      uint32_t dst_qp, int64_t ms)
+{
+    const struct ft_pairing_wire_key key = {port, dst_qp, tuple->sport};
+    struct ft_pairing_wire *w = ft_table_find(p->wires, &key);
+    struct ft_pairing_qp *e = w && w->count == 1 ? ft_pairing_at(p, (uint32_t)w->sum) : NULL;
+
+    if (e && is_later(e, ms) && !see(w, tuple, ms) && e->by == FT_PAIRED_BY_WIRE)
+        ft_pairing_unlink(p, e, false);
+}
+
+/* Whether a flow can only be this end's: none other of its port sends to that number by that port;
+ * or, where the driver's port is not known or another one was set, none other to that number at
+ * all. A queue pair whose peer is gone may go on sending for a while. */
+static bool is_alone(struct ft_pairing *p, const struct ft_pairing_qp *e,
+                     const struct ft_tuple *tuple, int64_t ms)
+{
+    struct ft_pairing_wire *w;
+
+    if (p->uncounted)
+        return false;
+    if (e->has_sport && e->sport == tuple->sport) {
+        w = wire_of(p, e, e->sport);
+        return w && w->count == 1;
+    }
+    w = wire_of(p, e, 0);
+    return w && w->count == 1 && see(w, tuple, ms) && listed_since(p, e, w);
+}
+
+void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o, int64_t now_ms)
+{
+    struct ft_pairing_qp *e, *peer;
+    struct ft_tuple tuple;
+    uint32_t from, to;
+    int64_t ms;
+
+    p->now_ms = now_ms;
+    if (ft_table_count(p->ports) == 0 || !o->has_dst_qp || !o->has_time_ms || !o->flow ||
+        !o->flow->has_dport || o->flow->dport != FT_ROCE_PORT || ft_flow_to_tuple(o->flow, &tuple))
+        return;
+    ms = (int64_t)(o->has_first_ms ? o->first_ms : o->time_ms);
+    from = ft_pairing_port_at(p, &tuple.src);
+    to = ft_pairing_port_at(p, &tuple.dst);
+    if (from == FT_NONE || to == FT_NONE)
+        p->stranger_ms = now_ms;
+    if (from == FT_NONE)
+        return;
+    if (to == FT_NONE) {
+        if (!ft_pairing_knows(p, &tuple.dst))
+            see_alone(p, from, &tuple, o->dst_qp, ms);
+        return;
+    }
+    peer = ft_pairing_find(p, to, o->dst_qp);
+    e = peer ? ft_pairing_find(p, from, peer->remote) : NULL;
+    if (e && e != peer && e->remote == o->dst_qp && is_later(e, ms) && is_later(peer, ms) &&
+        is_alone(p, e, &tuple, ms))
+        ft_pairing_wire(p, e, peer, &tuple, ms);
+}

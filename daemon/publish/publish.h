@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PUBLISH_PUBLISH_H
+#define FT_DAEMON_PUBLISH_PUBLISH_H
+/*
+ * Publishing: each record is encoded once and handed to every sink. A sink that fails counts what
+ * it loses and holds up no other. Thread: the loop's.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/writer.h"
+#include "lib/io/kafka.h"
+#include "lib/io/loop.h"
+#include "proto/fabrictrace.pb-c.h"
+
+/* A record on its way out; all borrowed for the call. */
+struct ft_published {
+    const Fabrictrace__Record *record;
+    const char *schema;
+    const char *json; /* one line, without its newline; empty when it could not be written */
+    size_t json_len;
+};
+
+/* received = processed + pending + failed + refused. */
+struct ft_sink_stats {
+    uint64_t received, processed, pending, failed, refused;
+};
+
+struct ft_sink {
+    const char *name;
+    void (*write)(void *self, const struct ft_published *out);
+    /* Pushes out what is buffered; at most timeout_ns. 0, or -errno of what is stuck. */
+    int (*flush)(void *self, int64_t timeout_ns);
+    /* Opens its file anew, after a log rotation. May be NULL. */
+    void (*reopen)(void *self);
+    void (*stats)(void *self, struct ft_sink_stats *stats);
+    void (*free)(void *self);
+    void *self;
+};
+
+struct ft_publisher;
+
+struct ft_publisher *ft_publisher_new(void);
+
+/* Frees the sinks too. */
+void ft_publisher_free(struct ft_publisher *publisher);
+
+/* Takes the sink over, also on failure (it is freed then). -ENOMEM. */
+int ft_publisher_take(struct ft_publisher *publisher, struct ft_sink *sink);
+
+/* The function for an emitter; self is the publisher. */
+void ft_publisher_record(void *self, const Fabrictrace__Record *record);
+
+int ft_publisher_flush(struct ft_publisher *publisher, int64_t timeout_ns);
+void ft_publisher_reopen(struct ft_publisher *publisher);
+size_t ft_publisher_sinks(const struct ft_publisher *publisher);
+
+/* Name and accounting of the i-th sink. */
+const char *ft_publisher_sink(const struct ft_publisher *publisher, size_t i,
+                              struct ft_sink_stats *stats);
+
+/* NDJSON into a file, "-" for standard output. NULL with a complaint that names the file. */
+struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_bytes);
+
+struct ft_sink_kafka_config {
+    struct ft_kafka_config kafka;
+    const char *topic_prefix;
+    bool protobuf;
+};
+
+/* Kafka topics named prefix + schema. NULL with a complaint. */
+struct ft_sink *ft_sink_kafka_new(struct ft_loop *loop, const struct ft_sink_kafka_config *config,
+                                  char *error, size_t error_bytes);
+
+#endif
