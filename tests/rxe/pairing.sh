@@ -15,14 +15,9 @@ start_exporters || exit 1
 start_programs || exit 1
 say "programs"
 start_captures || exit 1
-mapfile -t hosts <"$plan/hosts"
-shape 600kbit "${hosts[@]}" || exit 1
-limit_tests tests 80 || exit 1
 start_servers || exit 1
-start_clients
-until_ '[ "$(in_use)" -ge "$(cat $plan/ends)" ]' 60 || rc=1
+start_clients || exit 1
 say "$(<"$plan/ends") ends of queue pairs"
-limit_tests tests 40 || rc=1
 rdma -j resource show qp -d >"$out/qp.json"
 pause 20
 rdma -j resource show qp -d >"$out/qp-later.json"
