@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # names are of what is sourced
+# shellcheck disable=SC2016,SC2154 # conditions are looked at later; names are of what is sourced
 #
 # Raises in the guest what guestfabric.py planned (in plan/), with our programs in it, and drives
 # queue pairs over it. Sourced after common.sh.
@@ -130,8 +130,7 @@ write_bw() # DEVICE GID QPS PORT [SERVER]
 {
     local index
     index=$(gid_index "$1" "$2") || return 1
-    echo "$BASHPID" >/sys/fs/cgroup/tests/cgroup.procs
-    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 19 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
+    exec ib_write_bw -d "$1" -x "$index" -q "$3" -u 20 -F -s 1024 -t 4 -Q 1 -n 5000000 -p "$4" ${5:+"$5"}
 }
 
 # A line of plan/pairs: port, queue pairs, server's device and address, client's, client's job.
@@ -148,15 +147,25 @@ start_servers()
     done <"$plan/pairs"
 }
 
+# All start with the whole machine and little traffic, then get their limits.
 start_clients()
 {
-    local port qps cdev cgid job
+    local port qps cdev cgid job pid
+    local -a hosts
+    mapfile -t hosts <"$plan/hosts"
+    shape 256kbit "${hosts[@]}" || return 1
     while read -r port qps _ _ cdev cgid job; do
         SLURM_JOB_ID=$job write_bw "$cdev" "$cgid" "$qps" "$port" 127.0.0.1 >"$out/client-$port.log" 2>&1 &
         tests+=($!)
         clients[$cdev]=$!
         echo "$! client $port" >>"$out/tests"
     done <"$plan/pairs"
+    until_ '[ "$(in_use)" -ge "$(<"$plan/ends")" ]' 90 || return 1
+    limit_tests tests 40 || return 1
+    for pid in "${tests[@]}"; do
+        echo "$pid" >/sys/fs/cgroup/tests/cgroup.procs || return 1
+    done
+    shape 2mbit "${hosts[@]}"
 }
 
 # Ends what was started, in the order in which data flows.
