@@ -69,8 +69,9 @@ class Judge(Tally):
                 wrong.append(f"{where}: source ports on the wire {sorted(sports)}")
                 continue
             flow = Flow(here, there, min(sports))
-            # Whoever only answers has no job.
-            writer = sum(r["pid"] == row["pid"] for h, r in self.rows if h == host) == WRITERS[host]
+            # Whoever only answers has no job; an agent that does not ask keeps no capability to read it.
+            writer = name == "asking" and WRITERS[host] == \
+                sum(r["pid"] == row["pid"] for h, r in self.rows if h == host)
             true = {"qp": {"local": row["lqpn"], "remote": row["rqpn"]}, "pid": row["pid"],
                     "comm": row["comm"], "src_host": host, "dst_host": PEER[host],
                     "job": f"job-{host}" if writer else None, "tuple_source": "computed"}

@@ -18,10 +18,11 @@ load() # PROGRAM...
     cp -r "$share/lib" /tmp/lib && cp "$@" /tmp/
 }
 
+# Without switches that sample, it has to be told that no queue pair uses a link-local address.
 daemon() # NAME PORT
 {
-    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set http=off --set window=2s --set grace=500ms \
-        --set topology= --sink "file:/tmp/$1.ndjson" 2>"$out/$1.log" &
+    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set "http=127.0.0.1:$(($2 + 100))" --set window=2s --set grace=500ms \
+        --set topology= --set pairing.link_local=false --sink "file:/tmp/$1.ndjson" 2>"$out/$1.log" &
     daemons+=($!)
 }
 
@@ -59,7 +60,7 @@ agent() # NAME PORT QUERY
 
 write_bw() # QPS [SERVER]
 {
-    SLURM_JOB_ID=${2:+job-$MACHINE} ib_write_bw -d rxe0 -x 1 -q "$1" -u 19 -F -s 4096 -D 9 \
+    SLURM_JOB_ID=${2:+job-$MACHINE} ib_write_bw -d rxe0 -x 1 -q "$1" -u 19 -F -s 4096 -D 14 \
         -p "2000$1" ${2:+"$2"} >"$out/write-$MACHINE-$1.log" 2>&1 &
     tests+=($!)
 }
