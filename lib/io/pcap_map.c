@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "lib/base/reader.h"
@@ -48,6 +51,37 @@ struct ft_pcap_map {
     struct ft_reader r; /* over the window */
 };
 
+/* The part that is mapped now, and what is to be said when it is cut off. */
+static const uint8_t *volatile mapped;
+static volatile size_t mapped_bytes;
+static char cut_text[512];
+
+/* A file that another program cuts short leaves nothing behind its pages (mmap(2)). That is told
+ * and ends the program; a fault elsewhere is a bug, and takes its course. */
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    const uint8_t *at = info->si_addr;
+    ssize_t ignored;
+
+    (void)context;
+    if (mapped && at >= mapped && at < mapped + mapped_bytes) {
+        ignored = write(STDERR_FILENO, cut_text, strlen(cut_text));
+        (void)ignored;
+        _exit(EX_IOERR);
+    }
+    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    raise(signal);
+}
+
+static void catch_faults(const char *file)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+
+    snprintf(cut_text, sizeof(cut_text), "%s: the capture was cut short while it was read\n", file);
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+}
+
 static uint32_t host32(const uint8_t *p)
 {
     uint32_t v;
@@ -58,6 +92,7 @@ static uint32_t host32(const uint8_t *p)
 
 static void unmap(struct ft_pcap_map *m)
 {
+    mapped = NULL;
     if (m->window)
         munmap(m->window, m->window_bytes);
     m->window = NULL;
@@ -86,6 +121,8 @@ static int map_at(struct ft_pcap_map *m, uint64_t at, size_t n, uint64_t *left)
         return -errno;
     m->window = window;
     m->window_bytes = bytes;
+    mapped_bytes = bytes;
+    mapped = window;
     m->window_at = start;
     /* One call instead of a fault a page; and here a disk's fault is an error, later a signal. */
     if (madvise(window, bytes, MADV_POPULATE_READ) < 0)
@@ -151,6 +188,7 @@ struct ft_pcap_map *ft_pcap_map_new(const char *file)
     if (!m)
         return NULL;
     m->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    catch_faults(file);
     /* Opening a pipe would wait for its other end, and take from it what libpcap is to read. */
     m->fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (m->fd < 0 || fstat(m->fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_head(m)) {

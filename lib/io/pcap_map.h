@@ -7,9 +7,9 @@
  * Copying a capture out of the kernel costs as much as decoding it. Here a part of the file after
  * the other is mapped, and a packet's bytes are borrowed from there. Only what is common is read
  * (the byte order of this machine, a link type of pcap.h); everything else is libpcap's. A file
- * that another program cuts short in the moment it is read ends the program (SIGBUS, see mmap(2));
- * a disk's fault and a file that is shorter at the next part are errors like any other. Owner: the
- * caller. Thread: one.
+ * that another program cuts short in the moment it is read ends the program with a message and
+ * EX_IOERR (SIGBUS is caught for that, see mmap(2)); a disk's fault and a file that is shorter at
+ * the next part are errors like any other. One map a process. Owner: the caller. Thread: one.
  */
 #include "lib/io/pcap.h"
 

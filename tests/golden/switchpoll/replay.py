@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -346,10 +347,41 @@ def test_faults(folder):
         check(f"{setting}: named", key in done.stderr, done.stderr)
 
 
+def test_cut_meanwhile(folder):
+    """A capture that another program cuts short while it is read ends with a word, not with a core."""
+    good = (HERE / "fabric.pcap").read_bytes()
+    packets = []
+    for second in range(4000):
+        at = 24
+        while at < len(good):
+            length = struct.unpack_from("<I", good, at + 8)[0]
+            packets += [struct.pack("<I", 1700000000 + second), good[at + 4:at + 16 + length]]
+            at += 16 + length
+    path = folder / "shrinks.pcap"
+    path.write_bytes(good[:24] + b"".join(packets))
+    with subprocess.Popen([POLLER, *SETTINGS, "--replay", path, "--output", "-"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        # Nobody reads, so it stands still in the middle of a part that is mapped.
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and "pipe_write" not in where(process.pid):
+            time.sleep(0.02)
+        check("cut meanwhile: it waits in the middle", "pipe_write" in where(process.pid))
+        os.truncate(path, 24)
+        _, stderr = process.communicate(timeout=60)
+    equal("cut meanwhile: exit code", process.returncode, 74)
+    check("cut meanwhile: named", b"shrinks.pcap: the capture was cut short" in stderr, stderr)
+
+
+def where(pid):
+    """The kernel function that a process waits in."""
+    return Path(f"/proc/{pid}/wchan").read_text()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for test in (test_fabric, test_links, test_real, test_lacp, test_caps, test_garbage, test_tunnels,
-                     test_discards, test_vectors, test_faults):
+                     test_discards, test_vectors, test_faults, test_cut_meanwhile):
             test(Path(folder))
     print(f"{len(failures)} failed")
     return 1 if failures else 0
