@@ -21,16 +21,6 @@ static const struct ft_column columns[] = {
     {.title = "VERDICT", .elastic = true},
 };
 
-static void count_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
-{
-    uint64_t n;
-
-    if (ft_value_uint(record, name, &n))
-        ft_grid_cell(grid, FT_PLAIN, "%llu", (unsigned long long)n);
-    else
-        ft_grid_skip(grid);
-}
-
 /* A figure that is absent is null: nothing to judge. */
 static void real_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
                       int decimals)
@@ -82,8 +72,8 @@ void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record)
 
     ft_grid_cell(grid, ft_value_is(record, "scope", "group") ? FT_PLAIN : FT_BOLD, "%s",
                  name ? name : "");
-    count_cell(grid, record, "links");
-    count_cell(grid, record, "flows");
+    ft_text_number_cell(grid, record, "links");
+    ft_text_number_cell(grid, record, "flows");
     ft_value_uint(record, "flows_unplaced", &unplaced);
     if (unplaced)
         ft_grid_cell(grid, FT_PLAIN, "%llu", (unsigned long long)unplaced);

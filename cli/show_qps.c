@@ -13,23 +13,6 @@ static const struct ft_column columns[] = {
     {.title = "OWNER", .give_up = 1},
 };
 
-static void text_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
-{
-    const char *text = ft_value_str(record, name);
-
-    ft_grid_cell(grid, FT_PLAIN, "%s", text ? text : "");
-}
-
-static void number_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
-{
-    uint64_t n;
-
-    if (ft_value_uint(record, name, &n))
-        ft_grid_cell(grid, FT_PLAIN, "%llu", (unsigned long long)n);
-    else
-        ft_grid_skip(grid);
-}
-
 static void add_row(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *comm = ft_value_str(record, "comm"), *job = ft_value_str(record, "job");
@@ -37,14 +20,14 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
     char flow[FT_TUPLE_TEXT_BYTES];
     uint64_t pid = 0;
 
-    text_cell(grid, record, "host");
-    text_cell(grid, record, "device");
-    number_cell(grid, record, "local");
-    text_cell(grid, record, "peer_host");
-    number_cell(grid, record, "remote");
+    ft_text_cell(grid, record, "host");
+    ft_text_cell(grid, record, "device");
+    ft_text_number_cell(grid, record, "local");
+    ft_text_cell(grid, record, "peer_host");
+    ft_text_number_cell(grid, record, "remote");
     ft_grid_cell(grid, known ? FT_PLAIN : FT_YELLOW, "%s",
                  ft_value_str(record, "state") ? ft_value_str(record, "state") : "?");
-    text_cell(grid, record, "by");
+    ft_text_cell(grid, record, "by");
     ft_grid_cell(grid, FT_PLAIN, "%s", ft_text_flow(flow, ft_value_get(record, "flow")));
     if (ft_value_uint(record, "pid", &pid))
         ft_grid_cell(grid, FT_PLAIN, "%s%spid %llu%s%s", comm ? comm : "", comm ? ", " : "",

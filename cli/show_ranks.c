@@ -21,23 +21,6 @@ static const struct ft_column columns[] = {
     {.title = "FLOWS", .right = true},
 };
 
-static void text_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
-{
-    const char *text = ft_value_str(record, name);
-
-    ft_grid_cell(grid, FT_PLAIN, "%s", text ? text : "");
-}
-
-static void number_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
-{
-    uint64_t n;
-
-    if (ft_value_uint(record, name, &n))
-        ft_grid_cell(grid, FT_PLAIN, "%llu", (unsigned long long)n);
-    else
-        ft_grid_skip(grid);
-}
-
 static void time_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
 {
     double ns;
@@ -56,24 +39,24 @@ static void add_row(struct ft_grid *grid, const struct ft_screen *screen,
     char text[FT_UNIT_BYTES];
     uint64_t ms;
 
-    text_cell(grid, record, "comm_id");
-    number_cell(grid, record, "rank");
-    text_cell(grid, record, "host");
-    text_cell(grid, record, "gpu");
-    text_cell(grid, record, "job");
-    text_cell(grid, record, "op");
+    ft_text_cell(grid, record, "comm_id");
+    ft_text_number_cell(grid, record, "rank");
+    ft_text_cell(grid, record, "host");
+    ft_text_cell(grid, record, "gpu");
+    ft_text_cell(grid, record, "job");
+    ft_text_cell(grid, record, "op");
     if (ft_value_uint(record, "time_ms", &ms))
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(text, ms, screen->now));
     else
         ft_grid_skip(grid);
-    number_cell(grid, record, "slowest_peer");
+    ft_text_number_cell(grid, record, "slowest_peer");
     time_cell(grid, record, "slowest_step_median_ns");
     time_cell(grid, record, "others_step_median_ns");
     if (name && port)
         ft_grid_cell(grid, FT_YELLOW, "%s %s", name, port);
     else
         ft_grid_skip(grid);
-    number_cell(grid, record, "slowest_port_flows");
+    ft_text_number_cell(grid, record, "slowest_port_flows");
 }
 
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root)

@@ -73,6 +73,23 @@ char *ft_text_end(const struct ft_value *record, const char *prefix)
     return rc < 0 ? NULL : text;
 }
 
+void ft_text_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
+{
+    const char *text = ft_value_str(record, name);
+
+    ft_grid_cell(grid, FT_PLAIN, "%s", text ? text : "");
+}
+
+void ft_text_number_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
+{
+    uint64_t n;
+
+    if (ft_value_uint(record, name, &n))
+        ft_grid_cell(grid, FT_PLAIN, "%llu", (unsigned long long)n);
+    else
+        ft_grid_skip(grid);
+}
+
 void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
 {
     const char *fabric = ft_value_str(root, "fabric");

@@ -20,6 +20,10 @@ char *ft_text_hops(const struct ft_value *hops, bool whole);
  * NULL without memory. */
 char *ft_text_end(const struct ft_value *record, const char *prefix);
 
+/* The next cell: a member's text, or its number; empty when it is absent. */
+void ft_text_cell(struct ft_grid *grid, const struct ft_value *record, const char *name);
+void ft_text_number_cell(struct ft_grid *grid, const struct ft_value *record, const char *name);
+
 /* "lab, window 10:41:20 to 10:41:30", without a newline; says so when no window has closed. */
 void ft_text_window(const struct ft_screen *screen, const struct ft_value *root);
 

@@ -165,6 +165,14 @@ void ft_json_write_text(struct ft_writer *w, const char *text)
     ft_write_u8(w, '"');
 }
 
+void ft_json_write_member(struct ft_writer *w, const char *name, const char *text)
+{
+    if (!text || !*text)
+        return;
+    ft_write_fmt(w, ",\"%s\":", name);
+    ft_json_write_text(w, text);
+}
+
 /* At most 3 digits, without leading zeros. */
 static char *put_octet(char *p, uint8_t v)
 {

@@ -9,17 +9,6 @@
 
 #include "proto/json.h"
 
-static int by_place(const void *a, const void *b)
-{
-    const struct ft_rank_member *x = *(const struct ft_rank_member *const *)a;
-    const struct ft_rank_member *y = *(const struct ft_rank_member *const *)b;
-    int order = strcmp(x->comm_id, y->comm_id);
-
-    if (order)
-        return order;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
 static int by_ranks(const void *a, const void *b)
 {
     const struct ft_rank_edge *x = *(const struct ft_rank_edge *const *)a;
@@ -72,21 +61,13 @@ static struct list sorted(const struct ft_ranks *ranks,
     return list;
 }
 
-static void text_member(struct ft_writer *w, const char *name, const char *text)
-{
-    if (!text[0])
-        return;
-    ft_write_fmt(w, ",\"%s\":", name);
-    ft_json_write_text(w, text);
-}
-
 static void write_member(struct ft_writer *w, const struct ft_rank_member *m)
 {
     ft_write_fmt(w, "{\"rank\":%" PRIu32, m->rank);
-    text_member(w, "host", m->host);
+    ft_json_write_member(w, "host", m->host);
     ft_write_fmt(w, ",\"pid\":%" PRIu32, m->pid);
-    text_member(w, "gpu", m->gpu);
-    text_member(w, "job", m->job);
+    ft_json_write_member(w, "gpu", m->gpu);
+    ft_json_write_member(w, "job", m->job);
     if (m->closed)
         ft_write_str(w, ",\"closed\":true");
     ft_write_u8(w, '}');
@@ -95,7 +76,7 @@ static void write_member(struct ft_writer *w, const struct ft_rank_member *m)
 static void write_edge(struct ft_writer *w, const struct ft_rank_edge *e)
 {
     ft_write_fmt(w, "{\"src\":%" PRIu32 ",\"dst\":%" PRIu32, e->src, e->dst);
-    text_member(w, "op", e->op);
+    ft_json_write_member(w, "op", e->op);
     ft_write_fmt(w,
                  ",\"sent_bytes\":%" PRIu64 ",\"received_bytes\":%" PRIu64
                  ",\"sent_messages\":%" PRIu64 ",\"received_messages\":%" PRIu64,
@@ -117,7 +98,7 @@ static void write_comm(struct ft_writer *w, const struct list *members, size_t *
 
     ft_write_str(w, "{\"comm_id\":");
     ft_json_write_text(w, first->comm_id);
-    text_member(w, "name", first->name);
+    ft_json_write_member(w, "name", first->name);
     ft_write_fmt(w, ",\"ranks\":%" PRIu32 ",\"members\":[", first->ranks);
     for (size_t i = *at; i < members->count; i++, ++*at) {
         const struct ft_rank_member *m = members->items[i];
@@ -145,7 +126,7 @@ static void write_comm(struct ft_writer *w, const struct list *members, size_t *
 size_t ft_api_write_matrix(struct ft_writer *w, const struct ft_ranks *ranks, const char *comm_id,
                            const char *op)
 {
-    struct list members = sorted(ranks, next_member, by_place);
+    struct list members = sorted(ranks, next_member, ft_ranks_by_place);
     struct list edges = sorted(ranks, next_edge, by_ranks);
     size_t written = 0;
 

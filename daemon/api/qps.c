@@ -29,14 +29,6 @@ static int by_place(const void *a, const void *b)
     return x->local < y->local ? -1 : x->local > y->local;
 }
 
-static void text_member(struct ft_writer *w, const char *name, const char *text)
-{
-    if (!text || !*text)
-        return;
-    ft_write_fmt(w, ",\"%s\":", name);
-    ft_json_write_text(w, text);
-}
-
 static void write_flow(struct ft_writer *w, const struct ft_pairing_end *e)
 {
     char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES];
@@ -54,21 +46,21 @@ static void write_end(struct ft_writer *w, const struct ft_pairing_end *e)
 {
     ft_write_str(w, "{\"host\":");
     ft_json_write_text(w, e->host);
-    text_member(w, "device", e->device);
+    ft_json_write_member(w, "device", e->device);
     ft_write_fmt(w, ",\"port\":%" PRIu32 ",\"local\":%" PRIu32 ",\"remote\":%" PRIu32, e->port,
                  e->local, e->remote);
-    text_member(w, "driver", e->driver);
-    text_member(w, "state", ft_pair_state_name(e->state));
-    text_member(w, "by", ft_paired_by_name(e->by));
+    ft_json_write_member(w, "driver", e->driver);
+    ft_json_write_member(w, "state", ft_pair_state_name(e->state));
+    ft_json_write_member(w, "by", ft_paired_by_name(e->by));
     if (e->has_tuple)
         write_flow(w, e);
-    text_member(w, "peer_host", e->peer_host);
-    text_member(w, "peer_device", e->peer_device);
-    text_member(w, "comm_id", e->comm_id);
+    ft_json_write_member(w, "peer_host", e->peer_host);
+    ft_json_write_member(w, "peer_device", e->peer_device);
+    ft_json_write_member(w, "comm_id", e->comm_id);
     if (e->pid)
         ft_write_fmt(w, ",\"pid\":%" PRIu32, e->pid);
-    text_member(w, "comm", e->comm);
-    text_member(w, "job", e->job);
+    ft_json_write_member(w, "comm", e->comm);
+    ft_json_write_member(w, "job", e->job);
     ft_write_fmt(w, ",\"since_ms\":%" PRId64 "}", e->since_ms);
 }
 

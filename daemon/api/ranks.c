@@ -9,28 +9,9 @@
 
 #include "proto/json.h"
 
-static int by_place(const void *a, const void *b)
-{
-    const struct ft_rank_member *x = *(const struct ft_rank_member *const *)a;
-    const struct ft_rank_member *y = *(const struct ft_rank_member *const *)b;
-    int order = strcmp(x->comm_id, y->comm_id);
-
-    if (order)
-        return order;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-static void text_member(struct ft_writer *w, const char *name, const char *text)
-{
-    if (!text[0])
-        return;
-    ft_write_fmt(w, ",\"%s\":", name);
-    ft_json_write_text(w, text);
-}
-
 static void write_last(struct ft_writer *w, const struct ft_slowest_last *last)
 {
-    text_member(w, "op", last->op);
+    ft_json_write_member(w, "op", last->op);
     if (last->time_ms)
         ft_write_fmt(w, ",\"time_ms\":%" PRIu64, last->time_ms);
     if (!last->named)
@@ -41,8 +22,8 @@ static void write_last(struct ft_writer *w, const struct ft_slowest_last *last)
                  last->peer, last->step_median_ns, last->others_median_ns);
     if (!last->has_link)
         return;
-    text_member(w, "slowest_switch", last->link.switch_name);
-    text_member(w, "slowest_port", last->link.port);
+    ft_json_write_member(w, "slowest_switch", last->link.switch_name);
+    ft_json_write_member(w, "slowest_port", last->link.port);
     ft_write_fmt(w, ",\"slowest_port_flows\":%" PRIu64, last->link.flows);
 }
 
@@ -52,10 +33,10 @@ static void write_rank(struct ft_writer *w, const struct ft_rank_member *m,
     ft_write_str(w, "{\"comm_id\":");
     ft_json_write_text(w, m->comm_id);
     ft_write_fmt(w, ",\"rank\":%" PRIu32 ",\"ranks\":%" PRIu32, m->rank, m->ranks);
-    text_member(w, "host", m->host);
+    ft_json_write_member(w, "host", m->host);
     ft_write_fmt(w, ",\"pid\":%" PRIu32, m->pid);
-    text_member(w, "gpu", m->gpu);
-    text_member(w, "job", m->job);
+    ft_json_write_member(w, "gpu", m->gpu);
+    ft_json_write_member(w, "job", m->job);
     if (m->closed)
         ft_write_str(w, ",\"closed\":true");
     if (last)
@@ -81,7 +62,7 @@ size_t ft_api_write_ranks(struct ft_writer *w, const struct ft_ranks *ranks,
     while ((m = ft_ranks_next_member(ranks, &index)))
         if (!comm_id || strcmp(comm_id, m->comm_id) == 0)
             list[n++] = m;
-    qsort(list, n, sizeof(*list), by_place);
+    qsort(list, n, sizeof(*list), ft_ranks_by_place);
     for (size_t i = 0; i < n; i++) {
         if (i)
             ft_write_u8(w, ',');
