@@ -121,7 +121,7 @@ int main(int argc, char **argv)
     seconds = atof(argv[4]);
     pause.tv_nsec = atol(argv[5]) * 1000;
     trees = argc > 6 && strcmp(argv[6], "tree") == 0;
-    step_pause.tv_nsec = argc > 6 && strcmp(argv[6], "slow") == 0 ? 300000 : 0;
+    step_pause.tv_nsec = argc > 6 && strcmp(argv[6], "slow") == 0 ? 800000 : 0;
     driver_load(&d, argv[1]);
     real = d.v5;
     if (real->init(&context, 0xfab, &mask, "world", ranks, ranks, rank, NULL))

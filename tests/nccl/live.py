@@ -190,8 +190,8 @@ def slow_rank(programs):
     settled(programs)
     equal("ranks: the slow pair is named, and no other", named(), {5: 6})
     rank = [r for r in ranks() if r["rank"] == 5][0]
-    check("ranks: its steps beside the others'", rank["slowest_step_median_ns"] > 300000 >
-          rank["others_step_median_ns"] > 0, str(rank))
+    check("ranks: its steps beside the others'", rank.get("slowest_step_median_ns", 0) > 800000 >
+          rank.get("others_step_median_ns", 0) > 0, str(rank))
     check("ranks: without a path no link is named", "slowest_switch" not in rank, str(rank))
     equal("ranks: every rank and its last operation", [(r["rank"], r["host"], r["op"])
           for r in ranks()], [(r, f"gpu{r * HOSTS // RANKS:02}", "AllReduce")
