@@ -118,7 +118,10 @@ static void tell_rdma(struct live *live)
         return;
     ft_rdma_status(rdma, &status);
     if (status.devices != live->rdma_devices)
-        ft_log(FT_LOG_INFO, "rdma: %zu devices", status.devices);
+        ft_log(FT_LOG_INFO, "rdma: %zu devices%s", status.devices,
+               !status.devices   ? ""
+               : status.by_verbs ? ", addresses by libibverbs"
+                                 : ", addresses by sysfs");
     if (status.problem[0] && strcmp(status.problem, live->rdma_problem) != 0)
         ft_log(FT_LOG_NOTICE, "rdma: %s", status.problem);
     memcpy(live->rdma_problem, status.problem, sizeof(live->rdma_problem));

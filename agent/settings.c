@@ -287,6 +287,7 @@ struct ft_rdma_config ft_agent_rdma_config(const struct ft_agent_settings *s, ui
 {
     return (struct ft_rdma_config){
         .sysfs = "/sys/class/infiniband",
+        .verbs = true,
         .proc = "/proc",
         .job_variable = s->job_variable,
         .devices = s->rdma_devices.items,

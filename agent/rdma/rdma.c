@@ -17,6 +17,7 @@
 #include "agent/rdma/query.h"
 #include "agent/rdma/sport.h"
 #include "lib/io/netlink.h"
+#include "lib/io/verbs.h"
 
 #define NS_PER_S    INT64_C(1000000000)
 #define DEVICES_MAX 64
@@ -226,6 +227,25 @@ static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
     }
 }
 
+/* In one piece by libibverbs where the device may be opened, else slot by slot. The interfaces'
+ * names are sysfs's in any case: a number would be of the device's network namespace. */
+static size_t read_gids(struct ft_rdma *r, uint32_t port, struct ft_rdma_gid *gids)
+{
+    const char *device = r->current->info.name;
+    struct ft_verbs_gid found[FT_RDMA_GIDS_MAX];
+    size_t count;
+
+    r->status.by_verbs =
+        r->config.verbs && ft_verbs_gids(device, port, found, FT_RDMA_GIDS_MAX, &count) == 0;
+    if (!r->status.by_verbs)
+        return ft_rdma_gids(r->config.sysfs, device, port, gids, FT_RDMA_GIDS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        gids[i] = (struct ft_rdma_gid){.index = found[i].index, .ip = found[i].ip};
+        ft_rdma_gid_netdev(r->config.sysfs, device, port, found[i].index, gids[i].netdev);
+    }
+    return count;
+}
+
 static void on_port(void *arg, const uint8_t *bytes, size_t len)
 {
     struct ft_rdma *r = arg;
@@ -241,8 +261,7 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
         .driver = r->current->driver,
     };
     snprintf(r->place.netdev, sizeof(r->place.netdev), "%s", port.netdev);
-    r->place.gid_count = ft_rdma_gids(r->config.sysfs, r->current->info.name, port.number,
-                                      r->place.gids, FT_RDMA_GIDS_MAX);
+    r->place.gid_count = read_gids(r, port.number, r->place.gids);
     /* A kernel in another network namespace than the device's does not name the interface. */
     for (size_t i = 0; !r->place.netdev[0] && i < r->place.gid_count; i++)
         memcpy(r->place.netdev, r->place.gids[i].netdev, sizeof(r->place.netdev));

@@ -24,6 +24,7 @@
 /* Strings are borrowed. */
 struct ft_rdma_config {
     const char *sysfs; /* "/sys/class/infiniband" but in tests */
+    bool verbs;        /* libibverbs is asked first: sysfs is the real one */
     const char *proc;  /* "/proc" but in tests */
     const char *job_variable;
     char *const *devices; /* names of those to look at; none: all */
@@ -72,6 +73,7 @@ struct ft_rdma_status {
     bool has_contexts; /* a device tells raw contexts to whoever may ask: mlx5 */
     bool no_context;   /* and refused */
     struct ft_owners_stats owners;
+    bool by_verbs; /* the last GID table was read by libibverbs */
     bool notified; /* the kernel tells of devices that come and go */
     char problem[160];
 };

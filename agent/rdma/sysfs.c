@@ -35,6 +35,25 @@ static int read_line(const char *path, char line[VALUE_BYTES])
     return 0;
 }
 
+static void read_netdev(const char *port, uint32_t index, char netdev[FT_RDMA_NAME_BYTES])
+{
+    char path[PATH_BYTES], line[VALUE_BYTES];
+
+    netdev[0] = '\0';
+    snprintf(path, sizeof(path), "%s/gid_attrs/ndevs/%u", port, index);
+    if (read_line(path, line) == 0)
+        snprintf(netdev, FT_RDMA_NAME_BYTES, "%.*s", FT_RDMA_NAME_BYTES - 1, line);
+}
+
+void ft_rdma_gid_netdev(const char *root, const char *device, uint32_t port, uint32_t index,
+                        char netdev[FT_RDMA_NAME_BYTES])
+{
+    char folder[PATH_BYTES / 2];
+
+    snprintf(folder, sizeof(folder), "%s/%s/ports/%u", root, device, port);
+    read_netdev(folder, index, netdev);
+}
+
 static void read_gid(const char *port, const char *slot, struct ft_rdma_gid *gids, size_t *count)
 {
     static const struct ft_ip none;
@@ -51,9 +70,7 @@ static void read_gid(const char *port, const char *slot, struct ft_rdma_gid *gid
     gid.ip = ft_ip6(bytes);
     if (ft_ip_equal(&gid.ip, &none))
         return;
-    snprintf(path, sizeof(path), "%s/gid_attrs/ndevs/%s", port, slot);
-    if (read_line(path, line) == 0)
-        snprintf(gid.netdev, sizeof(gid.netdev), "%.*s", FT_RDMA_NAME_BYTES - 1, line);
+    read_netdev(port, gid.index, gid.netdev);
     gids[(*count)++] = gid;
 }
 

@@ -32,6 +32,10 @@ struct ft_rdma_counter {
 size_t ft_rdma_gids(const char *root, const char *device, uint32_t port, struct ft_rdma_gid *gids,
                     size_t max);
 
+/* The interface of an entry of the GID table, "" when it has none. */
+void ft_rdma_gid_netdev(const char *root, const char *device, uint32_t port, uint32_t index,
+                        char netdev[FT_RDMA_NAME_BYTES]);
+
 /* Counters of counters/ and hw_counters/, by name. */
 size_t ft_rdma_counters(const char *root, const char *device, uint32_t port,
                         struct ft_rdma_counter *counters, size_t max);

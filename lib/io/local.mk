@@ -13,6 +13,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/sender.c lib/io/receiver.c lib/io/transport.h \
 	lib/io/http.c lib/io/http_get.c lib/io/http.h \
 	lib/io/snmp.h lib/io/snmp_impl.h \
+	lib/io/verbs.h \
 	lib/io/kafka.c lib/io/kafka.h
 
 if HAVE_SNMP
@@ -21,7 +22,13 @@ else
 lib_io_libftio_a_SOURCES += lib/io/snmp_none.c
 endif
 
+if HAVE_VERBS
+lib_io_libftio_a_SOURCES += lib/io/verbs.c
+else
+lib_io_libftio_a_SOURCES += lib/io/verbs_none.c
+endif
+
 # What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
 # it does not use.
 IO_LIBS = lib/io/libftio.a lib/base/libftbase.a $(EVENT_SSL_LIBS) $(EVENT_LIBS) $(PCAP_LIBS) \
-	$(MNL_LIBS) $(RDKAFKA_LIBS) $(NETSNMP_LIBS) $(SYSTEMD_LIBS)
+	$(MNL_LIBS) $(RDKAFKA_LIBS) $(NETSNMP_LIBS) $(IBVERBS_LIBS) $(SYSTEMD_LIBS)

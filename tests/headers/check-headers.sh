@@ -35,6 +35,7 @@ third_party=(
     "pcap.h          lib/io/pcap*.c"
     "pcap/*          lib/io/pcap*.c"
     "libmnl/*        lib/io/netlink*.c"
+    "infiniband/*    lib/io/verbs.c"
     "systemd/*       lib/io/notify.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"

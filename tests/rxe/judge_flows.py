@@ -227,6 +227,10 @@ def judge(out, build):
     j.check("counters are the device's", j.counters("modest"))
     said = (out / "sniffer.log").read_text()
     j.check("capture on an RDMA device says what it needs", [] if "rdmasniff" in said else [said])
+    by = {name: (out / f"{name}.log").read_text().count(f"addresses by {how}")
+          for name, how in (("asking", "libibverbs"), ("modest", "sysfs"))}
+    j.check("who may open a device reads its addresses by libibverbs, who may not by sysfs",
+            [] if all(by.values()) else [str(by)])
     j.check("the daemon names queue pairs and owners of each flow", j.paths(build))
     j.check("lost packets are congestion of the hosts on their way", j.congestion(build))
     return j.passed, j.failed
