@@ -26,6 +26,7 @@ struct ft_join {
     struct ft_sampled *sampled;
     uint32_t window; /* lowest open */
     bool sealed;     /* it takes no more */
+    bool sweeping;   /* names that no flow has any more are looked for, until its close */
     struct ft_join_stats stats;
 };
 
@@ -109,10 +110,16 @@ void ft_join_open(struct ft_join *j, uint32_t window)
 void ft_join_seal(struct ft_join *j)
 {
     j->sealed = true;
+    j->sweeping = ft_names_crowded(j->names);
+    if (j->sweeping)
+        ft_names_begin(j->names);
 }
 
 void ft_join_close(struct ft_join *j)
 {
+    if (j->sweeping)
+        ft_names_sweep(j->names);
+    j->sweeping = false;
     j->window++;
     j->sealed = false;
 }
@@ -521,6 +528,16 @@ static void settle_volume(struct ft_flow *flow, uint32_t window)
     flow->bytes_window = window;
 }
 
+static void use_names(struct ft_join *j, const struct ft_flow_host *host)
+{
+    ft_names_use(j->names, host->src_host);
+    ft_names_use(j->names, host->dst_host);
+    ft_names_use(j->names, host->comm);
+    ft_names_use(j->names, host->job);
+    ft_names_use(j->names, host->peer_device);
+    ft_names_use(j->names, host->pair_comm);
+}
+
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
 {
     if (now_ms - flow->last_ms >= j->config.idle_ms || (flow->ended && flow->window < window)) {
@@ -529,6 +546,8 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
         j->stats.flows_removed++;
         return false;
     }
+    if (j->sweeping && flow->host)
+        use_names(j, flow->host);
     settle_volume(flow, window);
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms))
         judge(j, flow, now_ms);

@@ -206,7 +206,8 @@ uint32_t ft_join_window(const struct ft_join *join);
 void ft_join_open(struct ft_join *join, uint32_t window);
 
 /* Seals the lowest window: it takes no more, and its volumes can be read slice by slice while the
- * next one fills. ft_join_close() then gives its slot to the window after the next. */
+ * next one fills. ft_join_close() then gives its slot to the window after the next; every flow has
+ * been aged in between, since names that no aged flow has are forgotten. */
 void ft_join_seal(struct ft_join *join);
 void ft_join_close(struct ft_join *join);
 
