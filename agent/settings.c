@@ -88,7 +88,10 @@ static const struct ft_option options[] = {
      .standard = "15s",
      .min = 0.1,
      .max = 3600,
-     .help = "A flow without traffic is reported again after this time, with zero counts."},
+     .help =
+         "A flow without traffic is reported again after this time, with zero counts; so are "
+         "queue pairs, and the members of communicators, of which the daemon believes that they "
+         "are over after two minutes without a word."},
     {.key = "idle_timeout",
      .type = FT_OPTION_DURATION,
      .offset = AT(idle_ns),

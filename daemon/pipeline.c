@@ -143,6 +143,7 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
     p->now_ms = now_ms;
+    ft_ranks_age(p->ranks, now_ms);
     if (p->pairing)
         ft_pairing_sweep(p->pairing, now_ms);
     if (!ft_window_busy(p->window)) {
