@@ -75,7 +75,8 @@ static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrac
 
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
 {
-    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r)) : FT_RECORD_UNUSED;
+    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r, p->now_ms))
+                        : FT_RECORD_UNUSED;
 }
 
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
