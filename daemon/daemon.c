@@ -51,6 +51,7 @@ struct ft_daemon {
     struct ft_watch *tick, *slice;
     struct ft_log_limit peer_limit, kafka_limit, batch_limit;
     uint64_t batches_broken, unknown_records;
+    uint64_t restarts; /* of the pipeline, told */
     uint32_t ticks;
 };
 
@@ -327,6 +328,10 @@ static void on_tick(void *arg)
 
     if (!ft_watch_once_armed(d->slice))
         on_slice(d);
+    if (ft_pipeline_stats(d->view.pipeline)->restarts != d->restarts) {
+        d->restarts = ft_pipeline_stats(d->view.pipeline)->restarts;
+        ft_log(FT_LOG_WARNING, "this host's clock was set back: flows are learnt anew");
+    }
     rc = ft_publisher_flush(d->view.publisher, 0);
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &(uint64_t){0}))
         ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));

@@ -25,6 +25,7 @@ struct ft_join {
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
     uint32_t window; /* lowest open */
+    uint32_t newest; /* that took a record */
     bool sealed;     /* it takes no more */
     bool sweeping;   /* names that no flow has any more are looked for, until its close */
     struct ft_join_stats stats;
@@ -124,6 +125,28 @@ void ft_join_close(struct ft_join *j)
     j->sealed = false;
 }
 
+uint32_t ft_join_newest(const struct ft_join *j)
+{
+    return j->newest;
+}
+
+void ft_join_restart(struct ft_join *j, uint32_t window)
+{
+    uint32_t ports = ft_topology_ports(j->t), index = 0;
+    struct ft_flow *flow;
+
+    while ((flow = ft_table_next(j->flows, &index))) {
+        release(flow);
+        ft_table_remove(j->flows, flow);
+        j->stats.flows_removed++;
+    }
+    memset(j->marks, 0, ports * sizeof(*j->marks));
+    memset(j->depths, 0, ports * sizeof(*j->depths));
+    ft_sampled_restart(j->sampled);
+    j->window = window;
+    j->newest = 0;
+}
+
 /* Finds the ends of a flow in the topology. */
 static void locate(const struct ft_join *j, struct ft_flow *flow)
 {
@@ -155,7 +178,11 @@ static enum ft_join_result admit(struct ft_join *j, uint32_t window)
         j->window = window;
     if (window < j->window || (window == j->window && j->sealed))
         return FT_JOIN_LATE;
-    return window > j->window + 1 ? FT_JOIN_AHEAD : FT_JOIN_OK;
+    if (window > j->window + 1)
+        return FT_JOIN_AHEAD;
+    if (window > j->newest)
+        j->newest = window;
+    return FT_JOIN_OK;
 }
 
 static struct ft_sighting *sightings(struct ft_evidence *ev)

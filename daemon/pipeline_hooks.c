@@ -12,6 +12,9 @@ static void note_first_path(struct ft_pipeline *p, struct ft_flow *flow)
 {
     int64_t took_ms = p->now_ms - flow->first_ms;
 
+    /* The clock of a poller may be a little ahead. */
+    if (took_ms < 0)
+        took_ms = 0;
     if (flow->first_path_counted || flow->evidence.count == 0)
         return;
     flow->first_path_counted = true;
