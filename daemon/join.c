@@ -416,20 +416,28 @@ void ft_join_observe_batch(struct ft_join *j, const struct ft_observation *o, si
     }
 }
 
-/* A report's interval may reach over the edge of a window: its bytes are divided by time. */
+/* Of a report's bytes, those of the part of its interval between two moments. */
+static uint64_t part_of(const struct ft_host_report *r, int64_t from_ms, int64_t to_ms)
+{
+    int64_t begun_ms = r->time_ms - r->interval_ms;
+    int64_t ms =
+        (to_ms < r->time_ms ? to_ms : r->time_ms) - (from_ms > begun_ms ? from_ms : begun_ms);
+
+    return ms <= 0 ? 0 : (uint64_t)((double)r->bytes * (double)ms / (double)r->interval_ms);
+}
+
+/* A report's interval may reach over the edges of windows: its bytes are divided by time. What lies
+ * in windows that are closed is late: it is no rate of those that are open. */
 static void add_sent(struct ft_join *j, struct ft_flow *flow, const struct ft_host_report *r)
 {
     uint32_t window = ft_join_window_of(j, r->time_ms - 1);
     int64_t edge_ms = (int64_t)window * j->config.window_ms;
-    int64_t before_ms = edge_ms - (r->time_ms - r->interval_ms);
-    uint64_t before = 0;
+    uint64_t before = part_of(r, edge_ms - j->config.window_ms, edge_ms);
+    uint64_t older = part_of(r, INT64_MIN, edge_ms - j->config.window_ms);
 
-    if (before_ms > 0 && r->interval_ms > 0 && window > j->window)
-        before = (uint64_t)((double)r->bytes * (double)before_ms / (double)r->interval_ms);
-    if (before > r->bytes)
-        before = r->bytes;
-    flow->host->sent_bytes[window & 1] += r->bytes - before;
-    flow->host->sent_bytes[!(window & 1)] += before;
+    flow->host->sent_bytes[window & 1] += r->bytes - before - older;
+    if (window > j->window && !(j->sealed && window - 1 == j->window))
+        flow->host->sent_bytes[!(window & 1)] += before;
     flow->host->sent_until_ms = r->time_ms;
 }
 
@@ -541,15 +549,17 @@ struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple
 static void settle_volume(struct ft_flow *flow, uint32_t window)
 {
     uint64_t samples, bytes;
+    bool from_host;
 
     if (flow->window < window || flow->window > window + 1)
         return;
     ft_evidence_volume(&flow->evidence, window & 1, &samples, &bytes);
-    flow->bytes_from_host = flow->host && flow->host->sent_bytes[window & 1] > 0;
-    if (flow->bytes_from_host)
+    from_host = flow->host && flow->host->sent_bytes[window & 1] > 0;
+    if (from_host)
         bytes = flow->host->sent_bytes[window & 1];
     if (bytes == 0)
         return;
+    flow->bytes_from_host = from_host;
     flow->bytes = bytes;
     flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
     flow->bytes_window = window;

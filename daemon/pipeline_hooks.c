@@ -116,7 +116,8 @@ void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
     flow = ft_join_withdraw(p->join, tuple);
     if (!flow || !flow->host->shown)
         return;
-    span.start_ms = flow->window * window_ms;
+    /* The window that its rate is of, as everywhere. */
+    span.start_ms = (flow->bytes_window ? flow->bytes_window : flow->window) * window_ms;
     span.end_ms = span.start_ms + window_ms;
     ft_emit_path(&p->emitter, p->join, flow, &span);
     flow->host->shown = false;

@@ -199,6 +199,53 @@ START_TEST(a_report_over_the_edge_is_divided)
 }
 END_TEST
 
+/* Half a minute's bytes are not those of the 10 s that its report ends in. */
+START_TEST(a_report_of_many_windows_is_no_burst)
+{
+    struct ft_host_report r = by_source(1, START_MS + WINDOW_MS + 5000, 30000);
+    struct ft_host_report opens = by_source(2, START_MS + 1000, 1);
+    struct ft_flow *flow;
+
+    open_join(100);
+    r.interval_ms = 30000;
+    ck_assert_int_eq(ft_join_report(join, &opens), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    ck_assert_uint_eq(flow->host->sent_bytes[0], 10000);
+    ck_assert_uint_eq(flow->host->sent_bytes[1], 5000);
+    /* The window before is closed by now, and its part comes late. */
+    ft_join_seal(join);
+    ft_join_close(join);
+    r.tuple.sport = 3;
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    ck_assert_uint_eq(flow->host->sent_bytes[0], 0);
+    ck_assert_uint_eq(flow->host->sent_bytes[1], 5000);
+    close_join();
+}
+END_TEST
+
+/* Refreshed without traffic: its last rate was the host's, and stays that. */
+START_TEST(a_quiet_report_does_not_change_whose_rate_it_is)
+{
+    struct ft_host_report r = by_source(1, START_MS + 4000, 777);
+    struct ft_host_report quiet = by_source(1, START_MS + WINDOW_MS + 4000, 0);
+    struct ft_flow *flow;
+
+    open_join(100);
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_report(join, &quiet), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    age_all(100, START_MS + WINDOW_MS);
+    ck_assert(flow->bytes_from_host);
+    age_all(101, START_MS + 2 * WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 777);
+    ck_assert_uint_eq(flow->bytes_window, 100);
+    ck_assert(flow->bytes_from_host);
+    close_join();
+}
+END_TEST
+
 START_TEST(a_move_is_told_once)
 {
     open_join(100);
@@ -312,6 +359,7 @@ START_TEST(names_of_jobs_that_are_over_make_room)
 END_TEST
 
 FT_UNIT_MAIN("join", both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
-             a_report_over_the_edge_is_divided, a_move_is_told_once, full_tables_refuse_and_count,
-             strangers_are_kept_and_counted, another_topology_takes_over,
-             names_of_jobs_that_are_over_make_room)
+             a_report_over_the_edge_is_divided, a_report_of_many_windows_is_no_burst,
+             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_told_once,
+             full_tables_refuse_and_count, strangers_are_kept_and_counted,
+             another_topology_takes_over, names_of_jobs_that_are_over_make_room)
