@@ -67,6 +67,13 @@ def test_reload(folder):
             daemon.log_says("reloaded the topology", number)
             equal(f"{name}: taken over", json.loads(daemon.get("/api/v1/topology"))["fabric"], name)
         check("metrics after all that", "fabrictraced_flows 0\n" in daemon.get("/metrics"))
+        daemon.out.rename(daemon.out.with_suffix(".1"))
+        daemon.out.mkdir()
+        daemon.hang_up()
+        daemon.log_says(f"sink 'file:{daemon.out}': Is a directory")
+        daemon.out.rmdir()
+        daemon.hang_up()
+        until("the sink's file is there again", lambda: of_kind(daemon.records(), "loss"))
         daemon.stop()
         equal("the last accounting's source", of_kind(daemon.records(), "loss")[-1]["source"],
               "golden")
