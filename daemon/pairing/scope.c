@@ -19,7 +19,8 @@ enum look {
     LOOK_NONE,
     LOOK_ONE,
     LOOK_SEVERAL,
-    LOOK_LEFT, /* one, and one that left may have been the peer of either */
+    LOOK_LEFT,   /* one, and one that left may have been the peer of either */
+    LOOK_ITSELF, /* it may be its own peer */
 };
 
 static struct ft_pairing_bucket_key key_of(uint32_t scope, const struct ft_pairing_qp *e)
@@ -38,10 +39,9 @@ static uint32_t index_of(const struct ft_pairing *p, const struct ft_pairing_qp 
 /* A pair that rests on being alone is none with one more or one less. */
 static void upset(struct ft_pairing *p, const struct ft_pairing_bucket *b)
 {
-    struct ft_pairing_qp *e = b->pair ? ft_pairing_at(p, b->pair - 1) : NULL;
-
-    if (e)
-        ft_pairing_unlink(p, e, false);
+    for (int i = 0; i < FT_PAIRING_BUCKET_PAIRS; i++)
+        if (b->pairs[i])
+            ft_pairing_unlink(p, ft_pairing_at(p, b->pairs[i] - 1), false);
 }
 
 static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
@@ -174,9 +174,21 @@ static void mark(struct ft_pairing *p, uint32_t scope, const struct ft_pairing_q
 {
     const struct ft_pairing_bucket_key key = key_of(scope, e);
     struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+    uint32_t own = index_of(p, e) + 1, peer = e->peer == FT_NONE ? own : e->peer + 1;
+    uint32_t *place = NULL;
 
-    if (b)
-        b->pair = paired ? index_of(p, e) + 1 : 0;
+    if (!b)
+        return;
+    for (int i = 0; i < FT_PAIRING_BUCKET_PAIRS; i++) {
+        if (b->pairs[i] == own || b->pairs[i] == peer) {
+            b->pairs[i] = paired ? own : 0;
+            return;
+        }
+        if (!b->pairs[i])
+            place = &b->pairs[i];
+    }
+    if (paired)
+        *(place ? place : &b->pairs[0]) = own;
 }
 
 void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, bool paired)
@@ -237,9 +249,9 @@ void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
     forget_process(p, process);
 }
 
-/* Each end of a process with a communicator more or less. */
-static void move_ends(struct ft_pairing *p, const struct ft_pairing_process *process,
-                      uint32_t scope, bool in)
+/* Each end of a process that is in a communicator more. */
+static void enter_all(struct ft_pairing *p, const struct ft_pairing_process *process,
+                      uint32_t scope)
 {
     struct ft_pairing_qp *e;
 
@@ -248,11 +260,27 @@ static void move_ends(struct ft_pairing *p, const struct ft_pairing_process *pro
         /* What it was paired by has changed. */
         if (e->by > FT_PAIRED_BY_BOTH_ENDS)
             ft_pairing_unlink(p, e, false);
-        if (!e->counted || e->told)
-            continue;
-        if (in)
+        if (e->counted && !e->told)
             enter(p, scope, e);
-        else
+    }
+}
+
+/* Each end of a process that is in a communicator less. A job that ends closes its communicators a
+ * moment before its queue pairs are gone: pairs stand until then, since no queue pair changes its
+ * peer. Ends that have none will not get one by what is left. */
+static void leave_all(struct ft_pairing *p, const struct ft_pairing_process *process,
+                      uint32_t scope)
+{
+    struct ft_pairing_qp *e;
+
+    for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
+        e = ft_pairing_at(p, i);
+        if (e->by > FT_PAIRED_BY_BOTH_ENDS)
+            mark(p, scope, e, false);
+    }
+    for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
+        e = ft_pairing_at(p, i);
+        if (e->counted && !e->told)
             leave(p, scope, e, true);
     }
 }
@@ -270,7 +298,7 @@ static void process_joins(struct ft_pairing *p, struct ft_pairing_process *proce
         process->more_comms = true;
         return;
     }
-    move_ends(p, process, comm + 1, true);
+    enter_all(p, process, comm + 1);
     process->comms[process->comm_count] = comm;
     process->ranks[process->comm_count++] = 1;
 }
@@ -283,7 +311,7 @@ static void process_leaves(struct ft_pairing *p, struct ft_pairing_process *proc
             continue;
         if (--process->ranks[i] > 0)
             break;
-        move_ends(p, process, comm + 1, false);
+        leave_all(p, process, comm + 1);
         process->comm_count--;
         process->comms[i] = process->comms[process->comm_count];
         process->ranks[i] = process->ranks[process->comm_count];
@@ -292,14 +320,36 @@ static void process_leaves(struct ft_pairing *p, struct ft_pairing_process *proc
     forget_process(p, process);
 }
 
+static void forget_comm(struct ft_pairing *p, struct ft_pairing_comm *comm)
+{
+    if (comm->open == 0 && comm->paired == 0)
+        ft_table_remove(p->comms, comm);
+}
+
+void ft_pairing_scope_rest(struct ft_pairing *p, struct ft_pairing_qp *e, uint32_t comm_index)
+{
+    struct ft_pairing_comm *before =
+        e->comm_index == FT_NONE ? NULL : ft_table_at(p->comms, e->comm_index);
+
+    if (e->comm_index == comm_index)
+        return;
+    e->comm_index = comm_index;
+    if (comm_index != FT_NONE)
+        ((struct ft_pairing_comm *)ft_table_at(p->comms, comm_index))->paired++;
+    if (!before)
+        return;
+    before->paired--;
+    forget_comm(p, before);
+}
+
 static void member_leaves(struct ft_pairing *p, struct ft_pairing_member *m)
 {
     struct ft_pairing_comm *comm = ft_table_at(p->comms, m->key.comm);
 
     process_leaves(p, ft_table_at(p->processes, m->process), m->key.comm);
     ft_table_remove(p->members, m);
-    if (--comm->open == 0)
-        ft_table_remove(p->comms, comm);
+    comm->open--;
+    forget_comm(p, comm);
 }
 
 static void member_joins(struct ft_pairing *p, const Fabrictrace__Communicator *c, uint32_t host)
@@ -341,8 +391,7 @@ static void member_joins(struct ft_pairing *p, const Fabrictrace__Communicator *
         m->heard_ms = p->now_ms;
     if (process)
         forget_process(p, process);
-    if (comm->open == 0)
-        ft_table_remove(p->comms, comm);
+    forget_comm(p, comm);
 }
 
 void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicator *c,
@@ -418,25 +467,48 @@ void ft_pairing_scope_begin(struct ft_pairing *p)
     }
 }
 
+/* An end of the same device that fits, and cannot be the peer: it is of the same process, which is
+ * one rank of a communicator, and no rank connects to itself. In a ring of two with queue pairs to
+ * either side, made in the same order, each rank has one. NULL. */
+static const struct ft_pairing_qp *own_other(const struct ft_pairing *p, uint32_t scope,
+                                             const struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+    const struct ft_pairing_qp *other;
+
+    if (scope == 0 || !process)
+        return NULL;
+    for (uint32_t i = 0; i < process->comm_count; i++)
+        if (process->comms[i] == scope - 1 && process->ranks[i] != 1)
+            return NULL;
+    other = ft_pairing_find(p, e->key.port, e->remote);
+    return other && other->remote == e->key.local && other->process == e->process &&
+                   other->counted && !other->told
+               ? other
+               : NULL;
+}
+
+/* Of two different numbers: who may be the peer of one end. Whether that one has others to choose
+ * from is a question of its own. */
 static enum look look(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e,
                       struct ft_pairing_qp **peer)
 {
     const struct ft_pairing_bucket_key key = key_of(scope, e);
     const struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
-    bool lo = e->key.local <= e->remote, same = e->key.local == e->remote;
-    uint32_t own, others;
+    const struct ft_pairing_qp *other = own_other(p, scope, e);
+    bool lo = e->key.local <= e->remote;
+    uint32_t others;
+    uint64_t sum;
 
     if (!b)
         return LOOK_NONE;
-    own = lo ? b->lo_count : b->hi_count;
-    others = same ? own - 1 : lo ? b->hi_count : b->lo_count;
+    others = (lo ? b->hi_count : b->lo_count) - (other != NULL);
+    sum = (lo ? b->hi_sum : b->lo_sum) - (other ? index_of(p, other) : 0);
     if (others == 0)
         return LOOK_NONE;
-    if (others > 1 || own > (same ? 2u : 1u))
+    if (others > 1)
         return LOOK_SEVERAL;
-    *peer = ft_pairing_at(p, (uint32_t)(same ? b->lo_sum - index_of(p, e)
-                                        : lo ? b->hi_sum
-                                             : b->lo_sum));
+    *peer = ft_pairing_at(p, (uint32_t)sum);
     if (e->seq <= b->left_seq || (*peer)->seq <= b->left_seq)
         return LOOK_LEFT;
     return LOOK_ONE;
@@ -538,8 +610,11 @@ static struct choice choose(const struct ft_pairing *p, const struct ft_pairing_
     struct choice out = {.comm = FT_NONE};
     struct ft_pairing_qp *told = NULL, *peer = NULL;
     enum look claims = look_claims(p, e, &told);
+    /* NCCL flushes GPU memory by a queue pair that is connected to itself. */
+    bool itself = e->key.local == e->remote;
 
-    choose_inside(p, e, &out);
+    if (!itself)
+        choose_inside(p, e, &out);
     if (claims == LOOK_ONE && !out.inside && share_comm(p, e, told)) {
         const struct ft_pairing_process *process = process_of(p, e);
 
@@ -548,7 +623,9 @@ static struct choice choose(const struct ft_pairing *p, const struct ft_pairing_
             if (in_comm(p, told, process->comms[i]))
                 out.comm = process->comms[i];
     }
-    if (!out.inside && out.look == LOOK_NONE) {
+    if (itself && claims == LOOK_NONE)
+        out.look = LOOK_ITSELF;
+    if (!itself && !out.inside && out.look == LOOK_NONE) {
         out.look = look(p, 0, e, &peer);
         out.peer = peer;
         out.whole_ms = p->all_whole_ms;
@@ -586,6 +663,7 @@ struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct
         [LOOK_NONE] = FT_PAIR_NO_PEER,
         [LOOK_SEVERAL] = FT_PAIR_SEVERAL_PEERS,
         [LOOK_LEFT] = FT_PAIR_PEER_GONE,
+        [LOOK_ITSELF] = FT_PAIR_ITSELF,
     };
     struct choice there = choose(p, e), back;
     int64_t since_ms;

@@ -82,6 +82,9 @@ struct ft_pairing_qp {
     uint32_t comm_index; /* communicator by which it was paired, FT_NONE */
 };
 
+/* Pairs of the same two numbers within a scope: two where each has an end at both of two ranks. */
+#define FT_PAIRING_BUCKET_PAIRS 2
+
 /* Ends that name each other's numbers, within a scope: 0 all, else a communicator's index + 1. lo
  * have the lower number themselves; where both are equal all are lo. */
 struct ft_pairing_bucket_key {
@@ -92,8 +95,8 @@ struct ft_pairing_bucket {
     struct ft_pairing_bucket_key key;
     uint32_t lo_count, hi_count;
     uint64_t lo_sum, hi_sum;
-    uint32_t left_seq; /* ends up to this one may have lost their peer */
-    uint32_t pair;     /* an end of a pair that rests on this, + 1; 0: none */
+    uint32_t left_seq;                       /* ends up to this one may have lost their peer */
+    uint32_t pairs[FT_PAIRING_BUCKET_PAIRS]; /* an end of each that rests on this, + 1; 0: none */
 };
 
 /* An end whose host knows where it sends to, by what it says of its peer. */
@@ -142,6 +145,7 @@ struct ft_pairing_process {
 struct ft_pairing_comm {
     char id[FT_PAIRING_COMM];
     uint32_t ranks, open;
+    uint32_t paired;  /* ends that were paired by it; it is remembered as long as there are some */
     int64_t whole_ms; /* as of the last sweep: the least of its members' hosts; 0: not all are */
 };
 
@@ -206,6 +210,8 @@ void ft_pairing_scope_remove(struct ft_pairing *p, struct ft_pairing_qp *end, bo
 /* Marks the buckets that a pair rests on, or clears them. */
 void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *end, bool paired);
 void ft_pairing_scope_begin(struct ft_pairing *p);
+/* Sets the communicator that the pair of an end rests on, FT_NONE. */
+void ft_pairing_scope_rest(struct ft_pairing *p, struct ft_pairing_qp *end, uint32_t comm_index);
 /* The only end that can be the peer, NULL; else *why. */
 struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct ft_pairing_qp *end,
                                               enum ft_paired_by *by, uint32_t *comm,
