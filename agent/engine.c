@@ -138,6 +138,8 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
     engine->loss_ns = settings->loss_ns;
     engine->has_interfaces = settings->interfaces.count > 0;
     engine->query = settings->rdma_query;
+    if (engine->jobs)
+        ft_jobs_refresh(engine->jobs, settings->refresh_ns);
     if (engine->rdma) {
         const struct ft_rdma_config rdma = ft_agent_rdma_config(settings, 0);
 

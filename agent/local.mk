@@ -44,7 +44,7 @@ AGENT_LIBS = agent/libftagent.a proto/libftproto.a lib/config/libftconfig.a $(IO
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
 
 agent_scripts = tests/golden/agent/replay.py tests/golden/agent/live.py \
-	tests/golden/agent/privilege.py
+	tests/golden/agent/privilege.py tests/golden/agent/reload.py
 TESTS += $(agent_scripts)
 EXTRA_DIST += $(agent_scripts) tests/golden/agent/captures.py tests/golden/agent/rxe.pcap \
 	tests/golden/agent/rxe.ndjson

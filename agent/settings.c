@@ -88,7 +88,8 @@ static const struct ft_option options[] = {
      .standard = "15s",
      .min = 0.1,
      .max = 3600,
-     .help = "A flow without traffic is reported again after this time, with zero counts."},
+     .help = "A flow without traffic is reported again after this time, with zero counts; so are "
+             "queue pairs, and members of communicators, these every 30 s at least."},
     {.key = "idle_timeout",
      .type = FT_OPTION_DURATION,
      .offset = AT(idle_ns),

@@ -215,15 +215,19 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     p = ft_table_insert(c->table, &key, &fresh);
     if (!p)
         return -ENOSPC;
-    if (!fresh && (int64_t)poll->time_ms <= p->time_ms)
-        return 0;
+    if (!fresh && (int64_t)poll->time_ms <= p->time_ms) {
+        if (p->time_ms - (int64_t)poll->time_ms <= APART_MS)
+            return 0;
+        /* The poller's clock was set back: windows that it told of are yet to come. */
+        *p = (struct polled){.key = p->key};
+    }
     before = *p;
     read_poll(p, poll);
     if (fresh) {
         map_one(c, p);
         return 0;
     }
-    if (p->time_ms - before.time_ms > APART_MS)
+    if (before.time_ms == 0 || p->time_ms - before.time_ms > APART_MS)
         return 0;
     if (differ(&before, p, diff, &missing))
         lay(c, p, before.time_ms, p->time_ms, diff, missing);

@@ -49,8 +49,9 @@ struct ft_daemon {
     struct ft_http *http;
     struct ft_api *api;
     struct ft_watch *tick, *slice;
-    struct ft_log_limit peer_limit, kafka_limit, batch_limit;
+    struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
+    uint64_t restarts; /* of the pipeline, told */
     uint32_t ticks;
 };
 
@@ -323,13 +324,18 @@ static void on_slice(void *arg)
 static void on_tick(void *arg)
 {
     struct ft_daemon *d = arg;
+    const char *sink;
     int rc;
 
     if (!ft_watch_once_armed(d->slice))
         on_slice(d);
-    rc = ft_publisher_flush(d->view.publisher, 0);
-    if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &(uint64_t){0}))
-        ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
+    if (ft_pipeline_stats(d->view.pipeline)->restarts != d->restarts) {
+        d->restarts = ft_pipeline_stats(d->view.pipeline)->restarts;
+        ft_log(FT_LOG_WARNING, "this host's clock was set back: flows are learnt anew");
+    }
+    rc = ft_publisher_flush(d->view.publisher, 0, &sink);
+    if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->sink_limit, ft_mono_now(), &(uint64_t){0}))
+        ft_log(FT_LOG_ERROR, "sink '%s': %s", sink, strerror(-rc));
     if (d->ticks++ % STATUS_TICKS == 0)
         tell_status(d);
 }
@@ -369,6 +375,7 @@ static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
+    const char *sink;
 
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(ft_pipeline_window(d->view.pipeline)))
@@ -377,8 +384,8 @@ static bool on_stop(void *arg)
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
-    if (ft_publisher_flush(d->view.publisher, FLUSH_NS))
-        ft_log(FT_LOG_WARNING, "stopping with records that a sink did not take");
+    if (ft_publisher_flush(d->view.publisher, FLUSH_NS, &sink))
+        ft_log(FT_LOG_WARNING, "sink '%s': stopping with records that it did not take", sink);
     return true;
 }
 
@@ -446,6 +453,7 @@ static void on_broken_line(void *arg, const char *text)
 static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *file)
 {
     struct ft_replay_stats stats;
+    const char *sink;
     int rc = open_pipeline(d, t, true);
 
     if (rc)
@@ -456,9 +464,9 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
         ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
         return EX_NOINPUT;
     }
-    rc = ft_publisher_flush(d->view.publisher, FLUSH_REPLAY_NS);
+    rc = ft_publisher_flush(d->view.publisher, FLUSH_REPLAY_NS, &sink);
     if (rc) {
-        ft_log(FT_LOG_ERROR, "sink: %s", strerror(-rc));
+        ft_log(FT_LOG_ERROR, "sink '%s': %s", sink, strerror(-rc));
         return EX_IOERR;
     }
     if (stats.broken)
@@ -532,7 +540,8 @@ int ft_daemon_main(int argc, char **argv)
     };
     struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},
                           .kafka_limit = {.interval_ns = WARN_NS, .burst = 5},
-                          .batch_limit = {.interval_ns = WARN_NS, .burst = 20}};
+                          .batch_limit = {.interval_ns = WARN_NS, .burst = 20},
+                          .sink_limit = {.interval_ns = WARN_NS, .burst = 5}};
     int rc = EX_OSERR;
 
     d.run = ft_run_new(&program, argc, argv, &rc);

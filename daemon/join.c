@@ -25,7 +25,9 @@ struct ft_join {
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
     uint32_t window; /* lowest open */
+    uint32_t newest; /* that took a record */
     bool sealed;     /* it takes no more */
+    bool sweeping;   /* names that no flow has any more are looked for, until its close */
     struct ft_join_stats stats;
 };
 
@@ -109,12 +111,40 @@ void ft_join_open(struct ft_join *j, uint32_t window)
 void ft_join_seal(struct ft_join *j)
 {
     j->sealed = true;
+    j->sweeping = ft_names_crowded(j->names);
+    if (j->sweeping)
+        ft_names_begin(j->names);
 }
 
 void ft_join_close(struct ft_join *j)
 {
+    if (j->sweeping)
+        ft_names_sweep(j->names);
+    j->sweeping = false;
     j->window++;
     j->sealed = false;
+}
+
+uint32_t ft_join_newest(const struct ft_join *j)
+{
+    return j->newest;
+}
+
+void ft_join_restart(struct ft_join *j, uint32_t window)
+{
+    uint32_t ports = ft_topology_ports(j->t), index = 0;
+    struct ft_flow *flow;
+
+    while ((flow = ft_table_next(j->flows, &index))) {
+        release(flow);
+        ft_table_remove(j->flows, flow);
+        j->stats.flows_removed++;
+    }
+    memset(j->marks, 0, ports * sizeof(*j->marks));
+    memset(j->depths, 0, ports * sizeof(*j->depths));
+    ft_sampled_restart(j->sampled);
+    j->window = window;
+    j->newest = 0;
 }
 
 /* Finds the ends of a flow in the topology. */
@@ -148,7 +178,11 @@ static enum ft_join_result admit(struct ft_join *j, uint32_t window)
         j->window = window;
     if (window < j->window || (window == j->window && j->sealed))
         return FT_JOIN_LATE;
-    return window > j->window + 1 ? FT_JOIN_AHEAD : FT_JOIN_OK;
+    if (window > j->window + 1)
+        return FT_JOIN_AHEAD;
+    if (window > j->newest)
+        j->newest = window;
+    return FT_JOIN_OK;
 }
 
 static struct ft_sighting *sightings(struct ft_evidence *ev)
@@ -382,20 +416,28 @@ void ft_join_observe_batch(struct ft_join *j, const struct ft_observation *o, si
     }
 }
 
-/* A report's interval may reach over the edge of a window: its bytes are divided by time. */
+/* Of a report's bytes, those of the part of its interval between two moments. */
+static uint64_t part_of(const struct ft_host_report *r, int64_t from_ms, int64_t to_ms)
+{
+    int64_t begun_ms = r->time_ms - r->interval_ms;
+    int64_t ms =
+        (to_ms < r->time_ms ? to_ms : r->time_ms) - (from_ms > begun_ms ? from_ms : begun_ms);
+
+    return ms <= 0 ? 0 : (uint64_t)((double)r->bytes * (double)ms / (double)r->interval_ms);
+}
+
+/* A report's interval may reach over the edges of windows: its bytes are divided by time. What lies
+ * in windows that are closed is late: it is no rate of those that are open. */
 static void add_sent(struct ft_join *j, struct ft_flow *flow, const struct ft_host_report *r)
 {
     uint32_t window = ft_join_window_of(j, r->time_ms - 1);
     int64_t edge_ms = (int64_t)window * j->config.window_ms;
-    int64_t before_ms = edge_ms - (r->time_ms - r->interval_ms);
-    uint64_t before = 0;
+    uint64_t before = part_of(r, edge_ms - j->config.window_ms, edge_ms);
+    uint64_t older = part_of(r, INT64_MIN, edge_ms - j->config.window_ms);
 
-    if (before_ms > 0 && r->interval_ms > 0 && window > j->window)
-        before = (uint64_t)((double)r->bytes * (double)before_ms / (double)r->interval_ms);
-    if (before > r->bytes)
-        before = r->bytes;
-    flow->host->sent_bytes[window & 1] += r->bytes - before;
-    flow->host->sent_bytes[!(window & 1)] += before;
+    flow->host->sent_bytes[window & 1] += r->bytes - before - older;
+    if (window > j->window && !(j->sealed && window - 1 == j->window))
+        flow->host->sent_bytes[!(window & 1)] += before;
     flow->host->sent_until_ms = r->time_ms;
 }
 
@@ -507,18 +549,30 @@ struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple
 static void settle_volume(struct ft_flow *flow, uint32_t window)
 {
     uint64_t samples, bytes;
+    bool from_host;
 
     if (flow->window < window || flow->window > window + 1)
         return;
     ft_evidence_volume(&flow->evidence, window & 1, &samples, &bytes);
-    flow->bytes_from_host = flow->host && flow->host->sent_bytes[window & 1] > 0;
-    if (flow->bytes_from_host)
+    from_host = flow->host && flow->host->sent_bytes[window & 1] > 0;
+    if (from_host)
         bytes = flow->host->sent_bytes[window & 1];
     if (bytes == 0)
         return;
+    flow->bytes_from_host = from_host;
     flow->bytes = bytes;
     flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
     flow->bytes_window = window;
+}
+
+static void use_names(struct ft_join *j, const struct ft_flow_host *host)
+{
+    ft_names_use(j->names, host->src_host);
+    ft_names_use(j->names, host->dst_host);
+    ft_names_use(j->names, host->comm);
+    ft_names_use(j->names, host->job);
+    ft_names_use(j->names, host->peer_device);
+    ft_names_use(j->names, host->pair_comm);
 }
 
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
@@ -529,6 +583,8 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
         j->stats.flows_removed++;
         return false;
     }
+    if (j->sweeping && flow->host)
+        use_names(j, flow->host);
     settle_volume(flow, window);
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms))
         judge(j, flow, now_ms);

@@ -206,9 +206,17 @@ uint32_t ft_join_window(const struct ft_join *join);
 void ft_join_open(struct ft_join *join, uint32_t window);
 
 /* Seals the lowest window: it takes no more, and its volumes can be read slice by slice while the
- * next one fills. ft_join_close() then gives its slot to the window after the next. */
+ * next one fills. ft_join_close() then gives its slot to the window after the next; every flow has
+ * been aged in between, since names that no aged flow has are forgotten. */
 void ft_join_seal(struct ft_join *join);
 void ft_join_close(struct ft_join *join);
+
+/* The newest window that took a record; 0 before the first. */
+uint32_t ft_join_newest(const struct ft_join *join);
+
+/* Forgets every flow and whatever was counted, and opens a window that may be an older one: the
+ * clock went back, and what is known seems to come from the future. Not while one is sealed. */
+void ft_join_restart(struct ft_join *join, uint32_t window);
 
 /* Number of the window that a moment lies in. */
 uint32_t ft_join_window_of(const struct ft_join *join, int64_t ms);

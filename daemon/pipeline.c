@@ -15,6 +15,21 @@
 #define RANK_PAIRS_MAX   65536
 #define OPERATIONS_MAX   4096
 #define RDMA_PORTS_MAX   65536
+/* A pause that is longer is no pause: windows in which nobody was there are not published. */
+#define WINDOWS_GAP 60
+
+static struct ft_pairing *make_pairing(struct ft_pipeline *p)
+{
+    const struct ft_pairing_config config = {.ends_max = p->config.ends_max,
+                                             .ports_max = RDMA_PORTS_MAX,
+                                             .members_max = RANK_MEMBERS_MAX,
+                                             .link_local = p->config.link_local,
+                                             .seed = p->config.join.seed};
+    const struct ft_pairing_hooks hooks = {ft_pipeline_on_paired, ft_pipeline_on_withdrawn,
+                                           ft_pipeline_on_cover, p};
+
+    return ft_pairing_new(&config, &hooks);
+}
 
 struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
                                     struct ft_topology *topology, const struct ft_emitter *emitter)
@@ -29,21 +44,13 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     const struct ft_slowest_config slowest = {
         .ranks_max = RANK_MEMBERS_MAX, .operations_max = OPERATIONS_MAX, .seed = config->join.seed};
 
-    const struct ft_pairing_config pairing = {.ends_max = config->ends_max,
-                                              .ports_max = RDMA_PORTS_MAX,
-                                              .members_max = RANK_MEMBERS_MAX,
-                                              .link_local = config->link_local,
-                                              .seed = config->join.seed};
-    const struct ft_pairing_hooks paired = {ft_pipeline_on_paired, ft_pipeline_on_withdrawn,
-                                            ft_pipeline_on_cover, p};
-
     if (!p)
         return NULL;
     p->config = *config;
     p->emitter = *emitter;
     p->agents = ft_agents_new(config->sources_max);
     if (config->ends_max)
-        p->pairing = ft_pairing_new(&pairing, &paired);
+        p->pairing = make_pairing(p);
     p->events = ft_events_new(config->events_max, emitter);
     p->sources = ft_table_new(sizeof(struct ft_pipeline_program), FT_PIPELINE_PROGRAM_BYTES,
                               config->sources_max, 0);
@@ -139,15 +146,53 @@ static void begin_close(struct ft_pipeline *p, int64_t now_ms)
     ft_window_begin(p->window, now_ms);
 }
 
+static bool went_back(const struct ft_pipeline *p, int64_t now_ms)
+{
+    int64_t start_ms = (int64_t)ft_join_window(p->join) * p->config.join.window_ms;
+
+    return !p->config.replay && now_ms < start_ms - p->config.join.window_ms;
+}
+
+/* Hosts and pollers announce again whatever is there. */
+static void start_over(struct ft_pipeline *p, int64_t now_ms)
+{
+    struct ft_pairing *pairing = p->pairing ? make_pairing(p) : NULL;
+
+    ft_join_restart(p->join, ft_join_window_of(p->join, now_ms));
+    ft_events_sweep(p->events, UINT32_MAX, now_ms);
+    if (pairing) {
+        ft_pairing_free(p->pairing);
+        p->pairing = pairing;
+    }
+    p->stats.restarts++;
+}
+
+static void skip_gap(struct ft_pipeline *p, int64_t now_ms)
+{
+    uint32_t window = ft_join_window(p->join);
+    uint32_t present = ft_join_window_of(p->join, now_ms - p->config.grace_ms);
+
+    if (window <= ft_join_newest(p->join) || present < window + WINDOWS_GAP)
+        return;
+    p->stats.windows_skipped += present - window;
+    ft_join_open(p->join, present);
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
     p->now_ms = now_ms;
+    ft_ranks_age(p->ranks, now_ms);
     if (p->pairing)
         ft_pairing_sweep(p->pairing, now_ms);
     if (!ft_window_busy(p->window)) {
         ft_pipeline_rediscover(p, now_ms);
-        if (ft_join_window(p->join) == 0 || now_ms < due_ms(p))
+        if (ft_join_window(p->join) == 0)
+            return false;
+        if (went_back(p, now_ms))
+            start_over(p, now_ms);
+        skip_gap(p, now_ms);
+        if (now_ms < due_ms(p))
             return false;
         begin_close(p, now_ms);
     }

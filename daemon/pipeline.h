@@ -58,6 +58,8 @@ struct ft_pipeline_stats {
     uint64_t first_paths;
     int64_t first_path_sum_ms;
     int64_t first_path_max_ms;
+    uint64_t windows_skipped; /* before which the time jumped ahead: nobody was there in them */
+    uint64_t restarts;        /* the clock went back: all flows were forgotten */
 };
 
 struct ft_pipeline;
@@ -78,7 +80,9 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
 void ft_pipeline_settle(struct ft_pipeline *p);
 
 /* Closes what is due at now_ms, at most `items` of work. True when more is left: call again soon,
- * after having looked at ingest. */
+ * after having looked at ingest. Time that jumps far ahead closes what has data and goes on at the
+ * present; live time that goes back by more than a window makes the pipeline learn its flows anew,
+ * rather than refuse everything until its old time comes again. */
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items);
 
 /* Closes every window that holds data, at the end of a replay. */

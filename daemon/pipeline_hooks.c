@@ -12,6 +12,9 @@ static void note_first_path(struct ft_pipeline *p, struct ft_flow *flow)
 {
     int64_t took_ms = p->now_ms - flow->first_ms;
 
+    /* The clock of a poller may be a little ahead. */
+    if (took_ms < 0)
+        took_ms = 0;
     if (flow->first_path_counted || flow->evidence.count == 0)
         return;
     flow->first_path_counted = true;
@@ -113,7 +116,8 @@ void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
     flow = ft_join_withdraw(p->join, tuple);
     if (!flow || !flow->host->shown)
         return;
-    span.start_ms = flow->window * window_ms;
+    /* The window that its rate is of, as everywhere. */
+    span.start_ms = (flow->bytes_window ? flow->bytes_window : flow->window) * window_ms;
     span.end_ms = span.start_ms + window_ms;
     ft_emit_path(&p->emitter, p->join, flow, &span);
     flow->host->shown = false;

@@ -75,7 +75,8 @@ static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrac
 
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
 {
-    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r)) : FT_RECORD_UNUSED;
+    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r, p->now_ms))
+                        : FT_RECORD_UNUSED;
 }
 
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
@@ -137,10 +138,12 @@ static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collect
 /* Goes out also where this daemon has no room to remember it. */
 static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
-    int rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
-                 ? ft_ranks_communicator(p->ranks, record->communicator)
-                 : ft_ranks_collective(p->ranks, record->collective);
+    int rc;
 
+    ft_ranks_age(p->ranks, p->now_ms);
+    rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
+             ? ft_ranks_communicator(p->ranks, record->communicator)
+             : ft_ranks_collective(p->ranks, record->collective);
     if (rc == -EINVAL)
         return FT_RECORD_INVALID;
     if (p->pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)

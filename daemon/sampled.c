@@ -96,6 +96,18 @@ int ft_sampled_follow(struct ft_sampled *s, const struct ft_topology *t)
     return 0;
 }
 
+void ft_sampled_restart(struct ft_sampled *s)
+{
+    uint32_t ports = ft_topology_ports(s->t);
+
+    memset(s->switches, 0, ft_topology_switches(s->t) * sizeof(*s->switches));
+    for (uint32_t i = 0; i < ports; i++) {
+        free(s->in[i]);
+        free(s->out[i]);
+        s->in[i] = s->out[i] = NULL;
+    }
+}
+
 /* Empties the slots that an older window left. */
 static void turn_to(struct place *p, uint32_t window)
 {

@@ -30,6 +30,9 @@ void ft_sampled_free(struct ft_sampled *s);
  * best is learnt anew. -ENOMEM, and nothing has changed. */
 int ft_sampled_follow(struct ft_sampled *s, const struct ft_topology *t);
 
+/* Forgets all of it: an older window may come. */
+void ft_sampled_restart(struct ft_sampled *s);
+
 /* Samples of a known switch, and the bytes they stand for. in and out may be FT_NONE or aggregates:
  * then they add to no port, since another source may name the member. Two windows are open at a
  * time, told apart by parity. */

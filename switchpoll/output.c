@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/lines.h"
 #include "lib/base/writer.h"
 #include "proto/record.h"
 
@@ -20,7 +21,7 @@
 struct ft_output {
     struct ft_sender *sender; /* NULL: to the file */
     char *file;
-    int fd;
+    struct ft_lines lines;
     int error;
     struct ft_writer gathered;
     uint32_t records; /* in gathered */
@@ -34,7 +35,7 @@ static struct ft_output *output_new(void)
 
     if (!out)
         return NULL;
-    out->fd = -1;
+    out->lines.fd = -1;
     ft_writer_init(&out->gathered, ROOM_BYTES);
     return out;
 }
@@ -48,10 +49,10 @@ struct ft_output *ft_output_file(const char *file, char *error, size_t error_byt
         goto fail;
     }
     if (strcmp(file, "-") == 0)
-        out->fd = STDOUT_FILENO;
+        out->lines.fd = STDOUT_FILENO;
     else
-        out->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (out->fd < 0) {
+        out->lines.fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (out->lines.fd < 0) {
         snprintf(error, error_bytes, "%s: %s", file, strerror(errno));
         goto fail;
     }
@@ -75,8 +76,8 @@ void ft_output_free(struct ft_output *out)
     if (!out)
         return;
     ft_output_flush(out);
-    if (out->fd >= 0 && out->fd != STDOUT_FILENO)
-        close(out->fd);
+    if (out->lines.fd >= 0 && out->lines.fd != STDOUT_FILENO)
+        close(out->lines.fd);
     ft_writer_free(&out->gathered);
     free(out->file);
     free(out);
@@ -116,35 +117,19 @@ void ft_output_emit(void *arg, const Fabrictrace__Record *record)
         ft_output_flush(out);
 }
 
-/* Returns 0 or -errno. */
-static int write_all(int fd, const uint8_t *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 static void put(struct ft_output *out, const uint8_t *bytes, size_t len, uint32_t records)
 {
+    uint64_t written = 0;
+
     if (out->sender) {
         ft_sender_send(out->sender, bytes, len, records);
         return;
     }
     if (!out->error)
-        out->error = write_all(out->fd, bytes, len);
+        out->error = ft_lines_write(&out->lines, bytes, len, &written);
     out->file_stats.received += records;
-    if (out->error)
-        out->file_stats.dropped += records;
-    else
-        out->file_stats.processed += records;
+    out->file_stats.processed += written;
+    out->file_stats.dropped += records - written;
 }
 
 void ft_output_add(struct ft_output *out, const uint8_t *bytes, size_t len, uint32_t records)

@@ -22,6 +22,7 @@
 #define NS_PER_MS   INT64_C(1000000)
 #define NS_PER_S    INT64_C(1000000000)
 #define POLL_NS     (50 * NS_PER_MS)
+#define ANNOUNCE_NS (30 * NS_PER_S)
 #define OPS_MAX     1024
 #define PEERS_MAX   16384
 #define HELLO_BYTES 64
@@ -54,6 +55,7 @@ struct sums {
 
 struct ft_jobs {
     struct ft_jobs_config config;
+    char *socket;
     struct ft_loop *loop;
     struct ft_uplink *uplink;
     int listen_fd;
@@ -65,6 +67,12 @@ struct ft_jobs {
     struct ft_mono looked;
     struct ft_collective_record record;
 };
+
+/* Whoever is not announced for two minutes is over for the daemon. */
+static int64_t announce_ns(const struct ft_jobs *jobs)
+{
+    return jobs->config.refresh_ns < ANNOUNCE_NS ? jobs->config.refresh_ns : ANNOUNCE_NS;
+}
 
 static void warn(struct ft_jobs *jobs, uint32_t pid, const char *why)
 {
@@ -127,7 +135,7 @@ static void look_at_comms(struct job *job, struct ft_mono now, bool at_end)
             announce(job, &comm, true);
         if (comm.open && !at_end &&
             (!seen->comm.open || !same_comm(&seen->comm, &comm) ||
-             ft_mono_since_ns(now, seen->announced) >= job->jobs->config.refresh_ns)) {
+             ft_mono_since_ns(now, seen->announced) >= announce_ns(job->jobs))) {
             announce(job, &comm, false);
             seen->announced = now;
         }
@@ -420,10 +428,13 @@ struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
     jobs->loop = loop;
     jobs->uplink = uplink;
     jobs->limit = (struct ft_log_limit){.interval_ns = 60 * NS_PER_S, .burst = 10};
-    jobs->listen_fd = open_socket(config->socket);
+    jobs->config.socket = NULL;
+    jobs->socket = strdup(config->socket);
+    jobs->listen_fd = jobs->socket ? open_socket(config->socket) : -ENOMEM;
     if (jobs->listen_fd < 0) {
         snprintf(error, error_bytes, "nccl.socket '%s': %s", config->socket,
                  strerror(-jobs->listen_fd));
+        free(jobs->socket);
         free(jobs);
         return NULL;
     }
@@ -442,8 +453,14 @@ void ft_jobs_free(struct ft_jobs *jobs)
         return;
     ft_jobs_flush(jobs);
     close(jobs->listen_fd);
-    unlink(jobs->config.socket);
+    unlink(jobs->socket);
+    free(jobs->socket);
     free(jobs);
+}
+
+void ft_jobs_refresh(struct ft_jobs *jobs, int64_t refresh_ns)
+{
+    jobs->config.refresh_ns = refresh_ns;
 }
 
 void ft_jobs_flush(struct ft_jobs *jobs)

@@ -18,12 +18,12 @@
 struct ft_loop;
 struct ft_jobs;
 
-/* Texts are borrowed for good. */
+/* The host's name is borrowed for good. */
 struct ft_jobs_config {
     const char *socket;
     const char *host;
     size_t jobs_max;
-    int64_t refresh_ns; /* between announcements of a communicator */
+    int64_t refresh_ns; /* between announcements of a communicator, 30 s at most */
     int64_t hold_ns;
     uint32_t reports_per_s; /* of one process */
     uint64_t seed;
@@ -33,6 +33,7 @@ struct ft_jobs_config {
 struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
                             const struct ft_jobs_config *config, char *error, size_t error_bytes);
 void ft_jobs_free(struct ft_jobs *jobs);
+void ft_jobs_refresh(struct ft_jobs *jobs, int64_t refresh_ns);
 
 /* Reads and reports everything there is and lets go of every job, before the program ends. */
 void ft_jobs_flush(struct ft_jobs *jobs);

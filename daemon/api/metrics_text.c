@@ -54,6 +54,12 @@ static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
           "Ports in observations that the topology does not know.", s->unknown_port);
     plain(w, "windows_total", "counter", "Windows closed.",
           ft_window_stats(ft_pipeline_window(p))->closed);
+    plain(w, "windows_skipped_total", "counter",
+          "Windows that the clock jumped over: nobody was there in them.",
+          ft_pipeline_stats(p)->windows_skipped);
+    plain(w, "clock_set_back_total", "counter",
+          "Times that the clock was set back by more than a window, and flows were learnt anew.",
+          ft_pipeline_stats(p)->restarts);
     plain(w, "path_records_total", "counter", "Path records published.",
           ft_window_stats(ft_pipeline_window(p))->paths);
     plain(w, "standing_events", "gauge", "Events that stand now.",

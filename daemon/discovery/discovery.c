@@ -67,10 +67,11 @@ void ft_discovery_free(struct ft_discovery *d)
     free(d);
 }
 
-int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report)
+int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report,
+                        int64_t now_ms)
 {
     bool changed = false;
-    int rc = ft_reports_take(d->reports, report, &changed);
+    int rc = ft_reports_take(d->reports, report, now_ms, &changed);
 
     d->dirty |= changed;
     d->some |= rc == 0;

@@ -31,7 +31,8 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config);
 void ft_discovery_free(struct ft_discovery *d);
 
 /* A poll of a switch. As ft_reports_take(). */
-int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report);
+int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report,
+                        int64_t now_ms);
 
 /* A packet came in by a port without a link; a host said its name. As in daemon/discovery/attach.h.
  */

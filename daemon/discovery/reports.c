@@ -17,7 +17,7 @@
 
 struct ft_reports {
     struct ft_table *table;
-    int64_t newest_ms;
+    int64_t heard_ms; /* when the last one came */
 };
 
 struct ft_reports *ft_reports_new(size_t cap)
@@ -170,7 +170,20 @@ static int keep(struct ft_report *report, const Fabrictrace__SwitchReport *whole
     return 0;
 }
 
-int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, bool *changed)
+/* At a moment of ours. */
+static bool is_stale(const struct ft_report *report, int64_t at_ms)
+{
+    int64_t interval_ms = report->message && report->message->interval_ms
+                              ? (int64_t)report->message->interval_ms
+                              : STANDARD_INTERVAL_MS;
+
+    bool silent = report->message && report->message->has_reachable && !report->message->reachable;
+
+    return at_ms - report->heard_ms > (silent ? SILENT_INTERVALS : STALE_INTERVALS) * interval_ms;
+}
+
+int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, int64_t now_ms,
+                    bool *changed)
 {
     Fabrictrace__SwitchReport whole;
     Fabrictrace__Neighbor **rows;
@@ -186,8 +199,9 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     report = ft_table_insert(r->table, &agent, &fresh);
     if (!report)
         return -ENOSPC;
-    /* A report that was under way while a newer one came says nothing any more. */
-    if (!fresh && (int64_t)now->time_ms < report->time_ms) {
+    /* A report that was under way while a newer one came says nothing any more. Where no newer one
+     * comes for long, the poller's clock was set back. */
+    if (!fresh && (int64_t)now->time_ms < report->time_ms && !is_stale(report, now_ms)) {
         *changed = false;
         return 0;
     }
@@ -207,22 +221,14 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     news |= lost != report->lldp_lost || ft_report_stale(r, report);
     report->lldp_lost = lost;
     report->time_ms = (int64_t)now->time_ms;
-    if (report->time_ms > r->newest_ms)
-        r->newest_ms = report->time_ms;
+    report->heard_ms = r->heard_ms = now_ms;
     *changed = news;
     return 0;
 }
 
 bool ft_report_stale(const struct ft_reports *r, const struct ft_report *report)
 {
-    int64_t interval_ms = report->message && report->message->interval_ms
-                              ? (int64_t)report->message->interval_ms
-                              : STANDARD_INTERVAL_MS;
-
-    bool silent = report->message && report->message->has_reachable && !report->message->reachable;
-
-    return r->newest_ms - report->time_ms >
-           (silent ? SILENT_INTERVALS : STALE_INTERVALS) * interval_ms;
+    return is_stale(report, r->heard_ms);
 }
 
 void ft_reports_saw_stale(struct ft_reports *r)
@@ -242,9 +248,4 @@ const struct ft_report *ft_reports_next(const struct ft_reports *r, uint32_t *in
 size_t ft_reports_count(const struct ft_reports *r)
 {
     return ft_table_count(r->table);
-}
-
-int64_t ft_reports_newest_ms(const struct ft_reports *r)
-{
-    return r->newest_ms;
 }

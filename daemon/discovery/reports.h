@@ -5,11 +5,12 @@
  * The last SwitchReport of each switch: what IF-MIB and LLDP-MIB said of it.
  *
  * What a poll could not read (the switch does not answer, or answers no LLDP) stays as it was
- * known before. A report ages against the newest report of all: one switch that falls silent is
- * told apart from a poller that does, for which everything stays. A switch whose LLDP begins anew
- * hears its neighbours one by one: those of before stay for 120 s at ports that are not down. Pure;
- * times come with the
- * reports, in Unix milliseconds. Thread: one.
+ * known before. A report ages against the one that came last of all: one switch that falls silent
+ * is told apart from a poller that does, for which everything stays. When reports come is the
+ * caller's time, since the clocks of two pollers may differ; what is newer of two reports, and how
+ * long ago something was, is their senders'. A switch whose LLDP begins anew hears its neighbours
+ * one by one: those of before stay for 120 s at ports that are not down. Pure; times are Unix
+ * milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@
 struct ft_report {
     struct ft_ip agent; /* the address that is polled: the key */
     Fabrictrace__SwitchReport *message;
-    int64_t time_ms;
+    int64_t time_ms;  /* by the poller's clock */
+    int64_t heard_ms; /* by ours */
     bool lldp_lost; /* it answered LLDP before, and does not now: its neighbours are the old ones */
     bool stale_seen; /* it was stale when ft_reports_saw_stale() was called */
     /* Private. */
@@ -39,7 +41,7 @@ void ft_reports_free(struct ft_reports *reports);
 /* Takes a report; *changed when it says anything new. -EINVAL: no agent, no time, or too many
  * ports; -ENOSPC over the cap; -ENOMEM. */
 int ft_reports_take(struct ft_reports *reports, const Fabrictrace__SwitchReport *report,
-                    bool *changed);
+                    int64_t now_ms, bool *changed);
 
 /* Whether a switch has been silent for 3 of its intervals while others reported; for 8 when it did
  * not answer, since the poller then asks it less often. */
@@ -51,8 +53,5 @@ void ft_reports_saw_stale(struct ft_reports *reports);
 /* Iterates in the order of first reports, from *index 0; NULL at the end. */
 const struct ft_report *ft_reports_next(const struct ft_reports *reports, uint32_t *index);
 size_t ft_reports_count(const struct ft_reports *reports);
-
-/* Time of the newest report, 0 before the first. */
-int64_t ft_reports_newest_ms(const struct ft_reports *reports);
 
 #endif

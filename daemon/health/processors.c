@@ -66,7 +66,8 @@ int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *lo
     to = ft_table_insert(p->table, &key, &fresh);
     if (!to)
         return -ENOSPC;
-    if ((int64_t)load->time_ms < to->time_ms)
+    /* Much older is not late: the poller's clock was set back. */
+    if ((int64_t)load->time_ms < to->time_ms && to->time_ms - (int64_t)load->time_ms <= FRESH_MS)
         return 0;
     to->time_ms = (int64_t)load->time_ms;
     to->minute = load->has_cpu_1m_percent;

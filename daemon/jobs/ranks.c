@@ -10,6 +10,13 @@
 
 #include "lib/base/table.h"
 
+/* A member that was not announced for this time is none any more: its host may be gone. */
+#define SILENT_MS 120000
+/* What has ended is still shown for so long, unless its room is needed. */
+#define KEEP_MS  3600000
+#define SWEEP_MS 10000
+#define PRESS_MS 1000
+
 struct member_key {
     char comm_id[FT_RANKS_ID];
     uint32_t rank;
@@ -17,6 +24,7 @@ struct member_key {
 
 struct member {
     struct member_key key;
+    int64_t heard_ms;
     struct ft_rank_member m;
 };
 
@@ -28,6 +36,7 @@ struct edge_key {
 
 struct edge {
     struct edge_key key;
+    int64_t heard_ms;
     struct ft_rank_edge e;
 };
 
@@ -39,6 +48,8 @@ struct hosts_key {
 
 struct hosts {
     struct hosts_key key;
+    int64_t heard_ms;
+    int64_t more_ms; /* when there were more than can be named */
     uint32_t count;
     bool more;
     struct member_key src[FT_RANKS_CANDIDATES_MAX];
@@ -53,12 +64,15 @@ struct qp_key {
 
 struct qp {
     struct qp_key key;
+    int64_t heard_ms;
     struct member_key src;
     uint32_t dst;
 };
 
 struct ft_ranks {
     struct ft_table *members, *edges, *hosts, *qps;
+    int64_t now_ms, swept_ms, pressed_ms;
+    bool pressed; /* once */
 };
 
 struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config)
@@ -115,11 +129,92 @@ static const struct ft_rank_member *find(const struct ft_ranks *r, const struct 
     return m ? &m->m : NULL;
 }
 
+static bool within(int64_t now_ms, int64_t then_ms, int64_t ms)
+{
+    return now_ms >= then_ms && now_ms - then_ms < ms;
+}
+
+/* Of a member that nobody announced it is known no more than when it was heard of. */
+static bool is_over(const struct ft_ranks *r, const struct member_key *key, int64_t heard_ms)
+{
+    const struct ft_rank_member *m = find(r, key);
+
+    return m ? m->closed : r->now_ms - heard_ms > SILENT_MS;
+}
+
+static bool hosts_over(const struct ft_ranks *r, const struct hosts *h)
+{
+    for (uint32_t i = 0; i < h->count; i++)
+        if (!is_over(r, &h->src[i], h->heard_ms))
+            return false;
+    return true;
+}
+
+static void close_silent(struct ft_ranks *r)
+{
+    uint32_t index = 0;
+    struct member *m;
+
+    while ((m = ft_table_next(r->members, &index)))
+        m->m.closed |= r->now_ms - m->heard_ms > SILENT_MS;
+}
+
+/* Forgets what has ended and was not heard of since. */
+static void forget(struct ft_ranks *r, int64_t since_ms)
+{
+    uint32_t index = 0;
+    struct member *m;
+    struct edge *e;
+    struct hosts *h;
+    struct qp *q;
+
+    close_silent(r);
+    while ((e = ft_table_next(r->edges, &index))) {
+        const struct member_key src = member_key(e->key.comm_id, e->key.src);
+        const struct member_key dst = member_key(e->key.comm_id, e->key.dst);
+
+        if (e->heard_ms < since_ms && is_over(r, &src, e->heard_ms) &&
+            is_over(r, &dst, e->heard_ms))
+            ft_table_remove(r->edges, e);
+    }
+    for (index = 0; (h = ft_table_next(r->hosts, &index));)
+        if (h->heard_ms < since_ms && hosts_over(r, h))
+            ft_table_remove(r->hosts, h);
+    for (index = 0; (q = ft_table_next(r->qps, &index));)
+        if (q->heard_ms < since_ms && is_over(r, &q->src, q->heard_ms))
+            ft_table_remove(r->qps, q);
+    for (index = 0; (m = ft_table_next(r->members, &index));)
+        if (m->heard_ms < since_ms && m->m.closed)
+            ft_table_remove(r->members, m);
+}
+
+void ft_ranks_age(struct ft_ranks *r, int64_t now_ms)
+{
+    r->now_ms = now_ms;
+    if (within(now_ms, r->swept_ms, SWEEP_MS))
+        return;
+    r->swept_ms = now_ms;
+    forget(r, now_ms - KEEP_MS);
+}
+
+/* As ft_table_insert(), but a full table first loses what has ended. Other entries may go. */
+static void *insert(struct ft_ranks *r, struct ft_table *table, const void *key)
+{
+    bool fresh;
+    void *entry = ft_table_insert(table, key, &fresh);
+
+    if (entry || (r->pressed && within(r->now_ms, r->pressed_ms, PRESS_MS)))
+        return entry;
+    r->pressed = true;
+    r->pressed_ms = r->now_ms;
+    forget(r, INT64_MAX);
+    return ft_table_insert(table, key, &fresh);
+}
+
 int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c)
 {
     struct member_key key;
     struct member *m;
-    bool fresh;
 
     if (!c->comm_id || !c->has_rank || !c->host || strlen(c->comm_id) >= FT_RANKS_ID)
         return -EINVAL;
@@ -129,9 +224,10 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
     if (m && c->closed && m->m.pid != c->pid)
         return 0;
     if (!m)
-        m = ft_table_insert(r->members, &key, &fresh);
+        m = insert(r, r->members, &key);
     if (!m)
         return -ENOSPC;
+    m->heard_ms = r->now_ms;
     memcpy(m->m.comm_id, key.comm_id, sizeof(key.comm_id));
     m->m.rank = c->rank;
     m->m.ranks = c->ranks;
@@ -173,16 +269,16 @@ static void list_hosts(struct ft_ranks *r, const struct member_key *src, uint32_
     const struct ft_rank_member *a = find(r, src), *b = find(r, &dst_key);
     struct hosts_key key;
     struct hosts *h;
-    bool fresh;
 
     if (!a || !b)
         return;
     memset(&key, 0, sizeof(key));
     copy(key.src, sizeof(key.src), a->host);
     copy(key.dst, sizeof(key.dst), b->host);
-    h = ft_table_insert(r->hosts, &key, &fresh);
+    h = insert(r, r->hosts, &key);
     if (!h)
         return;
+    h->heard_ms = r->now_ms;
     for (uint32_t i = 0; i < h->count; i++)
         if (h->dst[i] == dst && memcmp(&h->src[i], src, sizeof(*src)) == 0)
             return;
@@ -198,6 +294,7 @@ static void list_hosts(struct ft_ranks *r, const struct member_key *src, uint32_
     }
     if (h->count == FT_RANKS_CANDIDATES_MAX) {
         h->more = true;
+        h->more_ms = r->now_ms;
         return;
     }
     h->src[h->count] = *src;
@@ -210,14 +307,14 @@ static void note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
     for (size_t i = 0; c->host && i < p->n_local_qps; i++) {
         struct qp_key key;
         struct qp *qp;
-        bool fresh;
 
         memset(&key, 0, sizeof(key));
         copy(key.host, sizeof(key.host), c->host);
         key.qp = p->local_qps[i];
-        qp = ft_table_insert(r->qps, &key, &fresh);
+        qp = insert(r, r->qps, &key);
         if (!qp)
             return;
+        qp->heard_ms = r->now_ms;
         qp->src = *src;
         qp->dst = p->peer;
     }
@@ -228,7 +325,6 @@ static struct ft_rank_edge *edge_of(struct ft_ranks *r, const Fabrictrace__Colle
 {
     struct edge_key key;
     struct edge *e;
-    bool fresh;
 
     memset(&key, 0, sizeof(key));
     copy(key.comm_id, sizeof(key.comm_id), c->comm_id);
@@ -236,15 +332,14 @@ static struct ft_rank_edge *edge_of(struct ft_ranks *r, const Fabrictrace__Colle
     copy(key.op, sizeof(key.op), c->op && strcmp(c->op, "Recv") == 0 ? "Send" : c->op);
     key.src = src;
     key.dst = dst;
-    e = ft_table_insert(r->edges, &key, &fresh);
+    e = insert(r, r->edges, &key);
     if (!e)
         return NULL;
-    if (fresh) {
-        memcpy(e->e.comm_id, key.comm_id, sizeof(key.comm_id));
-        memcpy(e->e.op, key.op, sizeof(key.op));
-        e->e.src = src;
-        e->e.dst = dst;
-    }
+    e->heard_ms = r->now_ms;
+    memcpy(e->e.comm_id, key.comm_id, sizeof(key.comm_id));
+    memcpy(e->e.op, key.op, sizeof(key.op));
+    e->e.src = src;
+    e->e.dst = dst;
     e->e.last_ms = (int64_t)c->time_ms;
     return &e->e;
 }
@@ -357,7 +452,7 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
         if (fits(r, &h->src[i], h->dst[i], query->src_pid, &pairs[n]))
             n++;
     /* Of an unknown process, it may be none of them. */
-    *more = h->more || (n > 0 && query->src_pid == 0);
+    *more = (h->more && within(r->now_ms, h->more_ms, SILENT_MS)) || (n > 0 && query->src_pid == 0);
     return n;
 }
 

@@ -7,7 +7,11 @@
  *
  * A flow knows hosts, a collective knows ranks; the process and its host join them. NCCL names no
  * remote queue pair, so a flow between two hosts may serve several pairs of ranks: then all of them
- * are candidates, and none is said to be it. Owner: the caller. Thread: one.
+ * are candidates, and none is said to be it.
+ *
+ * Communicators come and go for ever: a member that closed, or was not announced for two minutes,
+ * serves no flow, is shown for another hour, and gives its place to others where the tables are
+ * full. Times are the caller's Unix milliseconds. Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,6 +73,10 @@ void ft_ranks_free(struct ft_ranks *ranks);
  * full: what found room is kept. */
 int ft_ranks_communicator(struct ft_ranks *ranks, const Fabrictrace__Communicator *c);
 int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c);
+
+/* Says the time, and forgets what has ended when it is time to. Whatever an iteration or a match
+ * gave may be gone then. */
+void ft_ranks_age(struct ft_ranks *ranks, int64_t now_ms);
 
 /* The pairs of ranks that a flow may serve, at most FT_RANKS_CANDIDATES_MAX of them; *more when
  * there may be others: those of a process that is not known are not all of it, since it may have no

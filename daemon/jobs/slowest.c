@@ -119,6 +119,11 @@ static struct ft_slowest_last *last_of(struct ft_slowest *s, const Fabrictrace__
     copy(key.comm_id, c->comm_id);
     key.rank = c->rank;
     rank = ft_table_insert(s->ranks, &key, &fresh);
+    if (!rank) {
+        /* Of ranks that are over nobody hears any more, and the others come again at once. */
+        ft_table_clear(s->ranks);
+        rank = ft_table_insert(s->ranks, &key, &fresh);
+    }
     return rank ? &rank->last : NULL;
 }
 

@@ -19,7 +19,7 @@
 #include "daemon/jobs/ranks.h"
 
 struct ft_slowest_config {
-    size_t ranks_max;
+    size_t ranks_max;      /* when full, those before are forgotten */
     size_t operations_max; /* kinds of operation; when full, all are forgotten */
     uint64_t seed;         /* fixed in a replay */
 };

@@ -330,16 +330,24 @@ int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int6
 
 static void age(struct ft_pairing *p)
 {
+    bool sweeping = ft_names_crowded(p->names);
     struct ft_pairing_port *port;
     struct ft_pairing_qp *e;
     uint32_t index = 0;
 
+    if (sweeping)
+        ft_names_begin(p->names);
     while ((e = ft_table_next(p->ends, &index))) {
-        if ((double)(p->now_ms - e->heard_ms) <= MISSED * (double)e->interval_ms)
+        if ((double)(p->now_ms - e->heard_ms) <= MISSED * (double)e->interval_ms) {
+            ft_names_use(p->names, e->comm);
+            ft_names_use(p->names, e->job);
             continue;
+        }
         p->stats.aged++;
         remove_end(p, e, true);
     }
+    if (sweeping)
+        ft_names_sweep(p->names);
     for (index = 0; (port = ft_table_next(p->ports, &index));) {
         struct ft_pairing_host *host = ft_table_at(p->hosts, port->host);
 

@@ -71,15 +71,17 @@ void ft_publisher_record(void *self, const Fabrictrace__Record *record)
         p->sinks[i]->write(p->sinks[i]->self, &out);
 }
 
-int ft_publisher_flush(struct ft_publisher *p, int64_t timeout_ns)
+int ft_publisher_flush(struct ft_publisher *p, int64_t timeout_ns, const char **which)
 {
     int worst = 0;
 
     for (size_t i = 0; i < p->count; i++) {
         int rc = p->sinks[i]->flush(p->sinks[i]->self, timeout_ns);
 
-        if (rc && !worst)
-            worst = rc;
+        if (!rc || worst)
+            continue;
+        worst = rc;
+        *which = p->sinks[i]->spec ? p->sinks[i]->spec : p->sinks[i]->name;
     }
     return worst;
 }

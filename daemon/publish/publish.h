@@ -28,7 +28,8 @@ struct ft_sink_stats {
 };
 
 struct ft_sink {
-    const char *name;
+    const char *name; /* of its kind */
+    const char *spec; /* as in the configuration, for people; NULL: not from there */
     void (*write)(void *self, const struct ft_published *out);
     /* Pushes out what is buffered; at most timeout_ns. 0, or -errno of what is stuck. */
     int (*flush)(void *self, int64_t timeout_ns);
@@ -52,7 +53,9 @@ int ft_publisher_take(struct ft_publisher *publisher, struct ft_sink *sink);
 /* The function for an emitter; self is the publisher. */
 void ft_publisher_record(void *self, const Fabrictrace__Record *record);
 
-int ft_publisher_flush(struct ft_publisher *publisher, int64_t timeout_ns);
+/* Pushes out what is buffered. 0, or -errno of the first sink that is stuck, whose spec is *which
+ * then. */
+int ft_publisher_flush(struct ft_publisher *publisher, int64_t timeout_ns, const char **which);
 void ft_publisher_reopen(struct ft_publisher *publisher);
 size_t ft_publisher_sinks(const struct ft_publisher *publisher);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/publish/publish.h"
+#include "lib/base/lines.h"
 
 /* Lines gather up to about this many bytes, and are written whole: whoever reads the file, also
  * after the daemon was killed, finds no half a line. */
@@ -16,9 +17,11 @@
 #define BUFFER_MAX   (GATHER_BYTES + (2u << 20))
 
 struct file_sink {
-    char *path;
-    int fd; /* -1: could not be opened again */
+    char *spec; /* "file:PATH" */
+    const char *path;
+    struct ft_lines out; /* its descriptor -1: could not be opened again */
     int error;
+    int open_error; /* why it could not */
     struct ft_writer gathered;
     uint64_t lines; /* in it */
     uint64_t received, processed, failed;
@@ -29,31 +32,15 @@ static bool is_stdout(const struct file_sink *s)
     return strcmp(s->path, "-") == 0;
 }
 
-static int write_whole(int fd, const uint8_t *bytes, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, bytes, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 static void write_gathered(struct file_sink *s)
 {
-    int rc = s->fd < 0 ? -EBADF : write_whole(s->fd, s->gathered.bytes, s->gathered.len);
+    uint64_t written;
+    int rc = ft_lines_write(&s->out, s->gathered.bytes, s->gathered.len, &written);
 
-    if (rc == 0)
-        s->processed += s->lines;
-    else
-        s->failed += s->lines;
+    s->processed += written;
+    s->failed += s->lines - written;
     if (rc)
-        s->error = rc;
+        s->error = s->out.fd < 0 ? s->open_error : rc;
     ft_writer_reset(&s->gathered);
     s->lines = 0;
 }
@@ -102,9 +89,11 @@ static void reopen(void *self)
     flush(s, 0);
     if (is_stdout(s))
         return;
-    if (s->fd >= 0)
-        close(s->fd);
-    s->fd = open_file(s->path);
+    if (s->out.fd >= 0)
+        close(s->out.fd);
+    s->out = (struct ft_lines){.fd = open_file(s->path)};
+    if (s->out.fd < 0)
+        s->open_error = -errno;
 }
 
 static void stats(void *self, struct ft_sink_stats *out)
@@ -121,12 +110,12 @@ static void free_sink(void *self)
 {
     struct file_sink *s = self;
 
-    if (s->fd >= 0)
+    if (s->out.fd >= 0)
         flush(s, 0);
-    if (s->fd >= 0 && !is_stdout(s))
-        close(s->fd);
+    if (s->out.fd >= 0 && !is_stdout(s))
+        close(s->out.fd);
     ft_writer_free(&s->gathered);
-    free(s->path);
+    free(s->spec);
     free(s);
 }
 
@@ -135,21 +124,23 @@ struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_byt
     struct file_sink *s = calloc(1, sizeof(*s));
     struct ft_sink *sink = calloc(1, sizeof(*sink));
 
-    if (!s || !sink || !(s->path = strdup(path))) {
+    if (!s || !sink || asprintf(&s->spec, "file:%s", path) < 0) {
         snprintf(error, error_bytes, "%s: no memory", path);
         free(s);
         free(sink);
         return NULL;
     }
+    s->path = s->spec + strlen("file:");
     ft_writer_init(&s->gathered, BUFFER_MAX);
-    s->fd = is_stdout(s) ? STDOUT_FILENO : open_file(path);
-    if (s->fd < 0) {
+    s->out.fd = is_stdout(s) ? STDOUT_FILENO : open_file(path);
+    if (s->out.fd < 0) {
         snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
         free_sink(s);
         free(sink);
         return NULL;
     }
     *sink = (struct ft_sink){.name = "file",
+                             .spec = s->spec,
                              .write = write_line,
                              .flush = flush,
                              .reopen = reopen,

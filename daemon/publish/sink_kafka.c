@@ -103,6 +103,7 @@ struct ft_sink *ft_sink_kafka_new(struct ft_loop *loop, const struct ft_sink_kaf
     if (!s->kafka)
         goto fail;
     *sink = (struct ft_sink){.name = "kafka",
+                             .spec = "kafka",
                              .write = write_message,
                              .flush = flush,
                              .stats = stats,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-base_tests = tests/unit/check_reader tests/unit/check_table tests/unit/check_text
+base_tests = tests/unit/check_lines tests/unit/check_reader tests/unit/check_table tests/unit/check_text
 check_PROGRAMS += $(base_tests)
 TESTS += $(base_tests)
 
@@ -14,3 +14,7 @@ tests_unit_check_table_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
 tests_unit_check_text_SOURCES = tests/unit/check_text.c tests/unit/unit.h
 tests_unit_check_text_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_text_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_lines_SOURCES = tests/unit/check_lines.c tests/unit/unit.h
+tests_unit_check_lines_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_lines_LDADD = lib/base/libftbase.a $(CHECK_LIBS)

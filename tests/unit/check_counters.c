@@ -100,6 +100,27 @@ START_TEST(differences_are_laid_on_windows_by_time)
 }
 END_TEST
 
+/* A poller whose clock was hours ahead, and is set: its counters count again at once. */
+START_TEST(a_clock_that_is_set_back_begins_anew)
+{
+    const int64_t ahead_ms = 8 * 3600 * 1000;
+    struct ft_counted c;
+
+    begin();
+    take(START_MS + ahead_ms, 1000, 500);
+    take(START_MS + ahead_ms + 10000, 2000, 600);
+    /* A little older is late. */
+    take(START_MS + ahead_ms + 9000, 1900, 590);
+    take(START_MS, 3000, 700);
+    ck_assert(!ft_counters_window(counters, uplink(), WINDOW, &c));
+    take(START_MS + 10000, 13000, 1700);
+    ck_assert(ft_counters_window(counters, uplink(), WINDOW, &c));
+    ck_assert_double_eq_tol(c.in_bytes, 10000, 1e-6);
+    ck_assert_double_eq_tol(c.out_bytes, 1000, 1e-6);
+    end();
+}
+END_TEST
+
 START_TEST(a_reset_gives_no_figure_a_wrap_does)
 {
     struct ft_counted c;
@@ -606,7 +627,8 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
 END_TEST
 
 FT_UNIT_MAIN("counters", differences_are_laid_on_windows_by_time,
-             a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
+             a_clock_that_is_set_back_begins_anew, a_reset_gives_no_figure_a_wrap_does,
+             more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
              polls_that_cannot_be_are_refused, link_records_tell_the_counters,
              the_doctor_tells_of_ports_and_processors, a_silent_exporter_is_named_and_comes_back,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <stdio.h>
+
 #include "daemon/join.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
@@ -197,6 +199,53 @@ START_TEST(a_report_over_the_edge_is_divided)
 }
 END_TEST
 
+/* Half a minute's bytes are not those of the 10 s that its report ends in. */
+START_TEST(a_report_of_many_windows_is_no_burst)
+{
+    struct ft_host_report r = by_source(1, START_MS + WINDOW_MS + 5000, 30000);
+    struct ft_host_report opens = by_source(2, START_MS + 1000, 1);
+    struct ft_flow *flow;
+
+    open_join(100);
+    r.interval_ms = 30000;
+    ck_assert_int_eq(ft_join_report(join, &opens), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    ck_assert_uint_eq(flow->host->sent_bytes[0], 10000);
+    ck_assert_uint_eq(flow->host->sent_bytes[1], 5000);
+    /* The window before is closed by now, and its part comes late. */
+    ft_join_seal(join);
+    ft_join_close(join);
+    r.tuple.sport = 3;
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    ck_assert_uint_eq(flow->host->sent_bytes[0], 0);
+    ck_assert_uint_eq(flow->host->sent_bytes[1], 5000);
+    close_join();
+}
+END_TEST
+
+/* Refreshed without traffic: its last rate was the host's, and stays that. */
+START_TEST(a_quiet_report_does_not_change_whose_rate_it_is)
+{
+    struct ft_host_report r = by_source(1, START_MS + 4000, 777);
+    struct ft_host_report quiet = by_source(1, START_MS + WINDOW_MS + 4000, 0);
+    struct ft_flow *flow;
+
+    open_join(100);
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_report(join, &quiet), FT_JOIN_OK);
+    flow = ft_join_find(join, &r.tuple);
+    age_all(100, START_MS + WINDOW_MS);
+    ck_assert(flow->bytes_from_host);
+    age_all(101, START_MS + 2 * WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 777);
+    ck_assert_uint_eq(flow->bytes_window, 100);
+    ck_assert(flow->bytes_from_host);
+    close_join();
+}
+END_TEST
+
 START_TEST(a_move_is_told_once)
 {
     open_join(100);
@@ -267,6 +316,50 @@ START_TEST(another_topology_takes_over)
 }
 END_TEST
 
+/* Closes the lowest window as the daemon does. */
+static void close_window(void)
+{
+    uint32_t window = ft_join_window(join);
+
+    ft_join_seal(join);
+    age_all(window, ((int64_t)window + 1) * WINDOW_MS);
+    ft_join_close(join);
+}
+
+/* Each job has a name of its own, and there is no end of jobs. */
+START_TEST(names_of_jobs_that_are_over_make_room)
+{
+    struct ft_host_report r = by_source(1, START_MS + 2000, 100), steady = by_source(2, 0, 100);
+    struct ft_flow *flow = NULL, *stays = NULL;
+    char job[32];
+
+    open_join(10);
+    r.job = job;
+    steady.host = "h0-1";
+    steady.job = "always";
+    for (uint32_t window = 0; window < 20; window++) {
+        r.time_ms = steady.time_ms = START_MS + window * WINDOW_MS + 2000;
+        ck_assert_int_eq(ft_join_report(join, &steady), FT_JOIN_OK);
+        for (uint32_t i = 0; i < 10000; i++) {
+            snprintf(job, sizeof(job), "job %u of %u", i, window);
+            ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+            flow = ft_join_find(join, &r.tuple);
+            ck_assert_ptr_nonnull(flow->host->job);
+            ck_assert_str_eq(flow->host->job, job);
+        }
+        close_window();
+        ck_assert_str_eq(flow->host->job, job);
+        stays = ft_join_find(join, &steady.tuple);
+        ck_assert_str_eq(stays->host->job, "always");
+        ck_assert_str_eq(stays->host->src_host, "h0-1");
+        ck_assert_str_eq(flow->host->src_host, "h0-0");
+    }
+    close_join();
+}
+END_TEST
+
 FT_UNIT_MAIN("join", both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
-             a_report_over_the_edge_is_divided, a_move_is_told_once, full_tables_refuse_and_count,
-             strangers_are_kept_and_counted, another_topology_takes_over)
+             a_report_over_the_edge_is_divided, a_report_of_many_windows_is_no_burst,
+             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_told_once,
+             full_tables_refuse_and_count, strangers_are_kept_and_counted,
+             another_topology_takes_over, names_of_jobs_that_are_over_make_room)

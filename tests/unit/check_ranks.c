@@ -191,6 +191,63 @@ START_TEST(formulas)
 }
 END_TEST
 
+/* Each communicator has an id of its own, and there is no end of them. */
+START_TEST(communicators_that_are_over_make_room)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+
+    for (uint32_t i = 0; i < 100; i++) {
+        char comm[FT_RANKS_ID], a[8], b[8];
+
+        ft_ranks_age(r, (int64_t)i * 2000);
+        snprintf(comm, sizeof(comm), "c%u", i);
+        /* Hosts, too, come and go. */
+        snprintf(a, sizeof(a), "a%u", i);
+        snprintf(b, sizeof(b), "b%u", i);
+        ck_assert_int_eq(join(r, comm, 0, a, 10, false), 0);
+        ck_assert_int_eq(join(r, comm, 1, b, 20, false), 0);
+        ck_assert_int_eq(send(r, comm, 0, 1, 17 + i), 0);
+        ck_assert_uint_eq(match(r, a, b, 0, UINT32_MAX, pairs), 1);
+        ck_assert_str_eq(pairs[0].comm_id, comm);
+        ck_assert_int_eq(join(r, comm, 0, a, 10, true), 0);
+        ck_assert_int_eq(join(r, comm, 1, b, 20, true), 0);
+    }
+    ft_ranks_free(r);
+}
+END_TEST
+
+/* A host that died says no farewell for its ranks. */
+START_TEST(who_is_not_announced_any_more_is_over)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    uint32_t index = 0;
+
+    ft_ranks_age(r, 1000000);
+    join(r, "c0", 0, "a", 10, false);
+    join(r, "c0", 1, "b", 20, false);
+    send(r, "c0", 0, 1, 0);
+    ft_ranks_age(r, 1110000);
+    join(r, "c0", 1, "b", 20, false);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
+    ft_ranks_age(r, 1130000);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
+    join(r, "c0", 0, "a", 10, false);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
+    /* It is still shown, and then no more. */
+    ft_ranks_age(r, 1130000 + 3400000);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
+    ck_assert_ptr_nonnull(ft_ranks_next_member(r, &index));
+    ck_assert_ptr_nonnull(ft_ranks_next_edge(r, &(uint32_t){0}));
+    ft_ranks_age(r, 1130000 + 3700000);
+    ck_assert_ptr_null(ft_ranks_next_member(r, &(uint32_t){0}));
+    ck_assert_ptr_null(ft_ranks_next_edge(r, &(uint32_t){0}));
+    ft_ranks_free(r);
+}
+END_TEST
+
 FT_UNIT_MAIN("ranks", one_pair_is_certain, several_pairs_are_candidates,
              a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
-             full_or_wrong_is_an_error, formulas)
+             full_or_wrong_is_an_error, communicators_that_are_over_make_room,
+             who_is_not_announced_any_more_is_over, formulas)

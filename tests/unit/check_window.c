@@ -304,7 +304,80 @@ START_TEST(every_record_is_accounted_for)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", figures_of_groups_and_their_union, idle_groups_have_no_figures,
-             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
-             one_elephant_each_is_no_collision,
+static unsigned count_of(const char *text)
+{
+    size_t len = strlen(text);
+    unsigned n = 0;
+
+    for (const uint8_t *at = out.bytes;
+         (at = memmem(at, out.len - (size_t)(at - out.bytes), text, len)); at++)
+        n++;
+    return n;
+}
+
+/* A host that starts with the time of its clock's battery, and hears of the right one. */
+START_TEST(time_that_jumps_ahead_leaves_no_trail)
+{
+    const int64_t later = START_MS + INT64_C(10) * 365 * 86400 * 1000 + 5000;
+    unsigned steps = 0;
+
+    open_pipeline(2, 4, 1);
+    observe(1, 0, 2, 8000000, 10, START_MS, 0);
+    while (ft_pipeline_advance(pipeline, later, UINT32_MAX))
+        ck_assert_uint_lt(++steps, 10);
+    ck_assert_uint_le(count_of("\"scope\":\"fabric\""), 2);
+    ck_assert_uint_gt(ft_pipeline_stats(pipeline)->windows_skipped, 10 * 365 * 8640 - 10);
+    ft_writer_reset(&out);
+    observe(1, 0, 2, 8000000, 10, later, 0);
+    close_window(later);
+    ck_assert_uint_eq((unsigned)number(line_with("imbalance", "\"leaf0/up\""), "flows"), 1);
+    close_pipeline();
+}
+END_TEST
+
+/* A few windows without a record are windows all the same. */
+START_TEST(a_pause_is_published)
+{
+    open_pipeline(2, 4, 1);
+    observe(1, 0, 2, 8000000, 10, START_MS, 0);
+    close_window(START_MS + 30 * WINDOW_MS);
+    ck_assert_uint_eq(count_of("\"scope\":\"fabric\""), 31);
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->windows_skipped, 0);
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(a_clock_that_is_set_back_learns_anew)
+{
+    const int64_t ahead = START_MS + INT64_C(8) * 3600 * 1000;
+    const struct ft_pipeline_stats *stats;
+
+    open_pipeline(2, 4, 1);
+    for (uint16_t i = 0; i < 3; i++)
+        observe(1 + i, 0, 1, LINK_BPS / 4, 10000, ahead + 10, 0);
+    close_window(ahead);
+    ck_assert_ptr_nonnull(line_with("\"collision\"", "\"leaf0/up1\""));
+    ft_writer_reset(&out);
+    /* A moment back is no matter. */
+    ck_assert(!ft_pipeline_advance(pipeline, ahead, UINT32_MAX));
+    stats = ft_pipeline_stats(pipeline);
+    ck_assert_uint_eq(stats->restarts, 0);
+    ck_assert(!ft_pipeline_advance(pipeline, START_MS, UINT32_MAX));
+    ck_assert_uint_eq(stats->restarts, 1);
+    ck_assert_ptr_nonnull(strstr(line_with("\"collision\"", "leaf0"), "\"cleared\":true"));
+    observe(1, 0, 2, 8000000, 10, START_MS + 10, 0);
+    close_window(START_MS);
+    ck_assert_uint_eq(stats->restarts, 1);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_LATE], 0);
+    ck_assert_uint_eq((unsigned)number(line_with("imbalance", "\"leaf0/up\""), "flows"), 1);
+    ck_assert_ptr_nonnull(line_with("fabrictrace.path.v1", "\"state\":\"resolved\""));
+    ck_assert_ptr_nonnull(line_with("fabrictrace.link.v1", "\"bytes\":10000000"));
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window", time_that_jumps_ahead_leaves_no_trail, a_pause_is_published,
+             a_clock_that_is_set_back_learns_anew, figures_of_groups_and_their_union,
+             idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
+             collisions_stand_and_clear, one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed, every_record_is_accounted_for)

@@ -44,6 +44,13 @@ tests_unit_check_discovery_SOURCES = tests/unit/check_discovery.c tests/unit/dis
 tests_unit_check_discovery_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_discovery_hosts
+TESTS += tests/unit/check_discovery_hosts
+tests_unit_check_discovery_hosts_SOURCES = tests/unit/check_discovery_hosts.c \
+	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_discovery_hosts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_hosts_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafspine.h \
 	tests/unit/unit.h
 tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -38,6 +38,7 @@ struct box {
     Fabrictrace__PortInfo *info_list[PORTS_MAX];
     Fabrictrace__Neighbor *row_list[PORTS_MAX];
     uint32_t port_count;
+    int64_t ahead_ms; /* the clock of its poller */
 };
 
 static struct box boxes[SWITCHES];
@@ -45,7 +46,7 @@ static struct ft_discovery *discovery;
 static struct ft_topology *base, *found;
 static int64_t now_ms;
 
-static struct port *add_port(struct box *box, uint32_t ifindex, const char *kind, uint32_t i)
+static inline struct port *add_port(struct box *box, uint32_t ifindex, const char *kind, uint32_t i)
 {
     struct port *p = &box->ports[box->port_count];
 
@@ -63,8 +64,8 @@ static struct port *add_port(struct box *box, uint32_t ifindex, const char *kind
     return p;
 }
 
-static void hear(struct port *p, const char *chassis, const char *name,
-                 Fabrictrace__IdKind port_kind, const char *port)
+static inline void hear(struct port *p, const char *chassis, const char *name,
+                        Fabrictrace__IdKind port_kind, const char *port)
 {
     fabrictrace__neighbor__init(&p->row);
     snprintf(p->row_chassis, sizeof(p->row_chassis), "%s", chassis);
@@ -80,7 +81,7 @@ static void hear(struct port *p, const char *chassis, const char *name,
     p->hears = true;
 }
 
-static void make_box(uint32_t id, const char *kind, uint32_t i)
+static inline void make_box(uint32_t id, const char *kind, uint32_t i)
 {
     struct box *box = &boxes[id];
     size_t len;
@@ -105,22 +106,22 @@ static void make_box(uint32_t id, const char *kind, uint32_t i)
     box->report.chassis_id = box->chassis;
 }
 
-static struct port *uplink(uint32_t leaf, uint32_t spine)
+static inline struct port *uplink(uint32_t leaf, uint32_t spine)
 {
     return &boxes[leaf].ports[spine];
 }
 
-static struct port *downlink(uint32_t leaf, uint32_t spine)
+static inline struct port *downlink(uint32_t leaf, uint32_t spine)
 {
     return &boxes[LEAVES + spine].ports[leaf];
 }
 
-static struct port *host_port(uint32_t leaf, uint32_t host)
+static inline struct port *host_port(uint32_t leaf, uint32_t host)
 {
     return &boxes[leaf].ports[SPINES + host];
 }
 
-static void hear_host(uint32_t leaf, uint32_t host)
+static inline void hear_host(uint32_t leaf, uint32_t host)
 {
     struct port *p = host_port(leaf, host);
     struct ft_ip ip = leafspine_host_ip(leaf, host);
@@ -136,7 +137,7 @@ static void hear_host(uint32_t leaf, uint32_t host)
     p->row.n_addresses = 1;
 }
 
-static void make_reports(bool hosts_speak)
+static inline void make_reports(bool hosts_speak)
 {
     char name[32];
 
@@ -166,12 +167,12 @@ static void make_reports(bool hosts_speak)
         }
 }
 
-static void send(uint32_t id)
+static inline void send(uint32_t id)
 {
     struct box *box = &boxes[id];
 
     box->report.has_time_ms = true;
-    box->report.time_ms = (uint64_t)now_ms;
+    box->report.time_ms = (uint64_t)(now_ms + box->ahead_ms);
     box->report.n_ports = box->port_count;
     box->report.ports = box->info_list;
     box->report.n_neighbors = 0;
@@ -179,16 +180,16 @@ static void send(uint32_t id)
         if (box->ports[i].hears)
             box->row_list[box->report.n_neighbors++] = &box->ports[i].row;
     box->report.neighbors = box->row_list;
-    ck_assert_int_eq(ft_discovery_report(discovery, &box->report), 0);
+    ck_assert_int_eq(ft_discovery_report(discovery, &box->report, now_ms), 0);
 }
 
-static void send_all(void)
+static inline void send_all(void)
 {
     for (uint32_t i = 0; i < SWITCHES; i++)
         send(i);
 }
 
-static void build(void)
+static inline void build(void)
 {
     ft_topology_free(found);
     now_ms += 1000;
@@ -196,7 +197,7 @@ static void build(void)
     ck_assert_ptr_nonnull(found);
 }
 
-static struct ft_topology *no_file(void)
+static inline struct ft_topology *no_file(void)
 {
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = ft_topology_file_none("lab", diag);
@@ -206,7 +207,7 @@ static struct ft_topology *no_file(void)
     return t;
 }
 
-static void begin(bool hosts_speak)
+static inline void begin(bool hosts_speak)
 {
     struct ft_discovery_config config = {.switches_max = 100, .addresses_max = 1000};
 
@@ -217,7 +218,7 @@ static void begin(bool hosts_speak)
     make_reports(hosts_speak);
 }
 
-static void end(void)
+static inline void end(void)
 {
     ft_discovery_free(discovery);
     ft_topology_free(base);
@@ -225,7 +226,7 @@ static void end(void)
     found = NULL;
 }
 
-static void print_change(void *arg, const struct ft_change *c)
+static inline void print_change(void *arg, const struct ft_change *c)
 {
     (void)arg;
     fprintf(stderr, "%s %s %s %s %s\n", c->came ? "+" : "-", c->switch_name, c->port ? c->port : "",
@@ -233,7 +234,7 @@ static void print_change(void *arg, const struct ft_change *c)
 }
 
 /* The found one differs from the whole leaf-spine in `count` switches, links and attachments. */
-static void assert_differs(size_t count)
+static inline void assert_differs(size_t count)
 {
     struct ft_topology *truth = leafspine(LEAVES, SPINES, HOSTS);
     size_t is = ft_topology_diff(truth, found, NULL, NULL);
@@ -245,8 +246,8 @@ static void assert_differs(size_t count)
 }
 
 /* Findings of a kind at a port (NULL: any) that say something (NULL: anything). */
-static size_t findings(enum ft_finding_kind kind, const char *switch_name, const char *port,
-                       const char *says)
+static inline size_t findings(enum ft_finding_kind kind, const char *switch_name, const char *port,
+                              const char *says)
 {
     const struct ft_findings *f = ft_discovery_findings(discovery);
     size_t count = 0;
@@ -259,8 +260,8 @@ static size_t findings(enum ft_finding_kind kind, const char *switch_name, const
     return count;
 }
 
-static void enter(uint32_t leaf, uint32_t ifindex, struct ft_ip address, int64_t from_ms,
-                  uint32_t seconds)
+static inline void enter(uint32_t leaf, uint32_t ifindex, struct ft_ip address, int64_t from_ms,
+                         uint32_t seconds)
 {
     struct ft_ip agent = leafspine_switch_ip(leaf);
 
@@ -268,7 +269,7 @@ static void enter(uint32_t leaf, uint32_t ifindex, struct ft_ip address, int64_t
         ft_discovery_entered(discovery, &address, &agent, ifindex, from_ms + 1000 * i, false);
 }
 
-static uint32_t port_of(const char *switch_name, const char *port)
+static inline uint32_t port_of(const char *switch_name, const char *port)
 {
     uint32_t id = ft_topology_find_switch(found, switch_name);
 
@@ -277,7 +278,7 @@ static uint32_t port_of(const char *switch_name, const char *port)
 }
 
 /* Ports that the NIC of an address hangs on, "" when there is none. */
-static const char *attached(struct ft_ip address)
+static inline const char *attached(struct ft_ip address)
 {
     static char text[256];
     uint32_t nic = ft_topology_nic_at(found, &address);

@@ -124,7 +124,7 @@ class Agents:
         (folder / "agentx").unlink(missing_ok=True)
         self.snmpd[switch] = self._spawn(
             switch, "snmpd", "snmpd", "-f", "-C", "-c", folder / "snmpd.conf", "-Le")
-        wait_until((folder / "agentx").exists, 10, f"snmpd of {switch}")
+        wait_until((folder / "agentx").exists, 90, f"snmpd of {switch}")
 
     def start_lldpd(self, switch):
         folder = self.folder(switch)
@@ -159,7 +159,7 @@ class Agents:
         user, auth, priv = WRITER
         done = subprocess.run(
             self.fabric.within(COLLECTOR, tool, "-v3", "-l", "authPriv", "-u", user, "-a", auth,
-                               "-A", AUTH, "-x", priv, "-X", PRIV, "-Oqvn",
+                               "-A", AUTH, "-x", priv, "-X", PRIV, "-Oqvn", "-t", "10",
                                self.fabric.layout.mgmt(switch), *args),
             capture_output=True, text=True, env={**os.environ, "MIBS": ""})
         if done.returncode:

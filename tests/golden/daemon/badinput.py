@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 import rig  # noqa: E402
 from rig import check, equal  # noqa: E402
 
-EX_OK, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_CONFIG = 0, 65, 66, 69, 78
+EX_OK, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_IOERR, EX_CONFIG = 0, 65, 66, 69, 74, 78
 GOOD = (rig.LAB / "topology.yaml").read_text()
 FABRIC = """fabric: bad
 switches:
@@ -216,6 +216,10 @@ def test_replay(files):
         t.startswith(f"stdin:{n}: ") for t, n in zip(told, numbers)), told)
     equal("broken lines: the sum", told[-1:],
           [f"stdin: {len(numbers)} of {len(mixed)} lines are no records"])
+    done = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--topology", rig.LAB / "topology.yaml", "--replay", "-",
+                   "--sink", "file:/dev/full", input="".join(good), stdin=None)
+    equal("a full disk: told with the sink's name", (done.returncode, complaints(done)),
+          (EX_IOERR, ["sink 'file:/dev/full': No space left on device"]))
     for what, path, reason in (
             ("absent", files.folder / "none.ndjson", "No such file or directory"),
             ("a folder", files.folder, "Is a directory")):

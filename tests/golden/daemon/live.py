@@ -67,6 +67,13 @@ def test_reload(folder):
             daemon.log_says("reloaded the topology", number)
             equal(f"{name}: taken over", json.loads(daemon.get("/api/v1/topology"))["fabric"], name)
         check("metrics after all that", "fabrictraced_flows 0\n" in daemon.get("/metrics"))
+        daemon.out.rename(daemon.out.with_suffix(".1"))
+        daemon.out.mkdir()
+        daemon.hang_up()
+        daemon.log_says(f"sink 'file:{daemon.out}': Is a directory")
+        daemon.out.rmdir()
+        daemon.hang_up()
+        until("the sink's file is there again", lambda: of_kind(daemon.records(), "loss"))
         daemon.stop()
         equal("the last accounting's source", of_kind(daemon.records(), "loss")[-1]["source"],
               "golden")
@@ -231,6 +238,9 @@ def restart(folder, number, code):
         until("paths come", lambda: json.loads(daemon.get("/api/v1/paths"))["total"])
         time.sleep(2)
         daemon.stop(number, code)
+        # Once it has seen the end it has read every acknowledgement before it.
+        until("the poller sees the end", lambda: not poller.metric(
+            "fabrictrace_switchpoll_daemon_connected"))
         until("records wait while the daemon is away", lambda: poller.metric(
             "fabrictrace_switchpoll_records_pending") > 10)
         acknowledged = delivered(poller)

@@ -51,7 +51,7 @@ class World:
 
     def __init__(self, hosts=("h1", "h2", "h3", "h4")):
         self.lines, self.hosts, self.qps, self.members = [], hosts, {}, {}
-        self.flows = {}
+        self.flows, self.numbers = {}, True
 
     def say(self, schema, ms, **members):
         self.lines.append(json.dumps({"schema": f"fabrictrace.{schema}.v1", "time_ms": ms, **members}))
@@ -83,7 +83,8 @@ class World:
                          comm_id="00000000000000c0", rank=rank, ranks=len(self.members))
         for (src, dst), (agent, i, o) in self.flows.items():
             self.say("observation", ms, interval_ms=1000, agent=agent, in_ifindex=i, out_ifindex=o,
-                     point="ingress", samples=5, packets=500, bytes=500000, data_samples=5, dst_qp=NUMBER[dst],
+                     point="ingress", samples=5, packets=500, bytes=500000,
+                     **({"data_samples": 5, "dst_qp": NUMBER[dst]} if self.numbers else {}),
                      flow={"src": address(src), "dst": address(dst), "sport": SPORT, "dport": 4791,
                            "proto": 17})
         self.say("loss", ms, source="clock", program="test", stages=[])
@@ -171,6 +172,23 @@ def test_taken_back(_):
                                                            for r in there))
 
 
+def test_taken_back_with_a_rate(_):
+    """The same after samples that show no number, and have stopped: the rate that is told last is of
+    its window still."""
+    world = World()
+    world.numbers = False
+    world.members = ["h1", "h3", "h2"]
+    for s in range(75):
+        world.flows = {("h1", "h3"): (LEAF1, 2, 50)} if 8 <= s < 30 else {}
+        world.second(s, new=["h1", "h3"] if s == 2 else ["h2"] if s == 50 else ())
+    there = paths_of(world.play(), "h1", "h3")
+    back = [r for r in there if r.get("pairing", {}).get("withdrawn")]
+    rated = [r for r in there if "bytes" in r and r["window_start_ms"] < START_MS + 30000]
+    check("it is taken back with its rate", back and "bytes" in back[0], back)
+    equal("of the same window", (back[0]["window_start_ms"], back[0]["bytes"]),
+          (rated[-1]["window_start_ms"], rated[-1]["bytes"]))
+
+
 def test_off(_):
     world = World()
     world.members = ["h1", "h3"]
@@ -181,4 +199,5 @@ def test_off(_):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_inside_a_communicator, test_samples_tell, test_taken_back, test_off))
+    sys.exit(rig.run_tests(test_inside_a_communicator, test_samples_tell, test_taken_back,
+                           test_taken_back_with_a_rate, test_off))

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_BASE_LINES_H
+#define FT_BASE_LINES_H
+/*
+ * Lines of text into a file, a pipe or a terminal, such that a failed write breaks no line but the
+ * one it was in.
+ *
+ * Owner: the caller, of the descriptor too. Thread: one at a time.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ft_lines {
+    int fd;
+    bool broken; /* the last write failed within a line: the next one ends that first */
+};
+
+/* Writes whole lines, each with its newline; waits where the descriptor does not block. *written,
+ * also on failure: how many of them are there as a whole. 0 or -errno, -EBADF without descriptor
+ * (-1). */
+int ft_lines_write(struct ft_lines *lines, const uint8_t *bytes, size_t len, uint64_t *written);
+
+#endif

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The agent over several reloads, without root: what it was started with may be gone by then."""
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+AGENT = Path("agent/fabrictrace-agent").resolve()
+WAIT_S = 60
+
+
+def wait_until(what, done, log):
+    end = time.monotonic() + WAIT_S
+    while not done():
+        if time.monotonic() > end:
+            sys.exit(f"FAIL: {what}: {log.read_text()}")
+        time.sleep(0.02)
+    print(f"ok: {what}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        sock, config, out = base / "plugin-events.socket", base / "agent.yaml", base / "out.ndjson"
+        log = base / "log"
+        text = (f"host: reload\ninterfaces: []\nhttp: \"off\"\nrdma: {{enabled: false}}\n"
+                f"nccl: {{socket: {sock}}}\n")
+        config.write_text(text)
+        with log.open("w") as err:
+            agent = subprocess.Popen([AGENT, "-c", config, "--output", out], stderr=err)
+        try:
+            wait_until("the socket is there", sock.exists, log)
+            wait_until("it runs", lambda: "host 'reload'" in log.read_text(), log)
+            for n in (1, 2, 3):
+                config.write_text(text + f"refresh_interval: {n + 9}s\n")
+                agent.send_signal(signal.SIGHUP)
+                wait_until(f"reload {n}", lambda: log.read_text().count("reloaded") == n, log)
+            agent.send_signal(signal.SIGTERM)
+            if agent.wait(WAIT_S) != 0:
+                sys.exit(f"FAIL: exit code {agent.returncode}\n{log.read_text()}")
+        finally:
+            agent.kill()
+        if sock.exists():
+            sys.exit("FAIL: its socket is left behind")
+        last = json.loads(out.read_text().splitlines()[-1])
+        if last["schema"] != "fabrictrace.loss.v1":
+            sys.exit(f"FAIL: the last record is {last}")
+        print("ok: the socket is gone, the last record is the account")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
