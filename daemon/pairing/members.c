@@ -55,7 +55,9 @@ void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
     forget_process(p, process);
 }
 
-/* Each end of a process that is in a communicator more. */
+/* Each end of a process that is in a communicator more. Jobs make communicators as they go: what
+ * was paired stays so, being older than this one, unless somebody in it could be the peer as well.
+ */
 static void enter_all(struct ft_pairing *p, const struct ft_pairing_process *process,
                       uint32_t scope)
 {
@@ -63,9 +65,6 @@ static void enter_all(struct ft_pairing *p, const struct ft_pairing_process *pro
 
     for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
         e = ft_pairing_at(p, i);
-        /* What it was paired by has changed. */
-        if (e->by > FT_PAIRED_BY_BOTH_ENDS)
-            ft_pairing_unlink(p, e, false);
         if (e->counted && !e->told)
             ft_pairing_scope_enter(p, scope, e);
     }
@@ -104,9 +103,9 @@ static void process_joins(struct ft_pairing *p, struct ft_pairing_process *proce
         process->more_comms = true;
         return;
     }
-    enter_all(p, process, comm + 1);
     process->comms[process->comm_count] = comm;
     process->ranks[process->comm_count++] = 1;
+    enter_all(p, process, comm + 1);
 }
 
 static void process_leaves(struct ft_pairing *p, struct ft_pairing_process *process, uint32_t comm)

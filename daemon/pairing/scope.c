@@ -34,12 +34,25 @@ static uint32_t index_of(const struct ft_pairing *p, const struct ft_pairing_qp 
     return ft_table_index(p->ends, e);
 }
 
-/* A pair that rests on being alone is none with one more or one less. */
-static void upset(struct ft_pairing *p, const struct ft_pairing_bucket *b)
+static struct ft_pairing_process *process_of(const struct ft_pairing *p,
+                                             const struct ft_pairing_qp *e)
 {
-    for (int i = 0; i < FT_PAIRING_BUCKET_PAIRS; i++)
-        if (b->pairs[i])
-            ft_pairing_unlink(p, ft_pairing_at(p, b->pairs[i] - 1), false);
+    return e->process == FT_NONE ? NULL : ft_table_at(p->processes, e->process);
+}
+
+/* Pairs that rest on being alone are none with one more or one less. An end that was there before,
+ * and comes with its process and its own peer, is no news for what it is part of. */
+static void upset(struct ft_pairing *p, const struct ft_pairing_bucket *b,
+                  const struct ft_pairing_qp *by)
+{
+    for (int i = 0; i < FT_PAIRING_BUCKET_PAIRS; i++) {
+        struct ft_pairing_qp *e = b->pairs[i] ? ft_pairing_at(p, b->pairs[i] - 1) : NULL;
+        const struct ft_pairing_qp *peer = e ? ft_pairing_peer(p, e) : NULL;
+
+        if (e && !(by->by > FT_PAIRED_BY_BOTH_ENDS && peer &&
+                   (e->process == by->process || peer->process == by->process)))
+            ft_pairing_unlink(p, e, false);
+    }
 }
 
 static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
@@ -60,7 +73,7 @@ static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
         b->hi_count++;
         b->hi_sum += index_of(p, e);
     }
-    upset(p, b);
+    upset(p, b, e);
 }
 
 static void leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e, bool gone)
@@ -80,16 +93,10 @@ static void leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e,
     }
     if (gone) {
         b->left_seq = p->seq;
-        upset(p, b);
+        upset(p, b, e);
     }
     if (b->lo_count + b->hi_count == 0)
         ft_table_remove(p->buckets, b);
-}
-
-static struct ft_pairing_process *process_of(const struct ft_pairing *p,
-                                             const struct ft_pairing_qp *e)
-{
-    return e->process == FT_NONE ? NULL : ft_table_at(p->processes, e->process);
 }
 
 static struct ft_pairing_claim_key claim_key(const struct ft_pairing_qp *told)
@@ -189,9 +196,60 @@ static void mark(struct ft_pairing *p, uint32_t scope, const struct ft_pairing_q
         *(place ? place : &b->pairs[0]) = own;
 }
 
+static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, uint32_t comm)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+
+    for (uint32_t i = 0; process && i < process->comm_count; i++)
+        if (process->comms[i] == comm)
+            return true;
+    return false;
+}
+
+/* An end of the same device that fits, and cannot be the peer: it is of the same process, which is
+ * one rank of a communicator, and no rank connects to itself. In a ring of two with queue pairs to
+ * either side, made in the same order, each rank has one. NULL. */
+static const struct ft_pairing_qp *own_other(const struct ft_pairing *p, uint32_t scope,
+                                             const struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+    const struct ft_pairing_qp *other;
+
+    if (scope == 0 || !process)
+        return NULL;
+    for (uint32_t i = 0; i < process->comm_count; i++)
+        if (process->comms[i] == scope - 1 && process->ranks[i] != 1)
+            return NULL;
+    other = ft_pairing_find(p, e->key.port, e->remote);
+    return other && other->remote == e->key.local && other->process == e->process &&
+                   other->counted && !other->told
+               ? other
+               : NULL;
+}
+
+/* Whether a scope has more that fits than the peer an end is paired with. */
+static bool has_rival(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+    const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
+    uint32_t known = own_other(p, scope, e) != NULL;
+
+    if (!b || !peer)
+        return true;
+    known += peer->counted && !peer->told && in_comm(p, peer, scope - 1);
+    return (e->key.local <= e->remote ? b->hi_count : b->lo_count) > known;
+}
+
 void ft_pairing_scope_enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
 {
     enter(p, scope, e);
+    if (e->by <= FT_PAIRED_BY_BOTH_ENDS)
+        return;
+    if (has_rival(p, scope, e))
+        ft_pairing_unlink(p, e, false);
+    else
+        mark(p, scope, e, true);
 }
 
 void ft_pairing_scope_leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
@@ -245,27 +303,6 @@ void ft_pairing_scope_begin(struct ft_pairing *p)
     }
 }
 
-/* An end of the same device that fits, and cannot be the peer: it is of the same process, which is
- * one rank of a communicator, and no rank connects to itself. In a ring of two with queue pairs to
- * either side, made in the same order, each rank has one. NULL. */
-static const struct ft_pairing_qp *own_other(const struct ft_pairing *p, uint32_t scope,
-                                             const struct ft_pairing_qp *e)
-{
-    const struct ft_pairing_process *process = process_of(p, e);
-    const struct ft_pairing_qp *other;
-
-    if (scope == 0 || !process)
-        return NULL;
-    for (uint32_t i = 0; i < process->comm_count; i++)
-        if (process->comms[i] == scope - 1 && process->ranks[i] != 1)
-            return NULL;
-    other = ft_pairing_find(p, e->key.port, e->remote);
-    return other && other->remote == e->key.local && other->process == e->process &&
-                   other->counted && !other->told
-               ? other
-               : NULL;
-}
-
 /* Of two different numbers: who may be the peer of one end. Whether that one has others to choose
  * from is a question of its own. */
 static enum look look(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e,
@@ -303,16 +340,6 @@ static enum look both(enum look a, const struct ft_pairing_qp *first, enum look 
     if (a == LOOK_SEVERAL || b == LOOK_SEVERAL || first != second)
         return LOOK_SEVERAL;
     return a == LOOK_LEFT ? a : b;
-}
-
-static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, uint32_t comm)
-{
-    const struct ft_pairing_process *process = process_of(p, e);
-
-    for (uint32_t i = 0; process && i < process->comm_count; i++)
-        if (process->comms[i] == comm)
-            return true;
-    return false;
 }
 
 static bool share_comm(const struct ft_pairing *p, const struct ft_pairing_qp *a,

@@ -23,6 +23,7 @@ PLUGIN = "agent/nccl/libnccl-profiler-fabrictrace.so"
 PROGRAMS = guestfabric.PROGRAMS
 CHANNELS = 2
 KILLED = "two", 3
+ANOTHER = 0x100  # of its number a job's second communicator is further
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def prepare(share, build):
         f"{job.wave} {job.name} {'/tmp/' + plugin.name if job.comm else '-'} {job.comm or 0} {job.first} {job.step} "
         f"{' '.join(job.hosts)}\n" for job in JOBS))
     (folder / "victim").write_text("{} {}\n".format(*KILLED))
+    (folder / "another").write_text(f"0 {len(JOBS[0].hosts)} {int(JOBS[0].comm, 16) + ANOTHER:016x}\n")
     (folder / "due").write_text("{} {} {} {}\n".format(*due()))
 
 
@@ -353,7 +355,7 @@ def judge(out, _):
     flush = [end for end in j.ends if end.what == "flush"]
     j.check(f"nor {len(flush)} ends that are connected to themselves", j.not_paired("qps-named.json", flush, "itself"))
     j.check("paths of the paired name owner, job, communicator and ranks, without any sample", j.told_by_communicator())
-    j.check("the ends of a killed rank go, and nothing else changes", j.after_kill())
+    j.check("another communicator changes nothing; the ends of a killed rank go, and nothing else", j.after_kill())
     j.check("samples confirm them, and show the others", j.sampled())
     j.check("those others were never told before", j.only_by_samples())
     wrong, told = j.ever_wrong_owner()

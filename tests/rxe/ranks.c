@@ -16,7 +16,8 @@
  *        qp R send|receive|flush CHANNEL LQPN RQPN
  *        ready               all send
  *        killed R            a rank was ended by a signal; the others go on, or hang
- * SIGTERM ends it in order: exit 0.
+ * With SIGUSR1 the ranks make another communicator of them all, COMM + 0x100, and use it for
+ * nothing. SIGTERM ends it in order: exit 0.
  */
 #include "config.h"
 
@@ -63,7 +64,7 @@ static int own, ranks;
 static const char *plugin, *device;
 static uint64_t comm_id;
 static uint32_t first_number;
-static volatile sig_atomic_t stopping;
+static volatile sig_atomic_t opening, stopping;
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -262,7 +263,7 @@ static void *work(void *arg)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     struct driver driver = {.v5 = NULL};
-    void *comm = NULL;
+    void *comm = NULL, *another = NULL;
     int mask = 0;
 
     printf("rank %d %d %ld\n", own, (int)getpid(), (long)syscall(SYS_gettid));
@@ -287,6 +288,9 @@ static void *work(void *arg)
             if (own == 0)
                 puts("ready");
         }
+        if (comm && opening && !another &&
+            driver.v5->init(&another, comm_id + 0x100, &mask, COMM_NAME, ranks, ranks, own, NULL))
+            fail("init of the plugin");
         nanosleep(&pause, NULL);
     }
     wait_for_others();
@@ -295,6 +299,8 @@ static void *work(void *arg)
         ibv_destroy_qp(receive_qps[c]);
         ibv_destroy_qp(flush_qps[c]);
     }
+    if (another)
+        driver.v5->finalize(another);
     if (comm)
         driver.v5->finalize(comm);
     return arg;
@@ -306,6 +312,12 @@ static void on_term(int signal)
     stopping = 1;
 }
 
+static void on_usr1(int signal)
+{
+    (void)signal;
+    opening = 1;
+}
+
 static int be_rank(const char *socket)
 {
     pthread_t thread;
@@ -313,6 +325,7 @@ static int be_rank(const char *socket)
     setenv("FABRICTRACE_SOCKET", socket, 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGTERM, on_term);
+    signal(SIGUSR1, on_usr1);
     if (pthread_create(&thread, NULL, work, NULL) || pthread_join(thread, NULL))
         fail("thread");
     return 0;
@@ -354,7 +367,7 @@ static int watch(void)
 int main(int argc, char **argv)
 {
     pthread_barrierattr_t attr;
-    struct sigaction term = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    struct sigaction passing = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
 
     ranks = (argc - 5) / 2;
     if (argc < 9 || argc % 2 == 0 || ranks > RANKS_MAX)
@@ -377,6 +390,7 @@ int main(int argc, char **argv)
         if (pids[own] == 0)
             return be_rank(argv[6 + 2 * own]);
     }
-    sigaction(SIGTERM, &term, NULL);
+    sigaction(SIGTERM, &passing, NULL);
+    sigaction(SIGUSR1, &passing, NULL);
     return watch();
 }

@@ -71,6 +71,7 @@ told() # TEXT FEWEST
 {
     [ "$(grep '"by":"communicator"' /tmp/records.ndjson | grep "$1" | grep -o '"flow":{[^}]*}' | sort -u | wc -l)" -ge "$2" ]
 }
+known() { [ "$(/tmp/fabrictrace ranks --json | grep -c "$1")" -ge "$2" ]; } # COMMUNICATOR RANKS
 resolved() # FEWEST
 {
     [ "$(/tmp/fabrictrace paths --state resolved --limit 1000 --json | grep -c '"both_ends"')" -ge "$1" ]
@@ -91,6 +92,11 @@ until_ 'decided "\"communicator\"" "$named"' 60
 until_ 'told "" "$flows" && told "\"src_rank\"" "$ranks"' 30
 cp /tmp/qps.json "$out/qps-named.json"
 say "named"
+# The first job makes another communicator, as jobs do as they go: no pair minds.
+read -r first members another <"$plan/another"
+kill -USR1 "${jobs[first]}"
+until_ 'known "$another" "$members"' 30
+say "another communicator"
 read -r name rank <"$plan/victim"
 read -r _ _ victim _ < <(grep "^rank $rank " "/tmp/ranks-$name")
 kill -9 "$victim"

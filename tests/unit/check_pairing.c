@@ -443,6 +443,47 @@ START_TEST(a_pair_outlives_its_communicator)
 }
 END_TEST
 
+static void join_all(struct rig *rig, const char *comm, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++)
+        rig_member(rig, comm, i - first, end - first, rig->devices[i].host, 100, false);
+}
+
+START_TEST(a_pair_stands_in_a_communicator_more)
+{
+    struct rig rig;
+
+    /* One pair, and two that have their numbers in common. */
+    rig_init(&rig, 6, 100);
+    hosts(&rig, 6);
+    join_all(&rig, "c", 0, 2);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    join_all(&rig, "d", 2, 4);
+    ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 0) && rig_connect(&rig, 3, 100, 2, 100, 0, 0));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 6);
+    ck_assert_uint_eq(rig.withdrawals, 2);
+    join_all(&rig, "e", 0, 2);
+    join_all(&rig, "f", 2, 6);
+    ck_assert_uint_eq(right_pairs(&rig), 6);
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 6);
+    ck_assert_uint_eq(rig.withdrawals, 2);
+    ck_assert_str_eq(end_of(&rig, 3, 17).comm_id, "d");
+    /* It rests on the new one too. */
+    ck_assert(rig_connect(&rig, 4, 100, 5, 100, 0, 0));
+    rig_second(&rig);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    /* One with others of the same numbers leaves nothing certain, whoever comes to it first. */
+    for (uint32_t i = 4; i-- > 0;)
+        rig_member(&rig, "g", i, 4, rig.devices[i].host, 100, false);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_free(&rig);
+}
+END_TEST
+
 START_TEST(ends_age_and_are_capped)
 {
     struct ft_account account = {.stage_count = 0};
@@ -822,7 +863,8 @@ FT_UNIT_MAIN("pairing", communicators_tell_colliding_numbers_apart,
              two_ranks_with_the_same_numbers_are_a_pair,
              a_process_that_is_two_ranks_may_connect_them,
              what_may_be_connected_to_itself_is_no_pair, survivors_are_not_paired_with_each_other,
-             a_pair_ends_with_either_end, a_pair_outlives_its_communicator, ends_age_and_are_capped,
+             a_pair_ends_with_either_end, a_pair_outlives_its_communicator,
+             a_pair_stands_in_a_communicator_more, ends_age_and_are_capped,
              several_addresses_wait_for_a_sample, queue_pairs_that_share_a_tuple_are_not_told_apart,
              names_of_jobs_that_are_over_make_room, the_unpaired_are_told_host_by_host,
              as_a_search_of_all_ends_finds, churn_makes_no_wrong_pair)
