@@ -17,8 +17,15 @@
 #define DOUBT_MS          30000
 #define NAMES_MAX         65536
 
+/* Who has an address, by its own word; often told before the first sample of it. */
+struct told {
+    struct ft_ip address;
+    const char *host;
+};
+
 struct ft_attach {
     struct ft_table *table;
+    struct ft_table *told;
     struct ft_names *names;
     bool news;
 };
@@ -30,8 +37,9 @@ struct ft_attach *ft_attach_new(size_t cap)
     if (!a)
         return NULL;
     a->table = ft_table_new(sizeof(struct ft_attached), sizeof(struct ft_ip), cap, 0);
+    a->told = ft_table_new(sizeof(struct told), sizeof(struct ft_ip), cap, 0);
     a->names = ft_names_new(NAMES_MAX);
-    if (!a->table || !a->names) {
+    if (!a->table || !a->told || !a->names) {
         ft_attach_free(a);
         return NULL;
     }
@@ -43,6 +51,7 @@ void ft_attach_free(struct ft_attach *a)
     if (!a)
         return;
     ft_table_free(a->table);
+    ft_table_free(a->told);
     ft_names_free(a->names);
     free(a);
 }
@@ -155,6 +164,11 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     at = ft_table_insert(a->table, address, &fresh);
     if (!at)
         return;
+    if (fresh) {
+        const struct told *told = ft_table_find(a->told, address);
+
+        at->host = told ? told->host : NULL;
+    }
     if (twice)
         at->doubted_ms = ms;
     p = place_of(at, agent, ifindex, ms);
@@ -171,10 +185,17 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
 
 void ft_attach_named(struct ft_attach *a, const struct ft_ip *address, const char *host)
 {
-    struct ft_attached *at = host && *host ? ft_table_find(a->table, address) : NULL;
-    const char *name = at ? ft_names_intern(a->names, host) : NULL;
+    const char *name = ft_names_intern(a->names, host);
+    struct ft_attached *at = ft_table_find(a->table, address);
+    struct told *told;
+    bool fresh;
 
-    if (!name || name == at->host)
+    if (!name || !is_host_address(address))
+        return;
+    told = ft_table_insert(a->told, address, &fresh);
+    if (told)
+        told->host = name;
+    if (!at || at->host == name)
         return;
     at->host = name;
     a->news = true;
@@ -195,5 +216,5 @@ const struct ft_attached *ft_attach_next(const struct ft_attach *a, uint32_t *in
 
 uint64_t ft_attach_refused(const struct ft_attach *a)
 {
-    return ft_table_refused(a->table);
+    return ft_table_refused(a->table) + ft_table_refused(a->told);
 }

@@ -47,7 +47,7 @@ void ft_attach_free(struct ft_attach *attach);
 void ft_attach_entered(struct ft_attach *attach, const struct ft_ip *address,
                        const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
 
-/* The host at an address says its name; kept only for addresses that samples have shown. */
+/* The host at an address says its name, before samples have shown the address or after. */
 void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host);
 
 /* Whether what is believed has changed since the last call. */

@@ -15,8 +15,10 @@
 #define SILENT_MIN     3
 #define SILENT_SAMPLES 10   /* that should have come: chance gives none at all in e^-10 */
 #define SIGMAS         3.3  /* of the estimate's noise: one false alarm in a thousand */
-#define MARGIN         0.10 /* polls and samples do not end at the same moment */
-#define NAME_BYTES     128
+#define MARGIN         0.10 /* headers and trailers are counted by some and not by others */
+/* Agents answer with counters that they read a while ago, and a poll is not where a window ends. */
+#define LAG_MS     10000
+#define NAME_BYTES 128
 
 enum verdict {
     VERDICT_FINE,
@@ -141,15 +143,45 @@ static void judge_silence(struct exporter *e, uint32_t window, double bytes_a_sa
         e->seen[(window - back) % WINDOWS].muted = true;
 }
 
-static void judge_rate(struct exporter *e)
+/* Judged by its rate. */
+static const struct seen *counted_in(const struct exporter *e, uint32_t window)
+{
+    const struct seen *w = &e->seen[window % WINDOWS];
+
+    return w->window == window && w->counted && !w->muted ? w : NULL;
+}
+
+/*
+ * Counters that are late miss the end of the sum, and have instead what came before its begin:
+ * where traffic starts or stops that is much of all. Samples may be ahead by what they show in the
+ * last LAG_MS, behind by what the counters show in the first.
+ */
+static double shifted(const struct exporter *e, uint32_t window, const struct ft_span *span,
+                      bool ahead)
+{
+    int64_t length_ms = span->end_ms - span->start_ms, left_ms = LAG_MS;
+    double bytes = 0;
+
+    for (uint32_t i = 0; i < WINDOWS && left_ms > 0; i++) {
+        const struct seen *w = counted_in(e, ahead ? window - i : window - (WINDOWS - 1) + i);
+
+        if (!w)
+            continue;
+        bytes += ahead ? w->sample_bytes : w->counter_bytes;
+        left_ms -= length_ms;
+    }
+    return bytes;
+}
+
+static void judge_rate(struct exporter *e, uint32_t window, const struct ft_span *span)
 {
     double samples = 0, estimate = 0, counted = 0, larger;
     uint32_t windows = 0;
 
-    for (uint32_t i = 0; i < WINDOWS; i++) {
-        const struct seen *w = &e->seen[i];
+    for (uint32_t back = 0; back < WINDOWS && back < window; back++) {
+        const struct seen *w = counted_in(e, window - back);
 
-        if (!w->window || !w->counted || w->muted)
+        if (!w)
             continue;
         windows++;
         samples += (double)w->samples;
@@ -158,7 +190,8 @@ static void judge_rate(struct exporter *e)
     }
     larger = estimate > counted ? estimate : counted;
     if (windows < JUDGED_MIN || samples < SILENT_SAMPLES ||
-        fabs(estimate - counted) <= (SIGMAS / sqrt(samples) + MARGIN) * larger)
+        fabs(estimate - counted) <= (SIGMAS / sqrt(samples) + MARGIN) * larger +
+                                        shifted(e, window, span, estimate > counted))
         return;
     e->verdict = VERDICT_OFF;
     e->ratio = counted > 0 ? estimate / counted : INFINITY;
@@ -230,7 +263,7 @@ void ft_exporters_close(struct ft_exporters *x, const struct ft_join *join,
         e->verdict = VERDICT_FINE;
         judge_silence(e, window, x->samples > 0 ? x->bytes / x->samples : 0);
         if (e->verdict == VERDICT_FINE && e->silent_windows == 0)
-            judge_rate(e);
+            judge_rate(e, window, span);
         if (e->verdict != VERDICT_FINE)
             raise_verdict(e, events, ft_topology_fabric(t), window, span);
     }

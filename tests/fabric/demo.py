@@ -123,7 +123,7 @@ def show(fabric, programs, args, broker):
     window_ms = args.window * 1000
     try:
         wait_until(lambda: not judge.unresolved(records.poll(), paths, samples)
-                   and judge.published(records, stop_ms // window_ms * window_ms), 6, "records")
+                   and judge.published(records, stop_ms // window_ms * window_ms), 60, "records")
     except LabError:
         pass  # the verdict says what is missing
     section("Verdict against the kernel")

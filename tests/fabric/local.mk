@@ -12,7 +12,7 @@ EXTRA_DIST += tests/fabric/fabric.py tests/fabric/run.py tests/fabric/demo.py \
 	tests/fabric/lab/faults.py tests/fabric/lab/judge.py \
 	tests/fabric/lab/layout.py tests/fabric/lab/packets.py tests/fabric/lab/pipeline.py \
 	tests/fabric/lab/records.py tests/fabric/lab/switchrules.py tests/fabric/lab/traffic.py \
-	tests/fabric/lab/truth.py tests/fabric/lab/volumes.py
+	tests/fabric/lab/truth.py tests/fabric/lab/volumes.py tests/fabric/lab/waited.py
 
 if HAVE_CHECK
 check_PROGRAMS += tests/fabric/check_roce

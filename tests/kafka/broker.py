@@ -26,8 +26,11 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-START_SECONDS = 90
-STOP_SECONDS = 30
+sys.path.insert(0, str(HERE.parent))
+from ports import free_port  # noqa: E402
+
+START_SECONDS = 240
+STOP_SECONDS = 60
 
 PROPERTIES = """\
 process.roles=broker,controller
@@ -99,12 +102,6 @@ def java(jars, *args):
     return [need("java", "openjdk-17-jre-headless"), "-Xms256m", "-Xmx512m", "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",
             "-Dorg.slf4j.simpleLogger.showDateTime=true", "-cp", f"{jars}/*", *map(str, args)]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def pid_of(folder):
@@ -189,7 +186,7 @@ def consume(folder, topic):
     kcat = need("kcat", "kcat")
     sys.stdout.flush()
     os.execv(kcat, [kcat, "-C", "-q", "-e", "-b", address(folder), "-t", topic, "-o", "beginning",
-                    "-f", "%k\\t%s\\n"])
+                    "-m", "60", "-f", "%k\\t%s\\n"])
 
 
 def main(args):
@@ -201,10 +198,10 @@ def main(args):
         elif verb == "start" and len(args) in (2, 3):
             start(folder, int(args[2]) if len(args) == 3 else 0)
         elif verb == "kill" and len(args) == 2:
-            return 0 if end(folder, signal.SIGKILL, 10) else 1
+            return 0 if end(folder, signal.SIGKILL, STOP_SECONDS) else 1
         elif verb == "stop" and len(args) == 2:
             return 0 if end(folder, signal.SIGTERM, STOP_SECONDS) else \
-                0 if end(folder, signal.SIGKILL, 10) else 1
+                0 if end(folder, signal.SIGKILL, STOP_SECONDS) else 1
         elif verb == "address" and len(args) == 2:
             print(address(folder))
         elif verb == "consume" and len(args) == 3:

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +25,18 @@
 #define TOPIC    "fabrictrace.check.v1"
 #define MS       INT64_C(1000000)
 
+/* Only a fault takes that long: a slow machine does not. */
+#define GIVE_UP_S 480
+
 static const char *script;
 static char folder[] = "/tmp/fabrictrace-kafka.XXXXXX";
 static struct ft_loop *loop;
 static struct ft_kafka *kafka;
 static uint32_t sent;
-static pid_t outage;
-static struct ft_kafka_stats at_kill;
-static uint64_t pending_most, errors_told;
+static pid_t broker_pid, restart;
+static bool killed;
+static struct ft_kafka_stats at_kill, at_restart;
+static uint64_t errors_told, errors_at_kill;
 static struct ft_mono give_up;
 
 __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *format, ...)
@@ -45,8 +50,8 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
     va_end(args);
     putchar('\n');
     snprintf(command, sizeof(command), "'%s' stop %s; rm -rf %s", script, folder, folder);
-    if (outage > 0)
-        waitpid(outage, NULL, 0);
+    if (restart > 0)
+        waitpid(restart, NULL, 0);
     if (system(command) == -1)
         perror("system");
     exit(1);
@@ -74,21 +79,31 @@ static void check_counts(void)
              s.queued, s.delivered, s.failed, s.pending);
     if (s.queued != sent)
         fail("%u sent, but %" PRIu64 " queued", sent, s.queued);
-    if (s.pending > pending_most)
-        pending_most = s.pending;
 }
 
-/* kill -9, a while of nothing, and up again: beside the loop, which goes on sending. */
-static void begin_outage(void)
+/* -9 from here and now: what was sent in this very tick is pending. */
+static void kill_broker(void)
 {
     ft_kafka_stats(kafka, &at_kill);
-    outage = fork();
-    if (outage == 0) {
-        if (broker("kill", ""))
-            _exit(1);
-        sleep(1);
+    errors_at_kill = errors_told;
+    if (kill(broker_pid, SIGKILL))
+        fail("no broker to kill: %s", strerror(errno));
+    killed = true;
+}
+
+/* Beside the loop, which goes on sending. "kill" waits for the end of what was killed; it fails
+ * where that has ended already. */
+static void restart_broker(void)
+{
+    ft_kafka_stats(kafka, &at_restart);
+    fflush(stdout);
+    restart = fork();
+    if (restart == 0) {
+        broker("kill", "");
         _exit(broker("start", "> /dev/null") ? 1 : 0);
     }
+    if (restart < 0)
+        fail("fork: %s", strerror(errno));
 }
 
 static int send_one(void)
@@ -103,11 +118,8 @@ static int send_one(void)
     return ret;
 }
 
-static void tick(void *arg)
+static void send_some(void)
 {
-    struct ft_kafka_stats s;
-
-    (void)arg;
     for (int i = 0; i < 20 && sent < MESSAGES; i++) {
         int ret = send_one();
 
@@ -116,14 +128,34 @@ static void tick(void *arg)
         if (ret < 0)
             fail("message %u: %s", sent, strerror(-ret));
     }
-    check_counts();
-    if (!outage && sent >= MESSAGES / 3)
-        begin_outage();
+}
+
+/* A third of the messages is sent, and no more before the first is delivered: making the topic may
+ * take a while. Then the broker is killed, and started again when the producer has told of it and
+ * much of the rest waits. */
+static void tick(void *arg)
+{
+    bool kill_now;
+    struct ft_kafka_stats s;
+
+    (void)arg;
     ft_kafka_stats(kafka, &s);
+    kill_now = !killed && sent >= MESSAGES / 3 && s.delivered > 0;
+    if (killed || kill_now || sent < MESSAGES / 3)
+        send_some();
+    check_counts();
+    if (kill_now)
+        kill_broker();
+    ft_kafka_stats(kafka, &s);
+    if (killed && !restart && s.pending >= MESSAGES / 10 && errors_told > errors_at_kill)
+        restart_broker();
     if (sent == MESSAGES && s.pending == 0)
         ft_loop_exit(loop, 0);
     if (ft_mono_since_ns(ft_mono_now(), give_up) > 0)
-        fail("after three minutes %" PRIu64 " messages are still pending", s.pending);
+        fail("after %d s: %u sent, %" PRIu64 " delivered, %" PRIu64 " pending, %s, %" PRIu64
+             " errors told",
+             GIVE_UP_S, sent, s.delivered, s.pending, killed ? "killed" : "not yet killed",
+             errors_told);
 }
 
 static void on_error(void *arg, const char *text)
@@ -169,7 +201,7 @@ static void produce(const char *brokers)
     const struct ft_kafka_config config = {
         .brokers = brokers,
         .client_id = "check",
-        .message_timeout_ns = 170000 * MS,
+        .message_timeout_ns = 2 * GIVE_UP_S * 1000 * MS,
         .on_error = on_error,
     };
     struct ft_watch *timer;
@@ -181,7 +213,7 @@ static void produce(const char *brokers)
         fail("%s", error);
     if (ft_kafka_send(kafka, "no/topic", "k", 1, "v", 1) != -EINVAL)
         fail("a topic that cannot be was taken");
-    give_up.ns = ft_mono_now().ns + 180000 * MS;
+    give_up.ns = ft_mono_now().ns + GIVE_UP_S * 1000 * MS;
     timer = ft_watch_timer(loop, MS, tick, NULL);
     ft_loop_run(loop);
     ft_watch_free(timer);
@@ -194,22 +226,32 @@ static void judge(void)
 
     ft_kafka_stats(kafka, &s);
     printf("delivered %" PRIu64 ", failed %" PRIu64 "; killed at %" PRIu64 " delivered of %" PRIu64
-           " queued; most pending %" PRIu64 "; %" PRIu64 " errors told\n",
-           s.delivered, s.failed, at_kill.delivered, at_kill.queued, pending_most, errors_told);
-    waitpid(outage, &status, 0);
-    outage = 0;
-    if (status)
+           " queued, started again at %" PRIu64 " pending; %" PRIu64 " errors told\n",
+           s.delivered, s.failed, at_kill.delivered, at_kill.queued, at_restart.pending,
+           errors_told);
+    if (!restart || waitpid(restart, &status, 0) != restart || status)
         fail("the broker was not killed and started as planned");
+    restart = 0;
     if (s.delivered != MESSAGES || s.failed || s.refused != 1)
         fail("not every message was delivered");
-    if (at_kill.delivered == 0 || pending_most < MESSAGES / 10 || errors_told == 0)
+    if (at_kill.delivered == 0 || at_kill.pending == 0 || at_restart.pending < MESSAGES / 10 ||
+        errors_told == errors_at_kill)
         fail("the outage was not in the middle");
+}
+
+/* The first line of what the command prints. */
+static void first_line(const char *command, char *line, int line_bytes)
+{
+    FILE *reader = popen(command, "r");
+
+    if (!reader || !fgets(line, line_bytes, reader) || pclose(reader))
+        fail("no answer from: %s", command);
+    line[strcspn(line, "\n")] = '\0';
 }
 
 int main(int argc, char **argv)
 {
-    char brokers[64] = "", command[512];
-    FILE *address;
+    char brokers[64] = "", pid[16] = "", command[512];
     int ret;
 
 #ifndef HAVE_KAFKA
@@ -234,10 +276,12 @@ int main(int argc, char **argv)
     if (ret)
         fail("no broker");
     snprintf(command, sizeof(command), "'%s' address %s", script, folder);
-    address = popen(command, "r");
-    if (!address || !fgets(brokers, sizeof(brokers), address) || pclose(address))
-        fail("no address");
-    brokers[strcspn(brokers, "\n")] = '\0';
+    first_line(command, brokers, sizeof(brokers));
+    snprintf(command, sizeof(command), "cat %s/pid", folder);
+    first_line(command, pid, sizeof(pid));
+    broker_pid = (pid_t)strtol(pid, NULL, 10);
+    if (broker_pid <= 1)
+        fail("no broker: pid '%s'", pid);
     produce(brokers);
     judge();
     read_back();

@@ -19,8 +19,8 @@ from rig import LAB, Daemon, Poller, check, equal, failures, run_tests, until  #
 from sflow import datagrams  # noqa: E402
 
 BROKER = TESTS / "kafka" / "broker.py"
-SECONDS = 16
-KILL_AT, BACK_AT = 5, 9
+WAIT_S = 240
+SOME = 100
 KINDS = ("path", "link", "imbalance", "event", "loss")
 
 
@@ -29,23 +29,41 @@ def broker(*args):
                           capture_output=True, text=True).stdout
 
 
-def send_for_a_while(poller, folder):
-    """Returns how many datagrams were sent."""
-    payloads = [payload for _, payload in datagrams((LAB / "sflow.pcap").read_bytes())]
-    begun = time.monotonic()
-    sent, killed, back = 0, False, False
-    while (now := time.monotonic() - begun) < SECONDS:
-        if now > KILL_AT and not killed:
-            broker("kill", folder / "kafka")
-            killed = True
-        if now > BACK_AT and not back:
-            broker("start", folder / "kafka")
-            back = True
-        for _ in range(10):
-            poller.send(numbered(payloads[sent % len(payloads)], sent))
-            sent += 1
-        time.sleep(0.02)
-    return sent
+class Feed:
+    """The capture's datagrams, again and again."""
+
+    def __init__(self, poller):
+        self.poller = poller
+        self.payloads = [p for _, p in datagrams((LAB / "sflow.pcap").read_bytes())]
+        self.sent = 0
+
+    def until(self, what, condition):
+        """Sends until the condition holds; no more at once than a small socket buffer takes."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end and not condition():
+            for _ in range(50):
+                self.poller.send(numbered(self.payloads[self.sent % len(self.payloads)], self.sent))
+                self.sent += 1
+            until("datagrams are read", lambda: self.poller.metric(
+                "fabrictrace_switchpoll_datagrams_received_total") >= self.sent)
+            time.sleep(0.1)
+        check(what, condition(), f"not within {WAIT_S} s")
+
+
+def outage(daemon, feed, folder):
+    """The broker is killed when it has taken some records, and comes back when others wait."""
+    def taken():
+        return daemon.metric('fabrictraced_sink_records_total{sink="kafka",fate="processed"}')
+
+    def pending():
+        return daemon.metric('fabrictraced_sink_pending{sink="kafka"}')
+
+    feed.until("the broker takes records", lambda: taken() > SOME)
+    broker("kill", folder / "kafka")
+    before = taken()
+    feed.until("records wait while the broker is away", lambda: pending() > SOME)
+    broker("start", folder / "kafka")
+    feed.until("what waited is taken, and more", lambda: taken() > before + 2 * SOME)
 
 
 def tuple_key(flow):
@@ -61,14 +79,15 @@ def test_broker_killed(folder):
             + f"kafka: {{brokers: \"{endpoint}\"}}\n")
         daemon.start()
         poller = Poller(folder, daemon).start()
-        sent = send_for_a_while(poller, folder)
+        feed = Feed(poller)
+        outage(daemon, feed, folder)
         poller.stop()
         until("a daemon that has said all",
               lambda: daemon.metric('fabrictraced_sink_pending{sink="kafka"}') == 0)
         daemon.stop()
         written = daemon.records()
         lines = Counter(daemon.out.read_text().splitlines())
-        print(f"{sent} datagrams sent, {len(written)} records written", flush=True)
+        print(f"{feed.sent} datagrams sent, {len(written)} records written", flush=True)
         read = Counter()
         for kind in KINDS:
             rows = [row.split("\t", 1)

@@ -412,7 +412,7 @@ static void check_fork(const struct driver *d, struct books *books)
     if (pid == 0) {
         int mask;
 
-        alarm(10);
+        alarm(100);
         setenv("FABRICTRACE_SOCKET", "/nonexistent", 1);
         driver_ring(d->v5, context, 0, 4, 1, 1, 4, 4096);
         d->v5->finalize(context);

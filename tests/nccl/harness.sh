@@ -45,7 +45,7 @@ sanitized() # NAME FLAGS
         $CC $common "$srcdir"/tests/nccl/{harness,driver,reader}.c \
             "$srcdir"/agent/jobs/{rings,collectives}.c "$srcdir"/lib/base/{table,clock}.c \
             -lxxhash -ldl -o "$folder/harness" &&
-        TSAN_OPTIONS=die_after_fork=0 timeout 300 "$folder/harness" "$folder/plugin.so" 50
+        TSAN_OPTIONS=die_after_fork=0 timeout 900 "$folder/harness" "$folder/plugin.so" 50
     report "$1" $?
 }
 
@@ -69,18 +69,18 @@ quiet()
 symbols=$(nm -D --defined-only "$plugin" | awk '{ print $NF }' | sort | tr '\n' ' ')
 [ "$symbols" = "ncclProfiler_v4 ncclProfiler_v5 ncclProfiler_v6 " ]
 report "exports ncclProfiler_v4, v5, v6 alone" $?
-timeout 300 tests/nccl/harness "$plugin"
+timeout 600 tests/nccl/harness "$plugin"
 report "as built" $?
-timeout 60 tests/nccl/harness "$plugin" chain "$PWD/tests/nccl/counting.so"
+timeout 300 tests/nccl/harness "$plugin" chain "$PWD/tests/nccl/counting.so"
 report "another plugin behind it" $?
-timeout 60 env FABRICTRACE_NCCL_CHAIN="$PWD/$plugin" tests/nccl/harness "$plugin" 20 >/dev/null
+timeout 300 env FABRICTRACE_NCCL_CHAIN="$PWD/$plugin" tests/nccl/harness "$plugin" 20 >/dev/null
 report "itself behind it is refused" $?
 sanitized "ThreadSanitizer" "-fsanitize=thread -Wno-tsan"
 sanitized "AddressSanitizer, UBSan" "-fsanitize=address,undefined -fno-sanitize-recover=all"
 if ldd tests/nccl/harness | grep -q asan; then
     echo "skipped: valgrind (this build has AddressSanitizer)"
 elif command -v valgrind >/dev/null; then
-    timeout 500 valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
+    timeout 1200 valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
         --fair-sched=yes tests/nccl/harness "$plugin" 20
     report "valgrind" $?
 else

@@ -2,10 +2,12 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,8 +15,10 @@
 
 /*
  * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow]: one rank of a make-believe training job.
- * AllReduce after AllReduce over a ring, or over a binary tree, then the longest call, in ns, and
- * how many of them took more than 10 us. With slow, each step over the ring takes its time.
+ * AllReduce after AllReduce over a ring, or over a binary tree, until the time is over or SIGTERM.
+ * Then the longest call, in ns, and how many were slow: those that waited for something or took
+ * more than 10 us of the processor, not those that another process was let in front of. With slow,
+ * each step over the ring takes its time.
  */
 
 #define CHANNELS 2
@@ -24,6 +28,7 @@
 static struct timespec started;
 static struct timespec step_pause;
 static uint64_t slow, calls, longest_ns;
+static volatile sig_atomic_t over;
 static const struct ft_nccl_plugin_v5 *real;
 
 static uint64_t ns_since(const struct timespec *from)
@@ -35,21 +40,47 @@ static uint64_t ns_since(const struct timespec *from)
            (uint64_t)from->tv_nsec;
 }
 
-static void note(const struct timespec *from)
+static void on_term(int number)
 {
-    uint64_t ns = ns_since(from);
+    (void)number;
+    over = 1;
+}
+
+struct moment {
+    struct timespec wall;
+    uint64_t cpu_ns;
+    long waits;
+};
+
+static struct moment now(void)
+{
+    struct moment m;
+    struct timespec cpu;
+    struct rusage usage;
+
+    getrusage(RUSAGE_THREAD, &usage);
+    m.waits = usage.ru_nvcsw;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    m.cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &m.wall);
+    return m;
+}
+
+static void note(const struct moment *from)
+{
+    uint64_t ns = ns_since(&from->wall);
+    struct moment to = now();
 
     calls++;
-    slow += ns > 10000;
+    slow += to.cpu_ns - from->cpu_ns > 10000 || to.waits > from->waits;
     if (ns > longest_ns)
         longest_ns = ns;
 }
 
 static int timed_start(void *context, void **handle, struct ft_nccl_event_v5 *event)
 {
-    struct timespec from;
+    struct moment from = now();
 
-    clock_gettime(CLOCK_MONOTONIC, &from);
     real->start(context, handle, event);
     note(&from);
     return 0;
@@ -57,9 +88,8 @@ static int timed_start(void *context, void **handle, struct ft_nccl_event_v5 *ev
 
 static int timed_stop(void *handle)
 {
-    struct timespec from;
+    struct moment from = now();
 
-    clock_gettime(CLOCK_MONOTONIC, &from);
     real->stop(handle);
     note(&from);
     return 0;
@@ -67,9 +97,8 @@ static int timed_stop(void *handle)
 
 static int timed_state(void *handle, int state, union ft_nccl_state *args)
 {
-    struct timespec from;
+    struct moment from = now();
 
-    clock_gettime(CLOCK_MONOTONIC, &from);
     real->state(handle, state, args);
     note(&from);
     if (step_pause.tv_nsec)
@@ -122,6 +151,7 @@ int main(int argc, char **argv)
     pause.tv_nsec = atol(argv[5]) * 1000;
     trees = argc > 6 && strcmp(argv[6], "tree") == 0;
     step_pause.tv_nsec = argc > 6 && strcmp(argv[6], "slow") == 0 ? 800000 : 0;
+    signal(SIGTERM, on_term);
     driver_load(&d, argv[1]);
     real = d.v5;
     if (real->init(&context, 0xfab, &mask, "world", ranks, ranks, rank, NULL))
@@ -129,7 +159,7 @@ int main(int argc, char **argv)
     /* A thread's first call claims its ring: not measured. */
     calls = driver_ring(real, context, rank, ranks, sequence++, 1, 1, 0);
     clock_gettime(CLOCK_MONOTONIC, &started);
-    while ((double)ns_since(&started) < seconds * 1e9) {
+    while (!over && (double)ns_since(&started) < seconds * 1e9) {
         if (trees)
             tree(context, rank, ranks, sequence++);
         else

@@ -208,12 +208,12 @@ static void wait_until(struct reader *r, bool (*done)(struct reader *r))
 {
     const struct timespec ms = {0, 1000000};
 
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 120000; i++) {
         if (done(r))
             return;
         nanosleep(&ms, NULL);
     }
-    fprintf(stderr, "the reader waited 20 s in vain\n");
+    fprintf(stderr, "the reader waited two minutes in vain\n");
     exit(1);
 }
 

@@ -24,7 +24,7 @@ boot_modules=(virtio_pci virtio_blk ext4 crc32c_generic)
 root_modules=(virtio_rng virtio_net 9p 9pnet_virtio veth rdma_rxe crc32_generic ib_uverbs rdma_ucm)
 root_modules+=(af_packet sch_netem sch_tbf)
 # Aggregates, and what gives packets to an exporter.
-root_modules+=(bonding nf_tables nft_log nft_numgen nfnetlink_log)
+root_modules+=(bonding nf_tables nft_log nft_numgen nfnetlink_log openvswitch)
 
 download()
 {
@@ -74,15 +74,18 @@ unpack_root()
     for deb in apt/archives/*.deb; do
         dpkg-deb --fsys-tarfile "$deb" | tar -x -C root --keep-directory-symlink --no-same-owner \
             --exclude='./usr/share/doc*' --exclude='./usr/share/man*' --exclude='./usr/share/locale*' \
-            --exclude='./usr/share/info*' --exclude='./usr/share/perl*' --exclude='./usr/lib/*/perl*'
+            --exclude='./usr/share/info*' --exclude='./usr/share/perl*' --exclude='./usr/lib/*/perl*' \
+            --exclude='./usr/*/python3*'
     done
     # Each program that uses verbs loads every driver named here.
     find root/etc/libibverbs.d -name '*.driver' ! -name 'rxe.driver' -delete
     ln -sf bash root/usr/bin/sh
     ln -sf gawk root/usr/bin/awk
+    ln -s ../lib/openvswitch-switch/ovs-vswitchd root/usr/sbin/ovs-vswitchd
     mkdir -p root/{proc,sys,dev,run,tmp,root,mnt/host,var/run,var/log}
     printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n' >root/etc/passwd
-    printf 'root:x:0:\nnogroup:x:65534:\n' >root/etc/group
+    printf '_lldpd:x:101:101::/run/lldpd:/bin/false\n' >>root/etc/passwd
+    printf 'root:x:0:\nnogroup:x:65534:\n_lldpd:x:101:\n' >root/etc/group
     printf '127.0.0.1 localhost\n' >root/etc/hosts
     /sbin/ldconfig -r root
     install -m 755 "$here/guest-stage2" root/stage2

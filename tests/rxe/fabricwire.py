@@ -84,6 +84,7 @@ class FabricJudge(Tally):
         self.out = out
         self.plan = plan
         self.layout = plan.layout
+        self.topology_ms = 0  # when it was known
         self.wire = Wire(out, self.layout)
         self.paths = self.wire.paths()
         self.records = RecordFile(out / "records.ndjson").poll()
@@ -145,8 +146,9 @@ class FabricJudge(Tally):
                 [key for key in true if key in r and r[key] != "unknown"]
             wrong += [f"{end}: {key} {r.get(key)}, not {true[key]}" for key in said
                       if r.get(key) != true[key]]
-            # A sample is a packet: it shows the tuple.
-            if r["tuple_source"] != ("observed" if r.get("hops") else "computed"):
+            # A sample is a packet: it shows the tuple, and the path once the topology is known.
+            early = r["window_end_ms"] <= self.topology_ms
+            if r["tuple_source"] != ("observed" if r.get("hops") else "computed") and not early:
                 wrong.append(f"{end}: {r['tuple_source']}, hops {r.get('hops')}")
         return wrong
 

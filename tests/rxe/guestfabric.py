@@ -137,37 +137,46 @@ class Plan:
         return 2 * self.qps * len(self.pairs)
 
 
+def put(folder, name, lines):
+    (folder / name).write_text("".join(f"{line}\n" for line in lines))
+
+
 def write(share, plan):
-    """Puts into the guest's folder what guestfabric.sh reads."""
+    """Puts into the guest's folder what guestfabric.sh reads: routers of the kernel, whose exporters
+    are pmacct's, and a topology file."""
     folder, layout = share / "plan", plan.layout
-    folder.mkdir()
-    shutil.copy2(HERE / "guestfabric.sh", share)
-
-    def put(name, lines):
-        (folder / name).write_text("".join(f"{line}\n" for line in lines))
-
-    (folder / "hosts.sysctl").write_text(_sysctls(HOST_SYSCTLS))
-    (folder / "switch.sysctl").write_text(_sysctls(SWITCH_SYSCTLS))
-    put("links.batch", _links(layout))
-    both, rules = _hosts(layout)
-    put("hosts.batch", both)
-    put("rules.batch", rules)
-    put("switches", layout.switches)
-    put("spines", layout.spines)
-    put("ends", [plan.ends])
-    put("pairs", (f"{port} {plan.qps} {device(server)} {gid(server.address(version))} "
-                  f"{device(client)} {gid(client.address(version))} {job(client)}"
-                  for port, (client, server, version) in enumerate(plan.pairs, FIRST_PORT)))
-    put("hosts", (host.name for host in layout.hosts))
+    write_fabric(share, plan)
     for switch in layout.switches:
-        put(f"{switch}.batch", _switch(layout, switch))
+        put(folder, f"{switch}.batch", _switch(layout, switch))
         (folder / f"{switch}.uacctd").write_text(_exporter(layout, switch, plan.sampling))
     (folder / "switch.nft").write_text(switchrules.ruleset(plan.sampling, [switchrules.Tap("forward")]))
     (folder / "topology.yaml").write_text(layout.topology("rxe"))
+
+
+def write_fabric(share, plan, topology="topology: plan/topology.yaml", poller=""):
+    """All but what the switches are made of. topology and poller: lines for the files of the daemon
+    and of switchpoll."""
+    folder, layout = share / "plan", plan.layout
+    folder.mkdir()
+    shutil.copy2(HERE / "guestfabric.sh", share)
+    (folder / "hosts.sysctl").write_text(_sysctls(HOST_SYSCTLS))
+    (folder / "switch.sysctl").write_text(_sysctls(SWITCH_SYSCTLS))
+    put(folder, "links.batch", _links(layout))
+    both, rules = _hosts(layout)
+    put(folder, "hosts.batch", both)
+    put(folder, "rules.batch", rules)
+    put(folder, "switches", layout.switches)
+    put(folder, "spines", layout.spines)
+    put(folder, "ends", [plan.ends])
+    put(folder, "pairs", (
+        f"{port} {plan.qps} {device(server)} {gid(server.address(version))} "
+        f"{device(client)} {gid(client.address(version))} {job(client)}"
+        for port, (client, server, version) in enumerate(plan.pairs, FIRST_PORT)))
+    put(folder, "hosts", (host.name for host in layout.hosts))
     (folder / "fabrictraced.yaml").write_text(
-        f"listen: 127.0.0.1:9477\nwindow: {plan.window_s}s\nfloor: 0\ntopology: {folder.name}/topology.yaml\n")
+        f"listen: 127.0.0.1:9477\nwindow: {plan.window_s}s\nfloor: 0\n{topology}\n")
     (folder / "fabrictrace-switchpoll.yaml").write_text(
-        f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: 127.0.0.1:9477\n")
+        f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: 127.0.0.1:9477\n{poller}")
     for host in layout.hosts:
         (folder / f"{host.name}.yaml").write_text(
             f"host: {host.name}\nhttp: 'off'\ndaemon:\n  endpoint: 127.0.0.1:9477\n"

@@ -6,6 +6,7 @@
 # queue pairs over it. Sourced after common.sh.
 plan=$share/plan
 libraries=/tmp/lib
+rate=2mbit # at which a host sends
 uacctds=()
 agents=()
 captures=()
@@ -18,19 +19,32 @@ within() { ip netns exec "$@"; }
 load_programs()
 {
     cp -r "$share/lib" "$libraries"
-    cp "$share"/{uacctd,nft,fabrictraced,fabrictrace-switchpoll,fabrictrace-agent,fabrictrace} /tmp/
+    find "$share" -maxdepth 1 -type f -executable -exec cp -t /tmp {} +
     export LD_LIBRARY_PATH=$libraries
 }
 
-raise_fabric()
+raise_fabric() { raise_links && raise_routers && raise_hosts; }
+
+raise_links()
 {
-    local switch host
-    modprobe -a rdma_rxe ib_uverbs veth sch_tbf sch_netem nf_tables nft_log nft_numgen nfnetlink_log || return 1
-    sh -e "$plan/hosts.sysctl" && ip -batch "$plan/links.batch" || return 1
+    modprobe -a rdma_rxe ib_uverbs veth sch_tbf sch_netem || return 1
+    sh -e "$plan/hosts.sysctl" && ip -batch "$plan/links.batch"
+}
+
+# Switches that are the kernel's own routers.
+raise_routers()
+{
+    local switch
+    modprobe -a nf_tables nft_log nft_numgen nfnetlink_log || return 1
     while read -r switch; do
         within "$switch" sh -e "$plan/switch.sysctl" && ip -n "$switch" -batch "$plan/$switch.batch" &&
             within "$switch" /tmp/nft -f "$plan/switch.nft" || return 1
     done <"$plan/switches"
+}
+
+raise_hosts()
+{
+    local host
     ip -batch "$plan/hosts.batch" && ip -batch "$plan/rules.batch" && ip -6 -batch "$plan/rules.batch" || return 1
     while read -r host; do
         rdma link add "rxe_$host" type rxe netdev "$host" || return 1
@@ -165,7 +179,7 @@ start_clients()
     for pid in "${tests[@]}"; do
         echo "$pid" >/sys/fs/cgroup/tests/cgroup.procs || return 1
     done
-    shape 2mbit "${hosts[@]}"
+    shape "$rate" "${hosts[@]}"
 }
 
 # Ends what was started, in the order in which data flows.
@@ -180,7 +194,7 @@ end_all()
     kill "$daemon"
     wait "$daemon" || { say "the daemon ended with $?" && rc=1; }
     kill "${captures[@]}"
-    kill -9 "${uacctds[@]}"
+    [ ${#uacctds[@]} -eq 0 ] || kill -9 "${uacctds[@]}"
     wait "${captures[@]}" "${uacctds[@]}" "${tests[@]}" 2>/dev/null
     return $rc
 }

@@ -4,6 +4,8 @@ EXTRA_DIST += tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/bu
 	tests/rxe/common.sh tests/rxe/flows.sh tests/rxe/judge_flows.py \
 	tests/rxe/guestfabric.py tests/rxe/guestfabric.sh tests/rxe/fabricwire.py \
 	tests/rxe/fabric.sh tests/rxe/judge_fabric.py \
+	tests/rxe/guestswitches.py tests/rxe/guestswitches.sh \
+	tests/rxe/switches.sh tests/rxe/judge_switches.py \
 	tests/rxe/pairing.sh tests/rxe/judge_pairing.py \
 	tests/rxe/lag.sh tests/rxe/judge_lag.py tests/rxe/vms.sh tests/rxe/judge_vms.py \
 	tests/rxe/churn.sh tests/rxe/judge_churn.py tests/rxe/churn.c \

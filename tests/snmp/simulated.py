@@ -7,9 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from ports import free_port  # noqa: E402
 
 AGENTS = {"with": "127.83.9.1", "without": "127.83.9.2"}
 VARIATIONS = "/usr/share/snmpsim/variation"
@@ -43,12 +47,6 @@ def write_agent(folder, rows):
     (folder / "public.snmprec").write_text("\n".join(lines) + "\n")
 
 
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.bind((AGENTS["with"], 0))
-        return s.getsockname()[1]
-
-
 def start_agents(folder, port):
     cache = folder / "cache"
     cache.mkdir()
@@ -72,7 +70,7 @@ def start_poller(folder, program, port):
     switches.chmod(0o600)
     config = folder / "switchpoll.yaml"
     config.write_text(f"http: off\nlisten: 127.83.9.9:{port}\nsnmp:\n"
-                      f"  switches: {switches}\n  interval: 1s\n  timeout: 1s\n")
+                      f"  switches: {switches}\n  interval: 1s\n  timeout: 5s\n")
     return subprocess.Popen([program, "-c", config, "--output", folder / "records.ndjson"],
                             stderr=(folder / "switchpoll.log").open("w"))
 
@@ -105,7 +103,7 @@ def members_wrong(folder):
 
 
 def watch(folder):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while time.monotonic() < end:
         found = read_counters(folder)
         if all(len(found.get(a, {}).get(p, ())) >= POLLS
@@ -134,7 +132,7 @@ def end(process):
     if process:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(timeout=10)
+            process.wait(timeout=90)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -147,7 +145,7 @@ def check_tables(program, tally):
     folder = Path(tempfile.mkdtemp(prefix="ft-snmpsim-"))
     agents = poller = None
     try:
-        port = free_port()
+        port = free_port(socket.SOCK_DGRAM, AGENTS["with"])
         agents = start_agents(folder, port)
         poller = start_poller(folder, program, port)
         wrong = wrong_of(watch(folder))

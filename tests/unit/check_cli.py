@@ -85,7 +85,7 @@ def environment(**more):
 
 def run(*words, env=None):
     done = subprocess.run(
-        [PROGRAM, *words], env=env or environment(), capture_output=True, text=True, timeout=60
+        [PROGRAM, *words], env=env or environment(), capture_output=True, text=True, timeout=300
     )
     return done.returncode, done.stdout, done.stderr
 

@@ -536,6 +536,27 @@ START_TEST(a_wrong_sampling_rate_is_named)
 }
 END_TEST
 
+/* Agents answer with what they counted eight seconds ago; traffic starts long after the daemon. */
+START_TEST(late_counters_are_no_wrong_sampling_rate)
+{
+    open_pipeline();
+    first_polls();
+    for (int n = 0; n < 20; n++) {
+        int64_t ms = START_MS + (int64_t)n * WINDOW_MS;
+        uint64_t total = n < 8 ? 0 : (uint64_t)(n - 8) * 1000000 + 200000;
+
+        advance(ms + 3000);
+        if (n >= 8)
+            observe(2, 1, 2, 4000, 1000000, ms + 5000);
+        poll(2, 1, ms + WINDOW_MS, total, 0);
+        poll(2, 2, ms + WINDOW_MS, 0, total);
+    }
+    ck_assert_ptr_nonnull(line_with("fabrictrace.link", "\"counter_bytes\":1000000"));
+    ck_assert_ptr_null(line_with("\"sampling_rate\"", ""));
+    close_pipeline();
+}
+END_TEST
+
 /* A switch's report of which one port is down; the file's topology is known. */
 static void report_port(uint32_t switch_id, uint32_t ifindex, bool up, int64_t ms)
 {
@@ -611,4 +632,5 @@ FT_UNIT_MAIN("counters", differences_are_laid_on_windows_by_time,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
              polls_that_cannot_be_are_refused, link_records_tell_the_counters,
              the_doctor_tells_of_ports_and_processors, a_silent_exporter_is_named_and_comes_back,
-             a_wrong_sampling_rate_is_named, no_flow_stays_on_a_link_that_is_down)
+             a_wrong_sampling_rate_is_named, late_counters_are_no_wrong_sampling_rate,
+             no_flow_stays_on_a_link_that_is_down)

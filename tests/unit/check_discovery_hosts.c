@@ -30,6 +30,22 @@ START_TEST(hosts_are_learnt_from_samples)
 }
 END_TEST
 
+START_TEST(a_host_that_said_its_name_first_never_has_another)
+{
+    struct ft_ip ip = leafspine_host_ip(0, 0);
+
+    begin(false);
+    send_all();
+    ft_discovery_named(discovery, &ip, "h0-0");
+    enter(0, 1, ip, now_ms, 3);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0");
+    ck_assert_uint_eq(ft_topology_hosts(found), 1);
+    ck_assert_str_eq(ft_topology_host(found, 0)->name, "h0-0");
+    end();
+}
+END_TEST
+
 START_TEST(what_was_seen_once_is_not_learnt)
 {
     struct ft_ip ip = leafspine_host_ip(0, 0), spine = leafspine_switch_ip(LEAVES);
@@ -170,6 +186,7 @@ START_TEST(a_leaf_without_hosts_is_a_leaf)
 END_TEST
 
 FT_UNIT_MAIN("discovery_hosts", hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
+             a_host_that_said_its_name_first_never_has_another,
              two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
              packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
              a_forwarding_neighbour_is_no_host, a_leaf_without_hosts_is_a_leaf)

@@ -187,7 +187,7 @@ static int run(bool (*done)(void), int64_t ns)
 
 void rig_run(bool (*done)(void), const char *what)
 {
-    ck_assert_msg(run(done, 30000 * RIG_MS) == 0, "never: %s; %u seen, sender: '%s', peer: '%s'",
+    ck_assert_msg(run(done, 120000 * RIG_MS) == 0, "never: %s; %u seen, sender: '%s', peer: '%s'",
                   what, rig.seen_count, rig.sender_text, rig.down_reason);
 }
 
@@ -224,7 +224,7 @@ int rig_raw_listen(uint16_t *port)
 
 int rig_raw_accept(int listener)
 {
-    for (int i = 0; i < 5000; i++) {
+    for (int i = 0; i < 60000; i++) {
         struct pollfd pfd = {.fd = listener, .events = POLLIN};
 
         if (poll(&pfd, 1, 0) > 0)
@@ -281,7 +281,7 @@ bool rig_raw_read(int fd, struct ft_frame *frame)
     uint8_t bytes[1024];
     size_t len = 0, total = FT_FRAME_LENGTH_BYTES;
 
-    for (int i = 0; i < 5000; i++) {
+    for (int i = 0; i < 60000; i++) {
         ssize_t n = recv(fd, bytes + len, total - len, MSG_DONTWAIT);
 
         if (n == 0 || (n < 0 && errno != EAGAIN))

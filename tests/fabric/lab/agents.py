@@ -55,6 +55,41 @@ FROZEN_S = 3600
 TOOLS = ("snmpd", "lldpd", "snmpset", "snmpget")
 
 
+def write_agent(folder, layout, switch, runs_in=None, users=tuple(USERS)):
+    """Writes the files of a switch's snmpd and lldpd, which find each other in runs_in (default: the
+    same folder)."""
+    lines = SNMPD.format(ip=layout.mgmt(switch), port=PORT, folder=runs_in or folder,
+                         community=COMMUNITY, auth=AUTH, priv=PRIV)
+    for user, auth, priv in (USERS[name] for name in users):
+        lines += f'createUser {user} {auth} "{AUTH}"' + (f' {priv} "{PRIV}"' if priv else "")
+        lines += f"\nrouser {user} {'priv' if priv else 'auth'}\n"
+    (folder / "snmpd.conf").write_text(lines)
+    (folder / "lldpd.conf").write_text(LLDPD.format(name=switch, interval=TX_INTERVAL_S))
+
+
+def write_switches(path, layout, credentials="v3", also=()):
+    """Writes the poller's file of switches, all with these credentials (or a dict by switch), and of
+    further addresses; a secret file each beside it."""
+    lines = ["credentials:"]
+    for name, (user, auth, priv) in USERS.items():
+        lines += [f"  {name}:", "    version: 3", f"    user: {user}", f"    auth: {auth}",
+                  "    auth_secret_file: snmp.auth"]
+        if priv:
+            lines += [f"    priv: {priv}", "    priv_secret_file: snmp.priv"]
+    lines += ["  wrong:", "    version: 3", f"    user: {USER}", "    auth: SHA-256",
+              "    auth_secret_file: snmp.wrong", "    priv: AES",
+              "    priv_secret_file: snmp.priv", "  v2c:", "    version: 2c",
+              "    community_file: snmp.community", "switches:"]
+    for switch in layout.switches:
+        mine = credentials if isinstance(credentials, str) else credentials[switch]
+        lines.append(f"  - {{address: {layout.mgmt(switch)}, credentials: {mine}}}")
+    lines += [f"  - {{address: {address}, credentials: v3}}" for address in also]
+    path.write_text("\n".join(lines) + "\n")
+    for name, secret in (("auth", AUTH), ("priv", PRIV), ("wrong", "some other secret"),
+                         ("community", COMMUNITY)):
+        (path.parent / f"snmp.{name}").write_text(secret + "\n")
+
+
 class Agents:
     """Starts an snmpd and an lldpd in each switch at once."""
 
@@ -74,13 +109,7 @@ class Agents:
     def _prepare(self, switch):
         folder = self.folder(switch)
         folder.mkdir()
-        lines = SNMPD.format(ip=self.fabric.layout.mgmt(switch), port=PORT, folder=folder,
-                             community=COMMUNITY, auth=AUTH, priv=PRIV)
-        for user, auth, priv in USERS.values():
-            lines += f'createUser {user} {auth} "{AUTH}"' + (f' {priv} "{PRIV}"' if priv else "")
-            lines += f"\nrouser {user} {'priv' if priv else 'auth'}\n"
-        (folder / "snmpd.conf").write_text(lines)
-        (folder / "lldpd.conf").write_text(LLDPD.format(name=switch, interval=TX_INTERVAL_S))
+        write_agent(folder, self.fabric.layout, switch)
 
     def _spawn(self, switch, name, *args):
         folder = self.folder(switch)
@@ -95,7 +124,7 @@ class Agents:
         (folder / "agentx").unlink(missing_ok=True)
         self.snmpd[switch] = self._spawn(
             switch, "snmpd", "snmpd", "-f", "-C", "-c", folder / "snmpd.conf", "-Le")
-        wait_until((folder / "agentx").exists, 10, f"snmpd of {switch}")
+        wait_until((folder / "agentx").exists, 90, f"snmpd of {switch}")
 
     def start_lldpd(self, switch):
         folder = self.folder(switch)
@@ -130,7 +159,7 @@ class Agents:
         user, auth, priv = WRITER
         done = subprocess.run(
             self.fabric.within(COLLECTOR, tool, "-v3", "-l", "authPriv", "-u", user, "-a", auth,
-                               "-A", AUTH, "-x", priv, "-X", PRIV, "-Oqvn",
+                               "-A", AUTH, "-x", priv, "-X", PRIV, "-Oqvn", "-t", "10",
                                self.fabric.layout.mgmt(switch), *args),
             capture_output=True, text=True, env={**os.environ, "MIBS": ""})
         if done.returncode:
@@ -146,23 +175,5 @@ class Agents:
         self.set_cache_seconds(switch, FROZEN_S if frozen else 1)
 
     def config(self, path, credentials="v3", also=()):
-        """Writes the poller's file of switches, all with these credentials; a secret file each."""
-        folder = path.parent
-        lines = ["credentials:"]
-        for name, (user, auth, priv) in USERS.items():
-            lines += [f"  {name}:", "    version: 3", f"    user: {user}", f"    auth: {auth}",
-                      "    auth_secret_file: snmp.auth"]
-            if priv:
-                lines += [f"    priv: {priv}", "    priv_secret_file: snmp.priv"]
-        lines += ["  wrong:", "    version: 3", f"    user: {USER}", "    auth: SHA-256",
-                  "    auth_secret_file: snmp.wrong", "    priv: AES",
-                  "    priv_secret_file: snmp.priv", "  v2c:", "    version: 2c",
-                  "    community_file: snmp.community", "switches:"]
-        for switch in self.fabric.layout.switches:
-            mine = credentials if isinstance(credentials, str) else credentials[switch]
-            lines.append(f"  - {{address: {self.fabric.layout.mgmt(switch)}, credentials: {mine}}}")
-        lines += [f"  - {{address: {address}, credentials: v3}}" for address in also]
-        path.write_text("\n".join(lines) + "\n")
-        for name, secret in (("auth", AUTH), ("priv", PRIV), ("wrong", "some other secret"),
-                             ("community", COMMUNITY)):
-            (folder / f"snmp.{name}").write_text(secret + "\n")
+        """Writes the poller's file of switches; see write_switches."""
+        write_switches(path, self.fabric.layout, credentials, also)

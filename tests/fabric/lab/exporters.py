@@ -2,7 +2,9 @@
 """Exporters that change while flows go on: one is killed and started again, one calls itself by another
 address of its switch for a while."""
 import re
+import time
 
+WAIT_S = 90
 MISSING = re.compile(r"fabrictrace_switchpoll_network_(datagrams|samples)_missing_total")
 RESTARTS = re.compile(r"fabrictrace_switchpoll_exporter_restarts_total\{agent=\"([^\"]+)\"")
 
@@ -16,6 +18,13 @@ def restarts(metrics):
     return found
 
 
+def follow_until(records, done):
+    """What exporters have done shows with their next samples."""
+    end = time.monotonic() + WAIT_S
+    while not done() and time.monotonic() < end:
+        records.follow(0.5)
+
+
 def change(fabric, pipeline, records, pause_s):
     """Does it all. Returns texts: what the poller made of it that is wrong."""
     layout = fabric.layout
@@ -27,14 +36,19 @@ def change(fabric, pipeline, records, pause_s):
     fabric.stop_exporter(moved)
     fabric.start_exporter(moved, layout.second_mgmt(moved))
     records.follow(pause_s)
+    follow_until(records, lambda: layout.second_mgmt(moved) in restarts(pipeline.poller_metrics()))
     fabric.stop_exporter(moved)
     fabric.start_exporter(moved)
     records.follow(pause_s)
+    there = {layout.mgmt(switch): len(fabric.taps[switch]) for switch in (killed, moved)}
+    had = restarts(before)
+    follow_until(records, lambda: all(
+        restarts(pipeline.poller_metrics()).get(agent, 0) - had.get(agent, 0) >= count
+        for agent, count in there.items()))
     after = pipeline.poller_metrics()
     wrong = [f"{name}: {after[name]:.0f}" for name in after
              if MISSING.match(name) and after[name] != before.get(name, 0)]
-    told, had = restarts(after), restarts(before)
-    there = {layout.mgmt(switch): len(fabric.taps[switch]) for switch in (killed, moved)}
+    told = restarts(after)
     for agent in {*told, *there}:
         count = told.get(agent, 0) - had.get(agent, 0)
         if count != there.get(agent, 0):

@@ -101,7 +101,7 @@ def processes_in(names):
 def destroy(lab_id):
     """Takes down whatever there is of a lab. Returns how many namespaces it had."""
     names = namespaces(lab_id)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while pids := processes_in(names):
         for pid in pids:
             try:
@@ -295,14 +295,14 @@ class Fabric:
                     self.exporters[switch][index] = self._spawn_exporter(switch, tap)
             return self._listening(switch) >= {tap.group for tap in self.taps[switch]}
 
-        wait_until(listening, 10, f"uacctd of {switch}")
+        wait_until(listening, 90, f"uacctd of {switch}")
 
     def stop_exporter(self, switch):
         """Kills every exporter of a switch, with what waits in its buffers."""
         for process in self.exporters.pop(switch):
             os.killpg(process.pid, signal.SIGKILL)  # a session of its own: its plugin is a child
             process.wait()
-        wait_until(lambda: not self._listening(switch), 10, f"the end of uacctd of {switch}")
+        wait_until(lambda: not self._listening(switch), 90, f"the end of uacctd of {switch}")
 
     def start_exporter(self, switch, agent=None):
         """Starts them again, under another agent address if one is given."""

@@ -7,8 +7,8 @@ import re
 import time
 
 KINDS = ("silent_exporter", "sampling_rate", "link_down", "topology_change", "loss", "clock_skew")
-BROKEN_S = 50
-MENDED_S = 60
+BROKEN_S = 150
+MENDED_S = 180
 LOOK_S = 0.5
 # What the doctor says of each fault.
 SAYS = {"snmpd": "does not answer SNMP", "lldpd": "answers no LLDP any more",

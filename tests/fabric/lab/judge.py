@@ -97,14 +97,32 @@ def _same(value, true):
     return abs(value - true) <= FIM_TOLERANCE * max(1, abs(true))
 
 
+def _first_resolved_ms(records, flows):
+    first = {}
+    for seen in records.of("path"):
+        if seen.flow in flows and seen.record["state"] == "resolved":
+            first.setdefault(seen.flow, seen.at_ms)
+    return first
+
+
 def first_path_delays_ms(records, first_sample_ms):
     """Sorted: for each flow of first_sample_ms ({Flow: Unix ms}), from its first sample to its
     first resolved record being in the file."""
-    first = {}
-    for seen in records.of("path"):
-        if seen.flow in first_sample_ms and seen.record["state"] == "resolved":
-            first.setdefault(seen.flow, seen.at_ms)
-    return sorted(at_ms - first_sample_ms[flow] for flow, at_ms in first.items())
+    return sorted(at_ms - first_sample_ms[flow]
+                  for flow, at_ms in _first_resolved_ms(records, first_sample_ms).items())
+
+
+def late_paths(records, first_sample_ms, limit_ms):
+    """Which of these delays are over the limit, and over what programs waited for a processor
+    meanwhile besides."""
+    late = []
+    for flow, at_ms in _first_resolved_ms(records, first_sample_ms).items():
+        waited_ms = 1000 * records.waited.seconds(first_sample_ms[flow], at_ms)
+        delay_ms = at_ms - first_sample_ms[flow]
+        if delay_ms > limit_ms + waited_ms:
+            late.append(f"{flow}: {delay_ms:.0f} ms, of which programs waited {waited_ms:.0f} ms for "
+                        "a processor")
+    return late
 
 
 def path_change_problems(records, before, after, down_ms):
@@ -135,7 +153,8 @@ def path_change_problems(records, before, after, down_ms):
 
 def back_over(records, links, before, after, down_ms, settle_ms):
     """Records that are resolved over one of the dead links ((switch, out port)): any later than
-    settle_ms after it went down, and any of a flow whose new path was told already."""
+    settle_ms after it went down, what programs waited for a processor apart, and any of a flow whose
+    new path was told already."""
     wrong = []
     told = set()
     for seen in records.of("path", down_ms):
@@ -146,7 +165,8 @@ def back_over(records, links, before, after, down_ms, settle_ms):
         if before[flow] != after[flow] and hops == after[flow]:
             told.add(flow)
         over = any((switch, out) in links for switch, _, out in hops)
-        if over and (flow in told or seen.at_ms > down_ms + settle_ms):
+        limit_ms = settle_ms + 1000 * records.waited.seconds(down_ms, seen.at_ms)
+        if over and (flow in told or seen.at_ms > down_ms + limit_ms):
             wrong.append(f"{flow}: {format_path(hops)} {seen.at_ms - down_ms:.0f} ms after the "
                          "link went down")
     return wrong

@@ -55,7 +55,7 @@ class Pipeline:
         # Namespaces' links claim 10 Gb/s, of which none of the mice here is worth counting.
         config += 'topology: ""\nfloor: 0\n' if agents else ""
         self._start(COLLECTOR, "fabrictraced", *topology, *sinks, config=config)
-        wait_until(lambda: self._listens(int(INGEST.rpartition(":")[2])), 10, "fabrictraced")
+        wait_until(lambda: self._listens(int(INGEST.rpartition(":")[2])), 90, "fabrictraced")
         snmp = ""
         if agents:
             switches = fabric.dir / "switches.yaml"
@@ -119,9 +119,9 @@ class Pipeline:
                 self.processes[key].send_signal(signal.SIGTERM)
             for program, node in keys:
                 try:
-                    code = self.processes[program, node].wait(timeout=10)
+                    code = self.processes[program, node].wait(timeout=90)
                 except subprocess.TimeoutExpired:
-                    code = "no end within 10 s"
+                    code = "no end within 90 s"
                 if code:
                     wrong.append(f"{program} in {node}: exit {code}")
         self.processes = {}

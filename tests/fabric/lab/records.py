@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 
 from .traffic import Flow
+from .waited import Waited
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,11 @@ class RecordFile:
         self.file = None
         self.rest = b""
         self.seen = {}
+        self.waited = Waited()
 
     def poll(self):
         """Reads what is new. Returns self, so that a condition can go on from it."""
+        self.waited.look(time.time() * 1000)
         if not self.file:
             try:
                 self.file = open(self.path, "rb")

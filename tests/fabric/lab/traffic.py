@@ -138,7 +138,7 @@ class Traffic:
     @staticmethod
     def _finish(node, process):
         process.send_signal(signal.SIGTERM)
-        report, _ = process.communicate(timeout=10)
+        report, _ = process.communicate(timeout=90)
         if process.returncode:
             raise LabError(f"{node}: rocegen ended with {process.returncode}: {report.strip()}")
         return json.loads(report)

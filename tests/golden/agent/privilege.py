@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,10 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from ports import free_port  # noqa: E402
 
 AGENT = Path("agent/fabrictrace-agent").resolve()
 NET_ADMIN, NET_RAW, SYS_PTRACE = 1 << 12, 1 << 13, 1 << 19
@@ -35,7 +38,7 @@ def equal(what, got, want):
         failures.append(what)
 
 
-def wait_until(done, seconds=10):
+def wait_until(done, seconds=120):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if done():
@@ -55,7 +58,7 @@ class Agent:
                 [*before, AGENT, "--output", self.output, "--set", "host=here", "--set", "first_report=100ms",
                  *(word for setting in settings for word in ("--set", setting))],
                 stderr=log, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-        self.started = wait_until(lambda: self.process.poll() is not None or self.records())
+        self.started = wait_until(lambda: self.process.poll() is not None or self.said())
 
     def records(self):
         if not self.output.exists():
@@ -73,13 +76,7 @@ class Agent:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+        return self.process.wait(120)
 
 
 def get(url):
@@ -160,7 +157,7 @@ def unprivileged(folder):
     if not Path("/sys/class/infiniband").exists():
         # Nothing at all could be seen.
         agent = Agent(folder, "http=off", "interfaces=[lo]", before=before)
-        equal("nothing to see: exit code", agent.process.wait(10), 77)
+        equal("nothing to see: exit code", agent.process.wait(120), 77)
         equal("nothing to see: what is missing", "CAP_NET_RAW" in agent.log.read_text(), True)
 
 
@@ -178,7 +175,7 @@ def reloaded(folder):
     equal("reload with a first interface is refused", wait_until(lambda: "reload refused" in log.read_text()), True)
     equal("reload: says why", "kept only by an agent that starts with interfaces" in log.read_text(), True)
     process.send_signal(signal.SIGTERM)
-    equal("reload: exit code", process.wait(10), 0)
+    equal("reload: exit code", process.wait(120), 0)
 
 
 def main():

@@ -39,7 +39,7 @@ class Replays:
         path = self.folder / "agent.yaml"
         path.write_text(config)
         return subprocess.run([AGENT, "-c", path, "--replay", capture, "--output", output],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, **more)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, **more)
 
     def records(self, name, data, config="host: h\n"):
         path = self.folder / name

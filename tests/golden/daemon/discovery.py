@@ -108,7 +108,7 @@ def lines(records):
 
 def replay(records, *arguments):
     run = subprocess.run([*DAEMON, *arguments], input=lines(records), capture_output=True,
-                         timeout=120)
+                         timeout=300)
     equal("exit code", run.returncode, 0)
     return rig.records_of(run.stdout.decode())
 

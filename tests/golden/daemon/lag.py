@@ -90,7 +90,7 @@ def join(topology, records):
         path = Path(folder) / "t.yaml"
         path.write_text(topology or "")
         done = subprocess.run([*DAEMON, "--topology", path if topology else ""], input=text,
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=300)
     equal("exit code", done.returncode, 0)
     if done.returncode:
         print(done.stderr)

@@ -238,6 +238,9 @@ def restart(folder, number, code):
         until("paths come", lambda: json.loads(daemon.get("/api/v1/paths"))["total"])
         time.sleep(2)
         daemon.stop(number, code)
+        # Once it has seen the end it has read every acknowledgement before it.
+        until("the poller sees the end", lambda: not poller.metric(
+            "fabrictrace_switchpoll_daemon_connected"))
         until("records wait while the daemon is away", lambda: poller.metric(
             "fabrictrace_switchpoll_records_pending") > 10)
         acknowledged = delivered(poller)

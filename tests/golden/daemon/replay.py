@@ -35,9 +35,9 @@ def flow_of(record):
 def chain():
     """One run of the pipe. Returns its output."""
     poller = subprocess.Popen(POLLER, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    daemon = subprocess.run(DAEMON, stdin=poller.stdout, capture_output=True, timeout=120)
+    daemon = subprocess.run(DAEMON, stdin=poller.stdout, capture_output=True, timeout=300)
     poller.stdout.close()
-    equal("exit codes of the pipe", (poller.wait(timeout=60), daemon.returncode), (0, 0))
+    equal("exit codes of the pipe", (poller.wait(timeout=300), daemon.returncode), (0, 0))
     return daemon.stdout.decode()
 
 

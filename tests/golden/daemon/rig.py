@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -13,11 +14,14 @@ import urllib.request
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+from ports import free_port  # noqa: E402
+
 LAB = HERE / "lab"
 DAEMON = Path("daemon/fabrictraced").resolve()
 AGENT = Path("agent/fabrictrace-agent").resolve()
 POLLER = Path("switchpoll/fabrictrace-switchpoll").resolve()
-WAIT_S = 30
+WAIT_S = 120
 WRAP = os.environ.get("FT_WRAP", "").split()  # valgrind and its options
 NO_CONFIG = ("-c", os.devnull)
 failures = []
@@ -47,14 +51,8 @@ def until(what, condition, seconds=WAIT_S):
 
 def run(*command, **how):
     """A program to its end; standard output and error as text."""
-    return subprocess.run(command, capture_output=True, timeout=120,
+    return subprocess.run(command, capture_output=True, timeout=300,
                           **{"stdin": subprocess.DEVNULL, "text": True, **how})
-
-
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def records_of(text):
@@ -121,7 +119,7 @@ class Program:
             return None
 
     def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=WAIT_S) as answer:
             return answer.read().decode()
 
     def metric(self, name):

@@ -70,7 +70,7 @@ def chain(folder):
     done = subprocess.run(
         [rig.DAEMON, *rig.NO_CONFIG, "--set", f"window={WINDOW_S}s", "--set", "path_refresh=5s",
          "--topology", topology, "--replay", "-", "--sink", "file:-"],
-        input=polled.stdout, capture_output=True, text=True, timeout=120)
+        input=polled.stdout, capture_output=True, text=True, timeout=300)
     equal("exit codes", (polled.returncode, done.returncode), (0, 0))
     if done.returncode:
         print(done.stderr)

@@ -38,7 +38,7 @@ def equal(what, got, want):
 
 def run(capture, *more, output="-", **how):
     return subprocess.run([POLLER, *SETTINGS, "--replay", capture, "--output", output, *more],
-                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60,
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300,
                           **{"stdout": subprocess.PIPE, **how})
 
 
@@ -155,7 +155,7 @@ def test_links(folder):
           [(r["schema"], r["time_ms"]) for r in records_of(run(folder / "port.pcap"))],
           [("fabrictrace.loss.v1", c.START * 1000 + 12500)])
     piped = subprocess.run([POLLER, *SETTINGS, "--replay", "-"], input=captures["raw.pcap"],
-                           capture_output=True, timeout=60)
+                           capture_output=True, timeout=300)
     check("standard input: as fabric.pcap", piped.stdout == want, piped.stderr)
     run(folder / "raw.pcap", output=folder / "out.ndjson")
     check("--output FILE: as fabric.pcap", (folder / "out.ndjson").read_bytes() == want)
@@ -179,7 +179,7 @@ def test_real(folder):
         print("skipped: ovs against tshark: tshark is not installed")
         return
     text = subprocess.run([tshark, "-r", HERE / "ovs.pcap", "-V"], capture_output=True,
-                          text=True, timeout=120).stdout
+                          text=True, timeout=300).stdout
     equal("ovs: flow samples as tshark counts them",
           sum(line.startswith("    Flow sample, seq") for line in text.splitlines()), 166)
 
@@ -363,12 +363,12 @@ def test_cut_meanwhile(folder):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
         # Nobody reads, so it stands still in the middle of a part that is mapped.
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and "pipe_write" not in where(process.pid):
             time.sleep(0.02)
         check("cut meanwhile: it waits in the middle", "pipe_write" in where(process.pid))
         os.truncate(path, 24)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=300)
     equal("cut meanwhile: exit code", process.returncode, 74)
     check("cut meanwhile: named", b"shrinks.pcap: the capture was cut short" in stderr, stderr)
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric of Open vSwitch with SNMP and LLDP, and no topology file: the topology that the daemon found
+is the plan's, and paths and imbalance on it are what tcpdump saw on the spines' links."""
+import json
+
+import guestswitches
+import vm
+from fabricwire import FabricJudge
+from guestfabric import Layout, Plan, put
+from lab import judge as paths
+
+PROGRAMS = guestswitches.PROGRAMS
+SECONDS = 300
+# What a healthy fabric gives no cause for, once it is found.
+UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "link_down", "path_change",
+            "topology_change")
+
+
+def machines(_):
+    return (vm.Machine(memory_mib=640),)
+
+
+def the_plan():
+    """Each host sends by IPv4 and by IPv6, for only who is heard of is found."""
+    layout = Layout(spines=2, leaves=2, hosts=2)
+    one, two, three, four = layout.hosts
+    pairs = (three, one, 4), (two, four, 4), (one, four, 6), (three, two, 6)
+    return Plan(layout, pairs, qps=8, sampling=1, window_s=4)
+
+
+def prepare(share, _):
+    plan = the_plan()
+    guestswitches.write(share, plan)
+    put(share / "plan", "addresses", plan.layout.owner)
+    put(share / "plan", "link-ends", [2 * len(plan.layout.fabric_links)])
+
+
+class Judge(FabricJudge):
+    def __init__(self, out, plan):
+        super().__init__(out, plan)
+        self.topology_ms = self.moment("start")
+
+    def topology(self):
+        topology = json.loads((self.out / "topology.json").read_text())
+        wrong = []
+        for found, there in ((paths.links_found(topology), paths.links_there(self.layout)),
+                             (paths.hosts_found(topology), paths.hosts_there(self.layout))):
+            wrong += [f"missing: {row}" for row in sorted(there - found)]
+            wrong += [f"not there: {row}" for row in sorted(found - there)]
+        tiers = {switch["name"]: switch.get("tier") for switch in topology["switches"]}
+        true = {name: "leaf" if name in self.layout.leaves else "spine"
+                for name in self.layout.switches}
+        return wrong + ([] if tiers == true else [f"tiers: {tiers}"])
+
+    def calm(self):
+        return [seen.record["message"] for seen in self.records.of("event")
+                if seen.record["kind"] in UNCALLED and
+                seen.record["time_ms"] > self.topology_ms]
+
+
+    def doctor(self):
+        """Each switch is polled, samples and is linked: there is nothing to advise."""
+        rows = map(json.loads, (self.out / "doctor.json").read_text().splitlines())
+        return [f"{row['switch']}: {row['text']}" for row in rows if "switch" in row]
+
+
+def judge(out, _):
+    j = Judge(out, the_plan())
+    j.check("no capture dropped a packet", j.captures())
+    j.check("links, hosts and tiers found by LLDP, SNMP and samples are the plan's", j.topology())
+    j.check(f"{len(j.ends)} ends of queue pairs on {len(j.host)} hosts", j.queue_pairs())
+    j.check(f"each of the {len(j.paths)} tuples on the wire has one path", j.one_path())
+    j.check(f"{len(j.ends)} tuples are those on the wire, with queue pair, owner, job and role",
+            j.tuples())
+    j.check("no flow is reported that was not on the wire", j.invented())
+    j.check(f"{len(j.paths)} flows are resolved to the uplink that tcpdump saw", j.unresolved())
+    j.check("no record ever told another path", j.ever_wrong())
+    wrong, times = j.imbalance()
+    j.check(f"FIM of each ECMP group is the capture's, {times}", wrong)
+    j.check("nothing is said to be wrong with a link, a switch or an exporter", j.calm())
+    j.check("the doctor finds no fault with a switch", j.doctor())
+    return j.passed, j.failed

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC1091,SC2016,SC2034,SC2154,SC2317 # conditions are looked at later; names are of what is sourced
+#
+# Runs in the guest: a leaf-spine of Open vSwitch with SNMP and LLDP, and no topology file: the daemon
+# finds it while queue pairs send over it.
+. ./common.sh
+. ./guestfabric.sh
+. ./guestswitches.sh
+rate=512kbit # Open vSwitch hands each packet up
+rc=0
+
+topology() { /tmp/fabrictrace topology --json >"$out/topology.json" 2>"$out/topology.log"; }
+
+# Both ends of all links, and all addresses of hosts.
+found()
+{
+    local text address
+    topology || return 1
+    text=$(<"$out/topology.json")
+    while read -r address; do
+        [[ $text == *"\"$address\""* ]] || return 1
+    done <"$plan/addresses"
+    [ "$(grep -o '"peer_port"' <<<"$text" | wc -l)" -ge "$(<"$plan/link-ends")" ]
+}
+
+# The doctor has nothing to say of a switch. A poll that was not answered in time may be the last.
+content()
+{
+    /tmp/fabrictrace doctor --json >"$out/doctor.json" 2>"$out/doctor.log" && ! says '"switch"' "$out/doctor.json"
+}
+
+say "kernel $(uname -r)"
+load_programs || exit 1
+raise_links && ip -batch "$plan/macs.batch" && raise_hosts || exit 1
+raise_switches || exit 1
+say "$(ovs-vswitchd --version 2>/dev/null | head -n 1)"
+start_management || exit 1
+say "snmpd, lldpd"
+start_programs || exit 1
+say "programs"
+start_captures || exit 1
+start_servers || exit 1
+start_clients || exit 1
+say "$(<"$plan/ends") ends of queue pairs"
+rdma -j resource show qp -d >"$out/qp.json"
+until_ found 90 || rc=1
+say "topology"
+now_ms >"$out/start"
+pause 14
+now_ms >"$out/stop"
+topology || rc=1
+until_ content 60 || rc=1
+say "flows"
+end_all || rc=1
+cp /tmp/*.pcap /tmp/records.ndjson "$out"/
+while read -r switch; do
+    cp "/run/$switch/vs.log" "$out/vswitchd-$switch.log"
+done <"$plan/switches"
+free -m | sed -n 2p
+say "done, $rc"
+exit $rc
