@@ -241,16 +241,15 @@ const struct ft_slowest_last *ft_slowest_take(struct ft_slowest *s,
                                               const Fabrictrace__Collective *c,
                                               const struct ft_pair_links *links)
 {
-    struct ft_slowest_last *last = last_of(s, c);
+    struct ft_slowest_last *last = c->op && c->op[0] ? last_of(s, c) : NULL;
 
     if (!last)
         return NULL;
     memset(last, 0, sizeof(*last));
     copy(last->op, c->op);
     last->time_ms = c->time_ms;
-    /* A part that never ended, or was another process's, shows no usual step; and without its name
-     * an operation cannot be compared. */
-    if (c->op && c->has_bytes && c->has_time_ms && !c->incomplete && !c->foreign &&
+    /* A part that never ended, or was another process's, shows no usual step. */
+    if (c->has_bytes && c->has_time_ms && !c->incomplete && !c->foreign &&
         !c->peers_dropped)
         judge(s, last, c, links);
     return last;

@@ -43,7 +43,8 @@ struct ft_slowest *ft_slowest_new(const struct ft_slowest_config *config);
 void ft_slowest_free(struct ft_slowest *slowest);
 
 /* Takes a collective that ft_ranks_collective() took, and judges it. NULL where there is no room to
- * remember its rank. Good until the next call. */
+ * remember its rank, and of a rest without an operation's name, which came after its operation was
+ * reported: that stays the rank's last. Good until the next call. */
 const struct ft_slowest_last *ft_slowest_take(struct ft_slowest *slowest,
                                               const Fabrictrace__Collective *c,
                                               const struct ft_pair_links *links);

@@ -191,8 +191,13 @@ def slow_rank(programs):
     def ranks():
         return [json.loads(line) for line in programs.tool("ranks", "--json").splitlines()]
 
-    before = min(total(matrix(programs)))
-    settled(programs, before + ring_bytes(run_jobs(programs, but={5: ("slow",)}.items())))
+    # The last operation of a job that was held up in the middle of it comes in two parts, neither
+    # of which can be judged: then it runs again.
+    for _ in range(5):
+        before = min(total(matrix(programs)))
+        settled(programs, before + ring_bytes(run_jobs(programs, but={5: ("slow",)}.items())))
+        if named():
+            break
     equal("ranks: the slow pair is named, and no other", named(), {5: 6})
     rank = [r for r in ranks() if r["rank"] == 5][0]
     check("ranks: its steps beside the others'", rank.get("slowest_step_median_ns", 0) > 800000 >
