@@ -152,6 +152,36 @@ START_TEST(who_is_not_heard_may_be_the_peer)
 }
 END_TEST
 
+/* A list of an hour from now says nothing of what came since it was heard. */
+START_TEST(a_clock_that_is_ahead_proves_nothing)
+{
+    Fabrictrace__QueuePairs list = FABRICTRACE__QUEUE_PAIRS__INIT;
+    struct rig rig;
+
+    rig_init(&rig, 2, 100);
+    hosts(&rig, 2);
+    rig.covered = false;
+    for (uint32_t i = 0; i < 3; i++)
+        rig_member(&rig, "c", i, 3, i < 2 ? rig.devices[i].host : "h2", 100, false);
+    list.host = (char *)(uintptr_t) "h2";
+    list.device = (char *)(uintptr_t) "mlx5_0";
+    list.has_port = list.has_time_ms = list.has_interval_ms = list.has_listed = true;
+    list.port = 1;
+    list.time_ms = (uint64_t)rig.now_ms + 3600000;
+    list.interval_ms = 3600000;
+    ck_assert_int_eq(ft_pairing_list(rig.pairing, &list, rig.now_ms), 0);
+    rig_seconds(&rig, 5);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    state_is(&rig, 0, 17, FT_PAIR_WAITING);
+    list.time_ms = (uint64_t)rig.now_ms;
+    ck_assert_int_eq(ft_pairing_list(rig.pairing, &list, rig.now_ms), 0);
+    rig_seconds(&rig, 5);
+    state_is(&rig, 0, 17, FT_PAIR_PAIRED);
+    rig_free(&rig);
+}
+END_TEST
+
 START_TEST(a_host_whose_list_is_not_whole_stops_it)
 {
     struct rig rig;
@@ -857,10 +887,10 @@ END_TEST
 
 FT_UNIT_MAIN("pairing", communicators_tell_colliding_numbers_apart,
              without_communicators_only_the_unique_are_pairs, who_is_not_heard_may_be_the_peer,
-             a_host_whose_list_is_not_whole_stops_it, samples_between_both_ends_are_certain,
-             a_sample_corrects_what_was_found_without, two_flows_for_one_end_are_none,
-             samples_from_before_a_queue_pair_are_not_its, what_the_peers_host_knows_counts,
-             two_ranks_with_the_same_numbers_are_a_pair,
+             a_clock_that_is_ahead_proves_nothing, a_host_whose_list_is_not_whole_stops_it,
+             samples_between_both_ends_are_certain, a_sample_corrects_what_was_found_without,
+             two_flows_for_one_end_are_none, samples_from_before_a_queue_pair_are_not_its,
+             what_the_peers_host_knows_counts, two_ranks_with_the_same_numbers_are_a_pair,
              a_process_that_is_two_ranks_may_connect_them,
              what_may_be_connected_to_itself_is_no_pair, survivors_are_not_paired_with_each_other,
              a_pair_ends_with_either_end, a_pair_outlives_its_communicator,
