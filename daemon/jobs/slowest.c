@@ -249,8 +249,7 @@ const struct ft_slowest_last *ft_slowest_take(struct ft_slowest *s,
     copy(last->op, c->op);
     last->time_ms = c->time_ms;
     /* A part that never ended, or was another process's, shows no usual step. */
-    if (c->has_bytes && c->has_time_ms && !c->incomplete && !c->foreign &&
-        !c->peers_dropped)
+    if (c->has_bytes && c->has_time_ms && !c->incomplete && !c->foreign && !c->peers_dropped)
         judge(s, last, c, links);
     return last;
 }
