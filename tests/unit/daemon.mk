@@ -63,6 +63,13 @@ tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/pairing
 tests_unit_check_pairing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pairing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_pairing_random
+TESTS += tests/unit/check_pairing_random
+tests_unit_check_pairing_random_SOURCES = tests/unit/check_pairing_random.c \
+	tests/unit/pairing_rig.h tests/unit/unit.h
+tests_unit_check_pairing_random_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pairing_random_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 tests_unit_check_sampled_SOURCES = tests/unit/check_sampled.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_sampled_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sampled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -404,4 +404,63 @@ static inline uint32_t rig_device_of(const struct rig *rig, const char *host, co
     return 0;
 }
 
+/* Every pair that stands is one of queue pairs that are really connected, and says so of the right
+ * addresses, port and numbers. */
+static inline uint32_t right_pairs(struct rig *rig)
+{
+    struct ft_pairing_end end;
+    uint32_t index = 0, n = 0;
+
+    while (ft_pairing_next(rig->pairing, &index, &end)) {
+        const struct rig_device *d, *peer;
+        uint32_t device;
+
+        if (!end.has_tuple)
+            continue;
+        device = rig_device_of(rig, end.host, end.device);
+        d = &rig->devices[device];
+        peer = &rig->devices[rig_peer(rig, device, end.local, end.since_ms)];
+        ck_assert_msg(ft_ip_equal(&end.tuple.src, &d->address[0]) &&
+                          ft_ip_equal(&end.tuple.dst, &peer->address[0]),
+                      "%s %s QP %u is connected to %s (not by %s)", end.host, end.device, end.local,
+                      peer->host, ft_paired_by_name(end.by));
+        ck_assert_uint_eq(end.tuple.sport, rig_sport(end.local, end.remote));
+        n++;
+    }
+    return n;
+}
+
+static inline struct ft_pairing_end end_of(struct rig *rig, uint32_t device, uint32_t local)
+{
+    struct ft_pairing_end end;
+    uint32_t index = 0;
+
+    while (ft_pairing_next(rig->pairing, &index, &end))
+        if (strcmp(end.host, rig->devices[device].host) == 0 &&
+            strcmp(end.device, rig->devices[device].name) == 0 && end.local == local)
+            return end;
+    ck_abort_msg("no such end");
+    return end;
+}
+
+static inline void state_is(struct rig *rig, uint32_t device, uint32_t local,
+                            enum ft_pair_state state)
+{
+    struct ft_pairing_end end = end_of(rig, device, local);
+
+    ck_assert_msg(end.state == state, "%s QP %u is %s, not %s", end.host, local,
+                  ft_pair_state_name(end.state), ft_pair_state_name(state));
+}
+
+/* n hosts "h0"... with a device each. */
+static inline void hosts(struct rig *rig, uint32_t n)
+{
+    char name[32];
+
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "h%u", i);
+        rig_device(rig, name, "mlx5_0");
+    }
+}
+
 #endif
