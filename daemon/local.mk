@@ -7,6 +7,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/emit.c daemon/emit.h \
 	daemon/events.c daemon/events.h \
 	daemon/figures.c daemon/figures.h \
+	daemon/flow_follow.c daemon/flow_follow.h \
 	daemon/intake.c daemon/intake.h \
 	daemon/join.c daemon/join.h \
 	daemon/loads.c daemon/loads.h \
@@ -53,6 +54,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/pairing/find.c \
 	daemon/pairing/link.c \
+	daemon/pairing/members.c \
 	daemon/pairing/pairing.c daemon/pairing/pairing.h \
 	daemon/pairing/scope.c \
 	daemon/pairing/state.h \

@@ -15,6 +15,7 @@
 #define RANK_PAIRS_MAX   65536
 #define OPERATIONS_MAX   4096
 #define RDMA_PORTS_MAX   65536
+#define PORTS_A_SOURCE   16
 /* A pause that is longer is no pause: windows in which nobody was there are not published. */
 #define WINDOWS_GAP 60
 
@@ -55,7 +56,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->sources = ft_table_new(sizeof(struct ft_pipeline_program), FT_PIPELINE_PROGRAM_BYTES,
                               config->sources_max, 0);
     p->join = ft_join_new(&config->join, topology, &hooks);
-    p->congestion = ft_congestion_new(config->sources_max);
+    p->congestion = ft_congestion_new(PORTS_A_SOURCE * config->sources_max);
     p->losses = ft_losses_new(config->sources_max + 1);
     p->clocks = ft_clocks_new(config->sources_max, config->source_id);
     p->processors = ft_processors_new(EXPORTERS_MAX);

@@ -15,6 +15,7 @@
 /* The last accounting of another program. */
 struct ft_pipeline_program {
     char id[FT_PIPELINE_PROGRAM_BYTES];
+    int64_t heard_ms;
     uint8_t *packed;
     size_t packed_bytes;
 };

@@ -11,6 +11,8 @@
 #include "daemon/pipeline_impl.h"
 #include "proto/record.h"
 
+#define GONE_MS 3600000
+
 static enum ft_record_fate fate_of(enum ft_join_result result)
 {
     static const enum ft_record_fate fates[FT_JOIN_RESULTS] = {
@@ -79,6 +81,26 @@ static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace_
                         : FT_RECORD_UNUSED;
 }
 
+/* The program not heard of for longest gives way where there is no room. */
+static struct ft_pipeline_program *program_of(struct ft_pipeline *p, const char *id)
+{
+    struct ft_pipeline_program *s, *oldest = NULL;
+    uint32_t index = 0;
+    bool fresh;
+
+    s = ft_table_insert(p->sources, id, &fresh);
+    if (s)
+        return s;
+    while ((s = ft_table_next(p->sources, &index)))
+        if (!oldest || s->heard_ms < oldest->heard_ms)
+            oldest = s;
+    if (!oldest || p->now_ms - oldest->heard_ms < GONE_MS)
+        return NULL;
+    free(oldest->packed);
+    ft_table_remove(p->sources, oldest);
+    return ft_table_insert(p->sources, id, &fresh);
+}
+
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
     const Fabrictrace__Loss *loss = record->loss;
@@ -86,7 +108,6 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     uint8_t *packed;
     struct ft_pipeline_program *s;
     size_t len;
-    bool fresh;
 
     if (!loss->source || !loss->program)
         return FT_RECORD_INVALID;
@@ -96,7 +117,9 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
                        p->config.replay);
     p->emitter.record(p->emitter.arg, record);
     snprintf(id, sizeof(id), "%s %s", loss->program, loss->source);
-    s = ft_table_insert(p->sources, id, &fresh);
+    s = program_of(p, id);
+    if (s)
+        s->heard_ms = p->now_ms;
     len = fabrictrace__loss__get_packed_size(loss);
     packed = s ? malloc(len ? len : 1) : NULL;
     if (packed) {
@@ -189,7 +212,7 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     if (!host->source || !host->device || !host->has_time_ms)
         return FT_RECORD_INVALID;
     p->emitter.record(p->emitter.arg, record);
-    ft_congestion_take(p->congestion, host);
+    ft_congestion_take(p->congestion, host, p->now_ms);
     return FT_RECORD_FORWARDED;
 }
 

@@ -24,6 +24,10 @@
 /* rdma_user_ioctl_cmds.h: IB_QP_STATE, AV, DEST_QPN, PSNs of enum ib_qp_attr_mask. */
 #define QUERY_MASK (1u << 0 | 1u << 7 | 1u << 12 | 1u << 16 | 1u << 20)
 
+/* How far a queue pair in use may have come between the kernel's list and the query. */
+#define PSN_STEPS 4096u
+#define PSN_MASK  0xFFFFFFu
+
 /* The head ends in its attributes. */
 union request {
     struct ib_uverbs_ioctl_hdr head;
@@ -218,4 +222,35 @@ int ft_rdma_query(const char *proc, uint32_t pid, uint64_t rdev, uint32_t driver
     if (rc == 0)
         *count = n;
     return rc;
+}
+
+static bool same_way(const struct ft_rdma_queried *a, const struct ft_rdma_queried *b)
+{
+    return ft_ip_equal(&a->dst, &b->dst) && a->sgid_index == b->sgid_index &&
+           a->flow_label == b->flow_label;
+}
+
+const struct ft_rdma_queried *ft_rdma_query_pick(const struct ft_rdma_queried *queried,
+                                                 size_t count, uint32_t rqpn, uint32_t sq_psn,
+                                                 uint32_t rq_psn)
+{
+    const struct ft_rdma_queried *same = NULL, *near = NULL;
+    bool same_alone = true, near_alone = true;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct ft_rdma_queried *q = &queried[i];
+
+        if (q->rqpn != rqpn)
+            continue;
+        same_alone &= !same || same_way(same, q);
+        same = q;
+        if (((q->sq_psn - sq_psn) & PSN_MASK) >= PSN_STEPS ||
+            ((q->rq_psn - rq_psn) & PSN_MASK) >= PSN_STEPS)
+            continue;
+        near_alone &= !near || same_way(near, q);
+        near = q;
+    }
+    if (same_alone)
+        return same;
+    return near_alone ? near : NULL;
 }

@@ -26,4 +26,11 @@ struct ft_rdma_queried {
 int ft_rdma_query(const char *proc, uint32_t pid, uint64_t rdev, uint32_t driver,
                   struct ft_rdma_queried *queried, size_t max, size_t *count);
 
+/* The one that is the queue pair with this peer's number: the only one with it, else the only one
+ * that is as far as that was, by its PSNs. Several that send the same way tell the same: a process
+ * may have a descriptor twice. NULL when that does not tell. */
+const struct ft_rdma_queried *ft_rdma_query_pick(const struct ft_rdma_queried *queried,
+                                                 size_t count, uint32_t rqpn, uint32_t sq_psn,
+                                                 uint32_t rq_psn);
+
 #endif

@@ -4,6 +4,7 @@
 #include "agent/rdma/rdma.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/netlink.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/rdma/devices.h"
 #include "agent/rdma/monitor.h"
 #include "agent/rdma/qpc.h"
 #include "agent/rdma/query.h"
@@ -19,9 +21,8 @@
 #include "lib/io/netlink.h"
 #include "lib/io/verbs.h"
 
-#define NS_PER_S    INT64_C(1000000000)
-#define DEVICES_MAX 64
-#define OWNERS_MAX  8192
+#define NS_PER_S   INT64_C(1000000000)
+#define OWNERS_MAX 8192
 /* Addresses, speeds and drivers seldom change; a new device is looked at in the same round. */
 #define LOOK_NS (10 * NS_PER_S)
 /* The kernel's module may come later than the agent. */
@@ -30,17 +31,6 @@
 #define ASK_AGAIN_NS (30 * NS_PER_S)
 #define ASK_MAX      1024
 #define QUERIED_MAX  16384
-/* How far a queue pair in use may have come between the kernel's list and the query. */
-#define PSN_STEPS 4096u
-#define PSN_MASK  0xFFFFFFu
-
-struct device {
-    struct ft_rdma_device info;
-    uint64_t rdev;
-    uint32_t driver;
-    bool looked;
-    uint32_t round;
-};
 
 struct ft_rdma {
     struct ft_rdma_config config;
@@ -50,16 +40,14 @@ struct ft_rdma {
     struct ft_rdma_table *table;
     struct ft_owners *owners;
     struct ft_rdma_ports *ports;
-    struct device devices[DEVICES_MAX];
-    size_t device_count;
-    uint32_t round;
+    struct ft_rdma_devices devices;
     uint64_t complete_ticks; /* when the last complete list was begun */
     bool polled, counted, opened;
     bool told; /* of a change: a round is due */
     struct ft_mono polled_at, looked_at, counted_at, opened_at;
     struct ft_rdma_status status;
     /* Of the round at work. */
-    const struct device *current;
+    struct ft_rdma_known *current;
     bool places_changed;
     struct ft_wall wall;
     struct ft_mono now;
@@ -111,6 +99,8 @@ struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft
     if (!r)
         return NULL;
     r->config = *config;
+    r->devices.names = config->devices;
+    r->devices.name_count = config->device_count;
     r->hooks = *hooks;
     r->table = ft_rdma_table_new(&table);
     r->owners = ft_owners_new(&owners);
@@ -143,8 +133,8 @@ void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
     r->config.refresh_ns = config->refresh_ns;
     r->config.job_variable = config->job_variable;
     r->config.query = config->query;
-    r->config.devices = config->devices;
-    r->config.device_count = config->device_count;
+    r->devices.names = config->devices;
+    r->devices.name_count = config->device_count;
     ft_rdma_table_refresh(r->table, config->refresh_ns);
     ft_owners_job_variable(r->owners, config->job_variable);
 }
@@ -172,42 +162,15 @@ static int ask(struct ft_rdma *r, enum ft_nldev_request request, uint32_t device
     return rc;
 }
 
-static struct device *find_device(struct ft_rdma *r, uint32_t index, const char *name)
-{
-    for (size_t i = 0; i < r->device_count; i++)
-        if (r->devices[i].info.index == index && strcmp(r->devices[i].info.name, name) == 0)
-            return &r->devices[i];
-    return NULL;
-}
-
-static bool device_wanted(const struct ft_rdma_config *config, const char *device)
-{
-    for (size_t i = 0; i < config->device_count; i++)
-        if (strcmp(config->devices[i], device) == 0)
-            return true;
-    return config->device_count == 0;
-}
-
 static void on_device(void *arg, const uint8_t *bytes, size_t len)
 {
     struct ft_rdma *r = arg;
     struct ft_rdma_device info;
     int rc = ft_nldev_device(bytes, len, &info);
-    struct device *d;
 
     decoded(r, rc);
-    if (rc || !device_wanted(&r->config, info.name))
-        return;
-    d = find_device(r, info.index, info.name);
-    if (!d) {
-        if (r->device_count == DEVICES_MAX)
-            return;
-        d = &r->devices[r->device_count++];
-        *d = (struct device){.info = info};
+    if (rc == 0 && ft_rdma_devices_take(&r->devices, &info))
         r->places_changed = true;
-    }
-    d->info = info;
-    d->round = r->round;
 }
 
 static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
@@ -219,12 +182,8 @@ static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
     decoded(r, rc);
     if (rc)
         return;
-    for (size_t i = 0; i < r->device_count; i++) {
-        if (&r->devices[i] != r->current)
-            continue;
-        r->devices[i].rdev = chardev.rdev;
-        r->devices[i].driver = chardev.driver;
-    }
+    r->current->rdev = chardev.rdev;
+    r->current->driver = chardev.driver;
 }
 
 /* In one piece by libibverbs where the device may be opened, else slot by slot. The interfaces'
@@ -293,26 +252,13 @@ static void on_cm_ids(void *arg, const uint8_t *bytes, size_t len)
     decoded(arg, ft_nldev_cm_ids(bytes, len, on_cm_id, arg));
 }
 
-/* Forgets devices that are gone; whatever held a place may hold another one now. */
-static void drop_devices(struct ft_rdma *r)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < r->device_count; i++)
-        if (r->devices[i].round == r->round)
-            r->devices[kept++] = r->devices[i];
-    if (kept != r->device_count)
-        r->places_changed = true;
-    r->device_count = kept;
-}
-
 static void look_at_devices(struct ft_rdma *r)
 {
     ft_rdma_table_places(r->table);
     ft_rdma_ports_look(r->ports);
-    for (size_t i = 0; i < r->device_count; i++) {
-        r->current = &r->devices[i];
-        if (r->devices[i].driver == RDMA_DRIVER_UNKNOWN)
+    for (size_t i = 0; i < r->devices.count; i++) {
+        r->current = &r->devices.list[i];
+        if (r->current->driver == RDMA_DRIVER_UNKNOWN)
             ask(r, FT_NLDEV_CHARDEV, r->current->info.index, on_chardev);
         ask(r, FT_NLDEV_PORTS, r->current->info.index, on_port);
     }
@@ -320,33 +266,10 @@ static void look_at_devices(struct ft_rdma *r)
     r->places_changed = false;
 }
 
-/* The queried queue pair that a wanted one is: the only one with its peer's number, else the only
- * one that is as far as it was. NULL when that does not tell. */
-static const struct ft_rdma_queried *pick(const struct ft_rdma_wanted *w,
-                                          const struct ft_rdma_queried *queried, size_t count)
-{
-    const struct ft_rdma_queried *same = NULL, *near = NULL;
-    size_t same_count = 0, near_count = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (queried[i].rqpn != w->rqpn)
-            continue;
-        same = &queried[i];
-        same_count++;
-        if (((queried[i].sq_psn - w->sq_psn) & PSN_MASK) < PSN_STEPS &&
-            ((queried[i].rq_psn - w->rq_psn) & PSN_MASK) < PSN_STEPS) {
-            near = &queried[i];
-            near_count++;
-        }
-    }
-    if (same_count == 1)
-        return same;
-    return near_count == 1 ? near : NULL;
-}
-
 static void take_answer(struct ft_rdma *r, const struct ft_rdma_wanted *w, size_t count)
 {
-    const struct ft_rdma_queried *q = pick(w, r->queried, count);
+    const struct ft_rdma_queried *q =
+        ft_rdma_query_pick(r->queried, count, w->rqpn, w->sq_psn, w->rq_psn);
 
     if (q) {
         const struct ft_rdma_answer answer = {
@@ -367,7 +290,7 @@ static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_wanted *w)
 }
 
 /* Asks the owner of one wanted queue pair about all that is wanted of it on the device. */
-static void query_process(struct ft_rdma *r, const struct device *d,
+static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
                           const struct ft_rdma_wanted *first, size_t wanted)
 {
     const struct ft_owner *owner = ft_owners_get(r->owners, first->pid);
@@ -430,14 +353,6 @@ static bool read_context(struct ft_rdma *r, const struct ft_rdma_wanted *w)
     return true;
 }
 
-static const struct device *device_of(const struct ft_rdma *r, uint32_t index)
-{
-    for (size_t i = 0; i < r->device_count; i++)
-        if (r->devices[i].info.index == index)
-            return &r->devices[i];
-    return NULL;
-}
-
 /* Each query may be a command to firmware: so many a round, the others in the next. */
 static void query(struct ft_rdma *r)
 {
@@ -446,7 +361,7 @@ static void query(struct ft_rdma *r)
 
     for (size_t i = 0; i < wanted; i++) {
         const struct ft_rdma_wanted *w = &r->wanted[i];
-        const struct device *d = device_of(r, w->device);
+        const struct ft_rdma_known *d = ft_rdma_devices_find(&r->devices, w->device);
 
         if (!d || w->done)
             continue;
@@ -497,15 +412,20 @@ static void list_devices(struct ft_rdma *r)
 {
     int rc;
 
-    r->round++;
+    ft_rdma_devices_begin(&r->devices);
     rc = ask(r, FT_NLDEV_DEVICES, 0, on_device);
-    if (rc == 0)
-        drop_devices(r);
+    /* Whatever held a place may hold another one now. */
+    if (rc == 0 && ft_rdma_devices_end(&r->devices))
+        r->places_changed = true;
+    if (r->devices.refused)
+        snprintf(r->status.problem, sizeof(r->status.problem),
+                 "%" PRIu64 " RDMA devices more than %d are not looked at", r->devices.refused,
+                 FT_RDMA_DEVICES_MAX);
     if (rc && rc != -EINTR) {
         snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));
         /* The family without its devices' module refuses every request. */
         close_socket(r);
-        r->device_count = 0;
+        r->devices.count = 0;
         r->places_changed = true;
     }
 }
@@ -516,10 +436,10 @@ static int list_queue_pairs(struct ft_rdma *r)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < r->device_count; i++) {
+    for (size_t i = 0; i < r->devices.count; i++) {
         int err;
 
-        r->current = &r->devices[i];
+        r->current = &r->devices.list[i];
         err = ask(r, FT_NLDEV_QPS, r->current->info.index, on_qps);
         if (err && err != -ENODEV && err != -EINVAL)
             rc = err;
@@ -629,7 +549,7 @@ static void on_ends(void *arg, const struct ft_rdma_place *place, const struct f
 {
     const struct reporting *reporting = arg;
     struct ft_rdma *r = reporting->rdma;
-    const struct device *d = device_of(r, place->device);
+    const struct ft_rdma_known *d = ft_rdma_devices_find(&r->devices, place->device);
     struct ft_rdma_table_stats stats;
     struct ft_rdma_ends_report report = {
         .time = reporting->wall,
@@ -688,9 +608,10 @@ void ft_rdma_status(const struct ft_rdma *r, struct ft_rdma_status *status)
     struct ft_rdma_monitor_stats monitor;
 
     *status = r->status;
-    status->devices = r->device_count;
-    for (size_t i = 0; i < r->device_count; i++)
-        status->has_contexts = status->has_contexts || r->devices[i].driver == RDMA_DRIVER_MLX5;
+    status->devices = r->devices.count;
+    for (size_t i = 0; i < r->devices.count; i++)
+        status->has_contexts =
+            status->has_contexts || r->devices.list[i].driver == RDMA_DRIVER_MLX5;
     status->no_context = r->no_context;
     ft_owners_stats(r->owners, &status->owners);
     if (r->monitor) {
@@ -720,7 +641,7 @@ static void add_interface(struct ft_rdma_port_view *view, const char *name)
 bool ft_rdma_port_at(const struct ft_rdma *r, size_t i, struct ft_rdma_port_view *view)
 {
     const struct ft_rdma_place *place = ft_rdma_table_place_at(r->table, i);
-    const struct device *d = place ? device_of(r, place->device) : NULL;
+    const struct ft_rdma_known *d = place ? ft_rdma_devices_find(&r->devices, place->device) : NULL;
 
     if (!place)
         return false;

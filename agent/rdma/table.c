@@ -89,6 +89,7 @@ struct ft_rdma_table {
     bool place_told[FT_RDMA_PLACES_MAX];
     struct ft_mono place_told_at[FT_RDMA_PLACES_MAX];
     struct ft_rdma_end ends[FT_RDMA_ENDS_MAX];
+    uint32_t ask_from;        /* where the next questions begin: nobody is left out for long */
     uint32_t round, complete; /* complete: the last that ended */
     struct ft_table *qps, *flows, *hints;
     struct ft_rdma_table_stats stats;
@@ -261,12 +262,13 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct 
 size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono before,
                             struct ft_rdma_wanted *wanted, size_t max)
 {
-    uint32_t index = 0;
+    uint32_t limit = ft_table_limit(t->qps), at = t->ask_from;
     size_t count = 0;
-    struct qp *qp;
 
-    while (count < max && (qp = ft_table_next(t->qps, &index))) {
-        if (qp->round != t->round || !qp->connected || qp->pid == 0 ||
+    for (uint32_t i = 0; i < limit && count < max; i++, at++) {
+        const struct qp *qp = ft_table_at(t->qps, at % limit);
+
+        if (!qp || qp->round != t->round || !qp->connected || qp->pid == 0 ||
             (qp->asked && qp->asked_at.ns >= before.ns))
             continue;
         wanted[count++] = (struct ft_rdma_wanted){
@@ -279,6 +281,7 @@ size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono before,
             .pid = qp->pid,
         };
     }
+    t->ask_from = limit ? at % limit : 0;
     return count;
 }
 

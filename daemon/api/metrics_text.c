@@ -10,6 +10,7 @@
 #include "daemon/pipeline.h"
 #include "daemon/publish/publish.h"
 #include "lib/io/transport.h"
+#include "proto/json.h"
 
 #define PREFIX "fabrictraced_"
 
@@ -94,26 +95,32 @@ static void write_pairing(struct ft_writer *w, const struct ft_pairing *pairing)
           ft_pairing_bytes(pairing));
 }
 
+static void write_sink(struct ft_writer *w, const struct ft_publisher *publisher, size_t i,
+                       const char *name, const char *fate, uint64_t value)
+{
+    ft_write_fmt(w, PREFIX "%s{sink=", name);
+    /* Quotes and backslashes are escaped as in JSON. */
+    ft_json_write_text(w, ft_publisher_spec(publisher, i));
+    if (fate)
+        ft_write_fmt(w, ",fate=\"%s\"", fate);
+    ft_write_fmt(w, "} %" PRIu64 "\n", value);
+}
+
 static void write_sinks(struct ft_writer *w, const struct ft_publisher *publisher)
 {
     struct ft_sink_stats s;
 
     head(w, "sink_records_total", "counter", "Records handed to a sink, by what became of them.");
     for (size_t i = 0; i < ft_publisher_sinks(publisher); i++) {
-        const char *name = ft_publisher_sink(publisher, i, &s);
-
-        ft_write_fmt(w, PREFIX "sink_records_total{sink=\"%s\",fate=\"processed\"} %" PRIu64 "\n",
-                     name, s.processed);
-        ft_write_fmt(w, PREFIX "sink_records_total{sink=\"%s\",fate=\"failed\"} %" PRIu64 "\n",
-                     name, s.failed);
-        ft_write_fmt(w, PREFIX "sink_records_total{sink=\"%s\",fate=\"refused\"} %" PRIu64 "\n",
-                     name, s.refused);
+        ft_publisher_sink(publisher, i, &s);
+        write_sink(w, publisher, i, "sink_records_total", "processed", s.processed);
+        write_sink(w, publisher, i, "sink_records_total", "failed", s.failed);
+        write_sink(w, publisher, i, "sink_records_total", "refused", s.refused);
     }
     head(w, "sink_pending", "gauge", "Records that wait in a sink.");
     for (size_t i = 0; i < ft_publisher_sinks(publisher); i++) {
-        const char *name = ft_publisher_sink(publisher, i, &s);
-
-        ft_write_fmt(w, PREFIX "sink_pending{sink=\"%s\"} %" PRIu64 "\n", name, s.pending);
+        ft_publisher_sink(publisher, i, &s);
+        write_sink(w, publisher, i, "sink_pending", NULL, s.pending);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/json.h"
 #include "proto/record.h"
 
 #define NAME_BYTES  96
@@ -182,9 +183,11 @@ static void write_gauge(struct ft_writer *w, const struct figures *f, const char
         /* The key is "scope/name". */
         if (!figure->some || !slash)
             continue;
-        ft_write_fmt(w, "%s%s{scope=\"%.*s\",name=\"%s\"} %.6g\n", prefix, name,
-                     (int)(slash - figure->name), figure->name, slash + 1,
-                     *(const double *)((const char *)figure + offset));
+        ft_write_fmt(w, "%s%s{scope=\"%.*s\",name=", prefix, name, (int)(slash - figure->name),
+                     figure->name);
+        /* Quotes and backslashes are escaped as in JSON. */
+        ft_json_write_text(w, slash + 1);
+        ft_write_fmt(w, "} %.6g\n", *(const double *)((const char *)figure + offset));
     }
 }
 

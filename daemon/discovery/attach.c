@@ -16,6 +16,9 @@
 #define MOVE_ELSEWHERE_MS 60000
 #define DOUBT_MS          30000
 #define NAMES_MAX         65536
+/* What was not seen for this time gives its place to others, where there is no other. */
+#define KEEP_MS  3600000
+#define SWEEP_MS 60000
 
 /* Who has an address, by its own word; often told before the first sample of it. */
 struct told {
@@ -28,6 +31,8 @@ struct ft_attach {
     struct ft_table *told;
     struct ft_names *names;
     bool news;
+    bool swept;
+    int64_t swept_ms; /* last */
 };
 
 struct ft_attach *ft_attach_new(size_t cap)
@@ -152,6 +157,35 @@ static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
     }
 }
 
+static int64_t last_seen_ms(const struct ft_attached *at)
+{
+    int64_t ms = INT64_MIN;
+
+    for (uint32_t i = 0; i < at->place_count; i++)
+        if (at->places[i].last_ms > ms)
+            ms = at->places[i].last_ms;
+    return ms;
+}
+
+/* Addresses of the world outside come in by a border port, without end. */
+static void forget_old(struct ft_attach *a, int64_t now_ms)
+{
+    struct ft_attached *at;
+    uint32_t index = 0;
+
+    if (a->swept && now_ms >= a->swept_ms && now_ms - a->swept_ms < SWEEP_MS)
+        return;
+    a->swept = true;
+    a->swept_ms = now_ms;
+    while ((at = ft_table_next(a->table, &index))) {
+        if (last_seen_ms(at) >= now_ms - KEEP_MS)
+            continue;
+        for (uint32_t i = 0; i < at->place_count; i++)
+            a->news |= at->places[i].believed;
+        ft_table_remove(a->table, at);
+    }
+}
+
 void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const struct ft_ip *agent,
                        uint32_t ifindex, int64_t ms, bool twice)
 {
@@ -162,6 +196,10 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     if (!is_host_address(address))
         return;
     at = ft_table_insert(a->table, address, &fresh);
+    if (!at) {
+        forget_old(a, ms);
+        at = ft_table_insert(a->table, address, &fresh);
+    }
     if (!at)
         return;
     if (fresh) {

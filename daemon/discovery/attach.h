@@ -8,8 +8,9 @@
  * A place is believed once it has been seen in several seconds, and kept until the address is seen
  * elsewhere and there no more. At most two places, on two switches (dual ToR); an address seen at
  * more of them, or whose packets enter twice on one way, hangs nowhere that samples can tell. The
- * caller offers only ports without a switch at the other end. Capped; refused addresses are
- * counted. Pure; times come with the samples, in Unix milliseconds. Thread: one.
+ * caller offers only ports without a switch at the other end. Capped: when it is full, addresses
+ * that were not seen for an hour give way; those that find no room all the same are counted. Pure;
+ * times come with the samples, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>

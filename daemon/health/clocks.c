@@ -15,7 +15,8 @@
 #define BEHIND_MS   5000
 #define ALIKE_MS    2000
 #define SILENT_MS   180000
-#define MOST_LEAST  3 /* programs that make a majority worth the name */
+#define SWEEP_MS    10000 /* so often a full table is searched for who is silent */
+#define MOST_LEAST  3     /* programs that make a majority worth the name */
 #define MOST_MAX    4096
 #define ADVICE      "let all hosts follow one NTP or PTP server"
 #define DAEMON_NAME "fabrictraced"
@@ -37,6 +38,7 @@ struct program {
 
 struct ft_clocks {
     struct ft_table *programs;
+    int64_t swept_ms;
     struct program self; /* this daemon, against what most say */
     int64_t offsets_ms[MOST_MAX];
 };
@@ -73,17 +75,32 @@ static void note(struct program *p, int64_t offset_ms, int64_t now_ms)
     p->seen_ms = now_ms;
 }
 
+static struct program *program_of(struct ft_clocks *c, const struct clock_key *key, int64_t now_ms)
+{
+    struct program *p, *old;
+    uint32_t index = 0;
+    bool fresh;
+
+    p = ft_table_insert(c->programs, key, &fresh);
+    if (p || llabs(now_ms - c->swept_ms) < SWEEP_MS)
+        return p;
+    c->swept_ms = now_ms;
+    while ((old = ft_table_next(c->programs, &index)))
+        if (now_ms - old->seen_ms > SILENT_MS)
+            ft_table_remove(c->programs, old);
+    return ft_table_insert(c->programs, key, &fresh);
+}
+
 void ft_clocks_take(struct ft_clocks *c, const char *program, const char *source, int64_t time_ms,
                     int64_t now_ms, bool replay)
 {
     struct clock_key key = {{0}, {0}};
     int64_t offset_ms = time_ms - now_ms;
     struct program *p;
-    bool fresh;
 
     snprintf(key.program, sizeof(key.program), "%s", program);
     snprintf(key.source, sizeof(key.source), "%s", source);
-    p = ft_table_insert(c->programs, &key, &fresh);
+    p = program_of(c, &key, now_ms);
     if (p)
         note(p, replay && offset_ms > 0 ? 0 : offset_ms, now_ms);
 }

@@ -18,6 +18,10 @@
 #define DEVIATIONS      5
 #define LEARN           0.125
 #define REPORTS_MISSING 3
+/* Where the table is full, ports that were not told of for this time give way; so often that is
+ * looked at. */
+#define GONE_MS  3600000
+#define SWEEP_MS 10000
 
 struct port_key {
     char host[NAME_BYTES];
@@ -37,10 +41,12 @@ struct port {
     struct port_key key;
     struct sign losses, notices;
     int64_t time_ms, interval_ms, since_ms;
+    int64_t heard_ms; /* by our clock, the others by the host's */
 };
 
 struct ft_congestion {
     struct ft_table *ports;
+    int64_t swept_ms;
 };
 
 struct ft_congestion *ft_congestion_new(size_t ports_max)
@@ -79,7 +85,23 @@ static void judge(struct sign *sign, uint64_t count, double seconds, uint64_t le
     sign->learned = true;
 }
 
-void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters *host)
+static struct port *port_of(struct ft_congestion *c, const struct port_key *key, int64_t now_ms,
+                            bool *fresh)
+{
+    struct port *port = ft_table_insert(c->ports, key, fresh), *old;
+    uint32_t index = 0;
+
+    if (port || llabs(now_ms - c->swept_ms) < SWEEP_MS)
+        return port;
+    c->swept_ms = now_ms;
+    while ((old = ft_table_next(c->ports, &index)))
+        if (now_ms - old->heard_ms > GONE_MS)
+            ft_table_remove(c->ports, old);
+    return ft_table_insert(c->ports, key, fresh);
+}
+
+void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters *host,
+                        int64_t now_ms)
 {
     struct port_key key = {.port = host->port};
     bool congested, fresh;
@@ -90,9 +112,10 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
         return;
     snprintf(key.host, sizeof(key.host), "%s", host->host);
     snprintf(key.device, sizeof(key.device), "%s", host->device);
-    port = ft_table_insert(c->ports, &key, &fresh);
+    port = port_of(c, &key, now_ms, &fresh);
     if (!port)
         return;
+    port->heard_ms = now_ms;
     /* No packet is lost where all is well. */
     if (fresh)
         port->losses.learned = true;

@@ -22,7 +22,8 @@ struct ft_congestion *ft_congestion_new(size_t ports_max);
 void ft_congestion_free(struct ft_congestion *congestion);
 
 /* Judges a port by its report. */
-void ft_congestion_take(struct ft_congestion *congestion, const Fabrictrace__HostCounters *host);
+void ft_congestion_take(struct ft_congestion *congestion, const Fabrictrace__HostCounters *host,
+                        int64_t now_ms);
 
 /* Raises the ports that are congested by their last report, unless that is older than three of its
  * intervals. fabric is borrowed. */

@@ -21,6 +21,10 @@
 #define TOLD_INTERVALS    3
 #define INTERVALS_MISSING 3
 #define INTERVAL_MS       60000 /* until two accounts say how long one is */
+/* Where the table is full, who was not heard for this time gives way; so often that is looked at.
+ */
+#define GONE_MS  3600000
+#define SWEEP_MS 10000
 
 static const struct {
     const char *reason;
@@ -71,6 +75,7 @@ struct program {
 
 struct ft_losses {
     struct ft_table *programs;
+    int64_t swept_ms;
 };
 
 struct ft_losses *ft_losses_new(size_t programs_max)
@@ -178,6 +183,21 @@ static void judge(struct program *p, const struct worst *worst, int64_t before_m
     p->standing &= p->calm < CALM_INTERVALS;
 }
 
+static struct program *program_of(struct ft_losses *l, const struct program_key *key,
+                                  int64_t now_ms, bool *fresh)
+{
+    struct program *p = ft_table_insert(l->programs, key, fresh), *old;
+    uint32_t index = 0;
+
+    if (p || llabs(now_ms - l->swept_ms) < SWEEP_MS)
+        return p;
+    l->swept_ms = now_ms;
+    while ((old = ft_table_next(l->programs, &index)))
+        if (now_ms - old->time_ms > GONE_MS)
+            ft_table_remove(l->programs, old);
+    return ft_table_insert(l->programs, key, fresh);
+}
+
 void ft_losses_take(struct ft_losses *l, const Fabrictrace__Loss *loss, int64_t now_ms)
 {
     struct stage now[FT_ACCOUNT_STAGES];
@@ -192,7 +212,7 @@ void ft_losses_take(struct ft_losses *l, const Fabrictrace__Loss *loss, int64_t 
         return;
     snprintf(key.program, sizeof(key.program), "%s", loss->program);
     snprintf(key.source, sizeof(key.source), "%s", loss->source);
-    p = ft_table_insert(l->programs, &key, &fresh);
+    p = program_of(l, &key, now_ms, &fresh);
     if (!p)
         return;
     for (size_t i = 0; i < loss->n_stages && count < FT_ACCOUNT_STAGES; i++) {

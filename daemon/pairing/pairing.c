@@ -306,6 +306,7 @@ int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int6
 {
     struct ft_pairing_port *port;
     struct ft_pairing_host *host;
+    int64_t whole_ms;
     int rc = 0;
 
     p->now_ms = now_ms;
@@ -324,7 +325,9 @@ int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int6
     host = ft_table_at(p->hosts, port->host);
     host->listed = l->listed;
     host->heard_ms = now_ms;
-    host->whole_ms = host->held == host->listed ? (int64_t)l->time_ms : 0;
+    /* A clock that is ahead says nothing of what is yet to come. */
+    whole_ms = (int64_t)l->time_ms < now_ms ? (int64_t)l->time_ms : now_ms;
+    host->whole_ms = host->held == host->listed ? whole_ms : 0;
     return rc;
 }
 
@@ -440,6 +443,7 @@ const char *ft_pair_state_name(enum ft_pair_state state)
         [FT_PAIR_PEER_GONE] = "peer_gone",
         [FT_PAIR_UNHEARD] = "unheard",
         [FT_PAIR_UNTIMED] = "untimed",
+        [FT_PAIR_ITSELF] = "itself",
     };
 
     return names[state];

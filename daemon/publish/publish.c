@@ -81,7 +81,7 @@ int ft_publisher_flush(struct ft_publisher *p, int64_t timeout_ns, const char **
         if (!rc || worst)
             continue;
         worst = rc;
-        *which = p->sinks[i]->spec ? p->sinks[i]->spec : p->sinks[i]->name;
+        *which = ft_publisher_spec(p, i);
     }
     return worst;
 }
@@ -102,4 +102,9 @@ const char *ft_publisher_sink(const struct ft_publisher *p, size_t i, struct ft_
 {
     p->sinks[i]->stats(p->sinks[i]->self, stats);
     return p->sinks[i]->name;
+}
+
+const char *ft_publisher_spec(const struct ft_publisher *p, size_t i)
+{
+    return p->sinks[i]->spec ? p->sinks[i]->spec : p->sinks[i]->name;
 }

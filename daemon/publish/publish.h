@@ -63,6 +63,9 @@ size_t ft_publisher_sinks(const struct ft_publisher *publisher);
 const char *ft_publisher_sink(const struct ft_publisher *publisher, size_t i,
                               struct ft_sink_stats *stats);
 
+/* The i-th sink as its configuration names it: of two files each its own. */
+const char *ft_publisher_spec(const struct ft_publisher *publisher, size_t i);
+
 /* NDJSON into a file, "-" for standard output. NULL with a complaint that names the file. */
 struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_bytes);
 

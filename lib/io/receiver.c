@@ -26,9 +26,15 @@
 
 struct connection;
 
+/* Padded with zeroes. Programs of one host go by its name, each of them. */
+struct source_key {
+    char program[FT_PROGRAM_BYTES_MAX];
+    char id[FT_SOURCE_ID_BYTES_MAX];
+};
+
 /* What is remembered of a sender beyond its connection. */
 struct source {
-    char id[FT_SOURCE_ID_BYTES_MAX]; /* the key: padded with zeroes */
+    struct source_key key;
     uint64_t boot_id;
     uint64_t applied; /* the number of the last payload */
     struct connection *connection;
@@ -127,21 +133,22 @@ static void forget_oldest_source(struct ft_table *sources)
         ft_table_remove(sources, oldest);
 }
 
-static struct source *find_source(struct ft_receiver *receiver, const char *id, uint64_t boot_id)
+static struct source *find_source(struct ft_receiver *receiver, const struct ft_frame *hello)
 {
-    char key[FT_SOURCE_ID_BYTES_MAX] = {0};
+    struct source_key key = {{0}, {0}};
     struct source *source;
     bool fresh;
 
-    memcpy(key, id, strlen(id));
-    source = ft_table_find(receiver->sources, key);
+    memcpy(key.program, hello->program, strlen(hello->program));
+    memcpy(key.id, hello->source_id, strlen(hello->source_id));
+    source = ft_table_find(receiver->sources, &key);
     if (!source) {
         if (ft_table_count(receiver->sources) >= receiver->config.sources_max)
             forget_oldest_source(receiver->sources);
-        source = ft_table_insert(receiver->sources, key, &fresh);
+        source = ft_table_insert(receiver->sources, &key, &fresh);
     }
-    if (source && source->boot_id != boot_id) {
-        source->boot_id = boot_id;
+    if (source && source->boot_id != hello->boot_id) {
+        source->boot_id = hello->boot_id;
         source->applied = 0;
     }
     return source;
@@ -162,7 +169,7 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     }
     memcpy(c->id, frame->source_id, sizeof(c->id));
     memcpy(c->program, frame->program, sizeof(c->program));
-    c->source = find_source(c->receiver, c->id, frame->boot_id);
+    c->source = find_source(c->receiver, frame);
     if (!c->source) {
         c->receiver->stats.connections_refused++;
         refuse(c, "too many sources");
@@ -384,7 +391,7 @@ static int prepare(struct ft_receiver *receiver, char *error, size_t error_bytes
     /* Peers choose their names: they must not know where these are put. */
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         seed = (uint64_t)ft_mono_now().ns;
-    receiver->sources = ft_table_new(sizeof(struct source), FT_SOURCE_ID_BYTES_MAX,
+    receiver->sources = ft_table_new(sizeof(struct source), sizeof(struct source_key),
                                      receiver->config.sources_max, seed);
     receiver->rest = ft_watch_once(receiver->loop, accept_again, receiver);
     if (!receiver->sources || !receiver->rest) {

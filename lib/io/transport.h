@@ -82,9 +82,10 @@ struct ft_receiver;
 struct ft_receiver_config {
     const char *listen; /* "host:port", ":port" on all addresses */
     uint32_t connections_max;
-    uint32_t sources_max; /* remembered sources; of those not connected, the one silent longest is
-                           * forgotten first; all connected: a new one is refused */
-    int64_t timeout_ns;   /* for a HELLO, and for a frame that has begun to end; 0: 15 s */
+    /* Remembered programs, each by its id. Of those not connected the one silent longest is
+     * forgotten first; when all are, a new one is refused. */
+    uint32_t sources_max;
+    int64_t timeout_ns; /* for a HELLO, and for a frame that has begun to end; 0: 15 s */
     struct ft_tls_files tls;
     /* Applies a payload. Not called for duplicates, which are known as long as this receiver lives
      * and remembers the source. Returning an error closes that connection

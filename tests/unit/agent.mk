@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 agent_tests = tests/unit/check_aggregates tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces tests/unit/check_lacks \
-	tests/unit/check_owners tests/unit/check_rdma_monitor tests/unit/check_rdma_nldev tests/unit/check_rdma_qpc \
+	tests/unit/check_owners tests/unit/check_owners_others tests/unit/check_rdma_devices tests/unit/check_rdma_monitor tests/unit/check_rdma_nldev tests/unit/check_rdma_qpc \
 	tests/unit/check_rdma_sysfs tests/unit/check_rdma_table \
 	tests/unit/check_report tests/unit/check_settings tests/unit/check_sniffer \
 	tests/unit/check_uplink
@@ -79,3 +79,11 @@ tests_unit_check_rdma_qpc_SOURCES = tests/unit/check_rdma_qpc.c tests/unit/unit.
 	tests/unit/nldev_bytes.h
 tests_unit_check_rdma_qpc_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rdma_qpc_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_owners_others_SOURCES = tests/unit/check_owners_others.c tests/unit/unit.h
+tests_unit_check_owners_others_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_owners_others_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_rdma_devices_SOURCES = tests/unit/check_rdma_devices.c tests/unit/unit.h
+tests_unit_check_rdma_devices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_devices_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)

@@ -170,6 +170,31 @@ START_TEST(a_replay_has_no_future)
 }
 END_TEST
 
-FT_UNIT_MAIN("clocks", a_clock_that_is_ahead_is_named_until_it_is_right,
+/* Hosts come and go: those that are gone give their place. */
+START_TEST(who_is_gone_makes_room)
+{
+    char name[8];
+
+    setup();
+    for (int i = 0; i < 16; i++) {
+        snprintf(name, sizeof(name), "old%d", i);
+        tell(name, 1, 0);
+    }
+    for (uint32_t w = 2; w < 6; w++) {
+        tell("gpu01", w, 60000);
+        close_window(w);
+    }
+    ck_assert_int_eq(got.raised, 0);
+    for (uint32_t w = 100; w < 104; w++) {
+        tell("gpu01", w, 60000);
+        close_window(w);
+    }
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_str_eq(got.subject, "fabrictrace-agent/gpu01");
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("clocks", who_is_gone_makes_room, a_clock_that_is_ahead_is_named_until_it_is_right,
              a_clock_that_is_behind_is_as_late_each_time, delay_is_no_clock, silence_clears,
              where_all_are_off_it_is_this_daemon, a_replay_has_no_future)

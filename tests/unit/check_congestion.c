@@ -64,7 +64,7 @@ static void tell(const char *host, uint32_t window, uint64_t timeouts, uint64_t 
     h.has_timeouts = h.has_cnp_handled = true;
     h.timeouts = timeouts;
     h.cnp_handled = cnps;
-    ft_congestion_take(c, &h);
+    ft_congestion_take(c, &h, window * INT64_C(10000));
 }
 
 static void close_window(uint32_t window)
@@ -126,5 +126,26 @@ START_TEST(a_host_that_went_mute_is_over)
 }
 END_TEST
 
-FT_UNIT_MAIN("congestion", losses_name_their_host_alone, what_is_usual_is_not_raised,
-             a_host_that_went_mute_is_over)
+/* Hosts come and go: those that are gone give their place. */
+START_TEST(who_is_gone_makes_room)
+{
+    char name[8];
+
+    setup();
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof(name), "old%d", i);
+        tell(name, 1, 0, 0);
+    }
+    tell("gpu01", 2, 1000, 0);
+    close_window(2);
+    ck_assert_int_eq(got.raised, 0);
+    tell("gpu01", 400, 1000, 0);
+    close_window(400);
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_str_eq(got.subject, "gpu01/mlx5_0/1");
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("congestion", who_is_gone_makes_room, losses_name_their_host_alone,
+             what_is_usual_is_not_raised, a_host_that_went_mute_is_over)

@@ -185,8 +185,32 @@ START_TEST(a_leaf_without_hosts_is_a_leaf)
 }
 END_TEST
 
+/* Addresses of the world outside come in by a border port, more than there is room for. */
+START_TEST(passers_by_make_room_for_hosts)
+{
+    begin(false);
+    send_all();
+    build();
+    for (uint32_t i = 0; i < 1200; i++)
+        enter(0, 9, ft_ip4((uint8_t[4]){198, 51, (uint8_t)(i >> 8), (uint8_t)i}), now_ms, 1);
+    enter(1, 1, leafspine_host_ip(1, 0), now_ms, 3);
+    build();
+    ck_assert_str_eq(attached(leafspine_host_ip(1, 0)), "");
+    now_ms += 2 * 3600 * 1000;
+    send_all();
+    enter(1, 1, leafspine_host_ip(1, 0), now_ms, 3);
+    enter(1, 2, leafspine_host_ip(1, 1), now_ms, 3);
+    now_ms += 3000;
+    build();
+    ck_assert_str_eq(attached(leafspine_host_ip(1, 0)), "leaf1/host0");
+    ck_assert_str_eq(attached(leafspine_host_ip(1, 1)), "leaf1/host1");
+    end();
+}
+END_TEST
+
 FT_UNIT_MAIN("discovery_hosts", hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
              a_host_that_said_its_name_first_never_has_another,
              two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
              packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
-             a_forwarding_neighbour_is_no_host, a_leaf_without_hosts_is_a_leaf)
+             a_forwarding_neighbour_is_no_host, passers_by_make_room_for_hosts,
+             a_leaf_without_hosts_is_a_leaf)

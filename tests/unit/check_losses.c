@@ -234,7 +234,26 @@ START_TEST(what_came_late_is_no_loss)
 }
 END_TEST
 
-FT_UNIT_MAIN("losses", a_loss_is_raised_once_and_cleared_when_it_is_over,
+/* Hosts come and go: those that are gone give their place. */
+START_TEST(who_is_gone_makes_room)
+{
+    setup();
+    for (char i = 0; i < 8; i++)
+        tell((char[3]){'o', (char)('0' + i), 0}, 1);
+    for (uint32_t w = 2; w < 4; w++)
+        interval(w, 10000, 5000, 0);
+    close_window(3);
+    ck_assert_int_eq(got.raised, 0);
+    for (uint32_t w = 400; w < 402; w++)
+        interval(w, 10000, 5000, 0);
+    close_window(401);
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_str_eq(got.subject, "fabrictrace-switchpoll/p1");
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("losses", who_is_gone_makes_room, a_loss_is_raised_once_and_cleared_when_it_is_over,
              noise_raises_nothing_and_keeps_what_stands,
              a_small_loss_of_one_kind_hides_no_large_one_of_another,
              the_cause_stays_told_while_its_effect_follows, restarts_and_silence,

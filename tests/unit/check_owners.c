@@ -3,15 +3,12 @@
 
 #include "agent/owners.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/privilege.h"
 #include "tests/unit/unit.h"
 
 /* Ticks since boot at which every round begins. */
@@ -247,89 +244,7 @@ START_TEST(the_owner_of_a_thread_is_its_process)
 }
 END_TEST
 
-/* As somebody who may not look: at the first process of this machine, then with a /proc that hides
- * it. */
-START_TEST(what_may_not_be_read_is_told)
-{
-    struct ft_owners_config config = {.root = "/proc", .owners_max = 16};
-    struct ft_owners_stats stats;
-    struct ft_owners *o;
-
-    ck_assert(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
-    if (kill(1, 0) == 0 || errno != EPERM) {
-        printf("skipped: what may not be read is told: the first process is not another's\n");
-        return;
-    }
-    o = ft_owners_new(&config);
-    ck_assert_ptr_nonnull(o);
-    ft_owners_round(o, UINT64_MAX);
-    ck_assert_ptr_nonnull(ft_owners_get(o, 1));
-    ft_owners_stats(o, &stats);
-    ck_assert_uint_eq(stats.known, 1);
-    ck_assert_uint_eq(stats.denied, 1);
-    ck_assert_uint_eq(stats.hidden, 0);
-    ft_owners_free(o);
-    config.root = "/nowhere";
-    o = ft_owners_new(&config);
-    ft_owners_round(o, UINT64_MAX);
-    ck_assert_ptr_null(ft_owners_get(o, 1));
-    ck_assert_ptr_null(ft_owners_get(o, INT_MAX));
-    ft_owners_stats(o, &stats);
-    ck_assert_uint_eq(stats.known, 0);
-    ck_assert_uint_eq(stats.hidden, 1);
-    ft_owners_free(o);
-}
-END_TEST
-
-/* As another user with CAP_SYS_PTRACE alone, who may not open the file. */
-START_TEST(who_may_trace_reads_the_environment)
-{
-    struct ft_owners_config config = {
-        .root = "/proc", .job_variable = "FT_TEST_JOB", .owners_max = 16};
-    const struct ft_owner *owner;
-    struct ft_owners_stats stats;
-    char error[128], wait_for_it;
-    struct ft_owners *o;
-    int fds[2], hold[2];
-    pid_t child;
-
-    ck_assert_int_eq(pipe(fds), 0);
-    ck_assert_int_eq(pipe(hold), 0);
-    child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        /* It waits without another execve(2), in which it would have no environment. */
-        char *const command[] = {"sh", "-c", "echo; read line", NULL};
-        char *const environment[] = {"PATH=/usr/bin:/bin", "FT_TEST_JOB=job-7", NULL};
-
-        dup2(hold[0], 0);
-        dup2(fds[1], 1);
-        close(hold[1]);
-        execve("/bin/sh", command, environment);
-        _exit(1);
-    }
-    /* Its environment is the new one from here on. */
-    ck_assert_int_eq(read(fds[0], &wait_for_it, 1), 1);
-    if (geteuid() != 0 || ft_privilege_drop("nobody", FT_SYS_PTRACE, error, sizeof(error)) ||
-        ft_privilege_held() != FT_SYS_PTRACE) {
-        printf("skipped: who may trace reads the environment: no CAP_SYS_PTRACE to keep\n");
-        kill(child, SIGKILL);
-        return;
-    }
-    o = ft_owners_new(&config);
-    ck_assert_ptr_nonnull(o);
-    ft_owners_round(o, UINT64_MAX);
-    owner = ft_owners_get(o, (uint32_t)child);
-    ck_assert_ptr_nonnull(owner);
-    ck_assert_str_eq(owner->job, "job-7");
-    ft_owners_stats(o, &stats);
-    ck_assert_uint_eq(stats.denied, 0);
-    ft_owners_free(o);
-}
-END_TEST
-
 FT_UNIT_MAIN("owners", a_number_given_to_another_process_is_another_owner,
              a_dying_process_keeps_its_job, the_configured_variable_comes_first,
              a_broken_stat_is_no_owner, control_groups_name_jobs,
-             who_came_after_the_list_is_no_owner, the_owner_of_a_thread_is_its_process,
-             what_may_not_be_read_is_told, who_may_trace_reads_the_environment)
+             who_came_after_the_list_is_no_owner, the_owner_of_a_thread_is_its_process)

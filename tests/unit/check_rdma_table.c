@@ -317,6 +317,28 @@ START_TEST(churn_leaves_nothing_behind)
 }
 END_TEST
 
+/* Some cannot be asked about, since nobody knows their process: that keeps no other from it. */
+START_TEST(questions_go_round)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    struct ft_rdma_qp qps[3] = {row(17, 17, 219), row(18, 17, 219), row(19, 17, 220)};
+    struct ft_rdma_wanted wanted[2];
+    bool asked[3] = {false};
+
+    for (int round = 1; round <= 2; round++) {
+        size_t n;
+
+        go_round(t, qps, 3, round);
+        n = ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 2);
+        ck_assert_uint_eq(n, 2);
+        for (size_t i = 0; i < n; i++)
+            asked[wanted[i].lqpn - 17] = true;
+    }
+    ck_assert(asked[0] && asked[1] && asked[2]);
+    ft_rdma_table_free(t);
+}
+END_TEST
+
 START_TEST(a_number_used_anew_forgets_the_destination)
 {
     struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
@@ -576,7 +598,8 @@ FT_UNIT_MAIN("rdma_table", a_destination_makes_both_directions, an_unknown_port_
              the_connection_manager_tells, a_captured_flow_is_not_reported_twice,
              strangers_are_not_matched, shared_tuples_name_no_queue_pair,
              a_port_read_from_the_device_is_observed, churn_leaves_nothing_behind,
-             a_number_used_anew_forgets_the_destination, rows_past_the_cap_are_counted,
-             a_cut_round_ends_no_flow, queue_pairs_without_destination_are_told_of,
-             a_number_used_anew_is_another_end, many_ends_come_in_several_lists,
-             domains_tell_queue_pairs_apart, the_interface_is_the_one_with_the_address)
+             a_number_used_anew_forgets_the_destination, questions_go_round,
+             rows_past_the_cap_are_counted, a_cut_round_ends_no_flow,
+             queue_pairs_without_destination_are_told_of, a_number_used_anew_is_another_end,
+             many_ends_come_in_several_lists, domains_tell_queue_pairs_apart,
+             the_interface_is_the_one_with_the_address)

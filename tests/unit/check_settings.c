@@ -51,6 +51,22 @@ START_TEST(defaults_are_those_of_the_manual)
 }
 END_TEST
 
+START_TEST(named_rdma_devices_reach_their_source)
+{
+    struct ft_agent_settings *s = load("interfaces: eth0\nrdma: {devices: [mlx5_0, mlx5_2]}\n");
+    struct ft_rdma_config config = ft_agent_rdma_config(s, 0);
+
+    ck_assert_uint_eq(ft_diag_count(diag), 0);
+    ck_assert_uint_eq(config.device_count, 2);
+    ck_assert_str_eq(config.devices[0], "mlx5_0");
+    ck_assert_str_eq(config.devices[1], "mlx5_2");
+    drop(s);
+    s = load("interfaces: eth0\n");
+    ck_assert_uint_eq(ft_agent_rdma_config(s, 0).device_count, 0);
+    drop(s);
+}
+END_TEST
+
 START_TEST(complains_about_options_that_do_not_go_together)
 {
     static const struct {
@@ -107,6 +123,6 @@ START_TEST(knows_what_a_reload_can_take_over)
 }
 END_TEST
 
-FT_UNIT_MAIN("settings", defaults_are_those_of_the_manual,
+FT_UNIT_MAIN("settings", named_rdma_devices_reach_their_source, defaults_are_those_of_the_manual,
              complains_about_options_that_do_not_go_together, refuses_unknown_keys_and_ranges,
              knows_what_a_reload_can_take_over)

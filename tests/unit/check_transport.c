@@ -213,6 +213,37 @@ START_TEST(second_connection_replaces_the_first)
 }
 END_TEST
 
+static bool two_are_up(void)
+{
+    return rig.ups == 2;
+}
+
+/* An agent and a poller on one host both go by its name. */
+START_TEST(programs_of_one_host_are_two_sources)
+{
+    struct ft_sender_config agent, poller;
+
+    rig_start();
+    agent = poller = rig_sender_config(0);
+    agent.program = "agent";
+    poller.program = "poller";
+    poller.boot_id = 4712;
+    rig_sender(0, &agent);
+    rig_sender(1, &poller);
+    rig_run(two_are_up, "both connections");
+    for (uint32_t i = 1; i <= 10; i++) {
+        rig_send(0, i, 100);
+        rig_send(1, 100 + i, 100);
+    }
+    wanted = 20;
+    rig_run(seen_wanted, "data of both");
+    ck_assert_int_eq(rig.ups, 2);
+    ck_assert_int_eq(rig.downs, 0);
+    ck_assert_uint_eq(receiver_stats().duplicates, 0);
+    rig_stop();
+}
+END_TEST
+
 START_TEST(overflow_drops_the_oldest)
 {
     enum { COUNT = 100, LEN = 1000 };
@@ -576,8 +607,8 @@ END_TEST
 
 FT_UNIT_MAIN("transport", delivers_once_and_in_order, receiver_restarted_in_the_middle,
              sender_cut_off_sends_again_without_doubles, second_connection_replaces_the_first,
-             overflow_drops_the_oldest, what_is_in_flight_is_not_dropped,
-             silent_receivers_are_given_up, bad_bytes_cost_only_their_connection,
-             stalled_peers_are_dropped, sources_over_the_cap, connections_over_the_cap,
-             refused_payload_is_not_asked_for_again, texts_name_the_endpoint, connects_by_name,
-             flush_waits_for_the_last)
+             programs_of_one_host_are_two_sources, overflow_drops_the_oldest,
+             what_is_in_flight_is_not_dropped, silent_receivers_are_given_up,
+             bad_bytes_cost_only_their_connection, stalled_peers_are_dropped, sources_over_the_cap,
+             connections_over_the_cap, refused_payload_is_not_asked_for_again,
+             texts_name_the_endpoint, connects_by_name, flush_waits_for_the_last)

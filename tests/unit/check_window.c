@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -376,8 +377,45 @@ START_TEST(a_clock_that_is_set_back_learns_anew)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", time_that_jumps_ahead_leaves_no_trail, a_pause_is_published,
-             a_clock_that_is_set_back_learns_anew, figures_of_groups_and_their_union,
-             idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
-             collisions_stand_and_clear, one_elephant_each_is_no_collision,
+static unsigned losses_told;
+
+static void on_loss(void *arg, const Fabrictrace__Record *record)
+{
+    losses_told += strcmp(record->loss->source, arg) == 0;
+}
+
+/* Hosts come and go: the accounts of those that are gone give their place. */
+START_TEST(accounts_of_who_is_gone_make_room)
+{
+    const struct ft_emitter emitter = {on_loss, (void *)(uintptr_t) "new"};
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
+    char source[16];
+
+    open_pipeline(2, 4, 1);
+    record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
+    record.loss = &loss;
+    loss.program = (char *)(uintptr_t) "fabrictrace-agent";
+    loss.source = source;
+    for (int i = 0; i < 100; i++) {
+        snprintf(source, sizeof(source), "old%d", i);
+        ft_pipeline_record(pipeline, &record, START_MS);
+    }
+    snprintf(source, sizeof(source), "new");
+    ft_pipeline_record(pipeline, &record, START_MS + 60000);
+    losses_told = 0;
+    ft_pipeline_each_loss(pipeline, &emitter);
+    ck_assert_uint_eq(losses_told, 0);
+    ft_pipeline_record(pipeline, &record, START_MS + 2 * 3600000);
+    ft_pipeline_each_loss(pipeline, &emitter);
+    ck_assert_uint_eq(losses_told, 1);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window", accounts_of_who_is_gone_make_room, time_that_jumps_ahead_leaves_no_trail,
+             a_pause_is_published, a_clock_that_is_set_back_learns_anew,
+             figures_of_groups_and_their_union, idle_groups_have_no_figures,
+             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
+             one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed, every_record_is_accounted_for)

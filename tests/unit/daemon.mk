@@ -80,3 +80,9 @@ TESTS += tests/unit/check_agents
 tests_unit_check_agents_SOURCES = tests/unit/check_agents.c tests/unit/unit.h
 tests_unit_check_agents_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_agents_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_store
+TESTS += tests/unit/check_store
+tests_unit_check_store_SOURCES = tests/unit/check_store.c tests/unit/unit.h
+tests_unit_check_store_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_store_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

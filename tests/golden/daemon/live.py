@@ -81,6 +81,27 @@ def test_reload(folder):
         daemon.kill()
 
 
+def test_metrics(folder):
+    """Two files are two sinks; Prometheus refuses a page that names one series twice."""
+    daemon = rig.Daemon(folder, TOPOLOGY)
+    second = folder / 'second "copy".ndjson'
+    config = daemon.config.read_text()
+    daemon.config.write_text(config.replace("sinks: [", f"sinks: ['file:{second}', "))
+    daemon.start()
+    try:
+        until("both are written", lambda: second.exists() and of_kind(daemon.records(), "loss"))
+        series = [line.rsplit(" ", 1)[0] for line in daemon.get("/metrics").splitlines()
+                  if not line.startswith("#")]
+        equal("series that are there twice", sorted({s for s in series if series.count(s) > 1}), [])
+        name = str(second).replace('"', '\\"')
+        check("each sink by its name", f'fabrictraced_sink_pending{{sink="file:{name}"}}' in series
+              and f'fabrictraced_sink_pending{{sink="file:{daemon.out}"}}' in series,
+              [s for s in series if "sink" in s])
+        daemon.stop()
+    finally:
+        daemon.kill()
+
+
 def bad_datagrams(good):
     """Cut at every byte, and garbage."""
     rng = random.Random(1)
@@ -325,5 +346,5 @@ def test_agent(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_reload, test_bad_datagrams, test_bad_batches, test_restart,
-                           test_kill, test_agent))
+    sys.exit(rig.run_tests(test_reload, test_metrics, test_bad_datagrams, test_bad_batches,
+                           test_restart, test_kill, test_agent))
