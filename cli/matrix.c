@@ -17,6 +17,7 @@
 /* The place of each member, in the order of "members". */
 struct places {
     size_t *of_member;
+    bool *sends; /* whether a member's own agent told what it sent */
     size_t members;
 };
 
@@ -85,6 +86,17 @@ static double real(const struct ft_value *object, const char *name)
     return value;
 }
 
+static void note_sender(const struct ft_value *members, struct places *places,
+                        const struct ft_value *edge)
+{
+    uint64_t src;
+    size_t index;
+
+    if (real(edge, "sent_messages") > 0 && ft_value_uint(edge, "src", &src) &&
+        find_rank(members, src, &index))
+        places->sends[index] = true;
+}
+
 static void add_edge(struct ft_matrix *m, const struct ft_value *members,
                      const struct places *places, const struct ft_value *edge)
 {
@@ -95,6 +107,10 @@ static void add_edge(struct ft_matrix *m, const struct ft_value *members,
 
     if (!ft_value_uint(edge, "src", &src) || !ft_value_uint(edge, "dst", &dst) ||
         !find_rank(members, src, &a) || !find_rank(members, dst, &b))
+        return;
+    /* The rest of an operation that its receiver told in two parts has no name: the sender told of
+     * it under its name. */
+    if (messages <= 0 && places->sends[a] && !ft_value_str(edge, "op"))
         return;
     cell = &m->cells[places->of_member[a] * m->places + places->of_member[b]];
     cell->bytes += messages > 0 ? sent : real(edge, "received_bytes");
@@ -111,7 +127,8 @@ int ft_matrix_new(const struct ft_value *comm, enum ft_matrix_by by, struct ft_m
     int rc = -ENOMEM;
 
     places.of_member = calloc(places.members + 1, sizeof(*places.of_member));
-    if (!m || !places.of_member)
+    places.sends = calloc(places.members + 1, sizeof(*places.sends));
+    if (!m || !places.of_member || !places.sends)
         goto out;
     for (size_t i = 0; i < places.members; i++) {
         rc = place_member(m, ft_value_at(members, i), by, &places.of_member[i]);
@@ -120,10 +137,13 @@ int ft_matrix_new(const struct ft_value *comm, enum ft_matrix_by by, struct ft_m
     }
     m->cells = calloc(m->places * m->places + 1, sizeof(*m->cells));
     rc = m->cells ? 0 : -ENOMEM;
+    for (size_t i = 0; i < ft_value_count(edges); i++)
+        note_sender(members, &places, ft_value_at(edges, i));
     for (size_t i = 0; rc == 0 && i < ft_value_count(edges); i++)
         add_edge(m, members, &places, ft_value_at(edges, i));
 out:
     free(places.of_member);
+    free(places.sends);
     if (rc) {
         ft_matrix_free(m);
         return rc;

@@ -31,7 +31,7 @@ keep_inputs() # NAME PROGRAM NEW: leaves in FOLDER/NAME what reaches more than t
 {
     local name=$1 program=$2 new=$3 least=$work/$1.least
     mkdir -p "$least" "$keep/$name"
-    if ! "$program" -merge=1 -timeout=10 "$least" "$here/corpus/$name" "$new" >"$work/$name.merge" 2>&1; then
+    if ! "$program" -merge=1 -timeout=60 "$least" "$here/corpus/$name" "$new" >"$work/$name.merge" 2>&1; then
         cp "$new"/* "$keep/$name/"
         return
     fi
@@ -49,7 +49,7 @@ run_one() # NAME PROGRAM
     mkdir "$new" "$work/failed/$name"
     [ -z "$keep" ] || cp "$keep/$name"/* "$new" 2>/dev/null
     began=$SECONDS
-    "$program" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
+    "$program" -max_total_time="$seconds" -timeout=60 -print_final_stats=1 \
         -artifact_prefix="$work/failed/$name/" "$new" "$here/corpus/$name" >"$log" 2>&1
     rc=$?
     executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

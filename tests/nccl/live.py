@@ -94,6 +94,17 @@ def matrix(programs):
     return json.loads(lines[0]) if lines else {"edges": [], "members": []}
 
 
+def by_pair(found):
+    """{(source, destination): edge}, with the nameless rest of an operation that was cut in two."""
+    pairs = {}
+    for e in found["edges"]:
+        pair = pairs.setdefault((e["src"], e["dst"]), {
+            "sent_bytes": 0, "received_bytes": 0, "expected_bytes": 0})
+        for key in pair:
+            pair[key] += e.get(key, 0)
+    return pairs
+
+
 def run_jobs(programs, *more, but=()):
     """A job of all ranks; the ranks of `but` get another mode."""
     jobs = [programs.job(f"gpu{r * HOSTS // RANKS:02}", r, RANKS, 2, 20000,
@@ -121,7 +132,7 @@ def ring_bytes(results, size=4 * 1048576):
 def ring(programs):
     results = run_jobs(programs)
     found = settled(programs, ring_bytes(results))
-    edges = {(e["src"], e["dst"]): e for e in found["edges"]}
+    edges = by_pair(found)
     size = 4 * 1048576
     equal("ring: each rank sends to the next alone", sorted(edges),
           sorted((r, (r + 1) % RANKS) for r in range(RANKS)))
@@ -150,8 +161,8 @@ def tree(programs, before):
              for r in range(RANKS)}
     found = settled(programs, min(total(before)) + sum(
         (result["operations"] - 1) * size * len(peers[r]) for r, result in enumerate(results)))
-    edges = {(e["src"], e["dst"]): e for e in found["edges"]}
-    old = {(e["src"], e["dst"]): e for e in before["edges"]}
+    edges = by_pair(found)
+    old = by_pair(before)
     sums = {r: 0 for r in range(RANKS)}
     for r, result in enumerate(results):
         for peer in peers[r]:

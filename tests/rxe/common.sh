@@ -23,7 +23,7 @@ pause() { read -rt "$1" -u "$nothing" || :; } # SECONDS
 
 until_() # CONDITION [SECONDS]
 {
-    local end=$((SECONDS + ${2:-15}))
+    local end=$((SECONDS + ${2:-60}))
     while [ $SECONDS -le $end ]; do
         eval "$1" && return 0
         pause 0.1

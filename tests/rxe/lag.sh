@@ -14,7 +14,7 @@ within() { ip netns exec "$@"; }
 
 until_() # CONDITION
 {
-    for _ in $(seq 300); do
+    for _ in $(seq 600); do
         eval "$1" && return 0
         sleep 0.1
     done
