@@ -54,6 +54,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/pairing/find.c \
 	daemon/pairing/link.c \
+	daemon/pairing/members.c \
 	daemon/pairing/pairing.c daemon/pairing/pairing.h \
 	daemon/pairing/scope.c \
 	daemon/pairing/state.h \

@@ -451,7 +451,8 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     for (uint32_t i = 0; i < h->count; i++)
         if (fits(r, &h->src[i], h->dst[i], query->src_pid, &pairs[n]))
             n++;
-    *more = h->more && within(r->now_ms, h->more_ms, SILENT_MS);
+    /* Of an unknown process, it may be none of them. */
+    *more = (h->more && within(r->now_ms, h->more_ms, SILENT_MS)) || (n > 0 && query->src_pid == 0);
     return n;
 }
 

@@ -79,7 +79,8 @@ int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c
 void ft_ranks_age(struct ft_ranks *ranks, int64_t now_ms);
 
 /* The pairs of ranks that a flow may serve, at most FT_RANKS_CANDIDATES_MAX of them; *more when
- * there are others. Exactly one and not *more: it is certain. */
+ * there may be others: those of a process that is not known are not all of it, since it may have no
+ * plugin. Exactly one and not *more: it is certain. */
 size_t ft_ranks_match(const struct ft_ranks *ranks, const struct ft_rank_query *query,
                       struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
 

@@ -33,6 +33,7 @@ static const struct {
     [FT_PAIR_UNHEARD] = {"hosts without an agent, or not wholly heard, may have the other ends",
                          "run an agent on every host they may be connected to; or " ASK},
     [FT_PAIR_UNTIMED] = {"the only other ends did not come at the same time", ASK},
+    [FT_PAIR_ITSELF] = {"they name their own numbers, and may be connected to themselves", ASK},
 };
 
 /* One host's or, over many, everybody's. */

@@ -166,7 +166,7 @@ static void set_pair(struct ft_pairing *p, struct ft_pairing_qp *e, uint32_t pee
         ft_pairing_scope_mark(p, e, false);
     e->by = (uint8_t)by;
     e->peer = peer;
-    e->comm_index = comm;
+    ft_pairing_members_rest(p, e, comm);
     if (by > FT_PAIRED_BY_BOTH_ENDS)
         ft_pairing_scope_mark(p, e, true);
 }
@@ -221,7 +221,8 @@ static void part(struct ft_pairing *p, struct ft_pairing_qp *e)
         ft_pairing_scope_mark(p, e, false);
     e->by = FT_PAIRED_BY_NOTHING;
     e->wired = false;
-    e->peer = e->comm_index = FT_NONE;
+    e->peer = FT_NONE;
+    ft_pairing_members_rest(p, e, FT_NONE);
     e->state = e->told ? FT_PAIR_TOLD : e->spent ? FT_PAIR_PEER_GONE : FT_PAIR_WAITING;
     /* One whose peer is gone for certain is nobody else's. */
     if (!e->spent)

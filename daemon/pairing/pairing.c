@@ -443,6 +443,7 @@ const char *ft_pair_state_name(enum ft_pair_state state)
         [FT_PAIR_PEER_GONE] = "peer_gone",
         [FT_PAIR_UNHEARD] = "unheard",
         [FT_PAIR_UNTIMED] = "untimed",
+        [FT_PAIR_ITSELF] = "itself",
     };
 
     return names[state];

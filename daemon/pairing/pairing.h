@@ -15,7 +15,9 @@
  *  - the same for all ends of a fabric in which nobody is known without an agent, for two that came
  *    within seconds of each other (FT_PAIRED_BY_ALL_ENDS).
  * The last two take for granted that connected queue pairs are listed on both sides within seconds,
- * and that a process does not use the same two numbers towards hosts that nobody knows. PSNs are no
+ * that a process does not use the same two numbers towards hosts that nobody knows, and that a rank
+ * has no connection from one of its queue pairs to another. An end that names its own number may be
+ * connected to itself, as NCCL's are that flush GPU memory: neither of the two applies. PSNs are no
  * help: they move with the traffic, and alike in all pairs of a job.
  *
  * Two ends become a pair in ft_pairing_sweep() or by a sample. They stop being one at once, with
@@ -65,6 +67,7 @@ enum ft_pair_state {
     FT_PAIR_PEER_GONE,
     FT_PAIR_UNHEARD, /* who is not heard, or not whole, may have the peer */
     FT_PAIR_UNTIMED, /* the only other end did not come at the same time, as far as is known */
+    FT_PAIR_ITSELF,  /* names its own number: may be connected to itself */
     FT_PAIR_STATES,
 };
 

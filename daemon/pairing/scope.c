@@ -6,8 +6,6 @@
 
 #include "daemon/pairing/state.h"
 
-/* A member that was not announced for this time is not known to be one. */
-#define MEMBER_MS 120000
 /* A host that nobody has heard of for this time is none any more. */
 #define HOST_MS 3600000
 /* A RoCE host without an agent is believed to be there for this time. */
@@ -19,7 +17,8 @@ enum look {
     LOOK_NONE,
     LOOK_ONE,
     LOOK_SEVERAL,
-    LOOK_LEFT, /* one, and one that left may have been the peer of either */
+    LOOK_LEFT,   /* one, and one that left may have been the peer of either */
+    LOOK_ITSELF, /* it may be its own peer */
 };
 
 static struct ft_pairing_bucket_key key_of(uint32_t scope, const struct ft_pairing_qp *e)
@@ -35,13 +34,25 @@ static uint32_t index_of(const struct ft_pairing *p, const struct ft_pairing_qp 
     return ft_table_index(p->ends, e);
 }
 
-/* A pair that rests on being alone is none with one more or one less. */
-static void upset(struct ft_pairing *p, const struct ft_pairing_bucket *b)
+static struct ft_pairing_process *process_of(const struct ft_pairing *p,
+                                             const struct ft_pairing_qp *e)
 {
-    struct ft_pairing_qp *e = b->pair ? ft_pairing_at(p, b->pair - 1) : NULL;
+    return e->process == FT_NONE ? NULL : ft_table_at(p->processes, e->process);
+}
 
-    if (e)
-        ft_pairing_unlink(p, e, false);
+/* Pairs that rest on being alone are none with one more or one less. An end that was there before,
+ * and comes with its process and its own peer, is no news for what it is part of. */
+static void upset(struct ft_pairing *p, const struct ft_pairing_bucket *b,
+                  const struct ft_pairing_qp *by)
+{
+    for (int i = 0; i < FT_PAIRING_BUCKET_PAIRS; i++) {
+        struct ft_pairing_qp *e = b->pairs[i] ? ft_pairing_at(p, b->pairs[i] - 1) : NULL;
+        const struct ft_pairing_qp *peer = e ? ft_pairing_peer(p, e) : NULL;
+
+        if (e && !(by->by > FT_PAIRED_BY_BOTH_ENDS && peer &&
+                   (e->process == by->process || peer->process == by->process)))
+            ft_pairing_unlink(p, e, false);
+    }
 }
 
 static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
@@ -62,7 +73,7 @@ static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
         b->hi_count++;
         b->hi_sum += index_of(p, e);
     }
-    upset(p, b);
+    upset(p, b, e);
 }
 
 static void leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e, bool gone)
@@ -82,16 +93,10 @@ static void leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e,
     }
     if (gone) {
         b->left_seq = p->seq;
-        upset(p, b);
+        upset(p, b, e);
     }
     if (b->lo_count + b->hi_count == 0)
         ft_table_remove(p->buckets, b);
-}
-
-static struct ft_pairing_process *process_of(const struct ft_pairing *p,
-                                             const struct ft_pairing_qp *e)
-{
-    return e->process == FT_NONE ? NULL : ft_table_at(p->processes, e->process);
 }
 
 static struct ft_pairing_claim_key claim_key(const struct ft_pairing_qp *told)
@@ -174,9 +179,87 @@ static void mark(struct ft_pairing *p, uint32_t scope, const struct ft_pairing_q
 {
     const struct ft_pairing_bucket_key key = key_of(scope, e);
     struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+    uint32_t own = index_of(p, e) + 1, peer = e->peer == FT_NONE ? own : e->peer + 1;
+    uint32_t *place = NULL;
 
-    if (b)
-        b->pair = paired ? index_of(p, e) + 1 : 0;
+    if (!b)
+        return;
+    for (int i = 0; i < FT_PAIRING_BUCKET_PAIRS; i++) {
+        if (b->pairs[i] == own || b->pairs[i] == peer) {
+            b->pairs[i] = paired ? own : 0;
+            return;
+        }
+        if (!b->pairs[i])
+            place = &b->pairs[i];
+    }
+    if (paired)
+        *(place ? place : &b->pairs[0]) = own;
+}
+
+static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, uint32_t comm)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+
+    for (uint32_t i = 0; process && i < process->comm_count; i++)
+        if (process->comms[i] == comm)
+            return true;
+    return false;
+}
+
+/* An end of the same device that fits, and cannot be the peer: it is of the same process, which is
+ * one rank of a communicator, and no rank connects to itself. In a ring of two with queue pairs to
+ * either side, made in the same order, each rank has one. NULL. */
+static const struct ft_pairing_qp *own_other(const struct ft_pairing *p, uint32_t scope,
+                                             const struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_process *process = process_of(p, e);
+    const struct ft_pairing_qp *other;
+
+    if (scope == 0 || !process)
+        return NULL;
+    for (uint32_t i = 0; i < process->comm_count; i++)
+        if (process->comms[i] == scope - 1 && process->ranks[i] != 1)
+            return NULL;
+    other = ft_pairing_find(p, e->key.port, e->remote);
+    return other && other->remote == e->key.local && other->process == e->process &&
+                   other->counted && !other->told
+               ? other
+               : NULL;
+}
+
+/* Whether a scope has more that fits than the peer an end is paired with. */
+static bool has_rival(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+    const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
+    uint32_t known = own_other(p, scope, e) != NULL;
+
+    if (!b || !peer)
+        return true;
+    known += peer->counted && !peer->told && in_comm(p, peer, scope - 1);
+    return (e->key.local <= e->remote ? b->hi_count : b->lo_count) > known;
+}
+
+void ft_pairing_scope_enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
+{
+    enter(p, scope, e);
+    if (e->by <= FT_PAIRED_BY_BOTH_ENDS)
+        return;
+    if (has_rival(p, scope, e))
+        ft_pairing_unlink(p, e, false);
+    else
+        mark(p, scope, e, true);
+}
+
+void ft_pairing_scope_leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
+{
+    leave(p, scope, e, true);
+}
+
+void ft_pairing_scope_release(struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e)
+{
+    mark(p, scope, e, false);
 }
 
 void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, bool paired)
@@ -190,204 +273,6 @@ void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, 
         mark(p, 0, e, paired);
     for (uint32_t i = 0; process && i < process->comm_count; i++)
         mark(p, process->comms[i] + 1, e, paired);
-}
-
-void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *e)
-{
-    const struct ft_pairing_process_key key = {ft_pairing_host_of(p, e), e->pid};
-    struct ft_pairing_process *process;
-    bool fresh;
-
-    e->process = e->next = e->previous = FT_NONE;
-    if (e->pid == 0)
-        return;
-    process = ft_table_insert(p->processes, &key, &fresh);
-    if (!process) {
-        p->uncounted++;
-        return;
-    }
-    if (fresh)
-        process->first = FT_NONE;
-    e->process = ft_table_index(p->processes, process);
-    e->next = process->first;
-    if (e->next != FT_NONE)
-        ft_pairing_at(p, e->next)->previous = index_of(p, e);
-    process->first = index_of(p, e);
-}
-
-static void forget_process(struct ft_pairing *p, struct ft_pairing_process *process)
-{
-    if (process->first == FT_NONE && process->members == 0)
-        ft_table_remove(p->processes, process);
-}
-
-void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
-{
-    struct ft_pairing_process *process = process_of(p, e);
-
-    if (!process)
-        return;
-    if (e->previous != FT_NONE)
-        ft_pairing_at(p, e->previous)->next = e->next;
-    else
-        process->first = e->next;
-    if (e->next != FT_NONE)
-        ft_pairing_at(p, e->next)->previous = e->previous;
-    e->process = e->next = e->previous = FT_NONE;
-    forget_process(p, process);
-}
-
-/* Each end of a process with a communicator more or less. */
-static void move_ends(struct ft_pairing *p, const struct ft_pairing_process *process,
-                      uint32_t scope, bool in)
-{
-    struct ft_pairing_qp *e;
-
-    for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
-        e = ft_pairing_at(p, i);
-        /* What it was paired by has changed. */
-        if (e->by > FT_PAIRED_BY_BOTH_ENDS)
-            ft_pairing_unlink(p, e, false);
-        if (!e->counted || e->told)
-            continue;
-        if (in)
-            enter(p, scope, e);
-        else
-            leave(p, scope, e, true);
-    }
-}
-
-static void process_joins(struct ft_pairing *p, struct ft_pairing_process *process, uint32_t comm)
-{
-    process->members++;
-    for (uint32_t i = 0; i < process->comm_count; i++) {
-        if (process->comms[i] == comm) {
-            process->ranks[i]++;
-            return;
-        }
-    }
-    if (process->comm_count == FT_PAIRING_COMMS) {
-        process->more_comms = true;
-        return;
-    }
-    move_ends(p, process, comm + 1, true);
-    process->comms[process->comm_count] = comm;
-    process->ranks[process->comm_count++] = 1;
-}
-
-static void process_leaves(struct ft_pairing *p, struct ft_pairing_process *process, uint32_t comm)
-{
-    process->members--;
-    for (uint32_t i = 0; i < process->comm_count; i++) {
-        if (process->comms[i] != comm)
-            continue;
-        if (--process->ranks[i] > 0)
-            break;
-        move_ends(p, process, comm + 1, false);
-        process->comm_count--;
-        process->comms[i] = process->comms[process->comm_count];
-        process->ranks[i] = process->ranks[process->comm_count];
-        break;
-    }
-    forget_process(p, process);
-}
-
-static void member_leaves(struct ft_pairing *p, struct ft_pairing_member *m)
-{
-    struct ft_pairing_comm *comm = ft_table_at(p->comms, m->key.comm);
-
-    process_leaves(p, ft_table_at(p->processes, m->process), m->key.comm);
-    ft_table_remove(p->members, m);
-    if (--comm->open == 0)
-        ft_table_remove(p->comms, comm);
-}
-
-static void member_joins(struct ft_pairing *p, const Fabrictrace__Communicator *c, uint32_t host)
-{
-    const struct ft_pairing_process_key process_key = {host, c->pid};
-    struct ft_pairing_process *process;
-    char id[FT_PAIRING_COMM] = {0};
-    struct ft_pairing_comm *comm;
-    struct ft_pairing_member *m;
-    struct ft_pairing_member_key key;
-    bool fresh;
-
-    snprintf(id, sizeof(id), "%s", c->comm_id);
-    comm = ft_table_insert(p->comms, id, &fresh);
-    if (!comm)
-        return;
-    comm->ranks = c->ranks;
-    key = (struct ft_pairing_member_key){ft_table_index(p->comms, comm), c->rank};
-    process = ft_table_insert(p->processes, &process_key, &fresh);
-    if (process && fresh)
-        process->first = FT_NONE;
-    m = process ? ft_table_find(p->members, &key) : NULL;
-    if (m && m->process != ft_table_index(p->processes, process)) {
-        /* The rank is another process's by now; the communicator stays. */
-        comm->open++;
-        member_leaves(p, m);
-        comm->open--;
-        m = NULL;
-    }
-    if (process && !m) {
-        m = ft_table_insert(p->members, &key, &fresh);
-        if (m) {
-            m->process = ft_table_index(p->processes, process);
-            comm->open++;
-            process_joins(p, process, key.comm);
-        }
-    }
-    if (m)
-        m->heard_ms = p->now_ms;
-    if (process)
-        forget_process(p, process);
-    if (comm->open == 0)
-        ft_table_remove(p->comms, comm);
-}
-
-void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicator *c,
-                             int64_t now_ms)
-{
-    char host[FT_PAIRING_NAME] = {0}, id[FT_PAIRING_COMM] = {0};
-    struct ft_pairing_process *process;
-    struct ft_pairing_member *m = NULL;
-    struct ft_pairing_host *h;
-    struct ft_pairing_comm *comm;
-    bool fresh;
-
-    p->now_ms = now_ms;
-    if (!c->comm_id || strlen(c->comm_id) >= FT_PAIRING_COMM || !c->has_rank || !c->host ||
-        strlen(c->host) >= FT_PAIRING_NAME || !c->has_pid || c->pid == 0)
-        return;
-    snprintf(host, sizeof(host), "%s", c->host);
-    snprintf(id, sizeof(id), "%s", c->comm_id);
-    h = c->closed ? ft_table_find(p->hosts, host) : ft_table_insert(p->hosts, host, &fresh);
-    if (!h)
-        return;
-    if (!c->closed) {
-        h->heard_ms = now_ms;
-        member_joins(p, c, ft_table_index(p->hosts, h));
-        return;
-    }
-    comm = ft_table_find(p->comms, id);
-    if (comm) {
-        const struct ft_pairing_member_key key = {ft_table_index(p->comms, comm), c->rank};
-
-        m = ft_table_find(p->members, &key);
-    }
-    process = m ? ft_table_at(p->processes, m->process) : NULL;
-    if (process && process->key.host == ft_table_index(p->hosts, h) && process->key.pid == c->pid)
-        member_leaves(p, m);
-}
-
-void ft_pairing_members_age(struct ft_pairing *p)
-{
-    struct ft_pairing_member *m;
-    uint32_t index = 0;
-
-    while ((m = ft_table_next(p->members, &index)))
-        if (p->now_ms - m->heard_ms > MEMBER_MS)
-            member_leaves(p, m);
 }
 
 /* How far each scope is whole. */
@@ -418,25 +303,27 @@ void ft_pairing_scope_begin(struct ft_pairing *p)
     }
 }
 
+/* Of two different numbers: who may be the peer of one end. Whether that one has others to choose
+ * from is a question of its own. */
 static enum look look(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e,
                       struct ft_pairing_qp **peer)
 {
     const struct ft_pairing_bucket_key key = key_of(scope, e);
     const struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
-    bool lo = e->key.local <= e->remote, same = e->key.local == e->remote;
-    uint32_t own, others;
+    const struct ft_pairing_qp *other = own_other(p, scope, e);
+    bool lo = e->key.local <= e->remote;
+    uint32_t others;
+    uint64_t sum;
 
     if (!b)
         return LOOK_NONE;
-    own = lo ? b->lo_count : b->hi_count;
-    others = same ? own - 1 : lo ? b->hi_count : b->lo_count;
+    others = (lo ? b->hi_count : b->lo_count) - (other != NULL);
+    sum = (lo ? b->hi_sum : b->lo_sum) - (other ? index_of(p, other) : 0);
     if (others == 0)
         return LOOK_NONE;
-    if (others > 1 || own > (same ? 2u : 1u))
+    if (others > 1)
         return LOOK_SEVERAL;
-    *peer = ft_pairing_at(p, (uint32_t)(same ? b->lo_sum - index_of(p, e)
-                                        : lo ? b->hi_sum
-                                             : b->lo_sum));
+    *peer = ft_pairing_at(p, (uint32_t)sum);
     if (e->seq <= b->left_seq || (*peer)->seq <= b->left_seq)
         return LOOK_LEFT;
     return LOOK_ONE;
@@ -453,16 +340,6 @@ static enum look both(enum look a, const struct ft_pairing_qp *first, enum look 
     if (a == LOOK_SEVERAL || b == LOOK_SEVERAL || first != second)
         return LOOK_SEVERAL;
     return a == LOOK_LEFT ? a : b;
-}
-
-static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, uint32_t comm)
-{
-    const struct ft_pairing_process *process = process_of(p, e);
-
-    for (uint32_t i = 0; process && i < process->comm_count; i++)
-        if (process->comms[i] == comm)
-            return true;
-    return false;
 }
 
 static bool share_comm(const struct ft_pairing *p, const struct ft_pairing_qp *a,
@@ -538,8 +415,11 @@ static struct choice choose(const struct ft_pairing *p, const struct ft_pairing_
     struct choice out = {.comm = FT_NONE};
     struct ft_pairing_qp *told = NULL, *peer = NULL;
     enum look claims = look_claims(p, e, &told);
+    /* NCCL flushes GPU memory by a queue pair that is connected to itself. */
+    bool itself = e->key.local == e->remote;
 
-    choose_inside(p, e, &out);
+    if (!itself)
+        choose_inside(p, e, &out);
     if (claims == LOOK_ONE && !out.inside && share_comm(p, e, told)) {
         const struct ft_pairing_process *process = process_of(p, e);
 
@@ -548,7 +428,9 @@ static struct choice choose(const struct ft_pairing *p, const struct ft_pairing_
             if (in_comm(p, told, process->comms[i]))
                 out.comm = process->comms[i];
     }
-    if (!out.inside && out.look == LOOK_NONE) {
+    if (itself && claims == LOOK_NONE)
+        out.look = LOOK_ITSELF;
+    if (!itself && !out.inside && out.look == LOOK_NONE) {
         out.look = look(p, 0, e, &peer);
         out.peer = peer;
         out.whole_ms = p->all_whole_ms;
@@ -586,6 +468,7 @@ struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct
         [LOOK_NONE] = FT_PAIR_NO_PEER,
         [LOOK_SEVERAL] = FT_PAIR_SEVERAL_PEERS,
         [LOOK_LEFT] = FT_PAIR_PEER_GONE,
+        [LOOK_ITSELF] = FT_PAIR_ITSELF,
     };
     struct choice there = choose(p, e), back;
     int64_t since_ms;

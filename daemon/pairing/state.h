@@ -3,8 +3,8 @@
 #define FT_DAEMON_PAIRING_STATE_H
 /*
  * What the parts of daemon/pairing/pairing.h share: pairing.c keeps hosts, ports and ends,
- * pairing_scope.c communicators and who is unique in them, pairing_wire.c what samples say,
- * pairing_link.c the pairs and what is told of them. Private to them. Thread: one.
+ * members.c processes and their communicators, scope.c who is unique in them, wire.c what samples
+ * say, link.c the pairs and what is told of them. Private to them. Thread: one.
  *
  * Sets of ends that only matter when they have one member are kept as a count and a sum of indices.
  */
@@ -82,6 +82,9 @@ struct ft_pairing_qp {
     uint32_t comm_index; /* communicator by which it was paired, FT_NONE */
 };
 
+/* Pairs of the same two numbers within a scope: two where each has an end at both of two ranks. */
+#define FT_PAIRING_BUCKET_PAIRS 2
+
 /* Ends that name each other's numbers, within a scope: 0 all, else a communicator's index + 1. lo
  * have the lower number themselves; where both are equal all are lo. */
 struct ft_pairing_bucket_key {
@@ -92,8 +95,8 @@ struct ft_pairing_bucket {
     struct ft_pairing_bucket_key key;
     uint32_t lo_count, hi_count;
     uint64_t lo_sum, hi_sum;
-    uint32_t left_seq; /* ends up to this one may have lost their peer */
-    uint32_t pair;     /* an end of a pair that rests on this, + 1; 0: none */
+    uint32_t left_seq;                       /* ends up to this one may have lost their peer */
+    uint32_t pairs[FT_PAIRING_BUCKET_PAIRS]; /* an end of each that rests on this, + 1; 0: none */
 };
 
 /* An end whose host knows where it sends to, by what it says of its peer. */
@@ -142,6 +145,7 @@ struct ft_pairing_process {
 struct ft_pairing_comm {
     char id[FT_PAIRING_COMM];
     uint32_t ranks, open;
+    uint32_t paired;  /* ends that were paired by it; it is remembered as long as there are some */
     int64_t whole_ms; /* as of the last sweep: the least of its members' hosts; 0: not all are */
 };
 
@@ -199,30 +203,40 @@ static inline uint32_t ft_pairing_host_of(const struct ft_pairing *p,
 uint32_t ft_pairing_port_at(const struct ft_pairing *p, const struct ft_ip *ip);
 struct ft_pairing_qp *ft_pairing_find(const struct ft_pairing *p, uint32_t port, uint32_t local);
 
-/* pairing_scope.c */
+/* scope.c */
 void ft_pairing_scope_add(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* gone: the end is no more, and whoever may have been its peer has none. */
 void ft_pairing_scope_remove(struct ft_pairing *p, struct ft_pairing_qp *end, bool gone);
 /* Marks the buckets that a pair rests on, or clears them. */
 void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *end, bool paired);
+/* Its process has a communicator more, or less. */
+void ft_pairing_scope_enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *end);
+void ft_pairing_scope_leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *end);
+/* Its pair does not rest on this scope any more. */
+void ft_pairing_scope_release(struct ft_pairing *p, uint32_t scope,
+                              const struct ft_pairing_qp *end);
 void ft_pairing_scope_begin(struct ft_pairing *p);
 /* The only end that can be the peer, NULL; else *why. */
 struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct ft_pairing_qp *end,
                                               enum ft_paired_by *by, uint32_t *comm,
                                               enum ft_pair_state *why);
-void ft_pairing_members_age(struct ft_pairing *p);
+
+/* members.c */
 /* Makes an end one of its process's, or not any more. */
 void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *end);
 void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
+/* Sets the communicator that the pair of an end rests on, FT_NONE. */
+void ft_pairing_members_rest(struct ft_pairing *p, struct ft_pairing_qp *end, uint32_t comm_index);
+void ft_pairing_members_age(struct ft_pairing *p);
 
-/* pairing_wire.c */
+/* wire.c */
 void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *end);
 void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Whether samples alone tell where an end sends to; fills the tuple. */
 bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *end,
                            struct ft_tuple *tuple);
 
-/* pairing_link.c: a sample showed what an end sends by, towards an end that names it. That is no
+/* link.c: a sample showed what an end sends by, towards an end that names it. That is no
  * proof for the other one: the first may send to a queue pair that is gone, whose number is used
  * anew. Both directions are. */
 void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *end, struct ft_pairing_qp *peer,

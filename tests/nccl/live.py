@@ -292,6 +292,16 @@ def events(path):
     return sum(json.loads(line).get("events", 0) for line in whole_lines(path))
 
 
+def told_twice(paths, surplus):
+    """Whether a number of events is that of some last records. An agent that is killed between writing
+    a record and noting that it did leaves a record that the next one counts as lost too."""
+    sums = {0}
+    for path in paths:
+        last = [json.loads(line).get("events", 0) for line in whole_lines(path)][-1:]
+        sums |= {n + again for n in sums for again in last}
+    return surplus in sums
+
+
 def finish(agent):
     agent.terminate()
     agent.wait(timeout=WAIT_S)
@@ -357,8 +367,9 @@ def restarts(programs):
     check("killed agents' losses are counted", drops.get("agent_restart", 0) > 0, str(s))
     equal("the last agent's account balances", s["received"],
           s["processed"] + s["pending"] + sum(drops.values()))
-    equal("20 kills: every call is reported or counted as lost",
-          told + sum(drops.values()), killed["calls"])
+    surplus = told + sum(drops.values()) - killed["calls"]
+    check("20 kills: every call is reported or counted as lost, but for a last record both",
+          told_twice(files[:20], surplus), f"{surplus} more than there were")
     # Some slow calls come from this machine's interrupts: the calm job has them as well.
     check("the job does not notice",
           killed["slow"] / killed["calls"] <= 3 * left["slow"] / left["calls"] + 2e-5,

@@ -18,6 +18,7 @@ from lab.layout import COLLECTOR_IP, MGMT_IFINDEX, Layout  # noqa: E402,F401
 
 NFLOG_GROUP = 5
 FIRST_PORT = 20001  # of perftest's own connections
+FIRST_TABLE = 101  # routes of the first host
 PROGRAMS = ("agent/fabrictrace-agent", "daemon/fabrictraced", "switchpoll/fabrictrace-switchpoll",
             "cli/fabrictrace", "/usr/sbin/uacctd", "/usr/sbin/nft")
 # Before there are links, so that each link starts with them.
@@ -75,7 +76,7 @@ def _hosts(layout):
     for switch in layout.switches:
         both += [f"link set m-{switch} up", f"addr add {COLLECTOR_IP}/32 dev m-{switch}",
                  f"route add {layout.mgmt(switch)} dev m-{switch} src {COLLECTOR_IP}"]
-    for table, host in enumerate(layout.hosts, 101):
+    for table, host in enumerate(layout.hosts, FIRST_TABLE):
         name = host.name
         net4 = ipaddress.ip_interface(f"{host.ip4}/30").network
         net6 = ipaddress.ip_interface(f"{host.ip6}/64").network

@@ -186,7 +186,7 @@ start_clients()
 end_all()
 {
     local rc=0 pid
-    kill "${tests[@]}"
+    [ ${#tests[@]} -eq 0 ] || kill "${tests[@]}"
     kill "${agents[@]}" "$switchpoll"
     for pid in "${agents[@]}" "$switchpoll"; do
         wait "$pid" || { say "a program ended with $?" && rc=1; }

@@ -7,11 +7,12 @@ EXTRA_DIST += tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/bu
 	tests/rxe/guestswitches.py tests/rxe/guestswitches.sh \
 	tests/rxe/switches.sh tests/rxe/judge_switches.py \
 	tests/rxe/pairing.sh tests/rxe/judge_pairing.py \
+	tests/rxe/ranks.sh tests/rxe/judge_ranks.py tests/rxe/ranks.c \
 	tests/rxe/lag.sh tests/rxe/judge_lag.py tests/rxe/vms.sh tests/rxe/judge_vms.py \
 	tests/rxe/churn.sh tests/rxe/judge_churn.py tests/rxe/churn.c \
 	tests/rxe/demo.py tests/rxe/demo.sh \
 	tests/rxe/guest-init tests/rxe/guest-stage2 tests/rxe/guest-packages
-check-rxe: agent/fabrictrace-agent daemon/fabrictraced switchpoll/fabrictrace-switchpoll \
+check-rxe: agent/fabrictrace-agent $(nccl_plugin) daemon/fabrictraced switchpoll/fabrictrace-switchpoll \
 		cli/fabrictrace tests/fabric/rocegen
 	$(PYTHON3) $(srcdir)/tests/rxe/run.py --build . || test $$? = 77
 .PHONY: check-rxe

@@ -30,7 +30,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 import vm  # noqa: E402
 
-SCENARIOS = ("flows", "fabric", "switches", "pairing", "vms", "lag", "churn")
+SCENARIOS = ("flows", "fabric", "switches", "pairing", "ranks", "vms", "lag", "churn")
 AGENT = ("agent/fabrictrace-agent",)
 SECONDS = 180
 

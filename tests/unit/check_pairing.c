@@ -71,7 +71,7 @@ START_TEST(communicators_tell_colliding_numbers_apart)
     struct rig rig;
     char comm[17];
 
-    /* 200 jobs on two hosts each, all by queue pairs 17 and 17. */
+    /* 200 jobs on two hosts each, all by queue pairs 17 and 18. */
     rig_init(&rig, 400, 1000);
     hosts(&rig, 400);
     for (uint32_t i = 0; i < 200; i++) {
@@ -112,12 +112,12 @@ START_TEST(without_communicators_only_the_unique_are_pairs)
     ck_assert_uint_eq(rig.withdrawals, 2);
     rig_seconds(&rig, 40);
     for (uint32_t i = 0; i < 4; i++)
-        state_is(&rig, i, 17, FT_PAIR_SEVERAL_PEERS);
+        state_is(&rig, i, 17 + i % 2, FT_PAIR_SEVERAL_PEERS);
     /* Different numbers stay unique. */
     ck_assert(rig_connect(&rig, 0, 100, 4, 100, 0, 0));
     rig_seconds(&rig, 40);
-    state_is(&rig, 0, 18, FT_PAIR_PAIRED);
-    state_is(&rig, 4, 17, FT_PAIR_PAIRED);
+    state_is(&rig, 0, 19, FT_PAIR_PAIRED);
+    state_is(&rig, 4, 18, FT_PAIR_PAIRED);
     rig_free(&rig);
 }
 END_TEST
@@ -134,10 +134,10 @@ START_TEST(who_is_not_heard_may_be_the_peer)
     for (uint32_t i = 0; i < 4; i++)
         rig_member(&rig, "c", i, 4, rig.devices[i].host, 100, false);
     ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
-    ck_assert(rig_connect(&rig, 1, 100, 3, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 3, 100, 1, 100, 0, 0));
     rig_seconds(&rig, 60);
     state_is(&rig, 0, 17, FT_PAIR_UNHEARD);
-    state_is(&rig, 1, 17, FT_PAIR_UNHEARD);
+    state_is(&rig, 1, 18, FT_PAIR_UNHEARD);
     /* Both agents come, one after the other. */
     rig.devices[2].agent = true;
     rig_seconds(&rig, 20);
@@ -215,8 +215,8 @@ START_TEST(samples_between_both_ends_are_certain)
     ck_assert(end.observed);
     ck_assert_str_eq(end.peer_host, "h1");
     /* Acknowledgements show the other direction. */
-    rig_sample(&rig, 1, rig_find(&rig.devices[1], 17));
-    ck_assert(end_of(&rig, 1, 17).observed);
+    rig_sample(&rig, 1, rig_find(&rig.devices[1], 18));
+    ck_assert(end_of(&rig, 1, 18).observed);
     ck_assert_uint_eq(right_pairs(&rig), 2);
     /* Nobody can be the peer of the other two but they themselves. */
     rig_seconds(&rig, 40);
@@ -236,12 +236,12 @@ START_TEST(a_sample_corrects_what_was_found_without)
     hosts(&rig, 4);
     rig.devices[2].agent = rig.devices[3].agent = false;
     ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
-    ck_assert(rig_connect(&rig, 1, 100, 3, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 3, 100, 1, 100, 0, 0));
     rig_seconds(&rig, 5);
     rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
     /* Known to be there, they stop the search among all. */
     rig_seconds(&rig, 10);
-    state_is(&rig, 1, 17, FT_PAIR_UNHEARD);
+    state_is(&rig, 1, 18, FT_PAIR_UNHEARD);
     rig_seconds(&rig, 20);
     ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_WIRE);
     ck_assert_uint_eq(right_pairs(&rig), 1);
@@ -265,7 +265,7 @@ START_TEST(two_flows_for_one_end_are_none)
     rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
     rig_seconds(&rig, 20);
     ck_assert_uint_eq(right_pairs(&rig), 1);
-    rig_sample_of(&rig, &rig.devices[0], rig_sport(17, 17), &ip, 17);
+    rig_sample_of(&rig, &rig.devices[0], rig_sport(17, 18), &ip, 18);
     ck_assert_uint_eq(right_pairs(&rig), 0);
     ck_assert_uint_eq(rig.withdrawals, 2);
     rig_seconds(&rig, 40);
@@ -290,7 +290,7 @@ START_TEST(samples_from_before_a_queue_pair_are_not_its)
     old = *rig_find(&rig.devices[0], 17);
     /* The number is used anew, by the same process, towards another host. */
     rig_find(&rig.devices[0], 17)->disappears_ms = rig.now_ms + 500;
-    rig_find(&rig.devices[1], 17)->disappears_ms = rig.now_ms + 500;
+    rig_find(&rig.devices[1], 18)->disappears_ms = rig.now_ms + 500;
     rig_second(&rig);
     ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
     rig_second(&rig);
@@ -316,7 +316,79 @@ START_TEST(what_the_peers_host_knows_counts)
     rig_seconds(&rig, 20);
     ck_assert_uint_eq(right_pairs(&rig), 1);
     ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_PEER);
-    state_is(&rig, 1, 17, FT_PAIR_TOLD);
+    state_is(&rig, 1, 18, FT_PAIR_TOLD);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(two_ranks_with_the_same_numbers_are_a_pair)
+{
+    struct rig rig;
+
+    /* Each sends by 17 and receives by 18, or the other way round. */
+    rig_init(&rig, 4, 100);
+    hosts(&rig, 4);
+    for (uint32_t i = 0; i < 2; i++) {
+        rig_member(&rig, "c", i, 2, rig.devices[i].host, 100, false);
+        ck_assert(rig_connect(&rig, i, 100, 1 - i, 100, 0, 0));
+    }
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 4);
+    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_COMMUNICATOR);
+    /* The two pairs stand or fall together. They share their tuples, of which that was said. */
+    ck_assert_uint_eq(rig.withdrawals, 2);
+    rig_member(&rig, "c", 0, 4, "h0", 100, false);
+    for (uint32_t i = 2; i < 4; i++)
+        rig_member(&rig, "c", i, 4, rig.devices[i].host, 100, false);
+    ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 0));
+    rig_second(&rig);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    ck_assert_uint_eq(rig.withdrawals, 6);
+    rig_seconds(&rig, 20);
+    for (uint32_t i = 0; i < 4; i++)
+        state_is(&rig, i, i == 3 ? 18 : 17, FT_PAIR_SEVERAL_PEERS);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(a_process_that_is_two_ranks_may_connect_them)
+{
+    struct rig rig;
+
+    rig_init(&rig, 2, 100);
+    hosts(&rig, 2);
+    for (uint32_t i = 0; i < 4; i++)
+        rig_member(&rig, "c", i, 4, rig.devices[i % 2].host, 100, false);
+    ck_assert(rig_connect(&rig, 0, 100, 0, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 1, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    state_is(&rig, 0, 17, FT_PAIR_SEVERAL_PEERS);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(what_may_be_connected_to_itself_is_no_pair)
+{
+    struct rig rig;
+
+    rig_init(&rig, 4, 100);
+    hosts(&rig, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i < 2)
+            rig_member(&rig, "c", i, 2, rig.devices[i].host, 100, false);
+        if (i != 3)
+            ck_assert(rig_loop(&rig, i, 100));
+    }
+    /* Nor is the only other one without a communicator. */
+    ck_assert(rig_loop(&rig, 2, 100) && rig_connect(&rig, 3, 100, 3, 100, 0, 0));
+    ck_assert(rig_loop(&rig, 3, 100));
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        state_is(&rig, i, 17, FT_PAIR_ITSELF);
+    state_is(&rig, 2, 19, FT_PAIR_ITSELF);
+    state_is(&rig, 3, 19, FT_PAIR_ITSELF);
     rig_free(&rig);
 }
 END_TEST
@@ -334,12 +406,12 @@ START_TEST(survivors_are_not_paired_with_each_other)
     ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 0));
     rig_seconds(&rig, 20);
     state_is(&rig, 0, 17, FT_PAIR_SEVERAL_PEERS);
-    rig_find(&rig.devices[1], 17)->disappears_ms = rig.now_ms + 500;
+    rig_find(&rig.devices[1], 18)->disappears_ms = rig.now_ms + 500;
     rig_find(&rig.devices[2], 17)->disappears_ms = rig.now_ms + 500;
     rig_seconds(&rig, 60);
     ck_assert_uint_eq(right_pairs(&rig), 0);
     state_is(&rig, 0, 17, FT_PAIR_PEER_GONE);
-    state_is(&rig, 3, 17, FT_PAIR_PEER_GONE);
+    state_is(&rig, 3, 18, FT_PAIR_PEER_GONE);
     rig_free(&rig);
 }
 END_TEST
@@ -353,7 +425,7 @@ START_TEST(a_pair_ends_with_either_end)
     ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
     rig_seconds(&rig, 40);
     ck_assert_uint_eq(right_pairs(&rig), 2);
-    rig_find(&rig.devices[1], 17)->disappears_ms = rig.now_ms + 500;
+    rig_find(&rig.devices[1], 18)->disappears_ms = rig.now_ms + 500;
     rig_second(&rig);
     ck_assert_uint_eq(rig.ended, 2);
     ck_assert_uint_eq(rig.withdrawals, 0);
@@ -361,6 +433,82 @@ START_TEST(a_pair_ends_with_either_end)
     /* Nor does its number, used anew by another, revive it. */
     ck_assert(rig_connect(&rig, 1, 100, 1, 100, 0, 0));
     rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(a_pair_outlives_its_communicator)
+{
+    struct rig rig;
+
+    /* Of three ranks one ends: its communicator is closed before its queue pairs are gone. */
+    rig_init(&rig, 3, 100);
+    hosts(&rig, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        rig_member(&rig, "c", i, 3, rig.devices[i].host, 100, false);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 4);
+    rig_member(&rig, "c", 0, 3, "h0", 100, true);
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 4);
+    ck_assert_str_eq(end_of(&rig, 0, 17).comm_id, "c");
+    rig_find(&rig.devices[0], 17)->disappears_ms = rig.now_ms + 500;
+    rig_second(&rig);
+    ck_assert_uint_eq(rig.ended, 2);
+    state_is(&rig, 1, 18, FT_PAIR_PEER_GONE);
+    /* Nobody is a member any more, and its id is still told. */
+    for (uint32_t i = 1; i < 3; i++)
+        rig_member(&rig, "c", i, 3, rig.devices[i].host, 100, true);
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    ck_assert_str_eq(end_of(&rig, 2, 18).comm_id, "c");
+    rig_find(&rig.devices[0], 19)->disappears_ms = rig.now_ms + 500;
+    rig_second(&rig);
+    ck_assert_uint_eq(rig.ended, 4);
+    ck_assert_uint_eq(rig.withdrawals, 0);
+    rig_free(&rig);
+}
+END_TEST
+
+static void join_all(struct rig *rig, const char *comm, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++)
+        rig_member(rig, comm, i - first, end - first, rig->devices[i].host, 100, false);
+}
+
+START_TEST(a_pair_stands_in_a_communicator_more)
+{
+    struct rig rig;
+
+    /* One pair, and two that have their numbers in common. */
+    rig_init(&rig, 6, 100);
+    hosts(&rig, 6);
+    join_all(&rig, "c", 0, 2);
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    join_all(&rig, "d", 2, 4);
+    ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 0) && rig_connect(&rig, 3, 100, 2, 100, 0, 0));
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 6);
+    ck_assert_uint_eq(rig.withdrawals, 2);
+    join_all(&rig, "e", 0, 2);
+    join_all(&rig, "f", 2, 6);
+    ck_assert_uint_eq(right_pairs(&rig), 6);
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 6);
+    ck_assert_uint_eq(rig.withdrawals, 2);
+    ck_assert_str_eq(end_of(&rig, 3, 17).comm_id, "d");
+    /* It rests on the new one too. */
+    ck_assert(rig_connect(&rig, 4, 100, 5, 100, 0, 0));
+    rig_second(&rig);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    /* One with others of the same numbers leaves nothing certain, whoever comes to it first. */
+    for (uint32_t i = 4; i-- > 0;)
+        rig_member(&rig, "g", i, 4, rig.devices[i].host, 100, false);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    rig_seconds(&rig, 20);
     ck_assert_uint_eq(right_pairs(&rig), 0);
     rig_free(&rig);
 }
@@ -403,7 +551,7 @@ START_TEST(several_addresses_wait_for_a_sample)
     rig_seconds(&rig, 40);
     state_is(&rig, 0, 17, FT_PAIR_SEVERAL_ADDRESSES);
     rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
-    rig_sample(&rig, 1, rig_find(&rig.devices[1], 17));
+    rig_sample(&rig, 1, rig_find(&rig.devices[1], 18));
     ck_assert_uint_eq(right_pairs(&rig), 2);
     /* NCCL takes no link-local address by itself. */
     rig_member(&rig, "c", 0, 2, "h0", 101, false);
@@ -519,9 +667,9 @@ START_TEST(the_unpaired_are_told_host_by_host)
     ft_write_u8(&w, 0);
     ck_assert_str_eq((const char *)w.bytes,
                      "{\"host\":\"h0\",\"device\":\"mlx5_0\",\"port\":1,\"local\":17,"
-                     "\"remote\":17,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
+                     "\"remote\":18,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
                      "\"comm\":\"train\",\"since_ms\":1001000},"
-                     "{\"host\":\"h1\",\"device\":\"mlx5_0\",\"port\":1,\"local\":17,"
+                     "{\"host\":\"h1\",\"device\":\"mlx5_0\",\"port\":1,\"local\":18,"
                      "\"remote\":17,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
                      "\"comm\":\"train\",\"since_ms\":1001000}");
     ft_writer_free(&w);
@@ -545,29 +693,38 @@ static bool oracle_shares(const uint32_t *job, uint32_t a, uint32_t b)
     return job[a] == job[b];
 }
 
-/* By looking at all ends: the only one of the same job that names the other, and the other way
- * round. */
+/* By looking at all ends: who of the same job names the other's numbers. A rank does not connect
+ * two queue pairs of one device with each other. */
+static uint32_t oracle_candidates(struct rig *rig, const uint32_t *job, uint32_t device,
+                                  const struct rig_end *e, uint32_t *peer_device,
+                                  const struct rig_end **peer)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < rig->device_count; i++) {
+        for (uint32_t k = 0; i != device && oracle_shares(job, device, i) && k < RIG_QPS; k++) {
+            const struct rig_end *other = &rig->devices[i].ends[k];
+
+            if (!other->used || other->local != e->remote || other->remote != e->local)
+                continue;
+            found++;
+            *peer = other;
+            *peer_device = i;
+        }
+    }
+    return found;
+}
+
+/* Each is the only one for the other, and nobody names its own number. */
 static bool oracle(struct rig *rig, const uint32_t *job, uint32_t device, const struct rig_end *e,
                    uint32_t *peer_device, const struct rig_end **peer)
 {
-    uint32_t found = 0, rivals = 0;
+    const struct rig_end *back;
+    uint32_t back_device;
 
-    for (uint32_t i = 0; i < rig->device_count; i++) {
-        for (uint32_t k = 0; oracle_shares(job, device, i) && k < RIG_QPS; k++) {
-            const struct rig_end *other = &rig->devices[i].ends[k];
-
-            if (!other->used || other == e)
-                continue;
-            if (other->local == e->remote && other->remote == e->local) {
-                found++;
-                *peer = other;
-                *peer_device = i;
-            }
-            rivals +=
-                other->local == e->local && other->remote == e->remote && e->local != e->remote;
-        }
-    }
-    return found == 1 && rivals == 0 &&
+    return e->local != e->remote &&
+           oracle_candidates(rig, job, device, e, peer_device, peer) == 1 &&
+           oracle_candidates(rig, job, *peer_device, *peer, &back_device, &back) == 1 &&
            strcmp(rig->devices[*peer_device].host, rig->devices[device].host) != 0;
 }
 
@@ -591,6 +748,8 @@ START_TEST(as_a_search_of_all_ends_finds)
 
             if (job[a] == job[b] && strcmp(rig.devices[a].host, rig.devices[b].host) != 0)
                 rig_connect(&rig, a, 100, b, 100, roll(2000), roll(2000));
+            if (roll(6) == 0)
+                rig_loop(&rig, a, 100);
         }
         for (uint32_t j = 0; j <= devices / 4; j++) {
             uint32_t ranks = 0, rank = 0;
@@ -649,6 +808,8 @@ static void churn_step(struct rig *rig, uint32_t *pids, bool comms)
             if (peer && peer->serial == e->serial && !peer->disappears_ms)
                 peer->disappears_ms = rig->now_ms + 1 + roll(roll(5) ? 8000 : 60000);
         }
+    } else if (roll(20) == 0) {
+        rig_loop(rig, a, pids[a] = pid);
     } else if (a != b && strcmp(rig->devices[a].host, rig->devices[b].host) != 0 &&
                (!comms || a % jobs == b % jobs)) {
         rig_connect(rig, a, pids[a] = pid, b, pids[b] = pid, roll(2000), roll(2000));
@@ -729,8 +890,11 @@ FT_UNIT_MAIN("pairing", communicators_tell_colliding_numbers_apart,
              a_clock_that_is_ahead_proves_nothing, a_host_whose_list_is_not_whole_stops_it,
              samples_between_both_ends_are_certain, a_sample_corrects_what_was_found_without,
              two_flows_for_one_end_are_none, samples_from_before_a_queue_pair_are_not_its,
-             what_the_peers_host_knows_counts, survivors_are_not_paired_with_each_other,
-             a_pair_ends_with_either_end, ends_age_and_are_capped,
+             what_the_peers_host_knows_counts, two_ranks_with_the_same_numbers_are_a_pair,
+             a_process_that_is_two_ranks_may_connect_them,
+             what_may_be_connected_to_itself_is_no_pair, survivors_are_not_paired_with_each_other,
+             a_pair_ends_with_either_end, a_pair_outlives_its_communicator,
+             a_pair_stands_in_a_communicator_more, ends_age_and_are_capped,
              several_addresses_wait_for_a_sample, queue_pairs_that_share_a_tuple_are_not_told_apart,
              names_of_jobs_that_are_over_make_room, the_unpaired_are_told_host_by_host,
              as_a_search_of_all_ends_finds, churn_makes_no_wrong_pair)

@@ -11,6 +11,7 @@
 #include "tests/unit/unit.h"
 
 #define START_MS  1000000
+#define PID       4121 /* of a rank, on its host */
 #define WINDOW_MS 10000
 
 static struct ft_slowest *slowest;
@@ -315,6 +316,8 @@ static struct ft_pipeline *open_pipeline(void)
         c.rank = rank;
         c.ranks = 4;
         c.host = host;
+        c.has_pid = true;
+        c.pid = PID;
         record.kind_case = FABRICTRACE__RECORD__KIND_COMMUNICATOR;
         record.communicator = &c;
         ft_pipeline_record(p, &record, START_MS);
@@ -347,9 +350,25 @@ static const char *run_ring(struct ft_pipeline *p, int64_t ms)
     return (const char *)out.bytes;
 }
 
+/* Its host knows which process sends a flow. */
+static void own(struct ft_pipeline *p, const struct ft_tuple *tuple, uint32_t host)
+{
+    struct ft_host_report report = {.tuple = *tuple,
+                                    .time_ms = START_MS + 1,
+                                    .interval_ms = 1000,
+                                    .sending = true,
+                                    .host = host ? "h2-1" : "h2-0",
+                                    .qp_local = FT_NONE,
+                                    .qp_remote = FT_NONE,
+                                    .pid = PID};
+
+    ft_pipeline_settle(p);
+    ck_assert_int_eq(ft_join_report(ft_pipeline_join(p), &report), FT_JOIN_OK);
+}
+
 /* Leaf's host sends to that of leaf 3 over a spine, seen at the first leaf. */
 static void observe(struct ft_pipeline *p, uint16_t sport, uint32_t host, uint32_t spine,
-                    uint64_t bytes)
+                    uint64_t bytes, bool owned)
 {
     const struct ft_tuple tuple = {.src = leafspine_host_ip(2, host),
                                    .dst = leafspine_host_ip(3, host),
@@ -377,6 +396,8 @@ static void observe(struct ft_pipeline *p, uint16_t sport, uint32_t host, uint32
     record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
     record.observation = &o;
     ft_pipeline_record(p, &record, START_MS);
+    if (owned)
+        own(p, &tuple, host);
 }
 
 /* A flow of other hosts, to another leaf: it shares the uplink alone. */
@@ -414,9 +435,9 @@ START_TEST(the_most_loaded_link_is_under_it)
     ck_assert_ptr_nonnull(strstr(json, "\"rank\":2,"));
     ck_assert_ptr_nonnull(strstr(json, "\"slowest_peer\":3,\"slowest_step_median_ns\":500000,"
                                        "\"others_step_median_ns\":50000}"));
-    observe(p, 50000, 0, 0, 1000000000);
+    observe(p, 50000, 0, 0, 1000000000, true);
     /* Another host's flow shares the uplink and the link down to leaf3, less than it brings. */
-    observe(p, 50001, 1, 0, 500000000);
+    observe(p, 50001, 1, 0, 500000000, true);
     close_window(p);
     json = run_ring(p, START_MS + WINDOW_MS);
     /* Both links carry both flows alike: none is the more loaded. */
@@ -425,7 +446,7 @@ START_TEST(the_most_loaded_link_is_under_it)
 
     p = open_pipeline();
     run_ring(p, START_MS);
-    observe(p, 50000, 0, 0, 1000000000);
+    observe(p, 50000, 0, 0, 1000000000, true);
     share_the_uplink(p);
     close_window(p);
     json = run_ring(p, START_MS + WINDOW_MS);
@@ -438,20 +459,23 @@ END_TEST
 
 START_TEST(an_uncertain_path_has_no_link)
 {
-    for (int unseen = 0; unseen < 2; unseen++) {
+    enum { CERTAIN, UNSEEN, UNOWNED, CASES };
+
+    for (int i = 0; i < CASES; i++) {
         struct ft_pipeline *p = open_pipeline();
         const char *json;
 
         run_ring(p, START_MS);
-        observe(p, 50000, 0, 0, 1000000000);
+        observe(p, 50000, 0, 0, 1000000000, true);
         share_the_uplink(p);
-        /* A second flow of the same pair, whose spine nobody has seen or somebody has. */
-        observe(p, 50002, 0, unseen ? FT_NONE : 0, 1000000000);
-        observe(p, 50003, 0, 0, 1000000000);
+        /* A second flow of the same pair, whose spine somebody has seen or nobody has; or of a
+         * process that nobody knows. */
+        observe(p, 50002, 0, i == UNSEEN ? FT_NONE : 0, 1000000000, i != UNOWNED);
+        observe(p, 50003, 0, 0, 1000000000, true);
         close_window(p);
         json = run_ring(p, START_MS + WINDOW_MS);
         ck_assert_ptr_nonnull(strstr(json, "\"slowest_peer\":3"));
-        ck_assert_int_eq(strstr(json, "\"slowest_switch\"") == NULL, unseen);
+        ck_assert_int_eq(strstr(json, "\"slowest_switch\"") == NULL, i != CERTAIN);
         close_pipeline(p);
     }
 }

@@ -3,7 +3,8 @@
 #define FT_TESTS_PAIRING_RIG_H
 /*
  * Hosts, their queue pairs and who is really connected to whom, and the records that their agents
- * would send of them. Numbers start at 17 on every device, so that they collide.
+ * would send of them. Numbers start at 17 on every device, so that they collide: the one end of a
+ * connection has the lowest odd one that is free, the other the lowest even one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -147,9 +148,9 @@ static inline struct rig_end *rig_find(struct rig_device *d, uint32_t local)
 }
 
 /* The lowest number that is free, as devices that use numbers again do. */
-static inline struct rig_end *rig_new_end(struct rig_device *d)
+static inline struct rig_end *rig_new_end(struct rig_device *d, uint32_t first)
 {
-    for (uint32_t qpn = RIG_FIRST_QPN; qpn < RIG_FIRST_QPN + RIG_QPS; qpn++) {
+    for (uint32_t qpn = first; qpn < RIG_FIRST_QPN + RIG_QPS; qpn += 2) {
         if (rig_find(d, qpn))
             continue;
         for (uint32_t i = 0; i < RIG_QPS; i++) {
@@ -166,8 +167,8 @@ static inline struct rig_end *rig_new_end(struct rig_device *d)
 static inline bool rig_connect(struct rig *rig, uint32_t a, uint32_t a_pid, uint32_t b,
                                uint32_t b_pid, int64_t a_delay_ms, int64_t b_delay_ms)
 {
-    struct rig_end *x = rig_new_end(&rig->devices[a]);
-    struct rig_end *y = rig_new_end(&rig->devices[b]);
+    struct rig_end *x = rig_new_end(&rig->devices[a], RIG_FIRST_QPN);
+    struct rig_end *y = rig_new_end(&rig->devices[b], RIG_FIRST_QPN + 1);
 
     if (!x || !y) {
         if (x)
@@ -185,6 +186,21 @@ static inline bool rig_connect(struct rig *rig, uint32_t a, uint32_t a_pid, uint
     x->serial = y->serial = ++rig->serial;
     x->appears_ms = rig->now_ms + a_delay_ms;
     y->appears_ms = rig->now_ms + b_delay_ms;
+    return true;
+}
+
+/* A queue pair that is connected to itself. */
+static inline bool rig_loop(struct rig *rig, uint32_t device, uint32_t pid)
+{
+    struct rig_end *e = rig_new_end(&rig->devices[device], RIG_FIRST_QPN);
+
+    if (!e)
+        return false;
+    e->remote = e->local;
+    e->peer_device = device;
+    e->pid = pid;
+    e->serial = ++rig->serial;
+    e->appears_ms = rig->now_ms;
     return true;
 }
 

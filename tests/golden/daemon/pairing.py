@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queue pairs whose hosts do not know where they send to, from the agents' lists to paths with their
 owners: inside a communicator, by samples, and taken back when it is not certain any more. What has to
-come out was worked out by hand. All queue pairs have the number 17."""
+come out was worked out by hand. All queue pairs have the numbers 17 and 18."""
 import json
 import sys
 import tempfile
@@ -36,7 +36,9 @@ hosts:
 START_MS = 1795200000000
 REFRESH_S = 15
 WINDOW_S = 5
-SPORT = 49441  # of queue pairs 17 and 17, as captured on the wire
+SPORT = 0xC000 | 17 * 18  # of queue pairs 17 and 18, by the kernel's formula
+NUMBER = {"h1": 17, "h2": 17, "h3": 18, "h4": 18}
+OTHER = {"h1": 18, "h2": 18, "h3": 17, "h4": 17}
 LEAF1, LEAF2 = "192.0.2.11", "192.0.2.12"
 
 
@@ -49,17 +51,17 @@ class World:
 
     def __init__(self, hosts=("h1", "h2", "h3", "h4")):
         self.lines, self.hosts, self.qps, self.members = [], hosts, {}, {}
-        self.flows, self.bth = {}, {"data_samples": 5, "dst_qp": 17}
+        self.flows, self.numbers = {}, True
 
     def say(self, schema, ms, **members):
         self.lines.append(json.dumps({"schema": f"fabrictrace.{schema}.v1", "time_ms": ms, **members}))
 
     def list(self, host, ms, **ended):
         since = self.qps.get(host)
-        pairs = [{"local": 17, "remote": 17, "state": "rts", "sport": SPORT,
+        pairs = [{"local": NUMBER[host], "remote": OTHER[host], "state": "rts", "sport": SPORT,
                   "tuple_source": "computed", "pid": 4121, "comm": "train.py", "job": "88",
                   "since_ms": since, "begun": True}] if since else []
-        pairs += [{"local": 17, "remote": 17, "since_ms": 1, **ended}] if ended else []
+        pairs += [{"local": NUMBER[host], "remote": OTHER[host], "since_ms": 1, **ended}] if ended else []
         self.say("queue_pairs", ms, interval_ms=1000 * REFRESH_S, source=f"{host}-agent", host=host,
                  device="mlx5_0", port=1, driver="mlx5", computed=True,
                  addresses=["fe80::" + host[1:], address(host)], queue_pairs=pairs,
@@ -81,7 +83,8 @@ class World:
                          comm_id="00000000000000c0", rank=rank, ranks=len(self.members))
         for (src, dst), (agent, i, o) in self.flows.items():
             self.say("observation", ms, interval_ms=1000, agent=agent, in_ifindex=i, out_ifindex=o,
-                     point="ingress", samples=5, packets=500, bytes=500000, **self.bth,
+                     point="ingress", samples=5, packets=500, bytes=500000,
+                     **({"data_samples": 5, "dst_qp": NUMBER[dst]} if self.numbers else {}),
                      flow={"src": address(src), "dst": address(dst), "sport": SPORT, "dport": 4791,
                            "proto": 17})
         self.say("loss", ms, source="clock", program="test", stages=[])
@@ -116,10 +119,10 @@ def test_inside_a_communicator(_):
           {"computed"})
     last = there[-1]
     equal("how it was found", last["pairing"],
-          {"by": "communicator", "host": "h3", "device": "mlx5_0", "qp": 17,
+          {"by": "communicator", "host": "h3", "device": "mlx5_0", "qp": 18,
            "comm_id": "00000000000000c0"})
     equal("whose it is", (last["pid"], last["comm"], last["job"], last["qp"], last["src_host"]),
-          (4121, "train.py", "88", {"local": 17, "remote": 17}, "h1"))
+          (4121, "train.py", "88", {"local": 17, "remote": 18}, "h1"))
     equal("no samples, no path", (last["state"], last["reason"]), ("unresolved", "no_samples"))
     equal("the other job is not guessed", {(r["flow"]["src"], r["flow"]["dst"]) for r in
                                            of_kind(records, "path")},
@@ -173,7 +176,7 @@ def test_taken_back_with_a_rate(_):
     """The same after samples that show no number, and have stopped: the rate that is told last is of
     its window still."""
     world = World()
-    world.bth = {}
+    world.numbers = False
     world.members = ["h1", "h3", "h2"]
     for s in range(75):
         world.flows = {("h1", "h3"): (LEAF1, 2, 50)} if 8 <= s < 30 else {}
