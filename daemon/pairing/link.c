@@ -30,10 +30,30 @@ struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct f
     return peer && peer->seq == e->wire_seq ? peer : NULL;
 }
 
-/* Several queue pairs that share a tuple share what is said of it: hosts alone. */
-static void say(struct ft_pairing *p, const struct ft_pairing_qp *e, bool reverse, bool shared,
-                bool ended)
+static uint64_t id_of(const struct ft_pairing *p, const struct ft_pairing_qp *e, bool reverse)
 {
+    return (uint64_t)ft_table_index(p->ends, e) << 1 | reverse;
+}
+
+/* Whether all that share a tuple with an end are of its process, as in a ring of two ranks; beyond
+ * two nobody knows. */
+static bool of_one_process(const struct ft_pairing *p, const struct ft_pairing_tuple *t,
+                           const struct ft_pairing_qp *e, bool reverse)
+{
+    uint64_t other = t->sum - id_of(p, e, reverse);
+    const struct ft_pairing_qp *second;
+
+    if (t->count != 2 || (other & 1) != reverse)
+        return t->count < 2;
+    second = ft_pairing_at(p, (uint32_t)(other >> 1));
+    return e->process != FT_NONE && e->process == second->process;
+}
+
+/* Several queue pairs that share a tuple share what is said of it: hosts, and the process. */
+static void say(struct ft_pairing *p, const struct ft_pairing_tuple *t,
+                const struct ft_pairing_qp *e, bool reverse, bool ended)
+{
+    bool shared = t->count > 1, owned = of_one_process(p, t, e, reverse);
     const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
     const struct ft_pairing_port *port = ft_pairing_port_of(p, e);
     const struct ft_pairing_comm *comm =
@@ -49,9 +69,9 @@ static void say(struct ft_pairing *p, const struct ft_pairing_qp *e, bool revers
         .qp_remote = shared    ? FT_NONE
                      : reverse ? e->key.local
                                : e->remote,
-        .pid = shared ? 0 : e->pid,
-        .comm = shared ? NULL : e->comm,
-        .job = shared ? NULL : e->job,
+        .pid = owned ? e->pid : 0,
+        .comm = owned ? e->comm : NULL,
+        .job = owned ? e->job : NULL,
         .tuple_source = e->observed && !reverse ? FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_OBSERVED
                                                 : FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_COMPUTED,
         .ended = ended,
@@ -66,14 +86,9 @@ static void say(struct ft_pairing *p, const struct ft_pairing_qp *e, bool revers
     p->hooks.report(p->hooks.arg, &report);
 }
 
-static void say_of(struct ft_pairing *p, uint64_t id, bool shared, bool ended)
+static void say_of(struct ft_pairing *p, const struct ft_pairing_tuple *t, uint64_t id, bool ended)
 {
-    say(p, ft_pairing_at(p, (uint32_t)(id >> 1)), id & 1, shared, ended);
-}
-
-static uint64_t id_of(const struct ft_pairing *p, const struct ft_pairing_qp *e, bool reverse)
-{
-    return (uint64_t)ft_table_index(p->ends, e) << 1 | reverse;
+    say(p, t, ft_pairing_at(p, (uint32_t)(id >> 1)), id & 1, ended);
 }
 
 static bool hold(struct ft_pairing *p, const struct ft_tuple *tuple, uint64_t id)
@@ -86,9 +101,10 @@ static bool hold(struct ft_pairing *p, const struct ft_tuple *tuple, uint64_t id
         return false;
     t->count++;
     t->sum += id;
-    if (t->count == 2)
+    /* A number was said of one, a process maybe of two. */
+    if (t->count == 2 || t->count == 3)
         p->hooks.withdraw(p->hooks.arg, tuple);
-    say_of(p, id, t->count > 1, false);
+    say_of(p, t, id, false);
     return true;
 }
 
@@ -102,13 +118,13 @@ static void let_go(struct ft_pairing *p, const struct ft_tuple *tuple, uint64_t 
     t->sum -= id;
     if (t->count == 0) {
         if (ended)
-            say_of(p, id, false, true);
+            say_of(p, t, id, true);
         else
             p->hooks.withdraw(p->hooks.arg, tuple);
         ft_table_remove(p->tuples, t);
     } else if (t->count == 1) {
         p->hooks.withdraw(p->hooks.arg, tuple);
-        say_of(p, t->sum, false, false);
+        say_of(p, t, t->sum, false);
     }
 }
 
@@ -153,10 +169,10 @@ void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *e)
     const struct ft_pairing_tuple *t = e->has_tuple ? ft_table_find(p->tuples, &e->tuple) : NULL;
 
     if (t)
-        say(p, e, false, t->count > 1, false);
+        say(p, t, e, false, false);
     t = e->has_reverse ? ft_table_find(p->tuples, &reverse) : NULL;
     if (t)
-        say(p, e, true, t->count > 1, false);
+        say(p, t, e, true, false);
 }
 
 static void set_pair(struct ft_pairing *p, struct ft_pairing_qp *e, uint32_t peer,

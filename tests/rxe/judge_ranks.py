@@ -78,7 +78,7 @@ def due():
     # Those of the killed rank, and the other ends of these.
     killed = 4 * CHANNELS
     return sum(ends[job] for job in told), sum(ends[job] // (1 + job.shared) for job in told), \
-        sum(ends[job] // 2 for job in told if not job.shared), \
+        sum(ends[job] // 2 for job in told), \
         sum(n for job, n in ends.items() if not job.shared) - killed
 
 
@@ -149,11 +149,10 @@ class End:
         return not self.killed and self.what != "flush" and (self.job.name, self.peer) == KILLED
 
     def ranks(self):
-        """What a path says of it: who receives sends nothing but acknowledgements, and what two may have
-        sent is nobody's for certain."""
-        known = self.job.comm and self.what == "send"
-        return {"comm_id": self.job.comm, "src_rank": self.rank, "dst_rank": self.peer} \
-            if known and not self.job.shared else {}
+        """What a path says of it. Who receives sends nothing but acknowledgements, unless another one sends
+        data by the same tuple."""
+        known = self.job.comm and (self.what == "send" or self.job.shared)
+        return {"comm_id": self.job.comm, "src_rank": self.rank, "dst_rank": self.peer} if known else {}
 
     def __str__(self):
         return f"{self.job.name} rank {self.rank} {self.what}, {self.host.name} qp " \
@@ -281,13 +280,13 @@ class Judge(FabricJudge):
         return wrong, told
 
     def told_by_communicator(self):
-        """Without one sample there were paths of all these ends, complete but for the hops. Of those that
-        share a tuple the hosts are told."""
+        """Without one sample there were paths of all these ends, complete but for the hops, and for the
+        queue pair where two have the same tuple."""
         wrong = []
         for end in (end for end in self.data() if end.job.told):
             want = {**self.truth_of(end), "tuple_source": "computed"}
             if end.job.shared:
-                want = {key: want[key] for key in ("src_host", "dst_host", "tuple_source")}
+                want["qp"] = None
             said = [{key: r.get(key) for key in want} for r in self.of_flow[end.flow]
                     if r.get("pairing", {}).get("by") == "communicator" and
                     r["pairing"].get("comm_id") == end.job.comm and not r.get("hops")]

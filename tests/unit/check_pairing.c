@@ -335,8 +335,10 @@ START_TEST(two_ranks_with_the_same_numbers_are_a_pair)
     rig_seconds(&rig, 20);
     ck_assert_uint_eq(right_pairs(&rig), 4);
     ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_COMMUNICATOR);
-    /* The two pairs stand or fall together. They share their tuples, of which that was said. */
+    /* The two pairs stand or fall together. They share their tuples, of which that was said. Whose
+     * they are is known. */
     ck_assert_uint_eq(rig.withdrawals, 2);
+    ck_assert_uint_eq(rig.unowned, 0);
     rig_member(&rig, "c", 0, 4, "h0", 100, false);
     for (uint32_t i = 2; i < 4; i++)
         rig_member(&rig, "c", i, 4, rig.devices[i].host, 100, false);
@@ -586,6 +588,8 @@ START_TEST(queue_pairs_that_share_a_tuple_are_not_told_apart)
     rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
     rig_sample(&rig, 0, rig_find(&rig.devices[0], 34));
     ck_assert_uint_eq(right_pairs(&rig), 2);
+    /* Of two processes, neither is named. */
+    ck_assert_uint_gt(rig.unowned, 0);
     rig_free(&rig);
 }
 END_TEST

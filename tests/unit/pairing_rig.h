@@ -52,6 +52,7 @@ struct rig {
     uint32_t serial;
     /* What was said of flows. */
     uint64_t reports, withdrawals, ended;
+    uint64_t unowned; /* reports of no process */
     bool covered;
 };
 
@@ -76,6 +77,7 @@ static inline void rig_on_report(void *arg, const struct ft_host_report *report)
         return;
     }
     rig->reports++;
+    rig->unowned += report->pid == 0;
     if (report->qp_local == FT_NONE)
         return;
     /* Whatever is said was so of some queue pair with that number. */
