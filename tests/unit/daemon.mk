@@ -86,3 +86,10 @@ TESTS += tests/unit/check_store
 tests_unit_check_store_SOURCES = tests/unit/check_store.c tests/unit/unit.h
 tests_unit_check_store_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_store_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_pairing_names
+TESTS += tests/unit/check_pairing_names
+tests_unit_check_pairing_names_SOURCES = tests/unit/check_pairing_names.c \
+	tests/unit/pairing_rig.h tests/unit/unit.h
+tests_unit_check_pairing_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pairing_names_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
