@@ -99,20 +99,24 @@ static void end_text(char text[FT_SEGMENT_TEXT])
     text[FT_SEGMENT_TEXT - 1] = '\0';
 }
 
-static void take_record(const struct ft_segment_record *shared,
-                        void (*take)(void *arg, const struct ft_segment_record *record), void *arg,
-                        uint64_t *events)
+/* A record is the reader's before it is handed on: whoever is killed over it has lost it, which is
+ * counted, and no other reports it again. */
+static void take_record(struct ft_rings *rings, uint32_t i,
+                        void (*take)(void *arg, const struct ft_segment_record *record), void *arg)
 {
+    struct ft_segment_ring *ring = &rings->shared->ring[i];
     struct ft_segment_record r;
 
-    memcpy(&r, shared, sizeof(r));
+    memcpy(&r, &rings->shared->record[i][rings->tail[i]++ % FT_SEGMENT_SLOTS], sizeof(r));
+    rings->events_read[i] += r.events;
+    atomic_store_explicit(&ring->events_read, rings->events_read[i], memory_order_relaxed);
+    atomic_store_explicit(&ring->tail, rings->tail[i], memory_order_release);
     if (r.kind == FT_SEGMENT_OP) {
         end_text(r.u.op.func);
         end_text(r.u.op.datatype);
         end_text(r.u.op.algo);
         end_text(r.u.op.proto);
     }
-    *events += r.events;
     take(arg, &r);
 }
 
@@ -129,18 +133,14 @@ uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
         if (count > FT_SEGMENT_SLOTS) {
             rings->broken++;
             rings->tail[i] = head;
-        } else if (count == 0) {
+            atomic_store_explicit(&ring->tail, head, memory_order_release);
             continue;
-        } else {
-            if (count > most)
-                count = most;
-            for (uint64_t n = 0; n < count; n++)
-                take_record(&rings->shared->record[i][rings->tail[i]++ % FT_SEGMENT_SLOTS], take,
-                            arg, &rings->events_read[i]);
-            records += count;
         }
-        atomic_store_explicit(&ring->events_read, rings->events_read[i], memory_order_relaxed);
-        atomic_store_explicit(&ring->tail, rings->tail[i], memory_order_release);
+        if (count > most)
+            count = most;
+        for (uint64_t n = 0; n < count; n++)
+            take_record(rings, i, take, arg);
+        records += count;
     }
     return records;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -134,6 +135,53 @@ START_TEST(reads_on_where_it_stopped)
 }
 END_TEST
 
+static struct ft_rings *dying;
+
+/* Publishes what it is given, and is killed over the fifth. */
+static void publish_four(void *arg, const struct ft_segment_record *r)
+{
+    unsigned *n = arg;
+
+    if (++*n == 5)
+        _exit(0);
+    ft_rings_sent(dying, r->events);
+}
+
+/* Of each event either the first agent told, or the second counts it as lost or reads it. */
+START_TEST(a_reader_killed_over_a_record_doubles_none)
+{
+    struct memory m = good();
+    struct ft_rings_stats stats;
+    struct ft_rings *rings;
+    int status;
+    pid_t child;
+
+    for (uint64_t i = 0; i < 8; i++)
+        m.s->record[0][i] = (struct ft_segment_record){.events = 10};
+    atomic_store(&m.s->ring[0].head, 8);
+    atomic_store(&m.s->ring[0].events, 80);
+    child = fork();
+    if (child == 0) {
+        unsigned n = 0;
+
+        if (ft_rings_open(m.fd, &dying))
+            _exit(1);
+        ft_rings_read(dying, FT_SEGMENT_SLOTS, publish_four, &n);
+        _exit(1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(ft_rings_open(m.fd, &rings), 0);
+    events = 0;
+    ck_assert_uint_eq(ft_rings_read(rings, FT_SEGMENT_SLOTS, take, NULL), 3);
+    ft_rings_stats(rings, &stats);
+    ck_assert_uint_eq(stats.lost, 10);
+    ck_assert_uint_eq(40 + stats.lost + events, 80);
+    ft_rings_free(rings);
+    drop(&m);
+}
+END_TEST
+
 START_TEST(survives_a_job_that_lies)
 {
     struct memory m = good();
@@ -171,4 +219,4 @@ START_TEST(survives_a_job_that_lies)
 END_TEST
 
 FT_UNIT_MAIN("rings", only_such_memory_is_taken, reads_on_where_it_stopped,
-             survives_a_job_that_lies)
+             a_reader_killed_over_a_record_doubles_none, survives_a_job_that_lies)
