@@ -12,7 +12,6 @@ import vm
 from judging import Tally
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 180
 
 # Who lived through so many of the agent's ticks was seen.
 TICKS_SEEN = 3

@@ -15,7 +15,6 @@ from guestfabric import Layout
 PROGRAMS = guestfabric.PROGRAMS
 HOSTS = 4  # of each leaf
 LEAVES = 4
-SECONDS = 300  # with room for a machine that has other work
 LOSSY = ("spine1", "Ethernet3")
 LOST_LEAST = 20  # packets of data, with which a host's counters cannot stay where they are
 RAISED_LEAST = 10  # growth that is told from none; in one report it is congestion

@@ -10,7 +10,6 @@ from guestfabric import Layout, Plan, put
 from lab import judge as paths
 
 PROGRAMS = guestswitches.PROGRAMS
-SECONDS = 300
 # What a healthy fabric gives no cause for, once it is found.
 UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "link_down", "path_change",
             "topology_change")

@@ -14,7 +14,6 @@ and may have
                          with an absolute path: of the host, which then must have it
   prepare(share, build)  puts further files into the guest's folder; vm.Lacks skips the scenario
   machines(share)        the virtual machines (default: one); the script finds its name in $MACHINE
-  SECONDS                until a guest counts as stuck
 """
 import argparse
 import importlib
@@ -32,7 +31,7 @@ import vm  # noqa: E402
 
 SCENARIOS = ("flows", "fabric", "switches", "pairing", "ranks", "vms", "lag", "churn")
 AGENT = ("agent/fabrictrace-agent",)
-SECONDS = 180
+SECONDS = 600  # until a guest counts as stuck
 
 
 def run(name, guest, build, keep):
@@ -53,7 +52,7 @@ def run(name, guest, build, keep):
             print(f"skipped: {name}: {why}")
             return 0, 0, 1
         machines = getattr(module, "machines", lambda _: (vm.Machine(),))(share)
-        wrong = vm.run(guest, share, f"{name}.sh", machines, getattr(module, "SECONDS", SECONDS))
+        wrong = vm.run(guest, share, f"{name}.sh", machines, SECONDS)
         if keep:
             shutil.copytree(share, keep / name, dirs_exist_ok=True)
         passed, failed = (0, len(wrong)) if wrong else module.judge(share / "out", build)
