@@ -200,3 +200,18 @@ class FabricJudge(Tally):
         wrong += [f"{name}: in no window" for name in truth.groups(self.layout)
                   if not compared[name]]
         return wrong, f"{compared.total()} times in {len(windows)} windows"
+
+    def check_paths(self):
+        """What holds for a fabric whose every packet is sampled."""
+        self.check("no capture dropped a packet", self.captures())
+        self.check(f"{len(self.ends)} ends of queue pairs on {len(self.host)} hosts",
+                   self.queue_pairs())
+        self.check(f"each of the {len(self.paths)} tuples on the wire has one path", self.one_path())
+        self.check(f"{len(self.ends)} tuples are those on the wire, with queue pair, owner, job and "
+                   "role", self.tuples())
+        self.check("no flow is reported that was not on the wire", self.invented())
+        self.check(f"{len(self.paths)} flows are resolved to the uplink that tcpdump saw",
+                   self.unresolved())
+        self.check("no record ever told another path", self.ever_wrong())
+        wrong, times = self.imbalance()
+        self.check(f"FIM of each ECMP group is the capture's, {times}", wrong)

@@ -160,16 +160,7 @@ class Judge(FabricJudge):
 
 def judge(out, _):
     j = Judge(out, the_plan())
-    j.check("no capture dropped a packet", j.captures())
-    j.check(f"{len(j.ends)} ends of queue pairs on {len(j.host)} hosts", j.queue_pairs())
-    j.check(f"each of the {len(j.paths)} tuples on the wire has one path", j.one_path())
-    j.check(f"{len(j.ends)} tuples are those on the wire, with queue pair, owner, job and role",
-            j.tuples())
-    j.check("no flow is reported that was not on the wire", j.invented())
-    j.check(f"{len(j.paths)} flows are resolved to the uplink that tcpdump saw", j.unresolved())
-    j.check("no record ever told another path", j.ever_wrong())
-    wrong, times = j.imbalance()
-    j.check(f"FIM of each ECMP group is the capture's, {times}", wrong)
+    j.check_paths()
     count, touched = j.lost_at()
     j.check("counters grew on the hosts whose packets were lost and on no other",
             j.counters(count, touched))

@@ -65,17 +65,8 @@ class Judge(FabricJudge):
 
 def judge(out, _):
     j = Judge(out, the_plan())
-    j.check("no capture dropped a packet", j.captures())
     j.check("links, hosts and tiers found by LLDP, SNMP and samples are the plan's", j.topology())
-    j.check(f"{len(j.ends)} ends of queue pairs on {len(j.host)} hosts", j.queue_pairs())
-    j.check(f"each of the {len(j.paths)} tuples on the wire has one path", j.one_path())
-    j.check(f"{len(j.ends)} tuples are those on the wire, with queue pair, owner, job and role",
-            j.tuples())
-    j.check("no flow is reported that was not on the wire", j.invented())
-    j.check(f"{len(j.paths)} flows are resolved to the uplink that tcpdump saw", j.unresolved())
-    j.check("no record ever told another path", j.ever_wrong())
-    wrong, times = j.imbalance()
-    j.check(f"FIM of each ECMP group is the capture's, {times}", wrong)
+    j.check_paths()
     j.check("nothing is said to be wrong with a link, a switch or an exporter", j.calm())
     j.check("the doctor finds no fault with a switch", j.doctor())
     return j.passed, j.failed
