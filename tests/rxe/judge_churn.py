@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import pathlib
-import subprocess
 
 import vm
 from judging import Tally
@@ -24,11 +23,7 @@ DEVICES = {"steady": "rxe_h1", "fleeting": "rxe_h1", "brief": "rxe_h2", "lost": 
 
 
 def prepare(share, build):
-    program = share / "churn"
-    done = subprocess.run(["gcc", "-O1", "-o", program, HERE / "churn.c", "-libverbs", "-lpthread"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        raise vm.Lacks(f"{HERE}/churn.c does not compile; it needs libibverbs-dev\n{done.stdout[-500:]}")
+    vm.compile_for_guest(share / "churn", HERE / "churn.c")
 
 
 class Process:

@@ -7,7 +7,6 @@ The truth is what the rdma tool lists, and where tcpdump on the spines saw the p
 import collections
 import json
 import pathlib
-import subprocess
 from dataclasses import dataclass
 
 import guestfabric
@@ -87,12 +86,8 @@ def prepare(share, build):
     plugin = build / PLUGIN
     if not plugin.exists():
         raise vm.Lacks(f"{PLUGIN} is not built")
-    done = subprocess.run(
-        ["gcc", "-std=gnu11", "-O1", "-I", build, "-I", ROOT, "-o", share / "ranks", HERE / "ranks.c",
-         ROOT / "tests/nccl/driver.c", "-libverbs", "-ldl", "-lpthread"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        raise vm.Lacks(f"{HERE}/ranks.c does not compile; it needs libibverbs-dev\n{done.stdout[-500:]}")
+    vm.compile_for_guest(share / "ranks", "-I", build, "-I", ROOT, HERE / "ranks.c",
+                         ROOT / "tests/nccl/driver.c")
     (share / plugin.name).write_bytes(plugin.read_bytes())
     guestfabric.write(share, plan)
     folder = share / "plan"

@@ -91,6 +91,16 @@ def fill(share, programs, files):
         shutil.copy2(path, share)
 
 
+def compile_for_guest(program, *words):
+    """Compiles a C program that uses libibverbs. One that does not compile is a fault, not a lack."""
+    probe = subprocess.run(["gcc", "-E", "-xc", "-", "-o", "/dev/null"], text=True, check=False,
+                           input="#include <infiniband/verbs.h>\n", stderr=subprocess.DEVNULL)
+    if probe.returncode:
+        raise Lacks("libibverbs-dev is not installed")
+    subprocess.run(["gcc", "-std=gnu11", "-O1", "-o", program, *words, "-libverbs", "-ldl",
+                    "-lpthread"], check=True)
+
+
 def accelerator():
     """A device file alone does not mean that the processor can."""
     flags = pathlib.Path("/proc/cpuinfo").read_text()
