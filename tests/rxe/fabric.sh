@@ -11,13 +11,28 @@ raised_least=40
 looks=0
 rc=0
 
-# The devices' counters while packets are lost, every two seconds or so.
+# The devices' counters, every two seconds or so, and between which times they were read.
 look()
 {
     pause 2
     now_ms >"$out/look-$looks.ms"
     rdma -j statistic show >"$out/look-$looks.json"
+    now_ms >>"$out/look-$looks.ms"
     looks=$((looks + 1))
+}
+
+# Whether each host's first report since the link was healed is judged: that is when a window closes,
+# and the first to close may have begun to before.
+judged()
+{
+    gawk -v RS='\n' -v healed="$(<"$out/healed")" -v hosts="$(wc -l <"$plan/hosts")" '
+        function value(name, a) { return match($0, "\"" name "\":([0-9]+)", a) ? a[1] + 0 : 0 }
+        /"fabrictrace.host.v1"/ && value("time_ms") > healed && match($0, /"host":"[^"]*"/) {
+            name = substr($0, RSTART, RLENGTH)
+            reports += !seen[name]++
+        }
+        /"fabrictrace.imbalance.v1"/ && reports == hosts { windows[value("window_end_ms")] }
+        END { exit length(windows) < 2 }' /tmp/records.ndjson
 }
 
 # Hosts whose counters tell of losses since there were none.
@@ -50,13 +65,14 @@ say "$(<"$plan/ends") ends of queue pairs"
 now_ms >"$out/start"
 rdma -j resource show qp -d >"$out/qp.json"
 rdma -j statistic show >"$out/statistic-0.json"
-pause $seconds
+enough=$((SECONDS + seconds))
+until_ 'look && [ $SECONDS -ge $enough ]' || rc=1
 now_ms >"$out/stop"
 say "flows"
-rdma -j statistic show >"$out/statistic-1.json"
 read -r switch port <"$plan/lossy"
 mapfile -t senders <"$plan/senders"
 limit_tests tests 15 && prefer 30 "${senders[@]}" || rc=1
+rdma -j statistic show >"$out/statistic-1.json"
 now_ms >"$out/lossy"
 within "$switch" tc qdisc add dev "$port" root netem loss 15% || rc=1
 until_ 'look && [ "$(raised)" -ge 4 ]' 60 || rc=1
@@ -65,8 +81,7 @@ within "$switch" tc -s qdisc show dev "$port" >"$out/netem"
 within "$switch" tc qdisc del dev "$port" root
 rdma -j statistic show >"$out/statistic-2.json"
 say "loss"
-# Until the last reports of counters are in.
-pause 11
+until_ 'look && judged' 60 || rc=1
 end_all || rc=1
 cp /tmp/*.pcap /tmp/records.ndjson "$out"/
 free -m | sed -n 2p
