@@ -19,7 +19,6 @@ LEAVES = 4
 LOSSY = ("spine1", "Ethernet3")
 LOST_LEAST = 20  # packets of data, with which a host's counters cannot stay where they are
 RAISED_LEAST = 10  # growth that is told from none; in one report it is congestion
-ONE_REPORT_MS = 9000  # of the agents' interval of ten seconds
 READ_MS = 500  # within which counters are read at a report's time
 DEVIATIONS = 5  # above what is usual
 SIGNS = {  # counters of Soft-RoCE that tell of lost packets, at the receiver and at the sender
@@ -57,12 +56,12 @@ class Judge(FabricJudge):
         self._looks = []
 
     def growth(self):
-        """{(device, counter): growth} while the link lost packets, and before."""
-        shots = [{row["ifname"]: row for row in
-                  json.loads((self.out / f"statistic-{n}.json").read_text())} for n in range(3)]
-        return [{(device, name): b[device][name] - a[device][name]
-                 for device in a for name in a[device] if isinstance(a[device][name], int)}
-                for a, b in zip(shots, shots[1:])]
+        """{(device, counter): growth} while the link lost packets."""
+        before, after = ({row["ifname"]: row for row in
+                          json.loads((self.out / f"statistic-{n}.json").read_text())} for n in (0, 1))
+        return {(device, name): after[device][name] - before[device][name]
+                for device in before for name, value in before[device].items()
+                if isinstance(value, int)}
 
     def lost_at(self):
         """Lost packets of data by (host, side)."""
@@ -76,7 +75,7 @@ class Judge(FabricJudge):
 
     def counters(self, count):
         """The counters of the device itself, by the rdma tool: that the fault is one."""
-        _, while_lossy = self.growth()
+        while_lossy = self.growth()
         wrong = []
         for host in self.layout.hosts:
             for side, names in SIGNS.items():
@@ -88,7 +87,7 @@ class Judge(FabricJudge):
 
     def reported(self):
         """The daemon's records of the counters grew as the rdma tool says, late reports aside."""
-        _, while_lossy = self.growth()
+        while_lossy = self.growth()
         wrong = []
         for host in self.layout.hosts:
             device = guestfabric.device(host)
@@ -120,21 +119,6 @@ class Judge(FabricJudge):
             self._looks.sort(key=lambda look: look[0])
         return self._looks
 
-    def signs_before(self):
-        """{host: {counter: value}} before packets were lost."""
-        rows = json.loads((self.out / "statistic-1.json").read_text())
-        return {self.host[row["ifname"]].name: row for row in rows}
-
-    def fastest(self, host, side):
-        """By how much the counters of a host grew at most, while packets were lost, between two looks
-        between which there was one report at most."""
-        lossy, healed = self.moment("lossy"), self.moment("healed")
-        looks = [(lossy, self.signs_before())]
-        looks += [(begin_ms, rows) for begin_ms, end_ms, rows in self.looks()
-                  if begin_ms >= lossy and end_ms <= healed]
-        signs = [(at, sum(rows[host][name] for name in SIGNS[side])) for at, rows in looks]
-        return max(b - a for at, a in signs for then, b in signs if 0 <= then - at <= ONE_REPORT_MS)
-
     def grown(self, host, since_ms, time_ms):
         """By how much all signs of a host grew at most in a time."""
         signs = [(begin_ms, end_ms, sum(rows[host][name] for names in SIGNS.values()
@@ -144,18 +128,26 @@ class Judge(FabricJudge):
         after = [value for begin_ms, _, value in signs if begin_ms >= time_ms + READ_MS]
         return min(after, default=signs[-1][2]) - max(before, default=0)
 
-    def must_be_told(self, host, side):
-        """Whether a report must have been unusual. Where the machine is slow timers fire before there is
-        a loss, which is what is usual for the host then: at most all of it in one report."""
-        before = self.signs_before()[host]
-        usual = sum(before[name] for names in SIGNS.values() for name in names)
-        return self.fastest(host, side) >= 2 * max(RAISED_LEAST,
-                                                   usual + DEVIATIONS * math.sqrt(usual + 1))
+    def must_be_told(self):
+        """[(host, time_ms)] of reports that are congestion for sure. Where the machine is slow timers
+        fire before there is a loss: what is usual is not more than the most in one report before."""
+        most, healed = collections.Counter(), set()
+        for seen in self.records.of("host"):
+            host, time_ms = seen.record["host"], seen.record["time_ms"]
+            count = seen.record.get("out_of_sequence", 0) + seen.record.get("retransmissions", 0)
+            unusual = most[host] + DEVIATIONS * math.sqrt(most[host] + 1)
+            if time_ms >= self.moment("lossy") and count >= max(RAISED_LEAST, unusual + 1) and \
+                    host not in healed:
+                yield host, time_ms
+            most[host] = max(most[host], count)
+            # The guest waited for one such report to be judged.
+            if time_ms > self.moment("healed"):
+                healed.add(host)
 
     def congestion(self, count):
         """Hosts that lost much are named, and none is unless its own counters grew by as much as is
-        told. Returns texts, how many had to be named, and of how many the counters stood still."""
-        named = set()
+        told. Returns texts, hosts that had to be named, and of how many the counters stood still."""
+        standing = collections.defaultdict(list)  # {host: [[since_ms, until_ms]]}
         wrong = []
         for seen in self.records.of("event"):
             event = seen.record
@@ -163,20 +155,22 @@ class Judge(FabricJudge):
                 continue
             host, device, _ = event["subject"].split("/")
             if event.get("cleared"):
-                if event["time_ms"] < self.moment("lossy"):
-                    named.discard(host)
+                standing[host][-1][1] = event["time_ms"]
                 continue
-            named.add(host)
+            standing[host].append([event["time_ms"], math.inf])
             told = event["evidence"]["count"]
             true = self.grown(host, event["since_ms"], event["time_ms"])
             if not RAISED_LEAST <= told <= true:
                 wrong.append(f"{event['message']}: its counters grew by {true}")
             if event["evidence"]["host"] != host or device != f"rxe_{host}":
                 wrong.append(f"names {event['evidence']} as {event['subject']}")
-        guilty = {host for (host, side), lost in count.items()
-                  if lost >= LOST_LEAST and self.must_be_told(host, side)}
-        wrong += [f"{host}: {[count[host, side] for side in SIGNS]} packets lost, no event"
-                  for host in sorted(guilty - named)]
+        guilty = set()
+        for host, time_ms in self.must_be_told():
+            lost = [count[host, side] for side in SIGNS]
+            if max(lost) >= LOST_LEAST:
+                guilty.add(host)
+            if not any(since <= time_ms <= until for since, until in standing[host]):
+                wrong.append(f"{host}: {lost} packets lost, no event at {time_ms}")
         if not guilty:
             wrong.append("no host lost enough")
         last_ms = self.looks()[-1][1]
