@@ -157,6 +157,7 @@ if LD_LIBRARY_PATH=/mnt/host/lib ./fabrictrace-agent --output /tmp/none --set 'i
 fi
 # Uses up numbers at one end of what follows, so that those of both ends differ.
 perftest skew ib_write_bw 18510 3 rxe_h3 || rc=1
+rdma -j statistic show >"$out"/stat-skew.json
 perftest write ib_write_bw 18515 8 rxe_h1 || rc=1
 perftest read ib_read_bw 18516 4 rxe_h1 || rc=1
 rping_pair || rc=1

@@ -188,7 +188,11 @@ class Judge(Tally):
         wrong = [] if code == 0 and hosts else [f"daemon: {code}, {hosts} host records"]
         if not {e["subject"] for e in events if e["time_ms"] >= lossy} & {"guest/rxe_h1/1", "guest/rxe_h2/1"}:
             wrong.append(f"no event of the lossy path: {events}")
-        wrong += [e["message"] for e in events if "rxe_h3" in e["subject"]]
+        # On a slow machine timers fire: then the device itself has counted them, and it is so.
+        skew = {row["ifname"]: row for row in json.loads((self.out / "stat-skew.json").read_text())}
+        signs = sum(skew["rxe_h3"][name] for name in ("completer_retry_err", "out_of_seq_request"))
+        wrong += [f"{e['message']}: the device counted {signs}" for e in events
+                  if "rxe_h3" in e["subject"] and e["evidence"]["count"] > signs]
         for device, names in (("rxe_h1", ("rcvd_seq_err", "completer_retry_err")),
                               ("rxe_h2", ("out_of_seq_request",))):
             grown = sum(c.get("growth", 0) for r in records

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from .fabric import COLLECTOR_IP, LabError, wait_until
+from .fabric import COLLECTOR_IP, SFLOW_PORT, LabError, wait_until
 from .layout import COLLECTOR
 
 INGEST = f"{COLLECTOR_IP}:9477"
@@ -62,7 +62,7 @@ class Pipeline:
             agents.config(switches)
             snmp = f"snmp:\n  switches: {switches}\n  interval: {POLL_S}s\n"
         self._start(COLLECTOR, "fabrictrace-switchpoll",
-                    config=f"listen: {COLLECTOR_IP}:6343\ndaemon:\n  endpoint: {INGEST}\n{snmp}{poller}")
+                    config=f"listen: {COLLECTOR_IP}:{SFLOW_PORT}\ndaemon:\n  endpoint: {INGEST}\n{snmp}{poller}")
         for host in fabric.layout.hosts if hosts else ():
             self._start(host.name, "fabrictrace-agent",
                         config=f"host: {host.name}\ninterfaces: [eth0]\n"
@@ -102,6 +102,12 @@ class Pipeline:
         process.send_signal(signal.SIGSTOP)
         time.sleep(seconds)
         process.send_signal(signal.SIGCONT)
+
+    def poller_dropped(self):
+        """What the kernel dropped of what was for its sockets (proc_net_udp, last column)."""
+        rows = (line.split() for file in ("udp", "udp6")
+                for line in self.fabric.run(COLLECTOR, "cat", f"/proc/net/{file}").splitlines()[1:])
+        return sum(int(row[-1]) for row in rows if row[1].endswith(f":{SFLOW_PORT:04X}"))
 
     def poller_metrics(self):
         """{metric with its labels: value} of switchpoll."""
