@@ -43,7 +43,6 @@ struct job {
     char name[FT_SEGMENT_NAME];
     struct ft_job_identity who;
     struct ft_rings_stats before; /* counted before this agent */
-    uint64_t stray;
     struct seen_comm comms[FT_SEGMENT_COMMS];
 };
 
@@ -99,11 +98,9 @@ static void on_report(void *arg, const struct ft_collective *c)
 static void on_record(void *arg, const struct ft_segment_record *record)
 {
     struct job *job = arg;
-    uint64_t stray = ft_collectives_record(job->collectives, 1, record, ft_mono_now());
 
-    job->stray += stray;
-    if (stray)
-        ft_rings_sent(job->rings, stray);
+    ft_rings_stray(job->rings,
+                   ft_collectives_record(job->collectives, 1, record, ft_mono_now()));
 }
 
 static void announce(struct job *job, const struct ft_rings_comm *comm, bool closed)
@@ -178,7 +175,7 @@ static void add_up(const struct job *job, struct sums *sums)
     ft_rings_stats(job->rings, &r);
     sums->events += since(r.events, job->before.events);
     sums->published += c.events_out;
-    sums->stray += job->stray;
+    sums->stray += r.stray;
     sums->lost += r.lost;
     sums->outside += since(r.outside, job->before.outside);
     sums->pending += c.events_pending;

@@ -14,7 +14,7 @@ struct ft_rings {
     struct ft_segment *shared;
     uint64_t tail[FT_SEGMENT_RINGS];
     uint64_t events_read[FT_SEGMENT_RINGS];
-    uint64_t lost, broken;
+    uint64_t lost, stray, broken;
     bool lost_told;
 };
 
@@ -150,6 +150,11 @@ void ft_rings_sent(struct ft_rings *rings, uint64_t events)
     atomic_fetch_add_explicit(&rings->shared->events_sent, events, memory_order_relaxed);
 }
 
+void ft_rings_stray(struct ft_rings *rings, uint64_t events)
+{
+    rings->stray += events;
+}
+
 void ft_rings_told(struct ft_rings *rings)
 {
     struct ft_rings_stats stats;
@@ -160,7 +165,7 @@ void ft_rings_told(struct ft_rings *rings)
     for (int d = 0; d < FT_DROPS; d++)
         atomic_store_explicit(&rings->shared->drops_told[d], stats.drops[d], memory_order_relaxed);
     atomic_store_explicit(&rings->shared->outside_told, stats.outside, memory_order_relaxed);
-    ft_rings_sent(rings, rings->lost);
+    ft_rings_sent(rings, rings->lost + rings->stray);
     rings->lost_told = true;
 }
 
@@ -201,6 +206,7 @@ void ft_rings_stats(const struct ft_rings *rings, struct ft_rings_stats *out)
     struct ft_rings_stats stats = {
         .outside = load(&rings->shared->outside_events),
         .lost = rings->lost,
+        .stray = rings->stray,
         .broken = rings->broken,
         .comms_refused = load(&rings->shared->comms_refused),
         .outside_told = load(&rings->shared->outside_told),

@@ -20,7 +20,8 @@ struct ft_rings_stats {
     uint64_t drops[FT_DROPS];
     uint64_t outside; /* of threads without a ring */
     uint64_t read;    /* by this agent and those before it */
-    uint64_t lost;    /* read by agents that were killed before they published them */
+    uint64_t lost;    /* read by agents that were killed before they published or told them */
+    uint64_t stray;   /* read by this agent, and of no operation that it knows */
     uint64_t broken;  /* rings whose counters could not be */
     uint64_t comms_refused;
     uint64_t drops_told[FT_DROPS], outside_told; /* already in the account of an agent */
@@ -50,9 +51,12 @@ uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
 /* Tells the next agent that the events of read records have been published. */
 void ft_rings_sent(struct ft_rings *rings, uint64_t events);
 
-/* Tells the next agent that the drops and losses so far are in this one's account: once, at the
- * end. An agent that is killed tells nothing, so that the next one counts its forerunners' again.
- */
+/* Counts events of read records that cannot be published. */
+void ft_rings_stray(struct ft_rings *rings, uint64_t events);
+
+/* Tells the next agent that what was dropped, lost or stray so far is in this one's account: once,
+ * at the end. An agent that is killed tells nothing, so that the next one counts its forerunners'
+ * again. */
 void ft_rings_told(struct ft_rings *rings);
 
 /* The i-th communicator, i below FT_SEGMENT_COMMS. False where there never was one, or while it is

@@ -64,7 +64,7 @@ static void on_record(void *arg, const struct ft_segment_record *record)
     uint64_t stray = ft_collectives_record(r->collectives, 1, record, r->now);
 
     r->totals.stray += stray;
-    ft_rings_sent(r->rings, stray);
+    ft_rings_stray(r->rings, stray);
 }
 
 static int receive_fd(int fd)
@@ -114,6 +114,9 @@ static void hang_up(struct reader *r, bool in_order)
         ft_rings_told(r->rings);
     }
     ft_rings_stats(r->rings, &r->totals.rings);
+    /* What it did not tell is the next one's to count. */
+    if (!in_order)
+        r->totals.stray -= r->totals.rings.stray;
     ft_rings_free(r->rings);
     r->rings = NULL;
     close(r->fd);

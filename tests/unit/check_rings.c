@@ -118,12 +118,16 @@ START_TEST(reads_on_where_it_stopped)
     ck_assert_uint_eq(stats.read, 50);
     ck_assert_uint_eq(stats.events, 60);
     ck_assert_uint_eq(stats.drops[FT_DROP_RING_FULL], 10);
-    ft_rings_sent(rings, 20);
-    ft_rings_free(rings); /* killed as well: the 10 were not told, 10 more are lost */
+    ft_rings_sent(rings, 10);
+    ft_rings_stray(rings, 10);
+    ft_rings_stats(rings, &stats);
+    ck_assert_uint_eq(stats.stray, 10);
+    ft_rings_free(rings); /* killed as well: neither the 10 nor the stray ones were told */
 
     ck_assert_int_eq(ft_rings_open(m.fd, &rings), 0);
     ft_rings_stats(rings, &stats);
-    ck_assert_uint_eq(stats.lost, 10);
+    ck_assert_uint_eq(stats.lost, 20);
+    ck_assert_uint_eq(stats.stray, 0);
     ft_rings_told(rings);
     ft_rings_free(rings);
     ck_assert_int_eq(ft_rings_open(m.fd, &rings), 0);
