@@ -70,16 +70,13 @@ static bool lost_way(struct ft_flow *flow, const struct ft_topology *from,
     return lost;
 }
 
-/* It goes elsewhere now: what was seen of it says nothing of where. It keeps its volume, as if
- * exporters that nobody knows had seen it. */
+/* It goes elsewhere now. */
 static void forget_way(struct ft_flow *flow)
 {
     struct ft_sighting *list = sightings(&flow->evidence);
 
-    for (uint16_t i = 0; i < flow->evidence.count; i++) {
-        list[i].switch_id |= FT_SWITCH_UNKNOWN;
-        list[i].in = list[i].out = FT_NONE;
-    }
+    for (uint16_t i = 0; i < flow->evidence.count; i++)
+        ft_sighting_forget_way(&list[i]);
 }
 
 /* A path of which a port is gone is forgotten. */

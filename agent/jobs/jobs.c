@@ -99,8 +99,7 @@ static void on_record(void *arg, const struct ft_segment_record *record)
 {
     struct job *job = arg;
 
-    ft_rings_stray(job->rings,
-                   ft_collectives_record(job->collectives, 1, record, ft_mono_now()));
+    ft_rings_stray(job->rings, ft_collectives_record(job->collectives, 1, record, ft_mono_now()));
 }
 
 static void announce(struct job *job, const struct ft_rings_comm *comm, bool closed)

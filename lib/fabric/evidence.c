@@ -58,6 +58,12 @@ struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id
     return s;
 }
 
+void ft_sighting_forget_way(struct ft_sighting *s)
+{
+    s->switch_id |= FT_SWITCH_UNKNOWN;
+    s->in = s->out = FT_NONE;
+}
+
 void ft_evidence_drop(struct ft_evidence *ev, const bool *gone)
 {
     struct ft_sighting *list = ft_evidence_list(ev);

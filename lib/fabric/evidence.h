@@ -87,11 +87,15 @@ void ft_evidence_free(struct ft_evidence *ev);
 struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id, uint32_t in,
                                       uint32_t out, uint32_t source, bool *fresh);
 
+/* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
+ * exporter that nobody knows had seen it. */
+void ft_sighting_forget_way(struct ft_sighting *s);
+
 /* Drops sightings last seen before `before_ms`; true when one went. */
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);
 
 /* Weighs the evidence for the path from src_nic to dst_nic (FT_NONE: an end not known). May drop
- * the sightings of an abandoned path. */
+ * the sightings of an abandoned path, and forget the way of those that are on none. */
 void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint32_t src_nic,
                        uint32_t dst_nic, const struct ft_evidence_policy *policy,
                        struct ft_judgement *out);

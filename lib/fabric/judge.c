@@ -225,13 +225,14 @@ static bool split_at(struct trial *trial, const bool *usable, uint16_t first, in
         doubtful[i] = usable[i] && i != first && after && over;
         s->old[i] = usable[i] && !after;
         s->young[i] = usable[i] && (i == first || !over);
-        any_old |= usable[i] && !after && over;
     }
-    fits = any_old && consistent(trial, s->young) && consistent(trial, s->old);
-    for (uint16_t i = 0; i < trial->count && fits; i++)
+    fits = consistent(trial, s->young) && consistent(trial, s->old);
+    for (uint16_t i = 0; i < trial->count && fits; i++) {
         if (doubtful[i])
             add_doubtful(trial, s, i, &fits);
-    return fits;
+        any_old |= s->old[i] && !s->young[i];
+    }
+    return fits && any_old;
 }
 
 /* The usable sighting that began last before a moment; FT_NONE when there is none. */
@@ -377,6 +378,10 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
             return;
         }
         gather(&trial, usable, NULL, out);
+        /* For good: a link that comes up again must not make them a second path. */
+        for (uint16_t i = 0; i < ev->count; i++)
+            if (!usable[i])
+                ft_sighting_forget_way(&ft_evidence_list(ev)[i]);
     }
     conclude(out);
     if (out->candidates > 0)

@@ -166,6 +166,35 @@ START_TEST(old_samples_off_the_path_are_set_aside)
 }
 END_TEST
 
+/* A flow leaves a spine whose link is lost, and one exporter's last word of it comes after that.
+ * When the link is back, the flow still has one path. */
+START_TEST(a_link_that_comes_up_again_makes_no_second_path)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_topology *less = leafspine_without(LEAVES, SPINES, HOSTS, 0, 1);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    sample(&ev, less, hop(t, 0, 3), 0, 1);
+    sample(&ev, less, hop(t, 0, 1), 2500, 5);
+    j = judge(&ev, less);
+    ck_assert_int_eq(j.reason, FT_REASON_OFF_PATH);
+    for (int64_t ms = 100; ms <= 4500; ms += 100)
+        sample(&ev, less, hop(t, 0, 3), ms, 1);
+    j = judge(&ev, less);
+    assert_over(&j, t, 3);
+    for (int64_t ms = 4600; ms <= 12000; ms += 100) {
+        sample(&ev, t, hop(t, 0, 3), ms, 1);
+        j = judge(&ev, t);
+        assert_over(&j, t, 3);
+    }
+    ft_evidence_free(&ev);
+    ft_topology_free(less);
+    ft_topology_free(t);
+}
+END_TEST
+
 START_TEST(an_unknown_port_leaves_candidates)
 {
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
@@ -242,6 +271,32 @@ START_TEST(a_late_word_of_the_old_path_is_no_second_path)
     j = judge(&ev, t);
     assert_over(&j, t, 3);
     ck_assert(j.changed);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+/* The same, where nothing was seen of the flow before it changed. */
+START_TEST(a_late_word_alone_is_no_second_path)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    sample(&ev, t, hop(t, 0, 3), 0, 1);
+    sample(&ev, t, hop(t, 2, 1), 100, 1);
+    sample(&ev, t, hop(t, 2, 1), 800, 1);
+    for (int64_t ms = 200; ms <= 2700; ms += 100) {
+        sample(&ev, t, hop(t, 0, 3), ms, 1);
+        j = judge(&ev, t);
+        ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    }
+    for (int64_t ms = 2800; ms <= 9000; ms += 100) {
+        sample(&ev, t, hop(t, 0, 3), ms, 1);
+        j = judge(&ev, t);
+        assert_over(&j, t, 3);
+    }
     ft_evidence_free(&ev);
     ft_topology_free(t);
 }
@@ -485,8 +540,10 @@ START_TEST(what_is_resolved_was_true)
 END_TEST
 
 FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_does_not_know,
-             old_samples_off_the_path_are_set_aside, an_unknown_port_leaves_candidates,
+             old_samples_off_the_path_are_set_aside,
+             a_link_that_comes_up_again_makes_no_second_path, an_unknown_port_leaves_candidates,
              a_change_is_believed_once_settled, a_late_word_of_the_old_path_is_no_second_path,
-             few_samples_do_not_make_a_change, spraying_is_multipath_with_shares,
-             forgets_what_is_old, volume_is_of_the_best_sampled_place, no_packet_counts_twice,
+             a_late_word_alone_is_no_second_path, few_samples_do_not_make_a_change,
+             spraying_is_multipath_with_shares, forgets_what_is_old,
+             volume_is_of_the_best_sampled_place, no_packet_counts_twice,
              shares_count_no_packet_twice, too_many_places_are_refused, what_is_resolved_was_true)

@@ -46,7 +46,9 @@ static inline void leafspine_switch(struct ft_topology_builder *b, const char *k
     leafspine_must(ft_topology_add_address(b, id, &ip, diag) == 0, "the builder refused");
 }
 
-static inline struct ft_topology *leafspine(uint32_t leaves, uint32_t spines, uint32_t hosts)
+/* All ports are there, and one link is not. */
+static inline struct ft_topology *leafspine_without(uint32_t leaves, uint32_t spines,
+                                                    uint32_t hosts, uint32_t leaf, uint32_t spine)
 {
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology_builder *b = ft_topology_builder_new("lab");
@@ -65,6 +67,8 @@ static inline struct ft_topology *leafspine(uint32_t leaves, uint32_t spines, ui
             snprintf(z_port, sizeof(z_port), "down%u", l);
             ft_topology_add_port(b, l, a_port, 100 + s, LINK_BPS, diag);
             ft_topology_add_port(b, leaves + s, z_port, 1 + l, LINK_BPS, diag);
+            if (l == leaf && s == spine)
+                continue;
             leafspine_must(ft_topology_add_link(b, a, a_port, z, z_port, diag) == 0,
                            "the builder refused");
         }
@@ -85,6 +89,11 @@ static inline struct ft_topology *leafspine(uint32_t leaves, uint32_t spines, ui
     ft_topology_builder_free(b);
     ft_diag_free(diag);
     return t;
+}
+
+static inline struct ft_topology *leafspine(uint32_t leaves, uint32_t spines, uint32_t hosts)
+{
+    return leafspine_without(leaves, spines, hosts, UINT32_MAX, UINT32_MAX);
 }
 
 #endif
