@@ -35,6 +35,15 @@ static bool grow(struct ft_evidence *ev)
     return true;
 }
 
+/* Whether the source has sampled the flow elsewhere in the switch since this sighting's last. */
+static bool was_left(const struct ft_sighting *list, uint16_t count, const struct ft_sighting *s)
+{
+    for (uint16_t i = 0; i < count; i++)
+        if (list[i].last_ms > s->last_ms && ft_sightings_differ(&list[i], s))
+            return true;
+    return false;
+}
+
 struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id, uint32_t in,
                                       uint32_t out, uint32_t source, bool *fresh)
 {
@@ -45,6 +54,8 @@ struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id
         s = &list[i];
         if (s->switch_id == switch_id && s->in == in && s->out == out && s->source == source) {
             *fresh = false;
+            if (was_left(list, ev->count, s) && ev->returns < UINT16_MAX)
+                ev->returns++;
             return s;
         }
     }

@@ -36,10 +36,13 @@ struct ft_sighting {
     uint64_t bytes[2];   /* sum of sampling rate x frame length */
 };
 
+/* returns: how often one source's samples at a switch came back to ports that they had left for
+ * others, since the flow had one path. */
 struct ft_evidence {
     struct ft_sighting *list; /* own, or heap */
     uint16_t count;
     uint16_t size; /* 0: own */
+    uint16_t returns;
     struct ft_sighting own[FT_SIGHTINGS_OWN];
 };
 

@@ -11,6 +11,14 @@ static inline struct ft_sighting *ft_evidence_list(const struct ft_evidence *ev)
     return ev->size ? ev->list : (struct ft_sighting *)(uintptr_t)ev->own;
 }
 
+/* Whether one source saw the flow at two places of one switch. */
+static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct ft_sighting *b)
+{
+    return a->switch_id == b->switch_id && a->source == b->source &&
+           ((a->in != b->in && a->in != FT_NONE && b->in != FT_NONE) ||
+            (a->out != b->out && a->out != FT_NONE && b->out != FT_NONE));
+}
+
 /* Whether another source has more of the same way through the switch: its samples may be of the
  * same packets, so shares count one of the two. */
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i);

@@ -12,6 +12,8 @@
 #define COMPARED_MAX 64
 /* A change of path is believed when spraying would leave its other paths unseen this rarely. */
 #define SPRAY_DOUBT 0.01
+/* A link that goes down and up, twice, makes three. */
+#define RETURNS_SPRAYED 4
 
 /* The case of one flow: its evidence between its ends, and which sightings a walk must satisfy. */
 struct trial {
@@ -302,6 +304,39 @@ static int64_t contradicted_for_ms(struct trial *trial, const bool *usable)
     return last_ms - since_ms;
 }
 
+static bool has_alternatives(const struct trial *trial, const bool *usable)
+{
+    for (uint16_t i = 0; i < trial->count; i++)
+        for (uint16_t k = 0; usable[i] && k < i; k++)
+            if (usable[k] && ft_sightings_differ(&trial->list[k], &trial->list[i]))
+                return true;
+    return false;
+}
+
+/* Whether the flow takes several paths at once, and not one after the other: a flow that left its
+ * path and came back contradicts itself too. Samples of one source are in order, so that they tell:
+ * they come back again and again. Those of several switches may be late: then sightings that no one
+ * path explains have all been seen for a time, and until now. */
+static bool is_sprayed(struct trial *trial, const bool *usable, uint16_t returns,
+                       int64_t lasting_ms)
+{
+    bool now[FT_SIGHTINGS_MAX];
+    int64_t last_ms = INT64_MIN;
+
+    if (has_alternatives(trial, usable))
+        return returns >= RETURNS_SPRAYED;
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (usable[i] && trial->list[i].last_ms > last_ms)
+            last_ms = trial->list[i].last_ms;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        now[i] = usable[i] && last_ms - s->last_ms < lasting_ms &&
+                 s->last_ms - s->first_ms >= lasting_ms;
+    }
+    return !consistent(trial, now);
+}
+
 /* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
  * went astray, or where the flow went before a link was lost; none is a change of path. It is set
  * aside once newer samples alone have followed a path for long enough. False while it stands. */
@@ -350,6 +385,7 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
     struct split split;
     bool usable[FT_SIGHTINGS_MAX];
     bool known, off_path;
+    int64_t lasting_ms;
 
     *out = (struct ft_judgement){.path.hop_count = 0};
     settle(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_SOURCE);
@@ -384,8 +420,10 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
                 ft_sighting_forget_way(&ft_evidence_list(ev)[i]);
     }
     conclude(out);
-    if (out->candidates > 0)
+    if (out->candidates > 0) {
+        ev->returns = 0;
         return;
+    }
     if (find_change(&trial, usable, policy->tolerance_ms, &split)) {
         if (!has_settled(&trial, &split, policy->settle_ms)) {
             gather(&trial, split.young, split.old, out);
@@ -398,10 +436,12 @@ void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint
         for (uint16_t i = 0; i < trial.count; i++)
             split.old[i] &= !split.young[i];
         ft_evidence_drop(ev, split.old);
+        ev->returns = 0;
         return;
     }
-    memcpy(trial.use, usable, sizeof(usable));
-    if (contradicted_for_ms(&trial, usable) < policy->settle_ms + policy->tolerance_ms) {
+    lasting_ms = policy->settle_ms + policy->tolerance_ms;
+    if (contradicted_for_ms(&trial, usable) < lasting_ms ||
+        !is_sprayed(&trial, usable, ev->returns, lasting_ms)) {
         memcpy(trial.use, usable, sizeof(usable));
         gather_any(&trial, out);
         settle(out, FT_PATH_PARTIAL, FT_REASON_CHANGING);

@@ -371,6 +371,28 @@ class Check:
         self.fabric.set_link(leaf, spine, True)
         if self.args.discover:
             self.link_is_told(link, down_ms)
+        self.link_up(f"{link.a.node} to {link.b.node} up again", flows)
+
+    def link_up(self, name, flows):
+        """The same flows go on where the kernel sends them now."""
+        data, both = self.paths(flows)
+        for flow in both:
+            self.allowed[flow].append(both[flow])
+        moved = sum(self.allowed[flow][-2] != path for flow, path in data.items())
+        truth.flush(self.fabric)
+        start_ms = time.time() * 1000
+        self.traffic.start(flows)
+        self.records.follow(SETTLE_S + self.args.window)
+        counters = truth.Counters(self.fabric)
+        self.await_records(
+            lambda r: not judge.unresolved(r, data, counters.samples(), start_ms), WAIT_S)
+        self.traffic.stop()
+        counters = truth.Counters(self.fabric)
+        samples = counters.samples()
+        self.tally.check(f"{name}, routes agree with counters", counters.disagreements(data),
+                         f"{moved} of {len(data)} flows moved")
+        self.tally.check(f"{name}, every sampled data flow has the kernel's path",
+                         judge.unresolved(self.records, data, samples, start_ms))
 
     def busiest_link(self, paths):
         """(leaf, spine, link) of the link that most data flows go over, in both directions."""

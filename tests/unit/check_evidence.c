@@ -302,6 +302,34 @@ START_TEST(a_late_word_alone_is_no_second_path)
 }
 END_TEST
 
+/* A link goes down and up again, too soon for a flow of few packets to be sure of its other path;
+ * that is seen at a leaf, or by which spine it is that samples. */
+START_TEST(a_flow_that_comes_back_has_one_path)
+{
+    static const int64_t away_ms[] = {7000, 3000};
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+
+    for (uint32_t stage = 0; stage < 2; stage++) {
+        int64_t back_ms = 10000 + away_ms[stage];
+        struct ft_evidence ev;
+        struct ft_judgement j;
+
+        ft_evidence_init(&ev);
+        for (int64_t ms = 0; ms <= 60000; ms += 2000 - 1000 * stage) {
+            sample(&ev, t, hop(t, stage, ms >= 10000 && ms < back_ms ? 3 : 1), ms, 1);
+            ft_evidence_forget(&ev, ms - 20000);
+            j = judge(&ev, t);
+            if (ms < 10000 || ms >= back_ms + 20000)
+                assert_over(&j, t, 1);
+            else
+                ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+        }
+        ft_evidence_free(&ev);
+    }
+    ft_topology_free(t);
+}
+END_TEST
+
 START_TEST(few_samples_do_not_make_a_change)
 {
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
@@ -543,7 +571,7 @@ FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_
              old_samples_off_the_path_are_set_aside,
              a_link_that_comes_up_again_makes_no_second_path, an_unknown_port_leaves_candidates,
              a_change_is_believed_once_settled, a_late_word_of_the_old_path_is_no_second_path,
-             a_late_word_alone_is_no_second_path, few_samples_do_not_make_a_change,
-             spraying_is_multipath_with_shares, forgets_what_is_old,
-             volume_is_of_the_best_sampled_place, no_packet_counts_twice,
+             a_late_word_alone_is_no_second_path, a_flow_that_comes_back_has_one_path,
+             few_samples_do_not_make_a_change, spraying_is_multipath_with_shares,
+             forgets_what_is_old, volume_is_of_the_best_sampled_place, no_packet_counts_twice,
              shares_count_no_packet_twice, too_many_places_are_refused, what_is_resolved_was_true)

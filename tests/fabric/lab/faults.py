@@ -16,7 +16,7 @@ SAYS = {"snmpd": "does not answer SNMP", "lldpd": "answers no LLDP any more",
 # A poll that waits for an answer outlasts the lab's intervals. After an SNMP agent's restart its LLDP
 # sub-agent comes back later. Of windows in which an exporter was dead for a part, it told a part.
 ALSO = {"snmpd": ("no report for three intervals", "answers no LLDP", "the SNMP agent has restarted",
-                  "no counters by SNMP", "LLDP-MIB is not answered"),
+                  "no counters by SNMP", "LLDP-MIB is not answered", ": no answer"),
         "exporter": ("its samples stand for",)}
 
 
