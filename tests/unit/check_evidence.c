@@ -379,6 +379,25 @@ START_TEST(spraying_is_multipath_with_shares)
 }
 END_TEST
 
+/* No switch sees more than one of the paths. */
+START_TEST(spraying_is_seen_where_spines_alone_sample)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    ft_evidence_init(&ev);
+    for (int64_t ms = 0; ms < 8000; ms += 100) {
+        sample(&ev, t, hop(t, 1, (uint32_t)(ms / 100 % SPINES)), ms, 1);
+        j = judge(&ev, t);
+        ck_assert(ms == 0 || j.state == FT_PATH_MULTIPATH || j.reason == FT_REASON_CHANGING);
+    }
+    ck_assert_int_eq(j.state, FT_PATH_MULTIPATH);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
 START_TEST(forgets_what_is_old)
 {
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
@@ -573,5 +592,6 @@ FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_
              a_change_is_believed_once_settled, a_late_word_of_the_old_path_is_no_second_path,
              a_late_word_alone_is_no_second_path, a_flow_that_comes_back_has_one_path,
              few_samples_do_not_make_a_change, spraying_is_multipath_with_shares,
-             forgets_what_is_old, volume_is_of_the_best_sampled_place, no_packet_counts_twice,
+             spraying_is_seen_where_spines_alone_sample, forgets_what_is_old,
+             volume_is_of_the_best_sampled_place, no_packet_counts_twice,
              shares_count_no_packet_twice, too_many_places_are_refused, what_is_resolved_was_true)
