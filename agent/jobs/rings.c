@@ -15,7 +15,7 @@ struct ft_rings {
     uint64_t tail[FT_SEGMENT_RINGS];
     uint64_t events_read[FT_SEGMENT_RINGS];
     uint64_t lost, stray, broken;
-    bool lost_told;
+    bool told;
 };
 
 static uint64_t load(const _Atomic uint64_t *counter)
@@ -159,14 +159,14 @@ void ft_rings_told(struct ft_rings *rings)
 {
     struct ft_rings_stats stats;
 
-    if (rings->lost_told)
+    if (rings->told)
         return;
     ft_rings_stats(rings, &stats);
     for (int d = 0; d < FT_DROPS; d++)
         atomic_store_explicit(&rings->shared->drops_told[d], stats.drops[d], memory_order_relaxed);
     atomic_store_explicit(&rings->shared->outside_told, stats.outside, memory_order_relaxed);
     ft_rings_sent(rings, rings->lost + rings->stray);
-    rings->lost_told = true;
+    rings->told = true;
 }
 
 bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_comm *out)

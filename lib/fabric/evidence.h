@@ -9,7 +9,8 @@
  * one path left over is resolved, several are partial. A sighting of an aggregate limits them to
  * those over one of its members. When no single path explains all sightings,
  * either the path changed at one moment (the older sightings are dropped once the newer ones have
- * settled), or the flow takes several paths at once. Pure: times come in with the samples.
+ * settled), or the flow left its path and came back, or it takes several paths at once: its samples
+ * come back again and again. Pure: times come in with the samples.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -56,7 +56,6 @@ class Judge(FabricJudge):
                 if seen.record["kind"] in UNCALLED and
                 seen.record["time_ms"] > self.topology_ms]
 
-
     def doctor(self):
         """Each switch is polled, samples and is linked: there is nothing to advise."""
         rows = map(json.loads, (self.out / "doctor.json").read_text().splitlines())
