@@ -29,18 +29,17 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     const struct ft_agent_settings *settings = ft_run_config(run);
     char interfaces[1024];
 
-    ft_agent_settings_check(settings, diag);
+    ft_agent_settings_check(settings, run, diag);
     if (ft_run_value(run, "replay"))
         return;
     if (settings->interfaces.count == 0 && !settings->rdma &&
         strcmp(settings->nccl_socket, "off") == 0) {
         ft_interfaces_list(interfaces, sizeof(interfaces));
-        ft_diag_add(diag, NULL, 0,
-                    "key 'interfaces': none is named and rdma.enabled is off; this host has:%s",
-                    interfaces);
+        ft_run_complain(run, diag, "interfaces",
+                        "none is named and rdma.enabled is off; this host has:%s", interfaces);
     }
     if (!settings->endpoint && !ft_run_value(run, "output"))
-        ft_diag_add(diag, NULL, 0, "key 'daemon.endpoint': needed without --output");
+        ft_run_complain(run, diag, "daemon.endpoint", "needed without --output");
 }
 
 static const struct ft_program program = {

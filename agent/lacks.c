@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "agent/privilege.h"
+#include "lib/base/privilege.h"
 
 #define QUERY_SETTING "rdma.query"
 

@@ -16,11 +16,12 @@
 #include "agent/engine.h"
 #include "agent/jobs/jobs.h"
 #include "agent/metrics.h"
-#include "agent/privilege.h"
 #include "agent/settings.h"
 #include "agent/sniffer.h"
 #include "agent/uplink.h"
 #include "lib/base/log.h"
+#include "lib/base/privilege.h"
+#include "lib/io/endpoint.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
@@ -51,6 +52,7 @@ struct live {
     struct ft_jobs *jobs;
     struct ft_watch *tick, *rescan;
     struct ft_log_limit loss_limit;
+    struct ft_log_state daemon; /* the connection to it */
     uint64_t lost;
     uint64_t packets;
     struct ft_mono status_at;
@@ -202,6 +204,13 @@ static void scan_addresses(void *arg)
         ft_log(FT_LOG_WARNING, "local addresses: %s", strerror(-err));
 }
 
+static void on_sender(void *arg, bool up, const char *text)
+{
+    struct live *live = arg;
+
+    ft_log_change(&live->daemon, up, text, ft_mono_now());
+}
+
 static void on_flushed(void *arg)
 {
     struct live *live = arg;
@@ -287,6 +296,19 @@ static int start_ticks(struct live *live)
     return live->tick ? 0 : -1;
 }
 
+/* The certificates for connections from here on; the one that stands goes on with its own. */
+static bool renew_tls(struct live *live, const struct ft_agent_settings *settings)
+{
+    const struct ft_tls_files files = ft_agent_tls(settings);
+    char error[ERROR_BYTES];
+
+    if (!live->sender || !settings->tls_cert ||
+        ft_sender_set_tls(live->sender, &files, error, sizeof(error)) == 0)
+        return true;
+    ft_log(FT_LOG_ERROR, "tls: %s", error);
+    return false;
+}
+
 /* The new settings, NULL after complaints: then nothing has changed. */
 static const struct ft_agent_settings *reload(struct live *live)
 {
@@ -305,9 +327,9 @@ static const struct ft_agent_settings *reload(struct live *live)
     }
     for (size_t i = 0; ft_diag_text(diag, i); i++)
         ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
-    if (settings &&
-        (ft_diag_count(diag) > 0 || (ft_agent_settings_capture_differs(live->settings, settings) &&
-                                     open_captures(live, settings)))) {
+    if (settings && (ft_diag_count(diag) > 0 || !renew_tls(live, settings) ||
+                     (ft_agent_settings_capture_differs(live->settings, settings) &&
+                      open_captures(live, settings)))) {
         ft_run_revert(live->run);
         settings = NULL;
     }
@@ -354,7 +376,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     return 200;
 }
 
-/* Healthy is an agent that captures; a daemon that is away is waited for. */
+/* Healthy is an agent that captures and reaches its daemon, or has not tried yet. */
 static int serve_health(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct live *live = arg;
@@ -371,6 +393,10 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
     }
     if (!any && live->settings->interfaces.count > 0) {
         ft_write_str(body, "no interface is captured on: CAP_NET_RAW is missing\n");
+        return 503;
+    }
+    if (live->sender && live->daemon.known && !live->daemon.up) {
+        ft_write_fmt(body, "daemon not connected: %s\n", live->daemon.text);
         return 503;
     }
     ft_write_str(body, "ok\n");
@@ -391,6 +417,9 @@ static int start_http(struct live *live)
     if (ft_http_route(live->http, "/metrics", "text/plain; version=0.0.4", serve_metrics, live) ||
         ft_http_route(live->http, "/healthz", "text/plain", serve_health, live))
         return EX_OSERR;
+    for (size_t i = 0; i < live->settings->http_names.count; i++)
+        if (ft_http_allow(live->http, live->settings->http_names.items[i]))
+            return EX_OSERR;
     return EX_OK;
 }
 
@@ -405,7 +434,9 @@ static int start_uplink(struct live *live)
         .queue_bytes_max = s->queue_bytes,
         .retry_min_ns = s->retry_min_ns,
         .retry_max_ns = s->retry_max_ns,
-        .tls = {.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca},
+        .tls = ft_agent_tls(s),
+        .on_state = on_sender,
+        .arg = live,
     };
     char error[ERROR_BYTES];
 
@@ -422,6 +453,10 @@ static int start_uplink(struct live *live)
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_CONFIG;
     }
+    if (!s->tls_cert && !ft_endpoint_is_local(s->endpoint))
+        ft_log(FT_LOG_WARNING,
+               "daemon '%s': plain TCP: everybody on the way can read and change what is reported",
+               s->endpoint);
     live->uplink = ft_uplink_to_daemon(&config, live->sender);
     return live->uplink ? EX_OK : EX_OSERR;
 }
@@ -507,6 +542,7 @@ static int start(struct live *live)
 
     ft_agent_host(live->settings, live->host, sizeof(live->host));
     live->loss_limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 1};
+    live->daemon.limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 10};
     live->status_at = ft_mono_now();
     live->loop = ft_loop_new();
     if (!live->loop || getrandom(&seed, sizeof(seed), 0) != sizeof(seed))

@@ -11,7 +11,6 @@ agent_libftagent_a_SOURCES = \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
 	agent/owners.c agent/owners.h \
-	agent/privilege.c agent/privilege.h \
 	agent/replay.c agent/replay.h \
 	agent/report.c agent/report.h \
 	agent/report_host.c agent/report_host.h \

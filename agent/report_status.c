@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "agent/privilege.h"
+#include "lib/base/privilege.h"
 
 #define NS_PER_MS 1000000
 

@@ -8,10 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/privilege.h"
 #include "lib/base/tuple.h"
+#include "lib/io/pcap.h"
+#include "lib/io/tls.h"
 
-#define AT(member) offsetof(struct ft_agent_settings, member)
-#define MIB        1048576.0
+#define AT(member)  offsetof(struct ft_agent_settings, member)
+#define MIB         1048576.0
+#define ERROR_BYTES 512
 
 static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
@@ -148,6 +152,11 @@ static const struct ft_option options[] = {
      .offset = AT(http),
      .standard = "127.0.0.1:9479",
      .help = "Address and port where /metrics and /healthz are served, or off."},
+    {.key = "http_names",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(http_names),
+     .help = "Further names of this server that requests may ask for. Always taken are addresses, "
+             "localhost, the kernel's host name and the host of http."},
     {.key = "nccl.socket",
      .type = FT_OPTION_STRING,
      .offset = AT(nccl_socket),
@@ -236,29 +245,57 @@ const struct ft_option_table ft_agent_options = {
     .struct_bytes = sizeof(struct ft_agent_settings),
 };
 
-void ft_agent_settings_check(const struct ft_agent_settings *s, struct ft_diag *diag)
+struct ft_tls_files ft_agent_tls(const struct ft_agent_settings *s)
 {
+    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+}
+
+static void check_intervals(const struct ft_agent_settings *s, const struct ft_run *run,
+                            struct ft_diag *diag)
+{
+    if (s->report_ns < s->tick_ns)
+        ft_run_complain(run, diag, "report_interval", "shorter than 'first_report'");
+    if (s->refresh_ns < s->report_ns)
+        ft_run_complain(run, diag, "refresh_interval", "shorter than 'report_interval'");
+    if (s->idle_ns < s->report_ns)
+        ft_run_complain(run, diag, "idle_timeout", "shorter than 'report_interval'");
+    if (s->retry_max_ns < s->retry_min_ns)
+        ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");
+}
+
+static void check_tls(const struct ft_agent_settings *s, const struct ft_run *run,
+                      struct ft_diag *diag)
+{
+    const struct ft_tls_files files = ft_agent_tls(s);
+    const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
+    char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
+
+    if (!ft_tls_wanted(&files) || (files.cert && files.key && files.ca &&
+                                   ft_tls_check(&files, &which, error, sizeof(error)) == 0))
+        return;
+    snprintf(key, sizeof(key), "daemon.%s", which);
+    ft_run_complain(run, diag, key, "%s", error);
+}
+
+void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_run *run,
+                             struct ft_diag *diag)
+{
+    char error[ERROR_BYTES];
     struct ft_ip ip;
 
     for (size_t i = 0; i < s->addresses.count; i++)
         if (ft_ip_parse(s->addresses.items[i], &ip))
-            ft_diag_add(diag, NULL, 0, "key 'addresses': '%s' is no IP address",
-                        s->addresses.items[i]);
+            ft_run_complain(run, diag, "addresses", "'%s' is no IP address", s->addresses.items[i]);
     if (s->interfaces.count > FT_INTERFACES_MAX)
-        ft_diag_add(diag, NULL, 0, "key 'interfaces': more than %d", FT_INTERFACES_MAX);
-    if (s->report_ns < s->tick_ns)
-        ft_diag_add(diag, NULL, 0, "key 'report_interval': shorter than 'first_report'");
-    if (s->refresh_ns < s->report_ns)
-        ft_diag_add(diag, NULL, 0, "key 'refresh_interval': shorter than 'report_interval'");
-    if (s->idle_ns < s->report_ns)
-        ft_diag_add(diag, NULL, 0, "key 'idle_timeout': shorter than 'report_interval'");
-    if (s->retry_max_ns < s->retry_min_ns)
-        ft_diag_add(diag, NULL, 0, "key 'daemon.retry_max': shorter than 'daemon.retry_min'");
+        ft_run_complain(run, diag, "interfaces", "more than %d", FT_INTERFACES_MAX);
+    check_intervals(s, run, diag);
     if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
-        ft_diag_add(diag, NULL, 0, "key 'http': '%s' is neither host:port nor off", s->http);
-    if (!s->tls_cert != !s->tls_key || !s->tls_cert != !s->tls_ca)
-        ft_diag_add(diag, NULL, 0,
-                    "keys 'daemon.cert', 'daemon.key', 'daemon.ca': all three or none");
+        ft_run_complain(run, diag, "http", "'%s' is neither host:port nor off", s->http);
+    check_tls(s, run, diag);
+    if (s->filter && ft_pcap_check_filter(s->filter, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "filter", "%s", error);
+    if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "user", "%s", error);
 }
 
 void ft_agent_host(const struct ft_agent_settings *s, char *host, size_t host_bytes)
@@ -334,8 +371,7 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "flows_max";
     if (!same(old->endpoint, now->endpoint))
         return "daemon.endpoint";
-    if (!same(old->tls_cert, now->tls_cert) || !same(old->tls_key, now->tls_key) ||
-        !same(old->tls_ca, now->tls_ca))
+    if (!old->tls_cert != !now->tls_cert)
         return "daemon.cert";
     if (old->queue_bytes != now->queue_bytes)
         return "daemon.queue";

@@ -13,6 +13,8 @@
 #include "agent/rdma/rdma.h"
 #include "lib/base/diag.h"
 #include "lib/config/options.h"
+#include "lib/config/program.h"
+#include "lib/io/transport.h"
 
 struct ft_agent_settings {
     int log_level;   /* index; taken over by ft_run_new() */
@@ -34,7 +36,8 @@ struct ft_agent_settings {
     char *tls_cert, *tls_key, *tls_ca;
     uint64_t queue_bytes;
     int64_t retry_min_ns, retry_max_ns;
-    char *http;        /* "off": none */
+    char *http; /* "off": none */
+    struct ft_strings http_names;
     char *nccl_socket; /* "off": none */
     int64_t nccl_hold_ns;
     uint64_t nccl_reports_per_s;
@@ -50,8 +53,13 @@ struct ft_agent_settings {
 
 extern const struct ft_option_table ft_agent_options;
 
-/* Complaints about options that do not go together, and about addresses that are none. */
-void ft_agent_settings_check(const struct ft_agent_settings *settings, struct ft_diag *diag);
+/* Complaints about options that do not go together, addresses that are none, and what is not there:
+ * files, users. run tells where options are from; it may be NULL. */
+void ft_agent_settings_check(const struct ft_agent_settings *settings, const struct ft_run *run,
+                             struct ft_diag *diag);
+
+/* Borrows the settings' strings. */
+struct ft_tls_files ft_agent_tls(const struct ft_agent_settings *settings);
 
 /* The host's name as configured, else the kernel's. */
 void ft_agent_host(const struct ft_agent_settings *settings, char *host, size_t host_bytes);

@@ -15,13 +15,16 @@
 #include "daemon/api/api.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
-#include "daemon/discovery/topology_file.h"
+#include "daemon/check.h"
+#include "daemon/identity.h"
 #include "daemon/pipeline.h"
 #include "daemon/publish/publish.h"
 #include "daemon/replay.h"
 #include "daemon/settings.h"
 #include "lib/base/log.h"
+#include "lib/base/privilege.h"
 #include "lib/config/program.h"
+#include "lib/io/endpoint.h"
 #include "lib/io/http.h"
 #include "lib/io/transport.h"
 #include "proto/record.h"
@@ -48,37 +51,13 @@ struct ft_daemon {
     struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
     struct ft_api *api;
+    struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_watch *tick, *slice;
-    struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
+    struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
     uint64_t restarts; /* of the pipeline, told */
     uint32_t ticks;
 };
-
-static const char *topology_of(const struct ft_run *run)
-{
-    const char *named = ft_run_value(run, "topology");
-
-    return named ? named : ((const struct ft_settings *)ft_run_config(run))->topology;
-}
-
-/* The standard file need not be there; one that somebody names must. */
-static bool has_topology_file(const char *file)
-{
-    if (!file || !*file)
-        return false;
-    return strcmp(file, FT_STANDARD_TOPOLOGY) != 0 || access(file, F_OK) == 0;
-}
-
-static struct ft_topology *load_topology(const struct ft_run *run, struct ft_diag *diag)
-{
-    const struct ft_settings *s = ft_run_config(run);
-    const char *file = topology_of(run);
-
-    if (has_topology_file(file))
-        return ft_topology_file_load(file, diag);
-    return ft_topology_file_none(s->fabric, diag);
-}
 
 static void complain(const struct ft_diag *diag)
 {
@@ -86,35 +65,9 @@ static void complain(const struct ft_diag *diag)
         ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
 }
 
-/* Judges what the option table cannot know, and reads the topology. NULL after a complaint. */
-static struct ft_topology *check_and_load(const struct ft_run *run, struct ft_diag *diag)
+static void check(const struct ft_run *run, struct ft_diag *diag)
 {
-    const struct ft_settings *s = ft_run_config(run);
-    int tls = !!s->tls_cert + !!s->tls_key + !!s->tls_ca;
-    struct ft_topology *t;
-
-    if (s->grace_ns >= s->window_ns)
-        ft_diag_add(diag, ft_run_file(run), 0, "key 'grace': not shorter than 'window'");
-    if (tls != 0 && tls != 3)
-        ft_diag_add(diag, ft_run_file(run), 0,
-                    "keys 'tls.cert', 'tls.key' and 'tls.ca' belong together");
-    for (size_t i = 0; i < s->sinks.count; i++)
-        if (strncmp(s->sinks.items[i], "file:", 5) != 0 && strcmp(s->sinks.items[i], "kafka") != 0)
-            ft_diag_add(diag, ft_run_file(run), 0,
-                        "key 'sinks': '%s' is neither file:PATH nor kafka", s->sinks.items[i]);
-    if (s->switches_max == 0 && !has_topology_file(topology_of(run)))
-        ft_diag_add(diag, ft_run_file(run), 0,
-                    "key 'discovery.switches_max': 0, and there is no topology file either");
-    t = load_topology(run, diag);
-    if (ft_diag_count(diag) == 0)
-        return t;
-    ft_topology_free(t);
-    return NULL;
-}
-
-static void check_settings(const struct ft_run *run, struct ft_diag *diag)
-{
-    ft_topology_free(check_and_load(run, diag));
+    ft_topology_free(ft_daemon_check(run, false, diag));
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -130,30 +83,15 @@ static void on_kafka_error(void *arg, const char *text)
 static struct ft_sink *kafka_sink(struct ft_daemon *d, char *error)
 {
     const struct ft_settings *s = d->settings;
-    const char **properties = calloc(s->kafka_properties.count + 1, sizeof(*properties));
     struct ft_sink_kafka_config config = {
-        .kafka = {.brokers = s->kafka_brokers,
-                  .client_id = "fabrictraced",
-                  .queue_messages_max = s->kafka_queue_messages,
-                  .queue_bytes_max = s->kafka_queue_bytes,
-                  .message_timeout_ns = s->kafka_message_timeout_ns,
-                  .properties = properties,
-                  .on_error = on_kafka_error,
-                  .arg = d},
+        .kafka = ft_daemon_kafka(s),
         .topic_prefix = s->kafka_topic_prefix,
         .protobuf = s->kafka_format == FT_KAFKA_PROTOBUF,
     };
-    struct ft_sink *sink;
 
-    if (!properties) {
-        snprintf(error, ERROR_BYTES, "no memory");
-        return NULL;
-    }
-    for (size_t i = 0; i < s->kafka_properties.count; i++)
-        properties[i] = s->kafka_properties.items[i];
-    sink = ft_sink_kafka_new(d->loop, &config, error, ERROR_BYTES);
-    free(properties);
-    return sink;
+    config.kafka.on_error = on_kafka_error;
+    config.kafka.arg = d;
+    return ft_sink_kafka_new(d->loop, &config, error, ERROR_BYTES);
 }
 
 static int open_sink(struct ft_daemon *d, const char *spec)
@@ -173,18 +111,15 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     return EX_CANTCREAT;
 }
 
-/* --sink on the command line stands for the whole list of the file. */
 static int open_sinks(struct ft_daemon *d)
 {
-    const struct ft_strings *specs = ft_run_values(d->run, "sink");
+    const struct ft_strings *specs = ft_daemon_sinks(d->run);
     struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store);
     int rc = EX_OK;
 
     d->view.publisher = ft_publisher_new();
     if (!d->view.publisher || !store || ft_publisher_take(d->view.publisher, store))
         return EX_OSERR;
-    if (specs->count == 0)
-        specs = &d->settings->sinks;
     for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
         rc = open_sink(d, specs->items[i]);
     return rc;
@@ -233,19 +168,41 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     return EX_OK;
 }
 
+/* A batch on its way in. */
+struct batch {
+    struct ft_daemon *d;
+    const struct ft_identity *sender; /* NULL: may report anything */
+    const char *source, *program;
+};
+
 static void apply_record(void *arg, const Fabrictrace__Record *record)
 {
-    struct ft_daemon *d = arg;
+    const struct batch *b = arg;
+    struct ft_daemon *d = b->d;
+    int64_t now_ms = ft_wall_now().ms;
+    char reason[FT_IDENTITY_TEXT_BYTES];
+    uint64_t held;
 
-    ft_pipeline_record(d->view.pipeline, record, ft_wall_now().ms);
+    if (!b->sender || ft_identity_allows(d->identities, b->sender, record,
+                                         ft_pipeline_file(d->view.pipeline), now_ms, reason)) {
+        ft_pipeline_record(d->view.pipeline, record, now_ms);
+        return;
+    }
+    ft_pipeline_refuse(d->view.pipeline);
+    if (ft_log_limit_pass(&d->identity_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING,
+               "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
+               " more held back)",
+               b->program, b->source, reason, held);
 }
 
-static int apply_payload(void *arg, const char *source, const char *program, const uint8_t *payload,
-                         size_t len)
+static int apply_payload(void *arg, void *known, const char *source, const char *program,
+                         const uint8_t *payload, size_t len)
 {
     struct ft_daemon *d = arg;
+    struct batch batch = {.d = d, .sender = known, .source = source, .program = program};
     uint64_t records, unknown, held;
-    int rc = ft_batch_unpack(payload, len, apply_record, d, &records, &unknown);
+    int rc = ft_batch_unpack(payload, len, apply_record, &batch, &records, &unknown);
 
     if (rc) {
         d->batches_broken++;
@@ -257,6 +214,20 @@ static int apply_payload(void *arg, const char *source, const char *program, con
     ft_pipeline_settle(d->view.pipeline);
     d->unknown_records += unknown;
     return 0;
+}
+
+static void *on_admit(void *arg, const char *source, const char *program,
+                      const struct ft_peer_names *names, char *reason, size_t reason_bytes)
+{
+    struct ft_daemon *d = arg;
+
+    return ft_identity_new(d->identities, program, source, names, reason, reason_bytes);
+}
+
+static void on_release(void *arg, void *known)
+{
+    (void)arg;
+    ft_identity_free(known);
 }
 
 static void on_peer(void *arg, const char *source, const char *address, bool up, const char *reason)
@@ -272,6 +243,33 @@ static void on_peer(void *arg, const char *source, const char *address, bool up,
         ft_log(FT_LOG_NOTICE, "peer '%s' at %s: %s", source, address, reason);
 }
 
+/* What makes peers prove who they are; warns where nothing does. */
+static int open_identities(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    struct ft_identities_config config = {
+        .peers = &s->tls_peers,
+        .inventory = &s->tls_inventory,
+        .addresses_max = s->learnt_max ? s->learnt_max : 1,
+    };
+
+    if (!s->tls_cert && !ft_endpoint_is_local(s->listen))
+        ft_log(FT_LOG_WARNING,
+               "listen '%s': plain TCP (listen_plain): whoever reaches this port can report "
+               "anything in the name of every host and switch",
+               s->listen);
+    if (s->tls_cert && s->tls_identity == FT_TLS_ANY)
+        ft_log(FT_LOG_WARNING,
+               "tls.identity: any: every certificate of the authority can report anything in the "
+               "name of every host and switch");
+    if (!s->tls_cert || s->tls_identity == FT_TLS_ANY)
+        return EX_OK;
+    if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed))
+        return EX_OSERR;
+    d->identities = ft_identities_new(&config);
+    return d->identities ? EX_OK : EX_OSERR;
+}
+
 static int open_network(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -279,7 +277,9 @@ static int open_network(struct ft_daemon *d)
         .listen = s->listen,
         .connections_max = (uint32_t)s->connections_max,
         .sources_max = (uint32_t)s->sources_max,
-        .tls = {.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca},
+        .tls = ft_daemon_tls(s),
+        .admit = d->identities ? on_admit : NULL,
+        .release = on_release,
         .apply = apply_payload,
         .peer = on_peer,
         .arg = d,
@@ -298,6 +298,9 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
     }
+    for (size_t i = 0; i < s->http_names.count; i++)
+        if (ft_http_allow(d->http, s->http_names.items[i]))
+            return EX_OSERR;
     d->api = ft_api_new(d->http, &d->view);
     return d->api ? EX_OK : EX_OSERR;
 }
@@ -340,8 +343,23 @@ static void on_tick(void *arg)
         tell_status(d);
 }
 
-/* The whole configuration is read and judged; of it the topology, the level of the log and the
- * files of the sinks are taken over without a restart. */
+/* The certificates for connections from here on; those that stand go on with theirs. */
+static bool renew_tls(struct ft_daemon *d)
+{
+    const struct ft_settings *s = ft_run_config(d->run);
+    const struct ft_tls_files files = ft_daemon_tls(s);
+    char error[ERROR_BYTES];
+
+    if (!s->tls_cert && !d->settings->tls_cert)
+        return true;
+    if (ft_receiver_set_tls(d->view.receiver, &files, error, sizeof(error)) == 0)
+        return true;
+    ft_log(FT_LOG_ERROR, "tls: %s", error);
+    return false;
+}
+
+/* The whole configuration is read and judged; of it the topology, the certificates, the level of
+ * the log and the files of the sinks are taken over without a restart. */
 static void on_reload(void *arg)
 {
     struct ft_daemon *d = arg;
@@ -353,14 +371,14 @@ static void on_reload(void *arg)
         return;
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
-        t = check_and_load(d->run, diag);
-    if (t && ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
+        t = ft_daemon_check(d->run, true, diag);
+    if (t && renew_tls(d) && ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
-               "reloaded the topology '%s', the level of the log and the sinks' files; other "
-               "changes wait for a restart",
-               has_topology_file(topology_of(d->run)) ? topology_of(d->run) : "");
+               "reloaded the topology '%s', the certificates, the level of the log and the sinks' "
+               "files; other changes wait for a restart",
+               ft_daemon_topology(d->run) ? ft_daemon_topology(d->run) : "");
     } else {
         ft_topology_free(t);
         if (read)
@@ -425,7 +443,9 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
     ft_join_open(ft_pipeline_join(d->view.pipeline),
                  ft_join_window_of(ft_pipeline_join(d->view.pipeline), ft_wall_now().ms));
-    rc = open_network(d);
+    rc = open_identities(d);
+    if (rc == EX_OK)
+        rc = open_network(d);
     if (rc)
         return rc;
     d->tick = ft_watch_timer(d->loop, TICK_NS, on_tick, d);
@@ -482,6 +502,7 @@ static void close_all(struct ft_daemon *d)
     ft_http_free(d->http);
     ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);
+    ft_identities_free(d->identities);
     ft_pipeline_free(d->view.pipeline);
     ft_publisher_free(d->view.publisher);
     ft_loop_free(d->loop);
@@ -499,11 +520,25 @@ static char *own_name(const struct ft_settings *s)
     return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }
 
+/* Nothing that the daemon opens needs a privilege. Who replays a file reads it as who he is. */
+static int give_up_privilege(struct ft_daemon *d)
+{
+    char error[ERROR_BYTES];
+
+    if (ft_privilege_drop(d->settings->user, 0, error, sizeof(error)) == 0) {
+        if (geteuid() == 0)
+            ft_log(FT_LOG_NOTICE, "runs as root: set 'user' to run as somebody else");
+        return EX_OK;
+    }
+    ft_log(FT_LOG_ERROR, "%s", error);
+    return EX_NOPERM;
+}
+
 /* The configuration is judged whole before anything is opened. */
 static int open_and_run(struct ft_daemon *d)
 {
     struct ft_diag *diag = ft_diag_new();
-    struct ft_topology *t = diag ? check_and_load(d->run, diag) : NULL;
+    struct ft_topology *t = diag ? ft_daemon_check(d->run, false, diag) : NULL;
     const char *replay = ft_run_value(d->run, "replay");
     int rc = EX_OSERR;
 
@@ -512,9 +547,12 @@ static int open_and_run(struct ft_daemon *d)
     ft_diag_free(diag);
     if (!t)
         return EX_CONFIG;
-    d->loop = ft_loop_new();
+    rc = replay ? EX_OK : give_up_privilege(d);
+    d->loop = rc == EX_OK ? ft_loop_new() : NULL;
     if (d->loop)
         rc = open_sinks(d);
+    else if (rc == EX_OK)
+        rc = EX_OSERR;
     if (rc != EX_OK) {
         ft_topology_free(t);
         return rc;
@@ -536,9 +574,10 @@ int ft_daemon_main(int argc, char **argv)
         .summary = "joins what hosts and switches report, and publishes paths and imbalance",
         .table = &ft_settings_table,
         .options = options,
-        .check = check_settings,
+        .check = check,
     };
-    struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},
+    struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
+                          .peer_limit = {.interval_ns = WARN_NS, .burst = 100},
                           .kafka_limit = {.interval_ns = WARN_NS, .burst = 5},
                           .batch_limit = {.interval_ns = WARN_NS, .burst = 20},
                           .sink_limit = {.interval_ns = WARN_NS, .burst = 5}};

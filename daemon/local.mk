@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
+	daemon/check.c daemon/check.h \
 	daemon/collisions.c daemon/collisions.h \
 	daemon/counters.c daemon/counters.h \
 	daemon/daemon.c daemon/daemon.h \
@@ -8,6 +9,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/events.c daemon/events.h \
 	daemon/figures.c daemon/figures.h \
 	daemon/flow_follow.c daemon/flow_follow.h \
+	daemon/identity.c daemon/identity.h \
 	daemon/intake.c daemon/intake.h \
 	daemon/join.c daemon/join.h \
 	daemon/loads.c daemon/loads.h \

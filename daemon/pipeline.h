@@ -46,8 +46,9 @@ enum ft_record_fate {
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
     FT_RECORD_SPREAD,
-    FT_RECORD_INVALID, /* a needed field is missing or cannot be */
-    FT_RECORD_UNUSED,  /* of a kind that nothing here reads */
+    FT_RECORD_INVALID,      /* a needed field is missing or cannot be */
+    FT_RECORD_UNUSED,       /* of a kind that nothing here reads */
+    FT_RECORD_UNAUTHORIZED, /* its sender may not report it */
     FT_RECORD_FATES,
 };
 
@@ -78,6 +79,12 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
  * that came in one go. Whatever looks at the state settles first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
 void ft_pipeline_settle(struct ft_pipeline *p);
+
+/* Counts a record that was not let in. */
+void ft_pipeline_refuse(struct ft_pipeline *p);
+
+/* The topology of the file. */
+const struct ft_topology *ft_pipeline_file(const struct ft_pipeline *p);
 
 /* Closes what is due at now_ms, at most `items` of work. True when more is left: call again soon,
  * after having looked at ingest. Time that jumps far ahead closes what has data and goes on at the

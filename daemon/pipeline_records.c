@@ -250,6 +250,12 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
     p->stats.fates[fate]++;
 }
 
+void ft_pipeline_refuse(struct ft_pipeline *p)
+{
+    p->stats.records++;
+    p->stats.fates[FT_RECORD_UNAUTHORIZED]++;
+}
+
 const char *ft_record_fate_name(enum ft_record_fate fate)
 {
     static const char *const names[FT_RECORD_FATES] = {
@@ -261,6 +267,7 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
         [FT_RECORD_SPREAD] = "too_many_places",
         [FT_RECORD_INVALID] = "invalid",
         [FT_RECORD_UNUSED] = "unused_kind",
+        [FT_RECORD_UNAUTHORIZED] = "unauthorized",
     };
 
     return names[fate];

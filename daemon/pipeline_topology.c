@@ -115,3 +115,8 @@ const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
         return "learnt";
     return "lldp";
 }
+
+const struct ft_topology *ft_pipeline_file(const struct ft_pipeline *p)
+{
+    return p->base;
+}

@@ -10,6 +10,9 @@
 static const char *const formats[] = {
     [FT_KAFKA_JSON] = "json", [FT_KAFKA_PROTOBUF] = "protobuf", NULL};
 
+static const char *const identities[] = {
+    [FT_TLS_BY_CERTIFICATE] = "certificate", [FT_TLS_ANY] = "any", NULL};
+
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
 static const struct ft_option options[] = {
@@ -43,14 +46,32 @@ static const struct ft_option options[] = {
     {.key = "listen",
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(listen),
-     .standard = ":9477",
-     .help = "Where agents and switch pollers deliver their records (TCP)."},
+     .standard = "127.0.0.1:9477",
+     .help = "Where agents and switch pollers deliver their records (TCP). Beyond loopback, :9477 "
+             "say, the tls keys are needed, or listen_plain."},
+    {.key = "listen_plain",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(listen_plain),
+     .standard = "false",
+     .help = "Whether records may come over plain TCP from beyond loopback. Whoever reaches the "
+             "port can then report anything in the name of every host and switch."},
     {.key = "http",
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(http),
      .standard = "127.0.0.1:9478",
      .help = "Where fabrictrace(1), dashboards and Prometheus read. Plain HTTP without passwords: "
              "keep it on loopback or behind a proxy."},
+    {.key = "http_names",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(http_names),
+     .help = "Further names of this server that requests may ask for, such as that of a proxy. "
+             "Always taken are addresses, localhost, this host's name and the host of http: what "
+             "another name leads here may be a page of somebody else."},
+    {.key = "user",
+     .type = FT_OPTION_STRING,
+     .offset = AT(user),
+     .help = "User to run as, when started by root: everything is opened as this user. Unset: the "
+             "user stays. Capabilities are given up either way."},
     {.key = "source_id",
      .type = FT_OPTION_STRING,
      .offset = AT(source_id),
@@ -230,7 +251,8 @@ static const struct ft_option options[] = {
     {.key = "kafka.properties",
      .type = FT_OPTION_STRINGS,
      .offset = AT(kafka_properties),
-     .help = "Further settings of librdkafka, each as name=value: security.protocol=ssl."},
+     .help = "Further settings of librdkafka, each as name=value: security.protocol=ssl. The file "
+             "of one with a password must not be readable by everybody."},
     {.key = "tls.cert",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_cert),
@@ -241,6 +263,26 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRING,
      .offset = AT(tls_ca),
      .help = "Authority that signed the peers' certificates (PEM)."},
+    {.key = "tls.identity",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(tls_identity),
+     .standard = "certificate",
+     .choices = identities,
+     .help = "Who a peer is: what its certificate says (see IDENTITY in fabrictraced(8)), and it "
+             "may report that alone; or anybody that it says, with any certificate of the "
+             "authority."},
+    {.key = "tls.peers",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(tls_peers),
+     .help = "Peers whose certificates name them otherwise: the name in the certificate, as "
+             "URI:..., DNS:... or IP:..., then =agent/NAME or =switchpoll/NAME with the source id. "
+             "Example: URI:spiffe://site/gpu01=agent/gpu01."},
+    {.key = "tls.inventory",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(tls_inventory),
+     .help = "Switches that a poller may report, as NAME=PREFIX[,PREFIX]... with its source id: "
+             "poll1=192.0.2.0/24. All addresses of such a switch must lie in one of the prefixes. "
+             "A poller that is not listed may report every switch."},
     {.key = NULL},
 };
 

@@ -27,6 +27,16 @@ struct ft_settings {
     int64_t kafka_message_timeout_ns;
     struct ft_strings kafka_properties;
     char *tls_cert, *tls_key, *tls_ca;
+    int tls_identity;
+    struct ft_strings tls_peers, tls_inventory;
+    bool listen_plain;
+    struct ft_strings http_names;
+    char *user;
+};
+
+enum ft_tls_identity {
+    FT_TLS_BY_CERTIFICATE,
+    FT_TLS_ANY,
 };
 
 enum ft_kafka_format {

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/privilege.h"
+#include "lib/io/endpoint.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
@@ -48,7 +50,7 @@ struct live {
     bool stopping;
     uint64_t kernel_drops_past; /* of sockets closed by a reload */
     struct ft_log_limit loss_limit;
-    struct ft_log_limit daemon_limit;
+    struct ft_log_state daemon; /* the connection to it */
     struct ft_mono status_at;
     struct ft_ingest_stats status_stats; /* as they were then */
     uint64_t status_kernel_drops;
@@ -169,12 +171,8 @@ static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_w
 static void on_sender(void *arg, bool up, const char *text)
 {
     struct live *live = arg;
-    uint64_t held;
 
-    if (up)
-        ft_log(FT_LOG_INFO, "%s", text);
-    else if (ft_log_limit_pass(&live->daemon_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "%s", text);
+    ft_log_change(&live->daemon, up, text, ft_mono_now());
 }
 
 static void on_flushed(void *arg)
@@ -299,6 +297,21 @@ static int reopen_udp(struct live *live, const struct ft_settings *settings)
     return 0;
 }
 
+/* The certificates for connections from here on; the one that stands goes on with its own. */
+static int renew_tls(struct live *live, const struct ft_settings *settings)
+{
+    const struct ft_tls_files files = ft_settings_tls(settings);
+    char error[ERROR_BYTES];
+    int rc;
+
+    if (!live->sender || !settings->tls_cert)
+        return 0;
+    rc = ft_sender_set_tls(live->sender, &files, error, sizeof(error));
+    if (rc < 0)
+        ft_log(FT_LOG_ERROR, "tls: %s", error);
+    return rc;
+}
+
 /* Takes the settings over as a whole, or changes nothing and returns -errno. */
 static int adopt(struct live *live, const struct ft_settings *wanted)
 {
@@ -309,8 +322,9 @@ static int adopt(struct live *live, const struct ft_settings *wanted)
     int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, wanted, &poller) : -ENOMEM;
 
     if (rc == 0)
+        rc = renew_tls(live, wanted);
+    if (rc == 0)
         rc = reopen_udp(live, wanted);
-
     if (rc < 0) {
         ft_poller_free(poller);
         ft_watch_free(tick);
@@ -374,14 +388,19 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     return 200;
 }
 
-/* Healthy is a poller that listens; a daemon that is away is waited for. */
+/* Healthy is a poller that listens and reaches its daemon, or has not tried yet. */
 static int serve_health(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct live *live = arg;
 
     (void)request;
-    ft_write_str(body, live->stopping ? "stopping\n" : "ok\n");
-    return live->stopping ? 503 : 200;
+    if (live->stopping)
+        ft_write_str(body, "stopping\n");
+    else if (live->sender && live->daemon.known && !live->daemon.up)
+        ft_write_fmt(body, "daemon not connected: %s\n", live->daemon.text);
+    else
+        ft_write_str(body, "ok\n");
+    return body->len == 3 ? 200 : 503;
 }
 
 static int start_http(struct live *live)
@@ -398,6 +417,9 @@ static int start_http(struct live *live)
     if (ft_http_route(live->http, "/metrics", "text/plain; version=0.0.4", serve_metrics, live) ||
         ft_http_route(live->http, "/healthz", "text/plain", serve_health, live))
         return EX_OSERR;
+    for (size_t i = 0; i < live->settings->http_names.count; i++)
+        if (ft_http_allow(live->http, live->settings->http_names.items[i]))
+            return EX_OSERR;
     return EX_OK;
 }
 
@@ -412,7 +434,7 @@ static int start_output(struct live *live, uint64_t boot_id)
         .queue_bytes_max = s->daemon_queue_bytes,
         .retry_min_ns = s->daemon_retry_min_ns,
         .retry_max_ns = s->daemon_retry_max_ns,
-        .tls = {.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca},
+        .tls = ft_settings_tls(s),
         .on_state = on_sender,
         .arg = live,
     };
@@ -429,12 +451,32 @@ static int start_output(struct live *live, uint64_t boot_id)
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_CONFIG;
     }
+    if (!s->tls_cert && !ft_endpoint_is_local(s->daemon_endpoint))
+        ft_log(FT_LOG_WARNING,
+               "daemon '%s': plain TCP: everybody on the way can read and change what is reported",
+               s->daemon_endpoint);
     live->output = ft_output_sender(live->sender);
     return live->output ? EX_OK : EX_OSERR;
 }
 
+/* No datagram is read before this: the sockets have their buffers, and nothing else needs a
+ * privilege. */
+static int give_up_privilege(const struct live *live)
+{
+    char error[ERROR_BYTES];
+
+    if (ft_privilege_drop(live->settings->user, 0, error, sizeof(error))) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_NOPERM;
+    }
+    if (geteuid() == 0)
+        ft_log(FT_LOG_NOTICE, "runs as root: set 'user' to run as somebody else");
+    return EX_OK;
+}
+
 static int start(struct live *live)
 {
+    char error[ERROR_BYTES];
     uint64_t random[2];
     int code;
 
@@ -454,6 +496,13 @@ static int start(struct live *live)
     live->seed = random[1];
     if (!open_intake(live))
         return EX_UNAVAILABLE;
+    code = give_up_privilege(live);
+    if (code)
+        return code;
+    if (live->workers && ft_workers_start(live->workers, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_OSERR;
+    }
     live->snmp = ft_snmp_service_new(live->loop, live->output, live->settings);
     if (!live->snmp)
         return EX_CONFIG;
@@ -471,7 +520,7 @@ int ft_live_run(const struct ft_live_config *config)
         .settings = ft_settings_copy(config->settings),
         .config = config,
         .loss_limit = {.interval_ns = WARN_NS, .burst = 1},
-        .daemon_limit = {.interval_ns = WARN_NS, .burst = 1},
+        .daemon.limit = {.interval_ns = WARN_NS, .burst = 10},
         .status_at = ft_mono_now(),
     };
     int code = live.settings ? start(&live) : EX_OSERR;

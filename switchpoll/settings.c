@@ -4,14 +4,18 @@
 #include "switchpoll/settings.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/privilege.h"
 #include "lib/io/snmp.h"
+#include "lib/io/tls.h"
 #include "switchpoll/snmp/targets.h"
 #include "switchpoll/workers.h"
 
-#define AT(member) offsetof(struct ft_settings, member)
+#define AT(member)  offsetof(struct ft_settings, member)
+#define ERROR_BYTES 512
 
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
@@ -90,6 +94,12 @@ static const struct ft_option options[] = {
      "Most ports of one switch; more are left out, and told."},
     {"http", FT_OPTION_STRING, AT(http), "127.0.0.1:9480", 0, 0, NULL,
      "TCP endpoint of /metrics and /healthz; off for none."},
+    {"http_names", FT_OPTION_STRINGS, AT(http_names), NULL, 0, 0, NULL,
+     "Further names of this server that requests may ask for. Always taken are addresses, "
+     "localhost, the host's name and the host of http."},
+    {"user", FT_OPTION_STRING, AT(user), NULL, 0, 0, NULL,
+     "User to run as once the sockets of sFlow are open, when started by root. Unset: the user "
+     "stays. Capabilities are given up then, either way."},
     {"log.level", FT_OPTION_ENUM, AT(log_level), "info", 0, 0, levels,
      "What is logged: this level and what is graver."},
     {0},
@@ -101,20 +111,55 @@ const struct ft_option_table ft_settings_table = {
     .struct_bytes = sizeof(struct ft_settings),
 };
 
-bool ft_settings_check(const struct ft_settings *s, const char *file, struct ft_diag *diag)
+struct ft_tls_files ft_settings_tls(const struct ft_settings *s)
 {
-    bool tls = s->tls_cert || s->tls_key || s->tls_ca;
-    size_t before = ft_diag_count(diag);
+    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+}
 
-    if (tls && !(s->tls_cert && s->tls_key && s->tls_ca))
-        ft_diag_add(diag, file, 0, "daemon: needs all of cert, key and ca, or none of them");
+static void check_tls(const struct ft_settings *s, const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_tls_files files = ft_settings_tls(s);
+    const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
+    char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
+
+    if (!ft_tls_wanted(&files) || (files.cert && files.key && files.ca &&
+                                   ft_tls_check(&files, &which, error, sizeof(error)) == 0))
+        return;
+    snprintf(key, sizeof(key), "daemon.%s", which);
+    ft_run_complain(run, diag, key, "%s", error);
+}
+
+bool ft_settings_check(const struct ft_settings *s, const struct ft_run *run, struct ft_diag *diag)
+{
+    size_t before = ft_diag_count(diag);
+    char error[ERROR_BYTES];
+
+    check_tls(s, run, diag);
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
-        ft_diag_add(diag, file, 0, "daemon.retry_max: is shorter than daemon.retry_min");
+        ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");
+    if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
+        ft_run_complain(run, diag, "http", "'%s' is neither host:port nor off", s->http);
+    if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "user", "%s", error);
     if (s->snmp_switches && !ft_snmp_built())
-        ft_diag_add(diag, file, 0, "snmp.switches: this build lacks SNMP (net-snmp)");
+        ft_run_complain(run, diag, "snmp.switches", "this build lacks SNMP (net-snmp)");
     else if (s->snmp_switches)
         ft_targets_free(ft_targets_load(s->snmp_switches, s->snmp_switches_max, diag));
     return ft_diag_count(diag) == before;
+}
+
+static bool copy_strings(struct ft_strings *list)
+{
+    const struct ft_strings from = *list;
+
+    *list = (struct ft_strings){NULL, 0};
+    if (from.count == 0)
+        return true;
+    list->items = calloc(from.count + 1, sizeof(*list->items));
+    for (; list->items && list->count < from.count; list->count++)
+        if (!(list->items[list->count] = strdup(from.items[list->count])))
+            return false;
+    return list->items;
 }
 
 struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
@@ -132,6 +177,8 @@ struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
             *text = strdup(*text);
             ok = ok && *text;
         }
+        if (o->type == FT_OPTION_STRINGS)
+            ok = copy_strings((struct ft_strings *)(void *)text) && ok;
     }
     if (ok)
         return copy;
@@ -156,9 +203,8 @@ const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_set
         {"daemon.queue", old->daemon_queue_bytes == now->daemon_queue_bytes},
         {"daemon.retry_min", old->daemon_retry_min_ns == now->daemon_retry_min_ns},
         {"daemon.retry_max", old->daemon_retry_max_ns == now->daemon_retry_max_ns},
-        {"daemon.cert", same(old->tls_cert, now->tls_cert)},
-        {"daemon.key", same(old->tls_key, now->tls_key)},
-        {"daemon.ca", same(old->tls_ca, now->tls_ca)},
+        {"daemon.cert", !old->tls_cert == !now->tls_cert},
+        {"user", same(old->user, now->user)},
         {"fold_entries", old->sums_max == now->sums_max},
         {"ports_max", old->ports_max == now->ports_max},
         {"exporters_max", old->exporters_max == now->exporters_max},

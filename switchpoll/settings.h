@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "lib/config/options.h"
+#include "lib/config/program.h"
+#include "lib/io/transport.h"
 
 struct ft_settings {
     char *source_id; /* NULL: the host's name */
@@ -42,14 +44,21 @@ struct ft_settings {
     uint64_t snmp_switches_max;
     uint64_t snmp_ports_max;
     char *http; /* "off": none */
+    struct ft_strings http_names;
+    char *user;
     int log_level;
 };
 
 extern const struct ft_option_table ft_settings_table;
 
-/* What the table cannot say: settings that contradict each other, and the file of switches. file
- * names the source of the complaints. Returns whether all is well. */
-bool ft_settings_check(const struct ft_settings *settings, const char *file, struct ft_diag *diag);
+/* What the table cannot say: settings that contradict each other, and what is not there: files,
+ * users; and the file of switches. run tells where settings are from. Returns whether all is well.
+ */
+bool ft_settings_check(const struct ft_settings *settings, const struct ft_run *run,
+                       struct ft_diag *diag);
+
+/* Borrows the settings' texts. */
+struct ft_tls_files ft_settings_tls(const struct ft_settings *settings);
 
 /* A copy, for ft_options_free(); NULL without memory. */
 struct ft_settings *ft_settings_copy(const struct ft_settings *settings);

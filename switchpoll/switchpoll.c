@@ -25,7 +25,7 @@
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
-    ft_settings_check(ft_run_config(run), ft_run_file(run), diag);
+    ft_settings_check(ft_run_config(run), run, diag);
 }
 
 static void log_complaints(const struct ft_diag *diag)
@@ -39,7 +39,7 @@ static const struct ft_settings *good_settings(const struct ft_run *run, struct 
 {
     const struct ft_settings *settings = ft_run_config(run);
 
-    return ft_settings_check(settings, ft_run_file(run), diag) ? settings : NULL;
+    return ft_settings_check(settings, run, diag) ? settings : NULL;
 }
 
 static const struct ft_settings *on_reload(void *arg)

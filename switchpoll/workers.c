@@ -359,20 +359,27 @@ struct ft_workers *ft_workers_new(struct ft_loop *loop, const struct ft_settings
     workers->watch = ft_watch_fd(loop, workers->ready_fd, collect, workers);
     if (!workers->watch || open_sockets(workers, settings, sockets, error, error_bytes) < 0)
         goto fail;
-    for (size_t i = 0; i < count; i++)
-        workers->list[i].udp = sockets[i];
     for (size_t i = 0; i < count; i++) {
+        workers->list[i].udp = sockets[i];
         tell(&workers->list[i]);
-        rc = start_thread(&workers->list[i]);
-        if (rc < 0) {
-            snprintf(error, error_bytes, "cannot start a worker: %s", strerror(-rc));
-            goto fail;
-        }
     }
     return workers;
 fail:
     ft_workers_free(workers);
     return NULL;
+}
+
+int ft_workers_start(struct ft_workers *workers, char *error, size_t error_bytes)
+{
+    for (size_t i = 0; i < workers->count; i++) {
+        int rc = start_thread(&workers->list[i]);
+
+        if (rc < 0) {
+            snprintf(error, error_bytes, "cannot start a worker: %s", strerror(-rc));
+            return rc;
+        }
+    }
+    return 0;
 }
 
 /* What a thread hands over at its end may be more than may wait: it is taken as it comes. */

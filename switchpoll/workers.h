@@ -30,11 +30,15 @@ struct ft_workers_stats {
     uint64_t buffer_bytes; /* of one socket */
 };
 
-/* Binds the endpoint and starts the threads. settings are borrowed for the call, output for its
- * life. NULL with a complaint. */
+/* Binds the endpoint; nothing is read yet. settings are borrowed for the call, output for its life.
+ * NULL with a complaint. */
 struct ft_workers *ft_workers_new(struct ft_loop *loop, const struct ft_settings *settings,
                                   uint64_t seed, struct ft_output *output, char *error,
                                   size_t error_bytes);
+
+/* Starts the threads, which get the privileges that the caller has then: capabilities are each
+ * thread's own. -errno with a complaint. */
+int ft_workers_start(struct ft_workers *workers, char *error, size_t error_bytes);
 
 /* Stops first. */
 void ft_workers_free(struct ft_workers *workers);

@@ -4,6 +4,7 @@
 #include "daemon/health/doctor.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "daemon/counters.h"
 #include "daemon/discovery/discovery.h"
@@ -23,7 +24,7 @@ static void look_at_loss(void *arg, const Fabrictrace__Record *record)
 
         for (size_t d = 0; d < stage->n_drops; d++) {
             const Fabrictrace__Drop *drop = stage->drops[d];
-            const char *advice = ft_losses_advice(drop->reason);
+            const char *advice = ft_losses_advice(stage->name, drop->reason);
 
             if (drop->count && advice)
                 ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, advice,
@@ -32,6 +33,22 @@ static void look_at_loss(void *arg, const Fabrictrace__Record *record)
                                 stage->unit ? stage->unit : "", drop->reason);
         }
     }
+}
+
+/* What becomes of records inside the daemon is told by look_at_records(). */
+static void look_at_own_loss(void *arg, const Fabrictrace__Record *record)
+{
+    Fabrictrace__Loss outside = *record->loss;
+    Fabrictrace__Record changed = *record;
+    Fabrictrace__Stage *stages[FT_ACCOUNT_STAGES];
+
+    outside.n_stages = 0;
+    outside.stages = stages;
+    for (size_t i = 0; i < record->loss->n_stages && outside.n_stages < FT_ACCOUNT_STAGES; i++)
+        if (strcmp(record->loss->stages[i]->name, "records") != 0)
+            stages[outside.n_stages++] = record->loss->stages[i];
+    changed.loss = &outside;
+    look_at_loss(arg, &changed);
 }
 
 static void look_at_records(const struct ft_pipeline *p, struct ft_findings *findings)
@@ -52,6 +69,11 @@ static void look_at_records(const struct ft_pipeline *p, struct ft_findings *fin
         ft_findings_add(
             findings, FT_FINDING_NOTE, NULL, NULL, "run the same version of every program",
             "%" PRIu64 " records lacked something that they need", s->fates[FT_RECORD_INVALID]);
+    if (s->fates[FT_RECORD_UNAUTHORIZED])
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        ft_losses_advice("records", "unauthorized"),
+                        "%" PRIu64 " records are not of what their sender may report",
+                        s->fates[FT_RECORD_UNAUTHORIZED]);
     if (j->unknown_switch)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
                         "add the exporter's agent address to its switch, or poll that switch",
@@ -153,9 +175,9 @@ static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *fin
     ft_processors_find(ft_pipeline_processors(p), t, ft_pipeline_now_ms(p), findings);
 }
 
-void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
+void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
 {
-    struct ft_emitter emitter = {look_at_loss, findings};
+    struct ft_emitter emitter = {look_at_loss, findings}, own = {look_at_own_loss, findings};
     const struct ft_discovery *discovery = ft_pipeline_discovery(p);
     const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
 
@@ -175,5 +197,6 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
     ft_agents_find(ft_pipeline_agents(p), ft_pipeline_now_ms(p), findings);
     if (ft_pipeline_pairing(p))
         ft_pairing_find_unpaired(ft_pipeline_pairing(p), findings);
+    ft_pipeline_emit_loss(p, &own, ft_pipeline_now_ms(p));
     ft_pipeline_each_loss(p, &emitter);
 }

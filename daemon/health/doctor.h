@@ -10,6 +10,6 @@
 #include "daemon/pipeline.h"
 
 /* Adds everything to findings (a list of the caller's own). */
-void ft_doctor_look(const struct ft_pipeline *pipeline, struct ft_findings *findings);
+void ft_doctor_look(struct ft_pipeline *pipeline, struct ft_findings *findings);
 
 #endif

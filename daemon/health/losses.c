@@ -29,19 +29,28 @@
 static const struct {
     const char *reason;
     const char *advice;
+    const char *stage; /* the only one where it means this; NULL: everywhere */
 } reasons[] = {
     /* Datagrams that the kernel dropped are missing by sequence too: the cause comes first. */
-    {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)"},
-    {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops"},
-    {"agent_drops", "switches have no resources for so many samples: sample one packet in more"},
-    {"queue_full", "the daemon or the way to it is too slow: look at its load and the link"},
-    {"table_full", "raise the limit of the table in that program's configuration"},
-    {"malformed", "look at the exporter: its datagrams are broken"},
-    {"truncated", "look at the path MTU between switch and poller"},
-    {"not_sflow_v5", "let the exporter send sFlow version 5"},
-    {"kernel", "enlarge the agent's capture_buffer, or give it more of a core"},
-    {"late", "let clocks follow one server; where they do, make 'grace' longer"},
-    {"invalid", "run the same version of every program"},
+    {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)", NULL},
+    {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops",
+     NULL},
+    {"agent_drops", "switches have no resources for so many samples: sample one packet in more",
+     NULL},
+    {"queue_full", "the daemon or the way to it is too slow: look at its load and the link", NULL},
+    {"table_full", "raise the limit of the table in that program's configuration", NULL},
+    {"malformed", "look at the exporter: its datagrams are broken", NULL},
+    {"truncated", "look at the path MTU between switch and poller", NULL},
+    {"not_sflow_v5", "let the exporter send sFlow version 5", NULL},
+    {"kernel", "enlarge the agent's capture_buffer, or give it more of a core", NULL},
+    {"late", "let clocks follow one server; where they do, make 'grace' longer", NULL},
+    {"invalid", "run the same version of every program", NULL},
+    {"unauthorized", "certificates do not name what is reported: the daemon's log says which",
+     NULL},
+    /* Of sinks. */
+    {"failed", "look at the disk that records go to: what is lost there is lost", "file"},
+    {"failed", "look at the brokers that records go to: what is lost there is lost", "kafka"},
+    {"refused", "the brokers that records go to are too slow, or away", "kafka"},
 };
 
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
@@ -100,18 +109,19 @@ void ft_losses_free(struct ft_losses *l)
     free(l);
 }
 
-static size_t reason_of(const char *name)
+static size_t reason_of(const char *stage, const char *name)
 {
     size_t i = 0;
 
-    while (i < REASONS && !(name && strcmp(name, reasons[i].reason) == 0))
+    while (i < REASONS && !(name && strcmp(name, reasons[i].reason) == 0 &&
+                            (!reasons[i].stage || (stage && strcmp(stage, reasons[i].stage) == 0))))
         i++;
     return i;
 }
 
-const char *ft_losses_advice(const char *reason)
+const char *ft_losses_advice(const char *stage, const char *reason)
 {
-    size_t i = reason_of(reason);
+    size_t i = reason_of(stage, reason);
 
     return i < REASONS ? reasons[i].advice : NULL;
 }
@@ -122,7 +132,7 @@ static void read_stage(const Fabrictrace__Stage *in, struct stage *out)
     snprintf(out->name, sizeof(out->name), "%s", in->name ? in->name : "");
     out->received = in->received;
     for (size_t i = 0; i < in->n_drops; i++) {
-        size_t reason = reason_of(in->drops[i]->reason);
+        size_t reason = reason_of(in->name, in->drops[i]->reason);
 
         if (reason < REASONS)
             out->drops[reason] += in->drops[i]->count;

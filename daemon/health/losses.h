@@ -31,7 +31,8 @@ void ft_losses_take(struct ft_losses *losses, const Fabrictrace__Loss *loss, int
 void ft_losses_raise(const struct ft_losses *losses, struct ft_events *events, uint32_t window,
                      int64_t now_ms, const char *fabric);
 
-/* What helps against drops of this reason, a literal; NULL when they take nothing away. */
-const char *ft_losses_advice(const char *reason);
+/* What helps against drops of this reason in a stage, a literal; NULL when they take nothing away.
+ */
+const char *ft_losses_advice(const char *stage, const char *reason);
 
 #endif

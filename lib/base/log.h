@@ -44,4 +44,16 @@ struct ft_log_limit {
  * that passed, to be told with it. */
 bool ft_log_limit_pass(struct ft_log_limit *limit, struct ft_mono now, uint64_t *held);
 
+/* Something that is up or down, such as a connection: each change is told once, and another reason
+ * of being down once an interval of the limit. */
+struct ft_log_state {
+    struct ft_log_limit limit;
+    bool known, up, told;
+    struct ft_mono told_at;
+    char text[320]; /* the last that was said of it */
+};
+
+/* Logs what has changed: up as information, down as a warning. */
+void ft_log_change(struct ft_log_state *state, bool up, const char *text, struct ft_mono now);
+
 #endif

@@ -17,10 +17,11 @@ struct load {
     const struct ft_option_table *table;
     struct ft_diag *diag;
     char *config;
-    bool *seen; /* by option, set by the file */
+    bool *seen;      /* by option, set by the file */
+    unsigned *lines; /* by option; NULL: nobody asks */
 };
 
-static size_t option_count(const struct ft_option_table *table)
+size_t ft_options_count(const struct ft_option_table *table)
 {
     size_t n = 0;
 
@@ -157,6 +158,12 @@ static void set_node(struct load *l, const struct ft_option *o, const struct ft_
     }
 }
 
+static void set_line(const struct load *l, const struct ft_option *o, unsigned line)
+{
+    if (l->lines)
+        l->lines[o - l->table->options] = line;
+}
+
 static void read_map(struct load *l, const struct ft_yaml *map, const char *prefix)
 {
     for (size_t i = 0; i < ft_yaml_count(map); i++) {
@@ -171,6 +178,7 @@ static void read_map(struct load *l, const struct ft_yaml *map, const char *pref
             ft_diag_add(l->diag, ft_yaml_file(map), line, "key '%s': is there already", key);
         } else if (o) {
             l->seen[o - l->table->options] = true;
+            set_line(l, o, line);
             set_node(l, o, child);
         } else if (!is_section(l->table, key)) {
             complain_unknown(l, ft_yaml_file(map), line, key);
@@ -196,6 +204,8 @@ static void read_set(struct load *l, const char *text)
     memcpy(key, text, (size_t)(equals - text));
     key[equals - text] = '\0';
     o = find_option(l->table, key);
+    if (o)
+        set_line(l, o, FT_OPTIONS_SET);
     if (!o) {
         complain_unknown(l, "--set", 0, key);
     } else if (o->type == FT_OPTION_STRINGS && equals[1] == '[') {
@@ -241,12 +251,18 @@ static int set_default(const struct ft_option *o, char *config)
 void *ft_options_load(const struct ft_option_table *table, const struct ft_yaml *root,
                       const struct ft_strings *sets, struct ft_diag *diag)
 {
-    struct load l = {.table = table, .diag = diag};
+    return ft_options_load_lines(table, root, sets, diag, NULL);
+}
+
+void *ft_options_load_lines(const struct ft_option_table *table, const struct ft_yaml *root,
+                            const struct ft_strings *sets, struct ft_diag *diag, unsigned *lines)
+{
+    struct load l = {.table = table, .diag = diag, .lines = lines};
     size_t before = ft_diag_count(diag);
     bool ok;
 
     l.config = calloc(1, table->struct_bytes);
-    l.seen = calloc(option_count(table) + 1, sizeof(*l.seen));
+    l.seen = calloc(ft_options_count(table) + 1, sizeof(*l.seen));
     ok = l.config && l.seen;
     for (const struct ft_option *o = table->options; ok && o->key; o++)
         ok = set_default(o, l.config) == 0;

@@ -9,6 +9,7 @@
  * page. A dotted key "kafka.brokers" is `brokers` in the map `kafka`. Unknown keys are complaints.
  * The filled struct is immutable; on reload a new one is made and swapped in whole.
  */
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +32,7 @@ enum ft_option_type {
 };
 
 struct ft_strings {
-    char **items;
+    char **items; /* a NULL behind the last; NULL without any */
     size_t count;
 };
 
@@ -58,7 +59,14 @@ void *ft_options_load(const struct ft_option_table *table, const struct ft_yaml 
                       const struct ft_strings *sets, struct ft_diag *diag);
 void ft_options_free(const struct ft_option_table *table, void *config);
 
-/* The effective configuration as YAML that loads to the same. */
+/* The same, with the line that each option of the table was set by: 0 for a default,
+ * FT_OPTIONS_SET for one of sets. lines has a place for each, all zero. */
+#define FT_OPTIONS_SET UINT_MAX
+void *ft_options_load_lines(const struct ft_option_table *table, const struct ft_yaml *root,
+                            const struct ft_strings *sets, struct ft_diag *diag, unsigned *lines);
+size_t ft_options_count(const struct ft_option_table *table);
+
+/* The effective configuration as YAML that loads to the same, but for hidden secrets. */
 void ft_options_print(const struct ft_option_table *table, const void *config, FILE *out);
 
 /* The option list as mdoc(7) source, for the manual page. */

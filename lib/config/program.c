@@ -16,6 +16,8 @@
 #include "lib/base/log.h"
 #include "lib/config/options_impl.h"
 
+#define COMPLAINT_BYTES 1024
+
 enum action {
     ACTION_RUN,
     ACTION_CHECK,
@@ -47,6 +49,7 @@ struct ft_run {
     size_t value_count;
     void *config;
     void *config_before;
+    unsigned *lines; /* by option of the table, of the configuration that was read last */
 };
 
 static const struct ft_option a_list = {.type = FT_OPTION_STRINGS};
@@ -194,6 +197,8 @@ static void *load(const struct ft_run *run, struct ft_diag *diag)
     struct ft_yaml *root = NULL;
     void *config = NULL;
 
+    memset(run->lines, 0, ft_options_count(run->program->table) * sizeof(*run->lines));
+
     /* access() decides only whether a file that nobody named is left out; reading it may still
      * fail, and then says so. */
     if (run->file_named || access(run->file, F_OK) == 0 || errno != ENOENT) {
@@ -201,7 +206,7 @@ static void *load(const struct ft_run *run, struct ft_diag *diag)
         if (!root)
             return NULL;
     }
-    config = ft_options_load(run->program->table, root, &run->sets, diag);
+    config = ft_options_load_lines(run->program->table, root, &run->sets, diag, run->lines);
     ft_yaml_free(root);
     return config;
 }
@@ -283,7 +288,9 @@ struct ft_run *ft_run_new(const struct ft_program *program, int argc, char **arg
     run->program = program;
     run->value_count = own_count(program);
     run->values = calloc(run->value_count + 1, sizeof(*run->values));
-    if (!run->values || asprintf(&run->file, FT_SYSCONFDIR "/%s.yaml", program->name) < 0) {
+    run->lines = calloc(ft_options_count(program->table) + 1, sizeof(*run->lines));
+    if (!run->values || !run->lines ||
+        asprintf(&run->file, FT_SYSCONFDIR "/%s.yaml", program->name) < 0) {
         run->file = NULL;
         ft_run_free(run);
         return NULL;
@@ -300,9 +307,10 @@ void ft_run_free(struct ft_run *run)
 {
     if (!run)
         return;
-    for (size_t i = 0; i < run->value_count; i++)
+    for (size_t i = 0; run->values && i < run->value_count; i++)
         ft_value_clear(&a_list, &run->values[i]);
     free(run->values);
+    free(run->lines);
     ft_value_clear(&a_list, &run->sets);
     ft_options_free(run->program->table, run->config);
     ft_options_free(run->program->table, run->config_before);
@@ -313,6 +321,42 @@ void ft_run_free(struct ft_run *run)
 const void *ft_run_config(const struct ft_run *run)
 {
     return run->config;
+}
+
+static unsigned line_of(const struct ft_run *run, const char *key)
+{
+    const struct ft_option *options = run->program->table->options;
+    size_t i = 0;
+
+    while (options[i].key && strcmp(options[i].key, key) != 0)
+        i++;
+    assert(options[i].key);
+    return run->lines[i];
+}
+
+void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char *key,
+                     const char *format, ...)
+{
+    unsigned line = run ? line_of(run, key) : 0;
+    bool set = line == FT_OPTIONS_SET;
+    char text[COMPLAINT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    ft_diag_add(diag,
+                set   ? "--set"
+                : run ? run->file
+                      : NULL,
+                set ? 0 : line, "key '%s': %s", key, text);
+}
+
+bool ft_run_in_file(const struct ft_run *run, const char *key)
+{
+    unsigned line = line_of(run, key);
+
+    return line != 0 && line != FT_OPTIONS_SET;
 }
 
 const char *ft_run_file(const struct ft_run *run)

@@ -52,6 +52,14 @@ void ft_run_free(struct ft_run *run);
  * and new may. */
 const void *ft_run_config(const struct ft_run *run);
 
+/* Complains of a key of the configuration that was read last: "FILE:LINE: key 'KEY': ...", without
+ * the place when run is NULL. */
+void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char *key,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* True where the file says something of the key, and not a --set. */
+bool ft_run_in_file(const struct ft_run *run, const char *key);
+
 /* The file that is read, also when it is not there. */
 const char *ft_run_file(const struct ft_run *run);
 

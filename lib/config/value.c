@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/secret.h"
 #include "lib/config/options_impl.h"
 
 struct unit {
@@ -176,7 +178,7 @@ static int set_text(const char *text, char **place)
 
 static int append_text(const char *text, struct ft_strings *list)
 {
-    char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
+    char **items = realloc(list->items, (list->count + 2) * sizeof(*items));
 
     if (!items)
         return -ENOMEM;
@@ -184,7 +186,7 @@ static int append_text(const char *text, struct ft_strings *list)
     items[list->count] = strdup(text);
     if (!items[list->count])
         return -ENOMEM;
-    list->count++;
+    items[++list->count] = NULL;
     return 0;
 }
 
@@ -271,6 +273,21 @@ static void print_quoted(const char *text, FILE *out)
     fputc('"', out);
 }
 
+/* The value of a setting that may be a secret stays hidden. */
+static void print_item(const char *item, FILE *out)
+{
+    const char *sign = strchr(item, '=');
+    char *hidden = NULL;
+
+    if (!sign || !ft_secret_setting(item))
+        print_quoted(item, out);
+    else if (asprintf(&hidden, "%.*s=(hidden)", (int)(sign - item), item) >= 0)
+        print_quoted(hidden, out);
+    else
+        fputs("\"\"", out);
+    free(hidden);
+}
+
 static void print_with_unit(uint64_t value, const struct unit *units, size_t count, FILE *out)
 {
     size_t i = 0;
@@ -307,7 +324,7 @@ void ft_value_print(const struct ft_option *o, const void *place, FILE *out)
         fputc('[', out);
         for (size_t i = 0; i < list->count; i++) {
             fputs(i ? ", " : "", out);
-            print_quoted(list->items[i], out);
+            print_item(list->items[i], out);
         }
         fputc(']', out);
         break;

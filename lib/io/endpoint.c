@@ -3,6 +3,7 @@
 
 #include "lib/io/endpoint.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -51,6 +53,22 @@ int ft_endpoint_split(const char *text, char host[FT_HOST_BYTES], uint16_t *port
     host[end - begin] = '\0';
     *port = value;
     return 0;
+}
+
+bool ft_endpoint_is_local(const char *text)
+{
+    char host[FT_HOST_BYTES];
+    struct in6_addr v6;
+    struct in_addr v4;
+    uint16_t port;
+
+    if (ft_endpoint_split(text, host, &port) < 0)
+        return false;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    if (inet_pton(AF_INET6, host, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+    return strcasecmp(host, "localhost") == 0;
 }
 
 static socklen_t address_len(const struct sockaddr *address)

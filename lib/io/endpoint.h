@@ -6,6 +6,7 @@
  * made of them: bound ones, and outgoing ones that are connected in the loop. Every descriptor is
  * close-on-exec and non-blocking.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,10 @@ struct sockaddr;
 
 /* An empty host is given as "". -EINVAL when the text is no endpoint. */
 int ft_endpoint_split(const char *text, char host[FT_HOST_BYTES], uint16_t *port);
+
+/* Whether only this machine reaches the endpoint: localhost, 127.0.0.0/8, ::1. Another name is not
+ * looked up. */
+bool ft_endpoint_is_local(const char *text);
 
 /* "10.0.0.1:9477" or "[fd00::1]:9477" of a socket address. */
 void ft_endpoint_format(const struct sockaddr *address, char text[FT_ENDPOINT_BYTES]);

@@ -3,6 +3,7 @@
 
 #include "lib/io/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "lib/io/endpoint.h"
@@ -34,6 +36,8 @@ struct ft_http {
     uint16_t port;
     struct route routes[ROUTES_MAX];
     size_t route_count;
+    char **names; /* that it has */
+    size_t name_count;
 };
 
 struct ft_http_request {
@@ -51,6 +55,8 @@ static const char *status_text(int status)
         return "Not Found";
     case 405:
         return "Method Not Allowed";
+    case 421:
+        return "Misdirected Request";
     case 503:
         return "Service Unavailable";
     default:
@@ -121,13 +127,43 @@ static void run_route(struct evhttp_request *req, const struct route *route, con
     }
 }
 
+/* Whether a request is for us, by the host that it names: none, in HTTP/1.0, is no browser's. */
+static bool is_for_us(const struct ft_http *http, struct evhttp_request *req)
+{
+    const char *named = evhttp_request_get_host(req);
+    char host[FT_HOST_BYTES];
+    size_t len = named ? strlen(named) : 0;
+    struct in6_addr address;
+
+    if (len == 0)
+        return true;
+    if (len >= 2 && named[0] == '[' && named[len - 1] == ']') {
+        named++;
+        len -= 2;
+    } else if (named[len - 1] == '.') {
+        len--;
+    }
+    if (len >= sizeof(host))
+        return false;
+    memcpy(host, named, len);
+    host[len] = '\0';
+    if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
+        return true;
+    for (size_t i = 0; i < http->name_count; i++)
+        if (strcasecmp(http->names[i], host) == 0)
+            return true;
+    return false;
+}
+
 static void handle_request(struct evhttp_request *req, void *arg)
 {
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
     const struct route *route = path ? find_route(arg, path[0] ? path : "/") : NULL;
 
-    if (!route) {
+    if (!is_for_us(arg, req)) {
+        complain(req, 421, "this server does not have that name\n");
+    } else if (!route) {
         complain(req, 404, "there is nothing here\n");
     } else if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {
         evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET");
@@ -153,13 +189,39 @@ static int start_listening(struct ft_http *http, struct ft_loop *loop, int fd)
     return 0;
 }
 
+int ft_http_allow(struct ft_http *http, const char *name)
+{
+    char **names = realloc(http->names, (http->name_count + 1) * sizeof(*names));
+
+    if (!names)
+        return -ENOMEM;
+    http->names = names;
+    names[http->name_count] = strdup(name);
+    return names[http->name_count] ? (http->name_count++, 0) : -ENOMEM;
+}
+
+static int allow_own_names(struct ft_http *http, const char *listen)
+{
+    char host[FT_HOST_BYTES] = "", self[FT_HOST_BYTES] = "";
+    uint16_t port;
+
+    ft_endpoint_split(listen, host, &port);
+    if (gethostname(self, sizeof(self) - 1) < 0)
+        self[0] = '\0';
+    return ft_http_allow(http, "localhost") || ft_http_allow(http, host) ||
+                   ft_http_allow(http, self)
+               ? -ENOMEM
+               : 0;
+}
+
 struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *error,
                             size_t error_bytes)
 {
     struct ft_http *http = calloc(1, sizeof(*http));
     int fd;
 
-    if (!http || !(http->server = evhttp_new(ft_loop_base(loop)))) {
+    if (!http || !(http->server = evhttp_new(ft_loop_base(loop))) ||
+        allow_own_names(http, listen) < 0) {
         snprintf(error, error_bytes, "no memory");
         ft_http_free(http);
         return NULL;
@@ -193,6 +255,9 @@ void ft_http_free(struct ft_http *http)
         free(http->routes[i].path);
         free(http->routes[i].content_type);
     }
+    for (size_t i = 0; i < http->name_count; i++)
+        free(http->names[i]);
+    free(http->names);
     free(http);
 }
 

@@ -20,6 +20,11 @@ struct ft_http_request;
 /* NULL with a complaint in error when the endpoint cannot be bound. */
 struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *error,
                             size_t error_bytes);
+
+/* Requests name the host that they are for. Those for another are refused (421), since a page that
+ * a browser took from elsewhere may have led its own name here (DNS rebinding). Known are
+ * addresses, localhost, this host's name, the host of listen, and the names given here. -ENOMEM. */
+int ft_http_allow(struct ft_http *http, const char *name);
 void ft_http_free(struct ft_http *http);
 uint16_t ft_http_port(const struct ft_http *http);
 

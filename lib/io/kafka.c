@@ -8,6 +8,13 @@
 #include <stdlib.h>
 
 #ifndef HAVE_KAFKA
+int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes)
+{
+    (void)config;
+    snprintf(error, error_bytes, "built without librdkafka");
+    return -ENOTSUP;
+}
+
 struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config *config,
                               char *error, size_t error_bytes)
 {
@@ -119,7 +126,8 @@ static int set_further(rd_kafka_conf_t *conf, const char *property, char *error,
     char name[128];
 
     if (!sign || sign == property || (size_t)(sign - property) >= sizeof(name)) {
-        snprintf(error, error_bytes, "kafka: property '%s' is no name=value", property);
+        snprintf(error, error_bytes, "kafka: property '%.*s' is no name=value",
+                 (int)strcspn(property, "="), property);
         return -EINVAL;
     }
     memcpy(name, property, (size_t)(sign - property));
@@ -206,6 +214,29 @@ static void handle_wake(void *arg)
         while (rd_kafka_poll(kafka->client, 0) > 0)
             ;
     renew_client(kafka);
+}
+
+int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *client = NULL;
+    char reason[256];
+    int err = configure(conf, config, error, error_bytes);
+
+    rd_kafka_conf_set_log_cb(conf, NULL);
+    /* Some settings are judged only together, by a client: this one knows no broker to ask. */
+    if (err == 0)
+        rd_kafka_conf_set(conf, "bootstrap.servers", NULL, reason, sizeof(reason));
+    if (err == 0)
+        client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
+    if (client) {
+        rd_kafka_destroy(client);
+        return 0;
+    }
+    rd_kafka_conf_destroy(conf);
+    if (err == 0)
+        snprintf(error, error_bytes, "kafka: %s", reason);
+    return -EINVAL;
 }
 
 struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config *config,

@@ -34,6 +34,9 @@ struct ft_kafka_stats {
     uint64_t errors;
 };
 
+/* 0 when a client could be made, without a word to the brokers; -EINVAL with a reason. */
+int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes);
+
 /* NULL with a reason in error; "built without librdkafka" where that is so. */
 struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config *config,
                               char *error, size_t error_bytes);

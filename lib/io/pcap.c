@@ -237,6 +237,22 @@ static void take_packets(void *arg)
         pcap->config.on_error(pcap->config.arg, text);
 }
 
+int ft_pcap_check_filter(const char *filter, char *error, size_t error_bytes)
+{
+    pcap_t *handle = pcap_open_dead(DLT_EN10MB, UINT16_MAX);
+    struct bpf_program program;
+    int rc = handle ? pcap_compile(handle, &program, filter, 1, PCAP_NETMASK_UNKNOWN) : -1;
+
+    if (rc < 0)
+        snprintf(error, error_bytes, "'%s': %s", filter,
+                 handle ? pcap_geterr(handle) : "no memory");
+    else
+        pcap_freecode(&program);
+    if (handle)
+        pcap_close(handle);
+    return rc < 0 ? -EINVAL : 0;
+}
+
 static int set_filter(struct ft_pcap *pcap, char *error, size_t error_bytes)
 {
     struct bpf_program program;

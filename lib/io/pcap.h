@@ -63,4 +63,7 @@ struct ft_pcap *ft_pcap_open(struct ft_loop *loop, const struct ft_pcap_config *
 void ft_pcap_free(struct ft_pcap *pcap);
 void ft_pcap_stats(struct ft_pcap *pcap, struct ft_pcap_stats *stats);
 
+/* 0 when a filter is one, for Ethernet; -EINVAL with a complaint. Needs no interface. */
+int ft_pcap_check_filter(const char *filter, char *error, size_t error_bytes);
+
 #endif

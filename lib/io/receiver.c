@@ -47,6 +47,7 @@ struct connection {
     struct bufferevent *bev;
     struct ft_watch *deadline;
     struct source *source; /* NULL before its HELLO */
+    void *known;           /* by admit(); NULL before */
     size_t frame_max;
     uint64_t acked;
     bool closing; /* a REFUSE is on its way out */
@@ -90,17 +91,24 @@ static void forget_connection(struct connection *c)
     receiver->stats.connected--;
 }
 
+static void free_connection(struct connection *c)
+{
+    if (c->known && c->receiver->config.release)
+        c->receiver->config.release(c->receiver->config.arg, c->known);
+    ft_watch_free(c->deadline);
+    free(c);
+}
+
 static void close_connection(struct connection *c, const char *reason)
 {
     /* One that was refused has been told of already. */
     bool silent = c->closing;
 
     forget_connection(c);
-    ft_watch_free(c->deadline);
     bufferevent_free(c->bev);
     if (!silent)
         tell(c, false, reason);
-    free(c);
+    free_connection(c);
 }
 
 /* Tells the peer why, then closes once that is written. */
@@ -154,6 +162,25 @@ static struct source *find_source(struct ft_receiver *receiver, const struct ft_
     return source;
 }
 
+/* False when it was refused. */
+static bool admit(struct connection *c)
+{
+    const struct ft_receiver_config *config = &c->receiver->config;
+    char reason[FT_STREAM_TEXT_BYTES] = "no memory";
+    struct ft_peer_names names;
+
+    if (!config->admit)
+        return true;
+    if (ft_tls_peer_names(c->bev, &names) == 0)
+        c->known = config->admit(config->arg, c->id, c->program, &names, reason, sizeof(reason));
+    ft_peer_names_clear(&names);
+    if (!c->known) {
+        c->receiver->stats.connections_refused++;
+        refuse(c, reason);
+    }
+    return c->known;
+}
+
 static int take_hello(struct connection *c, const struct ft_frame *frame)
 {
     struct ft_frame welcome = {.type = FT_FRAME_WELCOME, .version = FT_TRANSPORT_VERSION};
@@ -169,6 +196,8 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     }
     memcpy(c->id, frame->source_id, sizeof(c->id));
     memcpy(c->program, frame->program, sizeof(c->program));
+    if (!admit(c))
+        return -EACCES;
     c->source = find_source(c->receiver, frame);
     if (!c->source) {
         c->receiver->stats.connections_refused++;
@@ -202,7 +231,7 @@ static int take_data(struct connection *c, const struct ft_frame *frame)
         return 0;
     }
     source->applied = frame->sequence;
-    if (receiver->config.apply(receiver->config.arg, c->id, c->program, frame->payload,
+    if (receiver->config.apply(receiver->config.arg, c->known, c->id, c->program, frame->payload,
                                frame->payload_len) < 0) {
         receiver->stats.refused++;
         refuse(c, "the payload cannot be applied");
@@ -274,9 +303,8 @@ static void handle_output(struct bufferevent *bev, void *arg)
     if (!c->closing || evbuffer_get_length(bufferevent_get_output(bev)))
         return;
     forget_connection(c);
-    ft_watch_free(c->deadline);
     ft_stream_close_politely(c->bev);
-    free(c);
+    free_connection(c);
 }
 
 static void handle_event(struct bufferevent *bev, short what, void *arg)
@@ -442,9 +470,8 @@ void ft_receiver_free(struct ft_receiver *receiver)
         /* What was applied and is not told would be sent again to the next receiver. */
         acknowledge(c);
         forget_connection(c);
-        ft_watch_free(c->deadline);
         ft_stream_close_politely(c->bev);
-        free(c);
+        free_connection(c);
     }
     ft_watch_free(receiver->rest);
     ft_table_free(receiver->sources);
@@ -455,6 +482,12 @@ void ft_receiver_free(struct ft_receiver *receiver)
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats)
 {
     *stats = receiver->stats;
+}
+
+int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
+                        size_t error_bytes)
+{
+    return ft_tls_renew(&receiver->tls, files, error, error_bytes);
 }
 
 uint16_t ft_receiver_port(const struct ft_receiver *receiver)

@@ -428,6 +428,12 @@ struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_con
     return sender;
 }
 
+int ft_sender_set_tls(struct ft_sender *sender, const struct ft_tls_files *files, char *error,
+                      size_t error_bytes)
+{
+    return ft_tls_renew(&sender->tls, files, error, error_bytes);
+}
+
 void ft_sender_free(struct ft_sender *sender)
 {
     struct payload *payload;

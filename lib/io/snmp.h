@@ -81,6 +81,9 @@ struct ft_snmp_secrets {
     const char *context; /* NULL: the default one */
 };
 
+/* What is wrong with them, as "auth_secret: ..."; NULL when nothing is. */
+const char *ft_snmp_complaint(const struct ft_snmp_secrets *secrets);
+
 struct ft_snmp_stats {
     uint64_t requests; /* = answers + timeouts + refused + errors + pending */
     uint64_t answers;

@@ -37,7 +37,7 @@ static bool derive(int auth_type, const char *secret, uint8_t key[FT_SNMP_KEY_MA
                                bytes) == SNMPERR_SUCCESS;
 }
 
-/* Returns what is wrong with v3 secrets, NULL when nothing is. */
+/* Of version 3. */
 static const char *complaint(const struct ft_snmp_secrets *s)
 {
     if (!s->user || !*s->user)
@@ -78,6 +78,11 @@ static const char *fill_user(struct ft_snmp_auth *auth, const struct ft_snmp_sec
             return "priv: net-snmp was built without this protocol";
     }
     return NULL;
+}
+
+const char *ft_snmp_complaint(const struct ft_snmp_secrets *secrets)
+{
+    return secrets->version == 3 ? complaint(secrets) : NULL;
 }
 
 struct ft_snmp_auth *ft_snmp_auth_new(struct ft_snmp *snmp, const struct ft_snmp_secrets *secrets,

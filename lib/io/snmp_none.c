@@ -13,6 +13,12 @@ bool ft_snmp_built(void)
     return false;
 }
 
+const char *ft_snmp_complaint(const struct ft_snmp_secrets *secrets)
+{
+    (void)secrets;
+    return NULL;
+}
+
 struct ft_snmp *ft_snmp_new(struct ft_loop *loop, char *error, size_t error_bytes)
 {
     (void)loop;

@@ -4,6 +4,7 @@
 #include "lib/io/tls.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
 #include <limits.h>
@@ -13,6 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/secret.h"
+
+#define NAME_BYTES_MAX 255
+#define NAMES_MAX      64
 
 struct ft_tls {
     SSL_CTX *context;
@@ -45,10 +51,15 @@ static int complain(const char *file, char *error, size_t error_bytes)
 static int load(SSL_CTX *context, const struct ft_tls_files *files, char *error, size_t error_bytes)
 {
     STACK_OF(X509_NAME) * names;
+    char reason[128];
 
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(context, files->cert) != 1)
         return complain(files->cert, error, error_bytes);
+    if (ft_secret_check(files->key, reason, sizeof(reason)) < 0) {
+        snprintf(error, error_bytes, "%s: %s", files->key, reason);
+        return -1;
+    }
     if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
         return complain(files->key, error, error_bytes);
     if (SSL_CTX_check_private_key(context) != 1)
@@ -88,12 +99,52 @@ struct ft_tls *ft_tls_new(const struct ft_tls_files *files, char *error, size_t 
     return tls;
 }
 
+int ft_tls_check(const struct ft_tls_files *files, const char **which, char *error,
+                 size_t error_bytes)
+{
+    struct ft_tls *tls = ft_tls_new(files, error, error_bytes);
+    const struct {
+        const char *name, *file;
+    } named[] = {{"cert", files->cert}, {"key", files->key}, {"ca", files->ca}};
+
+    ft_tls_free(tls);
+    if (tls)
+        return 0;
+    *which = "cert";
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        size_t len = named[i].file ? strlen(named[i].file) : 0;
+
+        /* The complaint begins with the file's name. */
+        if (len && strncmp(error, named[i].file, len) == 0 && error[len] == ':')
+            *which = named[i].name;
+    }
+    return -EINVAL;
+}
+
 void ft_tls_free(struct ft_tls *tls)
 {
     if (!tls)
         return;
     SSL_CTX_free(tls->context);
     free(tls);
+}
+
+int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *error,
+                 size_t error_bytes)
+{
+    struct ft_tls *renewed;
+
+    if (!*tls || !ft_tls_wanted(files)) {
+        snprintf(error, error_bytes, "TLS comes or goes only with a restart");
+        return -EINVAL;
+    }
+    renewed = ft_tls_new(files, error, error_bytes);
+    if (!renewed)
+        return -EINVAL;
+    /* Connections hold the context that they were made with. */
+    ft_tls_free(*tls);
+    *tls = renewed;
+    return 0;
 }
 
 static bool expect_host(SSL *ssl, const char *host)
@@ -132,6 +183,73 @@ struct bufferevent *ft_tls_wrap(struct ft_tls *tls, struct event_base *base, int
 bool ft_tls_is(struct bufferevent *bev)
 {
     return bufferevent_openssl_get_ssl(bev);
+}
+
+/* A name may hold any byte, a NUL as well: one that a text cannot tell is none. */
+static bool is_name(const unsigned char *bytes, int len)
+{
+    for (int i = 0; i < len; i++)
+        if (bytes[i] < 0x21 || bytes[i] > 0x7e)
+            return false;
+    return len > 0 && len <= NAME_BYTES_MAX;
+}
+
+/* NULL for what is no name of use here, or without memory. */
+static char *name_of(const GENERAL_NAME *name)
+{
+    const ASN1_STRING *value = NULL;
+    const unsigned char *bytes;
+    char address[INET6_ADDRSTRLEN], *text = NULL;
+    int type, len;
+
+    value = GENERAL_NAME_get0_value(name, &type);
+    if (!value || (type != GEN_URI && type != GEN_DNS && type != GEN_IPADD))
+        return NULL;
+    bytes = ASN1_STRING_get0_data(value);
+    len = ASN1_STRING_length(value);
+    if (type == GEN_IPADD) {
+        if ((len != 4 && len != 16) ||
+            !inet_ntop(len == 4 ? AF_INET : AF_INET6, bytes, address, sizeof(address)))
+            return NULL;
+        bytes = (const unsigned char *)address;
+        len = (int)strlen(address);
+    }
+    if (!is_name(bytes, len) || asprintf(&text, "%s:%.*s",
+                                         type == GEN_URI   ? "URI"
+                                         : type == GEN_DNS ? "DNS"
+                                                           : "IP",
+                                         len, (const char *)bytes) < 0)
+        return NULL;
+    return text;
+}
+
+int ft_tls_peer_names(struct bufferevent *bev, struct ft_peer_names *names)
+{
+    SSL *ssl = bufferevent_openssl_get_ssl(bev);
+    X509 *certificate = ssl ? SSL_get0_peer_certificate(ssl) : NULL;
+    GENERAL_NAMES *all;
+    int count;
+
+    *names = (struct ft_peer_names){0};
+    all = certificate ? X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL) : NULL;
+    if (!all)
+        return 0;
+    count = sk_GENERAL_NAME_num(all);
+    names->items = calloc((size_t)count + 1, sizeof(*names->items));
+    for (int i = 0; names->items && i < count && names->count < NAMES_MAX; i++) {
+        names->items[names->count] = name_of(sk_GENERAL_NAME_value(all, i));
+        names->count += names->items[names->count] != NULL;
+    }
+    GENERAL_NAMES_free(all);
+    return names->items ? 0 : -ENOMEM;
+}
+
+void ft_peer_names_clear(struct ft_peer_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->items[i]);
+    free(names->items);
+    *names = (struct ft_peer_names){0};
 }
 
 void ft_tls_write_now(struct bufferevent *bev, const void *bytes, size_t len)

@@ -17,9 +17,20 @@ struct ft_tls;
 /* True when any file is named. */
 bool ft_tls_wanted(const struct ft_tls_files *files);
 
-/* Loads the files. NULL with a complaint that names the file. */
+/* Loads the files. NULL with a complaint that names the file, also for a key that everybody on this
+ * machine may read. */
 struct ft_tls *ft_tls_new(const struct ft_tls_files *files, char *error, size_t error_bytes);
 void ft_tls_free(struct ft_tls *tls);
+
+/* 0 when ft_tls_new() would load them; -EINVAL with its complaint, and which of the files that is
+ * about: "cert", "key" or "ca". */
+int ft_tls_check(const struct ft_tls_files *files, const char **which, char *error,
+                 size_t error_bytes);
+
+/* Puts what the files hold in the place of *tls, for connections from here on. -EINVAL with a
+ * complaint, also where there is no TLS: *tls is as it was. */
+int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *error,
+                 size_t error_bytes);
 
 /* Wraps a connected descriptor, which the result then owns. host: the name that the peer's
  * certificate must have, for the end that connects; NULL for the end that accepts. Callbacks are
@@ -29,6 +40,11 @@ struct bufferevent *ft_tls_wrap(struct ft_tls *tls, struct event_base *base, int
 
 /* True when the stream is one of ft_tls_wrap(). */
 bool ft_tls_is(struct bufferevent *bev);
+
+/* The names in the certificate that the peer has shown; none for another stream. -ENOMEM. What was
+ * got is given back by ft_peer_names_clear(). */
+int ft_tls_peer_names(struct bufferevent *bev, struct ft_peer_names *names);
+void ft_peer_names_clear(struct ft_peer_names *names);
 
 /* Writes at once what fits, for a last word before closing. */
 void ft_tls_write_now(struct bufferevent *bev, const void *bytes, size_t len);

@@ -33,6 +33,13 @@ struct ft_tls_files {
     const char *ca;
 };
 
+/* The names in a peer's certificate (RFC 5280 section 4.2.1.6), each as "URI:...", "DNS:..." or
+ * "IP:...": printable ASCII without blanks, others are left out. None without TLS. */
+struct ft_peer_names {
+    char **items;
+    size_t count;
+};
+
 struct ft_sender;
 
 struct ft_sender_config {
@@ -72,6 +79,12 @@ void ft_sender_free(struct ft_sender *sender);
 int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, uint32_t records);
 void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *stats);
 
+/* Takes the files for connections from here on; the one that stands goes on as it is. -EINVAL with
+ * a complaint: files that are no good, or a sender that was made without TLS; nothing has changed.
+ */
+int ft_sender_set_tls(struct ft_sender *sender, const struct ft_tls_files *files, char *error,
+                      size_t error_bytes);
+
 /* Calls done, from the loop, once everything queued is acknowledged or timeout_ns has passed. done
  * may free the sender. A second call replaces the first. */
 void ft_sender_flush(struct ft_sender *sender, int64_t timeout_ns, void (*done)(void *arg),
@@ -87,11 +100,17 @@ struct ft_receiver_config {
     uint32_t sources_max;
     int64_t timeout_ns; /* for a HELLO, and for a frame that has begun to end; 0: 15 s */
     struct ft_tls_files tls;
+    /* Judges who has said HELLO: what apply() is to know the peer by, or NULL with a reason that
+     * the peer is told; release() gives it back when the peer is gone. Both may be NULL: then all
+     * may come, and apply() gets NULL. */
+    void *(*admit)(void *arg, const char *source_id, const char *program,
+                   const struct ft_peer_names *names, char *reason, size_t reason_bytes);
+    void (*release)(void *arg, void *known);
     /* Applies a payload. Not called for duplicates, which are known as long as this receiver lives
      * and remembers the source. Returning an error closes that connection
      * unacknowledged with this payload counted refused and never asked for again. */
-    int (*apply)(void *arg, const char *source_id, const char *program, const uint8_t *payload,
-                 size_t len);
+    int (*apply)(void *arg, void *known, const char *source_id, const char *program,
+                 const uint8_t *payload, size_t len);
     /* Peer came (true, reason "") or went; reason says why. source_id is "" when it went without
      * having said who it is. Neither call may free the receiver. May be NULL. */
     void (*peer)(void *arg, const char *source_id, const char *address, bool up,
@@ -110,6 +129,10 @@ struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiv
                                     char *error, size_t error_bytes);
 void ft_receiver_free(struct ft_receiver *receiver);
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
+
+/* As ft_sender_set_tls(). */
+int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
+                        size_t error_bytes);
 
 /* The port that was bound, for a config with port 0. */
 uint16_t ft_receiver_port(const struct ft_receiver *receiver);

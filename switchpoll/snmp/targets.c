@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/secret.h"
 #include "lib/config/yaml.h"
+#include "lib/io/snmp.h"
 
 #define SNMP_PORT        161
 #define SECRET_BYTES_MAX 1024
@@ -127,7 +129,7 @@ static int read_secret(const char *path, char **secret)
 /* The secret of KEY or of the file that KEY_file names; NULL when there is neither. */
 static char *secret_of(const struct reading *r, const struct ft_yaml *map, const char *key)
 {
-    char file_key[64];
+    char file_key[64], error[128];
     char path[PATH_MAX];
     char *here = text_of(r, map, key);
     char *name;
@@ -145,11 +147,13 @@ static char *secret_of(const struct reading *r, const struct ft_yaml *map, const
                          file_key);
     if (name) {
         rc = secret_path(r, name, path);
+        snprintf(error, sizeof(error), "%s", strerror(-rc));
         if (rc == 0)
-            rc = read_secret(path, &secret);
+            rc = ft_secret_check(path, error, sizeof(error));
+        if (rc == 0 && (rc = read_secret(path, &secret)) < 0)
+            snprintf(error, sizeof(error), "%s", strerror(-rc));
         if (rc < 0)
-            ft_yaml_complain(r->diag, ft_yaml_get(map, file_key), file_key, "%s: %s", name,
-                             strerror(-rc));
+            ft_yaml_complain(r->diag, ft_yaml_get(map, file_key), file_key, "%s: %s", name, error);
     }
     free(name);
     if (secret)
@@ -179,6 +183,8 @@ static void read_credentials(const struct reading *r, const struct ft_yaml *map,
                                        "context",
                                        "priv_secret_file",
                                        NULL};
+    size_t before = ft_diag_count(r->diag);
+    const char *wrong;
     char *version;
 
     c->name = strdup(name);
@@ -201,9 +207,19 @@ static void read_credentials(const struct reading *r, const struct ft_yaml *map,
     need(r, map, name, c->version != 2 || (c->community && *c->community),
          "version 2c needs community or community_file");
     need(r, map, name, c->version != 3 || (c->user && *c->user), "version 3 needs user");
-    need(r, map, name, !c->auth || c->auth_secret, "auth needs auth_secret or auth_secret_file");
-    need(r, map, name, !c->priv || c->priv_secret, "priv needs priv_secret or priv_secret_file");
+    need(r, map, name, !c->auth || c->auth_secret || ft_yaml_get(map, "auth_secret_file"),
+         "auth needs auth_secret or auth_secret_file");
+    need(r, map, name, !c->priv || c->priv_secret || ft_yaml_get(map, "priv_secret_file"),
+         "priv needs priv_secret or priv_secret_file");
     need(r, map, name, !c->priv || c->auth, "priv needs auth too");
+    wrong = ft_snmp_complaint(&(struct ft_snmp_secrets){.version = c->version,
+                                                        .community = c->community,
+                                                        .user = c->user,
+                                                        .auth = c->auth,
+                                                        .auth_secret = c->auth_secret,
+                                                        .priv = c->priv,
+                                                        .priv_secret = c->priv_secret});
+    need(r, map, name, !wrong || ft_diag_count(r->diag) > before, wrong);
 }
 
 static bool read_address(const struct reading *r, const struct ft_yaml *node, struct ft_ip *ip)

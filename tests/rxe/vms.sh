@@ -21,7 +21,7 @@ load() # PROGRAM...
 # Nobody here uses link-local addresses, which leaves each host one.
 daemon() # NAME PORT
 {
-    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set "http=127.0.0.1:$(($2 + 10))" --set window=2s --set grace=500ms \
+    /tmp/fabrictraced --set "listen=10.0.1.254:$2" --set listen_plain=true --set "http=127.0.0.1:$(($2 + 10))" --set window=2s --set grace=500ms \
         --set path_refresh=2s --set pairing.link_local=false --set "topology=$share/topology.yaml" --sink "file:/tmp/$1.ndjson" 2>"$out/$1.log" &
     daemons+=($!)
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/privilege.h"
 #include "agent/report_status.h"
+#include "lib/base/privilege.h"
 #include "lib/base/writer.h"
 #include "proto/record.h"
 #include "tests/unit/unit.h"

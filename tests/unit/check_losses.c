@@ -227,9 +227,9 @@ START_TEST(what_came_late_is_no_loss)
     interval(2, 1000, 0, 0);
     close_window(2);
     ck_assert_int_eq(got.raised, 0);
-    ck_assert_ptr_null(ft_losses_advice("duplicate"));
-    ck_assert_ptr_null(ft_losses_advice(NULL));
-    ck_assert_ptr_nonnull(ft_losses_advice("table_full"));
+    ck_assert_ptr_null(ft_losses_advice("records", "duplicate"));
+    ck_assert_ptr_null(ft_losses_advice("records", NULL));
+    ck_assert_ptr_nonnull(ft_losses_advice("records", "table_full"));
     teardown();
 }
 END_TEST

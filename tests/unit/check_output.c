@@ -46,12 +46,13 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
     arrived++;
 }
 
-static int apply(void *arg, const char *source_id, const char *program, const uint8_t *payload,
-                 size_t len)
+static int apply(void *arg, void *known, const char *source_id, const char *program,
+                 const uint8_t *payload, size_t len)
 {
     uint64_t records = 0, unknown = 0;
 
     (void)arg;
+    (void)known;
     (void)program;
     ck_assert_str_eq(source_id, "poller1");
     ck_assert_int_eq(ft_batch_unpack(payload, len, on_record, NULL, &records, &unknown), 0);

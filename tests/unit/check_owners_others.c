@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/privilege.h"
+#include "lib/base/privilege.h"
 #include "tests/unit/unit.h"
 
 /* Processes of others, as an agent with less than all privileges sees them. What takes a privilege

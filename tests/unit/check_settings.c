@@ -22,7 +22,7 @@ static struct ft_agent_settings *load(const char *text)
     settings = ft_options_load(&ft_agent_options, yaml, NULL, diag);
     ft_yaml_free(yaml);
     if (settings)
-        ft_agent_settings_check(settings, diag);
+        ft_agent_settings_check(settings, NULL, diag);
     return settings;
 }
 
@@ -79,7 +79,9 @@ START_TEST(complains_about_options_that_do_not_go_together)
         {"http: yes\n", "key 'http': 'yes' is neither host:port nor off"},
         {"daemon: {retry_max: 50ms}\n", "key 'daemon.retry_max': shorter than 'daemon.retry_min'"},
         {"daemon: {cert: /c.pem}\n",
-         "keys 'daemon.cert', 'daemon.key', 'daemon.ca': all three or none"},
+         "key 'daemon.cert': daemon.cert, daemon.key and daemon.ca: all three or none"},
+        {"user: nobody-of-that-name\n",
+         "key 'user': user 'nobody-of-that-name': there is no such user"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -37,7 +37,8 @@ static struct ft_targets *load(const char *text, mode_t mode)
 
 static void clean(void)
 {
-    static const char *const names[] = {"switches.yaml", "auth", "priv", "community"};
+    static const char *const names[] = {"switches.yaml", "auth",  "priv", "community",
+                                        "open",          "short", "good"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
@@ -112,13 +113,12 @@ START_TEST(every_mistake_at_once)
     complains(2, 4, "pasword");
     complains(3, 4, "neither 3 nor 2c");
     complains(4, 5, "No such file");
-    complains(5, 5, "auth needs auth_secret");
-    complains(6, 7, "'leaf1.example' is no IP address");
-    complains(7, 8, "'z' is not among the credentials");
-    complains(8, 9, "1 to 65535");
-    complains(9, 10, "without address");
-    complains(10, 0, "192.0.2.1 is there twice");
-    ck_assert_uint_eq(ft_diag_count(diag), 11);
+    complains(5, 7, "'leaf1.example' is no IP address");
+    complains(6, 8, "'z' is not among the credentials");
+    complains(7, 9, "1 to 65535");
+    complains(8, 10, "without address");
+    complains(9, 0, "192.0.2.1 is there twice");
+    ck_assert_uint_eq(ft_diag_count(diag), 10);
     clean();
 }
 END_TEST
@@ -139,6 +139,29 @@ START_TEST(secrets_that_all_may_read)
 }
 END_TEST
 
+START_TEST(what_no_switch_could_be_polled_with)
+{
+    write_file("open", "long enough\n", 0644);
+    write_file("short", "short\n", 0600);
+    write_file("good", "long enough\n", 0600);
+    ck_assert_ptr_null(
+        load("credentials:\n"
+             "  a: {version: 3, user: u, auth: MD5, auth_secret_file: good}\n"
+             "  b: {version: 3, user: u, auth: SHA, auth_secret_file: short}\n"
+             "  c: {version: 3, user: u, auth: SHA, auth_secret_file: open}\n"
+             "  d: {version: 3, user: u, auth: SHA, auth_secret_file: good, priv: DES,\n"
+             "      priv_secret_file: good}\n"
+             "switches: []\n",
+             0600));
+    complains(0, 2, "auth: is none of SHA");
+    complains(1, 3, "auth_secret: needs 8 characters");
+    complains(2, 4, "open: everybody may read or write it");
+    complains(3, 5, "priv: is none of AES");
+    ck_assert_uint_eq(ft_diag_count(diag), 4);
+    clean();
+}
+END_TEST
+
 START_TEST(nothing_in_it)
 {
     ck_assert_ptr_null(load("", 0600));
@@ -151,4 +174,4 @@ START_TEST(nothing_in_it)
 END_TEST
 
 FT_UNIT_MAIN("snmp_targets", all_of_it, every_mistake_at_once, secrets_that_all_may_read,
-             nothing_in_it)
+             what_no_switch_could_be_polled_with, nothing_in_it)

@@ -36,13 +36,14 @@ static void take(void *arg, const Fabrictrace__Record *record)
     snprintf(got.interface, sizeof(got.interface), "%s", record->flow->interface);
 }
 
-static int apply(void *arg, const char *source_id, const char *program, const uint8_t *payload,
-                 size_t len)
+static int apply(void *arg, void *known, const char *source_id, const char *program,
+                 const uint8_t *payload, size_t len)
 {
     uint64_t records = 0;
     uint64_t unknown = 0;
 
     (void)arg;
+    (void)known;
     snprintf(got.source, sizeof(got.source), "%s", source_id);
     snprintf(got.program, sizeof(got.program), "%s", program);
     ck_assert_int_eq(ft_batch_unpack(payload, len, take, NULL, &records, &unknown), 0);

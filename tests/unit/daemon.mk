@@ -93,3 +93,9 @@ TESTS += tests/unit/check_store
 tests_unit_check_store_SOURCES = tests/unit/check_store.c tests/unit/unit.h
 tests_unit_check_store_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_store_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_identity
+TESTS += tests/unit/check_identity
+tests_unit_check_identity_SOURCES = tests/unit/check_identity.c tests/unit/unit.h
+tests_unit_check_identity_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_identity_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -21,12 +21,13 @@ struct rig rig;
 static bool (*run_done)(void);
 static struct ft_mono run_end;
 
-static int apply(void *arg, const char *source_id, const char *program, const uint8_t *payload,
-                 size_t len)
+static int apply(void *arg, void *known, const char *source_id, const char *program,
+                 const uint8_t *payload, size_t len)
 {
     uint32_t value;
 
     (void)arg;
+    (void)known;
     ck_assert(source_id[0] && program[0]);
     ck_assert_uint_ge(len, sizeof(value));
     memcpy(&value, payload, sizeof(value));

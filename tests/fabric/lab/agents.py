@@ -87,7 +87,9 @@ def write_switches(path, layout, credentials="v3", also=()):
     path.write_text("\n".join(lines) + "\n")
     for name, secret in (("auth", AUTH), ("priv", PRIV), ("wrong", "some other secret"),
                          ("community", COMMUNITY)):
-        (path.parent / f"snmp.{name}").write_text(secret + "\n")
+        file = path.parent / f"snmp.{name}"
+        file.write_text(secret + "\n")
+        file.chmod(0o600)
 
 
 class Agents:

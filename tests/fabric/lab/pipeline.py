@@ -47,7 +47,7 @@ class Pipeline:
         self.records = fabric.dir / "records.ndjson"
         self.processes = {}
         sinks = ["--sink", f"file:{self.records}"]
-        config = f"listen: {INGEST}\nhttp: {HTTP}\nwindow: {window_s}s\n"
+        config = f"listen: {INGEST}\nlisten_plain: true\nhttp: {HTTP}\nwindow: {window_s}s\n"
         if kafka:
             sinks += ["--sink", "kafka"]
             config += f"kafka:\n  brokers: {kafka}\n"

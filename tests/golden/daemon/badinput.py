@@ -75,9 +75,9 @@ BAD_CONFIGS = {
                     ["2: key 'floor': '7' is not a number from 0 to 1", "3: key 'window': '2h' "]),
     "keys that contradict each other": (
         "topology: {t}\ngrace: 20s\ntls: {{cert: x.pem}}\nsinks: [\"pipe:x\"]\n",
-        [" key 'grace': not shorter than 'window'",
-         " keys 'tls.cert', 'tls.key' and 'tls.ca' belong together",
-         " key 'sinks': 'pipe:x' is neither file:PATH nor kafka"]),
+        ["2: key 'grace': not shorter than 'window'",
+         "3: key 'tls.cert': tls.cert, tls.key and tls.ca belong together",
+         "4: key 'sinks': 'pipe:x' is neither file:PATH nor kafka"]),
     "no YAML": ("topology: [\n", ["2: not valid YAML: "]),
 }
 
@@ -138,7 +138,7 @@ def test_config(files):
     bad = files.write("bad.yaml", FABRIC + MISTAKES["unknown switch"][0])
     config = files.write("config.yaml", f"topology: {bad}\ngrace: 20s\n")
     expect("config and topology", files, config,
-           [f"{config}: key 'grace'", f"{bad}:11: key 'links[2]': switch 'leaf9'"])
+           [f"{config}:2: key 'grace'", f"{bad}:11: key 'links[2]': switch 'leaf9'"])
     for path, reason in ((files.folder / "none.yaml", "No such file or directory"),
                          (files.folder, "Is a directory")):
         expect(f"config: {reason}", files, path, [f"{path}: {reason}"])

@@ -108,13 +108,16 @@ class Program:
             self.process = subprocess.Popen(
                 [*WRAP, *self.command, "-c", self.config], stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log)
-        until(f"{self.name} answers", lambda: self.process.poll() is not None or self.healthy())
+        until(f"{self.name} answers", lambda: self.process.poll() is not None or self.answers())
         check(f"{self.name} runs", self.process.poll() is None, self.log.read_text())
         return self
 
-    def healthy(self):
+    def answers(self):
+        """Be it that something is wrong: a daemon that is not there yet."""
         try:
             return self.get("/healthz")
+        except urllib.error.HTTPError as error:
+            return error.code
         except (OSError, urllib.error.URLError):
             return None
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_AGENT_PRIVILEGE_H
-#define FT_AGENT_PRIVILEGE_H
+#ifndef FT_BASE_PRIVILEGE_H
+#define FT_BASE_PRIVILEGE_H
 /*
- * Gives up what the agent does not need once its captures, sockets and files are open, and tells
- * what it has.
+ * Gives up what a program does not need once what needs a privilege is open, and tells what it has.
+ * Thread: the process's first, before it makes others.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +18,9 @@ enum ft_privilege {
 /* Becomes user (NULL: stays who it is), keeps of all capabilities only those of keep that are held,
  * and forbids gaining any. -errno with a complaint; the process must not go on then. */
 int ft_privilege_drop(const char *user, unsigned keep, char *error, size_t error_bytes);
+
+/* 0 when there is such a user; -errno with a complaint. */
+int ft_privilege_user(const char *user, char *error, size_t error_bytes);
 
 /* Those that are in effect. */
 unsigned ft_privilege_held(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/privilege.h"
+#include "lib/base/privilege.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -21,19 +21,29 @@ static int fail(int err, const char *what, char *error, size_t error_bytes)
     return -err;
 }
 
-static int become(const char *user, char *error, size_t error_bytes)
+static const struct passwd *find_user(const char *user, char *error, size_t error_bytes)
 {
     const struct passwd *entry;
 
     errno = 0;
     entry = getpwnam(user);
-    if (!entry) {
-        int err = errno ? errno : ENOENT;
-
+    if (!entry)
         snprintf(error, error_bytes, "user '%s': %s", user,
                  errno ? strerror(errno) : "there is no such user");
-        return -err;
-    }
+    return entry;
+}
+
+int ft_privilege_user(const char *user, char *error, size_t error_bytes)
+{
+    return find_user(user, error, error_bytes) ? 0 : -ENOENT;
+}
+
+static int become(const char *user, char *error, size_t error_bytes)
+{
+    const struct passwd *entry = find_user(user, error, error_bytes);
+
+    if (!entry)
+        return -ENOENT;
     if (entry->pw_uid == geteuid())
         return 0;
     if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || initgroups(user, entry->pw_gid) ||
@@ -72,6 +82,10 @@ static int keep_capabilities(unsigned keep, char *error, size_t error_bytes)
         if (keep & capabilities[i].privilege)
             kept |= UINT32_C(1) << capabilities[i].capability;
     kept &= data[0].permitted;
+    /* A unit may have left nothing to give up, and forbid the call. */
+    if (data[0].permitted == kept && data[0].effective == kept && !data[0].inheritable &&
+        !data[1].permitted && !data[1].effective && !data[1].inheritable)
+        return 0;
     memset(data, 0, sizeof(data));
     data[0].permitted = kept;
     data[0].effective = kept;

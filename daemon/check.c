@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/check.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/discovery/topology_file.h"
+#include "daemon/identity.h"
+#include "lib/base/privilege.h"
+#include "lib/base/secret.h"
+#include "lib/io/endpoint.h"
+#include "lib/io/tls.h"
+
+#define ERROR_BYTES 512
+
+/* The standard file need not be there; one that somebody names must. */
+const char *ft_daemon_topology(const struct ft_run *run)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const char *named = ft_run_value(run, "topology");
+    const char *file = named ? named : s->topology;
+
+    if (!file || !*file || (strcmp(file, FT_STANDARD_TOPOLOGY) == 0 && access(file, F_OK) != 0))
+        return NULL;
+    return file;
+}
+
+static struct ft_topology *load_topology(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const char *file = ft_daemon_topology(run);
+
+    return file ? ft_topology_file_load(file, diag) : ft_topology_file_none(s->fabric, diag);
+}
+
+const struct ft_strings *ft_daemon_sinks(const struct ft_run *run)
+{
+    const struct ft_strings *specs = ft_run_values(run, "sink");
+
+    return specs->count ? specs : &((const struct ft_settings *)ft_run_config(run))->sinks;
+}
+
+struct ft_tls_files ft_daemon_tls(const struct ft_settings *s)
+{
+    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+}
+
+struct ft_kafka_config ft_daemon_kafka(const struct ft_settings *s)
+{
+    return (struct ft_kafka_config){
+        .brokers = s->kafka_brokers,
+        .client_id = "fabrictraced",
+        .queue_messages_max = s->kafka_queue_messages,
+        .queue_bytes_max = s->kafka_queue_bytes,
+        .message_timeout_ns = s->kafka_message_timeout_ns,
+        .properties = (const char *const *)s->kafka_properties.items,
+    };
+}
+
+/* Where files go that a sink makes, or why none can be. */
+static int check_place(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    struct stat st;
+
+    if (stat(path, &st) == 0)
+        return S_ISDIR(st.st_mode) ? -EISDIR : access(path, W_OK) < 0 ? -errno : 0;
+    if (errno != ENOENT)
+        return -errno;
+    if (snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
+                 slash ? path : ".") >= (int)sizeof(folder))
+        return -ENAMETOOLONG;
+    return access(*folder ? folder : "/", W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+static bool check_kafka(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const struct ft_kafka_config config = ft_daemon_kafka(s);
+    bool secret = false;
+    char error[ERROR_BYTES];
+
+    for (size_t i = 0; i < s->kafka_properties.count; i++) {
+        const char *item = s->kafka_properties.items[i];
+
+        secret = secret || ft_secret_setting(item);
+        if (strncmp(item, "ssl.key.location=", 17) == 0 &&
+            ft_secret_check(item + 17, error, sizeof(error)) < 0)
+            ft_run_complain(run, diag, "kafka.properties", "%s: %s", item + 17, error);
+    }
+    if (secret && ft_run_in_file(run, "kafka.properties") &&
+        ft_secret_check(ft_run_file(run), error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "kafka.properties", "a secret is in a file where %s", error);
+    if (ft_kafka_check(&config, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, s->kafka_properties.count ? "kafka.properties" : "sinks", "%s",
+                        error);
+    return true;
+}
+
+static const char *sink_form(const char *spec)
+{
+    bool good = strcmp(spec, "kafka") == 0 || (strncmp(spec, "file:", 5) == 0 && spec[5]);
+
+    return good ? NULL : "neither file:PATH nor kafka";
+}
+
+/* The list of the file is to be right also where --sink stands for it. */
+static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const struct ft_strings *specs = ft_daemon_sinks(run);
+    bool kafka = false;
+
+    for (size_t i = 0; i < s->sinks.count; i++)
+        if (sink_form(s->sinks.items[i]))
+            ft_run_complain(run, diag, "sinks", "'%s' is %s", s->sinks.items[i],
+                            sink_form(s->sinks.items[i]));
+    for (size_t i = 0; i < specs->count && !reload; i++) {
+        const char *spec = specs->items[i];
+        int err = 0;
+
+        if (sink_form(spec) && specs != &s->sinks)
+            ft_diag_add(diag, "--sink", 0, "'%s' is %s", spec, sink_form(spec));
+        else if (strcmp(spec, "kafka") == 0)
+            kafka = kafka || check_kafka(run, diag);
+        else if (!sink_form(spec) && strcmp(spec, "file:-") != 0)
+            err = check_place(spec + 5);
+        if (err && specs == &s->sinks)
+            ft_run_complain(run, diag, "sinks", "'%s': %s", spec, strerror(-err));
+        else if (err)
+            ft_diag_add(diag, "--sink", 0, "'%s': %s", spec, strerror(-err));
+    }
+}
+
+static void check_tls(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const struct ft_tls_files files = ft_daemon_tls(s);
+    char error[ERROR_BYTES];
+    const char *key;
+
+    if (!ft_tls_wanted(&files))
+        return;
+    key = files.cert ? "tls.cert" : files.key ? "tls.key" : "tls.ca";
+    if (!files.cert || !files.key || !files.ca)
+        ft_run_complain(run, diag, key, "tls.cert, tls.key and tls.ca belong together");
+    else if (ft_tls_check(&files, &key, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag,
+                        strcmp(key, "cert") == 0  ? "tls.cert"
+                        : strcmp(key, "key") == 0 ? "tls.key"
+                                                  : "tls.ca",
+                        "%s", error);
+}
+
+static void check_peers(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+
+    for (size_t i = 0; i < s->tls_peers.count; i++)
+        if (!ft_identity_is_peer(s->tls_peers.items[i]))
+            ft_run_complain(run, diag, "tls.peers",
+                            "'%s' is no URI:..., DNS:... or IP:... with =agent/NAME or "
+                            "=switchpoll/NAME",
+                            s->tls_peers.items[i]);
+    for (size_t i = 0; i < s->tls_inventory.count; i++)
+        if (!ft_identity_is_inventory(s->tls_inventory.items[i]))
+            ft_run_complain(run, diag, "tls.inventory", "'%s' is no NAME=PREFIX[,PREFIX]...",
+                            s->tls_inventory.items[i]);
+    if (!s->tls_cert && !s->listen_plain && !ft_endpoint_is_local(s->listen))
+        ft_run_complain(run, diag, "listen",
+                        "'%s' is beyond loopback, where plain TCP lets everybody in: set tls.cert, "
+                        "tls.key and tls.ca, or listen_plain",
+                        s->listen);
+}
+
+struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    bool replay = ft_run_value(run, "replay");
+    char error[ERROR_BYTES];
+    struct ft_topology *t;
+
+    if (s->grace_ns >= s->window_ns)
+        ft_run_complain(run, diag, "grace", "not shorter than 'window'");
+    if (!replay) {
+        check_tls(run, diag);
+        check_peers(run, diag);
+    }
+    check_sinks(run, reload, diag);
+    if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "user", "%s", error);
+    if (s->switches_max == 0 && !ft_daemon_topology(run))
+        ft_run_complain(run, diag, "discovery.switches_max",
+                        "0, and there is no topology file either");
+    t = load_topology(run, diag);
+    if (ft_diag_count(diag) == 0)
+        return t;
+    ft_topology_free(t);
+    return NULL;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_CHECK_H
+#define FT_DAEMON_CHECK_H
+/*
+ * Whether the daemon can do what its configuration and command line say, beyond the form of each
+ * value: for --check, for a start and for a reload alike. Looks at files; opens and makes none.
+ */
+#include "daemon/settings.h"
+#include "lib/base/diag.h"
+#include "lib/config/program.h"
+#include "lib/fabric/topology.h"
+#include "lib/io/kafka.h"
+
+/* Every problem as a complaint. NULL when there is one, else the topology that holds. A reload
+ * opens no sink that is not open already: the places of their files are no matter then. */
+struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struct ft_diag *diag);
+
+/* The topology's file, NULL without one. */
+const char *ft_daemon_topology(const struct ft_run *run);
+
+/* What the settings say of Kafka; borrows from them. */
+struct ft_kafka_config ft_daemon_kafka(const struct ft_settings *settings);
+
+/* The list that holds: --sink on the command line stands for that of the file. */
+const struct ft_strings *ft_daemon_sinks(const struct ft_run *run);
+
+struct ft_tls_files ft_daemon_tls(const struct ft_settings *settings);
+
+#endif

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--check refuses what a start refuses, with file, line and key, in each program."""
+import sys
+
+sys.dont_write_bytecode = True
+import rig  # noqa: E402
+from certificates import Authority  # noqa: E402
+from rig import check, equal  # noqa: E402
+
+EX_CONFIG = 78
+AGENT = "interfaces: []\nnccl: {socket: {folder}/nccl.sock}\nhttp: 'off'\n"
+POLLER = "listen: 127.0.0.1:0\nhttp: 'off'\n"
+SNMP = "credentials:\n  a: {version: 3, user: u, auth: SHA, auth_secret_file: %s%s}\nswitches: []\n"
+
+
+def judge(what, folder, program, config, want, *more):
+    """Both complain alike. {folder} stands for the folder, {config} for the configuration."""
+    file = folder / "config.yaml"
+    file.write_text(config.replace("{folder}", str(folder)))
+    file.chmod(0o640)
+    for how in (("--check",), ()):
+        done = rig.run(program, *how, "-c", file, *more)
+        told = [line.removeprefix("error: ") for line in done.stderr.splitlines()]
+        want_ = want.replace("{config}", str(file)).replace("{folder}", str(folder))
+        equal(f"{what}: {' '.join(how) or 'start'}", done.returncode, EX_CONFIG)
+        check(f"{what}: told alone", len(told) == 1 and told[0].startswith(want_), told)
+
+
+def test_files(folder):
+    authority = Authority(folder)
+    cert, key = authority.make("good", "DNS:localhost")
+    other = authority.make("other", "DNS:localhost")[1]
+    public = folder / "public.key"
+    public.write_bytes(key.read_bytes())
+    public.chmod(0o644)
+    for program, own, section in ((rig.DAEMON, "listen: 127.0.0.1:0\n", "tls"),
+                                  (rig.AGENT, AGENT, "daemon"), (rig.POLLER, POLLER, "daemon")):
+        name = program.name
+        line = own.count("\n") + 2
+        end = "" if section == "tls" else "  endpoint: 127.0.0.1:9\n"
+
+        def tls(c, k, ca):
+            return f"{own}{section}:\n  cert: {c}\n  key: {k}\n  ca: {ca}\n{end}"
+
+        for what, files, at, text in (
+                ("no certificate", ("{folder}/none.pem", key, authority.ca), ("cert", 0),
+                 "{folder}/none.pem: No such file or directory"),
+                ("no key", (cert, "{folder}/none.key", authority.ca), ("key", 1),
+                 "{folder}/none.key: No such file or directory"),
+                ("no authority", (cert, key, "{folder}/none.pem"), ("ca", 2),
+                 "{folder}/none.pem: No such file or directory"),
+                ("another key", (cert, other, authority.ca), ("key", 1), f"{other}: "),
+                ("a key for everybody", (cert, public, authority.ca), ("key", 1),
+                 f"{public}: everybody may read or write it (mode 0644)")):
+            judge(f"{name}: {what}", folder, program, tls(*files),
+                  f"{{config}}:{line + at[1]}: key '{section}.{at[0]}': {text}")
+        judge(f"{name}: an unknown user", folder, program,
+              f"{own}user: nobody-of-that-name\n{section}:\n{end or '  identity: any'}\n",
+              f"{{config}}:{line - 1}: key 'user': user 'nobody-of-that-name': there is no such user")
+
+
+def test_daemon(folder):
+    for what, config, want in (
+            ("a sink without a folder", "sinks:\n  - file:{folder}/none/x\n",
+             "{config}:1: key 'sinks': 'file:{folder}/none/x': No such file or directory"),
+            ("a sink that is a folder", "sinks: ['file:{folder}']\n",
+             "{config}:1: key 'sinks': 'file:{folder}': Is a directory"),
+            ("an unknown property", "sinks: [kafka]\nkafka:\n  properties: [no.such=1]\n",
+             "{config}:3: key 'kafka.properties': kafka: No such configuration property"),
+            ("no property", "sinks: [kafka]\nkafka:\n  properties: [ssl]\n",
+             "{config}:3: key 'kafka.properties': kafka: property 'ssl' is no name=value"),
+            ("properties that do not go together",
+             "sinks: [kafka]\nkafka:\n  properties: [acks=0]\n",
+             "{config}:3: key 'kafka.properties': kafka: "),
+            ("no peer", "tls: {peers: [gpu01]}\n", "{config}:1: key 'tls.peers': 'gpu01' is no "),
+            ("no inventory", "tls:\n  inventory: [p=192.0.2.0/33]\n",
+             "{config}:2: key 'tls.inventory': 'p=192.0.2.0/33' is no "),
+            ("plain beyond loopback", "\nlisten: ':9477'\n", "{config}:2: key 'listen': ':9477' ")):
+        judge(what, folder, rig.DAEMON, config, want)
+    judge("a sink of another kind", folder, rig.DAEMON, "window: 10s\n",
+          "--sink: 'foo:bar' is neither file:PATH nor kafka", "--sink", "foo:bar")
+
+
+def test_agent(folder):
+    judge("a broken filter", folder, rig.AGENT,
+          AGENT + "filter: udp porf 1\ndaemon: {endpoint: '127.0.0.1:9'}\n",
+          "{config}:4: key 'filter': 'udp porf 1': ")
+    judge("intervals", folder, rig.AGENT,
+          AGENT + "refresh_interval: 1s\ndaemon: {endpoint: '127.0.0.1:9'}\n",
+          "{config}:4: key 'refresh_interval': shorter than 'report_interval'")
+
+
+def test_poller(folder):
+    secret, switches = folder / "secret", folder / "switches.yaml"
+
+    def snmp(what, text, want, mode=0o600, more=""):
+        secret.write_text(text)
+        secret.chmod(mode)
+        switches.write_text(SNMP % ("secret", more))
+        judge(what, folder, rig.POLLER, POLLER + "snmp: {switches: {folder}/switches.yaml}\n",
+              f"{switches}:2: key '{want}")
+
+    snmp("a short secret", "short\n", "a': auth_secret: needs 8 characters or more")
+    snmp("a secret for everybody", "long enough\n",
+         "auth_secret_file': secret: everybody may read or write it (mode 0644)", 0o644)
+    snmp("unknown privacy", "long enough\n", "a': priv: is none of AES", 0o600,
+         ", priv: DES, priv_secret_file: secret")
+
+
+if __name__ == "__main__":
+    sys.exit(rig.run_tests(test_files, test_daemon, test_agent, test_poller))
