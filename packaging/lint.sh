@@ -9,8 +9,16 @@ set -u
 srcdir=$1
 builddir=$2
 
-# systemd's own measure, 0 (safe) to 10: agent and switchpoll hold a capability.
-exposure_max=2.0
+# systemd's own measure, 0 (safe) to 10. The agent holds a capability and sees other users' processes;
+# the call by which the poller gives its capability up costs 0.1, and is worth it.
+exposure_max()
+{
+    case $1 in
+        fabrictrace-agent.service) echo 1.9 ;;
+        fabrictrace-switchpoll.service) echo 1.6 ;;
+        *) echo 1.5 ;;
+    esac
+}
 
 passed=0
 failed=0
@@ -64,12 +72,13 @@ accepts()
 
 unit()
 {
-    local name=${1##*/} root=$2 exposure
+    local name=${1##*/} root=$2 exposure max
+    max=$(exposure_max "$name")
     systemd-analyze verify --man=no --recursive-errors=no --root="$root" "$name" || return 1
     exposure=$(systemd-analyze security --offline=yes --root="$root" --no-pager "$name" |
         sed -nE 's/.*exposure level for .*: ([0-9.]+) .*/\1/p')
-    awk -v e="$exposure" -v max=$exposure_max 'BEGIN { exit !(e != "" && e <= max) }' ||
-        echo "exposure ${exposure:-unknown} is above $exposure_max"
+    awk -v e="$exposure" -v max="$max" 'BEGIN { exit !(e != "" && e <= max) }' ||
+        echo "exposure ${exposure:-unknown} is above $max"
 }
 
 # Units are judged where they will be: in a root of their own with the programs beside them.
@@ -121,7 +130,8 @@ fi
 for file in "$srcdir"/packaging/examples/fabrictrace*.yaml; do
     sets=()
     [ "${file##*/}" != fabrictraced.yaml ] ||
-        sets=(--set "topology=$srcdir/packaging/examples/topology.yaml")
+        # Its file's folder is there only where the unit has run.
+        sets=(--set "topology=$srcdir/packaging/examples/topology.yaml" --sink file:-)
     for program in "$builddir"/*/"$(basename "$file" .yaml)"; do
         [ ! -x "$program" ] ||
             judge "packaging/examples/${file##*/}" accepts "$program" --check -c "$file" "${sets[@]}"
