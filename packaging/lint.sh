@@ -126,6 +126,15 @@ fi
 if needs systemd-analyze "systemd units"; then
     units
 fi
+# What configure found, the programs were built with.
+fortified() { nm -D "$1" | grep -q '_chk@' || echo "no function of it is checked by _FORTIFY_SOURCE"; }
+if grep -q '^HARDEN_FLAGS = .*_FORTIFY_SOURCE' "$builddir/Makefile" && needs nm "_FORTIFY_SOURCE"; then
+    for file in fabrictrace-agent fabrictraced fabrictrace-switchpoll; do
+        for program in "$builddir"/*/"$file"; do
+            judge "$program" fortified "$program"
+        done
+    done
+fi
 # The example of a daemon is one that it accepts.
 for file in "$srcdir"/packaging/examples/fabrictrace*.yaml; do
     sets=()
