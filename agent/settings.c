@@ -379,6 +379,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "daemon.retry_min";
     if (!same(old->http, now->http))
         return "http";
+    if (!ft_strings_equal(&old->http_names, &now->http_names))
+        return "http_names";
     if (!same(old->nccl_socket, now->nccl_socket) || old->nccl_hold_ns != now->nccl_hold_ns ||
         old->nccl_reports_per_s != now->nccl_reports_per_s ||
         old->nccl_jobs_max != now->nccl_jobs_max)

@@ -210,6 +210,7 @@ const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_set
         {"exporters_max", old->exporters_max == now->exporters_max},
         {"sources_max", old->sources_max == now->sources_max},
         {"http", same(old->http, now->http)},
+        {"http_names", ft_strings_equal(&old->http_names, &now->http_names)},
     };
 
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)

@@ -21,6 +21,16 @@ struct load {
     unsigned *lines; /* by option; NULL: nobody asks */
 };
 
+bool ft_strings_equal(const struct ft_strings *a, const struct ft_strings *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->items[i], b->items[i]) != 0)
+            return false;
+    return true;
+}
+
 size_t ft_options_count(const struct ft_option_table *table)
 {
     size_t n = 0;

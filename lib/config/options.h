@@ -36,6 +36,8 @@ struct ft_strings {
     size_t count;
 };
 
+bool ft_strings_equal(const struct ft_strings *a, const struct ft_strings *b);
+
 struct ft_option {
     const char *key;
     enum ft_option_type type;
