@@ -494,21 +494,6 @@ static unsigned needed(const struct ft_agent_settings *settings)
     return settings->rdma && settings->rdma_query ? keep | FT_SYS_PTRACE | FT_NET_ADMIN : keep;
 }
 
-/* Whether the kernel lets nobody trace, not even who has CAP_SYS_PTRACE (Linux
- * Documentation/admin-guide/LSM/Yama.rst). */
-static bool nobody_traces(void)
-{
-    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-    int scope = 0;
-
-    if (!file)
-        return false;
-    if (fscanf(file, "%d", &scope) != 1)
-        scope = 0;
-    fclose(file);
-    return scope == 3;
-}
-
 static bool sees_without_capture(const struct ft_agent_settings *settings)
 {
     return strcmp(settings->nccl_socket, "off") != 0 ||
@@ -531,7 +516,7 @@ static void tell_self(struct live *live)
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "",
                                     ft_privilege_name(one));
     ft_log(FT_LOG_INFO, "runs as user '%s' with %s", live->user, names);
-    ft_engine_set_self(live->engine, live->user, held, nobody_traces());
+    ft_engine_set_self(live->engine, live->user, held, ft_privilege_nobody_traces());
 }
 
 static int start(struct live *live)

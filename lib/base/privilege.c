@@ -132,3 +132,16 @@ const char *ft_privilege_name(unsigned one)
             return capabilities[i].name;
     return NULL;
 }
+
+bool ft_privilege_nobody_traces(void)
+{
+    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    int scope = 0;
+
+    if (!file)
+        return false;
+    if (fscanf(file, "%d", &scope) != 1)
+        scope = 0;
+    fclose(file);
+    return scope == 3;
+}

@@ -25,6 +25,10 @@ int ft_privilege_user(const char *user, char *error, size_t error_bytes);
 /* Those that are in effect. */
 unsigned ft_privilege_held(void);
 
+/* Whether the kernel lets nobody trace, not even who has CAP_SYS_PTRACE (Linux
+ * Documentation/admin-guide/LSM/Yama.rst). */
+bool ft_privilege_nobody_traces(void);
+
 /* "CAP_NET_RAW", ...; NULL for anything but one of them. */
 const char *ft_privilege_name(unsigned one);
 
