@@ -192,7 +192,7 @@ static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
                               e->has_too_long};
 
     p->time_ms = (int64_t)poll->time_ms;
-    if (poll->has_speed_bps)
+    if (poll->has_speed_bps && poll->speed_bps <= FT_SPEED_MAX_BPS)
         p->speed_bps = poll->speed_bps;
     memcpy(p->value, values, sizeof(values));
     memcpy(p->has, has, sizeof(has));

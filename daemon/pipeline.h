@@ -46,7 +46,7 @@ enum ft_record_fate {
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
     FT_RECORD_SPREAD,
-    FT_RECORD_INVALID, /* a needed field is missing or cannot be */
+    FT_RECORD_INVALID, /* a needed field is missing, or a time or number cannot be */
     FT_RECORD_UNUSED,  /* of a kind that nothing here reads */
     FT_RECORD_FATES,
 };
@@ -59,6 +59,7 @@ struct ft_pipeline_stats {
     int64_t first_path_sum_ms;
     int64_t first_path_max_ms;
     uint64_t windows_skipped; /* before which the time jumped ahead: nobody was there in them */
+    uint64_t implausible;     /* records of more bytes than a flow can carry: cut */
     uint64_t restarts;        /* the clock went back: all flows were forgotten */
 };
 
