@@ -18,6 +18,7 @@
 #include "daemon/health/agents.h"
 #include "daemon/health/clocks.h"
 #include "daemon/health/processors.h"
+#include "daemon/health/unrated.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/join.h"
 #include "daemon/pairing/pairing.h"
@@ -117,6 +118,7 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p);
 /* The time that the pipeline was driven with last. */
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 

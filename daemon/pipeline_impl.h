@@ -40,6 +40,7 @@ struct ft_pipeline {
     struct ft_losses *losses;
     struct ft_clocks *clocks;
     struct ft_processors *processors;
+    struct ft_unrated *unrated;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;

@@ -47,6 +47,7 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
         return;
     }
     p->stats.implausible += odd;
+    ft_unrated_take(p->unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
         in->rest = rest;
     p->gathered++;

@@ -151,6 +151,7 @@ static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *fin
         }
     }
     ft_processors_find(ft_pipeline_processors(p), t, ft_pipeline_now_ms(p), findings);
+    ft_unrated_find(ft_pipeline_unrated(p), t, ft_pipeline_now_ms(p), findings);
 }
 
 void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)

@@ -189,6 +189,31 @@ START_TEST(no_port_is_faster_than_a_petabit)
 }
 END_TEST
 
+START_TEST(a_sampling_rate_of_0_is_told)
+{
+    const struct ft_topology *t;
+    struct ft_findings findings = {.items = NULL};
+
+    open_pipeline();
+    for (int i = 0; i < 2; i++)
+        fate_of("{\"schema\":\"fabrictrace.observation.v1\",\"time_ms\":1700000000000,"
+                "\"agent\":\"192.0.2.1\",\"in_ifindex\":1,\"out_ifindex\":100,\"samples\":3,"
+                "\"packets\":0,\"bytes\":0,\"point\":\"ingress\","
+                "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":50000,"
+                "\"dport\":4791,\"proto\":17}}");
+    t = ft_join_topology(ft_pipeline_join(pipeline));
+    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS, &findings);
+    ck_assert_uint_eq(findings.count, 1);
+    ck_assert_str_eq(findings.items[0].switch_name, "leaf0");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].text, "6 of its samples"));
+    ft_findings_reset(&findings);
+    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS + 400000, &findings);
+    ck_assert_uint_eq(findings.count, 0);
+    ft_findings_free(&findings);
+    close_pipeline();
+}
+END_TEST
+
 static void note(void *arg, const char *text)
 {
     snprintf(arg, 200, "%s", text);
@@ -216,4 +241,4 @@ END_TEST
 
 FT_UNIT_MAIN("intake", times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
              volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,
-             lines_are_numbered_as_an_editor_does)
+             a_sampling_rate_of_0_is_told, lines_are_numbered_as_an_editor_does)
