@@ -61,6 +61,7 @@ bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observat
         .ce_samples = o->ce_samples,
         .data_samples = o->data_samples,
         .ack_samples = o->ack_samples,
+        .cnp_samples = o->cnp_samples,
         .bytes = o->bytes,
     };
     /* What a switch tells of packets that it dropped proves where they came by, and no rate. */
@@ -114,6 +115,7 @@ bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *o
         .bytes = r->bytes,
         .data_packets = r->data_packets,
         .ack_packets = r->ack_packets,
+        .cnp_packets = r->cnp_packets,
         .pid = r->pid,
         .comm = r->comm,
         .job = r->job,

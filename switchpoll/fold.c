@@ -48,11 +48,12 @@ struct sum {
     uint32_t ack_samples;
     uint32_t dst_qp; /* and its bits above */
 
-    uint32_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
-    uint32_t queue_bytes;
-    uint32_t transit_ns;
+    uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
     bool has_outer;
     bool outers_differ;
+    uint32_t cnp_samples; /* of ack_samples */
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
     struct ft_tuple outer;
 };
 _Static_assert((sizeof(struct sum) + 8) % 64 == 0, "whole lines");
@@ -202,7 +203,8 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
     sum->ce_samples += in->ce;
     if (in->bth != FT_BTH_NONE) {
         sum->data_samples += in->bth == FT_BTH_DATA;
-        sum->ack_samples += in->bth == FT_BTH_ACK;
+        sum->ack_samples += in->bth == FT_BTH_ACK || in->bth == FT_BTH_CNP;
+        sum->cnp_samples += in->bth == FT_BTH_CNP;
         if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
             sum->dst_qp |= QP_DIFFER;
         else
@@ -304,6 +306,8 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->data_samples = sum->data_samples;
     o->has_ack_samples = true;
     o->ack_samples = sum->ack_samples;
+    o->has_cnp_samples = sum->cnp_samples > 0;
+    o->cnp_samples = sum->cnp_samples;
     o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
     o->dst_qp = sum->dst_qp & QP_MASK;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;

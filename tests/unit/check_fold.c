@@ -104,6 +104,24 @@ START_TEST(what_cannot_be_is_cut_and_counted)
 }
 END_TEST
 
+START_TEST(notifications_are_told_apart)
+{
+    struct ft_sflow_flow flow = flow_of(49441);
+    const Fabrictrace__Observation *o;
+
+    flow.packet.bth = FT_BTH_CNP;
+    o = fold_one(&flow);
+    ck_assert_uint_eq(o->ack_samples, 1);
+    ck_assert(o->has_cnp_samples);
+    ck_assert_uint_eq(o->cnp_samples, 1);
+    flow.packet.bth = FT_BTH_ACK;
+    o = fold_one(&flow);
+    ck_assert_uint_eq(o->ack_samples, 1);
+    ck_assert(!o->has_cnp_samples);
+    drop_records();
+}
+END_TEST
+
 START_TEST(sums_what_agrees)
 {
     struct ft_fold *fold = ft_fold_new(16, 0);
@@ -326,8 +344,8 @@ START_TEST(a_full_table_refuses_new_sums_and_goes_on_with_old_ones)
 }
 END_TEST
 
-FT_UNIT_MAIN("fold", what_cannot_be_is_cut_and_counted, sums_what_agrees,
-             a_queue_pair_is_told_only_when_samples_agree,
+FT_UNIT_MAIN("fold", notifications_are_told_apart, what_cannot_be_is_cut_and_counted,
+             sums_what_agrees, a_queue_pair_is_told_only_when_samples_agree,
              the_data_source_says_where_a_sample_was_taken, special_interface_values_are_no_ports,
              whatever_differs_stays_apart, sources_stay_apart_and_are_named,
              flushes_in_the_order_of_arrival_whatever_the_hash,
