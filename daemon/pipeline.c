@@ -18,6 +18,8 @@
 #define PORTS_A_SOURCE   16
 /* A pause that is longer is no pause: windows in which nobody was there are not published. */
 #define WINDOWS_GAP 60
+/* What waited in sockets while nobody drove us has come in after this time. */
+#define AFTER_PAUSE_MS 10000
 
 static struct ft_pairing *make_pairing(struct ft_pipeline *p)
 {
@@ -181,9 +183,21 @@ static void skip_gap(struct ft_pipeline *p, int64_t now_ms)
     ft_join_open(p->join, present);
 }
 
+/* Nobody drove us for longer than windows are kept open: what came meanwhile waits in sockets, and
+ * is late though its senders' clocks are right. */
+static void note_pause(struct ft_pipeline *p, int64_t now_ms)
+{
+    int64_t pause_ms = now_ms - p->advanced_ms;
+
+    if (!p->config.replay && p->advanced_ms && pause_ms > p->config.grace_ms)
+        p->stood_ms = now_ms + AFTER_PAUSE_MS;
+    p->advanced_ms = now_ms;
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
+    note_pause(p, now_ms);
     p->now_ms = now_ms;
     ft_ranks_age(p->ranks, now_ms);
     if (p->pairing)

@@ -44,6 +44,7 @@ enum ft_record_fate {
     FT_RECORD_JOINED,
     FT_RECORD_FORWARDED, /* loss records of other programs and jobs' records go out as they came */
     FT_RECORD_LATE,
+    FT_RECORD_LATE_OURS, /* late since this daemon itself had stood still */
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
     FT_RECORD_SPREAD,

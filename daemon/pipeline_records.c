@@ -13,7 +13,7 @@
 
 #define GONE_MS 3600000
 
-static enum ft_record_fate fate_of(enum ft_join_result result)
+static enum ft_record_fate fate_of(const struct ft_pipeline *p, enum ft_join_result result)
 {
     static const enum ft_record_fate fates[FT_JOIN_RESULTS] = {
         [FT_JOIN_OK] = FT_RECORD_JOINED,     [FT_JOIN_LATE] = FT_RECORD_LATE,
@@ -21,6 +21,8 @@ static enum ft_record_fate fate_of(enum ft_join_result result)
         [FT_JOIN_SPREAD] = FT_RECORD_SPREAD,
     };
 
+    if (result == FT_JOIN_LATE && p->now_ms < p->stood_ms)
+        return FT_RECORD_LATE_OURS;
     return fates[result];
 }
 
@@ -33,7 +35,7 @@ void ft_pipeline_settle(struct ft_pipeline *p)
     ft_join_observe_batch(p->join, p->batch, p->gathered, results);
     p->gathered = 0;
     for (int r = 0; r < FT_JOIN_RESULTS; r++)
-        p->stats.fates[fate_of((enum ft_join_result)r)] += results[r];
+        p->stats.fates[fate_of(p, (enum ft_join_result)r)] += results[r];
 }
 
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
@@ -67,7 +69,7 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     p->stats.implausible += odd;
     if (p->discovery && in.sending)
         ft_discovery_named(p->discovery, &in.tuple.src, in.host);
-    return fate_of(ft_join_report(p->join, &in));
+    return fate_of(p, ft_join_report(p->join, &in));
 }
 
 static enum ft_record_fate fate_of_error(int rc)
@@ -274,6 +276,7 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
         [FT_RECORD_JOINED] = "joined",
         [FT_RECORD_FORWARDED] = "forwarded",
         [FT_RECORD_LATE] = "late",
+        [FT_RECORD_LATE_OURS] = "late_after_pause",
         [FT_RECORD_AHEAD] = "clock_ahead",
         [FT_RECORD_TABLE_FULL] = "table_full",
         [FT_RECORD_SPREAD] = "too_many_places",

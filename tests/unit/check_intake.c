@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/health/doctor.h"
 #include "daemon/pipeline.h"
 #include "daemon/replay.h"
 #include "proto/record.h"
@@ -214,6 +215,79 @@ START_TEST(a_sampling_rate_of_0_is_told)
 }
 END_TEST
 
+static const char *sampled_at(int64_t at_ms, int64_t now_ms)
+{
+    static char name[64];
+    char json[400];
+    Fabrictrace__Record *record;
+    struct ft_pipeline_stats before = *ft_pipeline_stats(pipeline);
+
+    snprintf(json, sizeof(json),
+             "{\"schema\":\"fabrictrace.observation.v1\",\"time_ms\":%lld,\"agent\":\"192.0.2.1\","
+             "\"in_ifindex\":1,\"out_ifindex\":100,\"samples\":1,\"packets\":1,\"bytes\":100,"
+             "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":5,\"dport\":4791,"
+             "\"proto\":17}}",
+             (long long)at_ms);
+    ck_assert_int_eq(ft_record_from_json(json, strlen(json), &record, name, sizeof(name)), 0);
+    ft_pipeline_record(pipeline, record, now_ms);
+    ft_pipeline_settle(pipeline);
+    ft_record_free(record);
+    for (int f = 0; f < FT_RECORD_FATES; f++)
+        if (ft_pipeline_stats(pipeline)->fates[f] > before.fates[f])
+            return ft_record_fate_name((enum ft_record_fate)f);
+    return "none";
+}
+
+static void drive(int64_t from_ms, int64_t to_ms)
+{
+    for (int64_t ms = from_ms; ms <= to_ms; ms += 1000)
+        while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
+            ;
+}
+
+/* Whoever stops the daemon for a while makes others' records late; their clocks are right. */
+START_TEST(what_a_pause_of_ours_makes_late_is_ours)
+{
+    open_pipeline();
+    ck_assert_str_eq(sampled_at(NOW_MS, NOW_MS), "joined");
+    drive(NOW_MS, NOW_MS + 30000);
+    ck_assert_str_eq(sampled_at(NOW_MS, NOW_MS + 30000), "late");
+    /* Stopped for 40 s. */
+    drive(NOW_MS + 70000, NOW_MS + 71000);
+    ck_assert_str_eq(sampled_at(NOW_MS + 40000, NOW_MS + 71000), "late_after_pause");
+    drive(NOW_MS + 72000, NOW_MS + 100000);
+    ck_assert_str_eq(sampled_at(NOW_MS + 40000, NOW_MS + 100000), "late");
+    close_pipeline();
+}
+END_TEST
+
+/* Whether the doctor has a finding with this text, and for how many switches. */
+static size_t told(const char *text)
+{
+    struct ft_findings findings = {.items = NULL};
+    size_t count = 0;
+
+    ft_doctor_look(pipeline, &findings);
+    for (size_t i = 0; i < findings.count; i++)
+        count += strstr(findings.items[i].text, text) != NULL;
+    ft_findings_free(&findings);
+    return count;
+}
+
+START_TEST(a_fabric_without_snmp_is_one_line)
+{
+    open_pipeline();
+    ck_assert_uint_eq(told("counters by SNMP"), 1);
+    /* One switch is polled: then the others are worth a line each. */
+    ck_assert_str_eq(fate_of("{\"schema\":\"fabrictrace.counters.v1\",\"time_ms\":1700000000000,"
+                             "\"agent\":\"192.0.2.1\",\"ifindex\":100,\"source\":\"snmp\","
+                             "\"in_bytes\":1}"),
+                     "joined");
+    ck_assert_uint_eq(told("counters by SNMP"), 4);
+    close_pipeline();
+}
+END_TEST
+
 static void note(void *arg, const char *text)
 {
     snprintf(arg, 200, "%s", text);
@@ -239,6 +313,7 @@ START_TEST(lines_are_numbered_as_an_editor_does)
 }
 END_TEST
 
-FT_UNIT_MAIN("intake", times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
+FT_UNIT_MAIN("intake", what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
+             times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
              volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,
              a_sampling_rate_of_0_is_told, lines_are_numbered_as_an_editor_does)
