@@ -154,6 +154,13 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
                         "let both ends of the link have the same MTU",
                         "it received %.0f frames that are too long in %.0f s", h->too_long,
                         h->seconds);
+    if (h->lanes_low || h->lanes_high)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        h->lanes_low ? "clean or replace the fibre, or the far end's transceiver"
+                                     : "attenuate the light, or use a transceiver of less reach",
+                        "%u of its %u lanes receive %s light than its transceiver needs",
+                        h->lanes_low ? h->lanes_low : h->lanes_high, h->lanes,
+                        h->lanes_low ? "less" : "more");
     if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
         ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
                         "look at LACP on both ends of the link",

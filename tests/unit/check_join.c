@@ -386,8 +386,8 @@ START_TEST(notifications_alone_are_a_role)
 }
 END_TEST
 
-FT_UNIT_MAIN("join", notifications_alone_are_a_role, both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
-             a_report_over_the_edge_is_divided, a_report_of_many_windows_is_no_burst,
-             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_told_once,
-             full_tables_refuse_and_count, strangers_are_kept_and_counted,
+FT_UNIT_MAIN("join", notifications_alone_are_a_role, both_sides_meet_on_the_tuple,
+             a_new_owner_is_news, windows_take_what_is_theirs, a_report_over_the_edge_is_divided,
+             a_report_of_many_windows_is_no_burst, a_quiet_report_does_not_change_whose_rate_it_is,
+             a_move_is_told_once, full_tables_refuse_and_count, strangers_are_kept_and_counted,
              another_topology_takes_over, names_of_jobs_that_are_over_make_room)
