@@ -17,6 +17,9 @@ struct ft_value;
 
 /* Parses one JSON object. NULL with a reason in error (error_bytes > 0). */
 struct ft_answer *ft_answer_parse(const char *text, size_t len, char *error, size_t error_bytes);
+/* Makes every text one that a terminal may see (cli/safe.h). */
+void ft_answer_clean(struct ft_answer *answer);
+
 void ft_answer_free(struct ft_answer *answer);
 const struct ft_value *ft_answer_root(const struct ft_answer *answer);
 

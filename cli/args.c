@@ -362,6 +362,7 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     int c, rc;
 
     memset(args, 0, sizeof(*args));
+    args->stop_fd = -1;
     args->endpoint = env && *env ? env : DEFAULT_ENDPOINT;
     args->interval_s = INTERVAL_S;
     for (size_t i = 0; i < OPTIONS; i++)

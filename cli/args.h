@@ -34,6 +34,7 @@ enum ft_command {
 struct ft_args {
     enum ft_command command;
     const char *endpoint;
+    int stop_fd; /* ends a request when it can be read; -1: nothing does */
     bool json;
     bool help; /* of the command; of the program when there is none */
     bool version;

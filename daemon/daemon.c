@@ -167,6 +167,8 @@ static int open_sink(struct ft_daemon *d, const char *spec)
         sink = kafka_sink(d, error);
     else
         snprintf(error, sizeof(error), "neither file:PATH nor kafka");
+    if (sink && strncmp(spec, "file:", 5) == 0 && ft_run_value(d->run, "replay"))
+        ft_sink_file_wait(sink);
     if (sink && ft_publisher_take(d->view.publisher, sink) == 0)
         return EX_OK;
     ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);

@@ -64,7 +64,7 @@ size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
     };
 
     *more = false;
-    if (!ft_join_ranks(join) || flow->role == FT_ROLE_ACK)
+    if (!ft_join_ranks(join) || ft_role_answers(flow->role))
         return 0;
     return ft_ranks_match(ft_join_ranks(join), &query, pairs, more);
 }
@@ -304,6 +304,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
         [FT_ROLE_UNKNOWN] = FABRICTRACE__ROLE__ROLE_UNKNOWN,
         [FT_ROLE_DATA] = FABRICTRACE__ROLE__ROLE_DATA,
         [FT_ROLE_ACK] = FABRICTRACE__ROLE__ROLE_ACK,
+        [FT_ROLE_CNP] = FABRICTRACE__ROLE__ROLE_CNP,
     };
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Path out = FABRICTRACE__PATH__INIT;

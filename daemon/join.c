@@ -212,12 +212,14 @@ static void turn_to(struct ft_flow *flow, uint32_t window)
     flow->window = window;
 }
 
-static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack)
+static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack, uint64_t cnp)
 {
     if (data)
         flow->role = FT_ROLE_DATA;
-    else if (ack && flow->role == FT_ROLE_UNKNOWN)
+    else if (ack > cnp && flow->role != FT_ROLE_DATA)
         flow->role = FT_ROLE_ACK;
+    else if (cnp && flow->role == FT_ROLE_UNKNOWN)
+        flow->role = FT_ROLE_CNP;
 }
 
 static bool same_path(const struct ft_path *a, const struct ft_path *b)
@@ -379,7 +381,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         keep_outer(flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
         mark_depths(j, out, window, o->rest);
-    note_role(flow, o->data_samples, o->ack_samples);
+    note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     if (ft_is_port(out))
         mark(j, out, window, o);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
@@ -511,7 +513,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
-    note_role(flow, r->data_packets, r->ack_packets);
+    note_role(flow, r->data_packets, r->ack_packets, r->cnp_packets);
     if (r->sending)
         flow->ended = r->ended;
     return FT_JOIN_OK;

@@ -22,7 +22,14 @@ enum ft_role {
     FT_ROLE_UNKNOWN,
     FT_ROLE_DATA,
     FT_ROLE_ACK,
+    FT_ROLE_CNP, /* congestion notifications alone */
 };
+
+/* Acknowledgements and notifications are small: their flows count nowhere. */
+static inline bool ft_role_answers(enum ft_role role)
+{
+    return role == FT_ROLE_ACK || role == FT_ROLE_CNP;
+}
 
 /* A record ends in exactly one of these. */
 enum ft_join_result {
@@ -55,6 +62,7 @@ struct ft_observation {
     uint32_t ce_samples;
     uint32_t data_samples;
     uint32_t ack_samples;
+    uint32_t cnp_samples; /* of them */
     uint64_t bytes;
     const struct ft_observed_rest *rest; /* borrowed for the call; NULL: nothing */
 };
@@ -69,6 +77,7 @@ struct ft_host_report {
     uint64_t bytes;
     uint64_t data_packets;
     uint64_t ack_packets;
+    uint64_t cnp_packets;         /* of them */
     uint32_t qp_local, qp_remote; /* of the flow's source and destination; FT_NONE: not known */
     uint32_t pid;                 /* 0: not known */
     const char *comm;             /* NULL: not known */

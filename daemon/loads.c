@@ -220,7 +220,7 @@ static bool is_counted(const struct ft_loads_config *config, const struct ft_top
                        const struct ft_flow *flow, const struct ft_path *path,
                        const struct ft_rate *rate)
 {
-    if (flow->role == FT_ROLE_ACK)
+    if (ft_role_answers(flow->role))
         return false;
     return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
 }

@@ -49,6 +49,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/findings.c daemon/health/findings.h \
 	daemon/health/losses.c daemon/health/losses.h \
 	daemon/health/processors.c daemon/health/processors.h \
+	daemon/health/unrated.c daemon/health/unrated.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \

@@ -18,6 +18,8 @@
 #define PORTS_A_SOURCE   16
 /* A pause that is longer is no pause: windows in which nobody was there are not published. */
 #define WINDOWS_GAP 60
+/* What waited in sockets while nobody drove us has come in after this time. */
+#define AFTER_PAUSE_MS 10000
 
 static struct ft_pairing *make_pairing(struct ft_pipeline *p)
 {
@@ -60,6 +62,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->losses = ft_losses_new(config->sources_max + 1);
     p->clocks = ft_clocks_new(config->sources_max, config->source_id);
     p->processors = ft_processors_new(EXPORTERS_MAX);
+    p->unrated = ft_unrated_new(EXPORTERS_MAX);
     p->ranks = ft_ranks_new(&ranks);
     p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
     p->slowest = ft_slowest_new(&slowest);
@@ -72,7 +75,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        p->losses && p->clocks && p->processors && p->agents &&
+        p->losses && p->clocks && p->processors && p->unrated && p->agents &&
         (p->discovery || !config->discovery.switches_max) && (p->pairing || !config->ends_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
@@ -104,6 +107,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_losses_free(p->losses);
     ft_clocks_free(p->clocks);
     ft_processors_free(p->processors);
+    ft_unrated_free(p->unrated);
     ft_join_free(p->join);
     ft_ranks_free(p->ranks);
     ft_pair_links_free(p->pairs);
@@ -179,9 +183,21 @@ static void skip_gap(struct ft_pipeline *p, int64_t now_ms)
     ft_join_open(p->join, present);
 }
 
+/* Nobody drove us for longer than windows are kept open: what came meanwhile waits in sockets, and
+ * is late though its senders' clocks are right. */
+static void note_pause(struct ft_pipeline *p, int64_t now_ms)
+{
+    int64_t pause_ms = now_ms - p->advanced_ms;
+
+    if (!p->config.replay && p->advanced_ms && pause_ms > p->config.grace_ms)
+        p->stood_ms = now_ms + AFTER_PAUSE_MS;
+    p->advanced_ms = now_ms;
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
+    note_pause(p, now_ms);
     p->now_ms = now_ms;
     ft_ranks_age(p->ranks, now_ms);
     if (p->pairing)
@@ -255,6 +271,11 @@ const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p)
 {
     return p->processors;
+}
+
+const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p)
+{
+    return p->unrated;
 }
 
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)

@@ -18,6 +18,7 @@
 #include "daemon/health/agents.h"
 #include "daemon/health/clocks.h"
 #include "daemon/health/processors.h"
+#include "daemon/health/unrated.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/join.h"
 #include "daemon/pairing/pairing.h"
@@ -43,10 +44,11 @@ enum ft_record_fate {
     FT_RECORD_JOINED,
     FT_RECORD_FORWARDED, /* loss records of other programs and jobs' records go out as they came */
     FT_RECORD_LATE,
+    FT_RECORD_LATE_OURS, /* late since this daemon itself had stood still */
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
     FT_RECORD_SPREAD,
-    FT_RECORD_INVALID, /* a needed field is missing or cannot be */
+    FT_RECORD_INVALID, /* a needed field is missing, or a time or number cannot be */
     FT_RECORD_UNUSED,  /* of a kind that nothing here reads */
     FT_RECORD_FATES,
 };
@@ -59,6 +61,7 @@ struct ft_pipeline_stats {
     int64_t first_path_sum_ms;
     int64_t first_path_max_ms;
     uint64_t windows_skipped; /* before which the time jumped ahead: nobody was there in them */
+    uint64_t implausible;     /* records of more bytes than a flow can carry: cut */
     uint64_t restarts;        /* the clock went back: all flows were forgotten */
 };
 
@@ -116,6 +119,7 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p);
 /* The time that the pipeline was driven with last. */
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
 

@@ -40,12 +40,14 @@ struct ft_pipeline {
     struct ft_losses *losses;
     struct ft_clocks *clocks;
     struct ft_processors *processors;
+    struct ft_unrated *unrated;
     struct ft_emitter emitter;
     struct ft_table *sources;
     struct ft_pipeline_stats stats;
     void (*add_stages)(void *arg, struct ft_account *account);
     void *add_stages_arg;
     int64_t now_ms;
+    int64_t advanced_ms, stood_ms; /* the last advance; until then what is late is our doing */
     struct ft_observation batch[FT_JOIN_BATCH];
     struct ft_observed_rest rests[FT_JOIN_BATCH];
     size_t gathered;

@@ -13,7 +13,7 @@
 
 #define GONE_MS 3600000
 
-static enum ft_record_fate fate_of(enum ft_join_result result)
+static enum ft_record_fate fate_of(const struct ft_pipeline *p, enum ft_join_result result)
 {
     static const enum ft_record_fate fates[FT_JOIN_RESULTS] = {
         [FT_JOIN_OK] = FT_RECORD_JOINED,     [FT_JOIN_LATE] = FT_RECORD_LATE,
@@ -21,6 +21,8 @@ static enum ft_record_fate fate_of(enum ft_join_result result)
         [FT_JOIN_SPREAD] = FT_RECORD_SPREAD,
     };
 
+    if (result == FT_JOIN_LATE && p->now_ms < p->stood_ms)
+        return FT_RECORD_LATE_OURS;
     return fates[result];
 }
 
@@ -33,18 +35,21 @@ void ft_pipeline_settle(struct ft_pipeline *p)
     ft_join_observe_batch(p->join, p->batch, p->gathered, results);
     p->gathered = 0;
     for (int r = 0; r < FT_JOIN_RESULTS; r++)
-        p->stats.fates[fate_of((enum ft_join_result)r)] += results[r];
+        p->stats.fates[fate_of(p, (enum ft_join_result)r)] += results[r];
 }
 
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
     struct ft_observed_rest *rest = &p->rests[p->gathered];
     struct ft_observation *in = &p->batch[p->gathered];
+    bool odd = false;
 
-    if (!ft_intake_observation(o, in)) {
+    if (!ft_intake_observation(o, in, &odd)) {
         p->stats.fates[FT_RECORD_INVALID]++;
         return;
     }
+    p->stats.implausible += odd;
+    ft_unrated_take(p->unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
         in->rest = rest;
     p->gathered++;
@@ -57,12 +62,14 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
 {
     struct ft_host_report in;
+    bool odd = false;
 
-    if (!ft_intake_report(r, &in))
+    if (!ft_intake_report(r, &in, &odd))
         return FT_RECORD_INVALID;
+    p->stats.implausible += odd;
     if (p->discovery && in.sending)
         ft_discovery_named(p->discovery, &in.tuple.src, in.host);
-    return fate_of(ft_join_report(p->join, &in));
+    return fate_of(p, ft_join_report(p->join, &in));
 }
 
 static enum ft_record_fate fate_of_error(int rc)
@@ -216,9 +223,39 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     return FT_RECORD_FORWARDED;
 }
 
+/* Of any kind but observations and flows, which are checked as they are read. */
+static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    enum ft_intake_numbers numbers = ft_intake_numbers(record, p->now_ms);
+
+    if (numbers != FT_INTAKE_FITS)
+        return numbers == FT_INTAKE_AHEAD ? FT_RECORD_AHEAD : FT_RECORD_INVALID;
+    switch (record->kind_case) {
+    case FABRICTRACE__RECORD__KIND_LOSS:
+        return take_loss(p, record);
+    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
+    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
+        return take_ranks(p, record);
+    case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
+        return take_switch(p, record->switch_report);
+    case FABRICTRACE__RECORD__KIND_COUNTERS:
+        return take_counters(p, record->counters);
+    case FABRICTRACE__RECORD__KIND_PROCESSOR:
+        return fate_of_error(ft_processors_take(p->processors, record->processor));
+    case FABRICTRACE__RECORD__KIND_HOST:
+        return forward_host(p, record);
+    case FABRICTRACE__RECORD__KIND_QUEUE_PAIRS:
+        return take_queue_pairs(p, record->queue_pairs);
+    case FABRICTRACE__RECORD__KIND_HOST_STATUS:
+        return take_status(p, record->host_status);
+    default:
+        return FT_RECORD_UNUSED;
+    }
+}
+
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms)
 {
-    enum ft_record_fate fate = FT_RECORD_UNUSED;
+    enum ft_record_fate fate;
 
     p->now_ms = now_ms;
     p->stats.records++;
@@ -228,25 +265,8 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
     }
     /* Records are applied in the order in which they came. */
     ft_pipeline_settle(p);
-    if (record->kind_case == FABRICTRACE__RECORD__KIND_FLOW)
-        fate = take_report(p, record->flow);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_LOSS)
-        fate = take_loss(p, record);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR ||
-             record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
-        fate = take_ranks(p, record);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
-        fate = take_switch(p, record->switch_report);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
-        fate = take_counters(p, record->counters);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_PROCESSOR)
-        fate = fate_of_error(ft_processors_take(p->processors, record->processor));
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST)
-        fate = forward_host(p, record);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_QUEUE_PAIRS)
-        fate = take_queue_pairs(p, record->queue_pairs);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST_STATUS)
-        fate = take_status(p, record->host_status);
+    fate = record->kind_case == FABRICTRACE__RECORD__KIND_FLOW ? take_report(p, record->flow)
+                                                               : take_other(p, record);
     p->stats.fates[fate]++;
 }
 
@@ -256,6 +276,7 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
         [FT_RECORD_JOINED] = "joined",
         [FT_RECORD_FORWARDED] = "forwarded",
         [FT_RECORD_LATE] = "late",
+        [FT_RECORD_LATE_OURS] = "late_after_pause",
         [FT_RECORD_AHEAD] = "clock_ahead",
         [FT_RECORD_TABLE_FULL] = "table_full",
         [FT_RECORD_SPREAD] = "too_many_places",

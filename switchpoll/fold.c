@@ -9,6 +9,11 @@
 #include "lib/base/table.h"
 #include "proto/record.h"
 
+/* No switch samples one packet in more, no frame is longer: what says so stands for as much. */
+#define RATE_MAX  (1u << 28)
+#define FRAME_MAX (1u << 20)
+#define BYTES_MAX (UINT64_C(1) << 52) /* of a sum, which JSON's readers still have exactly */
+
 #define ECN_CE          3
 #define BATCH           16 /* look-ups whose waits overlap */
 #define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
@@ -43,11 +48,12 @@ struct sum {
     uint32_t ack_samples;
     uint32_t dst_qp; /* and its bits above */
 
-    uint32_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
-    uint32_t queue_bytes;
-    uint32_t transit_ns;
+    uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
     bool has_outer;
     bool outers_differ;
+    uint32_t cnp_samples; /* of ack_samples */
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
     struct ft_tuple outer;
 };
 _Static_assert((sizeof(struct sum) + 8) % 64 == 0, "whole lines");
@@ -78,6 +84,7 @@ struct ft_fold {
     struct ft_table *sums;
     uint64_t pending;
     uint64_t refused;
+    uint64_t implausible;
     uint32_t batched;
     struct incoming batch[BATCH];
     struct extras extras[BATCH];
@@ -191,10 +198,13 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
     sum->samples++;
     sum->packets += in->packets;
     sum->bytes += in->bytes;
+    if (__builtin_expect(sum->bytes > BYTES_MAX, 0))
+        sum->bytes = BYTES_MAX;
     sum->ce_samples += in->ce;
     if (in->bth != FT_BTH_NONE) {
         sum->data_samples += in->bth == FT_BTH_DATA;
-        sum->ack_samples += in->bth == FT_BTH_ACK;
+        sum->ack_samples += in->bth == FT_BTH_ACK || in->bth == FT_BTH_CNP;
+        sum->cnp_samples += in->bth == FT_BTH_CNP;
         if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
             sum->dst_qp |= QP_DIFFER;
         else
@@ -215,6 +225,20 @@ void ft_fold_settle(struct ft_fold *fold)
     fold->batched = 0;
 }
 
+static inline void take_volume(struct ft_fold *fold, struct incoming *in,
+                               const struct ft_sflow_flow *flow)
+{
+    uint32_t rate = flow->sampling_rate, bytes = flow->frame_bytes;
+
+    if (__builtin_expect(rate > RATE_MAX || bytes > FRAME_MAX, 0)) {
+        fold->implausible++;
+        rate = rate > RATE_MAX ? RATE_MAX : rate;
+        bytes = bytes > FRAME_MAX ? FRAME_MAX : bytes;
+    }
+    in->packets = rate;
+    in->bytes = (uint64_t)rate * bytes;
+}
+
 void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
                  const struct ft_sflow_flow *flow, struct ft_wall when)
 {
@@ -226,8 +250,7 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     in->hash = ft_table_hash(fold->sums, &in->key);
     ft_table_hint_slot(fold->sums, in->hash);
     in->when = when;
-    in->packets = flow->sampling_rate;
-    in->bytes = (uint64_t)flow->sampling_rate * flow->frame_bytes;
+    take_volume(fold, in, flow);
     in->ce = packet->ecn == ECN_CE;
     in->bth = (uint8_t)packet->bth;
     in->dst_qp = packet->dst_qp;
@@ -283,6 +306,8 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->data_samples = sum->data_samples;
     o->has_ack_samples = true;
     o->ack_samples = sum->ack_samples;
+    o->has_cnp_samples = sum->cnp_samples > 0;
+    o->cnp_samples = sum->cnp_samples;
     o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
     o->dst_qp = sum->dst_qp & QP_MASK;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
@@ -342,6 +367,11 @@ uint64_t ft_fold_pending(const struct ft_fold *fold)
 uint64_t ft_fold_refused(const struct ft_fold *fold)
 {
     return fold->refused;
+}
+
+uint64_t ft_fold_implausible(const struct ft_fold *fold)
+{
+    return fold->implausible;
 }
 
 uint64_t ft_fold_sums(const struct ft_fold *fold)

@@ -15,6 +15,7 @@
 #include "agent/jobs/collective_record.h"
 #include "agent/jobs/collectives.h"
 #include "agent/jobs/rings.h"
+#include "agent/jobs/tally.h"
 #include "lib/base/log.h"
 #include "lib/base/reader.h"
 #include "lib/io/loop.h"
@@ -46,12 +47,6 @@ struct job {
     struct seen_comm comms[FT_SEGMENT_COMMS];
 };
 
-/* Sums over jobs that have ended. */
-struct sums {
-    uint64_t events, published, stray, lost, outside, pending, unfinished;
-    uint64_t drops[FT_DROPS];
-};
-
 struct ft_jobs {
     struct ft_jobs_config config;
     char *socket;
@@ -61,7 +56,7 @@ struct ft_jobs {
     struct ft_watch *listening, *polling;
     struct job *first;
     size_t count;
-    struct sums ended;
+    struct ft_tally ended; /* over jobs that have ended */
     struct ft_log_limit limit;
     struct ft_mono looked;
     struct ft_collective_record record;
@@ -159,36 +154,17 @@ static void finish_job(struct job *job)
     ft_collectives_flush(job->collectives, now);
 }
 
-/* A job that lies about its past must not make a count wrap. */
-static uint64_t since(uint64_t now, uint64_t before)
+/* over: nothing that it began will end. */
+static void tally(const struct job *job, bool over, struct ft_tally *sum)
 {
-    return now > before ? now - before : 0;
-}
+    struct ft_collectives_stats made;
+    struct ft_rings_stats now;
+    struct ft_tally one;
 
-static void add_up(const struct job *job, struct sums *sums)
-{
-    struct ft_collectives_stats c;
-    struct ft_rings_stats r;
-
-    ft_collectives_stats(job->collectives, &c);
-    ft_rings_stats(job->rings, &r);
-    sums->events += since(r.events, job->before.events);
-    sums->published += c.events_out;
-    sums->stray += r.stray;
-    sums->lost += r.lost;
-    sums->outside += since(r.outside, job->before.outside);
-    sums->pending += c.events_pending;
-    for (int d = 0; d < FT_DROPS; d++)
-        sums->drops[d] += since(r.drops[d], job->before.drops[d]);
-}
-
-static uint64_t gone(const struct sums *sums)
-{
-    uint64_t n = sums->published + sums->outside + sums->lost + sums->stray + sums->unfinished;
-
-    for (int d = 0; d < FT_DROPS; d++)
-        n += sums->drops[d];
-    return n;
+    ft_collectives_stats(job->collectives, &made);
+    ft_rings_stats(job->rings, &now);
+    ft_tally_job(&one, &now, &job->before, &made, over);
+    ft_tally_add(sum, &one);
 }
 
 /* over: the process has ended, or hung up. Otherwise the next agent follows it. */
@@ -206,12 +182,7 @@ static void end_job(struct job *job, bool over)
         if (over)
             look_at_comms(job, ft_mono_now(), true);
         ft_rings_told(job->rings);
-        add_up(job, &jobs->ended);
-        /* Events that the process never ended. */
-        if (over)
-            jobs->ended.unfinished += since(jobs->ended.events, gone(&jobs->ended));
-        if (jobs->ended.events < gone(&jobs->ended))
-            jobs->ended.events = gone(&jobs->ended);
+        tally(job, over, &jobs->ended);
         ft_log(FT_LOG_INFO, "job of pid %u: %s", job->who.pid, over ? "ended" : "left alone");
     }
     ft_watch_free(job->watch);
@@ -469,29 +440,12 @@ void ft_jobs_flush(struct ft_jobs *jobs)
 
 void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 {
-    struct ft_account_stage *stage = ft_account_stage(account, "nccl", "events");
-    struct sums sums = jobs->ended;
-    uint64_t out;
+    struct ft_tally sum = jobs->ended;
 
     for (const struct job *job = jobs->first; job; job = job->next)
         if (job->rings)
-            add_up(job, &sums);
-    stage->processed = sums.published;
-    ft_account_drop(stage, "ring_full", sums.drops[FT_DROP_RING_FULL]);
-    ft_account_drop(stage, "pool_full", sums.drops[FT_DROP_POOL_FULL]);
-    ft_account_drop(stage, "stale_handle", sums.drops[FT_DROP_STALE]);
-    ft_account_drop(stage, "contended", sums.drops[FT_DROP_CONTENDED]);
-    ft_account_drop(stage, "no_communicator", sums.drops[FT_DROP_CONTEXT]);
-    ft_account_drop(stage, "unknown_kind", sums.drops[FT_DROP_UNKNOWN]);
-    ft_account_drop(stage, "too_many_threads", sums.outside);
-    ft_account_drop(stage, "agent_restart", sums.lost);
-    ft_account_drop(stage, "no_operation", sums.stray);
-    ft_account_drop(stage, "unfinished", sums.unfinished);
-    out = gone(&sums);
-    /* Open in the plugin, in the rings, or being folded. The count of calls is the jobs' own: one
-     * that lies, or is read while it runs, cannot make less of what was seen. */
-    stage->received = sums.events > out + sums.pending ? sums.events : out + sums.pending;
-    stage->pending = stage->received - out;
+            tally(job, false, &sum);
+    ft_tally_account(&sum, account);
 }
 
 size_t ft_jobs_count(const struct ft_jobs *jobs)

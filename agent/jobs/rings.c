@@ -18,9 +18,14 @@ struct ft_rings {
     bool told;
 };
 
+/* Counters are the job's: sums of so many of them do not wrap. */
+#define COUNT_MAX (UINT64_C(1) << 50)
+
 static uint64_t load(const _Atomic uint64_t *counter)
 {
-    return atomic_load_explicit(counter, memory_order_relaxed);
+    uint64_t count = atomic_load_explicit(counter, memory_order_relaxed);
+
+    return count < COUNT_MAX ? count : COUNT_MAX;
 }
 
 /* Only a memfd can have these seals; with them it can neither shrink under the mapping nor lose
@@ -52,7 +57,7 @@ static void resume(struct ft_rings *rings)
     for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
         struct ft_segment_ring *ring = &rings->shared->ring[i];
 
-        rings->tail[i] = load(&ring->tail);
+        rings->tail[i] = atomic_load_explicit(&ring->tail, memory_order_relaxed);
         rings->events_read[i] = load(&ring->events_read);
         read += rings->events_read[i];
     }

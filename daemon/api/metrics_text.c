@@ -34,6 +34,8 @@ static void write_records(struct ft_writer *w, const struct ft_pipeline *p)
     for (int f = 0; f < FT_RECORD_FATES; f++)
         ft_write_fmt(w, PREFIX "records_total{fate=\"%s\"} %" PRIu64 "\n",
                      ft_record_fate_name((enum ft_record_fate)f), s->fates[f]);
+    plain(w, "records_implausible_total", "counter",
+          "Records of more bytes than a flow can carry: cut to what it could.", s->implausible);
     head(w, "first_path_seconds", "summary",
          "From a flow's first sample to its first resolved path.");
     ft_write_fmt(w, PREFIX "first_path_seconds_sum %.3f\n", (double)s->first_path_sum_ms / 1000);
@@ -99,8 +101,7 @@ static void write_sink(struct ft_writer *w, const struct ft_publisher *publisher
                        const char *name, const char *fate, uint64_t value)
 {
     ft_write_fmt(w, PREFIX "%s{sink=", name);
-    /* Quotes and backslashes are escaped as in JSON. */
-    ft_json_write_text(w, ft_publisher_spec(publisher, i));
+    ft_json_write_label(w, ft_publisher_spec(publisher, i));
     if (fate)
         ft_write_fmt(w, ",fate=\"%s\"", fate);
     ft_write_fmt(w, "} %" PRIu64 "\n", value);

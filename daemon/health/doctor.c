@@ -48,6 +48,11 @@ static void look_at_records(const struct ft_pipeline *p, struct ft_findings *fin
                         "let clocks follow one server; where they do, make 'grace' longer",
                         "%" PRIu64 " records came after their window was closed",
                         s->fates[FT_RECORD_LATE]);
+    if (s->fates[FT_RECORD_LATE_OURS])
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "look at the load of its machine, and who stopped it",
+                        "%" PRIu64 " records were late since this daemon itself had stood still",
+                        s->fates[FT_RECORD_LATE_OURS]);
     if (s->fates[FT_RECORD_INVALID])
         ft_findings_add(
             findings, FT_FINDING_NOTE, NULL, NULL, "run the same version of every program",
@@ -64,12 +69,33 @@ static void look_at_records(const struct ft_pipeline *p, struct ft_findings *fin
                         j->unknown_port);
 }
 
-/* Ports with a link or a host that have no counters or no speed; told once for a whole switch. */
+/* Whether any port has counters by SNMP. */
+static bool some_polled(const struct ft_pipeline *p)
+{
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
+    const struct ft_counters *counters = ft_pipeline_counters(p);
+
+    for (uint32_t i = 0; counters && i < ft_topology_ports(t); i++)
+        if (ft_counters_known(counters, i, true))
+            return true;
+    return false;
+}
+
+/* Ports with a link or a host that have no counters or no speed; told once for a whole switch, and
+ * once for the fabric where nobody reads any. */
 static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findings)
 {
     const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
     const struct ft_counters *counters = ft_pipeline_counters(p);
 
+    bool polled = some_polled(p);
+
+    if (counters && !polled && ft_topology_switches(t) > 0)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "let a switch poller read the switches by SNMP",
+                        "no counters by SNMP of any of %u switches: what flows do not explain, "
+                        "and whether samples are right, stays unknown",
+                        ft_topology_switches(t));
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
         const struct ft_switch *s = ft_topology_switch(t, i);
         uint32_t used = 0, uncounted = 0, unnumbered = 0, without = FT_NONE;
@@ -86,7 +112,7 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
                 without = s->ports[k];
             }
         }
-        if (uncounted)
+        if (uncounted && polled)
             ft_findings_add(findings, FT_FINDING_NOTE, s->name,
                             uncounted == 1 ? ft_topology_port(t, without)->name : NULL,
                             "let a switch poller read it by SNMP",
@@ -128,6 +154,13 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
                         "let both ends of the link have the same MTU",
                         "it received %.0f frames that are too long in %.0f s", h->too_long,
                         h->seconds);
+    if (h->lanes_low || h->lanes_high)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        h->lanes_low ? "clean or replace the fibre, or the far end's transceiver"
+                                     : "attenuate the light, or use a transceiver of less reach",
+                        "%u of its %u lanes receive %s light than its transceiver needs",
+                        h->lanes_low ? h->lanes_low : h->lanes_high, h->lanes,
+                        h->lanes_low ? "less" : "more");
     if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
         ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
                         "look at LACP on both ends of the link",
@@ -151,6 +184,7 @@ static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *fin
         }
     }
     ft_processors_find(ft_pipeline_processors(p), t, ft_pipeline_now_ms(p), findings);
+    ft_unrated_find(ft_pipeline_unrated(p), t, ft_pipeline_now_ms(p), findings);
 }
 
 void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)

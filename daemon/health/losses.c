@@ -41,6 +41,7 @@ static const struct {
     {"not_sflow_v5", "let the exporter send sFlow version 5"},
     {"kernel", "enlarge the agent's capture_buffer, or give it more of a core"},
     {"late", "let clocks follow one server; where they do, make 'grace' longer"},
+    {"late_after_pause", "the daemon had stood still: look at the load of its machine"},
     {"invalid", "run the same version of every program"},
 };
 

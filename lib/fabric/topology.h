@@ -16,6 +16,9 @@
 
 #define FT_NONE UINT32_MAX
 
+/* A petabit a second; what is said to be faster is not known. */
+#define FT_SPEED_MAX_BPS UINT64_C(1000000000000000)
+
 /* One end of a hop is a port, or an aggregate of ports where that is all that is certain: the id of
  * the aggregate with this bit. */
 #define FT_LAG_BIT 0x80000000u

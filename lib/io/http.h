@@ -36,8 +36,11 @@ const char *ft_http_query(const struct ft_http_request *request, const char *nam
 
 /* Blocking GET of http://endpoint/target. target is in URL form already. Appends the body.
  * Returns the status code, or -errno with a reason in error that names the endpoint (-ECONNREFUSED,
- * -ETIMEDOUT, -EHOSTUNREACH for an unknown host, -EBADMSG, -EMSGSIZE ...). */
-int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns,
+ * -ETIMEDOUT, -EHOSTUNREACH for an unknown host, -EBADMSG, -EMSGSIZE ...). -ETIMEDOUT comes after
+ * timeout_ns, and when nothing went or came for FT_HTTP_QUIET_NS. stop_fd, -1: none, ends it with
+ * -ECANCELED when it can be read, and so does a signal then. */
+#define FT_HTTP_QUIET_NS (5 * INT64_C(1000000000))
+int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
                 struct ft_writer *body, char *error, size_t error_bytes);
 
 #endif

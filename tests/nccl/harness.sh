@@ -45,7 +45,9 @@ sanitized() # NAME FLAGS
         $CC $common "$srcdir"/tests/nccl/{harness,driver,reader}.c \
             "$srcdir"/agent/jobs/{rings,collectives}.c "$srcdir"/lib/base/{table,clock}.c \
             -lxxhash -ldl -o "$folder/harness" &&
-        TSAN_OPTIONS=die_after_fork=0 timeout 900 "$folder/harness" "$folder/plugin.so" 50
+        TSAN_OPTIONS=die_after_fork=0 timeout 900 "$folder/harness" "$folder/plugin.so" 50 &&
+        TSAN_OPTIONS=die_after_fork=0 timeout 300 "$folder/harness" "$folder/plugin.so" chain \
+            "$PWD/tests/nccl/counting.so"
     report "$1" $?
 }
 

@@ -462,6 +462,38 @@ static void tell_processor(int n, double percent)
     ft_pipeline_record(pipeline, &record, ms);
 }
 
+static void tell_optics(int n, uint32_t low, bool up)
+{
+    Fabrictrace__Optics optics = FABRICTRACE__OPTICS__INIT;
+    int64_t ms = START_MS + (int64_t)n * WINDOW_MS;
+    struct poll p;
+
+    make_poll(&p, 0, 100, ms, 0, 0);
+    p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
+    p.c.has_oper_up = true;
+    p.c.oper_up = up;
+    optics.has_lanes = optics.has_lanes_low = true;
+    optics.lanes = 4;
+    optics.lanes_low = low;
+    p.c.optics = &optics;
+    ft_pipeline_record(pipeline, &p.record, ms);
+}
+
+START_TEST(the_doctor_tells_of_dim_light)
+{
+    open_pipeline();
+    tell_optics(0, 0, true);
+    doctor_says("leaf0", "up0", "light", false);
+    tell_optics(1, 1, true);
+    doctor_says("leaf0", "up0", "1 of its 4 lanes receive less light than its transceiver needs",
+                true);
+    /* A port that is down receives none, and that is known. */
+    tell_optics(2, 4, false);
+    doctor_says("leaf0", "up0", "light", false);
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(the_doctor_tells_of_ports_and_processors)
 {
     open_pipeline();
@@ -626,7 +658,7 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
 }
 END_TEST
 
-FT_UNIT_MAIN("counters", differences_are_laid_on_windows_by_time,
+FT_UNIT_MAIN("counters", the_doctor_tells_of_dim_light, differences_are_laid_on_windows_by_time,
              a_clock_that_is_set_back_begins_anew, a_reset_gives_no_figure_a_wrap_does,
              more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,

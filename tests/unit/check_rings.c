@@ -205,7 +205,10 @@ START_TEST(survives_a_job_that_lies)
     /* Heads that run backwards. */
     m.s->ring[2].head = 1;
     ck_assert_uint_eq(ft_rings_read(rings, UINT32_MAX, take, NULL), 0);
+    for (int i = 0; i < FT_SEGMENT_RINGS; i++)
+        m.s->ring[i].drops[FT_DROP_STALE] = UINT64_MAX - 2;
     ft_rings_stats(rings, &stats);
+    ck_assert_uint_eq(stats.drops[FT_DROP_STALE], (uint64_t)FT_SEGMENT_RINGS << 50);
     ck_assert_uint_eq(stats.broken, 3);
     ft_rings_job(rings, job);
     ck_assert_uint_eq(strlen(job), FT_SEGMENT_NAME - 1);

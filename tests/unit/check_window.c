@@ -178,6 +178,32 @@ START_TEST(figures_of_groups_and_their_union)
 }
 END_TEST
 
+/* 80 groups of flows that are spread at random: a few have a small p, and none is blamed. */
+START_TEST(luck_among_many_groups_is_even)
+{
+    int lucky = 0, uneven = 0;
+    uint16_t sport = 1;
+
+    open_pipeline(40, 4, 1);
+    srandom(11);
+    for (uint32_t leaf = 0; leaf < 40; leaf++)
+        for (int i = 0; i < 40; i++)
+            observe(sport++, leaf, (uint32_t)random() % 4, 8000000, 100, START_MS + 10, 0);
+    close_window(START_MS);
+    ft_write_u8(&out, 0);
+    for (char *line = strtok((char *)out.bytes, "\n"); line; line = strtok(NULL, "\n")) {
+        if (!strstr(line, "imbalance.v1") || !strstr(line, "\"scope\":\"group\"") ||
+            !strstr(line, "p_value"))
+            continue;
+        lucky += number(line, "p_value") < 0.05;
+        uneven += strstr(line, "\"verdict\":\"uneven\"") != NULL;
+    }
+    ck_assert_int_gt(lucky, 0);
+    ck_assert_int_eq(uneven, 0);
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(idle_groups_have_no_figures)
 {
     const char *line;
@@ -413,9 +439,9 @@ START_TEST(accounts_of_who_is_gone_make_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", accounts_of_who_is_gone_make_room, time_that_jumps_ahead_leaves_no_trail,
-             a_pause_is_published, a_clock_that_is_set_back_learns_anew,
-             figures_of_groups_and_their_union, idle_groups_have_no_figures,
-             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
-             one_elephant_each_is_no_collision,
+FT_UNIT_MAIN("window", luck_among_many_groups_is_even, accounts_of_who_is_gone_make_room,
+             time_that_jumps_ahead_leaves_no_trail, a_pause_is_published,
+             a_clock_that_is_set_back_learns_anew, figures_of_groups_and_their_union,
+             idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
+             collisions_stand_and_clear, one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed, every_record_is_accounted_for)

@@ -26,6 +26,18 @@ tests_unit_check_congestion_SOURCES = tests/unit/check_congestion.c tests/unit/u
 tests_unit_check_congestion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_congestion_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_sink_file
+TESTS += tests/unit/check_sink_file
+tests_unit_check_sink_file_SOURCES = tests/unit/check_sink_file.c tests/unit/unit.h
+tests_unit_check_sink_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sink_file_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_intake
+TESTS += tests/unit/check_intake
+tests_unit_check_intake_SOURCES = tests/unit/check_intake.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_intake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_intake_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_ranks
 TESTS += tests/unit/check_ranks
 tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
