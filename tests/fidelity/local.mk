@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fabrics on paper, judged by their truth: run.py. The judge itself needs no program.
+dist_check_SCRIPTS += tests/fidelity/check_judge.py
+TESTS += tests/fidelity/check_judge.py
+EXTRA_DIST += tests/fidelity/run.py tests/fidelity/paper/__init__.py \
+	tests/fidelity/paper/cases.py tests/fidelity/paper/explain.py \
+	tests/fidelity/paper/fabric.py tests/fidelity/paper/faults.py \
+	tests/fidelity/paper/judge.py tests/fidelity/paper/replay.py \
+	tests/fidelity/paper/report.py tests/fidelity/paper/routing.py \
+	tests/fidelity/paper/samples.py tests/fidelity/paper/single.py \
+	tests/fidelity/paper/standing.py tests/fidelity/paper/truth.py \
+	tests/fidelity/paper/volumes.py

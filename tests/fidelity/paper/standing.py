@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader of all records holds for true at each moment, against the truth: how long each state
+stands, and how long after a move all flows are right again."""
+from collections import Counter
+from heapq import merge
+
+CLUSTER_S = 1.5  # faults so near to each other are one: what counts is the last
+PATIENCE_S = 20  # flows that had less time until the next fault are not counted as never right
+
+
+def rate_class(flow):
+    return "dense" if flow.rate >= 20 else "usual" if flow.rate >= 1 else "sparse"
+
+
+def timeline(truth, flow, claims):
+    """[(second, state)]: right, outdated (resolved, but not so now), or as the record says."""
+    state, hops, path, out = "none", None, None, []
+    moments = merge(((m, 1, paths) for m, paths in truth.history[flow.number]),
+                    ((m, 0, claim) for m, *claim in claims), key=lambda item: item[0])
+    for moment, is_truth, value in moments:
+        if is_truth:
+            path = value
+        else:
+            state, hops = value
+        word = state
+        if state == "resolved":
+            word = "right" if hops in path else "outdated"
+        if not out or out[-1][1] != word:
+            out.append((moment, word))
+    return out
+
+
+def add_shares(shares, flow, line):
+    """Seconds of each (class of rate, state) while the flow sends."""
+    for (start, state), (end, _) in zip(line, [*line[1:], (flow.end, None)]):
+        start, end = max(start, flow.start), min(end, flow.end)
+        if start < end:
+            shares[rate_class(flow), state] += end - start
+
+
+def clusters(truth, seconds):
+    """[(first fault, last fault, next cluster's first)]"""
+    out = []
+    for moment, *_ in truth.faults:
+        if out and moment - out[-1][1] <= CLUSTER_S:
+            out[-1][1] = moment
+        else:
+            out.append([moment, moment])
+    starts = [start for start, _ in out[1:]] + [seconds]
+    return [(start, last, following) for (start, last), following in zip(out, starts)]
+
+
+def right_after(line, last, following):
+    """Seconds from the last fault until the flow is right until the next; None: it is not."""
+    since, state = last, "none"
+    for moment, word in line:
+        if moment >= following:
+            break
+        if (word == "right") != (state == "right"):
+            since = max(moment, last)
+        state = word
+    return since - last if state == "right" else None
+
+
+def judge(truth, claims, seconds):
+    """(shares: {(class, state): seconds}, settled: {class: [seconds]}, unsettled: {class: count},
+    worst: [(seconds or None, flow, last fault)])"""
+    shares, settled, unsettled, worst = Counter(), {}, Counter(), []
+    spans = clusters(truth, seconds)
+    for flow in truth.flows:
+        line = timeline(truth, flow, claims[flow.number])
+        add_shares(shares, flow, line)
+        if flow.sprayed:
+            continue
+        moved = [moment for moment, _ in truth.history[flow.number][1:]]
+        for start, last, following in spans:
+            if not (flow.start < start - 5 and following <= flow.end and
+                    any(start <= moment <= last for moment in moved)):
+                continue
+            took = right_after(line, last, following)
+            if took is not None:
+                settled.setdefault(rate_class(flow), []).append(took)
+            elif following - last >= PATIENCE_S:
+                unsettled[rate_class(flow)] += 1
+            if took is None and following - last >= PATIENCE_S or took and took > PATIENCE_S:
+                worst.append((took, flow, last))
+    return shares, settled, unsettled, worst
