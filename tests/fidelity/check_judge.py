@@ -1,33 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The judge judged: records made from the truth are right, and each way of being wrong that is put
-into them is counted as what it is; and what the generator writes is what the truth says."""
+into them is counted as what it is, and breaks the limit that is set for it."""
 import copy
-import io
-import json
 import sys
 from collections import Counter
 
 sys.dont_write_bytecode = True
-from paper import standing  # noqa: E402
-from paper.cases import CASES, Run  # noqa: E402
+from paper import limits, standing  # noqa: E402
+from paper.cases import Run  # noqa: E402
+from paper.checks import check, equal, run_tests  # noqa: E402
+from paper.found import Events, Links, Names  # noqa: E402
 from paper.judge import Judge  # noqa: E402
+from paper.report import Tally  # noqa: E402
 from paper.samples import BASE_MS, CLOCK  # noqa: E402
 from paper.volumes import Windows, true_loads  # noqa: E402
 
 WINDOW_S = 10
 SECONDS = 80
-failures = []
-
-
-def check(what, good, detail=""):
-    print(f"{'ok' if good else 'FAIL'}: {what}{'' if good else f': {detail}'}", flush=True)
-    if not good:
-        failures.append(what)
-
-
-def equal(what, got, want):
-    check(what, got == want, f"got {got!r}, want {want!r}")
 
 
 def make(name, seed=1, flows=60):
@@ -242,87 +232,76 @@ def test_volumes():
           abs(bytes_out - SECONDS * flow.bytes_per_s) < 1, bytes_out)
 
 
-def observations(run):
-    out = io.StringIO()
-    run.write(out)
-    return out.getvalue()
+def link_said(fabric, link, **changes):
+    a, b = fabric.switches[link.a], fabric.switches[link.b]
+    return {"schema": "fabrictrace.link.v1", "window_end_ms": BASE_MS + 30000, "switch": a.address,
+            "port": f"if{a.ports[link.a_port]}", "peer": b.address,
+            "peer_port": f"{b.ports[link.b_port]}", **changes}
 
 
-def test_samples():
-    """Each sample lies on a path that was true within the longest delay before its stamp."""
-    for name in ("moves3", "spray", "swapped", "detour", "parallel"):
-        run = make(name, seed=3)
-        text = observations(run)
-        equal(f"{name}: the same seed gives the same samples",
-              text == observations(make(name, seed=3)), True)
-        switches = {s.address: s for s in run.fabric.switches.values()}
-        ports = {(s.name, i): p for s in run.fabric.switches.values() for p, i in s.ports.items()}
-        off, samples, before = [], Counter(), 0
-        for line in text.splitlines():
-            o = json.loads(line)
-            check_order = o["time_ms"] >= before
-            before = o["time_ms"] if o["schema"] != "fabrictrace.host.v1" else before
-            if o["schema"] != "fabrictrace.observation.v1":
-                continue
-            flow = run.truth.by_tuple[o["flow"]["src"], o["flow"]["dst"], o["flow"]["sport"]]
-            switch = switches[o["agent"]].name
-            hop = (switch, ports[switch, o["in_ifindex"]], ports[switch, o["out_ifindex"]])
-            first, last = ((o[k] - BASE_MS) / 1000 for k in ("first_ms", "last_ms"))
-            near = run.truth.within(flow, first - run.truth.delay_s - 0.001, last + 0.001)
-            samples[flow.number] += o["samples"] / len(next(iter(near)))
-            if not check_order or not any(hop in path for path in near) or \
-                    not o["time_ms"] <= o["first_ms"] <= o["last_ms"] < o["time_ms"] + 1000:
-                off.append(line)
-        check(f"{name}: each sample is of a true path", not off, off[:2])
-        want = sum(flow.rate * (flow.end - flow.start) for flow in run.truth.flows)
-        check(f"{name}: as many samples as the rates say",
-              abs(samples.total() - want) < 0.1 * want, f"{samples.total()} of {want}")
+def test_found():
+    fabric = make("nofile").fabric
+    links = Links(fabric, Names(fabric))
+    for link in fabric.links:
+        links.take(link_said(fabric, link))
+        back = link._replace(a=link.b, a_port=link.b_port, b=link.a, b_port=link.a_port)
+        links.take(link_said(fabric, back))
+    equal("links by address and ifIndex are found", (links.right(), links.known_after_s),
+          (len(links.true), 30.0))
+    equal("none is wrong", len(links.wrong), 0)
+    links.take(link_said(fabric, fabric.links[0], peer_port="1"))
+    equal("one to another port is", (len(links.wrong), links.right()), (1, len(links.true) - 1))
 
 
-def test_routes():
-    """Paths cross links that are there and up, from host to host, and those of a lost link move."""
-    for name in CASES:
-        run = make(name, seed=2)
-        ends = {}
-        for number, link in enumerate(run.fabric.links):
-            ends[link.a, link.a_port] = (link.b, link.b_port, number)
-            ends[link.b, link.b_port] = (link.a, link.a_port, number)
-        hosts = {host.address: host for host in run.fabric.hosts}
-        down, bad = set(), []
-        for moment, what, which in [(0.0, "", None), *run.truth.faults]:
-            down = down | {which} if what == "down" else down - {which}
-            for flow in run.truth.flows:
-                for path in run.truth.at(flow, moment):
-                    source, target = hosts[flow.src], hosts[flow.dst]
-                    joined = all(ends[a[0], a[2]][:2] == b[:2] and ends[a[0], a[2]][2] not in down
-                                 for a, b in zip(path, path[1:]))
-                    if not joined or path[0][:2] != (source.leaf, source.port) or \
-                            path[-1][::2] != (target.leaf, target.port):
-                        bad.append((moment, flow.number, path))
-        check(f"{name}: paths follow the cables", not bad, bad[:2])
-        check(f"{name}: it has what it is called after", bool(run.truth.faults) ==
-              bool(run.case.plan) and bool(run.case.bend) ==
-              bool(run.blind or run.fabric.told or run.fabric.detour))
+def event(kind, text):
+    return {"schema": "fabrictrace.event.v1", "kind": kind, "subject": text}
 
 
-def test_lies():
+def test_events():
     run = make("swapped")
-    differ = [(told, true) for told, true in zip(run.fabric.told, run.fabric.links) if told != true]
-    equal("two cables are not as the file says", len(differ), 2)
+    events = Events(run)
+    told = next(t for t, true in zip(run.fabric.told, run.fabric.links) if t != true)
+    good = next(t for t, true in zip(run.fabric.told, run.fabric.links) if t == true and
+                (t.a, t.a_port) != (told.a, told.a_port))
+    events.take(event("miscabling", f"{told.a}/{told.a_port}"))
+    equal("a lie that is named", (len(events.named), len(events.false), events.lies()), (1, 0, 2))
+    events.take(event("miscabling", f"{good.a}/{good.a_port}"))
+    events.take(event("detour", run.fabric.leaves()[0]))
+    equal("accusations that are false", len(events.false), 2)
     run = make("blind")
-    blind = run.fabric.switches[run.blind[0]].address
-    check("the blind switch says nothing", f'"agent":"{blind}"' not in observations(run))
-    run = make("detour")
-    lengths = {len(path) for flow in run.truth.flows for path in run.truth.at(flow, 0)}
-    check("a detour is longer than what is shortest", max(lengths) > max(
-        length + 1 for length in run.routing.lengths.values()), lengths)
-    doubles = make("double").truth.faults
-    gaps = [b[0] - a[0] for a, b in zip(doubles, doubles[1:])]
-    check("two moves within 0.7 s", any(0 < gap <= 0.7 for gap in gaps), gaps)
+    events = Events(run)
+    events.take(event("silent_exporter", run.blind[0]))
+    equal("the blind switch may be blamed", len(events.false), 0)
+    events.take(event("silent_exporter", next(n for n in run.fabric.leaves()
+                                              if n not in run.blind)))
+    equal("another one may not", len(events.false), 1)
 
 
-for test in (test_right, test_wrong_hops, test_wrong_times, test_other_states, test_sprayed,
-             test_standing, test_volumes, test_samples, test_routes, test_lies):
-    print(test.__name__)
-    test()
-sys.exit(1 if failures else 0)
+def test_limits():
+    """Each count that must be 0 breaks a limit, and so does silence."""
+    for count in limits.NEVER:
+        tally = Tally()
+        equal("nothing breaks no limit", limits.broken("moves2", tally), [])
+        tally.counts[count] = 1
+        equal(f"one of {count} does", len(limits.broken("moves2", tally)), 1)
+    tally = Tally()
+    tally.shares["dense", "partial"] = 60.0
+    equal("always partial is no pass", len(limits.broken("moves2", tally)), 1)
+    tally = Tally()
+    tally.settled["dense"] = [3.0, limits.DENSE_S + 1]
+    equal("nor are paths that come late", len(limits.broken("double", tally)), 1)
+    tally.settled["dense"], tally.unsettled["dense"] = [3.0], 1
+    equal("nor those that never come", len(limits.broken("double", tally)), 1)
+    tally = Tally()
+    tally.volumes[True].update(bytes=100.0, off=20.0, noise=2.0)
+    equal("nor bytes on other links", len(limits.broken("moves2", tally)), 1)
+    tally = Tally()
+    tally.counts.update(lies=2, lies_named=1)
+    equal("nor a lie that nobody named", len(limits.broken("swapped", tally)), 1)
+    tally = Tally()
+    tally.counts.update(true_links=10, found_links=7)
+    equal("nor links that are not found", len(limits.broken("nofile", tally)), 1)
+
+
+sys.exit(run_tests(test_right, test_wrong_hops, test_wrong_times, test_other_states, test_sprayed,
+                   test_standing, test_volumes, test_found, test_events, test_limits))

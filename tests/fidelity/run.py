@@ -88,7 +88,7 @@ def main(arguments=None):
     if args.json:
         print(json.dumps({name: tally.as_json() for name, tally in tallies.items()}, indent=1))
     else:
-        print(report.table(tallies))
+        print(report.whole_text(tallies))
     return 0
 
 

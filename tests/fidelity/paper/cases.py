@@ -4,8 +4,9 @@ import random
 
 from . import fabric as fabrics
 from .faults import Planner
+from .ports import Ports
 from .routing import Routing
-from .samples import Writer
+from .samples import BASE_MS, Writer
 from .truth import Flow, Truth
 
 DELAY_S = 0.5  # most that an exporter's buffer holds a sample back
@@ -15,13 +16,15 @@ FRAMES = 1104, 2126, 4174
 
 class Case:
     """tiers: 2, 3, or 0 for either; rates of the usual flows; dense: share of dense ones;
-    sprayed: share of flows whose every packet goes its own way; plan(planner) makes the faults,
-    bend(run) the lies."""
+    sprayed: share of flows whose every packet goes its own way; brief: share of those that begin
+    later, and of those that end earlier; plan(planner) makes the faults, bend(run) the lies; named:
+    there is a topology file; ports: how switches tell of their ports, one of these."""
 
-    def __init__(self, tiers=0, plan=None, rates=USUAL, dense=0.1, sprayed=0.0, parallel=1,
-                 bend=None, named=True):
+    def __init__(self, tiers=0, plan=None, rates=USUAL, dense=0.1, sprayed=0.0, brief=0.15,
+                 parallel=1, bend=None, named=True, ports=(None,)):
         self.tiers, self.plan, self.rates, self.dense = tiers, plan, rates, dense
-        self.sprayed, self.parallel, self.bend, self.named = sprayed, parallel, bend, named
+        self.sprayed, self.brief, self.parallel = sprayed, brief, parallel
+        self.bend, self.named, self.ports = bend, named, ports
 
 
 def moves(planner):
@@ -30,6 +33,15 @@ def moves(planner):
 
 def few_moves(planner):
     planner.moves(planner.rng.randint(2, 5))
+
+
+def all_sorts(planner):
+    """Faults of every kind in one run."""
+    rng = planner.rng
+    planner.moves(rng.randint(2, 8))
+    for plan in (Planner.bounces, Planner.doubles, Planner.rehashes):
+        if rng.random() < 0.6:
+            plan(planner, rng.uniform(40, 80))
 
 
 def swap_cables(run):
@@ -67,6 +79,9 @@ CASES = {
     "blind": Case(plan=few_moves, bend=blind_one),
     "swapped": Case(bend=swap_cables),
     "detour": Case(bend=send_round),
+    "linkdown": Case(plan=moves, brief=0.5, ports=("snmp", "sflow")),
+    "nofile": Case(plan=few_moves, named=False),
+    "chaos": Case(plan=all_sorts, brief=0.3, ports=(None, None, "snmp", "sflow")),
 }
 
 
@@ -119,9 +134,9 @@ class Run:
         low, high = DENSE if rng.random() < case.dense else case.rates
         rate = low * (high / low) ** rng.random()
         start, end = 0.0, float(self.seconds)
-        if rng.random() < 0.15:
+        if rng.random() < case.brief:
             start = rng.uniform(0, self.seconds / 2)
-        if rng.random() < 0.15:
+        if rng.random() < case.brief:
             end = rng.uniform(self.seconds / 2, self.seconds)
         if data:
             rate, start, end = max(0.2, data.rate / rng.uniform(2, 20)), data.start, data.end
@@ -132,7 +147,8 @@ class Run:
                     key=rng.getrandbits(64))
 
     def write(self, out):
-        writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.blind,
-                        self.rng.choice(("ingress", "bridge")))
+        style, how = self.rng.choice(("ingress", "bridge")), self.rng.choice(self.case.ports)
+        ports = Ports(self.fabric, self.truth, self.rng, how, BASE_MS) if how else None
+        writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.blind, style, ports)
         writer.write(out)
         return writer.observations

@@ -28,11 +28,18 @@ class Planner:
         self.faults += [(start, "down", link), (end, "up", link)]
         return True
 
+    def undo(self):
+        self.spans.pop()
+        del self.faults[-2:]
+
     def any_link(self):
         return self.rng.randrange(len(self.routing.fabric.links))
 
     def moment(self, before=0.0):
         return self.rng.uniform(FIRST_S, max(FIRST_S + 1, self.seconds - LAST_S - before))
+
+    def first(self):
+        return FIRST_S + self.rng.uniform(3, 8)
 
     def moves(self, count):
         """Links fail, and are back after some seconds."""
@@ -42,7 +49,7 @@ class Planner:
 
     def bounces(self, every=30.0):
         """Links that are down for half a second."""
-        start = FIRST_S + 5.0
+        start = self.first()
         while start < self.seconds - LAST_S:
             self.fail(self.any_link(), start, start + self.rng.uniform(0.4, 0.6))
             start += self.rng.uniform(0.8, 1.2) * every
@@ -50,7 +57,7 @@ class Planner:
     def doubles(self, every=40.0):
         """Two links of one switch, one after the other within 0.7 s; both come back likewise."""
         links = self.routing.fabric.links
-        start = FIRST_S + 5.0
+        start = self.first()
         while start < self.seconds - LAST_S - every / 2:
             for _ in range(20):
                 first = self.any_link()
@@ -58,13 +65,15 @@ class Planner:
                                           if n != first and link.a == links[first].a])
                 gap = self.rng.uniform(0.2, 0.7)
                 end = start + every / 2
-                if self.fail(first, start, end) and \
-                        self.fail(second, start + gap, end + self.rng.uniform(0.2, 0.7)):
+                if not self.fail(first, start, end):
+                    continue
+                if self.fail(second, start + gap, end + self.rng.uniform(0.2, 0.7)):
                     break
+                self.undo()
             start += every
 
     def rehashes(self, every=25.0):
-        start = FIRST_S + 5.0
+        start = self.first()
         while start < self.seconds - LAST_S:
             self.rehash(start)
             start += self.rng.uniform(0.8, 1.2) * every

@@ -116,8 +116,10 @@ class Judge:
         return "late" if hops in truth.within(flow, 0, moment) else "early"
 
     def partial(self, flow, record, hops):
+        """Without time_ms what is certain may be so at any time from the window's end on."""
         moment = self.moment(record)
-        near = self.truth.within(flow, moment - STALE_S - self.truth.delay_s, moment)
+        until = moment if "time_ms" in record else self.clock_s + 1.0
+        near = self.truth.within(flow, moment - STALE_S - self.truth.delay_s, until)
         if not any(fits(hops, path) for path in near):
             self.note("partial_wrong", record)
 

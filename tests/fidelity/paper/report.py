@@ -6,7 +6,8 @@ CLASSES = "dense", "usual", "sparse"
 STATES = "right", "outdated", "partial", "multipath", "unresolved", "none"
 COUNTS = ("records", "resolved", "right", "stale", "wrong", "never", "late", "early", "no_samples",
           "multipath", "unsprayed", "bad_shares", "wrong_share", "single", "outside", "partial",
-          "partial_wrong", "unresolved", "foreign", "links_phantom", "links", "observations", "runs")
+          "partial_wrong", "unresolved", "foreign", "links_phantom", "links", "observations", "runs", "false_events",
+          "lies", "lies_named", "true_links", "found_links", "found_wrong")
 
 
 def quantile(values, part):
@@ -24,16 +25,20 @@ class Tally:
         self.counts, self.shares, self.unsettled = Counter(), Counter(), Counter()
         self.settled = {name: [] for name in CLASSES}
         self.since_errors = []
+        self.events = Counter()  # by kind, as they are raised
+        self.known_after_s = []  # a run without a topology file each: until 90 % of links are known
         self.volumes = {moved: Counter() for moved in (False, True)}
         self.seconds = Counter()  # of computing: generate, daemon, judge
 
     def add(self, other):
         for mine, theirs in ((self.counts, other.counts), (self.shares, other.shares),
-                             (self.unsettled, other.unsettled), (self.seconds, other.seconds)):
+                             (self.unsettled, other.unsettled), (self.seconds, other.seconds),
+                             (self.events, other.events)):
             mine.update(theirs)
         for name in CLASSES:
             self.settled[name] += other.settled[name]
         self.since_errors += other.since_errors
+        self.known_after_s += other.known_after_s
         for moved in (False, True):
             self.volumes[moved].update(other.volumes[moved])
 
@@ -64,6 +69,8 @@ class Tally:
                     "relative_error": ratio(sums["off"], sums["bytes"]),
                     "sampling_alone": ratio(sums["noise"], sums["bytes"])}
                 for moved, sums in self.volumes.items()},
+            "events": dict(self.events),
+            "links_known_after_s": self.known_after_s,
             "computing_s": dict(self.seconds),
         }
 
@@ -120,3 +127,45 @@ def table(tallies):
     return "\n".join("  ".join(text.rjust(width) if i else text.ljust(width)
                                for i, (text, width) in enumerate(zip(row, widths)))
                      for row in rows)
+
+
+def settling(name, tally):
+    """Half, 90 % and all of the moved flows, by class of rate: seconds until they are right."""
+    texts = []
+    for which in CLASSES:
+        values, late = tally.settled[which], tally.unsettled[which]
+        if values or late:
+            texts.append(f"{which} {number(quantile(values, 0.5), '.1f')} / "
+                         f"{number(quantile(values, 0.9), '.1f')} / "
+                         f"{number(max(values, default=None), '.1f')} of {len(values)}"
+                         f"{f', {late} not yet' if late else ''}")
+    if tally.since_errors:
+        texts.append("path_since " + " / ".join(f"{quantile(tally.since_errors, part):.1f}"
+                                                for part in (0.01, 0.5, 0.99)))
+    return f"{name:<9}  {'; '.join(texts)}" if texts else ""
+
+
+def findings(name, tally):
+    """What was found out beside paths."""
+    counts, texts = tally.counts, []
+    if counts["true_links"]:
+        texts.append(f"links: {counts['found_links']} of {counts['true_links']} found, "
+                     f"{counts['found_wrong']} wrong, 90 % after "
+                     + ", ".join(number(after, ".0f") for after in tally.known_after_s) + " s")
+    if counts["lies"]:
+        texts.append(f"lies of the file: {counts['lies_named']} of {counts['lies']} named")
+    if counts["false_events"]:
+        texts.append(f"false accusations: {counts['false_events']}")
+    if tally.events:
+        texts.append("events: " + ", ".join(f"{n} {kind}" for kind, n in tally.events.most_common()))
+    return f"{name:<9}  {'; '.join(texts)}" if texts else ""
+
+
+def whole_text(tallies):
+    out = [table(tallies)]
+    for title, line in (("seconds until right again, half / 90 % / all; path_since_ms less the true "
+                         "move, 1 / 50 / 99 %", settling), ("found", findings)):
+        lines = [text for text in (line(name, tally) for name, tally in tallies.items()) if text]
+        if lines:
+            out += ["", title, *lines]
+    return "\n".join(out)

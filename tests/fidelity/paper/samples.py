@@ -24,12 +24,14 @@ class Delays:
 
 
 class Writer:
-    """style: "ingress", or "bridge" for exporters that do not say where they sample."""
+    """style: "ingress", or "bridge" for exporters that do not say where they sample. ports: what
+    tells of the ports."""
 
-    def __init__(self, fabric, truth, rng, seconds, blind=(), style="ingress"):
+    def __init__(self, fabric, truth, rng, seconds, blind=(), style="ingress", ports=None):
         self.fabric, self.truth, self.rng, self.seconds = fabric, truth, rng, seconds
         self.blind, self.style = set(blind), style
         self.delays = {name: Delays(rng, seconds, truth.delay_s) for name in fabric.switches}
+        self.ports = ports
         self.buckets = {}
         self.templates = {}
         self.observations = 0
@@ -123,6 +125,8 @@ class Writer:
 
     def flush(self, out, second):
         start = BASE_MS + second * 1000
+        # What is not folded goes out at once, before the samples of its second.
+        out.writelines(self.ports.lines(second) if self.ports else ())
         lines = []
         for first, last, count, key in sorted(self.buckets.pop(second, {}).values()):
             head, one_in, size, ack, source = self.templates[key]

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run from its seed to what the judge says."""
+import resource
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
 from . import replay, standing
 from .cases import Run
 from .explain import Explainer
+from .found import Events, Links, Names
 from .judge import Judge
 from .report import Tally
 from .volumes import Windows
@@ -32,28 +33,42 @@ def measured(run, folder, task):
     tally = Tally()
     topology, observations, out = (folder / name for name in
                                    ("topology.yaml", "observations.ndjson", "records.ndjson"))
-    begin = time.monotonic()
+    begin = cpu_times()
     topology.write_text(run.fabric.yaml())
     with open(observations, "w", encoding="utf-8") as lines:
         tally.counts["observations"] = run.write(lines)
-    generated = time.monotonic()
+    generated = cpu_times()
     replay.run(task["daemon"], topology if run.case.named else None, observations, out,
                task["settings"])
-    replayed = time.monotonic()
-    judge, windows = judged(run, replay.records(out))
+    replayed = cpu_times()
+    judge, windows, links, events = judged(run, replay.records(out))
     fill(tally, run, judge, windows)
-    tally.seconds.update({"generate": generated - begin, "daemon": replayed - generated,
-                          "judge": time.monotonic() - replayed})
+    fill_found(tally, run, links, events)
+    tally.seconds.update({"generate": generated[0] - begin[0], "daemon": replayed[1] - begin[1],
+                          "judge": cpu_times()[0] - replayed[0]})
     return tally, explained(run, observations, judge, task["explain"])
 
 
+def cpu_times():
+    """Seconds of computing: this process, and those that it waited for."""
+    own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF,
+                                                       resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime
+
+
 def judged(run, records):
-    judge, windows = Judge(run.truth), Windows(run.truth, run.seconds)
+    names = Names(run.fabric)
+    judge = Judge(run.truth, None if run.case.named else names)
+    windows, links, events = Windows(run.truth, run.seconds, names), Links(run.fabric, names), \
+        Events(run)
     for record in records:
         judge.take(record)
         if record["schema"] == "fabrictrace.link.v1":
             windows.take(record)
-    return judge, windows
+            links.take(record)
+        elif record["schema"] == "fabrictrace.event.v1":
+            events.take(record)
+    return judge, windows, links, events
 
 
 def fill(tally, run, judge, windows):
@@ -66,6 +81,16 @@ def fill(tally, run, judge, windows):
     tally.since_errors = judge.since_errors
     for moved, sums in windows.sums.items():
         tally.volumes[moved].update(sums)
+
+
+def fill_found(tally, run, links, events):
+    tally.events = events.kinds
+    tally.counts.update({"false_events": len(events.false), "lies": events.lies(),
+                         "lies_named": len(events.named)})
+    if not run.case.named:
+        tally.counts.update({"found_links": links.right(), "found_wrong": len(links.wrong),
+                             "true_links": len(links.true)})
+        tally.known_after_s.append(links.known_after_s)
 
 
 def explained(run, observations, judge, count):

@@ -48,6 +48,8 @@ class Truth:
                 routing.down.discard(which)
             routing.refresh()
             self.note(routing, moment)
+        for flow in self.flows:
+            self.cut(flow)
 
     def note(self, routing, moment):
         for flow in self.flows:
@@ -56,8 +58,15 @@ class Truth:
             if not history or history[-1][1] != now:
                 history.append((moment, now))
 
+    def cut(self, flow):
+        """What is the way of a flow that does not send is nobody's business."""
+        history = [(moment, now) for moment, now in self.history[flow.number]
+                   if moment < flow.end]
+        first = max(0, bisect_right(history, flow.start, key=lambda h: h[0]) - 1)
+        self.history[flow.number] = history[first:]
+
     def at(self, flow, second):
-        """{path: part} at a moment; before the first the first."""
+        """{path: part} at a moment; before it sends the first, after that the last."""
         history = self.history[flow.number]
         return history[max(0, bisect_right(history, second, key=lambda h: h[0]) - 1)][1]
 

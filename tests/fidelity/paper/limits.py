@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold, all in one place. broken(name, tally) gives texts of what does not, for the runs of
+one case; an empty list is a pass."""
+from .report import quantile, ratio
+
+# Counts that are 0, whatever befalls the fabric.
+NEVER = {
+    "wrong": "resolved records whose path was not the flow's at that moment",
+    "no_samples": "resolved records without a single sample",
+    "unsprayed": "multipath records of flows that are not sprayed",
+    "bad_shares": "multipath records without hops, or with a share of 0 or 1",
+    "wrong_share": "multipath records with a path that was not one of the flow's",
+    "partial_wrong": "partial records with a certain hop that is not so",
+    "outside": "path records with times outside their window",
+    "foreign": "path records of flows that nobody sent",
+    "links_phantom": "link records with bytes where none went in the window",
+    "false_events": "events that accuse a cable, a switch or its sampling falsely",
+    "found_wrong": "links found that are not there",
+}
+
+# Dense flows, of 20 samples a second at each hop and more: seconds from the last move of a group
+# until the path that is right for good is published. Publishing is known by the second.
+DENSE_S = 5.0 + 1.0
+DENSE_CASES = "moves2", "moves3", "bounce", "double", "rehash", "parallel", "chaos", "linkdown"
+
+# Least share of the time in which the standing record of a flow is right, by its rate: else who
+# says nothing would never be wrong. Flows of less than a sample a second know their paths late.
+RIGHT = {
+    "steady2": {"dense": 0.99, "usual": 0.98, "sparse": 0.94},
+    "steady3": {"dense": 0.99, "usual": 0.98, "sparse": 0.90},
+}
+RIGHT_WITH_FAULTS = {"dense": 0.90, "usual": 0.75, "sparse": 0.40}
+RIGHT_WITH_LIES = {"dense": 0.50, "usual": 0.50, "sparse": 0.30}
+LYING = "blind", "swapped", "detour"
+NO_FILE = "nofile"
+
+# Bytes of links in windows with moves: by how much the error may exceed that of the samples, which
+# is larger than their noise because of a flow's several hops the best sampled one counts.
+BYTES_TIMES, BYTES_PART = 3.0, 0.02
+
+# Without a topology file: part of the links that is found.
+FOUND = 0.8
+
+
+def broken(name, tally):
+    out = [f"{tally.counts[count]} {what}" for count, what in NEVER.items() if tally.counts[count]]
+    return out + slow(name, tally) + silent(name, tally) + misplaced(tally) + unfound(name, tally)
+
+
+def slow(name, tally):
+    settled = tally.settled["dense"]
+    if name not in DENSE_CASES or not settled and not tally.unsettled["dense"]:
+        return []
+    out = []
+    if settled and max(settled) > DENSE_S:
+        late = sum(took > DENSE_S for took in settled)
+        out.append(f"dense flows are right after {max(settled):.1f} s ({late} of {len(settled)} "
+                   f"later than {DENSE_S:.0f} s, half after {quantile(settled, 0.5):.1f} s)")
+    if tally.unsettled["dense"]:
+        out.append(f"{tally.unsettled['dense']} times a dense flow was not right until the next "
+                   f"fault, of {len(settled) + tally.unsettled['dense']}")
+    return out
+
+
+def silent(name, tally):
+    if name == NO_FILE:
+        return []
+    least = RIGHT.get(name, RIGHT_WITH_LIES if name in LYING else RIGHT_WITH_FAULTS)
+    shares = {which: tally.share("right", which) for which in least}
+    return [f"{which} flows: right for {100 * share:.1f} % of the time, not {100 * least[which]:.0f}"
+            for which, share in shares.items() if share is not None and share < least[which]]
+
+
+def misplaced(tally):
+    sums = tally.volumes[True]
+    error, noise = ratio(sums["off"], sums["bytes"]), ratio(sums["noise"], sums["bytes"])
+    if error is None or error <= BYTES_TIMES * noise + BYTES_PART:
+        return []
+    return [f"bytes of links in windows with moves: {100 * error:.1f} % off, where samples alone "
+            f"make {100 * noise:.1f} %"]
+
+
+def unfound(name, tally):
+    out = []
+    if tally.counts["lies_named"] < tally.counts["lies"]:
+        out.append(f"{tally.counts['lies'] - tally.counts['lies_named']} of {tally.counts['lies']} "
+                   f"lies of the file are named by no event")
+    if name == NO_FILE and tally.counts["found_links"] < FOUND * tally.counts["true_links"]:
+        out.append(f"{tally.counts['found_links']} of {tally.counts['true_links']} links are found")
+    return out
