@@ -240,17 +240,21 @@ def link_said(fabric, link, **changes):
 
 
 def test_found():
-    fabric = make("nofile").fabric
-    links = Links(fabric, Names(fabric))
+    run = make("nofile", flows=200)
+    fabric = run.fabric
+    links = Links(fabric, run.truth, SECONDS, Names(fabric))
+    check("many links are busy, no more than there are", len(links.true) / 2 < len(links.busy) <=
+          len(links.true), len(links.busy))
     for link in fabric.links:
         links.take(link_said(fabric, link))
         back = link._replace(a=link.b, a_port=link.b_port, b=link.a, b_port=link.a_port)
         links.take(link_said(fabric, back))
     equal("links by address and ifIndex are found", (links.right(), links.known_after_s),
-          (len(links.true), 30.0))
+          (len(links.busy), 30.0))
     equal("none is wrong", len(links.wrong), 0)
-    links.take(link_said(fabric, fabric.links[0], peer_port="1"))
-    equal("one to another port is", (len(links.wrong), links.right()), (1, len(links.true) - 1))
+    busy = next(link for link in fabric.links if (link.a, link.a_port) in links.busy)
+    links.take(link_said(fabric, busy, peer_port="1"))
+    equal("one to another port is", (len(links.wrong), links.right()), (1, len(links.busy) - 1))
 
 
 def event(kind, text):

@@ -7,8 +7,10 @@
     tests/fidelity/run.py --build build double --seed 3 --explain 5      why records are wrong
     tests/fidelity/run.py --build build moves2 --explain 3 --only outside
     tests/fidelity/run.py --build build sparse --seed 3 --keep /tmp/kept  the files of the run
+    tests/fidelity/run.py --build build --long 1000000   all cases, until so many path records
     tests/fidelity/run.py --list
 
+With --check, and with --long, what paper/limits.py says must hold; a case each is passed or failed.
 A run is made from its case, seed, flows and seconds alone; --keep leaves topology.yaml,
 observations.ndjson and records.ndjson in FOLDER/CASE-SEED. What right, stale and wrong mean says
 paper/judge.py. Columns:
@@ -26,11 +28,13 @@ paper/judge.py. Columns:
 import argparse
 import json
 import sys
+import time
+from itertools import count
 from multiprocessing import Pool
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from paper import report  # noqa: E402
+from paper import limits, report  # noqa: E402
 from paper.cases import CASES  # noqa: E402
 from paper.replay import DaemonError, find_daemon  # noqa: E402
 from paper.single import one_run  # noqa: E402
@@ -53,6 +57,9 @@ def parse(arguments):
                         help="print why, for the first N findings of each run")
     parser.add_argument("--only", action="append", metavar="VERDICT", default=[],
                         help="explain these: wrong, no_samples, unsprayed, outside, partial_wrong")
+    parser.add_argument("--check", action="store_true", help="fail where a limit is broken")
+    parser.add_argument("--long", type=int, metavar="RECORDS",
+                        help="seed after seed, until there are so many path records")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--list", action="store_true", help="list the cases")
     args = parser.parse_args(arguments)
@@ -62,13 +69,78 @@ def parse(arguments):
     return args
 
 
-def tasks(args, daemon):
+def tasks(args, daemon, seed):
     keep = str(Path(args.keep).resolve()) if args.keep else None
     explain = {"most": args.explain, "only": args.only} if args.explain else None
-    for name in args.cases or CASES:
-        for seed in range(args.seed, args.seed + args.seeds):
-            yield {"name": name, "seed": seed, "flows": args.flows, "seconds": args.seconds,
-                   "daemon": str(daemon), "settings": args.set, "keep": keep, "explain": explain}
+    return [{"name": name, "seed": seed, "flows": args.flows, "seconds": args.seconds,
+             "daemon": str(daemon), "settings": args.set, "keep": keep, "explain": explain}
+            for name in args.cases or CASES]
+
+
+class Progress:
+    """A line that is written over and over, on the terminal alone. A long run that is part of
+    ./check has its output in a file: it looks for the terminal itself."""
+
+    def __init__(self, long):
+        self.begin, self.out = time.monotonic(), None
+        if sys.stderr.isatty():
+            self.out = sys.stderr
+        elif long:
+            try:
+                self.out = open("/dev/tty", "w", encoding="utf-8")
+            except OSError:
+                pass
+
+    def show(self, text):
+        if self.out:
+            # Saves the cursor's place, writes, erases what is left of the line, and goes back.
+            print(f"\0337{text}, {time.monotonic() - self.begin:.0f} s\033[K\0338", end="",
+                  file=self.out, flush=True)
+
+    def end(self):
+        if self.out:
+            print("\033[K", end="", file=self.out, flush=True)
+
+
+def rounds(args, daemon):
+    """The tasks, a list for each seed. Endless for a long run."""
+    for seed in count(args.seed) if args.long else range(args.seed, args.seed + args.seeds):
+        yield tasks(args, daemon, seed)
+
+
+def measure(args, daemon):
+    """{case: Tally} of all runs."""
+    tallies = {name: report.Tally() for name in args.cases or CASES}
+    progress, runs = Progress(args.long), 0
+    # A worker is replaced now and then, so that none keeps what many runs took.
+    with Pool(args.jobs, maxtasksperchild=20) as pool:
+        for todo in [sum(rounds(args, daemon), [])] if not args.long else rounds(args, daemon):
+            for name, tally, texts in pool.imap_unordered(one_run, todo):
+                tallies[name].add(tally)
+                runs += 1
+                for text in texts:
+                    print(text + "\n", flush=True)
+                records, wrong = (sum(t.counts[c] for t in tallies.values())
+                                  for c in ("records", "wrong"))
+                progress.show(f"{runs} runs, {records:,} path records"
+                              f"{f' of {args.long:,}' if args.long else ''}, {wrong} wrong")
+            if args.long and records >= args.long:
+                break
+    progress.end()
+    return tallies
+
+
+def verdicts(tallies):
+    """Prints what must hold and does not. Returns the exit code."""
+    failed = 0
+    for name, tally in tallies.items():
+        texts = limits.broken(name, tally)
+        failed += bool(texts)
+        print(f"{'FAIL' if texts else 'ok'}: {name}, {tally.counts['records']} path records")
+        for text in texts:
+            print(f"    {text}")
+    print(f"{len(tallies) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
 
 
 def main(arguments=None):
@@ -76,20 +148,12 @@ def main(arguments=None):
     if args.list:
         print("\n".join(CASES))
         return 0
-    todo = list(tasks(args, find_daemon(args.build)))
-    tallies = {task["name"]: report.Tally() for task in todo}
-    with Pool(min(args.jobs, len(todo))) as pool:
-        for done, (name, tally, texts) in enumerate(pool.imap_unordered(one_run, todo), 1):
-            tallies[name].add(tally)
-            for text in texts:
-                print(text + "\n", flush=True)
-            if sys.stderr.isatty():
-                print(f"\r{done} of {len(todo)} runs", end="\r", file=sys.stderr, flush=True)
+    tallies = measure(args, find_daemon(args.build))
     if args.json:
         print(json.dumps({name: tally.as_json() for name, tally in tallies.items()}, indent=1))
     else:
-        print(report.whole_text(tallies))
-    return 0
+        print(report.whole_text(tallies), flush=True)
+    return verdicts(tallies) if args.check or args.long else 0
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ that it names."""
 import json
 from collections import Counter
 
-from .samples import BASE_MS
+from .samples import BASE_MS, weighed
 
 KNOWN_PART = 0.9
+BUSY_FLOWS, BUSY_SAMPLES = 3, 100
 ACCUSING = "miscabling", "detour"
 # Events that blame a switch's sampling.
 BLAMING = "silent_exporter", "sampling_rate"
@@ -34,15 +35,30 @@ class Names:
                       self.port(self.switch(switch), out)) for switch, entry, out in hops)
 
 
-class Links:
-    """Directed links between switches that link records tell of, against the cables."""
+def busy_links(truth, seconds):
+    """The ends of directed links that several flows crossed often enough to be seen."""
+    flows, samples = Counter(), Counter()
+    for flow in truth.flows:
+        seen = set()
+        for begin, until, paths in truth.spans(flow, 0, seconds):
+            for (switch, _, port), part in weighed(paths):
+                seen.add((switch, port))
+                samples[switch, port] += flow.rate * part * (until - begin)
+        flows.update(seen)
+    return {end for end in flows if flows[end] >= BUSY_FLOWS and samples[end] >= BUSY_SAMPLES}
 
-    def __init__(self, fabric, names):
+
+class Links:
+    """Directed links between switches that link records tell of, against the cables. Those that
+    hardly a flow crosses need not be found."""
+
+    def __init__(self, fabric, truth, seconds, names):
         self.names = names
         self.true = {}
         for link in fabric.links:
             self.true[link.a, link.a_port] = link.b, link.b_port
             self.true[link.b, link.b_port] = link.a, link.a_port
+        self.busy = busy_links(truth, seconds) & set(self.true)
         self.switches = set(fabric.switches)
         self.said, self.wrong, self.known_after_s = {}, set(), None
 
@@ -55,11 +71,12 @@ class Links:
         self.said[end] = peer, self.names.port(peer, record.get("peer_port"))
         if self.said[end] != self.true.get(end):
             self.wrong.add((end, self.said[end]))
-        if self.known_after_s is None and self.right() >= KNOWN_PART * len(self.true):
+        if self.known_after_s is None and self.right() >= KNOWN_PART * len(self.busy):
             self.known_after_s = (record["window_end_ms"] - BASE_MS) / 1000
 
     def right(self):
-        return sum(self.true.get(end) == peer for end, peer in self.said.items())
+        """Of the busy ones."""
+        return sum(end in self.busy and self.true[end] == peer for end, peer in self.said.items())
 
 
 class Events:

@@ -2,6 +2,7 @@
 """Where switches send packets: the shortest ways over the cables that are up, and each switch's own
 hash among them. Shares nothing with the project's code."""
 from collections import deque
+from functools import cache
 
 MASK = (1 << 64) - 1
 
@@ -108,6 +109,7 @@ def measure(around, start):
     return distance
 
 
+@cache
 def hash_text(text):
     """The same in every process, as hash() is not."""
     value = 0

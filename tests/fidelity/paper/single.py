@@ -59,8 +59,8 @@ def cpu_times():
 def judged(run, records):
     names = Names(run.fabric)
     judge = Judge(run.truth, None if run.case.named else names)
-    windows, links, events = Windows(run.truth, run.seconds, names), Links(run.fabric, names), \
-        Events(run)
+    windows, events = Windows(run.truth, run.seconds, names), Events(run)
+    links = Links(run.fabric, run.truth, run.seconds, names)
     for record in records:
         judge.take(record)
         if record["schema"] == "fabrictrace.link.v1":
@@ -89,7 +89,7 @@ def fill_found(tally, run, links, events):
                          "lies_named": len(events.named)})
     if not run.case.named:
         tally.counts.update({"found_links": links.right(), "found_wrong": len(links.wrong),
-                             "true_links": len(links.true)})
+                             "true_links": len(links.busy)})
         tally.known_after_s.append(links.known_after_s)
 
 

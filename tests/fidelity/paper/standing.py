@@ -13,7 +13,8 @@ def rate_class(flow):
 
 
 def timeline(truth, flow, claims):
-    """[(second, state)]: right, outdated (resolved, but not so now), or as the record says."""
+    """[(second, state)]: right, outdated (resolved, but not so now), or as the record says. Of a
+    sprayed flow that it takes several paths is right."""
     state, hops, path, out = "none", None, None, []
     moments = merge(((m, 1, paths) for m, paths in truth.history[flow.number]),
                     ((m, 0, claim) for m, *claim in claims), key=lambda item: item[0])
@@ -24,7 +25,9 @@ def timeline(truth, flow, claims):
             state, hops = value
         word = state
         if state == "resolved":
-            word = "right" if hops in path else "outdated"
+            word = "right" if hops in path and not flow.sprayed else "outdated"
+        elif state == "multipath" and flow.sprayed:
+            word = "right"
         if not out or out[-1][1] != word:
             out.append((moment, word))
     return out
