@@ -80,7 +80,7 @@ def with_fault(record, **changes):
 
 def injected(what, truth, record, **want):
     """One record alone gives these counts, of those that tell of faults."""
-    kinds = ("right", "stale", "wrong", "never", "late", "early", "no_samples", "unsprayed",
+    kinds = ("since_wrong", "since_late", "right", "stale", "wrong", "never", "late", "early", "no_samples", "unsprayed",
              "bad_shares", "wrong_share", "single", "outside", "partial_wrong", "foreign")
     counts = counted(truth, [record]).counts
     equal(what, {kind: counts[kind] for kind in kinds if counts[kind]}, want)
@@ -136,6 +136,14 @@ def test_wrong_times():
              right=1, outside=1)
     injected("path_since_ms after the window is outside", truth,
              with_fault(new, path_since_ms=end + 1), right=1, outside=1)
+    early = BASE_MS + int((moment - 2) * 1000)
+    injected("a path_since_ms long before the move is wrong", truth,
+             with_fault(new, path_since_ms=early), right=1, since_wrong=1)
+    slow, left = moved_flow(truth, 12)
+    slow.rate, late = 50, BASE_MS + int((left + 11) * 1000)
+    injected("and of a dense flow, one long after it", truth,
+             with_fault(record_at(truth, slow, left + 11.5), path_since_ms=late), right=1,
+             since_late=1)
     old.pop("time_ms")
     bare = with_fault(old, window_end_ms=BASE_MS + int((moment + 1.6) * 1000))
     judge = counted(truth, [clock(int(moment) + 5), bare])
@@ -188,17 +196,18 @@ def late_claims(truth, delay_s):
 
 def test_standing():
     run = make("double")
-    shares, settled, unsettled, _ = standing.judge(run.truth, late_claims(run.truth, 4), SECONDS)
+    shares, calm, settled, unsettled = standing.judge(run.truth, late_claims(run.truth, 4), SECONDS)
     times = [took for values in settled.values() for took in values]
     check("paths that come 4 s late are right 4 s after the last move",
           times and all(3.2 < took < 4.01 for took in times) and not unsettled, times[:5])
     total = sum(flow.end - flow.start for flow in run.truth.flows)
     check("the shares are of all time that flows send", abs(sum(shares.values()) - total) < 0.01,
           f"{sum(shares.values())} of {total}")
+    equal("when all is calm, all are right", {state for _, state in calm}, {"right"})
     check("old paths stand meanwhile", any(state == "outdated" for _, state in shares), shares)
     truth = make("rehash").truth
     claims = [claims[:1] for claims in late_claims(truth, 0)]
-    _, _, unsettled, _ = standing.judge(truth, claims, SECONDS)
+    *_, unsettled = standing.judge(truth, claims, SECONDS)
     check("flows that are never right again are counted", unsettled.total() > 0)
 
 
@@ -289,7 +298,7 @@ def test_limits():
         tally.counts[count] = 1
         equal(f"one of {count} does", len(limits.broken("moves2", tally)), 1)
     tally = Tally()
-    tally.shares["dense", "partial"] = 60.0
+    tally.calm["dense", "partial"] = 60.0
     equal("always partial is no pass", len(limits.broken("moves2", tally)), 1)
     tally = Tally()
     tally.settled["dense"] = [3.0, limits.DENSE_S + 1]

@@ -17,9 +17,11 @@ paper/judge.py. Columns:
   RECORDS  path records; RIGHT, STALE, WRONG of those resolved; NEVER of the wrong: such a path
            never was; NOSAMPL resolved without one sample; MULTI multipath of flows that are not
            sprayed; SINGLE resolved of flows that are
-  OUTSIDE  path_since_ms after the window, or time_ms not in it; P.WRONG a certain hop is not so
-  RIGHT%   of the time in which flows send, how long what was last said is right; OLD% resolved, and
-           not so (any more); PARTIAL%, and for flows of 20 samples/s and more (DENSE), of 1 and
+  OUTSIDE  path_since_ms after the window, or time_ms not in it; SINCE path_since_ms is not when
+           the path began (paper/judge.py); P.WRONG a certain hop is not so
+  RIGHT%   of the time in which flows send, how long what was last said is right; CALM% the same,
+           without the time just after a flow began or moved; OLD% resolved, and not so (any more);
+           PARTIAL%, and for flows of 20 samples/s and more (DENSE), of 1 and
            more (USUAL), of less (SPARSE)
   90% S    seconds after the last fault of a group until 90 %, ALL of the moved flows are right for
            good, and all dense ones; NOT YET: moved flows that were not within 20 s and more
@@ -49,6 +51,8 @@ def parse(arguments):
     parser.add_argument("--seeds", type=int, default=1, help="runs a case")
     parser.add_argument("--flows", type=int, default=200)
     parser.add_argument("--seconds", type=int, default=150)
+    parser.add_argument("--delay", type=float, default=0.5, metavar="S",
+                        help="most that an exporter holds a sample back; below 1")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once")
     parser.add_argument("--keep", metavar="FOLDER", help="leave the files of the runs there")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
@@ -56,7 +60,8 @@ def parse(arguments):
     parser.add_argument("--explain", type=int, default=0, metavar="N",
                         help="print why, for the first N findings of each run")
     parser.add_argument("--only", action="append", metavar="VERDICT", default=[],
-                        help="explain these: wrong, no_samples, unsprayed, outside, partial_wrong")
+                        help="explain these alone: wrong, no_samples, unsprayed, bad_shares, "
+                        "wrong_share, partial_wrong, outside, since_wrong, since_late, single")
     parser.add_argument("--check", action="store_true", help="fail where a limit is broken")
     parser.add_argument("--long", type=int, metavar="RECORDS",
                         help="seed after seed, until there are so many path records")
@@ -73,7 +78,7 @@ def tasks(args, daemon, seed):
     keep = str(Path(args.keep).resolve()) if args.keep else None
     explain = {"most": args.explain, "only": args.only} if args.explain else None
     return [{"name": name, "seed": seed, "flows": args.flows, "seconds": args.seconds,
-             "daemon": str(daemon), "settings": args.set, "keep": keep, "explain": explain}
+             "delay": args.delay, "daemon": str(daemon), "settings": args.set, "keep": keep, "explain": explain}
             for name in args.cases or CASES]
 
 

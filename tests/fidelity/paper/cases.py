@@ -9,7 +9,7 @@ from .routing import Routing
 from .samples import BASE_MS, Writer
 from .truth import Flow, Truth
 
-DELAY_S = 0.5  # most that an exporter's buffer holds a sample back
+DELAY_S = 0.5  # most that an exporter's buffer holds a sample back; below 1
 DENSE, USUAL, SPARSE = (20, 300), (0.2, 5), (0.2, 1)
 FRAMES = 1104, 2126, 4174
 

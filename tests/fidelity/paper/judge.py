@@ -7,6 +7,8 @@ never after it was published.
   right  its hops are the true path at that moment
   stale  they are the path that was true within 1 s, and the longest delay of a sample, before
   wrong  all else; "never": the flow never had that path, "late" and "early": not at that moment
+  since_wrong  the path is right, and was not so within 1 s (and the delay) of its path_since_ms
+  since_late   a flow of 20 samples/s and more moved to it more than a window before path_since_ms
 """
 from collections import Counter
 
@@ -15,6 +17,8 @@ from .samples import BASE_MS, CLOCK
 STALE_S = 1.0
 EVIDENCE_S = 32.0  # shares tell of all samples that still count
 KEPT_WRONG = 50
+LATE_S = 10.0  # a window; of flows with many samples, for which path_since_ms can be so good
+DENSE_FROM = 20
 
 
 def hops_of(hops):
@@ -99,7 +103,7 @@ class Judge:
         if flow.sprayed and verdict in ("right", "stale"):
             verdict = "single"
         elif verdict == "right":
-            self.compare_since(flow, record, moment)
+            self.compare_since(flow, record, hops, moment)
         if verdict in ("never", "late", "early"):
             self.counts[verdict] += 1
             verdict = "wrong"
@@ -140,11 +144,16 @@ class Judge:
             if any(hops not in true for hops in said):
                 self.note("wrong_share", record)
 
-    def compare_since(self, flow, record, moment):
+    def compare_since(self, flow, record, hops, moment):
         """Once for each time that a path is said to have begun."""
-        since, moved = record.get("path_since_ms"), self.truth.last_move(flow, moment)
-        if since is None or moved is None or (flow.number, since) in self.since_seen or \
-                not flow.start < moved < flow.end:
+        if "path_since_ms" not in record or (flow.number, record["path_since_ms"]) in self.since_seen:
             return
-        self.since_seen.add((flow.number, since))
-        self.since_errors.append(second_of(since) - moved)
+        self.since_seen.add((flow.number, record["path_since_ms"]))
+        since, moved = second_of(record["path_since_ms"]), self.truth.last_move(flow, moment)
+        if hops not in self.truth.within(flow, since - STALE_S - self.truth.delay_s,
+                                         since + STALE_S):
+            self.note("since_wrong", record)
+        if moved is not None and flow.start < moved:
+            self.since_errors.append(since - moved)
+            if flow.rate >= DENSE_FROM and since - moved > LATE_S:
+                self.note("since_late", record)

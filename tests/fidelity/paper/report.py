@@ -5,7 +5,8 @@ from collections import Counter
 CLASSES = "dense", "usual", "sparse"
 STATES = "right", "outdated", "partial", "multipath", "unresolved", "none"
 COUNTS = ("records", "resolved", "right", "stale", "wrong", "never", "late", "early", "no_samples",
-          "multipath", "unsprayed", "bad_shares", "wrong_share", "single", "outside", "partial",
+          "multipath", "unsprayed", "bad_shares", "wrong_share", "single", "outside",
+          "since_wrong", "since_late", "partial",
           "partial_wrong", "unresolved", "foreign", "links_phantom", "links", "observations", "runs", "false_events",
           "lies", "lies_named", "true_links", "found_links", "found_wrong")
 
@@ -22,7 +23,8 @@ class Tally:
     """The sums of several runs of a case; plain data, so that processes can hand it over."""
 
     def __init__(self):
-        self.counts, self.shares, self.unsettled = Counter(), Counter(), Counter()
+        self.counts, self.unsettled = Counter(), Counter()
+        self.shares, self.calm = Counter(), Counter()  # seconds; see standing.py
         self.settled = {name: [] for name in CLASSES}
         self.since_errors = []
         self.events = Counter()  # by kind, as they are raised
@@ -32,7 +34,7 @@ class Tally:
 
     def add(self, other):
         for mine, theirs in ((self.counts, other.counts), (self.shares, other.shares),
-                             (self.unsettled, other.unsettled), (self.seconds, other.seconds),
+                             (self.calm, other.calm), (self.unsettled, other.unsettled), (self.seconds, other.seconds),
                              (self.events, other.events)):
             mine.update(theirs)
         for name in CLASSES:
@@ -42,9 +44,10 @@ class Tally:
         for moved in (False, True):
             self.volumes[moved].update(other.volumes[moved])
 
-    def share(self, state, name=None):
+    def share(self, state, name=None, calm=False):
         """Of the seconds in which flows (of a class of rate) sent, the part in this state."""
-        mine = {key: value for key, value in self.shares.items() if name in (None, key[0])}
+        shares = self.calm if calm else self.shares
+        mine = {key: value for key, value in shares.items() if name in (None, key[0])}
         total = sum(mine.values())
         return sum(v for k, v in mine.items() if k[1] == state) / total if total else None
 
@@ -60,6 +63,7 @@ class Tally:
         return {
             "counts": {name: self.counts[name] for name in COUNTS},
             "states": {state: self.share(state) for state in STATES},
+            "right_when_calm": {name: self.share("right", name, True) for name in CLASSES},
             "partial": {name: self.share("partial", name) for name in CLASSES},
             "right_again_s": settle,
             "path_since_error_s": {str(part): quantile(self.since_errors, part)
@@ -91,9 +95,11 @@ COLUMNS = (
     ("NOSAMPL", lambda n, t: t.counts["no_samples"]),
     ("MULTI", lambda n, t: t.counts["unsprayed"]),
     ("OUTSIDE", lambda n, t: t.counts["outside"]),
+    ("SINCE", lambda n, t: t.counts["since_wrong"] + t.counts["since_late"]),
     ("P.WRONG", lambda n, t: t.counts["partial_wrong"]),
     ("SINGLE", lambda n, t: t.counts["single"]),
     ("RIGHT%", lambda n, t: number(pc(t.share("right")), ".1f")),
+    ("CALM%", lambda n, t: number(pc(t.share("right", None, True)), ".1f")),
     ("OLD%", lambda n, t: number(pc(t.share("outdated")), ".1f")),
     ("PARTIAL%", lambda n, t: number(pc(t.share("partial")), ".1f")),
     ("DENSE", lambda n, t: number(pc(t.share("partial", "dense")), ".1f")),

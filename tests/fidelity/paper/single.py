@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run from its seed to what the judge says."""
 import resource
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -15,18 +14,15 @@ from .volumes import Windows
 
 
 def one_run(task):
-    """task: a dict of name, seed, flows, seconds, daemon, settings, keep, explain. Returns
+    """task: a dict of name, seed, flows, seconds, delay, daemon, settings, keep, explain. Returns
     (name, Tally, texts that explain)."""
-    run = Run(task["name"], task["seed"], task["flows"], task["seconds"])
-    folder = Path(task["keep"] or tempfile.gettempdir())
-    folder = Path(tempfile.mkdtemp(prefix="fidelity-")) if not task["keep"] else \
-        folder / f"{run.name}-{run.seed}"
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
+    run = Run(task["name"], task["seed"], task["flows"], task["seconds"], task["delay"])
+    if task["keep"]:
+        folder = Path(task["keep"], f"{run.name}-{run.seed}")
+        folder.mkdir(parents=True, exist_ok=True)
         return run.name, *measured(run, folder, task)
-    finally:
-        if not task["keep"]:
-            shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="fidelity-") as folder:
+        return run.name, *measured(run, Path(folder), task)
 
 
 def measured(run, folder, task):
@@ -72,10 +68,10 @@ def judged(run, records):
 
 
 def fill(tally, run, judge, windows):
-    shares, settled, unsettled, _ = standing.judge(run.truth, judge.claims, run.seconds)
+    shares, calm, settled, unsettled = standing.judge(run.truth, judge.claims, run.seconds)
     tally.counts.update(judge.counts)
     tally.counts.update({"runs": 1, "links": windows.records, "links_phantom": windows.phantom})
-    tally.shares, tally.unsettled = shares, unsettled
+    tally.shares, tally.calm, tally.unsettled = shares, calm, unsettled
     for name, values in settled.items():
         tally.settled[name] = values
     tally.since_errors = judge.since_errors
@@ -99,7 +95,7 @@ def explained(run, observations, judge, count):
         return []
     explainer = Explainer(run, observations)
     order = ("wrong", "no_samples", "unsprayed", "bad_shares", "wrong_share", "partial_wrong",
-             "foreign", "outside", "single")
+             "foreign", "outside", "since_wrong", "since_late", "single")
     chosen = sorted(judge.found, key=lambda f: order.index(f[0]))
     if count.get("only"):
         chosen = [f for f in chosen if f[0] in count["only"]]

@@ -5,6 +5,8 @@ from collections import Counter
 from heapq import merge
 
 CLUSTER_S = 1.5  # faults so near to each other are one: what counts is the last
+# A flow's time is calm when it neither began nor moved so lately, by its rate: its path can be known.
+CALM_S = {"dense": 6, "usual": 12, "sparse": 30}
 PATIENCE_S = 20  # flows that had less time until the next fault are not counted as never right
 
 
@@ -33,12 +35,21 @@ def timeline(truth, flow, claims):
     return out
 
 
-def add_shares(shares, flow, line):
-    """Seconds of each (class of rate, state) while the flow sends."""
+def add_shares(shares, flow, line, spans):
+    """Adds the seconds of each (class of rate, state) within spans of time."""
     for (start, state), (end, _) in zip(line, [*line[1:], (flow.end, None)]):
-        start, end = max(start, flow.start), min(end, flow.end)
-        if start < end:
-            shares[rate_class(flow), state] += end - start
+        for begin, until in spans:
+            seconds = min(end, until) - max(start, begin)
+            if seconds > 0:
+                shares[rate_class(flow), state] += seconds
+
+
+def calm_spans(truth, flow):
+    """[(from, to)]"""
+    moments = [flow.start, *(moment for moment, _ in truth.history[flow.number][1:]), flow.end]
+    calm = CALM_S[rate_class(flow)]
+    return [(moment + calm, following) for moment, following in zip(moments, moments[1:])
+            if moment + calm < following]
 
 
 def clusters(truth, seconds):
@@ -66,13 +77,14 @@ def right_after(line, last, following):
 
 
 def judge(truth, claims, seconds):
-    """(shares: {(class, state): seconds}, settled: {class: [seconds]}, unsettled: {class: count},
-    worst: [(seconds or None, flow, last fault)])"""
-    shares, settled, unsettled, worst = Counter(), {}, Counter(), []
+    """(shares: {(class, state): seconds}, calm: the same of calm time, settled:
+    {class: [seconds]}, unsettled: {class: count})"""
+    shares, calm, settled, unsettled = Counter(), Counter(), {}, Counter()
     spans = clusters(truth, seconds)
     for flow in truth.flows:
         line = timeline(truth, flow, claims[flow.number])
-        add_shares(shares, flow, line)
+        add_shares(shares, flow, line, [(flow.start, flow.end)])
+        add_shares(calm, flow, line, calm_spans(truth, flow))
         if flow.sprayed:
             continue
         moved = [moment for moment, _ in truth.history[flow.number][1:]]
@@ -85,6 +97,4 @@ def judge(truth, claims, seconds):
                 settled.setdefault(rate_class(flow), []).append(took)
             elif following - last >= PATIENCE_S:
                 unsettled[rate_class(flow)] += 1
-            if took is None and following - last >= PATIENCE_S or took and took > PATIENCE_S:
-                worst.append((took, flow, last))
-    return shares, settled, unsettled, worst
+    return shares, calm, settled, unsettled
