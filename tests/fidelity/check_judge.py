@@ -196,19 +196,21 @@ def late_claims(truth, delay_s):
 
 def test_standing():
     run = make("double")
-    shares, calm, settled, unsettled = standing.judge(run.truth, late_claims(run.truth, 4), SECONDS)
+    shares, calm, settled, unsettled, slow = standing.judge(run.truth, late_claims(run.truth, 4), SECONDS)
     times = [took for values in settled.values() for took in values]
     check("paths that come 4 s late are right 4 s after the last move",
           times and all(3.2 < took < 4.01 for took in times) and not unsettled, times[:5])
     total = sum(flow.end - flow.start for flow in run.truth.flows)
     check("the shares are of all time that flows send", abs(sum(shares.values()) - total) < 0.01,
           f"{sum(shares.values())} of {total}")
+    equal("none of them is slow", slow, [])
     equal("when all is calm, all are right", {state for _, state in calm}, {"right"})
     check("old paths stand meanwhile", any(state == "outdated" for _, state in shares), shares)
     truth = make("rehash").truth
     claims = [claims[:1] for claims in late_claims(truth, 0)]
-    *_, unsettled = standing.judge(truth, claims, SECONDS)
+    *_, unsettled, slow = standing.judge(truth, claims, SECONDS)
     check("flows that are never right again are counted", unsettled.total() > 0)
+    equal("and named", sum(took is None for _, _, took in slow), unsettled.total())
 
 
 def link_records(truth, start, end):

@@ -6,6 +6,7 @@
     tests/fidelity/run.py --build build moves3 --seeds 10
     tests/fidelity/run.py --build build double --seed 3 --explain 5      why records are wrong
     tests/fidelity/run.py --build build moves2 --explain 3 --only outside
+    tests/fidelity/run.py --build build bounce --explain 3 --only slow
     tests/fidelity/run.py --build build sparse --seed 3 --keep /tmp/kept  the files of the run
     tests/fidelity/run.py --build build --long 1000000   all cases, until so many path records
     tests/fidelity/run.py --list
@@ -61,7 +62,8 @@ def parse(arguments):
                         help="print why, for the first N findings of each run")
     parser.add_argument("--only", action="append", metavar="VERDICT", default=[],
                         help="explain these alone: wrong, no_samples, unsprayed, bad_shares, "
-                        "wrong_share, partial_wrong, outside, since_wrong, since_late, single")
+                        "wrong_share, partial_wrong, outside, since_wrong, since_late, "
+                        "single, slow (flows that are not right again soon after moves)")
     parser.add_argument("--check", action="store_true", help="fail where a limit is broken")
     parser.add_argument("--long", type=int, metavar="RECORDS",
                         help="seed after seed, until there are so many path records")

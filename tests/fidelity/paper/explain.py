@@ -38,23 +38,42 @@ class Explainer:
         """earlier: [(published, state, hops)] of the flow's records, this one among them."""
         named = record["flow"]
         flow = self.run.truth.by_tuple.get((named["src"], named["dst"], named["sport"]))
-        out = [f"=== {verdict}: case {self.run.name}, seed {self.run.seed}, "
-               f"{len(self.run.truth.flows)} flows, {self.run.seconds} s, "
-               f"{self.run.routing.hashing} hashing, blind {self.run.blind or 'none'}"]
+        out = [self.title(verdict)]
         if flow is None:
             return "\n".join([*out, f"nobody sent {named}"])
-        out.append(f"flow {flow.number}: {flow}, {flow.rate:.2f} samples/s a hop"
-                   f"{', acknowledgements' if flow.ack else ''}{', sprayed' if flow.sprayed else ''}"
-                   f", sends from {flow.start:.1f} to {flow.end:.1f} s")
-        out += self.record_lines(record, moment, published)
-        paths = self.paths(flow, record)
+        paths = self.paths(flow)
+        out += [self.about(flow), *self.record_lines(record, moment, published)]
         out += self.history_lines(flow, moment, paths)
         out += self.fault_lines(moment)
         out += self.sample_lines(flow, moment, paths)
-        out += ["  said before:"] + [
-            f"    {when:8.1f} {state:<10} {letter_of(hops, paths)}{short(hops)}"
-            for when, state, hops in earlier if when <= published][-8:]
+        out += ["  said before:", *self.said_lines(earlier, paths, published)[-8:]]
         return "\n".join(out)
+
+    def slow(self, flow, last, took, claims):
+        """A flow that was not right again soon after the last fault of a group."""
+        paths = self.paths(flow)
+        after = f"right after {took:.1f} s" if took is not None else "not right until the next fault"
+        return "\n".join([
+            self.title("slow"), self.about(flow), f"  last fault at {last:.3f}, {after}",
+            *self.history_lines(flow, last, paths), *self.fault_lines(last),
+            *self.sample_lines(flow, last, paths, 3, 15), "  said (by second):",
+            *self.said_lines(claims, paths, self.run.seconds + 60)])
+
+    def title(self, verdict):
+        return (f"=== {verdict}: case {self.run.name}, seed {self.run.seed}, "
+                f"{len(self.run.truth.flows)} flows, {self.run.seconds} s, "
+                f"{self.run.routing.hashing} hashing, blind {self.run.blind or 'none'}")
+
+    @staticmethod
+    def about(flow):
+        return (f"flow {flow.number}: {flow}, {flow.rate:.2f} samples/s a hop"
+                f"{', acknowledgements' if flow.ack else ''}{', sprayed' if flow.sprayed else ''}"
+                f", sends from {flow.start:.1f} to {flow.end:.1f} s")
+
+    @staticmethod
+    def said_lines(claims, paths, until):
+        return [f"    {when:8.1f} {state:<10} {letter_of(hops, paths)}{short(hops)}"
+                for when, state, hops in claims if when <= until]
 
     def record_lines(self, record, moment, published):
         out = [f"  record: {record['state']} {record.get('reason', '')}, window "
@@ -70,7 +89,7 @@ class Explainer:
             for share in record.get("shares", ())]
         return out
 
-    def paths(self, flow, record):
+    def paths(self, flow):
         """{path: letter} of the flow's true paths, in order of time."""
         found = {}
         for _, paths in self.run.truth.history[flow.number]:
@@ -107,10 +126,10 @@ class Explainer:
             out.append("  %s sends what is for %s through %s" % self.run.fabric.detour)
         return out
 
-    def sample_lines(self, flow, moment, paths):
+    def sample_lines(self, flow, moment, paths, before=AROUND_S, after=5):
         out = ["  samples (stamps; which true paths have the hop):"]
         for o in observations_of(self.observations, flow):
-            if not moment - AROUND_S <= (o["first_ms"] - BASE_MS) / 1000 <= moment + 5:
+            if not -before <= (o["first_ms"] - BASE_MS) / 1000 - moment <= after:
                 continue
             switch = self.switches[o["agent"]].name
             hop = (switch, self.ports[switch, o["in_ifindex"]], self.ports[switch, o["out_ifindex"]])

@@ -38,11 +38,11 @@ def measured(run, folder, task):
                task["settings"])
     replayed = cpu_times()
     judge, windows, links, events = judged(run, replay.records(out))
-    fill(tally, run, judge, windows)
+    slow = fill(tally, run, judge, windows)
     fill_found(tally, run, links, events)
     tally.seconds.update({"generate": generated[0] - begin[0], "daemon": replayed[1] - begin[1],
                           "judge": cpu_times()[0] - replayed[0]})
-    return tally, explained(run, observations, judge, task["explain"])
+    return tally, explained(run, observations, judge, slow, task["explain"])
 
 
 def cpu_times():
@@ -68,7 +68,8 @@ def judged(run, records):
 
 
 def fill(tally, run, judge, windows):
-    shares, calm, settled, unsettled = standing.judge(run.truth, judge.claims, run.seconds)
+    """Returns the flows that were slow to be right again."""
+    shares, calm, settled, unsettled, slow = standing.judge(run.truth, judge.claims, run.seconds)
     tally.counts.update(judge.counts)
     tally.counts.update({"runs": 1, "links": windows.records, "links_phantom": windows.phantom})
     tally.shares, tally.calm, tally.unsettled = shares, calm, unsettled
@@ -77,6 +78,7 @@ def fill(tally, run, judge, windows):
     tally.since_errors = judge.since_errors
     for moved, sums in windows.sums.items():
         tally.volumes[moved].update(sums)
+    return slow
 
 
 def fill_found(tally, run, links, events):
@@ -89,20 +91,23 @@ def fill_found(tally, run, links, events):
         tally.known_after_s.append(links.known_after_s)
 
 
-def explained(run, observations, judge, count):
-    """Texts of the first count findings, wrong ones first; a dict of verdicts chooses."""
-    if not count:
+def explained(run, observations, judge, slow, wish):
+    """Texts of the first findings, wrong ones first. wish: None, or how many at most, and only which
+    verdicts; "slow" is one too."""
+    if not wish:
         return []
     explainer = Explainer(run, observations)
     order = ("wrong", "no_samples", "unsprayed", "bad_shares", "wrong_share", "partial_wrong",
              "foreign", "outside", "since_wrong", "since_late", "single")
-    chosen = sorted(judge.found, key=lambda f: order.index(f[0]))
-    if count.get("only"):
-        chosen = [f for f in chosen if f[0] in count["only"]]
     texts = []
-    for verdict, record, moment, published in chosen[:count["most"]]:
-        named = record["flow"]
-        flow = run.truth.by_tuple.get((named["src"], named["dst"], named["sport"]))
-        claims = judge.claims[flow.number] if flow else []
-        texts.append(explainer.text(verdict, record, moment, published, claims))
+    for verdict, record, moment, published in sorted(judge.found, key=lambda f: order.index(f[0])):
+        if len(texts) < wish["most"] and (not wish["only"] or verdict in wish["only"]):
+            named = record["flow"]
+            flow = run.truth.by_tuple.get((named["src"], named["dst"], named["sport"]))
+            claims = judge.claims[flow.number] if flow else []
+            texts.append(explainer.text(verdict, record, moment, published, claims))
+    # Those with the most samples have the least excuse.
+    for flow, last, took in sorted(slow, key=lambda s: -s[0].rate):
+        if len(texts) < wish["most"] and "slow" in wish["only"]:
+            texts.append(explainer.slow(flow, last, took, judge.claims[flow.number]))
     return texts

@@ -78,8 +78,9 @@ def right_after(line, last, following):
 
 def judge(truth, claims, seconds):
     """(shares: {(class, state): seconds}, calm: the same of calm time, settled:
-    {class: [seconds]}, unsettled: {class: count})"""
-    shares, calm, settled, unsettled = Counter(), Counter(), {}, Counter()
+    {class: [seconds]}, unsettled: {class: count}, slow: [(flow, last fault, seconds or None)] of those
+    that took longer than till calm)"""
+    shares, calm, settled, unsettled, slow = Counter(), Counter(), {}, Counter(), []
     spans = clusters(truth, seconds)
     for flow in truth.flows:
         line = timeline(truth, flow, claims[flow.number])
@@ -97,4 +98,8 @@ def judge(truth, claims, seconds):
                 settled.setdefault(rate_class(flow), []).append(took)
             elif following - last >= PATIENCE_S:
                 unsettled[rate_class(flow)] += 1
-    return shares, calm, settled, unsettled
+            else:
+                continue
+            if took is None or took > CALM_S[rate_class(flow)]:
+                slow.append((flow, last, took))
+    return shares, calm, settled, unsettled, slow
