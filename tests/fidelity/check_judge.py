@@ -136,6 +136,9 @@ def test_wrong_times():
              right=1, outside=1)
     injected("path_since_ms after the window is outside", truth,
              with_fault(new, path_since_ms=end + 1), right=1, outside=1)
+    before = with_fault(new, window_start_ms=new["time_ms"] + 1)
+    injected("time_ms before the window is outside", truth, before, right=1, outside=1)
+    equal("but not where it was said already", counted(truth, [new, before]).counts["outside"], 0)
     early = BASE_MS + int((moment - 2) * 1000)
     injected("a path_since_ms long before the move is wrong", truth,
              with_fault(new, path_since_ms=early), right=1, since_wrong=1)
@@ -251,7 +254,7 @@ def link_said(fabric, link, **changes):
 
 
 def test_found():
-    run = make("nofile", flows=200)
+    run = make("nofile2", flows=200)
     fabric = run.fabric
     links = Links(fabric, run.truth, SECONDS, Names(fabric))
     check("many links are busy, no more than there are", len(links.true) / 2 < len(links.busy) <=
@@ -315,7 +318,7 @@ def test_limits():
     equal("nor a lie that nobody named", len(limits.broken("swapped", tally)), 1)
     tally = Tally()
     tally.counts.update(true_links=10, found_links=7)
-    equal("nor links that are not found", len(limits.broken("nofile", tally)), 1)
+    equal("nor links that are not found", len(limits.broken("nofile2", tally)), 1)
 
 
 sys.exit(run_tests(test_right, test_wrong_hops, test_wrong_times, test_other_states, test_sprayed,

@@ -39,7 +39,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from paper import limits, report  # noqa: E402
 from paper.cases import CASES  # noqa: E402
-from paper.replay import DaemonError, find_daemon  # noqa: E402
+from paper.replay import DaemonError, find_daemon, takes_ttl  # noqa: E402
 from paper.single import one_run  # noqa: E402
 
 
@@ -76,11 +76,11 @@ def parse(arguments):
     return args
 
 
-def tasks(args, daemon, seed):
+def tasks(args, daemon, ttl, seed):
     keep = str(Path(args.keep).resolve()) if args.keep else None
     explain = {"most": args.explain, "only": args.only} if args.explain else None
     return [{"name": name, "seed": seed, "flows": args.flows, "seconds": args.seconds,
-             "delay": args.delay, "daemon": str(daemon), "settings": args.set, "keep": keep, "explain": explain}
+             "delay": args.delay, "ttl": ttl, "daemon": str(daemon), "settings": args.set, "keep": keep, "explain": explain}
             for name in args.cases or CASES]
 
 
@@ -111,8 +111,9 @@ class Progress:
 
 def rounds(args, daemon):
     """The tasks, a list for each seed. Endless for a long run."""
+    ttl = takes_ttl(daemon)
     for seed in count(args.seed) if args.long else range(args.seed, args.seed + args.seeds):
-        yield tasks(args, daemon, seed)
+        yield tasks(args, daemon, ttl, seed)
 
 
 def measure(args, daemon):

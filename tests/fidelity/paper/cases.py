@@ -80,7 +80,12 @@ CASES = {
     "swapped": Case(bend=swap_cables),
     "detour": Case(bend=send_round),
     "linkdown": Case(plan=moves, brief=0.5, ports=("snmp", "sflow")),
-    "nofile": Case(plan=few_moves, named=False),
+    "nofile2": Case(tiers=2, named=False),
+    "nofile3": Case(tiers=3, named=False),
+    "nofile-moves": Case(plan=few_moves, named=False),
+    "nofile-parallel": Case(tiers=2, parallel=2, named=False),
+    "nofile-sparse": Case(rates=SPARSE, dense=0.0, named=False),
+    "nofile-blind": Case(bend=blind_one, named=False),
     "chaos": Case(plan=all_sorts, brief=0.3, ports=(None, None, "snmp", "sflow")),
 }
 
@@ -96,6 +101,9 @@ class Run:
         self.fabric = self.make_fabric()
         if self.case.bend:
             self.case.bend(self)
+        part = self.rng.choice((0, 0, 1, 0.5))
+        # Switches that count a packet's TTL down before they sample it.
+        self.late = [name for name in self.fabric.switches if self.rng.random() < part]
         self.routing = Routing(self.fabric, self.rng, self.rng.choice(("modulo", "resilient")))
         self.truth = Truth(self.make_flows(flows), delay_s)
         planner = Planner(self.rng, self.routing, seconds)
@@ -144,11 +152,12 @@ class Run:
                     one_in=rng.choice((1000, 2000, 4000)) if not data else data.one_in,
                     frame_bytes=rng.choice(FRAMES) if not data else 66, ack=bool(data),
                     sprayed=rng.random() < case.sprayed and not data, start=start, end=end,
-                    key=rng.getrandbits(64))
+                    key=rng.getrandbits(64), ttl=255 if rng.random() < 0.1 else 64)
 
-    def write(self, out):
+    def write(self, out, ttl=True):
         style, how = self.rng.choice(("ingress", "bridge")), self.rng.choice(self.case.ports)
         ports = Ports(self.fabric, self.truth, self.rng, how, BASE_MS) if how else None
-        writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.blind, style, ports)
+        writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.blind, style, ports,
+                        ttl, self.late)
         writer.write(out)
         return writer.observations

@@ -41,7 +41,7 @@ def busy_links(truth, seconds):
     for flow in truth.flows:
         seen = set()
         for begin, until, paths in truth.spans(flow, 0, seconds):
-            for (switch, _, port), part in weighed(paths):
+            for _, (switch, _, port), part in weighed(paths):
                 seen.add((switch, port))
                 samples[switch, port] += flow.rate * part * (until - begin)
         flows.update(seen)
@@ -50,15 +50,16 @@ def busy_links(truth, seconds):
 
 class Links:
     """Directed links between switches that link records tell of, against the cables. Those that
-    hardly a flow crosses need not be found."""
+    hardly a flow crosses need not be found, nor those of a blind switch."""
 
-    def __init__(self, fabric, truth, seconds, names):
+    def __init__(self, fabric, truth, seconds, names, blind=()):
         self.names = names
         self.true = {}
         for link in fabric.links:
             self.true[link.a, link.a_port] = link.b, link.b_port
             self.true[link.b, link.b_port] = link.a, link.a_port
-        self.busy = busy_links(truth, seconds) & set(self.true)
+        self.busy = {end for end in busy_links(truth, seconds) if end in self.true and
+                     not {end[0], self.true[end][0]} & set(blind)}
         self.switches = set(fabric.switches)
         self.said, self.wrong, self.known_after_s = {}, set(), None
 

@@ -75,8 +75,10 @@ class Judge:
             hops = self.names(hops)
         counts[state] += 1
         # What comes before the clock's mark of a second was published within that second.
-        self.claims[flow.number].append((self.clock_s + 1.0, state, hops))
-        self.check_times(record)
+        claims = self.claims[flow.number]
+        news = not claims or claims[-1][1:] != (state, hops)
+        claims.append((self.clock_s + 1.0, state, hops))
+        self.check_times(record, news)
         if state == "resolved":
             self.resolved(flow, record, hops)
         elif state == "partial":
@@ -90,9 +92,12 @@ class Judge:
                 sum(1 for f in self.found if f[0] == verdict) < KEPT_WRONG:
             self.found.append((verdict, record, self.moment(record), self.clock_s + 1.0))
 
-    def check_times(self, record):
+    def check_times(self, record, news):
+        """The window of a record holds what it tells of. One that says again what was said may rest
+        on samples from before its window."""
         start, end = record["window_start_ms"], record["window_end_ms"]
-        if record.get("path_since_ms", 0) > end or not start <= record.get("time_ms", start) <= end:
+        time = record.get("time_ms", start)
+        if record.get("path_since_ms", 0) > end or time > end or news and time < start:
             self.note("outside", record)
 
     def resolved(self, flow, record, hops):

@@ -33,7 +33,7 @@ RIGHT_WITH_LIES = {"dense": 0.60, "usual": 0.60, "sparse": 0.40}
 RIGHT_WITHOUT_FILE = {"dense": 0.50, "usual": 0.40}
 STEADY = "steady2", "steady3"
 LYING = "blind", "swapped", "detour"
-NO_FILE = "nofile"
+NO_FILE = "nofile"  # how they begin
 
 # Bytes of links in windows with moves: by how much the error may exceed that of the samples, which
 # is larger than their noise because of a flow's several hops the best sampled one counts.
@@ -65,7 +65,7 @@ def slow(name, tally):
 
 def silent(name, tally):
     least = RIGHT_WHEN_STEADY if name in STEADY else RIGHT_WITH_LIES if name in LYING else \
-        RIGHT_WITHOUT_FILE if name == NO_FILE else RIGHT
+        RIGHT_WITHOUT_FILE if name.startswith(NO_FILE) else RIGHT
     shares = {which: tally.share("right", which, True) for which in least}
     return [f"{which} flows: right for {100 * share:.1f} % of calm time, not "
             f"{100 * least[which]:.1f} %"
@@ -86,6 +86,6 @@ def unfound(name, tally):
     if tally.counts["lies_named"] < tally.counts["lies"]:
         out.append(f"{tally.counts['lies'] - tally.counts['lies_named']} of {tally.counts['lies']} "
                    f"lies of the file are named by no event")
-    if name == NO_FILE and tally.counts["found_links"] < FOUND * tally.counts["true_links"]:
+    if name.startswith(NO_FILE) and tally.counts["found_links"] < FOUND * tally.counts["true_links"]:
         out.append(f"{tally.counts['found_links']} of {tally.counts['true_links']} links are found")
     return out

@@ -25,13 +25,15 @@ class Delays:
 
 class Writer:
     """style: "ingress", or "bridge" for exporters that do not say where they sample. ports: what
-    tells of the ports."""
+    tells of the ports. ttl: observations have one; late are switches that count it down before
+    they sample."""
 
-    def __init__(self, fabric, truth, rng, seconds, blind=(), style="ingress", ports=None):
+    def __init__(self, fabric, truth, rng, seconds, blind=(), style="ingress", ports=None,
+                 ttl=False, late=()):
         self.fabric, self.truth, self.rng, self.seconds = fabric, truth, rng, seconds
         self.blind, self.style = set(blind), style
         self.delays = {name: Delays(rng, seconds, truth.delay_s) for name in fabric.switches}
-        self.ports = ports
+        self.ports, self.ttl, self.late = ports, ttl, set(late)
         self.buckets = {}
         self.templates = {}
         self.observations = 0
@@ -41,20 +43,22 @@ class Writer:
             end = min(start + CHUNK_S, self.seconds)
             for flow in self.truth.flows:
                 for begin, until, paths in self.truth.spans(flow, start, end):
-                    for hop, part in weighed(paths):
+                    for place, hop, part in weighed(paths):
                         if hop[0] not in self.blind:
-                            self.sample(flow, hop, flow.rate * part, begin, until)
+                            self.sample(flow, place, hop, flow.rate * part, begin, until)
             for second in range(start, end):
                 self.flush(out, second)
         for second in sorted(self.buckets):
             self.flush(out, second)
 
-    def template(self, flow, hop):
+    def template(self, flow, place, hop):
         """What all observations of a flow at a hop share."""
         switch = self.fabric.switches[hop[0]]
         source = '"sub_agent":0'
         if self.style == "bridge":
             source += ',"source_type":2,"source_index":1000'
+        if self.ttl:
+            source += f',"ttl":{flow.ttl - place - (hop[0] in self.late)}'
         point = "ingress" if self.style == "ingress" else "unknown"
         head = (f'"agent":"{switch.address}","flow":{{"src":"{flow.src}","dst":"{flow.dst}",'
                 f'"sport":{flow.sport},"dport":4791,"proto":17}},'
@@ -62,10 +66,10 @@ class Writer:
                 f'"point":"{point}","fate":"forwarded","samples":')
         return head, flow.one_in, flow.one_in * flow.frame_bytes, flow.ack, source
 
-    def sample(self, flow, hop, rate, begin, until):
+    def sample(self, flow, place, hop, rate, begin, until):
         key = flow.number, hop
         if key not in self.templates:
-            self.templates[key] = self.template(flow, hop)
+            self.templates[key] = self.template(flow, place, hop)
         if rate < PIECES_FROM:
             self.singly(key, rate, begin, until)
         else:
@@ -143,14 +147,14 @@ class Writer:
 
 
 def weighed(paths):
-    """[(hop, part of the packets)] of all hops of some paths."""
+    """[(place on the path, hop, part of the packets)] of all hops of some paths."""
     if len(paths) == 1:
-        return [(hop, 1.0) for path in paths for hop in path]
+        return [(place, hop, 1.0) for path in paths for place, hop in enumerate(path)]
     parts = {}
     for path, part in paths.items():
-        for hop in path:
-            parts[hop] = parts.get(hop, 0.0) + part
-    return list(parts.items())
+        for key in enumerate(path):
+            parts[key] = parts.get(key, 0.0) + part
+    return [(place, hop, part) for (place, hop), part in parts.items()]
 
 
 def poisson(rng, mean):

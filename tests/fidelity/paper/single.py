@@ -14,7 +14,7 @@ from .volumes import Windows
 
 
 def one_run(task):
-    """task: a dict of name, seed, flows, seconds, delay, daemon, settings, keep, explain. Returns
+    """task: a dict of name, seed, flows, seconds, delay, ttl, daemon, settings, keep, explain. Returns
     (name, Tally, texts that explain)."""
     run = Run(task["name"], task["seed"], task["flows"], task["seconds"], task["delay"])
     if task["keep"]:
@@ -32,7 +32,7 @@ def measured(run, folder, task):
     begin = cpu_times()
     topology.write_text(run.fabric.yaml())
     with open(observations, "w", encoding="utf-8") as lines:
-        tally.counts["observations"] = run.write(lines)
+        tally.counts["observations"] = run.write(lines, task["ttl"])
     generated = cpu_times()
     replay.run(task["daemon"], topology if run.case.named else None, observations, out,
                task["settings"])
@@ -56,7 +56,7 @@ def judged(run, records):
     names = Names(run.fabric)
     judge = Judge(run.truth, None if run.case.named else names)
     windows, events = Windows(run.truth, run.seconds, names), Events(run)
-    links = Links(run.fabric, run.truth, run.seconds, names)
+    links = Links(run.fabric, run.truth, run.seconds, names, run.blind)
     for record in records:
         judge.take(record)
         if record["schema"] == "fabrictrace.link.v1":

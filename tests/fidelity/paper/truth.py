@@ -3,8 +3,8 @@
 from bisect import bisect_right
 
 # rate: samples a second at each hop; one_in: packets for each sample; key: what hashes take;
-# start, end: seconds within which it sends
-FIELDS = "number src dst sport rate one_in frame_bytes ack sprayed start end key".split()
+# start, end: seconds within which it sends; ttl: of its packets as the host sends them
+FIELDS = "number src dst sport rate one_in frame_bytes ack sprayed start end key ttl".split()
 
 
 class Flow:

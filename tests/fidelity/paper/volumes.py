@@ -9,7 +9,7 @@ def true_loads(truth, start, end):
     for flow in truth.flows:
         size = flow.one_in * flow.frame_bytes
         for begin, until, paths in truth.spans(flow, start, end):
-            for (switch, _, port), part in weighed(paths):
+            for _, (switch, _, port), part in weighed(paths):
                 load = loads.setdefault((switch, port), [0.0, 0.0])
                 samples = flow.rate * part * (until - begin)
                 load[0] += samples * size
