@@ -60,6 +60,15 @@ def send_round(run):
     run.fabric.detour = (spine, *run.rng.sample(sorted(set(leaves)), 2))
 
 
+def attach_twice(run):
+    """Half of the hosts hang on a second leaf, the next one."""
+    leaves = run.fabric.leaves()
+    for number, host in enumerate(list(run.fabric.hosts)):
+        if run.rng.random() < 0.5:
+            following = leaves[(leaves.index(host.attach[0][0]) + 1) % len(leaves)]
+            run.fabric.attach_twice(number, following)
+
+
 def blind_one(run):
     run.blind = [run.rng.choice(run.fabric.above() if run.rng.random() < 0.7
                                 else run.fabric.leaves())]
@@ -79,11 +88,13 @@ CASES = {
     "blind": Case(plan=few_moves, bend=blind_one),
     "swapped": Case(bend=swap_cables),
     "detour": Case(bend=send_round),
+    "dual": Case(plan=few_moves, bend=attach_twice),
     "linkdown": Case(plan=moves, brief=0.5, ports=("snmp", "sflow")),
     "nofile2": Case(tiers=2, named=False),
     "nofile3": Case(tiers=3, named=False),
     "nofile-moves": Case(plan=few_moves, named=False),
     "nofile-parallel": Case(tiers=2, parallel=2, named=False),
+    "nofile-dual": Case(bend=attach_twice, named=False),
     "nofile-sparse": Case(rates=SPARSE, dense=0.0, named=False),
     "nofile-blind": Case(bend=blind_one, named=False),
     "chaos": Case(plan=all_sorts, brief=0.3, ports=(None, None, "snmp", "sflow")),
@@ -125,7 +136,7 @@ class Run:
         rng, hosts, flows, ports = self.rng, self.fabric.hosts, [], set()
         while len(flows) < count:
             source, target = rng.sample(hosts, 2)
-            if source.leaf == target.leaf and rng.random() < 0.8:
+            if source.attach[0][0] == target.attach[0][0] and rng.random() < 0.8:
                 continue
             sport = rng.randint(49152, 65535)
             if sport in ports:

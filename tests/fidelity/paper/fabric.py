@@ -10,7 +10,8 @@ HOST_PORTS_FROM, UPLINKS_FROM, DOWNLINKS_FROM = 1000, 1050, 3000
 # ports: {name: ifIndex}
 Switch = namedtuple("Switch", "name tier address ports")
 Link = namedtuple("Link", "a a_port b b_port")
-Host = namedtuple("Host", "name address leaf port")
+# attach: ((leaf, port), ...), two of a host on two leaves
+Host = namedtuple("Host", "name address attach")
 
 
 class Fabric:
@@ -44,7 +45,13 @@ class Fabric:
             port = self.add_port(leaf, n, HOST_PORTS_FROM)
             self.hosts.append(Host(f"gpu{len(self.hosts) + 1:03}",
                                    f"10.{leaf_number // 200}.{leaf_number % 200 + 1}.{4 * n + 2}",
-                                   leaf, port))
+                                   ((leaf, port),)))
+
+    def attach_twice(self, number, leaf):
+        """A second cable of a host, to another leaf."""
+        host = self.hosts[number]
+        port = self.add_port(leaf, len(self.switches[leaf].ports) + 100, HOST_PORTS_FROM)
+        self.hosts[number] = host._replace(attach=(*host.attach, (leaf, port)))
 
     def leaves(self):
         return [s.name for s in self.switches.values() if s.tier == "leaf"]
@@ -73,8 +80,9 @@ class Fabric:
         out.append("hosts:")
         for h in self.hosts:
             out += [f"  - name: {h.name}", "    nics:",
-                    f"      - {{addresses: [{h.address}], "
-                    f"attach: [{{switch: {h.leaf}, port: {h.port}}}]}}"]
+                    f"      - {{addresses: [{h.address}], attach: ["
+                    + ", ".join(f"{{switch: {leaf}, port: {port}}}" for leaf, port in h.attach)
+                    + "]}"]
         return "\n".join(out) + "\n"
 
 
