@@ -219,13 +219,13 @@ def test_standing():
 def link_records(truth, start, end):
     return [{"schema": "fabrictrace.link.v1", "window_start_ms": BASE_MS + start * 1000,
              "window_end_ms": BASE_MS + end * 1000, "switch": switch, "port": port,
-             "bytes": round(load[0])}
+             "bytes": round(load)}
             for (switch, port), load in true_loads(truth, start, end).items()]
 
 
 def test_volumes():
     truth = make("moves3").truth
-    windows = Windows(truth, SECONDS)
+    windows = Windows(truth, SECONDS, {})
     records = [r for start in range(0, SECONDS, 10)
                for r in link_records(truth, start, start + 10)]
     for record in records:
@@ -234,14 +234,16 @@ def test_volumes():
     total = sum(sums["bytes"] for sums in windows.sums.values())
     check("true bytes of links have no error", total and off < 1e-6 * total, f"{off} of {total}")
     equal("nor does an idle link carry any", windows.phantom, 0)
-    windows.take(dict(records[-1], port="Ethernet999"))
+    windows.take(dict(records[-1], port="Ethernet999", bytes=10))
+    equal("a few bytes on an idle link do not count", windows.phantom, 0)
+    windows.take(dict(records[-1], port="Ethernet999", bytes=10**12))
     equal("bytes on an idle link are counted", windows.phantom, 1)
     # Each flow's bytes leave by its last hop, whatever moved.
     flow = next(f for f in truth.flows if f.start == 0 and f.end == SECONDS)
     alone = copy.copy(truth)
     alone.flows = [flow]
     last = next(iter(truth.at(flow, 0)))[-1]
-    bytes_out = true_loads(alone, 0, SECONDS)[last[0], last[2]][0]
+    bytes_out = true_loads(alone, 0, SECONDS)[last[0], last[2]]
     check("the truth's bytes are those of the flow",
           abs(bytes_out - SECONDS * flow.bytes_per_s) < 1, bytes_out)
 
@@ -311,7 +313,7 @@ def test_limits():
     tally.settled["dense"], tally.unsettled["dense"] = [3.0], 1
     equal("nor those that never come", len(limits.broken("double", tally)), 1)
     tally = Tally()
-    tally.volumes[True].update(bytes=100.0, off=20.0, noise=2.0)
+    tally.volumes[True].update(bytes=100.0, off=20.0, samples_off=4.0)
     equal("nor bytes on other links", len(limits.broken("moves2", tally)), 1)
     tally = Tally()
     tally.counts.update(lies=2, lies_named=1)

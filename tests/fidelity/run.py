@@ -27,7 +27,7 @@ paper/judge.py. Columns:
   90% S    seconds after the last fault of a group until 90 %, ALL of the moved flows are right for
            good, and all dense ones; NOT YET: moved flows that were not within 20 s and more
   PHANTOM  link records with bytes on links that carried none in the window; BYTES% error of the
-           bytes of links in windows with moves, beside what sampling alone would make of it"""
+           bytes of links in windows with moves, SAMPLES that of the links' own samples"""
 import argparse
 import json
 import sys

@@ -71,7 +71,7 @@ class Tally:
             "link_bytes": {
                 "with_moves" if moved else "steady": {
                     "relative_error": ratio(sums["off"], sums["bytes"]),
-                    "sampling_alone": ratio(sums["noise"], sums["bytes"])}
+                    "own_samples_error": ratio(sums["samples_off"], sums["bytes"])}
                 for moved, sums in self.volumes.items()},
             "events": dict(self.events),
             "links_known_after_s": self.known_after_s,
@@ -112,8 +112,8 @@ COLUMNS = (
     ("PHANTOM", lambda n, t: t.counts["links_phantom"]),
     ("BYTES%", lambda n, t: number(pc(ratio(t.volumes[True]["off"], t.volumes[True]["bytes"])),
                                    ".0f")),
-    ("(NOISE)", lambda n, t: number(pc(ratio(t.volumes[True]["noise"], t.volumes[True]["bytes"])),
-                                    ".0f")),
+    ("SAMPLES", lambda n, t: number(pc(ratio(t.volumes[True]["samples_off"],
+                                             t.volumes[True]["bytes"])), ".0f")),
 )
 
 

@@ -37,6 +37,7 @@ class Writer:
         self.buckets = {}
         self.templates = {}
         self.observations = 0
+        self.loads = {}  # {(second, switch, port out): bytes that the switch's own samples tell of}
 
     def write(self, out):
         for start in range(0, self.seconds, CHUNK_S):
@@ -132,8 +133,12 @@ class Writer:
         # What is not folded goes out at once, before the samples of its second.
         out.writelines(self.ports.lines(second) if self.ports else ())
         lines = []
+        loads = self.loads
         for first, last, count, key in sorted(self.buckets.pop(second, {}).values()):
             head, one_in, size, ack, source = self.templates[key]
+            (switch, _, port) = key[1]
+            load = second, switch, port
+            loads[load] = loads.get(load, 0) + count * size
             lines.append(
                 f'{{"schema":"fabrictrace.observation.v1","time_ms":{start},"interval_ms":1000,'
                 f'"first_ms":{BASE_MS + first},"last_ms":{BASE_MS + last},{head}{count},'

@@ -32,12 +32,13 @@ def measured(run, folder, task):
     begin = cpu_times()
     topology.write_text(run.fabric.yaml())
     with open(observations, "w", encoding="utf-8") as lines:
-        tally.counts["observations"] = run.write(lines, task["ttl"])
+        writer = run.write(lines, task["ttl"])
+    tally.counts["observations"] = writer.observations
     generated = cpu_times()
     replay.run(task["daemon"], topology if run.case.named else None, observations, out,
                task["settings"])
     replayed = cpu_times()
-    judge, windows, links, events = judged(run, replay.records(out))
+    judge, windows, links, events = judged(run, writer.loads, replay.records(out))
     slow = fill(tally, run, judge, windows)
     fill_found(tally, run, links, events)
     tally.seconds.update({"generate": generated[0] - begin[0], "daemon": replayed[1] - begin[1],
@@ -52,10 +53,10 @@ def cpu_times():
     return own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime
 
 
-def judged(run, records):
+def judged(run, sampled, records):
     names = Names(run.fabric)
     judge = Judge(run.truth, None if run.case.named else names)
-    windows, events = Windows(run.truth, run.seconds, names), Events(run)
+    windows, events = Windows(run.truth, run.seconds, sampled, names), Events(run)
     links = Links(run.fabric, run.truth, run.seconds, names, run.blind)
     for record in records:
         judge.take(record)
