@@ -37,6 +37,7 @@ STEADY = "steady2", "steady3"
 LYING = "blind", "swapped", "detour"
 PORTS = "linkdown", "chaos"
 NO_FILE = "nofile"  # how they begin
+UNKNOWABLE = ("nofile-blind",)  # of a switch that is silent and that no file names
 
 # Bytes of links in windows with moves: how far off, where each link's own samples are so far off.
 BYTES_TIMES, BYTES_PART = 2.0, 0.03
@@ -69,7 +70,7 @@ def slow(name, tally):
 
 def least_right(name):
     for names, least in ((STEADY, RIGHT_WHEN_STEADY), (LYING, RIGHT_WITH_LIES),
-                         (PORTS, RIGHT_WITH_PORTS)):
+                         (PORTS, RIGHT_WITH_PORTS), (UNKNOWABLE, {})):
         if name in names:
             return least
     return RIGHT_WITHOUT_FILE if name.startswith(NO_FILE) else RIGHT
