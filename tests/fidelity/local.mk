@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fabrics on paper, judged by their truth: run.py. The judge's own tests need no program.
-fidelity_checks = tests/fidelity/check_generator.py tests/fidelity/check_judge.py
+# Fabrics on paper, judged by their truth: run.py, and check_paths.py for a small run of each case.
+# The judge's own tests need no program.
+fidelity_checks = tests/fidelity/check_generator.py tests/fidelity/check_judge.py \
+	tests/fidelity/check_paths.py
 dist_check_SCRIPTS += $(fidelity_checks)
 TESTS += $(fidelity_checks)
 EXTRA_DIST += tests/fidelity/run.py tests/fidelity/paper/__init__.py \
