@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import speed  # noqa: E402
 from ports import free_port  # noqa: E402
 
 SOURCE = Path(os.environ.get("srcdir", ".")).resolve()
@@ -26,7 +27,7 @@ AGENT, DAEMON, TOOL, JOB = (Path(p).resolve() for p in (
 TOPOLOGY = SOURCE / "packaging/examples/topology.yaml"
 COMM = "0000000000000fab"
 HOSTS, RANKS = 4, 8
-WAIT_S = 120
+WAIT_S = speed.limit(120)
 failures = []
 
 
@@ -40,13 +41,8 @@ def equal(what, got, want):
     check(what, got == want, f"got {got!r}, want {want!r}")
 
 
-def wait_until(done, seconds=WAIT_S):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if done():
-            return True
-        time.sleep(0.05)
-    return False
+def wait_until(done):
+    return bool(speed.wait(done, 120))
 
 
 class Programs:

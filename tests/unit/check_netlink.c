@@ -88,7 +88,8 @@ START_TEST(a_group_is_heard)
     struct ft_watch *end;
 
     if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
-        printf("skipped: a group is heard: no network namespace: %s\n", strerror(errno));
+        printf("skipped: a group is heard: needs root, for a network namespace: %s\n",
+               strerror(errno));
         return;
     }
     loop = ft_loop_new();
