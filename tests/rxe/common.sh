@@ -39,7 +39,8 @@ slowness()
     work
     wait $other
     took=$(($(now_ms) - begun))
-    echo $((took > work_ms ? took * 100 / work_ms : 100))
+    took=$((took * 100 / work_ms))
+    echo $((took < 100 ? 100 : took > 1000 ? 1000 : took))
 }
 work_ms=400
 slow=$(slowness)
