@@ -88,10 +88,31 @@ run_there()
     unshare --mount --pid --fork --kill-child --uts --ipc --propagation private \
         "$here/enter.sh" "$root" env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${words[@]}" \
-        "$inside/check" "$@"
+        "$inside/check" "$@" &
+    there=$!
+    wait $there || return
+    there=
 }
 
-mkdir -p "$root" && apt_sources >"$root.sources"
+# unshare ignores SIGTERM; with it all ends that runs there.
+# shellcheck disable=SC2317 # by trap
+clean_up()
+{
+    [ -z "$there" ] || kill -KILL "$there" 2>/dev/null || :
+    wait
+    [ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
+}
+
+there=
+mkdir -p "$root"
+exec {lock}>"${root%/*}/lock"
+if ! flock -n "$lock"; then
+    say "FAIL another ./check bare runs in $root"
+    exit 1
+fi
+trap clean_up EXIT
+trap 'exit 143' INT TERM HUP
+apt_sources >"$root.sources"
 say "packages from $(awk '{ print $2 }' "$root.sources" | sort -u | tr '\n' ' ')"
 make_root
 fill_root
@@ -101,5 +122,4 @@ run_there "$@" || rc=$?
 rm -rf "$logs"
 [ ! -e "$root$inside/build/check-logs" ] || cp -r "$root$inside/build/check-logs" "$logs"
 say "logs of that: $logs"
-[ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
 exit $rc
