@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import speed
+
 from . import switchrules
 from .layout import COLLECTOR, COLLECTOR_IP, MGMT_IFINDEX, Layout
 
@@ -45,14 +47,15 @@ def ip_batch(lines, netns=None):
 
 
 def wait_until(condition, seconds, what):
-    """Polls condition; its true value, or LabError that names what did not come."""
-    end = time.monotonic() + seconds
+    """Polls condition; its true value, or LabError that names what did not come. seconds: on an idle
+    machine."""
+    deadline = speed.Deadline(seconds)
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
-            raise LabError(f"{what}: not within {seconds} s")
+        if deadline.passed():
+            raise LabError(f"{what}: not within {deadline.seconds:.0f} s")
         time.sleep(0.02)
 
 

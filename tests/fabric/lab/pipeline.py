@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import speed
+
 from .fabric import COLLECTOR_IP, SFLOW_PORT, LabError, wait_until
 from .layout import COLLECTOR
 
@@ -125,9 +127,9 @@ class Pipeline:
                 self.processes[key].send_signal(signal.SIGTERM)
             for program, node in keys:
                 try:
-                    code = self.processes[program, node].wait(timeout=90)
+                    code = self.processes[program, node].wait(timeout=speed.limit(90))
                 except subprocess.TimeoutExpired:
-                    code = "no end within 90 s"
+                    code = f"no end within {speed.limit(90):.0f} s"
                 if code:
                     wrong.append(f"{program} in {node}: exit {code}")
         self.processes = {}

@@ -7,6 +7,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import zip_longest
 
+import speed
+
 from .fabric import LabError
 
 SPORTS = range(0xC000, 0x10000)  # what the kernel gives queue pairs
@@ -138,7 +140,7 @@ class Traffic:
     @staticmethod
     def _finish(node, process):
         process.send_signal(signal.SIGTERM)
-        report, _ = process.communicate(timeout=90)
+        report, _ = process.communicate(timeout=speed.limit(90))
         if process.returncode:
             raise LabError(f"{node}: rocegen ended with {process.returncode}: {report.strip()}")
         return json.loads(report)
