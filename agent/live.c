@@ -351,6 +351,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     (void)request;
     ft_engine_account(live->engine, &account);
     ft_agent_metrics_write(body, &metrics);
+    ft_loop_metrics(live->loop, "fabrictrace_agent_", body);
     return 200;
 }
 

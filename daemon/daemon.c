@@ -512,7 +512,7 @@ static int open_and_run(struct ft_daemon *d)
     ft_diag_free(diag);
     if (!t)
         return EX_CONFIG;
-    d->loop = ft_loop_new();
+    d->view.loop = d->loop = ft_loop_new();
     if (d->loop)
         rc = open_sinks(d);
     if (rc != EX_OK) {

@@ -42,6 +42,7 @@ struct ft_pipeline {
     struct ft_processors *processors;
     struct ft_emitter emitter;
     struct ft_table *sources;
+    int64_t sources_swept_ms;
     struct ft_pipeline_stats stats;
     void (*add_stages)(void *arg, struct ft_account *account);
     void *add_stages_arg;

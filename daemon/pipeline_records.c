@@ -11,7 +11,10 @@
 #include "daemon/pipeline_impl.h"
 #include "proto/record.h"
 
-#define GONE_MS 3600000
+/* Where the table is full, who was not heard for this time gives way; so often that is looked at.
+ */
+#define GONE_MS  3600000
+#define SWEEP_MS 10000
 
 static enum ft_record_fate fate_of(enum ft_join_result result)
 {
@@ -81,23 +84,22 @@ static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace_
                         : FT_RECORD_UNUSED;
 }
 
-/* The program not heard of for longest gives way where there is no room. */
 static struct ft_pipeline_program *program_of(struct ft_pipeline *p, const char *id)
 {
-    struct ft_pipeline_program *s, *oldest = NULL;
+    struct ft_pipeline_program *s, *old;
     uint32_t index = 0;
     bool fresh;
 
     s = ft_table_insert(p->sources, id, &fresh);
-    if (s)
+    if (s || llabs(p->now_ms - p->sources_swept_ms) < SWEEP_MS)
         return s;
-    while ((s = ft_table_next(p->sources, &index)))
-        if (!oldest || s->heard_ms < oldest->heard_ms)
-            oldest = s;
-    if (!oldest || p->now_ms - oldest->heard_ms < GONE_MS)
-        return NULL;
-    free(oldest->packed);
-    ft_table_remove(p->sources, oldest);
+    p->sources_swept_ms = p->now_ms;
+    while ((old = ft_table_next(p->sources, &index))) {
+        if (p->now_ms - old->heard_ms < GONE_MS)
+            continue;
+        free(old->packed);
+        ft_table_remove(p->sources, old);
+    }
     return ft_table_insert(p->sources, id, &fresh);
 }
 

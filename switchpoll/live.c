@@ -371,6 +371,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     if (live->workers)
         ft_workers_release(live->workers);
     ft_snmp_service_write(live->snmp, body);
+    ft_loop_metrics(live->loop, "fabrictrace_switchpoll_", body);
     return 200;
 }
 

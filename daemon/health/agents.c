@@ -12,6 +12,7 @@
 
 #define SOURCE_BYTES 128
 #define MISSED       3
+#define SWEEP_MS     1000 /* so often a full table is searched for who is gone */
 /* A fabric whose hosts are all alike needs not all of them named. */
 #define LACKS_SHOWN 200
 
@@ -24,6 +25,7 @@ struct agent {
 
 struct ft_agents {
     struct ft_table *table;
+    int64_t swept_ms;
 };
 
 struct ft_agents *ft_agents_new(size_t cap)
@@ -78,7 +80,8 @@ int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, i
         return -EINVAL;
     snprintf(source, sizeof(source), "%s", status->source);
     agent = ft_table_insert(a->table, source, &fresh);
-    if (!agent) {
+    if (!agent && llabs(now_ms - a->swept_ms) >= SWEEP_MS) {
+        a->swept_ms = now_ms;
         forget_old(a, now_ms);
         agent = ft_table_insert(a->table, source, &fresh);
     }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/io/endpoint.h"
 
 #define TIMEOUT_S          15
@@ -30,6 +31,7 @@ struct route {
 };
 
 struct ft_http {
+    struct ft_loop *loop;
     struct evhttp *server;
     uint16_t port;
     struct route routes[ROUTES_MAX];
@@ -121,11 +123,11 @@ static void run_route(struct evhttp_request *req, const struct route *route, con
     }
 }
 
-static void handle_request(struct evhttp_request *req, void *arg)
+static void serve(const struct ft_http *http, struct evhttp_request *req)
 {
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-    const struct route *route = path ? find_route(arg, path[0] ? path : "/") : NULL;
+    const struct route *route = path ? find_route(http, path[0] ? path : "/") : NULL;
 
     if (!route) {
         complain(req, 404, "there is nothing here\n");
@@ -135,6 +137,15 @@ static void handle_request(struct evhttp_request *req, void *arg)
     } else {
         run_route(req, route, evhttp_uri_get_query(uri));
     }
+}
+
+static void handle_request(struct evhttp_request *req, void *arg)
+{
+    const struct ft_http *http = arg;
+    struct ft_mono start = ft_mono_now();
+
+    serve(http, req);
+    ft_loop_step(http->loop, start);
 }
 
 static int start_listening(struct ft_http *http, struct ft_loop *loop, int fd)
@@ -164,6 +175,7 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
         ft_http_free(http);
         return NULL;
     }
+    http->loop = loop;
     evhttp_set_timeout(http->server, TIMEOUT_S);
     evhttp_set_max_headers_size(http->server, REQUEST_HEAD_BYTES);
     evhttp_set_max_body_size(http->server, REQUEST_BODY_BYTES);

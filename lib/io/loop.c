@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -17,9 +18,12 @@ struct ft_loop {
     void *arg;
     bool stopping;
     int code;
+    int64_t longest_ns;
+    uint64_t slow;
 };
 
 struct ft_watch {
+    struct ft_loop *loop;
     struct event *event;
     void (*call)(void *arg);
     void *arg;
@@ -71,6 +75,40 @@ void ft_loop_free(struct ft_loop *loop)
 struct event_base *ft_loop_base(struct ft_loop *loop)
 {
     return loop->base;
+}
+
+void ft_loop_step(struct ft_loop *loop, struct ft_mono start)
+{
+    int64_t ns = ft_mono_since_ns(ft_mono_now(), start);
+
+    if (ns > loop->longest_ns)
+        loop->longest_ns = ns;
+    loop->slow += ns > FT_LOOP_SLOW_NS;
+}
+
+int64_t ft_loop_longest_ns(const struct ft_loop *loop)
+{
+    return loop->longest_ns;
+}
+
+uint64_t ft_loop_slow(const struct ft_loop *loop)
+{
+    return loop->slow;
+}
+
+void ft_loop_metrics(const struct ft_loop *loop, const char *prefix, struct ft_writer *w)
+{
+    ft_write_fmt(
+        w,
+        "# HELP %sloop_longest_step_seconds The longest that the main loop was kept by one "
+        "thing.\n# TYPE %sloop_longest_step_seconds gauge\n"
+        "%sloop_longest_step_seconds %.6f\n",
+        prefix, prefix, prefix, (double)loop->longest_ns / 1e9);
+    ft_write_fmt(w,
+                 "# HELP %sloop_slow_steps_total Times that it was for more than 100 ms.\n"
+                 "# TYPE %sloop_slow_steps_total counter\n"
+                 "%sloop_slow_steps_total %" PRIu64 "\n",
+                 prefix, prefix, prefix, loop->slow);
 }
 
 static void handle_stop(evutil_socket_t number, short what, void *arg)
@@ -152,11 +190,14 @@ void ft_loop_exit(struct ft_loop *loop, int code)
 static void run_watch(evutil_socket_t fd, short what, void *arg)
 {
     struct ft_watch *watch = arg;
+    struct ft_loop *loop = watch->loop;
+    struct ft_mono start = ft_mono_now();
 
     (void)fd;
     (void)what;
-    /* The callback may free the watch: nothing follows. */
+    /* The callback may free the watch. */
     watch->call(watch->arg);
+    ft_loop_step(loop, start);
 }
 
 static struct ft_watch *watch_new(struct ft_loop *loop, int fd, short what, void (*call)(void *arg),
@@ -166,6 +207,7 @@ static struct ft_watch *watch_new(struct ft_loop *loop, int fd, short what, void
 
     if (!watch)
         return NULL;
+    watch->loop = loop;
     watch->call = call;
     watch->arg = arg;
     watch->event = event_new(loop->base, fd, what, run_watch, watch);

@@ -5,10 +5,14 @@
  * The one event loop of a daemon (libevent): descriptors, timers, signals, and systemd's notify
  * protocol (READY, STATUS, RELOADING, STOPPING, WATCHDOG at half its interval; nothing when not
  * under systemd). SIGTERM and SIGINT end the loop after on_stop; SIGHUP calls on_reload; SIGPIPE is
- * ignored. Thread: the loop's own.
+ * ignored. A step is one callback: while it runs nothing else does, so the longest is a metric.
+ * Thread: the loop's own.
  */
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/writer.h"
 
 struct ft_loop;
 struct ft_watch;
@@ -20,6 +24,17 @@ void ft_loop_free(struct ft_loop *loop);
 
 /* For adapters of lib/io alone. */
 struct event_base *ft_loop_base(struct ft_loop *loop);
+
+/* For adapters whose callbacks are no watch's: a step that began at `start` has ended. */
+void ft_loop_step(struct ft_loop *loop, struct ft_mono start);
+
+/* The longest step so far, and how many took more than FT_LOOP_SLOW_NS. */
+#define FT_LOOP_SLOW_NS INT64_C(100000000)
+int64_t ft_loop_longest_ns(const struct ft_loop *loop);
+uint64_t ft_loop_slow(const struct ft_loop *loop);
+
+/* Both as metrics; the prefix is the program's ("fabrictraced_"). */
+void ft_loop_metrics(const struct ft_loop *loop, const char *prefix, struct ft_writer *w);
 
 /* Either may be NULL. on_stop returns true when the loop may end now, false when it will call
  * ft_loop_exit() itself once its work is flushed; a second signal ends at once. The service manager

@@ -38,8 +38,10 @@ struct source {
     uint64_t boot_id;
     uint64_t applied; /* the number of the last payload */
     struct connection *connection;
-    struct ft_mono left;
+    TAILQ_ENTRY(source) left; /* while it has no connection */
 };
+
+TAILQ_HEAD(sources, source);
 
 struct connection {
     TAILQ_ENTRY(connection) next;
@@ -66,6 +68,7 @@ struct ft_receiver {
     uint16_t port;
     struct connections connections;
     struct ft_table *sources;
+    struct sources left; /* without a connection, the one that left first is the first */
     struct ft_receiver_stats stats;
 };
 
@@ -77,15 +80,20 @@ static void tell(struct connection *c, bool up, const char *reason)
         receiver->config.peer(receiver->config.arg, c->id, c->address, up, reason);
 }
 
+static void leave_source(struct connection *c)
+{
+    if (!c->source)
+        return;
+    c->source->connection = NULL;
+    TAILQ_INSERT_TAIL(&c->receiver->left, c->source, left);
+    c->source = NULL;
+}
+
 static void forget_connection(struct connection *c)
 {
     struct ft_receiver *receiver = c->receiver;
 
-    if (c->source) {
-        c->source->connection = NULL;
-        c->source->left = ft_mono_now();
-        c->source = NULL;
-    }
+    leave_source(c);
     TAILQ_REMOVE(&receiver->connections, c, next);
     receiver->stats.connected--;
 }
@@ -113,39 +121,34 @@ static void refuse(struct connection *c, const char *reason)
     bufferevent_disable(c->bev, EV_READ);
     tell(c, false, reason);
     c->closing = true;
-    if (c->source) {
-        c->source->connection = NULL;
-        c->source->left = ft_mono_now();
-        c->source = NULL;
-    }
+    leave_source(c);
     ft_watch_once_arm(c->deadline, c->receiver->config.timeout_ns);
 }
 
-static void forget_oldest_source(struct ft_table *sources)
+static void forget_oldest_source(struct ft_receiver *receiver)
 {
-    struct source *source, *oldest = NULL;
-    uint32_t index = 0;
+    struct source *oldest = TAILQ_FIRST(&receiver->left);
 
-    while ((source = ft_table_next(sources, &index)))
-        if (!source->connection && (!oldest || ft_mono_since_ns(source->left, oldest->left) < 0))
-            oldest = source;
-    if (oldest)
-        ft_table_remove(sources, oldest);
+    if (!oldest)
+        return;
+    TAILQ_REMOVE(&receiver->left, oldest, left);
+    ft_table_remove(receiver->sources, oldest);
 }
 
-static struct source *find_source(struct ft_receiver *receiver, const struct ft_frame *hello)
+static struct source *find_source(struct ft_receiver *receiver, const struct ft_frame *hello,
+                                  bool *fresh)
 {
     struct source_key key = {{0}, {0}};
     struct source *source;
-    bool fresh;
 
+    *fresh = false;
     memcpy(key.program, hello->program, strlen(hello->program));
     memcpy(key.id, hello->source_id, strlen(hello->source_id));
     source = ft_table_find(receiver->sources, &key);
     if (!source) {
         if (ft_table_count(receiver->sources) >= receiver->config.sources_max)
-            forget_oldest_source(receiver->sources);
-        source = ft_table_insert(receiver->sources, &key, &fresh);
+            forget_oldest_source(receiver);
+        source = ft_table_insert(receiver->sources, &key, fresh);
     }
     if (source && source->boot_id != hello->boot_id) {
         source->boot_id = hello->boot_id;
@@ -159,6 +162,7 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     struct ft_frame welcome = {.type = FT_FRAME_WELCOME, .version = FT_TRANSPORT_VERSION};
     struct connection *older;
     char reason[64];
+    bool fresh;
 
     if (frame->version != FT_TRANSPORT_VERSION) {
         c->receiver->stats.malformed++;
@@ -169,7 +173,7 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     }
     memcpy(c->id, frame->source_id, sizeof(c->id));
     memcpy(c->program, frame->program, sizeof(c->program));
-    c->source = find_source(c->receiver, frame);
+    c->source = find_source(c->receiver, frame, &fresh);
     if (!c->source) {
         c->receiver->stats.connections_refused++;
         refuse(c, "too many sources");
@@ -181,6 +185,8 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     if (older) {
         older->source = NULL;
         close_connection(older, "replaced by a newer connection");
+    } else if (!fresh) {
+        TAILQ_REMOVE(&c->receiver->left, c->source, left);
     }
     c->source->connection = c;
     c->acked = welcome.sequence = c->source->applied;
@@ -237,10 +243,9 @@ static void acknowledge(struct connection *c)
     ft_stream_write(c->bev, &ack);
 }
 
-static void handle_input(struct bufferevent *bev, void *arg)
+static void take_input(struct connection *c)
 {
-    struct connection *c = arg;
-    struct evbuffer *in = bufferevent_get_input(bev);
+    struct evbuffer *in = bufferevent_get_input(c->bev);
     size_t before = evbuffer_get_length(in);
     char reason[FT_STREAM_TEXT_BYTES];
     bool had_source = c->source;
@@ -263,6 +268,17 @@ static void handle_input(struct bufferevent *bev, void *arg)
     else if (c->source &&
              (!had_source || evbuffer_get_length(in) < before || !ft_watch_once_armed(c->deadline)))
         ft_watch_once_arm(c->deadline, c->receiver->config.timeout_ns);
+}
+
+static void handle_input(struct bufferevent *bev, void *arg)
+{
+    struct connection *c = arg;
+    struct ft_loop *loop = c->receiver->loop;
+    struct ft_mono start = ft_mono_now();
+
+    (void)bev;
+    take_input(c);
+    ft_loop_step(loop, start);
 }
 
 static void handle_output(struct bufferevent *bev, void *arg)
@@ -420,6 +436,7 @@ struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiv
     if (receiver->config.timeout_ns <= 0)
         receiver->config.timeout_ns = FT_STREAM_TIMEOUT_NS;
     TAILQ_INIT(&receiver->connections);
+    TAILQ_INIT(&receiver->left);
     if (prepare(receiver, error, error_bytes) < 0) {
         ft_receiver_free(receiver);
         return NULL;

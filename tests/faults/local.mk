@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+EXTRA_DIST += \
+	tests/faults/run.py \
+	tests/faults/kit.py \
+	tests/faults/scenarios/loss_sources.py
