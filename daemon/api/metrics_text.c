@@ -137,6 +137,11 @@ static void write_transport(struct ft_writer *w, const struct ft_receiver *recei
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"duplicate\"} %" PRIu64 "\n", s.duplicates);
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"refused\"} %" PRIu64 "\n", s.refused);
     plain(w, "peers", "gauge", "Agents and pollers connected.", s.connected);
+    plain(w, "connections_refused_total", "counter",
+          "Connections that were turned away: too many, or no memory.", s.connections_refused);
+    plain(w, "connections_crowded_out_total", "counter",
+          "Connections cut off within a frame, as all frames together took too much memory.",
+          s.crowded_out);
 }
 
 void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)

@@ -18,7 +18,7 @@ struct ft_loop {
     void *arg;
     bool stopping;
     int code;
-    int64_t longest_ns;
+    int64_t longest_ns, busy_ns;
     uint64_t slow;
 };
 
@@ -81,6 +81,7 @@ void ft_loop_step(struct ft_loop *loop, struct ft_mono start)
 {
     int64_t ns = ft_mono_since_ns(ft_mono_now(), start);
 
+    loop->busy_ns += ns;
     if (ns > loop->longest_ns)
         loop->longest_ns = ns;
     loop->slow += ns > FT_LOOP_SLOW_NS;
@@ -89,6 +90,11 @@ void ft_loop_step(struct ft_loop *loop, struct ft_mono start)
 int64_t ft_loop_longest_ns(const struct ft_loop *loop)
 {
     return loop->longest_ns;
+}
+
+int64_t ft_loop_busy_ns(const struct ft_loop *loop)
+{
+    return loop->busy_ns;
 }
 
 uint64_t ft_loop_slow(const struct ft_loop *loop)

@@ -33,7 +33,10 @@ void ft_loop_step(struct ft_loop *loop, struct ft_mono start);
 int64_t ft_loop_longest_ns(const struct ft_loop *loop);
 uint64_t ft_loop_slow(const struct ft_loop *loop);
 
-/* Both as metrics; the prefix is the program's ("fabrictraced_"). */
+/* Time spent in steps since the start: nobody else could be served in it. */
+int64_t ft_loop_busy_ns(const struct ft_loop *loop);
+
+/* Longest and slow ones as metrics; the prefix is the program's ("fabrictraced_"). */
 void ft_loop_metrics(const struct ft_loop *loop, const char *prefix, struct ft_writer *w);
 
 /* Either may be NULL. on_stop returns true when the loop may end now, false when it will call

@@ -2,4 +2,5 @@
 EXTRA_DIST += \
 	tests/faults/run.py \
 	tests/faults/kit.py \
+	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/loss_sources.py
