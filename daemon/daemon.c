@@ -307,7 +307,7 @@ static int open_network(struct ft_daemon *d)
     }
     if (!s->http || !*s->http)
         return EX_OK;
-    d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
+    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
     if (!d->http) {
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
@@ -431,6 +431,11 @@ static void add_stages(void *arg, struct ft_account *account)
     }
 }
 
+static void log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
     int rc = open_pipeline(d, t, false);
@@ -447,6 +452,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     d->slice = ft_watch_once(d->loop, on_slice, d);
     if (!d->tick || !d->slice)
         return EX_OSERR;
+    ft_loop_on_trouble(d->loop, log_trouble);
     ft_loop_on_signals(d->loop, on_reload, on_stop, d);
     ft_notify_ready();
     ft_log(FT_LOG_NOTICE,

@@ -9,6 +9,7 @@
 #include "daemon/api/view.h"
 #include "daemon/pipeline.h"
 #include "daemon/publish/publish.h"
+#include "lib/io/http.h"
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
 #include "proto/json.h"
@@ -157,5 +158,7 @@ void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
     write_transport(w, view->receiver);
     if (view->loop)
         ft_loop_metrics(view->loop, PREFIX, w);
+    if (view->http)
+        ft_http_metrics(view->http, PREFIX, w);
     ft_store_write_figures(view->store, PREFIX, w);
 }

@@ -7,7 +7,13 @@
 #include <event2/event.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "lib/base/log.h"
+
+#define TROUBLE_NS (INT64_C(60) * 1000000000)
 
 struct ft_loop {
     struct event_base *base;
@@ -18,6 +24,8 @@ struct ft_loop {
     void *arg;
     bool stopping;
     int code;
+    void (*trouble)(const char *text);
+    struct ft_log_limit trouble_limit;
     int64_t longest_ns, busy_ns;
     uint64_t slow;
 };
@@ -185,6 +193,27 @@ int ft_loop_run(struct ft_loop *loop)
     if (event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
         return -EIO;
     return loop->code;
+}
+
+void ft_loop_on_trouble(struct ft_loop *loop, void (*trouble)(const char *text))
+{
+    loop->trouble = trouble;
+    loop->trouble_limit = (struct ft_log_limit){.interval_ns = TROUBLE_NS, .burst = 1};
+}
+
+void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
+{
+    char text[256], told[320];
+    uint64_t held;
+    va_list args;
+
+    if (!loop->trouble || !ft_log_limit_pass(&loop->trouble_limit, ft_mono_now(), &held))
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    snprintf(told, sizeof(told), "%s (%" PRIu64 " more held back)", text, held);
+    loop->trouble(told);
 }
 
 void ft_loop_exit(struct ft_loop *loop, int code)

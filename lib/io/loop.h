@@ -49,6 +49,12 @@ void ft_loop_on_signals(struct ft_loop *loop, void (*on_reload)(void *arg),
 int ft_loop_run(struct ft_loop *loop);
 void ft_loop_exit(struct ft_loop *loop, int code);
 
+/* Where something goes on in spite of trouble (no descriptors, say): trouble is told at most once a
+ * minute, with how often it came meanwhile. */
+void ft_loop_on_trouble(struct ft_loop *loop, void (*trouble)(const char *text));
+void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Calls on_ready when fd can be read. The descriptor stays the caller's, open until the watch is
  * freed. */
 struct ft_watch *ft_watch_fd(struct ft_loop *loop, int fd, void (*on_ready)(void *arg), void *arg);

@@ -223,16 +223,20 @@ static void await_turn(struct ft_connection *c)
 
     /* The time that it waits for us is not its own. */
     ft_watch_once_disarm(c->deadline);
+    bufferevent_disable(c->bev, EV_READ);
     if (!c->waiting && receiver->applying != c) {
         c->waiting = true;
         TAILQ_INSERT_TAIL(&receiver->turns, c, turn);
     }
-    ft_watch_once_arm(receiver->next_turn, 0);
+    /* Armed anew, one that is due would not come. */
+    if (!ft_watch_once_armed(receiver->next_turn))
+        ft_watch_once_arm(receiver->next_turn, 0);
 }
 
 /* A frame that has begun must end; a HELLO must come at all. */
-static void watch_frame(struct ft_connection *c, bool got_on)
+static void go_on(struct ft_connection *c, bool got_on)
 {
+    ft_receiver_read(c);
     if (c->held == 0 && c->source)
         ft_watch_once_disarm(c->deadline);
     else if (!ft_watch_once_armed(c->deadline) || (c->source && got_on))
@@ -264,7 +268,7 @@ static void take_input(struct ft_connection *c)
     else if (c->gone)
         ft_receiver_close(c, "it closed the connection");
     else
-        watch_frame(c, !had_source || c->held < before);
+        go_on(c, !had_source || c->held < before);
 }
 
 static void handle_input(struct bufferevent *bev, void *arg)
@@ -405,6 +409,7 @@ static void handle_accept_error(struct evconnlistener *listener, void *arg)
     struct ft_receiver *receiver = arg;
 
     /* No descriptors: the waiting connection keeps the listener readable, so rest a while. */
+    ft_loop_trouble(receiver->loop, "no peer can be accepted: %s", strerror(errno));
     evconnlistener_disable(listener);
     ft_watch_once_arm(receiver->rest, ACCEPT_REST_NS);
 }
