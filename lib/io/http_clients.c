@@ -80,7 +80,8 @@ struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg)
 {
     struct ft_http_room *room = arg;
     struct ft_http_client *client = calloc(1, sizeof(*client));
-    struct bufferevent *stream = client ? bufferevent_socket_new(base, -1, 0) : NULL;
+    struct bufferevent *stream =
+        client ? bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE) : NULL;
 
     room->stats.connections++;
     if (!stream) {

@@ -6,7 +6,8 @@
  * and what they hold (http_clients.c).
  *
  * evhttp tells nobody of its connections, so each stream is made here and a reference to it kept:
- * one that evhttp has let go of has no callbacks any more.
+ * one that evhttp has let go of has no callbacks any more. Its descriptor is closed with the last
+ * reference, never before: another connection by its number would be read by the old stream.
  */
 #include <stdbool.h>
 #include <stddef.h>
