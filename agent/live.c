@@ -351,6 +351,8 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     (void)request;
     ft_engine_account(live->engine, &account);
     ft_agent_metrics_write(body, &metrics);
+    ft_loop_metrics(live->loop, "fabrictrace_agent_", body);
+    ft_http_metrics(live->http, "fabrictrace_agent_", body);
     return 200;
 }
 
@@ -499,6 +501,11 @@ static void tell_self(struct live *live)
     ft_engine_set_self(live->engine, live->user, held, nobody_traces());
 }
 
+static void log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -511,6 +518,7 @@ static int start(struct live *live)
     live->loop = ft_loop_new();
     if (!live->loop || getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         return EX_OSERR;
+    ft_loop_on_trouble(live->loop, log_trouble);
     code = start_uplink(live);
     if (code)
         return code;

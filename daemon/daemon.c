@@ -24,7 +24,7 @@
 #include "lib/config/program.h"
 #include "lib/io/http.h"
 #include "lib/io/transport.h"
-#include "proto/record.h"
+#include "proto/batch.h"
 
 #define NS_PER_MS       1000000
 #define NS_PER_S        1000000000
@@ -39,6 +39,9 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
+/* Likewise for a batch of records; the clock is looked at after each step. */
+#define BATCH_NS   (INT64_C(10) * NS_PER_MS)
+#define BATCH_STEP 64
 
 struct ft_daemon {
     struct ft_run *run;
@@ -48,6 +51,7 @@ struct ft_daemon {
     struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
     struct ft_api *api;
+    struct ft_batch *batch; /* that is being applied */
     struct ft_watch *tick, *slice;
     struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
@@ -242,23 +246,33 @@ static void apply_record(void *arg, const Fabrictrace__Record *record)
     ft_pipeline_record(d->view.pipeline, record, ft_wall_now().ms);
 }
 
+/* A slice of a batch: first it is decoded whole, then its records are applied. */
 static int apply_payload(void *arg, const char *source, const char *program, const uint8_t *payload,
                          size_t len)
 {
     struct ft_daemon *d = arg;
-    uint64_t records, unknown, held;
-    int rc = ft_batch_unpack(payload, len, apply_record, d, &records, &unknown);
+    struct ft_mono start = ft_mono_now();
+    uint64_t held;
+    int rc = -ENOMEM;
 
-    if (rc) {
-        d->batches_broken++;
-        if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
-            ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source,
-                   len, strerror(-rc));
-        return rc;
+    if (!d->batch)
+        d->batch = ft_batch_new(len);
+    while (d->batch && (rc = ft_batch_step(d->batch, payload, BATCH_STEP, apply_record, d)) > 0)
+        if (ft_mono_since_ns(ft_mono_now(), start) > BATCH_NS)
+            return rc;
+    if (rc == 0)
+        d->unknown_records += ft_batch_unknown(d->batch);
+    ft_batch_free(d->batch);
+    d->batch = NULL;
+    if (rc == 0) {
+        ft_pipeline_settle(d->view.pipeline);
+        return 0;
     }
-    ft_pipeline_settle(d->view.pipeline);
-    d->unknown_records += unknown;
-    return 0;
+    d->batches_broken++;
+    if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source, len,
+               strerror(-rc));
+    return rc;
 }
 
 static void on_peer(void *arg, const char *source, const char *address, bool up, const char *reason)
@@ -295,7 +309,7 @@ static int open_network(struct ft_daemon *d)
     }
     if (!s->http || !*s->http)
         return EX_OK;
-    d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
+    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
     if (!d->http) {
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
@@ -379,6 +393,7 @@ static bool on_stop(void *arg)
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     const char *sink;
 
+    ft_receiver_settle(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(ft_pipeline_window(d->view.pipeline)))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
@@ -418,6 +433,11 @@ static void add_stages(void *arg, struct ft_account *account)
     }
 }
 
+static void log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
     int rc = open_pipeline(d, t, false);
@@ -434,6 +454,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     d->slice = ft_watch_once(d->loop, on_slice, d);
     if (!d->tick || !d->slice)
         return EX_OSERR;
+    ft_loop_on_trouble(d->loop, log_trouble);
     ft_loop_on_signals(d->loop, on_reload, on_stop, d);
     ft_notify_ready();
     ft_log(FT_LOG_NOTICE,
@@ -484,6 +505,7 @@ static void close_all(struct ft_daemon *d)
     ft_http_free(d->http);
     ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);
+    ft_batch_free(d->batch);
     ft_pipeline_free(d->view.pipeline);
     ft_publisher_free(d->view.publisher);
     ft_loop_free(d->loop);
@@ -514,7 +536,7 @@ static int open_and_run(struct ft_daemon *d)
     ft_diag_free(diag);
     if (!t)
         return EX_CONFIG;
-    d->loop = ft_loop_new();
+    d->view.loop = d->loop = ft_loop_new();
     if (d->loop)
         rc = open_sinks(d);
     if (rc != EX_OK) {

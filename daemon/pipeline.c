@@ -51,7 +51,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         return NULL;
     p->config = *config;
     p->emitter = *emitter;
-    p->agents = ft_agents_new(config->sources_max);
+    p->agents = ft_agents_new(config->sources_max, FT_PIPELINE_STATUS_BYTES);
     if (config->ends_max)
         p->pairing = make_pairing(p);
     p->events = ft_events_new(config->events_max, emitter);

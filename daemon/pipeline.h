@@ -25,6 +25,10 @@
 #include "daemon/window.h"
 #include "lib/base/account.h"
 
+/* Of the accounts and of the host statuses of all other programs, as they are kept. */
+#define FT_PIPELINE_LOSS_BYTES   ((size_t)64 << 20)
+#define FT_PIPELINE_STATUS_BYTES ((size_t)64 << 20)
+
 struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;

@@ -43,6 +43,8 @@ struct ft_pipeline {
     struct ft_unrated *unrated;
     struct ft_emitter emitter;
     struct ft_table *sources;
+    int64_t sources_swept_ms;
+    size_t sources_bytes;
     struct ft_pipeline_stats stats;
     void (*add_stages)(void *arg, struct ft_account *account);
     void *add_stages_arg;

@@ -9,9 +9,17 @@
 #include "daemon/health/losses.h"
 #include "daemon/intake.h"
 #include "daemon/pipeline_impl.h"
+#include "proto/bounds.h"
 #include "proto/record.h"
 
-#define GONE_MS 3600000
+/* Several times what any program of ours says in an account. */
+#define LOSS_TEXT_MAX 255
+#define LOSS_LIST_MAX 64
+
+/* Where the table is full, who was not heard for this time gives way; so often that is looked at.
+ */
+#define GONE_MS  3600000
+#define SWEEP_MS 10000
 
 static enum ft_record_fate fate_of(const struct ft_pipeline *p, enum ft_join_result result)
 {
@@ -88,54 +96,65 @@ static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace_
                         : FT_RECORD_UNUSED;
 }
 
-/* The program not heard of for longest gives way where there is no room. */
 static struct ft_pipeline_program *program_of(struct ft_pipeline *p, const char *id)
 {
-    struct ft_pipeline_program *s, *oldest = NULL;
+    struct ft_pipeline_program *s, *old;
     uint32_t index = 0;
     bool fresh;
 
     s = ft_table_insert(p->sources, id, &fresh);
-    if (s)
+    if (s || llabs(p->now_ms - p->sources_swept_ms) < SWEEP_MS)
         return s;
-    while ((s = ft_table_next(p->sources, &index)))
-        if (!oldest || s->heard_ms < oldest->heard_ms)
-            oldest = s;
-    if (!oldest || p->now_ms - oldest->heard_ms < GONE_MS)
-        return NULL;
-    free(oldest->packed);
-    ft_table_remove(p->sources, oldest);
+    p->sources_swept_ms = p->now_ms;
+    while ((old = ft_table_next(p->sources, &index))) {
+        if (p->now_ms - old->heard_ms < GONE_MS)
+            continue;
+        p->sources_bytes -= old->packed_bytes;
+        free(old->packed);
+        ft_table_remove(p->sources, old);
+    }
     return ft_table_insert(p->sources, id, &fresh);
+}
+
+/* The account stays for whoever asks. Without room the older one does. */
+static enum ft_record_fate keep_loss(struct ft_pipeline *p, const Fabrictrace__Loss *loss)
+{
+    char id[FT_PIPELINE_PROGRAM_BYTES] = {0};
+    size_t len = fabrictrace__loss__get_packed_size(loss);
+    struct ft_pipeline_program *s;
+    uint8_t *packed;
+
+    snprintf(id, sizeof(id), "%s %s", loss->program, loss->source);
+    s = program_of(p, id);
+    if (!s)
+        return FT_RECORD_TABLE_FULL;
+    s->heard_ms = p->now_ms;
+    if (p->sources_bytes - s->packed_bytes + len > FT_PIPELINE_LOSS_BYTES)
+        return FT_RECORD_TABLE_FULL;
+    packed = malloc(len ? len : 1);
+    if (!packed)
+        return FT_RECORD_FORWARDED;
+    fabrictrace__loss__pack(loss, packed);
+    free(s->packed);
+    p->sources_bytes += len - s->packed_bytes;
+    s->packed = packed;
+    s->packed_bytes = len;
+    return FT_RECORD_FORWARDED;
 }
 
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
     const Fabrictrace__Loss *loss = record->loss;
-    char id[FT_PIPELINE_PROGRAM_BYTES] = {0};
-    uint8_t *packed;
-    struct ft_pipeline_program *s;
-    size_t len;
 
-    if (!loss->source || !loss->program)
+    if (!loss->source || !loss->program ||
+        !ft_message_within(&loss->base, LOSS_TEXT_MAX, LOSS_LIST_MAX))
         return FT_RECORD_INVALID;
     ft_losses_take(p->losses, loss, p->now_ms);
     if (loss->has_time_ms && loss->time_ms < INT64_MAX / 2)
         ft_clocks_take(p->clocks, loss->program, loss->source, (int64_t)loss->time_ms, p->now_ms,
                        p->config.replay);
     p->emitter.record(p->emitter.arg, record);
-    snprintf(id, sizeof(id), "%s %s", loss->program, loss->source);
-    s = program_of(p, id);
-    if (s)
-        s->heard_ms = p->now_ms;
-    len = fabrictrace__loss__get_packed_size(loss);
-    packed = s ? malloc(len ? len : 1) : NULL;
-    if (packed) {
-        fabrictrace__loss__pack(loss, packed);
-        free(s->packed);
-        s->packed = packed;
-        s->packed_bytes = len;
-    }
-    return FT_RECORD_FORWARDED;
+    return keep_loss(p, loss);
 }
 
 /* A collective goes out with what is known of its slowest peer; borrows the rest. */

@@ -4,6 +4,7 @@ include tests/unit/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/fabric/local.mk
+include tests/faults/local.mk
 include tests/fidelity/local.mk
 include tests/snmp/local.mk
 include tests/rxe/local.mk

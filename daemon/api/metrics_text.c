@@ -9,6 +9,8 @@
 #include "daemon/api/view.h"
 #include "daemon/pipeline.h"
 #include "daemon/publish/publish.h"
+#include "lib/io/http.h"
+#include "lib/io/loop.h"
 #include "lib/io/transport.h"
 #include "proto/json.h"
 
@@ -137,6 +139,11 @@ static void write_transport(struct ft_writer *w, const struct ft_receiver *recei
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"duplicate\"} %" PRIu64 "\n", s.duplicates);
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"refused\"} %" PRIu64 "\n", s.refused);
     plain(w, "peers", "gauge", "Agents and pollers connected.", s.connected);
+    plain(w, "connections_refused_total", "counter",
+          "Connections that were turned away: too many, or no memory.", s.connections_refused);
+    plain(w, "connections_crowded_out_total", "counter",
+          "Connections cut off within a frame, as all frames together took too much memory.",
+          s.crowded_out);
 }
 
 void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
@@ -150,5 +157,9 @@ void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
     write_pairing(w, ft_pipeline_pairing(p));
     write_sinks(w, view->publisher);
     write_transport(w, view->receiver);
+    if (view->loop)
+        ft_loop_metrics(view->loop, PREFIX, w);
+    if (view->http)
+        ft_http_metrics(view->http, PREFIX, w);
     ft_store_write_figures(view->store, PREFIX, w);
 }

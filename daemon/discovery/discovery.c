@@ -11,7 +11,9 @@
 #include "lib/base/table.h"
 
 #define LINKS_MAX (1u << 20)
-#define MEMORY_MS 3600000
+/* A switch of 64 ports with as many neighbours takes some 60 KB. */
+#define REPORTS_BYTES_MAX ((size_t)512 << 20)
+#define MEMORY_MS         3600000
 
 /* A port by its names. */
 struct port_key {
@@ -43,7 +45,7 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
 
     if (!d)
         return NULL;
-    d->reports = ft_reports_new(config->switches_max);
+    d->reports = ft_reports_new(config->switches_max, REPORTS_BYTES_MAX);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
     d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
     if (config->addresses_max)
