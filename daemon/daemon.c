@@ -206,6 +206,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                  .window_ms = s->window_ns / NS_PER_MS,
                  .evidence_ms = s->evidence_ns / NS_PER_MS,
                  .idle_ms = s->flow_idle_ns / NS_PER_MS,
+                 .trust_topology = !s->verify_topology,
                  .policy = {.settle_ms = s->settle_ns / NS_PER_MS,
                             .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
         .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,

@@ -10,6 +10,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/flow_follow.c daemon/flow_follow.h \
 	daemon/intake.c daemon/intake.h \
 	daemon/join.c daemon/join.h \
+	daemon/moves.c daemon/moves.h \
 	daemon/loads.c daemon/loads.h \
 	daemon/names.c daemon/names.h \
 	daemon/pipeline.c daemon/pipeline.h \

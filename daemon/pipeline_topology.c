@@ -34,13 +34,13 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
 
     ft_pipeline_settle(p);
     ft_pipeline_finish_close(p);
-    rc = ft_join_set_topology(p->join, topology);
+    rc = ft_join_set_topology(p->join, topology, p->now_ms);
     if (rc)
         return rc;
     /* Loads of the old size would be written past their end. */
     rc = ft_window_resize(p->window);
     if (rc) {
-        ft_join_set_topology(p->join, p->topology);
+        ft_join_set_topology(p->join, p->topology, p->now_ms);
         return rc;
     }
     if (p->topology != p->base)

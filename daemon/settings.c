@@ -117,6 +117,15 @@ static const struct ft_option options[] = {
      .min = 0,
      .max = 600,
      .help = "How much later than others a switch may report the same moment."},
+    {.key = "verify_topology",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(verify_topology),
+     .standard = "true",
+     .help =
+         "Whether a link counts only once samples of both its ends, or LLDP, confirm that it is "
+         "where the topology has it. With false the topology is taken as it stands: flows that "
+         "few switches sample are resolved sooner, and wrongly where a cable is not where the "
+         "file says."},
     {.key = "counters_max",
      .type = FT_OPTION_UINT,
      .offset = AT(counters_max),

@@ -35,6 +35,7 @@ static void open_join(size_t flows_max)
                                     .window_ms = WINDOW_MS,
                                     .evidence_ms = 30000,
                                     .idle_ms = 60000,
+                                    .trust_topology = true,
                                     .policy = {.settle_ms = 2000, .tolerance_ms = 2000}};
     struct ft_join_hooks hooks = {.judged = on_judged, .moved = on_moved};
 
@@ -305,7 +306,7 @@ START_TEST(another_topology_takes_over)
 
     open_join(10);
     ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
-    ck_assert_int_eq(ft_join_set_topology(join, wider), 0);
+    ck_assert_int_eq(ft_join_set_topology(join, wider, 0), 0);
     flow = ft_join_find(join, &o.tuple);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     ck_assert_str_eq(ft_topology_port(wider, flow->path.hops[0].out)->name, "up2");

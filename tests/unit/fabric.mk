@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-fabric_tests = tests/unit/check_evidence tests/unit/check_metrics tests/unit/check_paths \
+fabric_tests = tests/unit/check_evidence tests/unit/check_judge tests/unit/check_metrics tests/unit/check_paths \
 	tests/unit/check_topology
 check_PROGRAMS += $(fabric_tests)
 TESTS += $(fabric_tests)
@@ -16,6 +16,10 @@ tests_unit_check_evidence_SOURCES = tests/unit/check_evidence.c tests/unit/leafs
 	tests/unit/unit.h
 tests_unit_check_evidence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_judge_SOURCES = tests/unit/check_judge.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_judge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_judge_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
 tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

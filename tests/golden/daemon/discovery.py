@@ -22,7 +22,7 @@ INTERVAL_MS = 10000
 TOPOLOGY = rig.LAB / "topology.yaml"
 POLLER = [rig.POLLER, *rig.NO_CONFIG, "--set", "source_id=golden", "--replay",
           rig.LAB / "sflow.pcap", "--output", "-"]
-DAEMON = [rig.DAEMON, *rig.NO_CONFIG, "--set", "source_id=golden", "--set", "window=5s",
+DAEMON = [rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--set", "source_id=golden", "--set", "window=5s",
           "--replay", "-", "--sink", "file:-"]
 
 
@@ -204,7 +204,7 @@ def test_sources():
 
 
 def test_no_source():
-    run = subprocess.run([rig.DAEMON, *rig.NO_CONFIG, "--topology", "", "--set",
+    run = subprocess.run([rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--topology", "", "--set",
                           "discovery.switches_max=0", "--check"], capture_output=True)
     equal("neither a file nor discovery: refused", run.returncode, 78)
 

@@ -24,6 +24,8 @@ POLLER = Path("switchpoll/fabrictrace-switchpoll").resolve()
 WAIT_S = speed.limit(120)
 WRAP = os.environ.get("FT_WRAP", "").split()  # valgrind and its options
 NO_CONFIG = ("-c", os.devnull)
+# For tests of few samples that are not about the topology.
+TRUST = ("--set", "verify_topology=false")
 failures = []
 
 
