@@ -24,6 +24,7 @@ struct ft_join {
     const struct ft_ranks *ranks;
     struct ft_port_marks *marks; /* by port id */
     struct ft_port_depths *depths;
+    bool *confirmed; /* likewise: the link that leaves the port leads where the topology says */
     struct ft_sampled *sampled;
     uint32_t window; /* lowest open */
     uint32_t newest; /* that took a record */
@@ -47,8 +48,9 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
     j->names = ft_names_new(NAMES_MAX);
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
     j->depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->depths));
+    j->confirmed = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->confirmed));
     j->sampled = ft_sampled_new(t);
-    if (!j->flows || !j->names || !j->marks || !j->depths || !j->sampled) {
+    if (!j->flows || !j->names || !j->marks || !j->depths || !j->confirmed || !j->sampled) {
         ft_join_free(j);
         return NULL;
     }
@@ -75,6 +77,7 @@ void ft_join_free(struct ft_join *j)
     ft_names_free(j->names);
     free(j->marks);
     free(j->depths);
+    free(j->confirmed);
     ft_sampled_free(j->sampled);
     free(j);
 }
@@ -87,6 +90,12 @@ void ft_join_set_ranks(struct ft_join *j, const struct ft_ranks *ranks)
 const struct ft_ranks *ft_join_ranks(const struct ft_join *j)
 {
     return j->ranks;
+}
+
+void ft_join_confirm_link(struct ft_join *j, uint32_t port, bool confirmed)
+{
+    assert(port < ft_topology_ports(j->t));
+    j->confirmed[port] = confirmed;
 }
 
 const struct ft_topology *ft_join_topology(const struct ft_join *j)
@@ -636,19 +645,23 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
 {
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
     struct ft_port_depths *depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*depths));
+    bool *confirmed = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*confirmed));
     const struct ft_topology *from = j->t;
     struct ft_flow *flow;
     uint32_t index = 0;
 
-    if (!marks || !depths || ft_sampled_follow(j->sampled, t)) {
+    if (!marks || !depths || !confirmed || ft_sampled_follow(j->sampled, t)) {
         free(marks);
         free(depths);
+        free(confirmed);
         return -ENOMEM;
     }
     free(j->marks);
     free(j->depths);
+    free(j->confirmed);
     j->marks = marks;
     j->depths = depths;
+    j->confirmed = confirmed;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
         ft_flow_follow(flow, from, t);

@@ -182,6 +182,10 @@ void ft_join_free(struct ft_join *join);
 int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t);
 const struct ft_topology *ft_join_topology(const struct ft_join *join);
 
+/* Whether samples or LLDP of both its ends agree with the topology on the directed link that leaves
+ * a port. With a topology all are unconfirmed until they are told of. */
+void ft_join_confirm_link(struct ft_join *join, uint32_t port, bool confirmed);
+
 /* Who the ranks behind the flows are, borrowed; NULL: nobody says. */
 void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
 const struct ft_ranks *ft_join_ranks(const struct ft_join *join);
