@@ -39,6 +39,8 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
+/* Observations looked at for links: a percent of a core. */
+#define CROSSINGS_A_SECOND 50000
 
 struct ft_daemon {
     struct ft_run *run;
@@ -209,6 +211,9 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max},
         .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .crossings = {.flows_max = s->crossing_flows_max,
+                      .ports_max = s->crossing_ports_max,
+                      .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
         .link_local = s->link_local,
         .counters_max = s->counters_max,
