@@ -6,6 +6,7 @@ A fabric is made by dice, flows take its paths, and switches sample them in virt
 daemon learns of links, tiers and hosts' places is held against the fabric, and so are its paths."""
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ sys.dont_write_bytecode = True
 import rig  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
 
+TOOL = Path("cli/fabrictrace").resolve()
 START_MS = 1_700_000_000_000
 DAEMON = [rig.DAEMON, *rig.NO_CONFIG, "--set", "source_id=golden", "--set", "window=5s",
           "--replay", "-", "--sink", "file:-"]
@@ -250,10 +252,48 @@ def test_miscabling(folder):
     equal("cleared when mended", state, {"leaf1/Ethernet20": True, "leaf1/Ethernet21": True})
 
 
+def known(daemon):
+    """The topology as a daemon knows it, without where it knows it from."""
+    topology = json.loads(daemon.get("/api/v1/topology"))
+    for port in (port for switch in topology["switches"] for port in switch["ports"]):
+        for name in ("source", "confirmed", "samples", "flows"):
+            port.pop(name, None)
+    return topology
+
+
+def test_export(folder):
+    """What the tool writes is read back to the same topology."""
+    fabric = Fabric(5, leaves=4, spines=2, parallel=2)
+    text = topology_file(fabric, folder / "given.yaml").read_text()
+    text = text.replace("gpu0-0", '"#0: \\"gpu\\" \\\\ [1]"')
+    text = text.replace("10.0.1.1]", '10.0.1.1, "fd00:1::1"]')
+    text = re.sub(r"\bEthernet7\b", '"#7"', text)
+    daemon, folders = None, [folder / "first", folder / "second"]
+    topologies = []
+    for number, at in enumerate(folders):
+        at.mkdir()
+        daemon = rig.Daemon(at, text).start()
+        try:
+            topologies.append(known(daemon))
+            exported = rig.run(TOOL, "topology", "--export", "--endpoint",
+                               f"127.0.0.1:{daemon.http}")
+            equal("exit code", (exported.returncode, exported.stderr), (0, ""))
+            text = exported.stdout
+        finally:
+            daemon.stop()
+        file = at / "exported.yaml"
+        file.write_text(text)
+        valid = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--topology", file, "--check")
+        equal("a valid file", (valid.returncode, valid.stderr), (0, ""))
+    equal("links have their evidence beside them", text.count("# static, not confirmed"), 16)
+    equal("the same topology", topologies[1], topologies[0])
+
+
 def main():
-    test_alone()
     with tempfile.TemporaryDirectory() as folder:
+        test_export(Path(folder))
         test_miscabling(Path(folder))
+    test_alone()
     return 1 if rig.failures else 0
 
 
