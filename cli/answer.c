@@ -131,6 +131,11 @@ bool ft_value_real(const struct ft_value *object, const char *name, double *out)
     return true;
 }
 
+bool ft_value_true(const struct ft_value *object, const char *name)
+{
+    return json_is_true(node(ft_value_get(object, name)));
+}
+
 bool ft_value_is(const struct ft_value *object, const char *name, const char *text)
 {
     const char *s = ft_value_str(object, name);

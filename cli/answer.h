@@ -38,6 +38,9 @@ const char *ft_value_str(const struct ft_value *object, const char *name);
 bool ft_value_uint(const struct ft_value *object, const char *name, uint64_t *out);
 bool ft_value_real(const struct ft_value *object, const char *name, double *out);
 
+/* True when the member is there and true. */
+bool ft_value_true(const struct ft_value *object, const char *name);
+
 /* True when the member is there with this very text. */
 bool ft_value_is(const struct ft_value *object, const char *name, const char *text);
 

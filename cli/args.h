@@ -42,6 +42,7 @@ struct ft_args {
     const char *comm, *op;                   /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
+    bool export;     /* the topology as a file */
     const char *svg; /* file of the heat map, NULL: none */
     bool has_flow;
     struct ft_tuple flow;

@@ -4,6 +4,7 @@ cli_libftcli_a_SOURCES = \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
 	cli/cli.c cli/cli.h \
+	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/grid.c cli/grid.h \
 	cli/loads.c cli/loads.h \

@@ -42,6 +42,8 @@
 /* Likewise for a batch of records; the clock is looked at after each step. */
 #define BATCH_NS   (INT64_C(10) * NS_PER_MS)
 #define BATCH_STEP 64
+/* Observations looked at for links: a percent of a core. */
+#define CROSSINGS_A_SECOND 50000
 
 struct ft_daemon {
     struct ft_run *run;
@@ -216,6 +218,9 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max},
         .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .crossings = {.flows_max = s->crossing_flows_max,
+                      .ports_max = s->crossing_ports_max,
+                      .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
         .link_local = s->link_local,
         .counters_max = s->counters_max,

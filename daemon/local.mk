@@ -39,9 +39,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
 	daemon/discovery/survey_hosts.c \
 	daemon/discovery/survey_links.c \
+	daemon/discovery/survey_samples.c \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \
+	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \

@@ -70,13 +70,16 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         ft_join_set_ranks(p->join, p->ranks);
     if (config->discovery.switches_max)
         p->discovery = ft_discovery_new(&config->discovery);
+    if (config->crossings.flows_max)
+        p->wiring = ft_wiring_new(&config->crossings, topology);
     if (config->counters_max) {
         p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
         p->losses && p->clocks && p->processors && p->unrated && p->agents &&
-        (p->discovery || !config->discovery.switches_max) && (p->pairing || !config->ends_max) &&
+        (p->discovery || !config->discovery.switches_max) &&
+        (p->wiring || !config->crossings.flows_max) && (p->pairing || !config->ends_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
@@ -114,6 +117,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_slowest_free(p->slowest);
     ft_events_free(p->events);
     ft_discovery_free(p->discovery);
+    ft_wiring_free(p->wiring);
     ft_counters_free(p->counters);
     ft_exporters_free(p->exporters);
     free(p->edge);
@@ -165,6 +169,8 @@ static void start_over(struct ft_pipeline *p, int64_t now_ms)
 
     ft_join_restart(p->join, ft_join_window_of(p->join, now_ms));
     ft_events_sweep(p->events, UINT32_MAX, now_ms);
+    if (p->wiring)
+        ft_wiring_restart(p->wiring);
     if (pairing) {
         ft_pairing_free(p->pairing);
         p->pairing = pairing;
@@ -203,6 +209,7 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
     if (p->pairing)
         ft_pairing_sweep(p->pairing, now_ms);
     if (!ft_window_busy(p->window)) {
+        ft_pipeline_weigh_links(p, now_ms);
         ft_pipeline_rediscover(p, now_ms);
         if (ft_join_window(p->join) == 0)
             return false;
@@ -286,6 +293,11 @@ int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p)
 {
     return p->clocks;
+}
+
+const struct ft_wiring *ft_pipeline_wiring(const struct ft_pipeline *p)
+{
+    return p->wiring;
 }
 
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p)

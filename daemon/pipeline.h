@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "daemon/discovery/discovery.h"
+#include "daemon/discovery/wiring.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
 #include "daemon/health/agents.h"
@@ -33,6 +34,7 @@ struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
+    struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
     size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
     bool link_local;     /* as in daemon/pairing/pairing.h */
     size_t counters_max; /* ports and sources; 0: counters are not used */
@@ -110,7 +112,7 @@ const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
 const struct ft_slowest *ft_pipeline_slowest(const struct ft_pipeline *p);
 const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
 /* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
- * "learnt" (from samples). */
+ * "samples" (a link), "learnt" (a host, from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 
 const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
@@ -126,6 +128,12 @@ const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
 const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p);
 /* The time that the pipeline was driven with last. */
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
+
+/* NULL where cables are not looked at. */
+const struct ft_wiring *ft_pipeline_wiring(const struct ft_pipeline *p);
+
+/* Whether samples or LLDP of both ends agree with the link that leaves a port. */
+bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t port);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);

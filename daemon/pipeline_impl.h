@@ -25,6 +25,7 @@ struct ft_pipeline {
     struct ft_topology *base;     /* of the file */
     struct ft_topology *topology; /* the present one; may be the base itself */
     struct ft_discovery *discovery;
+    struct ft_wiring *wiring;     /* NULL: not wanted */
     struct ft_counters *counters; /* NULL: not used */
     struct ft_exporters *exporters;
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
@@ -70,6 +71,12 @@ bool ft_pipeline_on_cover(void *arg);
 
 /* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
 void ft_pipeline_find_edge(struct ft_pipeline *p);
+
+/* What samples say of cables: takes an observation, goes on with the judgement, and tells the join
+ * which links of a new topology are confirmed. */
+void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl);
+void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
+void ft_pipeline_confirm_links(struct ft_pipeline *p);
 
 /* Looks at the fabric anew where something was said of it and it is due. */
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);

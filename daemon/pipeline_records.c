@@ -61,6 +61,8 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
     if (ft_intake_rest(o, rest))
         in->rest = rest;
     p->gathered++;
+    if (p->wiring)
+        ft_pipeline_cross(p, in, o->has_ttl && o->ttl < 256 ? (uint8_t)o->ttl : 0);
     if (p->gathered == FT_JOIN_BATCH)
         ft_pipeline_settle(p);
     if (p->pairing)

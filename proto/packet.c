@@ -175,6 +175,7 @@ static enum ft_packet_status decode_ipv4(struct ft_reader *r, struct ft_packet *
         return FT_PACKET_BAD;
     k->dscp = h[1] >> 2;
     k->ecn = h[1] & 3;
+    k->ttl = h[8];
     k->tuple.proto = h[9];
     k->tuple.src = ft_ip4(h + 12);
     k->tuple.dst = ft_ip4(h + 16);
@@ -244,6 +245,7 @@ static enum ft_packet_status decode_ipv6(struct ft_reader *r, struct ft_packet *
         return FT_PACKET_BAD;
     k->dscp = (uint8_t)((h[0] & 0x0f) << 2 | h[1] >> 6);
     k->ecn = h[1] >> 4 & 3;
+    k->ttl = h[7];
     k->flow_label = (uint32_t)(h[1] & 0x0f) << 16 | (uint32_t)h[2] << 8 | h[3];
     payload_bytes = (uint16_t)(h[4] << 8 | h[5]);
     /* a payload within 40 bytes of 64 KiB does not fit the field */
@@ -509,6 +511,7 @@ static enum ft_packet_status open_tunnels(enum ft_packet_status status, struct f
         /* A switch marks the header that it routes by: the outer one (RFC 6040). */
         if (at.ecn == ECN_CE)
             inner.ecn = ECN_CE;
+        inner.ttl = at.ttl;
         at = inner;
         at_body = inside;
         if (status != FT_PACKET_OK)
@@ -562,6 +565,7 @@ decode_plain(struct ft_reader r, struct ft_packet *k, struct ft_reader *body)
         return false;
     k->ecn = ip[1] & 3;
     k->dscp = ip[1] >> 2;
+    k->ttl = ip[8];
     k->ip_bytes = (uint16_t)ip_bytes;
     k->flow_label = 0;
     k->bth = FT_BTH_NONE;

@@ -37,6 +37,7 @@ struct ft_packet {
     uint8_t ecn; /* low two bits of TOS or traffic class; 3 = congestion experienced, in a tunnel by
                     either header */
     uint8_t dscp;
+    uint8_t ttl;       /* TTL or hop limit; in a tunnel the outer one, which switches count down */
     uint16_t ip_bytes; /* length the IP header states, header included */
     uint32_t flow_label;
     enum ft_bth_class bth;

@@ -30,9 +30,10 @@ struct key {
 };
 _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
 
-#define QP_MASK   0xffffffu
-#define QP_KNOWN  (1u << 24)
-#define QP_DIFFER (1u << 25)
+#define SPAN_MAX_MS 0xffffffu
+#define QP_MASK     0xffffffu
+#define QP_KNOWN    (1u << 24)
+#define QP_DIFFER   (1u << 25)
 
 /* What every sample touches comes first. With the table's 8 bytes before it a sum fills whole lines
  * of the cache. */
@@ -41,7 +42,8 @@ struct sum {
     uint64_t packets;
     uint64_t bytes;
     struct ft_wall first;
-    uint32_t span_ms; /* from the first to the last one */
+    uint32_t span_ms : 24; /* from the first to the last one */
+    uint32_t ttl : 8;      /* of the last one; 0: not known */
     uint32_t samples;
     uint32_t ce_samples;
     uint32_t data_samples;
@@ -71,6 +73,7 @@ struct incoming {
     bool ce;
     bool has_outer; /* this, has: of what few have, and what */
     uint8_t has;
+    uint8_t ttl;
 };
 _Static_assert(sizeof(struct incoming) == 128, "a size that makes places easy to work out");
 
@@ -171,15 +174,22 @@ static void apply_extras(struct sum *sum, const struct incoming *in, const struc
         sum->transit_ns = extras->transit_ns;
 }
 
-static void apply_time(struct sum *sum, struct ft_wall when, bool fresh)
+static uint32_t within_span(int64_t ms)
+{
+    return ms < SPAN_MAX_MS ? (uint32_t)ms & SPAN_MAX_MS : SPAN_MAX_MS;
+}
+
+static void apply_time(struct sum *sum, struct ft_wall when, uint8_t ttl, bool fresh)
 {
     if (fresh) {
         sum->first = when;
+        sum->ttl = ttl;
     } else if (when.ms < sum->first.ms) {
-        sum->span_ms += (uint32_t)(sum->first.ms - when.ms);
+        sum->span_ms = within_span(sum->span_ms + (sum->first.ms - when.ms));
         sum->first = when;
-    } else if (when.ms - sum->first.ms > sum->span_ms) {
-        sum->span_ms = (uint32_t)(when.ms - sum->first.ms);
+    } else if (when.ms - sum->first.ms >= sum->span_ms) {
+        sum->span_ms = within_span(when.ms - sum->first.ms);
+        sum->ttl = ttl;
     }
 }
 
@@ -194,7 +204,7 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
         fold->refused++;
         return;
     }
-    apply_time(sum, in->when, fresh);
+    apply_time(sum, in->when, in->ttl, fresh);
     sum->samples++;
     sum->packets += in->packets;
     sum->bytes += in->bytes;
@@ -252,6 +262,7 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     in->when = when;
     take_volume(fold, in, flow);
     in->ce = packet->ecn == ECN_CE;
+    in->ttl = packet->ttl;
     in->bth = (uint8_t)packet->bth;
     in->dst_qp = packet->dst_qp;
     in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
@@ -310,6 +321,8 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->cnp_samples = sum->cnp_samples;
     o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
     o->dst_qp = sum->dst_qp & QP_MASK;
+    o->has_ttl = sum->ttl != 0;
+    o->ttl = sum->ttl;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
     o->queue_max_bytes = sum->queue_bytes;
     o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;

@@ -29,11 +29,21 @@ struct known_link {
     int64_t down_ms;  /* since when it is down; 0: it is up */
 };
 
+/* What the last build found of a link by either end, or of a switch (port ""). */
+struct mark {
+    struct port_key port;
+    bool heard;   /* both ends hear each other by LLDP */
+    bool sampled; /* samples alone tell of it */
+};
+
 struct ft_discovery {
     struct ft_reports *reports;
     struct ft_attach *attach;
     struct ft_table *links;
     struct ft_table *learnt; /* ports whose hosts samples alone have shown */
+    struct ft_table *marks;
+    struct ft_crossings *crossings; /* NULL: nobody looks */
+    const struct ft_topology *present;
     struct ft_findings findings;
     bool dirty, some;
     int64_t built_ms;
@@ -48,9 +58,11 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
     d->reports = ft_reports_new(config->switches_max, REPORTS_BYTES_MAX);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
     d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
+    d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), LINKS_MAX, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
-    if (!d->reports || !d->links || !d->learnt || (config->addresses_max && !d->attach)) {
+    if (!d->reports || !d->links || !d->learnt || !d->marks ||
+        (config->addresses_max && !d->attach)) {
         ft_discovery_free(d);
         return NULL;
     }
@@ -65,6 +77,7 @@ void ft_discovery_free(struct ft_discovery *d)
     ft_attach_free(d->attach);
     ft_table_free(d->links);
     ft_table_free(d->learnt);
+    ft_table_free(d->marks);
     ft_findings_free(&d->findings);
     free(d);
 }
@@ -91,6 +104,18 @@ void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, con
 {
     if (d->attach)
         ft_attach_named(d->attach, address, host);
+}
+
+void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
+                      const struct ft_topology *present)
+{
+    d->crossings = crossings;
+    d->present = present;
+}
+
+void ft_discovery_touch(struct ft_discovery *d)
+{
+    d->dirty = d->some = true;
 }
 
 /* A switch that falls silent says nothing: its report has to be found stale. */
@@ -145,6 +170,34 @@ static void note_learnt(struct ft_discovery *d, const struct ft_survey *s)
         }
 }
 
+/* Remembers what only samples tell of, and which links LLDP knows from both ends. */
+static void note_marks(struct ft_discovery *d, const struct ft_survey *s)
+{
+    struct mark *mark;
+    bool fresh;
+
+    ft_table_clear(d->marks);
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        struct port_key key = key_of(s, i);
+        bool heard = ft_survey_is_heard(s, i);
+
+        if (!heard && s->ends[i].link_source != FT_SOURCE_SAMPLES)
+            continue;
+        mark = ft_table_insert(d->marks, &key, &fresh);
+        if (!mark)
+            return;
+        mark->heard = heard;
+        mark->sampled = s->ends[i].link_source == FT_SOURCE_SAMPLES;
+    }
+    for (uint32_t n = 0; n < s->node_count; n++) {
+        struct port_key key = key_from(s->nodes[n].name, "");
+
+        mark = s->nodes[n].sampled ? ft_table_insert(d->marks, &key, &fresh) : NULL;
+        if (mark)
+            mark->sampled = true;
+    }
+}
+
 /* Marks ports that carried a link: no host is learnt there while that is remembered. */
 static void recall_links(struct ft_discovery *d, struct ft_survey *s)
 {
@@ -186,7 +239,10 @@ static void judge_links(struct ft_discovery *d, struct ft_survey *s, int64_t now
 {
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct ft_end *end = &s->ends[i];
-        struct known_link *link = end->link == FT_NONE ? NULL : remember(d, s, i);
+        /* Samples tell that a link is there, not that it is not: that needs somebody else. */
+        struct known_link *link = end->link == FT_NONE || end->link_source == FT_SOURCE_SAMPLES
+                                      ? NULL
+                                      : remember(d, s, i);
 
         if (!link)
             continue;
@@ -314,6 +370,9 @@ static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
         }
         tell(d, diag, s->nodes[s->owner[i]].name, NULL);
     }
+    for (uint32_t n = 0; n < s->node_count; n++)
+        if (s->nodes[n].sampled)
+            add_address(s, b, n, &s->nodes[n].agent, *diag);
     ft_ids_free(seen);
 }
 
@@ -504,8 +563,12 @@ static struct ft_topology *build(struct ft_discovery *d, const struct ft_survey 
 struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
                                        int64_t now_ms)
 {
-    struct ft_survey s = {
-        .base = base, .reports = d->reports, .attach = d->attach, .findings = &d->findings};
+    struct ft_survey s = {.base = base,
+                          .reports = d->reports,
+                          .attach = d->attach,
+                          .findings = &d->findings,
+                          .crossings = d->crossings,
+                          .present = d->present};
     struct ft_topology *t = NULL;
 
     d->dirty = false;
@@ -514,6 +577,9 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
     if (ft_survey_gather(&s) == 0) {
         recall_links(d, &s);
         ft_survey_links(&s);
+        if (ft_survey_samples(&s))
+            goto out;
+        note_marks(d, &s);
         judge_links(d, &s, now_ms);
         judge_memories(d, now_ms);
         if (ft_survey_hosts(&s) == 0) {
@@ -523,6 +589,7 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
             t = build(d, &s);
         }
     }
+out:
     ft_survey_release(&s);
     ft_reports_saw_stale(d->reports);
     return t;
@@ -550,6 +617,28 @@ bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, 
     struct port_key key = key_from(switch_name, port);
 
     return ft_table_find(d->learnt, &key) != NULL;
+}
+
+static const struct mark *mark_of(const struct ft_discovery *d, const char *switch_name,
+                                  const char *port)
+{
+    struct port_key key = key_from(switch_name, port);
+
+    return ft_table_find(d->marks, &key);
+}
+
+bool ft_discovery_heard(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    const struct mark *mark = mark_of(d, switch_name, port);
+
+    return mark && mark->heard;
+}
+
+bool ft_discovery_sampled(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    const struct mark *mark = mark_of(d, switch_name, port);
+
+    return mark && mark->sampled;
 }
 
 bool ft_discovery_some(const struct ft_discovery *d)

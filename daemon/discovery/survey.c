@@ -173,7 +173,7 @@ static int gather_nodes(struct ft_survey *s)
     return 0;
 }
 
-static struct ft_end *add_end(struct ft_survey *s, uint32_t node, const char *name)
+struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
 {
     struct ft_end *end;
 
@@ -200,7 +200,7 @@ static int gather_base_ports(struct ft_survey *s, uint32_t node)
 
     for (uint32_t i = 0; i < sw->port_count; i++) {
         const struct ft_port *port = ft_topology_port(s->base, sw->ports[i]);
-        struct ft_end *end = add_end(s, node, port->name);
+        struct ft_end *end = ft_survey_add_end(s, node, port->name);
 
         if (!end)
             return -ENOMEM;
@@ -220,7 +220,7 @@ static int gather_base_lags(struct ft_survey *s, uint32_t node)
 
         if (lag->switch_id != s->nodes[node].base)
             continue;
-        end = add_end(s, node, lag->name);
+        end = ft_survey_add_end(s, node, lag->name);
         if (!end)
             return -ENOMEM;
         end->ifindex = lag->ifindex;
@@ -275,7 +275,7 @@ static int gather_reported_ports(struct ft_survey *s, uint32_t node)
         end = s->nodes[node].base == FT_NONE ? NULL : known_end(s, node, info);
         snprintf(unnamed, sizeof(unnamed), "#%u", info->ifindex);
         if (!end)
-            end = add_end(s, node, usable_name(info->name) ? info->name : unnamed);
+            end = ft_survey_add_end(s, node, usable_name(info->name) ? info->name : unnamed);
         if (!end)
             return -ENOMEM;
         if (!end->ifindex)
@@ -384,7 +384,7 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
 int ft_survey_gather(struct ft_survey *s)
 {
     s->ids = ft_ids_new();
-    if (!s->ids || gather_nodes(s))
+    if (!s->ids || gather_nodes(s) || ft_survey_read_samples(s))
         return -ENOMEM;
     for (uint32_t i = 0; i < s->node_count; i++) {
         struct ft_node *n = &s->nodes[i];
@@ -392,7 +392,7 @@ int ft_survey_gather(struct ft_survey *s)
         n->first_end = s->end_count;
         n->stale = n->report && ft_report_stale(s->reports, n->report);
         if ((n->base != FT_NONE && (gather_base_ports(s, i) || gather_base_lags(s, i))) ||
-            (n->report && gather_reported_ports(s, i)))
+            (n->report && gather_reported_ports(s, i)) || ft_survey_sampled_ports(s, i))
             return -ENOMEM;
         gather_members(s, i);
         add_port_ids(s, i);
@@ -410,6 +410,7 @@ void ft_survey_release(struct ft_survey *s)
     free(s->ends);
     free(s->owner);
     free(s->nics);
+    free(s->sampled);
 }
 
 uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex)

@@ -242,6 +242,13 @@ void ft_survey_links(struct ft_survey *s)
     note_leftovers(s);
 }
 
+bool ft_survey_is_heard(const struct ft_survey *s, uint32_t at)
+{
+    uint32_t far = s->ends[at].link;
+
+    return far != FT_NONE && hears(&s->ends[at], far) && hears(&s->ends[far], at);
+}
+
 static bool says_down(const struct ft_end *end)
 {
     return end->info && end->info->has_oper_up && !end->info->oper_up;

@@ -125,7 +125,8 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
     }
     if (ft_topology_switches(t) == 0)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "name the switches to a switch poller, or write a topology file",
+                        "let switches send sFlow to a switch poller, name them to it for SNMP, or "
+                        "write a topology file",
                         "no switch is known");
 }
 
@@ -200,6 +201,8 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
         if (to)
             *to = *f;
     }
+    if (ft_pipeline_wiring(p))
+        ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), findings);
     if (ft_pipeline_exporters(p))
         ft_exporters_find(ft_pipeline_exporters(p), t, findings);
     ft_clocks_find(ft_pipeline_clocks(p), findings);

@@ -3,6 +3,8 @@ noinst_LIBRARIES += lib/fabric/libftfabric.a
 lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/attested.c \
 	lib/fabric/bound.c lib/fabric/chance.c lib/fabric/chance.h \
+	lib/fabric/crossings.c lib/fabric/crossings.h lib/fabric/crossings_impl.h \
+	lib/fabric/crossings_judge.c \
 	lib/fabric/departure.c \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/index.c lib/fabric/index.h \

@@ -37,6 +37,8 @@ SHOWN = {
     "events-none": ["collisions"],
     "events-all": ["events"],
     "topology": ["topology"],
+    "topology-samples": ["topology"],
+    "topology-export": ["topology", "--export"],
     "matrix": ["matrix"],
     "ranks": ["ranks"],
     "ranks-none": ["ranks"],

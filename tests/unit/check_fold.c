@@ -164,6 +164,28 @@ START_TEST(sums_what_agrees)
 }
 END_TEST
 
+/* The newest sample's, in whatever order they come. */
+START_TEST(the_newest_ttl_is_told)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    ck_assert_int_eq(fold_one(&flow)->has_ttl, false);
+    flow.packet.ttl = 63;
+    add(fold, &flow, 1700000000500);
+    flow.packet.ttl = 62;
+    add(fold, &flow, 1700000000900);
+    flow.packet.ttl = 61;
+    add(fold, &flow, 1700000000100);
+    drop_records();
+    ft_fold_flush(fold, (struct ft_wall){1700000000000}, 1000, &sink);
+    ck_assert_uint_eq(records[0]->observation->ttl, 62);
+    ck_assert_uint_eq(records[0]->observation->last_ms, 1700000000900);
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
 START_TEST(a_queue_pair_is_told_only_when_samples_agree)
 {
     struct ft_fold *fold = ft_fold_new(16, 0);
@@ -345,7 +367,7 @@ START_TEST(a_full_table_refuses_new_sums_and_goes_on_with_old_ones)
 END_TEST
 
 FT_UNIT_MAIN("fold", notifications_are_told_apart, what_cannot_be_is_cut_and_counted,
-             sums_what_agrees, a_queue_pair_is_told_only_when_samples_agree,
+             sums_what_agrees, the_newest_ttl_is_told, a_queue_pair_is_told_only_when_samples_agree,
              the_data_source_says_where_a_sample_was_taken, special_interface_values_are_no_ports,
              whatever_differs_stays_apart, sources_stay_apart_and_are_named,
              flushes_in_the_order_of_arrival_whatever_the_hash,

@@ -97,6 +97,7 @@ START_TEST(roce_over_ipv4)
     ck_assert_uint_eq(k.dscp, 26);
     ck_assert_uint_eq(k.ecn, 3);
     ck_assert_uint_eq(k.ip_bytes, 64);
+    ck_assert_uint_eq(k.ttl, ipv4[8]);
     ck_assert_int_eq(k.bth, FT_BTH_DATA);
     ck_assert_uint_eq(k.opcode, 6);
     ck_assert_uint_eq(k.dst_qp, 17);
@@ -115,6 +116,7 @@ START_TEST(roce_over_ipv6)
     ck_assert_uint_eq(k.dscp, 26);
     ck_assert_uint_eq(k.ecn, 3);
     ck_assert_uint_eq(k.ip_bytes, 84);
+    ck_assert_uint_eq(k.ttl, 64);
     ck_assert_uint_eq(k.flow_label, 0xabcde);
     ck_assert_int_eq(k.bth, FT_BTH_DATA);
     ck_assert_uint_eq(k.dst_qp, 17);
@@ -556,6 +558,20 @@ START_TEST(a_mark_on_the_tunnel_counts)
 }
 END_TEST
 
+/* Switches count down the outer header's TTL. */
+START_TEST(the_ttl_is_the_tunnels)
+{
+    struct ft_writer w;
+    struct ft_packet k;
+
+    vxlan(&w, 0x08, 2);
+    w.bytes[14 + 8] = 61;
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    ck_assert(k.has_outer);
+    ck_assert_uint_eq(k.ttl, 61);
+}
+END_TEST
+
 /* Cut anywhere: the tunnel's own flow, then both; never a wrong one. */
 START_TEST(a_cut_tunnel_is_its_outer_flow)
 {
@@ -843,6 +859,7 @@ static void same_packet(const struct ft_packet *a, const struct ft_packet *b)
     ck_assert(ft_tuple_equal(&a->tuple, &b->tuple));
     ck_assert_uint_eq(a->ecn, b->ecn);
     ck_assert_uint_eq(a->dscp, b->dscp);
+    ck_assert_uint_eq(a->ttl, b->ttl);
     ck_assert_uint_eq(a->ip_bytes, b->ip_bytes);
     ck_assert_uint_eq(a->flow_label, b->flow_label);
     ck_assert_int_eq(a->bth, b->bth);
@@ -896,7 +913,7 @@ END_TEST
 
 FT_UNIT_MAIN("packet", geneve, vxlan_gpe, mpls_in_udp_and_vxlan_of_linux, a_second_vxlan_is_opened,
              authentication_headers_of_ipv4, plain_frames_are_no_special_case, mpls_label_stacks,
-             vxlan_shows_both_flows, a_mark_on_the_tunnel_counts, a_cut_tunnel_is_its_outer_flow,
-             gre_and_ip_in_ip, roce_over_ipv4, roce_over_ipv6, vlan_tags, other_links, cut_heads,
-             ipv4_options, fragments, ipv6_extensions, padding_is_not_ports, contradictions,
-             other_protocols, opcode_classes, udp_payload)
+             vxlan_shows_both_flows, a_mark_on_the_tunnel_counts, the_ttl_is_the_tunnels,
+             a_cut_tunnel_is_its_outer_flow, gre_and_ip_in_ip, roce_over_ipv4, roce_over_ipv6,
+             vlan_tags, other_links, cut_heads, ipv4_options, fragments, ipv6_extensions,
+             padding_is_not_ports, contradictions, other_protocols, opcode_classes, udp_payload)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
-	tests/golden/daemon/live.py tests/golden/daemon/discovery.py tests/golden/daemon/blame.py \
+	tests/golden/daemon/live.py tests/golden/daemon/discovery.py \
+	tests/golden/daemon/crossings.py tests/golden/daemon/blame.py \
 	tests/golden/daemon/lag.py tests/golden/daemon/pairing.py \
 	tests/golden/daemon/tunnel.py
 TESTS += $(daemon_goldens)
