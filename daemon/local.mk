@@ -38,6 +38,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
 	daemon/discovery/survey_hosts.c \
 	daemon/discovery/survey_links.c \
+	daemon/discovery/survey_strangers.c \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \

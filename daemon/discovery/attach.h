@@ -39,6 +39,9 @@ struct ft_attached {
 
 struct ft_attach;
 
+/* Whether it was seen several times, over a while. */
+bool ft_place_is_steady(const struct ft_place *place);
+
 /* NULL without memory. */
 struct ft_attach *ft_attach_new(size_t cap);
 void ft_attach_free(struct ft_attach *attach);
@@ -57,6 +60,14 @@ bool ft_attach_take_news(struct ft_attach *attach);
 /* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the places
  * that are believed. */
 const struct ft_attached *ft_attach_next(const struct ft_attach *attach, uint32_t *index);
+/* The names that hosts said, each once for every address; likewise. */
+const char *ft_attach_next_name(const struct ft_attach *attach, uint32_t *index);
+
+/* Forgets what was seen at ports where no host can be, and with it the doubt that came of it. */
+void ft_attach_forget(struct ft_attach *attach,
+                      bool (*drop)(void *arg, const struct ft_ip *agent, uint32_t ifindex),
+                      void *arg);
+
 uint64_t ft_attach_refused(const struct ft_attach *attach);
 
 #endif

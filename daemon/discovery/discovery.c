@@ -153,6 +153,36 @@ static void recall_links(struct ft_discovery *d, struct ft_survey *s)
     }
 }
 
+static int gather(struct ft_discovery *d, struct ft_survey *s)
+{
+    int rc = ft_survey_gather(s);
+
+    if (rc)
+        return rc;
+    recall_links(d, s);
+    return ft_survey_strangers(s);
+}
+
+static bool leads_on(void *arg, const struct ft_ip *agent, uint32_t ifindex)
+{
+    const struct ft_survey *s = arg;
+    uint32_t node = ft_ids_find_address(s->ids, agent);
+    uint32_t end = node < s->node_count ? ft_survey_end(s, node, ifindex) : FT_NONE;
+
+    return end != FT_NONE && s->ends[end].link != FT_NONE;
+}
+
+/* What came in by a port before its link was known says nothing of where hosts hang. */
+static void forget_transit(struct ft_discovery *d, struct ft_survey *s)
+{
+    bool news = false;
+
+    for (uint32_t i = 0; i < s->end_count; i++)
+        news |= s->ends[i].link != FT_NONE && !s->ends[i].was_linked;
+    if (news && d->attach)
+        ft_attach_forget(d->attach, leads_on, s);
+}
+
 static struct known_link *remember(struct ft_discovery *d, const struct ft_survey *s, uint32_t end)
 {
     struct port_key key = key_of(s, end);
@@ -273,12 +303,16 @@ static bool is_own_address(const struct ft_ip *ip)
     return !(ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80) && memcmp(ip->b, none, 15) != 0;
 }
 
-static void add_address(const struct ft_survey *s, struct ft_topology_builder *b, uint32_t node,
-                        const struct ft_ip *ip, struct ft_diag *diag)
+static void take_address(const struct ft_survey *s, struct ft_topology_builder *b,
+                         struct ft_ids *seen, uint32_t node, const struct ft_ip *ip,
+                         struct ft_diag *diag)
 {
+    if (ft_ids_find_address(seen, ip) != FT_IDS_NONE)
+        return;
     /* What two switches have, such as a shared gateway, tells neither. */
     if (is_own_address(ip) && ft_ids_find_address(s->ids, ip) == node)
         ft_topology_add_address(b, node, ip, diag);
+    ft_ids_add_address(seen, ip, node);
 }
 
 static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
@@ -304,13 +338,19 @@ static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
             const ProtobufCBinaryData *bytes = &r->message->addresses[a ? a - 1 : 0];
 
             ip = r->agent;
-            if ((a && ft_ip_from_bytes(bytes->data, bytes->len, &ip)) ||
-                ft_ids_find_address(seen, &ip) != FT_IDS_NONE)
+            if (a && ft_ip_from_bytes(bytes->data, bytes->len, &ip))
                 continue;
-            add_address(s, b, s->owner[i], &ip, *diag);
-            ft_ids_add_address(seen, &ip, s->owner[i]);
+            take_address(s, b, seen, s->owner[i], &ip, *diag);
         }
         tell(d, diag, s->nodes[s->owner[i]].name, NULL);
+    }
+    for (uint32_t n = 0; seen && n < s->node_count; n++) {
+        const Fabrictrace__Neighbor *row = s->nodes[n].heard;
+
+        for (size_t a = 0; row && a < row->n_addresses; a++)
+            if (ft_ip_from_bytes(row->addresses[a].data, row->addresses[a].len, &ip) == 0)
+                take_address(s, b, seen, n, &ip, *diag);
+        tell(d, diag, s->nodes[n].name, NULL);
     }
     ft_ids_free(seen);
 }
@@ -509,9 +549,9 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
     d->dirty = false;
     d->built_ms = now_ms;
     ft_findings_reset(&d->findings);
-    if (ft_survey_gather(&s) == 0) {
-        recall_links(d, &s);
+    if (gather(d, &s) == 0) {
         ft_survey_links(&s);
+        forget_transit(d, &s);
         judge_links(d, &s, now_ms);
         judge_memories(d, now_ms);
         if (ft_survey_hosts(&s) == 0) {

@@ -23,7 +23,7 @@ static bool is_nobody(const struct ft_report *r)
     return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
 }
 
-static void note_nobody(struct ft_survey *s, const struct ft_report *r)
+void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r)
 {
     char agent[FT_IP_TEXT_BYTES];
 
@@ -156,10 +156,8 @@ static int gather_nodes(struct ft_survey *s)
 
         if (s->owner[i] != FT_NONE)
             continue;
-        if (is_nobody(r)) {
-            note_nobody(s, r);
+        if (is_nobody(r))
             continue;
-        }
         base = r->message->name ? ft_topology_find_switch(s->base, r->message->name) : FT_NONE;
         if (base != FT_NONE && !s->nodes[base].report) {
             s->owner[i] = base;
@@ -173,7 +171,7 @@ static int gather_nodes(struct ft_survey *s)
     return 0;
 }
 
-static struct ft_end *add_end(struct ft_survey *s, uint32_t node, const char *name)
+struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
 {
     struct ft_end *end;
 
@@ -200,7 +198,7 @@ static int gather_base_ports(struct ft_survey *s, uint32_t node)
 
     for (uint32_t i = 0; i < sw->port_count; i++) {
         const struct ft_port *port = ft_topology_port(s->base, sw->ports[i]);
-        struct ft_end *end = add_end(s, node, port->name);
+        struct ft_end *end = ft_survey_add_end(s, node, port->name);
 
         if (!end)
             return -ENOMEM;
@@ -220,7 +218,7 @@ static int gather_base_lags(struct ft_survey *s, uint32_t node)
 
         if (lag->switch_id != s->nodes[node].base)
             continue;
-        end = add_end(s, node, lag->name);
+        end = ft_survey_add_end(s, node, lag->name);
         if (!end)
             return -ENOMEM;
         end->ifindex = lag->ifindex;
@@ -275,7 +273,7 @@ static int gather_reported_ports(struct ft_survey *s, uint32_t node)
         end = s->nodes[node].base == FT_NONE ? NULL : known_end(s, node, info);
         snprintf(unnamed, sizeof(unnamed), "#%u", info->ifindex);
         if (!end)
-            end = add_end(s, node, usable_name(info->name) ? info->name : unnamed);
+            end = ft_survey_add_end(s, node, usable_name(info->name) ? info->name : unnamed);
         if (!end)
             return -ENOMEM;
         if (!end->ifindex)

@@ -5,10 +5,11 @@
  * One look at everything that is known of the fabric: the static file, the switches' reports and
  * the attachments learnt from samples, brought into one list of switches, ports, links and NICs.
  *
- * survey.c gathers switches and ports, survey_links.c links, survey_hosts.c NICs, survey_tiers.c
- * tiers; discovery.c drives them and builds a topology of the result. Where sources disagree the
- * earlier one wins (file, LLDP, samples), and a finding says so. Everything is borrowed from the
- * sources and good as long as they do not change. Private to discovery. Thread: one.
+ * survey.c gathers switches and ports, survey_strangers.c switches that only their neighbours name,
+ * survey_links.c links, survey_hosts.c NICs, survey_tiers.c tiers; discovery.c drives them and
+ * builds a topology of the result. Where sources disagree the earlier one wins (file, LLDP,
+ * samples), and a finding says so. Everything is borrowed from the sources and good as long as they
+ * do not change. Private to discovery. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct ft_node {
     char name[128];
     uint32_t base;                  /* in the static topology, FT_NONE */
     const struct ft_report *report; /* the newest, NULL */
+    /* What a neighbour says of a switch that says nothing itself; NULL for others. */
+    const Fabrictrace__Neighbor *heard;
     bool stale;
     uint32_t first_end, end_count;
     enum ft_tier tier;
@@ -102,6 +105,20 @@ uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate);
 /* Whether a member of an aggregate is down for certain: its switch answers, and says so, or its
  * neighbour does. */
 bool ft_survey_member_down(const struct ft_survey *s, uint32_t member);
+
+/* A port of a switch, the last one added so far. NULL without memory. */
+struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name);
+
+/* The node that a neighbour row speaks of: by its chassis, else by its name, else by an address of
+ * its management. FT_IDS_NONE, FT_IDS_SEVERAL. */
+uint32_t ft_survey_neighbour(const struct ft_survey *s, const Fabrictrace__Neighbor *row);
+
+/* Switches that never answered, or that nobody polls, with the ports that their neighbours name.
+ * Ends must know whether they were linked. -ENOMEM. */
+int ft_survey_strangers(struct ft_survey *s);
+
+/* A finding: nobody answers at a polled address, and no neighbour says who should. */
+void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r);
 
 /* Links: those of the file, then what LLDP tells. */
 void ft_survey_links(struct ft_survey *s);

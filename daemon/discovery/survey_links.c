@@ -32,9 +32,7 @@ static void take_static_links(struct ft_survey *s)
     }
 }
 
-/* The switch that a neighbour row speaks of: by its chassis, else by its name, else by an address
- * of its management. */
-static uint32_t neighbour_of(const struct ft_survey *s, const Fabrictrace__Neighbor *row)
+uint32_t ft_survey_neighbour(const struct ft_survey *s, const Fabrictrace__Neighbor *row)
 {
     uint32_t found = ft_ids_find(s->ids, FT_IDS_CHASSIS, row->chassis_kind, row->chassis_id);
     bool several = found == FT_IDS_SEVERAL;
@@ -89,7 +87,7 @@ static void read_row(struct ft_survey *s, uint32_t node, const Fabrictrace__Neig
 {
     uint32_t at = through_lag(s, ft_survey_end(s, node, row->ifindex));
     struct ft_end *end = at == FT_NONE ? NULL : &s->ends[at];
-    uint32_t neighbour = neighbour_of(s, row);
+    uint32_t neighbour = ft_survey_neighbour(s, row);
     uint32_t far;
 
     if (!end) {

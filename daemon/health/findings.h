@@ -22,6 +22,7 @@ struct ft_finding {
     char peer[128];        /* "" likewise */
     char peer_port[128];
     char text[320];
+    bool blind;         /* the switch itself says nothing: whatever else it lacks follows from it */
     bool of_host;       /* switch_name is a host's, port a device's */
     const char *advice; /* a literal: what to do; NULL: nothing to say */
     int64_t since_ms;   /* 0: not known */
