@@ -152,7 +152,8 @@ static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
             now = p->believed && believed == 1;
         else if (has_rival(at, p))
             now = p->believed;
-        a->news |= now != p->believed;
+        a->news |= now != p->believed || p->steady != ft_place_is_steady(p);
+        p->steady = ft_place_is_steady(p);
         p->believed = now;
     }
 }

@@ -27,6 +27,7 @@ struct ft_place {
     int64_t first_ms;
     int64_t last_ms;
     bool believed;
+    bool steady; /* ft_place_is_steady() when it was last looked at */
 };
 
 struct ft_attached {
@@ -54,7 +55,7 @@ void ft_attach_entered(struct ft_attach *attach, const struct ft_ip *address,
 /* The host at an address says its name, before samples have shown the address or after. */
 void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host);
 
-/* Whether what is believed has changed since the last call. */
+/* Whether what is believed has changed since the last call, or what is steady. */
 bool ft_attach_take_news(struct ft_attach *attach);
 
 /* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the places

@@ -25,6 +25,8 @@ struct known_link {
     struct port_key peer;
     int64_t heard_ms; /* last build that found it, up or down */
     int64_t down_ms;  /* since when it is down; 0: it is up */
+    uint32_t end;     /* the port now, if it is there in this build */
+    uint64_t build;
 };
 
 struct ft_discovery {
@@ -35,6 +37,7 @@ struct ft_discovery {
     struct ft_findings findings;
     bool dirty, some;
     int64_t built_ms;
+    uint64_t builds;
 };
 
 struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
@@ -146,10 +149,25 @@ static void note_learnt(struct ft_discovery *d, const struct ft_survey *s)
 /* Marks ports that carried a link: no host is learnt there while that is remembered. */
 static void recall_links(struct ft_discovery *d, struct ft_survey *s)
 {
+    struct known_link *link, *back;
+    uint32_t index = 0;
+
+    d->builds++;
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct port_key key = key_of(s, i);
 
-        s->ends[i].was_linked = ft_table_find(d->links, &key) != NULL;
+        link = ft_table_find(d->links, &key);
+        s->ends[i].was_linked = link != NULL;
+        if (!link)
+            continue;
+        link->end = i;
+        link->build = d->builds;
+    }
+    while ((link = ft_table_next(d->links, &index))) {
+        back = link->build == d->builds ? ft_table_find(d->links, &link->peer) : NULL;
+        if (back && back->build == d->builds &&
+            memcmp(&back->peer, &link->port, sizeof(link->port)) == 0)
+            s->ends[link->end].recalled = back->end;
     }
 }
 
@@ -160,7 +178,10 @@ static int gather(struct ft_discovery *d, struct ft_survey *s)
     if (rc)
         return rc;
     recall_links(d, s);
-    return ft_survey_strangers(s);
+    rc = ft_survey_strangers(s);
+    if (rc == 0)
+        recall_links(d, s);
+    return rc;
 }
 
 static bool leads_on(void *arg, const struct ft_ip *agent, uint32_t ifindex)

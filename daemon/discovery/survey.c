@@ -185,8 +185,12 @@ struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char 
         s->end_size = size;
     }
     end = &s->ends[s->end_count++];
-    *end = (struct ft_end){
-        .node = node, .base = FT_NONE, .lag = FT_NONE, .link = FT_NONE, .nic = FT_NONE};
+    *end = (struct ft_end){.node = node,
+                           .base = FT_NONE,
+                           .recalled = FT_NONE,
+                           .lag = FT_NONE,
+                           .link = FT_NONE,
+                           .nic = FT_NONE};
     snprintf(end->name, sizeof(end->name), "%s", name);
     s->nodes[node].end_count++;
     return end;

@@ -57,6 +57,7 @@ struct ft_end {
     bool aggregate;    /* others are its members, or the file says that it is one */
     bool in_fabric;    /* its aggregate hears a switch */
     bool was_linked;   /* as discovery remembers */
+    uint32_t recalled; /* the other end of that link, FT_NONE */
     uint32_t lag;      /* the aggregate that it is a member of, FT_NONE */
     bool lag_stated;   /* by the file */
     uint32_t link;     /* the other end, FT_NONE */

@@ -181,6 +181,29 @@ static void take_one_sided(struct ft_survey *s)
     }
 }
 
+/* It answers SNMP, but no LLDP: that nobody hears it, and that it hears nobody, tells nothing of
+ * its links. */
+static bool is_mute(const struct ft_node *n)
+{
+    const Fabrictrace__SwitchReport *m = n->report && !n->stale ? n->report->message : NULL;
+
+    return m && !m->has_lldp && !(m->has_reachable && !m->reachable);
+}
+
+/* The links that a switch had when its LLDP died, as far as no port hears anybody else. */
+static void take_recalled(struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        uint32_t far = s->ends[i].recalled;
+
+        if (far == FT_NONE || !is_mute(node_of(s, i)) || !is_free(s, i) || !is_free(s, far) ||
+            s->ends[i].device || s->ends[far].device || s->ends[i].hears_switch ||
+            s->ends[far].hears_switch || s->ends[i].claimers || s->ends[far].claimers)
+            continue;
+        link_up(s, i, far);
+    }
+}
+
 static void note_claim(struct ft_survey *s, uint32_t at, uint32_t heard)
 {
     const struct ft_end *end = &s->ends[at], *far = &s->ends[heard];
@@ -237,6 +260,7 @@ void ft_survey_links(struct ft_survey *s)
     mark_members(s);
     take_mutual(s);
     take_one_sided(s);
+    take_recalled(s);
     note_leftovers(s);
 }
 

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from lab import exporters, judge, truth, volumes
+from lab import blind, exporters, judge, truth, volumes
 from lab.agents import TOOLS, Agents
 from lab.fabric import Fabric, LabError, end_tidily, wait_until
 from lab.faults import Faults
@@ -74,7 +74,8 @@ class Check:
         self.used_sports = set()
         self.allowed = {}
         self.traffic = Traffic(fabric, programs["rocegen"])
-        self.agents = Agents(fabric) if args.discover else None
+        self.agents = (blind.BlindAgents(fabric, args.blind) if args.blind
+                       else Agents(fabric) if args.discover else None)
         for switch in fabric.layout.switches if self.agents else ():
             self.agents.set_cache_seconds(switch, 1)
         self.by_samples = bool(args.points or args.exporters)
@@ -434,13 +435,15 @@ def main():
                         help="the poller stands still for a moment, with a small receive buffer")
     parser.add_argument("--discover", action="store_true",
                         help="no topology file: snmpd and lldpd in every switch")
+    parser.add_argument("--blind", choices=blind.KINDS,
+                        help="as --discover, but one spine says nothing, or less than it did")
     parser.add_argument("--link-down", action="store_true", help="a link goes down in the end")
     parser.add_argument("--seed", type=int, default=int(time.time()),
                         help="of the choice of flows and of ECMP")
     parser.add_argument("--keep", metavar="DIR", help="copy the run folder there in the end")
     args = parser.parse_args()
     tally = Tally()
-    tools = ("ip", "nft", "uacctd", "nsenter") + (TOOLS if args.discover else ())
+    tools = ("ip", "nft", "uacctd", "nsenter") + (TOOLS if args.discover or args.blind else ())
     lacks = [tool for tool in tools if not shutil.which(tool)]
     if os.geteuid() or lacks:
         tally.skip("the fabric", f"lacks {', '.join(lacks)}" if lacks else "needs root")
@@ -462,6 +465,10 @@ def run_all(args, tally):
     with Fabric(args.id, layout, args.sampling, args.seed, args.points or POINTS[0]) as fabric:
         try:
             check = Check(fabric, programs, args, tally)
+            if args.blind:
+                blind.run(check)
+                check.close()
+                return
             if args.discover:
                 check.discover()
             check.packets()

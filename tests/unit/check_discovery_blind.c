@@ -232,6 +232,44 @@ START_TEST(a_spine_whose_lldp_dies_keeps_its_links)
 }
 END_TEST
 
+/* Also where only the leaves had heard it by then. What hears somebody else is not that link. */
+START_TEST(a_spine_whose_lldp_dies_before_it_has_heard_anybody)
+{
+    begin_blind();
+    for (uint32_t l = 0; l < LEAVES; l++)
+        downlink(l, BLIND)->hears = false;
+    send_all();
+    send_traffic(4);
+    build();
+    assert_whole();
+    boxes[LEAVES + BLIND].report.has_lldp = false;
+    for (uint32_t l = 0; l < LEAVES; l++)
+        uplink(l, BLIND)->hears = false;
+    for (int i = 0; i < 10; i++) {
+        now_ms += INTERVAL_MS;
+        send_all();
+        build();
+        assert_whole();
+        assert_blamed("it answers no LLDP");
+    }
+    downlink(1, BLIND)->info.oper_up = false;
+    send_all();
+    build();
+    ck_assert_uint_eq(
+        findings(FT_FINDING_LINK_DOWN, "leaf1", uplink(1, BLIND)->name, "a port of it is down"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, NULL), 1);
+    downlink(1, BLIND)->info.oper_up = true;
+    hear(uplink(0, BLIND), "02:cc:00:00:00:00", "somebody",
+         FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME, "eth0");
+    send_all();
+    build();
+    ck_assert_uint_eq(ft_topology_port(found, port_of("leaf0", uplink(0, BLIND)->name))->peer,
+                      FT_NONE);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, "neither side hears"), 1);
+    end();
+}
+END_TEST
+
 /* The ids of ports may be MAC addresses: then their names are in the descriptions. */
 START_TEST(ports_are_named_by_their_description)
 {
@@ -272,6 +310,25 @@ START_TEST(what_two_strangers_share_names_neither)
     for (uint32_t l = 0; l < LEAVES; l++)
         ck_assert_uint_eq(
             ft_topology_port(found, port_of(boxes[l].name, uplink(l, BLIND)->name))->peer, FT_NONE);
+    end();
+}
+END_TEST
+
+/* Hosts are known before anything comes in by the spine: what then does is news. */
+START_TEST(what_shows_a_switch_is_news)
+{
+    begin_blind();
+    send_others(1);
+    for (uint32_t h = 0; h < LEAVES * HOSTS; h++)
+        enter(h / HOSTS, 1 + h % HOSTS, leafspine_host_ip(h / HOSTS, h % HOSTS), now_ms, 5);
+    ck_assert(ft_discovery_due(discovery, now_ms + 5000, 1000));
+    build();
+    assert_hosts();
+    ck_assert(!ft_discovery_due(discovery, now_ms + 5000, 1000));
+    send_traffic(4);
+    ck_assert(ft_discovery_due(discovery, now_ms, 1000));
+    build();
+    assert_whole();
     end();
 }
 END_TEST
@@ -354,7 +411,9 @@ FT_UNIT_MAIN("discovery_blind", a_spine_that_never_answers_is_named_by_its_neigh
              a_spine_that_answers_at_last_is_the_same,
              a_spine_that_nobody_lists_is_named_by_its_neighbours,
              a_spine_without_lldp_mib_is_known_from_its_neighbours,
-             a_spine_whose_lldp_dies_keeps_its_links, ports_are_named_by_their_description,
-             what_two_strangers_share_names_neither, several_spines_that_nobody_lists,
+             a_spine_whose_lldp_dies_keeps_its_links,
+             a_spine_whose_lldp_dies_before_it_has_heard_anybody,
+             ports_are_named_by_their_description, what_two_strangers_share_names_neither,
+             what_shows_a_switch_is_news, several_spines_that_nobody_lists,
              a_host_that_forwards_is_no_switch,
              a_host_that_forwards_beside_a_spine_that_nobody_lists)
