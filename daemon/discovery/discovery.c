@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/discovery/port_words.h"
 #include "daemon/discovery/survey.h"
 #include "lib/base/table.h"
 
 #define LINKS_MAX (1u << 20)
 #define MEMORY_MS 3600000
+/* Of each switch, and some for their agents. */
+#define WORDS_A_SWITCH 80
+#define DISPUTED_MS    5000
 
 /* A port by its names. */
 struct port_key {
@@ -31,11 +35,13 @@ struct known_link {
 
 struct ft_discovery {
     struct ft_reports *reports;
+    struct ft_port_words *words;
     struct ft_attach *attach;
     struct ft_table *links;
     struct ft_table *learnt; /* ports whose hosts samples alone have shown */
     struct ft_findings findings;
     bool dirty, some;
+    bool disputed; /* SNMP said that a port is up soon after sFlow said that it is down */
     int64_t built_ms;
     uint64_t builds;
 };
@@ -47,11 +53,13 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
     if (!d)
         return NULL;
     d->reports = ft_reports_new(config->switches_max);
+    d->words = ft_port_words_new(WORDS_A_SWITCH * config->switches_max);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
     d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
-    if (!d->reports || !d->links || !d->learnt || (config->addresses_max && !d->attach)) {
+    if (!d->reports || !d->words || !d->links || !d->learnt ||
+        (config->addresses_max && !d->attach)) {
         ft_discovery_free(d);
         return NULL;
     }
@@ -63,6 +71,7 @@ void ft_discovery_free(struct ft_discovery *d)
     if (!d)
         return;
     ft_reports_free(d->reports);
+    ft_port_words_free(d->words);
     ft_attach_free(d->attach);
     ft_table_free(d->links);
     ft_table_free(d->learnt);
@@ -78,6 +87,18 @@ int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport 
 
     d->dirty |= changed;
     d->some |= rc == 0;
+    return rc;
+}
+
+int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounters *poll,
+                          int64_t now_ms)
+{
+    bool changed;
+    int rc = ft_port_words_take(d->words, poll, now_ms, &changed);
+
+    /* A fabric of a file alone is looked at anew from here on. */
+    if (changed)
+        d->dirty = d->some = true;
     return rc;
 }
 
@@ -113,7 +134,8 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
     if (d->attach && ft_attach_take_news(d->attach))
         d->dirty = d->some = true;
     if (!d->dirty && d->some)
-        d->dirty = some_went_stale(d);
+        d->dirty = some_went_stale(d) || (d->disputed && now_ms - d->built_ms >= DISPUTED_MS);
+    d->dirty |= ft_port_words_age(d->words, now_ms);
     return d->dirty;
 }
 
@@ -563,8 +585,11 @@ static struct ft_topology *build(struct ft_discovery *d, const struct ft_survey 
 struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
                                        int64_t now_ms)
 {
-    struct ft_survey s = {
-        .base = base, .reports = d->reports, .attach = d->attach, .findings = &d->findings};
+    struct ft_survey s = {.base = base,
+                          .reports = d->reports,
+                          .words = d->words,
+                          .attach = d->attach,
+                          .findings = &d->findings};
     struct ft_topology *t = NULL;
 
     d->dirty = false;
@@ -582,6 +607,7 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
             t = build(d, &s);
         }
     }
+    d->disputed = s.disputed;
     ft_survey_release(&s);
     ft_reports_saw_stale(d->reports);
     return t;

@@ -16,6 +16,7 @@
 
 #include "daemon/discovery/attach.h"
 #include "daemon/discovery/ids.h"
+#include "daemon/discovery/port_words.h"
 #include "daemon/discovery/reports.h"
 #include "daemon/health/findings.h"
 #include "lib/fabric/topology.h"
@@ -62,7 +63,8 @@ struct ft_end {
     bool lag_stated;   /* by the file */
     uint32_t link;     /* the other end, FT_NONE */
     enum ft_source link_source;
-    uint32_t nic; /* index of a found NIC, FT_NONE; those of the file are not found */
+    uint32_t nic;   /* index of a found NIC, FT_NONE; those of the file are not found */
+    bool word_down; /* by the word of sFlow, which SNMP has not said to be otherwise since */
     bool down;
 };
 
@@ -82,7 +84,8 @@ struct ft_found_nic {
 struct ft_survey {
     const struct ft_topology *base;
     const struct ft_reports *reports;
-    const struct ft_attach *attach; /* NULL: nothing is learnt */
+    const struct ft_port_words *words; /* NULL: nothing is said by sFlow */
+    const struct ft_attach *attach;    /* NULL: nothing is learnt */
     struct ft_findings *findings;
     struct ft_ids *ids;
     struct ft_node *nodes;
@@ -91,6 +94,7 @@ struct ft_survey {
     uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
     struct ft_found_nic *nics;
     uint32_t nic_count, nic_size;
+    bool disputed; /* of a port sFlow said down, and SNMP up soon after: who is right shows later */
 };
 
 /* Gathers switches and ports; the sources are set by the caller, the rest is zero. -ENOMEM. */

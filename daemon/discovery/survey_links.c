@@ -266,7 +266,7 @@ void ft_survey_links(struct ft_survey *s)
 
 static bool says_down(const struct ft_end *end)
 {
-    return end->info && end->info->has_oper_up && !end->info->oper_up;
+    return end->word_down || (end->info && end->info->has_oper_up && !end->info->oper_up);
 }
 
 bool ft_survey_is_down(const struct ft_survey *s, uint32_t at)
