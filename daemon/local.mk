@@ -46,6 +46,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \
+	daemon/health/detours.c daemon/health/detours.h \
 	daemon/health/doctor.c daemon/health/doctor.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
 	daemon/health/findings.c daemon/health/findings.h \

@@ -9,6 +9,7 @@
 #include "daemon/counters.h"
 #include "daemon/discovery/discovery.h"
 #include "daemon/health/agents.h"
+#include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/health/losses.h"
 
@@ -180,6 +181,7 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
     }
     if (ft_pipeline_exporters(p))
         ft_exporters_find(ft_pipeline_exporters(p), t, findings);
+    ft_detours_find(ft_pipeline_detours(p), findings);
     ft_clocks_find(ft_pipeline_clocks(p), findings);
     look_at_ports(p, findings);
     look_at_healths(p, findings);

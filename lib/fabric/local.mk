@@ -2,6 +2,7 @@
 noinst_LIBRARIES += lib/fabric/libftfabric.a
 lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/bound.c lib/fabric/chance.c lib/fabric/chance.h \
+	lib/fabric/detour.c lib/fabric/detour.h \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
