@@ -411,6 +411,22 @@ void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t windo
     ft_sampled_window(j->sampled, switch_id, window, samples, bytes);
 }
 
+uint64_t ft_join_strays(const struct ft_join *j, uint32_t switch_id, uint32_t window)
+{
+    return ft_sampled_strays(j->sampled, switch_id, window);
+}
+
+/* Whether any port of a switch has an ifIndex: it answered SNMP, or the file says so. */
+static bool is_numbered(const struct ft_topology *t, uint32_t switch_id)
+{
+    const struct ft_switch *s = ft_topology_switch(t, switch_id);
+
+    for (uint32_t i = 0; i < s->port_count; i++)
+        if (ft_topology_port(t, s->ports[i])->ifindex)
+            return true;
+    return false;
+}
+
 /* The port or aggregate that a sample names. */
 static uint32_t end_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
 {
@@ -419,7 +435,10 @@ static uint32_t end_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
     if (ifindex == 0)
         return FT_NONE;
     end = ft_topology_end_at(j->t, switch_id, ifindex);
-    j->stats.unknown_port += end == FT_NONE;
+    if (end == FT_NONE) {
+        j->stats.unknown_port++;
+        j->stats.unnumbered_port += !is_numbered(j->t, switch_id);
+    }
     return end;
 }
 

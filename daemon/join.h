@@ -177,6 +177,7 @@ struct ft_join_stats {
     uint64_t reports[FT_JOIN_RESULTS];
     uint64_t unknown_switch; /* of the observations that were joined */
     uint64_t unknown_port;
+    uint64_t unnumbered_port; /* of these, those of switches whose ports have no ifIndex at all */
     uint64_t flows_new;
     uint64_t flows_removed;
 };
@@ -260,6 +261,9 @@ void ft_join_judge(const struct ft_join *join, const struct ft_flow *flow,
  * twice (daemon/sampled.h). */
 void ft_join_sampled(const struct ft_join *join, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes);
+/* Of them, those that came in by ports without link or NIC: the counters of links and hosts say
+ * nothing of them. */
+uint64_t ft_join_strays(const struct ft_join *join, uint32_t switch_id, uint32_t window);
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *join, uint32_t port);
 const struct ft_port_depths *ft_join_depths(const struct ft_join *join, uint32_t port);

@@ -35,11 +35,13 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
+	daemon/discovery/port_words.c daemon/discovery/port_words.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
 	daemon/discovery/survey_hosts.c \
 	daemon/discovery/survey_links.c \
 	daemon/discovery/survey_samples.c \
+	daemon/discovery/survey_strangers.c \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \
@@ -47,6 +49,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \
+	daemon/health/detours.c daemon/health/detours.h \
 	daemon/health/doctor.c daemon/health/doctor.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
 	daemon/health/findings.c daemon/health/findings.h \

@@ -10,6 +10,7 @@
 #include "daemon/pipeline_impl.h"
 
 #define EXPORTERS_MAX    65536
+#define DETOURS_MAX      256
 #define RANK_MEMBERS_MAX 65536
 #define RANK_EDGES_MAX   262144
 #define RANK_PAIRS_MAX   65536
@@ -63,6 +64,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->clocks = ft_clocks_new(config->sources_max, config->source_id);
     p->processors = ft_processors_new(EXPORTERS_MAX);
     p->unrated = ft_unrated_new(EXPORTERS_MAX);
+    p->detours = ft_detours_new(DETOURS_MAX);
     p->ranks = ft_ranks_new(&ranks);
     p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
     p->slowest = ft_slowest_new(&slowest);
@@ -77,7 +79,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        p->losses && p->clocks && p->processors && p->unrated && p->agents &&
+        p->losses && p->clocks && p->detours && p->processors && p->unrated && p->agents &&
         (p->discovery || !config->discovery.switches_max) &&
         (p->wiring || !config->crossings.flows_max) && (p->pairing || !config->ends_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
@@ -87,6 +89,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         return NULL;
     }
     ft_window_count(p->window, p->counters, p->exporters);
+    ft_window_watch(p->window, p->detours);
     ft_window_pair(p->window, p->pairs);
     p->base = p->topology = topology;
     ft_pipeline_find_edge(p);
@@ -120,6 +123,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_wiring_free(p->wiring);
     ft_counters_free(p->counters);
     ft_exporters_free(p->exporters);
+    ft_detours_free(p->detours);
     free(p->edge);
     if (p->topology != p->base)
         ft_topology_free(p->topology);
@@ -268,6 +272,11 @@ const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p)
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
 {
     return p->counters;
+}
+
+const struct ft_detours *ft_pipeline_detours(const struct ft_pipeline *p)
+{
+    return p->detours;
 }
 
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)

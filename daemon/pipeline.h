@@ -122,6 +122,7 @@ const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
 
 /* NULL without counters. */
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
+const struct ft_detours *ft_pipeline_detours(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);

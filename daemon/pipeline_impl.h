@@ -28,6 +28,7 @@ struct ft_pipeline {
     struct ft_wiring *wiring;     /* NULL: not wanted */
     struct ft_counters *counters; /* NULL: not used */
     struct ft_exporters *exporters;
+    struct ft_detours *detours;
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
     struct ft_join *join;
     struct ft_ranks *ranks;

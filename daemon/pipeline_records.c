@@ -89,7 +89,12 @@ static enum ft_record_fate fate_of_error(int rc)
 
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
-    return p->counters ? fate_of_error(ft_counters_take(p->counters, c)) : FT_RECORD_UNUSED;
+    int said = p->discovery ? ft_discovery_counters(p->discovery, c, p->now_ms) : 0;
+    int rc = p->counters ? ft_counters_take(p->counters, c) : 0;
+
+    if (!p->counters && !p->discovery)
+        return FT_RECORD_UNUSED;
+    return fate_of_error(rc ? rc : said);
 }
 
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)

@@ -26,6 +26,7 @@ struct ft_window {
     struct ft_events *events;
     const struct ft_counters *counters; /* NULL: none */
     struct ft_exporters *exporters;
+    struct ft_detours *detours;  /* NULL: nobody looks */
     struct ft_pair_links *pairs; /* NULL: nobody asks */
     struct ft_emitter emitter;
     struct ft_loads loads;
@@ -72,6 +73,11 @@ void ft_window_count(struct ft_window *w, const struct ft_counters *counters,
 {
     w->counters = counters;
     w->exporters = exporters;
+}
+
+void ft_window_watch(struct ft_window *w, struct ft_detours *detours)
+{
+    w->detours = detours;
 }
 
 void ft_window_pair(struct ft_window *w, struct ft_pair_links *pairs)
@@ -178,6 +184,8 @@ static void close_flow(struct ft_window *w, uint32_t index)
         ft_loads_add(&w->loads, &w->config.loads, w->join, flow, index);
         if (w->pairs)
             ft_pair_links_flow(w->pairs, w->join, flow);
+        if (w->detours)
+            ft_detours_flow(w->detours, w->join, flow);
     }
     span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
     if (is_of_later(w, flow, &span))
@@ -346,6 +354,8 @@ static void finish(struct ft_window *w)
         ft_pair_links_end(w->pairs, &w->loads, t);
     if (w->exporters)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
+    if (w->detours)
+        ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);
     ft_join_close(w->join);
     w->last = w->span;

@@ -35,6 +35,10 @@ void ft_discovery_free(struct ft_discovery *d);
 int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report,
                         int64_t now_ms);
 
+/* Counters of a port, which may say that it is down. As ft_port_words_take(). */
+int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounters *poll,
+                          int64_t now_ms);
+
 /* A packet came in by a port without a link; a host said its name. As in daemon/discovery/attach.h.
  */
 void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,

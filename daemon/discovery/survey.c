@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CACHED_MS   5000
 #define ADVISE_FILE "correct the topology file, or the switch"
 
 static bool is_silent(const struct ft_report *r)
@@ -23,7 +24,7 @@ static bool is_nobody(const struct ft_report *r)
     return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
 }
 
-static void note_nobody(struct ft_survey *s, const struct ft_report *r)
+void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r)
 {
     char agent[FT_IP_TEXT_BYTES];
 
@@ -156,10 +157,8 @@ static int gather_nodes(struct ft_survey *s)
 
         if (s->owner[i] != FT_NONE)
             continue;
-        if (is_nobody(r)) {
-            note_nobody(s, r);
+        if (is_nobody(r))
             continue;
-        }
         base = r->message->name ? ft_topology_find_switch(s->base, r->message->name) : FT_NONE;
         if (base != FT_NONE && !s->nodes[base].report) {
             s->owner[i] = base;
@@ -187,8 +186,12 @@ struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char 
         s->end_size = size;
     }
     end = &s->ends[s->end_count++];
-    *end = (struct ft_end){
-        .node = node, .base = FT_NONE, .lag = FT_NONE, .link = FT_NONE, .nic = FT_NONE};
+    *end = (struct ft_end){.node = node,
+                           .base = FT_NONE,
+                           .recalled = FT_NONE,
+                           .lag = FT_NONE,
+                           .link = FT_NONE,
+                           .nic = FT_NONE};
     snprintf(end->name, sizeof(end->name), "%s", name);
     s->nodes[node].end_count++;
     return end;
@@ -381,6 +384,27 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
                         r->message->problem);
 }
 
+/* SNMP may answer from a cache: what it said up soon after sFlow's word does not count. */
+static void hear_words(struct ft_survey *s)
+{
+    struct ft_port_word word;
+    uint32_t index = 0;
+
+    while (s->words && ft_port_words_next(s->words, &index, &word)) {
+        uint32_t node = ft_ids_find_address(s->ids, &word.agent);
+        uint32_t at = node < s->node_count ? ft_survey_end(s, node, word.ifindex) : FT_NONE;
+        const struct ft_report *r = at == FT_NONE ? NULL : s->nodes[node].report;
+        const Fabrictrace__PortInfo *info = at == FT_NONE ? NULL : s->ends[at].info;
+        bool snmp_up = r && !s->nodes[node].stale && !is_silent(r) && info && info->has_oper_up &&
+                       info->oper_up && r->time_ms > word.time_ms;
+
+        if (at == FT_NONE)
+            continue;
+        s->ends[at].word_down = !snmp_up || r->time_ms - word.time_ms < CACHED_MS;
+        s->disputed |= snmp_up && s->ends[at].word_down;
+    }
+}
+
 int ft_survey_gather(struct ft_survey *s)
 {
     s->ids = ft_ids_new();
@@ -400,6 +424,7 @@ int ft_survey_gather(struct ft_survey *s)
             note_state(s, n);
     }
     add_switch_ids(s);
+    hear_words(s);
     return 0;
 }
 
@@ -442,5 +467,7 @@ bool ft_survey_member_down(const struct ft_survey *s, uint32_t member)
 {
     const struct ft_node *n = &s->nodes[s->ends[member].node];
 
-    return n->report && !n->stale && !is_silent(n->report) && ft_survey_is_down(s, member);
+    if (!n->report || n->stale || is_silent(n->report))
+        return s->ends[member].word_down;
+    return ft_survey_is_down(s, member);
 }

@@ -4,10 +4,12 @@
 #include "daemon/health/doctor.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "daemon/counters.h"
 #include "daemon/discovery/discovery.h"
 #include "daemon/health/agents.h"
+#include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/health/losses.h"
 
@@ -62,11 +64,20 @@ static void look_at_records(const struct ft_pipeline *p, struct ft_findings *fin
                         "add the exporter's agent address to its switch, or poll that switch",
                         "%" PRIu64 " observations came from exporters that belong to no switch",
                         j->unknown_switch);
-    if (j->unknown_port)
+    if (j->unknown_port > j->unnumbered_port)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
                         "poll the switch, or state the ifIndex of its ports in the topology file",
                         "%" PRIu64 " times an observation named a port that is not known",
-                        j->unknown_port);
+                        j->unknown_port - j->unnumbered_port);
+}
+
+/* A switch that says nothing itself is named for that, and not for all that follows from it. */
+static bool is_blind(const struct ft_findings *findings, const char *switch_name)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->items[i].blind && strcmp(findings->items[i].switch_name, switch_name) == 0)
+            return true;
+    return false;
 }
 
 /* Whether any port has counters by SNMP. */
@@ -100,6 +111,8 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
         const struct ft_switch *s = ft_topology_switch(t, i);
         uint32_t used = 0, uncounted = 0, unnumbered = 0, without = FT_NONE;
 
+        if (is_blind(findings, s->name))
+            continue;
         for (uint32_t k = 0; k < s->port_count; k++) {
             const struct ft_port *port = ft_topology_port(t, s->ports[k]);
 
@@ -205,6 +218,7 @@ void ft_doctor_look(const struct ft_pipeline *p, struct ft_findings *findings)
         ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), findings);
     if (ft_pipeline_exporters(p))
         ft_exporters_find(ft_pipeline_exporters(p), t, findings);
+    ft_detours_find(ft_pipeline_detours(p), findings);
     ft_clocks_find(ft_pipeline_clocks(p), findings);
     look_at_ports(p, findings);
     look_at_healths(p, findings);

@@ -27,6 +27,7 @@ struct ft_finding {
     uint64_t samples;
     uint32_t flows;
     char text[320];
+    bool blind;         /* the switch itself says nothing: whatever else it lacks follows from it */
     bool of_host;       /* switch_name is a host's, port a device's */
     const char *advice; /* a literal: what to do; NULL: nothing to say */
     int64_t since_ms;   /* 0: not known */

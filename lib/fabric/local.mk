@@ -6,6 +6,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/crossings.c lib/fabric/crossings.h lib/fabric/crossings_impl.h \
 	lib/fabric/crossings_judge.c \
 	lib/fabric/departure.c \
+	lib/fabric/detour.c lib/fabric/detour.h \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from lab import exporters, judge, timeline, truth, variants, volumes
+from lab import blind, exporters, judge, timeline, truth, variants, volumes
 from lab.agents import TOOLS, Agents
 from lab.course import VERDICTS, Course
 from lab.fabric import Fabric, LabError, end_tidily, reap, wait_until
@@ -88,7 +88,8 @@ class Check:
         self.allowed = {}
         self.judged = set()  # flows of courses, by the truth of each moment
         self.traffic = Traffic(fabric, programs["rocegen"])
-        self.agents = Agents(fabric) if args.discover else None
+        self.agents = (blind.BlindAgents(fabric, args.blind) if args.blind
+                       else Agents(fabric) if args.discover else None)
         for switch in fabric.layout.switches if self.agents else ():
             self.agents.set_cache_seconds(switch, 1)
         self.by_samples = bool(args.points or args.exporters)
@@ -480,6 +481,8 @@ def options():
         help="the poller stands still for a moment, with a small receive buffer")
     add("--discover", action="store_true",
         help="no topology file: snmpd and lldpd in every switch")
+    add("--blind", choices=blind.KINDS,
+        help="as --discover, but one spine says nothing, or less than it did")
     add("--link-down", action="store_true", help="a link goes down in the end")
     variants.add_options(add)
     add("--seed", type=int, default=int(time.time()), help="of the choice of flows and of ECMP")
@@ -492,7 +495,7 @@ def main():
     if why := refusal(args):
         options().error(why)
     tally = Tally()
-    tools = ("ip", "nft", "uacctd", "nsenter", "tcpdump", "tshark") + (TOOLS if args.discover else ())
+    tools = ("ip", "nft", "uacctd", "nsenter", "tcpdump", "tshark") + (TOOLS if args.discover or args.blind else ())
     if lacks := lacking(tools):
         tally.check("the fabric", [lacks])
         return tally.close()
@@ -521,6 +524,10 @@ def run_all(args, tally):
                 prompt=is_varied(args)) as fabric:
         try:
             check = Check(fabric, programs, args, tally)
+            if args.blind:
+                blind.run(check)
+                check.close()
+                return count, again
             if args.discover:
                 check.discover()
             if not is_varied(args):

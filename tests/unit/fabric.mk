@@ -16,6 +16,12 @@ tests_unit_check_paths_SOURCES = tests/unit/check_paths.c tests/unit/unit.h
 tests_unit_check_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_paths_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_detour
+TESTS += tests/unit/check_detour
+tests_unit_check_detour_SOURCES = tests/unit/check_detour.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_detour_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_detour_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
 tests_unit_check_evidence_SOURCES = tests/unit/check_evidence.c tests/unit/leafspine.h \
 	tests/unit/unit.h
 tests_unit_check_evidence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -222,4 +222,5 @@ def main():
     return 1 if rig.failures else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

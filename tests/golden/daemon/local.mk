@@ -3,7 +3,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/live.py tests/golden/daemon/discovery.py \
 	tests/golden/daemon/crossings.py tests/golden/daemon/blame.py \
 	tests/golden/daemon/lag.py tests/golden/daemon/pairing.py \
-	tests/golden/daemon/tunnel.py
+	tests/golden/daemon/tunnel.py tests/golden/daemon/blind.py tests/golden/daemon/portdown.py tests/golden/daemon/detour.py
 TESTS += $(daemon_goldens)
 EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/rig.py \
 	tests/golden/daemon/sflow.py tests/golden/daemon/lab/expected.ndjson \
