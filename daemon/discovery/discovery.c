@@ -450,11 +450,10 @@ static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
         for (size_t a = 0; row && a < row->n_addresses; a++)
             if (ft_ip_from_bytes(row->addresses[a].data, row->addresses[a].len, &ip) == 0)
                 take_address(s, b, seen, n, &ip, *diag);
+        if (s->nodes[n].sampled)
+            take_address(s, b, seen, n, &s->nodes[n].agent, *diag);
         tell(d, diag, s->nodes[n].name, NULL);
     }
-    for (uint32_t n = 0; n < s->node_count; n++)
-        if (s->nodes[n].sampled)
-            add_address(s, b, n, &s->nodes[n].agent, *diag);
     ft_ids_free(seen);
 }
 
