@@ -39,15 +39,17 @@ def find_programs(build):
 class Pipeline:
     """Starts at once; stop() ends it in the order in which data flows. Without a topology file the
     poller asks the switches' agents, and the daemon finds the fabric by itself. Without hosts no
-    agent runs there, and what flows carry is known from samples alone. poller: lines for its file."""
+    agent runs there, and what flows carry is known from samples alone. poller and daemon: lines for
+    their files."""
 
-    def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True, poller=""):
+    def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True, poller="",
+                 daemon=""):
         self.fabric = fabric
         self.programs = programs
         self.records = fabric.dir / "records.ndjson"
         self.processes = {}
         sinks = ["--sink", f"file:{self.records}"]
-        config = f"listen: {INGEST}\nhttp: {HTTP}\nwindow: {window_s}s\n"
+        config = f"listen: {INGEST}\nhttp: {HTTP}\nwindow: {window_s}s\n{daemon}"
         if kafka:
             sinks += ["--sink", "kafka"]
             config += f"kafka:\n  brokers: {kafka}\n"

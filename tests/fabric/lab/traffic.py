@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from .fabric import LabError
@@ -47,6 +47,7 @@ class Load:
 
 ELEPHANT = Load.of_rate(1024, 12_000_000)
 MOUSE = Load(256, 100)
+SPARSE_PPS = 2
 
 
 def plan(layout, count, elephants, rng, used_sports=()):
@@ -77,6 +78,16 @@ def plan(layout, count, elephants, rng, used_sports=()):
     for flow in rng.sample(crossing, min(elephants, len(crossing))):
         flows[flow] = ELEPHANT
     return flows
+
+
+def sparse(flows, rng):
+    """The same flows, each acknowledged SPARSE_PPS times a second, a third of the mice slowed down to
+    that rate."""
+    mice = [flow for flow, load in flows.items() if load is MOUSE]
+    slow = set(rng.sample(mice, len(mice) // 3))
+    return {flow: replace(load, pps=SPARSE_PPS, message_packets=1) if flow in slow
+            else replace(load, message_packets=round(load.pps / SPARSE_PPS))
+            for flow, load in flows.items()}
 
 
 class Traffic:

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run whose truth changes: flows go on while paths move on a schedule, the kernel is asked what is
+true again and again, and records are judged by what was true at their time."""
+import time
+from collections import Counter
+
+from . import judge, timeline, truth
+from .fabric import HASH_SEED
+from .layout import COLLECTOR
+from .moves import Schedule
+from .routes import Routes
+from .timeline import NONE, PARTIAL, RIGHT, STALE, WRONG, Timeline
+from .waited import WaitedOnTheWay
+
+LOOK_S = 0.5
+COUNTERS_S = 2
+QUIET_S = 1.2  # reading counters takes a while: not just before a change
+TICK_S = 0.05
+SETTLED_S = 10  # of traffic before the first move
+WELL_SAMPLED = 20  # samples a second a hop, as many as 300 in 15 s
+WELL_AGAIN_S = 5
+SAMPLES_MIN = 5  # a hop, since the last change, for a flow to count
+AGAIN_S = 60
+ASK_S = 1
+VERDICTS = (RIGHT, STALE, WRONG, PARTIAL, NONE)
+
+
+class Witness:
+    """Looks at routes and counters of a lab while it runs."""
+
+    def __init__(self, fabric, flows):
+        self.fabric = fabric
+        self.flows = flows
+        self.routes = Routes(fabric)
+        self.timeline = Timeline()
+        self.snapshots = []  # (from ms, to ms, Counters)
+        self.next_look = self.next_counters = 0.0
+        self.count()
+
+    def close(self):
+        self.look()
+        self.count()
+        self.routes.close()
+
+    def look(self):
+        self.timeline.look(time.time() * 1000, self.routes.paths(self.flows))
+        self.next_look = time.monotonic() + LOOK_S
+
+    def count(self):
+        begun_ms = time.time() * 1000
+        counters = truth.Counters(self.fabric)
+        self.snapshots.append((begun_ms, time.time() * 1000, counters))
+        self.next_counters = time.monotonic() + COUNTERS_S
+        self.look()
+
+    def change(self, step):
+        """Makes a change between two looks, so that the time is known within which it was made."""
+        self.look()
+        step.apply(self.fabric)
+        self.look()
+        self.timeline.changes_ms.append(time.time() * 1000)
+        with open(self.fabric.dir / "moves", "a", encoding="utf-8") as log:
+            log.write(f"{self.timeline.changes_ms[-1]:.0f} {step}\n")
+
+    def tick(self, quiet_s):
+        """quiet_s: until the next change."""
+        now = time.monotonic()
+        if now >= self.next_counters and quiet_s > QUIET_S:
+            self.count()
+        elif now >= self.next_look:
+            self.look()
+
+    def samples_since(self, at_ms):
+        """{(Flow, switch, in, out): samples taken} after the first snapshot after this time."""
+        first = next(c for begun_ms, _, c in self.snapshots if begun_ms >= at_ms)
+        return Counter(self.snapshots[-1][2].sampled) - Counter(first.sampled)
+
+
+class Course:
+    """name: of the case, in what is printed. seconds: of moves; 0 without."""
+
+    def __init__(self, check, name, flows, seconds=0, steady=False):
+        self.check = check
+        self.name = name
+        self.fabric, self.records, self.tally = check.fabric, check.records, check.tally
+        self.flows = flows
+        self.seconds = seconds
+        self.steady = steady
+        self.again = ""
+        self.steps = Schedule(self.fabric.layout, seconds, check.rng,
+                              HASH_SEED.exists()).steps if seconds else []
+
+    def _on_the_way(self):
+        """Process ids of what a sample passes: the exporters, and programs in the collector."""
+        return ([p.pid for some in self.fabric.exporters.values() for p in some],
+                [p.pid for (_, node), p in self.check.pipeline.processes.items()
+                 if node == COLLECTOR])
+
+    def _follow(self, seconds, quiet_s=lambda: float("inf")):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.witness.tick(quiet_s())
+            self.records.follow(min(TICK_S, max(0.001, quiet_s()), end - time.monotonic() + 0.001))
+        self.check.pipeline.check_alive()
+
+    def _move(self):
+        begun = time.monotonic()
+        for step in self.steps:
+            at = begun + step.at_s
+            self._follow(at - time.monotonic(), lambda at=at: at - time.monotonic())
+            self.witness.change(step)
+        return self.timeline.changes_ms[-1]
+
+    def _again(self, since_ms, paths, flows):
+        """{Flow: ms until right again, or None}"""
+        return timeline.right_again_ms(self.records, {flow: paths[flow] for flow in flows}, since_ms)
+
+    def run(self):
+        """Returns {verdict: records}."""
+        truth.flush(self.fabric)
+        every = [*self.flows, *(flow.reverse for flow in self.flows)]
+        self.witness = Witness(self.fabric, every)
+        self.timeline = self.witness.timeline
+        self.records.waited = WaitedOnTheWay(self._on_the_way)
+        self.start_ms = time.time() * 1000
+        self.check.traffic.start(self.flows)
+        # Nothing moved before; the poller says of a sample when its interval began.
+        self.timeline.spans[0].from_ms -= timeline.FOLD_MS
+        self._follow(SETTLED_S)
+        last_ms = self._move() if self.steps else self.start_ms
+        self.witness.count()
+        paths = self.timeline.spans[-1].paths
+        self._follow(2 * self.check.args.window)
+        end = time.monotonic() + AGAIN_S
+        while time.monotonic() < end and not self._all_again(last_ms, paths):
+            self._follow(ASK_S)
+        self.witness.close()
+        self.check.traffic.stop()
+        stop_ms = time.time() * 1000
+        window_ms = 1000 * self.check.args.window
+        self.check.await_records(
+            lambda r: judge.published(r, stop_ms // window_ms * window_ms), AGAIN_S)
+        return self._judge(last_ms, stop_ms, paths)
+
+    def _counted(self, last_ms, paths):
+        """Data flows sampled SAMPLES_MIN times at each hop since the last change; of them, those that
+        are WELL_SAMPLED."""
+        samples = self.witness.samples_since(last_ms)
+        first_ms = next(b for b, _, _ in self.witness.snapshots if b >= last_ms)
+        seconds = max(1.0, (self.witness.snapshots[-1][0] - first_ms) / 1000)
+        least = {flow: min(samples[flow, *hop] for hop in paths[flow])
+                 for flow in self._expected(paths)}
+        some = [flow for flow, count in least.items() if count >= SAMPLES_MIN]
+        return some, {flow for flow in some if least[flow] / seconds >= WELL_SAMPLED}
+
+    def _all_again(self, last_ms, paths):
+        some, _ = self._counted(last_ms, paths)
+        return all(ms is not None for ms in self._again(last_ms, paths, some).values())
+
+    def _judge(self, last_ms, stop_ms, paths):
+        name, tally, line = self.name, self.tally, self.timeline
+        wrong, compared = timeline.disagreements(
+            line, [(a, b, counters.all) for a, b, counters in self.witness.snapshots])
+        moved = sum(line.moved(flow) for flow in self.flows)
+        tally.check(f"{name}, routes agree with counters",
+                    wrong or ([] if compared else ["no time without a change was looked at"]),
+                    f"{moved} of {len(self.flows)} flows moved by {len(self.steps)} changes, "
+                    f"{compared} times compared")
+        count, wrong = timeline.judge(self.records, line, self.start_ms)
+        tally.check(f"{name}, no path record is wrong", wrong,
+                    ", ".join(f"{count[said]} {said}" for said in VERDICTS))
+        tally.check(f"{name}, paths are there since their window, when they were true",
+                    timeline.outside_window(self.records, line, self.start_ms))
+        tally.check(f"{name}, no bytes on links that carried none",
+                    timeline.idle_links(self.records, line, self.start_ms, stop_ms))
+        tally.check(f"{name}, events tell of moves that were",
+                    timeline.wrong_moves(self.records, line, self.start_ms))
+        self._judge_again(last_ms, paths)
+        if self.steady:
+            self._judge_imbalance(stop_ms, paths)
+        return count
+
+    def _judge_again(self, last_ms, paths):
+        some, well = self._counted(last_ms, paths)
+        late = []
+        again = self._again(last_ms, paths, some)
+        for flow, ms in again.items():
+            limit_s = WELL_AGAIN_S if flow in well and self.steps else AGAIN_S
+            waited_ms = 1000 * self.records.waited.seconds(last_ms, last_ms + (ms or 0))
+            if ms is None:
+                late.append(f"{flow}: not in {AGAIN_S} s, {self._newest(flow)}")
+            elif ms > 1000 * limit_s + waited_ms:
+                late.append(f"{flow}: {ms / 1000:.1f} s, of which programs waited "
+                            f"{waited_ms / 1000:.1f} s for a processor")
+        self.again = (f"well sampled {_times([again[flow] for flow in some if flow in well])}, "
+                      f"others {_times([again[flow] for flow in some if flow not in well])}")
+        odd = len(self.flows) - len(self._expected(paths))
+        self.tally.check(
+            f"{self.name}, every sampled data flow is right after the last change",
+            late or ([] if some else ["none was sampled"]),
+            f"{len(some)} of {len(self.flows)} flows; {self.again}"
+            + (f"; {odd} go where the topology file has no path for them" if odd else ""))
+
+    def _expected(self, paths):
+        """Data flows whose paths the topology file has: of others it is enough not to be wrong."""
+        return [flow for flow in self.flows if paths[flow]
+                and self.fabric.layout.is_claimed(paths[flow])]
+
+    def _newest(self, flow):
+        newest = [seen for seen in self.records.of("path") if seen.flow == flow][-1:]
+        return timeline.describe(newest[0], self.timeline) if newest else "no record"
+
+    def _judge_imbalance(self, stop_ms, paths):
+        windows = judge.full_windows(self.records, self.start_ms + 1000 * SETTLED_S / 2, stop_ms)
+        data = {flow: paths[flow] for flow in self.flows}
+        wrong = [text for window in windows
+                 for text in judge.wrong_imbalance(window, self.fabric.layout, data)]
+        self.tally.check(f"{self.name}, imbalance equals the kernel's",
+                         wrong or ([] if windows else ["no full window was published"]),
+                         f"{len(windows)} full windows")
+
+
+def _times(times_ms):
+    """Of how many, the middle and the longest."""
+    known = sorted(ms for ms in times_ms if ms is not None)
+    if not known:
+        return f"0 of {len(times_ms)}"
+    return (f"{len(known)} of {len(times_ms)}, median {known[len(known) // 2] / 1000:.1f} s, "
+            f"longest {known[-1] / 1000:.1f} s")
