@@ -242,6 +242,7 @@ class Truth(unittest.TestCase):
         one = {**record, "hops": [record["hops"][0], *bare["hops"][1:]]}
         self.assertEqual(timeline.without_samples(Records((at_ms, record), (at_ms, one))), [])
         self.assertEqual(len(timeline.without_samples(Records((at_ms, bare)))), 1)
+        self.assertEqual(timeline.without_samples(Records((at_ms, bare)), hops_min=4), [])
 
     def test_since(self):
         for path_, window, since, right in (
@@ -382,7 +383,8 @@ class Variants(unittest.TestCase):
             self.assertAlmostEqual(load.pps / load.message_packets, 2, delta=0.01)
 
     def test_drawn_cases_can_be_built(self):
-        args = argparse.Namespace(discover=False, points=None, exporters=False, loss=False, long=5)
+        args = argparse.Namespace(discover=False, points=None, exporters=False, loss=False, link_down=False,
+                                  long=5)
         rng = random.Random(3)
         cases = [variants.draw(args, rng, 60) for _ in range(300)]
         names = " ".join(map(variants.case_name, cases))

@@ -77,15 +77,17 @@ class Witness:
 
 
 class Course:
-    """name: of the case, in what is printed. seconds: of moves; 0 without."""
+    """name: of the case, in what is printed. seconds: of moves; 0 without. steady: nothing is odd.
+    wanted: kinds of events that there is a cause for."""
 
-    def __init__(self, check, name, flows, seconds=0, steady=False):
+    def __init__(self, check, name, flows, seconds=0, steady=False, wanted=()):
         self.check = check
         self.name = name
         self.fabric, self.records, self.tally = check.fabric, check.records, check.tally
         self.flows = flows
         self.seconds = seconds
         self.steady = steady
+        self.wanted = wanted
         self.again = ""
         self.steps = Schedule(self.fabric.layout, seconds, check.rng,
                               HASH_SEED.exists()).steps if seconds else []
@@ -111,6 +113,11 @@ class Course:
             self.witness.change(step)
         return self.timeline.changes_ms[-1]
 
+    def told(self, kind):
+        """What events of a kind said that were raised in this course."""
+        return [s.record["message"] for s in self.records.of("event", self.start_ms)
+                if s.record["kind"] == kind and not s.record.get("cleared")]
+
     def _again(self, since_ms, paths, flows):
         """{Flow: ms until right again, or None}"""
         return timeline.right_again_ms(self.records, {flow: paths[flow] for flow in flows}, since_ms)
@@ -132,7 +139,8 @@ class Course:
         paths = self.timeline.spans[-1].paths
         self._follow(2 * self.check.args.window)
         end = time.monotonic() + AGAIN_S
-        while time.monotonic() < end and not self._all_again(last_ms, paths):
+        while time.monotonic() < end and not (self._all_again(last_ms, paths)
+                                              and all(map(self.told, self.wanted))):
             self._follow(ASK_S)
         self.witness.close()
         self.check.traffic.stop()

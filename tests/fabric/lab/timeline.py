@@ -138,10 +138,11 @@ def judge(records, timeline, since_ms=0):
     return count, wrong
 
 
-def without_samples(records, since_ms=0):
-    """Records that give a path to a flow of which no hop has a sample."""
+def without_samples(records, hops_min=1, since_ms=0):
+    """Records that give a path of hops_min or more to a flow of which no hop has a sample."""
     return [f"{seen.flow}: resolved, {len(seen.record['hops'])} hops without a sample"
             for seen in records.of("path", since_ms) if seen.record["state"] == "resolved"
+            and len(seen.record["hops"]) >= hops_min
             and not any(hop.get("samples") for hop in seen.record["hops"])]
 
 

@@ -39,9 +39,11 @@ def refusal(args):
     """Why these options do not go together, or None."""
     if args.discover and (args.swapped or args.detour):
         return "--swapped and --detour are about a topology file; --discover has none"
+    if args.link_down and (args.sparse or args.swapped or args.detour):
+        return "--link-down waits until each flow has its path in the file: not of these"
     if args.swapped and args.detour:
         return "--swapped may take away the links of --detour"
-    if args.long and (args.discover or args.points or args.exporters or args.loss):
+    if args.long and (args.link_down or args.discover or args.points or args.exporters or args.loss):
         return "--long has variants of its own choice"
     return None
 
