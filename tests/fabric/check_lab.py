@@ -387,6 +387,17 @@ class Variants(unittest.TestCase):
                                   long=5)
         rng = random.Random(3)
         cases = [variants.draw(args, rng, 60) for _ in range(300)]
+        parser = argparse.ArgumentParser()
+        parser.set_defaults(hosts=2)
+        for name in ("spines", "leaves", "flows", "sampling", "seed"):
+            parser.add_argument(f"--{name}", type=int)
+        variants.add_options(parser.add_argument)
+        for case in cases[:50]:
+            again = parser.parse_args(variants.case_options(case).split())
+            self.assertEqual(variants.case_name(again).replace(", mesh", ""),
+                             variants.case_name(case).replace(", mesh", ""))
+            self.assertEqual(variants.layout_of(again).topology("lab"),
+                             variants.layout_of(case).topology("lab"))
         names = " ".join(map(variants.case_name, cases))
         for part in ("3 tiers", "mesh", "parallel", "sparse", "detour", "moves", "swapped leaf",
                      "swapped spine", "swapped both"):

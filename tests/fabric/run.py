@@ -22,7 +22,8 @@ from lab.packets import wrong_packets
 from lab.pipeline import Pipeline, find_programs
 from lab.records import RecordFile
 from lab.traffic import Traffic, plan, sparse
-from lab.variants import LONG_MOVES_S, MOVES_S, case_name, draw, is_varied, layout_of, refusal
+from lab.variants import (LONG_MOVES_S, MOVES_S, case_name, case_options, draw, is_varied,
+                          layout_of, refusal)
 
 FIRST_PATH_MAX_MS = 3000
 SETTLE_S = 5  # exporter's buffer, folding and the daemon's own delay, with room
@@ -545,15 +546,16 @@ def run_long(args, tally):
     while not number or time.monotonic() + CASE_S < end:
         number += 1
         case = draw(args, rng, min(LONG_MOVES_S, max(MOVES_S, end - time.monotonic() - CASE_S)))
+        print(f"{(time.monotonic() - begun) / 60:5.1f} min  case {number}, {case_name(case)}: "
+              f"{case_options(case)}", flush=True)
         try:
             count, again = run_all(case, tally)
         except LabError as error:
             tally.check(f"case {number} goes through", [str(error)])
             continue
+        print(f"           {told(count)}; right again: {again}", flush=True)
         for name in (case_name(case).split(", ") + ["all"]):
             sums.setdefault(name, Counter()).update(count)
-        print(f"{(time.monotonic() - begun) / 60:5.1f} min  case {number}, {case_name(case)}, seed "
-              f"{case.seed}: {told(count)}; right again: {again}", flush=True)
     for name, count in sorted(sums.items()):
         print(f"{name:14} {told(count)}")
 

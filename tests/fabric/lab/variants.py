@@ -102,3 +102,15 @@ def case_name(case):
     parts += [name for name in ("sparse", "detour") if getattr(case, name)]
     parts += [f"swapped {case.swapped}"] * bool(case.swapped) + ["moves"] * bool(case.moves)
     return ", ".join(parts)
+
+
+def case_options(case):
+    """What to give run.py for this lab alone."""
+    words = [f"--{name} {getattr(case, name)}" for name in
+             ("tiers", "spines", "leaves", "parallel", "flows", "sampling", "seed")]
+    if case.tiers == 3:
+        words += [f"--superspines {case.superspines}"] + ["--mesh"] * case.mesh
+    words += [f"--{name}" for name in ("sparse", "detour") if getattr(case, name)]
+    words += [f"--{name} {getattr(case, name)}" for name in ("swapped", "moves")
+              if getattr(case, name)]
+    return " ".join(words)
