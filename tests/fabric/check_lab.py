@@ -245,11 +245,14 @@ class Truth(unittest.TestCase):
         self.assertEqual(timeline.without_samples(Records((at_ms, bare)), hops_min=4), [])
 
     def test_since(self):
-        for path_, window, since, right in (
-                (OVER2, 8000, 10100, True), (OVER2, 8000, 12000, False), (OVER2, 12000, 4000, False),
-                (OVER2, 12000, 10100, True), (OVER1, 4000, 100, True), (OVER1, 16000, 14000, False)):
+        for path_, window, since, of_ms, right in (
+                (OVER2, 8000, 10100, 11900, True), (OVER2, 8000, 12000, 12000, False),
+                (OVER2, 12000, 4000, 13000, False), (OVER2, 12000, 10100, 11000, True),
+                (OVER1, 4000, 100, 7000, True), (OVER1, 16000, 14000, 17000, False),
+                (OVER2, 12000, 12500, 12400, False), (OVER2, 12000, 12500, 16000, False)):
             at_ms, record = path(window + 4100, A, path_)
-            record.update(window_start_ms=window, window_end_ms=window + 4000, path_since_ms=since)
+            record.update(window_start_ms=window, window_end_ms=window + 4000, path_since_ms=since,
+                          time_ms=of_ms)
             self.assertEqual(not timeline.outside_window(Records((at_ms, record)), self.line), right,
                              (window, since))
 

@@ -147,16 +147,19 @@ def without_samples(records, hops_min=1, since_ms=0):
 
 
 def outside_window(records, timeline, since_ms=0):
-    """Resolved records whose path is said to be there since after their window, or since a time when
-    the flow had another."""
+    """Records of a moment after their window; resolved ones whose path is said to be there since after
+    their window or moment, or since a time when the flow had another."""
     wrong = []
     for seen in records.of("path", since_ms):
         record = seen.record
-        since = record.get("path_since_ms")
+        since, at_ms, end = (record.get(f"{name}_ms") for name in ("path_since", "time", "window_end"))
+        if at_ms is not None and end is not None and at_ms >= end:
+            wrong.append(f"{seen.flow}: of {at_ms}, {at_ms - end} ms after its window's end")
         if record["state"] != "resolved" or since is None or not timeline.ever(seen.flow):
             continue
         hops = path_of(record["hops"])
-        end = record.get("window_end_ms")
+        if at_ms is not None and since > at_ms:
+            wrong.append(f"{seen.flow}: since {since}, but of {at_ms}")
         if end is not None and since >= end:
             wrong.append(f"{seen.flow}: since {since}, {since - end} ms after its window's end")
         elif hops in timeline.ever(seen.flow) and hops not in timeline.at(
