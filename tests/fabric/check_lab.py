@@ -101,6 +101,7 @@ class Paths(unittest.TestCase):
     def test_sprayed_or_unknown_flow_is_wrong(self):
         self.assertTrue(judge.ever_wrong(Records(path(1, A, (), "multipath")), {A: [OVER1]}))
         self.assertTrue(judge.ever_wrong(Records(path(1, B, OVER2)), {A: [OVER1]}))
+        self.assertEqual(judge.ever_wrong(Records(path(1, B, OVER2)), {A: [OVER1]}, {B}), [])
 
     def test_delay_counts_from_the_first_sample_to_the_first_resolved_record(self):
         records = Records(path(500, A, (), "unresolved"), path(900, A, OVER1),
@@ -234,6 +235,8 @@ class Truth(unittest.TestCase):
         self.assertEqual((count["right"], count["wrong"], count["partial"], count["no path"]),
                          (1, 2, 1, 1))
         self.assertEqual(len(wrong), 2)
+        count, wrong = timeline.judge(records, self.line, others={B})
+        self.assertEqual((count["right"], count["wrong"], len(wrong)), (1, 1, 1))
 
     def test_no_samples(self):
         at_ms, record = path(5000, A, OVER1)

@@ -174,7 +174,8 @@ class Course:
                     wrong or ([] if compared else ["no time without a change was looked at"]),
                     f"{moved} of {len(self.flows)} flows moved by {len(self.steps)} changes, "
                     f"{compared} times compared")
-        count, wrong = timeline.judge(self.records, line, self.start_ms)
+        count, wrong = timeline.judge(self.records, line, self.start_ms,
+                                      self.check.allowed.keys() | self.check.judged)
         tally.check(f"{name}, no path record is wrong", wrong,
                     ", ".join(f"{count[said]} {said}" for said in VERDICTS))
         tally.check(f"{name}, paths are there since their window, when they were true",

@@ -127,10 +127,12 @@ def describe(seen, timeline):
             f"{' or '.join(map(format_path, true)) or 'nobody sent it'}")
 
 
-def judge(records, timeline, since_ms=0):
-    """({verdict: records}, texts of the wrong ones)."""
+def judge(records, timeline, since_ms=0, others=()):
+    """({verdict: records}, texts of the wrong ones). others: flows that are judged elsewhere."""
     count, wrong = Counter(), []
     for seen in records.of("path", since_ms):
+        if seen.flow in others:
+            continue
         said = verdict(seen, timeline, late(records, seen.at_ms))
         count[said] += 1
         if said == WRONG:
