@@ -179,6 +179,7 @@ class Truth(unittest.TestCase):
         self.assertEqual(self.line.at(A, 10060, 20000), [OVER2])
         self.assertEqual(self.line.at(A, -50, -10), [])
         self.assertEqual(self.line.at(A.reverse, 0, 60000), [])
+        self.assertEqual(self.line.history(A), [(0, OVER1), (10050, OVER2)])
         self.assertTrue(self.line.moved(A) and not self.line.moved(B))
         self.assertIsNone(self.line.steady(9000, 11000))
         self.assertEqual(self.line.steady(11000, 20000)[A], OVER2)

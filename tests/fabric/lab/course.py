@@ -20,6 +20,7 @@ SETTLED_S = 10  # of traffic before the first move
 WELL_SAMPLED = 20  # samples a second a hop, as many as 300 in 15 s
 WELL_AGAIN_S = 5
 SAMPLES_MIN = 5  # a hop, since the last change, for a flow to count
+SAMPLES_S = 0.25  # a second a hop besides: samples of sparser flows grow old
 AGAIN_S = 60
 ASK_S = 1
 VERDICTS = (RIGHT, STALE, WRONG, PARTIAL, NONE)
@@ -151,14 +152,15 @@ class Course:
         return self._judge(last_ms, stop_ms, paths)
 
     def _counted(self, last_ms, paths):
-        """Data flows sampled SAMPLES_MIN times at each hop since the last change; of them, those that
-        are WELL_SAMPLED."""
+        """Data flows sampled often enough at each hop since the last change; of them, those that are
+        WELL_SAMPLED."""
         samples = self.witness.samples_since(last_ms)
         first_ms = next(b for b, _, _ in self.witness.snapshots if b >= last_ms)
         seconds = max(1.0, (self.witness.snapshots[-1][0] - first_ms) / 1000)
         least = {flow: min(samples[flow, *hop] for hop in paths[flow])
                  for flow in self._expected(paths)}
-        some = [flow for flow, count in least.items() if count >= SAMPLES_MIN]
+        some = [flow for flow, count in least.items()
+                if count >= max(SAMPLES_MIN, SAMPLES_S * seconds)]
         return some, {flow for flow in some if least[flow] / seconds >= WELL_SAMPLED}
 
     def _all_again(self, last_ms, paths):

@@ -16,6 +16,7 @@ from .truth import format_path
 STALE_MS = 1000  # so long after a move the path before it is no fault
 DELAY_MS = 1500  # an exporter's buffer, and the way to the poller
 FOLD_MS = 1000  # samples of one interval of the poller have one time
+SHOWN_MOVES = 3
 RIGHT, STALE, WRONG, PARTIAL, NONE = "right", "stale", "wrong", "partial", "no path"
 
 
@@ -57,6 +58,15 @@ class Timeline:
 
     def ever(self, flow):
         return self.at(flow, float("-inf"), float("inf"))
+
+    def history(self, flow):
+        """[(since ms, path)] of a flow, each path other than the one before."""
+        found = []
+        for span in self.spans:
+            path = span.paths.get(flow)
+            if path is not None and (not found or found[-1][1] != path):
+                found.append((span.from_ms, path))
+        return found
 
     def steady(self, from_ms, to_ms):
         """{Flow: path} when no look told of another in all that time, else None."""
@@ -119,12 +129,14 @@ def describe(seen, timeline):
     record = seen.record
     samples = [hop.get("samples", 0) for hop in record.get("hops", ())]
     true = timeline.at(seen.flow, from_ms, to_ms) or timeline.ever(seen.flow)
-    moves = [to_ms - change for change in timeline.changes_ms if change <= to_ms]
-    since = f"{moves[-1] / 1000:.1f} s after a change" if moves else "before any change"
+    spans = [(from_ms - span_ms, path) for span_ms, path in timeline.history(seen.flow)
+             if span_ms < from_ms]
+    before = [f"{since_ms / 1000:.1f} s before it came {format_path(path)}"
+              for since_ms, path in spans[-SHOWN_MOVES:]]
     return (f"{seen.flow} {record['state']} {record.get('reason', '')}: "
-            f"{format_path(path_of(record.get('hops', ())))} samples {samples}, {since}, "
-            f"window {record.get('window_start_ms')}, the kernel says "
-            f"{' or '.join(map(format_path, true)) or 'nobody sent it'}")
+            f"{format_path(path_of(record.get('hops', ())))} samples {samples}, of {from_ms:.0f}, "
+            f"window {record.get('window_start_ms')}, came {seen.at_ms:.0f}; the kernel says "
+            f"{' or '.join(map(format_path, true)) or 'nobody sent it'}; {', '.join(before)}")
 
 
 def judge(records, timeline, since_ms=0, others=()):
