@@ -247,6 +247,20 @@ class Truth(unittest.TestCase):
         self.assertEqual(timeline.without_samples(Records((at_ms, record), (at_ms, one))), [])
         self.assertEqual(len(timeline.without_samples(Records((at_ms, bare)))), 1)
         self.assertEqual(timeline.without_samples(Records((at_ms, bare)), hops_min=4), [])
+        for time_ms, wrong in ((19000, 0), (8000, 1)):
+            older = {**bare, "time_ms": time_ms, "window_end_ms": 40000}
+            self.assertEqual(len(timeline.without_samples(Records((41000, older)))), wrong)
+
+    def test_moments_of_samples(self):
+        def sampled(*counts):
+            return {(A, *hop): count for hop, count in zip(OVER1, counts)}
+        snapshots = [(0, 100, sampled(0, 0, 0)), (4000, 4100, sampled(1, 0, 2)),
+                     (8000, 8100, sampled(1, 0, 2)), (12000, 12100, sampled(1, 0, 2)),
+                     (16000, 16100, sampled(1, 1, 2))]
+        for time_ms, wrong in ((2000, 0), (4500, 0), (10700, 1), (14000, 0), (15500, 0)):
+            at_ms, record = path(20000, A, OVER1)
+            records = Records((at_ms, {**record, "time_ms": time_ms}))
+            self.assertEqual(len(timeline.unattested(records, snapshots)), wrong, time_ms)
 
     def test_since(self):
         for path_, window, since, of_ms, right in (

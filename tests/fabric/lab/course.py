@@ -180,6 +180,9 @@ class Course:
                                       self.check.allowed.keys() | self.check.judged)
         tally.check(f"{name}, no path record is wrong", wrong,
                     ", ".join(f"{count[said]} {said}" for said in VERDICTS))
+        tally.check(f"{name}, paths are of moments at which flows were sampled", timeline.unattested(
+            self.records, [(a, b, counters.sampled) for a, b, counters in self.witness.snapshots],
+            self.start_ms))
         tally.check(f"{name}, paths are there since their window, when they were true",
                     timeline.outside_window(self.records, line, self.start_ms))
         tally.check(f"{name}, no bytes on links that carried none",

@@ -16,6 +16,7 @@ from .truth import format_path
 STALE_MS = 1000  # so long after a move the path before it is no fault
 DELAY_MS = 1500  # an exporter's buffer, and the way to the poller
 FOLD_MS = 1000  # samples of one interval of the poller have one time
+EVIDENCE_MS = 30000  # the daemon's `evidence`: older samples say nothing
 SHOWN_MOVES = 3
 RIGHT, STALE, WRONG, PARTIAL, NONE = "right", "stale", "wrong", "partial", "no path"
 
@@ -152,12 +153,42 @@ def judge(records, timeline, since_ms=0, others=()):
     return count, wrong
 
 
-def without_samples(records, hops_min=1, since_ms=0):
-    """Records that give a path of hops_min or more to a flow of which no hop has a sample."""
-    return [f"{seen.flow}: resolved, {len(seen.record['hops'])} hops without a sample"
-            for seen in records.of("path", since_ms) if seen.record["state"] == "resolved"
-            and len(seen.record["hops"]) >= hops_min
-            and not any(hop.get("samples") for hop in seen.record["hops"])]
+def without_samples(records, hops_min=1):
+    """Records that give a path of hops_min or more to a flow of which no hop has a sample, nor had one
+    that still counts at the record's moment."""
+    wrong = []
+    for seen in records.of("path"):
+        record = seen.record
+        at_ms = record.get("time_ms", float("-inf"))
+        if record["state"] == "resolved" and len(record["hops"]) >= hops_min \
+                and not any(hop.get("samples") for hop in record["hops"]) \
+                and at_ms + EVIDENCE_MS < record.get("window_end_ms", seen.at_ms):
+            wrong.append(f"{seen.flow}: resolved, {len(record['hops'])} hops without a sample")
+    return wrong
+
+
+def unattested(records, snapshots, since_ms=0):
+    """Resolved records of a moment at which no switch sampled the flow, by snapshots ([(from ms, to ms,
+    {(Flow, switch, in, out): samples})])."""
+    counts = [(begun_ms, ended_ms, _by_flow(sampled)) for begun_ms, ended_ms, sampled in snapshots]
+    wrong = []
+    for seen in records.of("path", since_ms):
+        at_ms = seen.record.get("time_ms")
+        if seen.record["state"] != "resolved" or at_ms is None:
+            continue
+        oldest_ms = at_ms - late(records, at_ms)
+        before = [sampled for _, ended_ms, sampled in counts if ended_ms <= oldest_ms][-1:]
+        after = [sampled for begun_ms, _, sampled in counts if begun_ms >= at_ms + FOLD_MS][:1]
+        if before and after and after[0][seen.flow] == before[0][seen.flow]:
+            wrong.append(f"{seen.flow}: resolved, as of {at_ms}, when it was not sampled")
+    return wrong
+
+
+def _by_flow(sampled):
+    total = Counter()
+    for (flow, *_), samples in sampled.items():
+        total[flow] += samples
+    return total
 
 
 def outside_window(records, timeline, since_ms=0):
