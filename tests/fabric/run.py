@@ -21,7 +21,7 @@ from lab.faults import Faults
 from lab.packets import wrong_packets
 from lab.pipeline import Pipeline, find_programs
 from lab.records import RecordFile
-from lab.traffic import Traffic, plan, sparse
+from lab.traffic import SPARSE_PPS, Traffic, plan, sparse
 from lab.variants import (LONG_MOVES_S, MOVES_S, case_name, case_options, draw, is_varied,
                           layout_of, refusal)
 
@@ -30,6 +30,8 @@ SETTLE_S = 5  # exporter's buffer, folding and the daemon's own delay, with room
 WAIT_S = 90  # only a fault takes that long: a slow machine does not
 LEFTOVER_MS = 2500  # samples in an exporter's buffer wait for the next flows to push them out
 LOOK_S = 0.25
+TRIES = 100
+ODD_FLOWS = 3  # or more go over a swapped cable or a detour
 SHOWN = 5
 DISCOVERY_S = 120
 CASE_S = 45  # of a case, but for its moves
@@ -409,13 +411,24 @@ class Check:
         return max(self.fabric.layout.fabric_links, key=lambda link: sum(
             ends.count((end.node, end.name)) for end in (link.a, link.b)))
 
+    def course_flows(self):
+        """Where cables are swapped, or a spine takes a detour, some of those that are not slow go there."""
+        for _ in range(TRIES):
+            flows = self.new_flows()
+            if self.args.sparse:
+                flows = sparse(flows, self.rng)
+            paths = truth.kernel_paths(self.fabric, flows)
+            odd = [flow for flow, path in paths.items() if flows[flow].pps > SPARSE_PPS
+                   and not self.fabric.layout.is_claimed(path)]
+            if len(odd) >= ODD_FLOWS or not (self.args.swapped or self.args.detour):
+                return flows
+        raise LabError(f"no {ODD_FLOWS} of {self.args.flows} flows go where the file has no link")
+
     def course(self, number):
         """What the variants share: a time in which paths may move, judged by the truth of each
         moment. Returns {verdict: path records} and how soon flows were right again."""
         args = self.args
-        flows = self.new_flows()
-        if args.sparse:
-            flows = sparse(flows, self.rng)
+        flows = self.course_flows()
         steady = not (args.moves or args.sparse or args.swapped or args.detour)
         wanted = ["miscabling"] * bool(args.swapped) + ["detour"] * args.detour
         course = Course(self, f"course {number}", flows, args.moves, steady, wanted)
