@@ -257,8 +257,9 @@ class Truth(unittest.TestCase):
         snapshots = [(0, 100, sampled(0, 0, 0)), (4000, 4100, sampled(1, 0, 2)),
                      (8000, 8100, sampled(1, 0, 2)), (12000, 12100, sampled(1, 0, 2)),
                      (16000, 16100, sampled(1, 1, 2))]
-        for time_ms, wrong in ((2000, 0), (4500, 0), (10700, 1), (14000, 0), (15500, 0)):
-            at_ms, record = path(20000, A, OVER1)
+        for came_ms, time_ms, wrong in ((5000, 2000, 0), (11000, 4500, 0), (11500, 10700, 1),
+                                        (15000, 10700, 0), (15000, 14000, 0), (20000, 19000, 0)):
+            at_ms, record = path(came_ms, A, OVER1)
             records = Records((at_ms, {**record, "time_ms": time_ms}))
             self.assertEqual(len(timeline.unattested(records, snapshots)), wrong, time_ms)
 

@@ -168,8 +168,9 @@ def without_samples(records, hops_min=1):
 
 
 def unattested(records, snapshots, since_ms=0):
-    """Resolved records of a moment at which no switch sampled the flow, by snapshots ([(from ms, to ms,
-    {(Flow, switch, in, out): samples})])."""
+    """Resolved records of a moment from which on, until they came, no switch sampled the flow, by
+    snapshots ([(from ms, to ms, {(Flow, switch, in, out): samples})]). A window's record takes samples
+    from after its end too."""
     counts = [(begun_ms, ended_ms, _by_flow(sampled)) for begun_ms, ended_ms, sampled in snapshots]
     wrong = []
     for seen in records.of("path", since_ms):
@@ -178,7 +179,7 @@ def unattested(records, snapshots, since_ms=0):
             continue
         oldest_ms = at_ms - late(records, at_ms)
         before = [sampled for _, ended_ms, sampled in counts if ended_ms <= oldest_ms][-1:]
-        after = [sampled for begun_ms, _, sampled in counts if begun_ms >= at_ms + FOLD_MS][:1]
+        after = [sampled for begun_ms, _, sampled in counts if begun_ms >= max(seen.at_ms, at_ms + FOLD_MS)][:1]
         if before and after and after[0][seen.flow] == before[0][seen.flow]:
             wrong.append(f"{seen.flow}: resolved, as of {at_ms}, when it was not sampled")
     return wrong
