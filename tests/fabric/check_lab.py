@@ -159,7 +159,7 @@ class LinkDown(unittest.TestCase):
 
 
 class Truth(unittest.TestCase):
-    """Of a flow that goes over OVER1 until 10 s, then over OVER2; between two looks it may be either."""
+    """Of a flow that goes over OVER1 until 10 s, then over OVER2; between two looks over either."""
 
     def setUp(self):
         self.line = Timeline()
@@ -230,8 +230,9 @@ class Truth(unittest.TestCase):
         self.assertEqual(self.said(70000, OVER1, time_ms=65000), "wrong")
 
     def test_counts(self):
-        records = Records(path(5000, A, OVER1), path(5000, B, OVER1), path(5000, A, (), "multipath"),
-                          path(5000, A, OVER1[:1], "partial"), path(5000, B, (), "unresolved"))
+        records = Records(path(5000, A, OVER1), path(5000, B, OVER1),
+                          path(5000, A, (), "multipath"), path(5000, A, OVER1[:1], "partial"),
+                          path(5000, B, (), "unresolved"))
         count, wrong = timeline.judge(records, self.line)
         self.assertEqual((count["right"], count["wrong"], count["partial"], count["no path"]),
                          (1, 2, 1, 1))
@@ -272,8 +273,8 @@ class Truth(unittest.TestCase):
             at_ms, record = path(window + 4100, A, path_)
             record.update(window_start_ms=window, window_end_ms=window + 4000, path_since_ms=since,
                           time_ms=of_ms)
-            self.assertEqual(not timeline.outside_window(Records((at_ms, record)), self.line), right,
-                             (window, since))
+            wrong = timeline.outside_window(Records((at_ms, record)), self.line)
+            self.assertEqual(not wrong, right, (window, since))
 
     def test_links_that_carried_none(self):
         def link(window, port, count):
@@ -310,6 +311,19 @@ class Truth(unittest.TestCase):
         self.assertIsNone(again(path(12000, A, OVER2), path(13000, A, OVER1)))
         self.assertIsNone(again())
 
+    def test_settled(self):
+        def unsettled(*records, end_ms=30000):
+            return timeline.unsettled(Records(*records), self.line, [A], 5000, end_ms)
+        start = path(9000, A, OVER1)
+        self.assertEqual(unsettled(start, path(12040, A, OVER2)), ([], [2000]))
+        self.assertEqual(unsettled(path(9000, A, OVER2)), ([], []))
+        for records in ((start,), (start, path(16000, A, OVER2)),
+                        (start, path(12000, A, OVER2), path(16000, A, (), "partial"))):
+            wrong, times = unsettled(*records)
+            self.assertEqual((len(wrong), times), (1, []))
+        # The next change comes too soon to tell.
+        self.assertEqual(unsettled(start, end_ms=14000), ([], []))
+
     def test_counters_against_routes(self):
         def counters(*hops_):
             return {(A, *hop): packets for hop, packets in hops_}
@@ -328,7 +342,8 @@ class Variants(unittest.TestCase):
 
     def test_pods(self):
         layout = self.pods
-        self.assertEqual((len(layout.leaves), len(layout.spines), len(layout.superspines)), (4, 4, 4))
+        self.assertEqual([len(some) for some in (layout.leaves, layout.spines,
+                                                 layout.superspines)], [4, 4, 4])
         ways = layout.next_links("leaf3")
         self.assertEqual({link.b.node for link in ways["leaf1"]}, {"spine1", "spine2"})
         self.assertEqual({link.b.node for link in ways["spine1"]}, {"super1", "super2"})
@@ -394,7 +409,8 @@ class Variants(unittest.TestCase):
                     (gone.add if step.what in ("down", "leave") else gone.remove)(step.subject)
                     self.assertTrue(moves.reaches_all(layout, gone), step)
             self.assertEqual(gone, set())
-            pairs = [b.at_s - a.at_s for a, b in zip(steps, steps[1:]) if a.kind == b.kind == "double"]
+            pairs = [b.at_s - a.at_s for a, b in zip(steps, steps[1:])
+                     if a.kind == b.kind == "double"]
             self.assertTrue(any(gap <= moves.DOUBLE_S[1] for gap in pairs))
 
     def test_sparse(self):
@@ -405,8 +421,8 @@ class Variants(unittest.TestCase):
             self.assertAlmostEqual(load.pps / load.message_packets, 2, delta=0.01)
 
     def test_drawn_cases_can_be_built(self):
-        args = argparse.Namespace(discover=False, points=None, exporters=False, loss=False, link_down=False,
-                                  long=5)
+        args = argparse.Namespace(discover=False, points=None, exporters=False, loss=False,
+                                  link_down=False, long=5)
         rng = random.Random(3)
         cases = [variants.draw(args, rng, 60) for _ in range(300)]
         parser = argparse.ArgumentParser()

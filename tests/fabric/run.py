@@ -412,7 +412,7 @@ class Check:
             ends.count((end.node, end.name)) for end in (link.a, link.b)))
 
     def course_flows(self):
-        """Where cables are swapped, or a spine takes a detour, some of those that are not slow go there."""
+        """Where cables are swapped, or a spine takes a detour, some that are not slow go there."""
         for _ in range(TRIES):
             flows = self.new_flows()
             if self.args.sparse:

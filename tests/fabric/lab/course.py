@@ -18,7 +18,7 @@ QUIET_S = 1.2  # reading counters takes a while: not just before a change
 TICK_S = 0.05
 SETTLED_S = 10  # of traffic before the first move
 WELL_SAMPLED = 20  # samples a second a hop, as many as 300 in 15 s
-WELL_AGAIN_S = 5
+WELL_AGAIN_S = 5  # after a change, if no other comes
 SAMPLES_MIN = 5  # a hop, since the last change, for a flow to count
 SAMPLES_S = 0.25  # a second a hop besides: samples of sparser flows grow old
 AGAIN_S = 60
@@ -152,19 +152,23 @@ class Course:
         return self._judge(last_ms, stop_ms, paths)
 
     def _counted(self, last_ms, paths):
-        """Data flows sampled often enough at each hop since the last change; of them, those that are
-        WELL_SAMPLED."""
+        """Data flows sampled often enough at each hop since the last change."""
         samples = self.witness.samples_since(last_ms)
         first_ms = next(b for b, _, _ in self.witness.snapshots if b >= last_ms)
-        seconds = max(1.0, (self.witness.snapshots[-1][0] - first_ms) / 1000)
-        least = {flow: min(samples[flow, *hop] for hop in paths[flow])
-                 for flow in self._expected(paths)}
-        some = [flow for flow, count in least.items()
-                if count >= max(SAMPLES_MIN, SAMPLES_S * seconds)]
-        return some, {flow for flow in some if least[flow] / seconds >= WELL_SAMPLED}
+        seconds = (self.witness.snapshots[-1][0] - first_ms) / 1000
+        return [flow for flow in self._expected(paths)
+                if min(samples[flow, *hop] for hop in paths[flow])
+                >= max(SAMPLES_MIN, SAMPLES_S * seconds)]
+
+    def _well_sampled(self):
+        """Data flows that are so, and that are over links of the file at all times."""
+        return [flow for flow, load in self.flows.items()
+                if load.pps / self.fabric.sampling >= WELL_SAMPLED
+                and all(path and self.fabric.layout.is_claimed(path)
+                        for path in self.timeline.ever(flow))]
 
     def _all_again(self, last_ms, paths):
-        some, _ = self._counted(last_ms, paths)
+        some = self._counted(last_ms, paths)
         return all(ms is not None for ms in self._again(last_ms, paths, some).values())
 
     def _judge(self, last_ms, stop_ms, paths):
@@ -189,31 +193,31 @@ class Course:
                     timeline.idle_links(self.records, line, self.start_ms, stop_ms))
         tally.check(f"{name}, events tell of moves that were",
                     timeline.wrong_moves(self.records, line, self.start_ms))
-        self._judge_again(last_ms, paths)
+        self._judge_again(last_ms, stop_ms, paths)
         if self.steady:
             self._judge_imbalance(stop_ms, paths)
         return count
 
-    def _judge_again(self, last_ms, paths):
-        some, well = self._counted(last_ms, paths)
-        late = []
+    def _judge_again(self, last_ms, stop_ms, paths):
+        some = self._counted(last_ms, paths)
         again = self._again(last_ms, paths, some)
-        for flow, ms in again.items():
-            limit_s = WELL_AGAIN_S if flow in well and self.steps else AGAIN_S
-            waited_ms = 1000 * self.records.waited.seconds(last_ms, last_ms + (ms or 0))
-            if ms is None:
-                late.append(f"{flow}: not in {AGAIN_S} s, {self._newest(flow)}")
-            elif ms > 1000 * limit_s + waited_ms:
-                late.append(f"{flow}: {ms / 1000:.1f} s, of which programs waited "
-                            f"{waited_ms / 1000:.1f} s for a processor")
-        self.again = (f"well sampled {_times([again[flow] for flow in some if flow in well])}, "
-                      f"others {_times([again[flow] for flow in some if flow not in well])}")
+        self.again = _times(again.values())
         odd = len(self.flows) - len(self._expected(paths))
         self.tally.check(
             f"{self.name}, every sampled data flow is right after the last change",
-            late or ([] if some else ["none was sampled"]),
+            [f"{flow}: not in {AGAIN_S} s, {self._newest(flow)}"
+             for flow, ms in again.items() if ms is None]
+            or ([] if some else ["none was sampled"]),
             f"{len(some)} of {len(self.flows)} flows; {self.again}"
             + (f"; {odd} go where the topology file has no path for them" if odd else ""))
+        well = self._well_sampled()
+        if self.steps and well:
+            wrong, times = timeline.unsettled(self.records, self.timeline, well,
+                                              1000 * WELL_AGAIN_S, stop_ms)
+            self.again += f"; well sampled after each change: {_times(times)}"
+            self.tally.check(f"{self.name}, well sampled flows are right {WELL_AGAIN_S} s after each "
+                             "change", wrong, f"{len(well)} flows; those that had moved: "
+                             f"{_times(times)}")
 
     def _expected(self, paths):
         """Data flows whose paths the topology file has: of others it is enough not to be wrong."""

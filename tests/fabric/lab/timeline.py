@@ -254,19 +254,38 @@ def wrong_moves(records, timeline, since_ms=0):
     return wrong
 
 
-def right_again_ms(records, paths, since_ms):
+def right_again_ms(records, paths, since_ms, until_ms=float("inf")):
     """{Flow: ms} for {Flow: path}: how long after since_ms its newest record told that path for good;
-    None where it does not."""
+    None where it does not until until_ms."""
     good = dict.fromkeys(paths)
     for seen in records.of("path"):
         flow, record = seen.flow, seen.record
-        if flow in good:
+        if flow in good and seen.at_ms < until_ms:
             right = record["state"] == "resolved" and path_of(record["hops"]) == paths[flow]
             if not right:
                 good[flow] = None
             elif good[flow] is None:
                 good[flow] = max(0.0, seen.at_ms - since_ms)
     return good
+
+
+def unsettled(records, timeline, flows, limit_ms, end_ms):
+    """Of every time without a change that is longer than limit_ms: texts, of flows that were not right
+    for good within limit_ms; and sorted, after how many ms those were that were not so before."""
+    wrong, times = [], []
+    for begun_ms, until_ms in zip(timeline.changes_ms, [*timeline.changes_ms[1:], end_ms]):
+        paths = {flow: timeline.at(flow, begun_ms + 1, begun_ms + 1)[-1] for flow in flows}
+        waited_ms = 1000 * records.waited.seconds(begun_ms, begun_ms + limit_ms)
+        if until_ms - begun_ms < limit_ms + waited_ms:
+            continue
+        for flow, ms in right_again_ms(records, paths, begun_ms, until_ms).items():
+            if ms is None or ms > limit_ms + waited_ms:
+                wrong.append(f"{flow}: a change at {begun_ms:.0f}, right "
+                             f"{'never' if ms is None else f'after {ms / 1000:.1f} s'}, of which "
+                             f"programs waited {waited_ms / 1000:.1f} s for a processor")
+            elif ms:
+                times.append(ms)
+    return wrong, sorted(times)
 
 
 def disagreements(timeline, snapshots):
