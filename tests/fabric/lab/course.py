@@ -3,6 +3,7 @@
 true again and again, and records are judged by what was true at their time."""
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 from . import judge, timeline, truth
 from .fabric import HASH_SEED
@@ -14,7 +15,6 @@ from .waited import WaitedOnTheWay
 
 LOOK_S = 0.5
 COUNTERS_S = 2
-QUIET_S = 1.2  # reading counters takes a while: not just before a change
 TICK_S = 0.05
 SETTLED_S = 10  # of traffic before the first move
 WELL_SAMPLED = 20  # samples a second a hop, as many as 300 in 15 s
@@ -27,7 +27,8 @@ VERDICTS = (RIGHT, STALE, WRONG, PARTIAL, NONE)
 
 
 class Witness:
-    """Looks at routes and counters of a lab while it runs."""
+    """Looks at routes and counters of a lab while it runs. Counters are read by a thread of its own: that
+    takes seconds on a busy machine, and records are to be seen when they come."""
 
     def __init__(self, fabric, flows):
         self.fabric = fabric
@@ -36,23 +37,35 @@ class Witness:
         self.timeline = Timeline()
         self.snapshots = []  # (from ms, to ms, Counters)
         self.next_look = self.next_counters = 0.0
+        self.pool = ThreadPoolExecutor(1)
+        self.counting = None
+        self.look()
         self.count()
 
     def close(self):
         self.look()
         self.count()
+        self.look()
+        self.pool.shutdown()
         self.routes.close()
 
     def look(self):
         self.timeline.look(time.time() * 1000, self.routes.paths(self.flows))
         self.next_look = time.monotonic() + LOOK_S
 
-    def count(self):
+    def count(self, wait=True):
+        """Reads counters; what an earlier call began is over before."""
+        if self.counting:
+            self.counting.result()
+        self.counting = self.pool.submit(self._count)
+        self.next_counters = time.monotonic() + COUNTERS_S
+        if wait:
+            self.counting.result()
+
+    def _count(self):
         begun_ms = time.time() * 1000
         counters = truth.Counters(self.fabric)
         self.snapshots.append((begun_ms, time.time() * 1000, counters))
-        self.next_counters = time.monotonic() + COUNTERS_S
-        self.look()
 
     def change(self, step):
         """Makes a change between two looks, so that the time is known within which it was made."""
@@ -63,12 +76,11 @@ class Witness:
         with open(self.fabric.dir / "moves", "a", encoding="utf-8") as log:
             log.write(f"{self.timeline.changes_ms[-1]:.0f} {step}\n")
 
-    def tick(self, quiet_s):
-        """quiet_s: until the next change."""
+    def tick(self):
         now = time.monotonic()
-        if now >= self.next_counters and quiet_s > QUIET_S:
-            self.count()
-        elif now >= self.next_look:
+        if now >= self.next_counters and self.counting.done():
+            self.count(wait=False)
+        if now >= self.next_look:
             self.look()
 
     def samples_since(self, at_ms):
@@ -99,19 +111,23 @@ class Course:
                 [p.pid for (_, node), p in self.check.pipeline.processes.items()
                  if node == COLLECTOR])
 
-    def _follow(self, seconds, quiet_s=lambda: float("inf")):
+    def _follow(self, seconds):
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.witness.tick(quiet_s())
-            self.records.follow(min(TICK_S, max(0.001, quiet_s()), end - time.monotonic() + 0.001))
+        while (left := end - time.monotonic()) > 0:
+            self.witness.tick()
+            self.records.follow(min(TICK_S, left))
         self.check.pipeline.check_alive()
 
     def _move(self):
+        """Changes are made by a thread of its own, as counters are read."""
         begun = time.monotonic()
-        for step in self.steps:
-            at = begun + step.at_s
-            self._follow(at - time.monotonic(), lambda at=at: at - time.monotonic())
-            self.witness.change(step)
+        with ThreadPoolExecutor(1) as pool:
+            for step in self.steps:
+                self._follow(begun + step.at_s - time.monotonic())
+                made = pool.submit(self.witness.change, step)
+                while not made.done():
+                    self.records.follow(TICK_S)
+                made.result()
         return self.timeline.changes_ms[-1]
 
     def told(self, kind):
