@@ -132,7 +132,7 @@ def describe(seen, timeline):
     true = timeline.at(seen.flow, from_ms, to_ms) or timeline.ever(seen.flow)
     spans = [(from_ms - span_ms, path) for span_ms, path in timeline.history(seen.flow)
              if span_ms < from_ms]
-    before = [f"{since_ms / 1000:.1f} s before it came {format_path(path)}"
+    before = [f"since {since_ms / 1000:.1f} s before: {format_path(path)}"
               for since_ms, path in spans[-SHOWN_MOVES:]]
     return (f"{seen.flow} {record['state']} {record.get('reason', '')}: "
             f"{format_path(path_of(record.get('hops', ())))} samples {samples}, of {from_ms:.0f}, "
