@@ -238,6 +238,29 @@ START_TEST(buckets_and_median)
 }
 END_TEST
 
-FT_UNIT_MAIN("collectives", one_report_an_operation, above_the_limit_like_goes_with_like,
-             caps_hold_and_nothing_is_lost, what_has_no_operation,
-             hostile_numbers_stay_out_of_records, buckets_and_median)
+/* A job that invents a kind of operation for each: no more than the caps go out a second. */
+START_TEST(kinds_without_end_are_capped)
+{
+    struct ft_collectives *c = make(64, 1000, 10);
+    struct ft_collectives_stats stats;
+
+    for (uint64_t i = 1; i <= 5000; i++) {
+        struct ft_segment_record r = {
+            .kind = FT_SEGMENT_OP, .events = 1, .comm_id = 0xab, .ranks = 4, .op = i};
+
+        r.u.op.count = i;
+        ft_collectives_record(c, 1, &r, (struct ft_mono){10 * MS});
+    }
+    ft_collectives_flush(c, (struct ft_mono){10 * MS});
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_le(got.reports, 10 + 256);
+    ck_assert_uint_gt(stats.events_capped, 4000);
+    ck_assert_uint_eq(stats.events_pending, 0);
+    ck_assert_uint_eq(stats.events_in, stats.events_out + stats.events_capped);
+    ft_collectives_free(c);
+}
+END_TEST
+
+FT_UNIT_MAIN("collectives", kinds_without_end_are_capped, one_report_an_operation,
+             above_the_limit_like_goes_with_like, caps_hold_and_nothing_is_lost,
+             what_has_no_operation, hostile_numbers_stay_out_of_records, buckets_and_median)
