@@ -353,6 +353,12 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     ft_agent_metrics_write(body, &metrics);
     ft_loop_metrics(live->loop, "fabrictrace_agent_", body);
     ft_http_metrics(live->http, "fabrictrace_agent_", body);
+    if (live->jobs)
+        ft_write_fmt(body,
+                     "# HELP fabrictrace_agent_nccl_refused_total Connections of jobs that were "
+                     "turned away.\n# TYPE fabrictrace_agent_nccl_refused_total counter\n"
+                     "fabrictrace_agent_nccl_refused_total %" PRIu64 "\n",
+                     ft_jobs_refused(live->jobs));
     return 200;
 }
 

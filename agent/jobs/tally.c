@@ -17,7 +17,7 @@ static uint64_t since(uint64_t now, uint64_t before)
 
 static uint64_t gone(const struct ft_tally *t)
 {
-    uint64_t n = t->published + t->outside + t->lost + t->stray + t->unfinished;
+    uint64_t n = t->published + t->outside + t->lost + t->stray + t->unfinished + t->capped;
 
     for (int d = 0; d < FT_DROPS; d++)
         n += t->drops[d];
@@ -37,6 +37,7 @@ void ft_tally_job(struct ft_tally *job, const struct ft_rings_stats *now,
         .lost = since(now->lost, 0),
         .outside = since(now->outside, before->outside),
         .pending = made->events_pending,
+        .capped = made->events_capped,
     };
     for (int d = 0; d < FT_DROPS; d++)
         job->drops[d] = since(now->drops[d], before->drops[d]);
@@ -61,6 +62,7 @@ void ft_tally_add(struct ft_tally *sum, const struct ft_tally *job)
     sum->outside += job->outside;
     sum->pending += job->pending;
     sum->unfinished += job->unfinished;
+    sum->capped += job->capped;
     for (int d = 0; d < FT_DROPS; d++)
         sum->drops[d] += job->drops[d];
 }
@@ -83,4 +85,5 @@ void ft_tally_account(const struct ft_tally *sum, struct ft_account *account)
     ft_account_drop(stage, "agent_restart", sum->lost);
     ft_account_drop(stage, "no_operation", sum->stray);
     ft_account_drop(stage, "unfinished", sum->unfinished);
+    ft_account_drop(stage, "over_limit", sum->capped);
 }

@@ -14,7 +14,7 @@
 #include "lib/base/account.h"
 
 struct ft_tally {
-    uint64_t events, published, stray, lost, outside, pending, unfinished;
+    uint64_t events, published, stray, lost, outside, pending, unfinished, capped;
     uint64_t drops[FT_DROPS];
 };
 

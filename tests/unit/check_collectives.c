@@ -270,6 +270,29 @@ START_TEST(times_and_sums_of_a_lying_job_do_not_overflow)
 }
 END_TEST
 
+/* A job that invents a kind of operation for each: no more than the caps go out a second. */
+START_TEST(kinds_without_end_are_capped)
+{
+    struct ft_collectives *c = make(64, 1000, 10);
+    struct ft_collectives_stats stats;
+
+    for (uint64_t i = 1; i <= 5000; i++) {
+        struct ft_segment_record r = {
+            .kind = FT_SEGMENT_OP, .events = 1, .comm_id = 0xab, .ranks = 4, .op = i};
+
+        r.u.op.count = i;
+        ft_collectives_record(c, 1, &r, (struct ft_mono){10 * MS});
+    }
+    ft_collectives_flush(c, (struct ft_mono){10 * MS});
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_le(got.reports, 10 + 256);
+    ck_assert_uint_gt(stats.events_capped, 4000);
+    ck_assert_uint_eq(stats.events_pending, 0);
+    ck_assert_uint_eq(stats.events_in, stats.events_out + stats.events_capped);
+    ft_collectives_free(c);
+}
+END_TEST
+
 static uint64_t out_of(const struct ft_account_stage *stage)
 {
     uint64_t n = stage->processed + stage->pending;
@@ -310,7 +333,8 @@ START_TEST(lying_counters_leave_the_account_whole)
 }
 END_TEST
 
-FT_UNIT_MAIN("collectives", times_and_sums_of_a_lying_job_do_not_overflow,
-             lying_counters_leave_the_account_whole, one_report_an_operation,
-             above_the_limit_like_goes_with_like, caps_hold_and_nothing_is_lost,
-             what_has_no_operation, hostile_numbers_stay_out_of_records, buckets_and_median)
+FT_UNIT_MAIN("collectives", kinds_without_end_are_capped,
+             times_and_sums_of_a_lying_job_do_not_overflow, lying_counters_leave_the_account_whole,
+             one_report_an_operation, above_the_limit_like_goes_with_like,
+             caps_hold_and_nothing_is_lost, what_has_no_operation,
+             hostile_numbers_stay_out_of_records, buckets_and_median)
