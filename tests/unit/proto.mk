@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet \
+proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet tests/unit/check_tunnels \
 	tests/unit/check_record tests/unit/check_sflow tests/unit/check_sflow_usual \
 	tests/unit/check_sflow_counters tests/unit/check_bounds
 check_PROGRAMS += $(proto_tests)
@@ -19,7 +19,13 @@ tests_unit_check_loss_SOURCES = tests/unit/check_loss.c tests/unit/unit.h
 tests_unit_check_loss_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_loss_LDADD = $(proto_test_libs)
 
-tests_unit_check_packet_SOURCES = tests/unit/check_packet.c tests/unit/unit.h
+tests_unit_check_tunnels_SOURCES = tests/unit/check_tunnels.c tests/unit/packet_bytes.h \
+	tests/unit/unit.h
+tests_unit_check_tunnels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_tunnels_LDADD = $(proto_test_libs)
+
+tests_unit_check_packet_SOURCES = tests/unit/check_packet.c tests/unit/packet_bytes.h \
+	tests/unit/unit.h
 tests_unit_check_packet_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_packet_LDADD = $(proto_test_libs)
 
