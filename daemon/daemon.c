@@ -40,7 +40,7 @@
  * never kept waiting. */
 #define SLICE_ITEMS 2000
 /* Observations looked at for links: a percent of a core. */
-#define CROSSINGS_A_SECOND 50000
+#define CROSSINGS_A_SECOND 20000
 
 struct ft_daemon {
     struct ft_run *run;
