@@ -43,7 +43,7 @@
 #define BATCH_NS   (INT64_C(10) * NS_PER_MS)
 #define BATCH_STEP 64
 /* Observations looked at for links: a percent of a core. */
-#define CROSSINGS_A_SECOND 50000
+#define CROSSINGS_A_SECOND 20000
 
 struct ft_daemon {
     struct ft_run *run;

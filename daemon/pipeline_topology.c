@@ -131,7 +131,10 @@ static void tell_join(void *arg, uint32_t port)
 {
     struct ft_pipeline *p = arg;
 
-    ft_join_confirm_link(p->join, port, ft_pipeline_confirms(p, port));
+    bool all = !p->wiring || !ft_wiring_lacks(p->wiring, port);
+
+    /* A path rests on all links that the switch may send by, not on one of them alone. */
+    ft_join_confirm_link(p->join, port, all && ft_pipeline_confirms(p, port));
 }
 
 void ft_pipeline_confirm_links(struct ft_pipeline *p)

@@ -18,6 +18,8 @@ struct ft_wiring {
     struct ft_crossings *crossings;
     const struct ft_topology *t;
     struct ft_crossing_judgement *links; /* by port id */
+    bool *lacks;                         /* by switch id: it has open ports */
+    int64_t looked_ms;                   /* for them, last */
     uint32_t at;                         /* where the next step begins */
     int64_t stepped_ms;
     bool news;
@@ -33,7 +35,8 @@ struct ft_wiring *ft_wiring_new(const struct ft_crossings_config *config,
     w->t = t;
     w->crossings = ft_crossings_new(config);
     w->links = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*w->links));
-    if (!w->crossings || !w->links) {
+    w->lacks = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*w->lacks));
+    if (!w->crossings || !w->links || !w->lacks) {
         ft_wiring_free(w);
         return NULL;
     }
@@ -46,6 +49,7 @@ void ft_wiring_free(struct ft_wiring *w)
         return;
     ft_crossings_free(w->crossings);
     free(w->links);
+    free(w->lacks);
     free(w);
 }
 
@@ -78,18 +82,48 @@ static void judge(struct ft_wiring *w, uint32_t port)
     w->links[peer] = w->links[port];
 }
 
+/* Flows of other switches cross it, and where it leads is not known. */
+static bool is_open(const struct ft_wiring *w, const struct ft_crossing_found *f, int64_t now_ms,
+                    uint32_t *switch_id, uint32_t *end)
+{
+    *switch_id = ft_topology_switch_at(w->t, &f->port.agent);
+    *end = *switch_id == FT_NONE ? FT_NONE : ft_topology_end_at(w->t, *switch_id, f->port.ifindex);
+    if (f->has_hosts || !(f->from_switch || f->to_switch) || now_ms - f->last_ms > RECENT_MS ||
+        ft_is_lag(*end))
+        return false;
+    return !ft_is_port(*end) || (ft_topology_port(w->t, *end)->peer == FT_NONE &&
+                                 ft_topology_port(w->t, *end)->nic == FT_NONE);
+}
+
+static void look_for_open(const struct ft_wiring *w, int64_t now_ms, bool *lacks)
+{
+    struct ft_crossing_found f;
+    uint32_t index = 0, switch_id, end;
+
+    while (ft_crossings_next(w->crossings, &index, &f))
+        if (f.to_switch && is_open(w, &f, now_ms, &switch_id, &end) && switch_id != FT_NONE)
+            lacks[switch_id] = true;
+}
+
 int ft_wiring_follow(struct ft_wiring *w, const struct ft_topology *t)
 {
     struct ft_crossing_judgement *links = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*links));
+    bool *lacks = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*lacks));
 
-    if (!links)
+    if (!links || !lacks) {
+        free(links);
+        free(lacks);
         return -ENOMEM;
+    }
     free(w->links);
+    free(w->lacks);
     w->links = links;
+    w->lacks = lacks;
     w->t = t;
     w->at = 0;
     for (uint32_t i = 0; i < ft_topology_ports(t); i++)
         judge(w, i);
+    look_for_open(w, w->stepped_ms, w->lacks);
     return 0;
 }
 
@@ -166,6 +200,26 @@ static void step_link(struct ft_wiring *w, uint32_t port, void (*changed)(void *
     changed(arg, ft_topology_port(w->t, port)->peer);
 }
 
+static void step_lacks(struct ft_wiring *w, int64_t now_ms,
+                       void (*changed)(void *arg, uint32_t port), void *arg)
+{
+    bool *lacks = calloc((size_t)ft_topology_switches(w->t) + 1, sizeof(*lacks)), *before;
+
+    if (!lacks)
+        return;
+    look_for_open(w, now_ms, lacks);
+    before = w->lacks;
+    w->lacks = lacks;
+    for (uint32_t i = 0; i < ft_topology_switches(w->t); i++) {
+        const struct ft_switch *s = ft_topology_switch(w->t, i);
+
+        for (uint32_t k = 0; before[i] != lacks[i] && k < s->port_count; k++)
+            if (ft_topology_port(w->t, s->ports[k])->peer != FT_NONE)
+                changed(arg, s->ports[k]);
+    }
+    free(before);
+}
+
 void ft_wiring_step(struct ft_wiring *w, int64_t now_ms, void (*changed)(void *arg, uint32_t port),
                     void *arg)
 {
@@ -178,6 +232,10 @@ void ft_wiring_step(struct ft_wiring *w, int64_t now_ms, void (*changed)(void *a
     if (ms > 0 && ms < 1000)
         count = (uint32_t)((ports * (uint64_t)ms + 999) / 1000);
     w->stepped_ms = now_ms;
+    if (now_ms < w->looked_ms || now_ms - w->looked_ms >= 1000) {
+        w->looked_ms = now_ms;
+        step_lacks(w, now_ms, changed, arg);
+    }
     for (uint32_t i = 0; i < count; i++) {
         step_link(w, w->at, changed, arg);
         w->at = w->at + 1 < ports ? w->at + 1 : 0;
@@ -216,6 +274,11 @@ bool ft_wiring_take_news(struct ft_wiring *w)
     return news;
 }
 
+bool ft_wiring_lacks(const struct ft_wiring *w, uint32_t port)
+{
+    return w->lacks[ft_topology_port(w->t, port)->switch_id];
+}
+
 bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port)
 {
     return w->links[port].verdict == FT_CROSSING_AGREES;
@@ -234,15 +297,10 @@ struct ft_crossings *ft_wiring_crossings(const struct ft_wiring *w)
 static void note_open(const struct ft_wiring *w, const struct ft_crossing_found *f, int64_t now_ms,
                       struct ft_findings *findings)
 {
-    uint32_t switch_id = ft_topology_switch_at(w->t, &f->port.agent);
-    uint32_t end =
-        switch_id == FT_NONE ? FT_NONE : ft_topology_end_at(w->t, switch_id, f->port.ifindex);
+    uint32_t switch_id, end;
     char agent[FT_IP_TEXT_BYTES], port[32];
 
-    if (f->linked || f->has_hosts || now_ms - f->first_ms < OPEN_MS ||
-        now_ms - f->last_ms > RECENT_MS || !(f->from_switch || f->to_switch) || ft_is_lag(end) ||
-        (ft_is_port(end) && (ft_topology_port(w->t, end)->peer != FT_NONE ||
-                             ft_topology_port(w->t, end)->nic != FT_NONE)))
+    if (now_ms - f->first_ms < OPEN_MS || !is_open(w, f, now_ms, &switch_id, &end))
         return;
     ft_ip_format(&f->port.agent, agent);
     snprintf(port, sizeof(port), "#%u", f->port.ifindex);

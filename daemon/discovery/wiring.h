@@ -35,13 +35,17 @@ void ft_wiring_restart(struct ft_wiring *w);
 bool ft_wiring_observe(struct ft_wiring *w, const struct ft_observation *o, uint8_t ttl,
                        int64_t now_ms);
 
-/* Goes on with the judgement, a part of the links each time. changed: the link of a port, and its
- * way back, is confirmed or is not any more. */
+/* Goes on with the judgement, a part of the links each time. changed: what is to be told of the
+ * link that leaves a port is another thing. */
 void ft_wiring_step(struct ft_wiring *w, int64_t now_ms, void (*changed)(void *arg, uint32_t port),
                     void *arg);
 
 /* Whether links were found or contradicted since the last call. */
 bool ft_wiring_take_news(struct ft_wiring *w);
+
+/* Whether flows leave the switch of a port for other switches by a port whose link is not known:
+ * what is known of its links is not all. */
+bool ft_wiring_lacks(const struct ft_wiring *w, uint32_t port);
 
 /* Of the link that leaves a port. */
 bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port);

@@ -59,8 +59,7 @@ void ft_crossings_restart(struct ft_crossings *x)
 
 static void narrow(struct ft_crossings *x)
 {
-    if (x->shift < SHIFT_MAX)
-        x->shift++;
+    x->shift = x->shift + 2 < SHIFT_MAX ? x->shift + 2 : SHIFT_MAX;
 }
 
 /* Another second: the share follows the rate of the one before. */

@@ -8,10 +8,12 @@
  * and with which TTL. A flow that leaves one switch by a port, and enters another by a port while
  * it does so, speaks for these two ports: it does so only where one switch saw it before and after
  * the other did, so that a flow which moved in between speaks for nothing. Ports are the two ends
- * of a cable when flows of both directions say so and nothing else explains those flows as well.
+ * of a cable when flows of both directions say so, and nothing else explains those flows as well.
  * Routers count the TTL down by one: whether a switch samples packets before or after it did so,
  * the differences of the two directions add up to twice the number of hops between, so that a
- * switch which sends no samples is never taken for a cable.
+ * switch which sends no samples is never taken for a cable. Once it is known at which point two
+ * switches sample, from what hosts send and from other cables, more flows of one direction are
+ * enough.
  *
  * What is found stays until flows say another thing, or the port was silent for an hour. Evidence
  * has a half-life of a minute. Ports are named as samples name them: by agent address and ifIndex;

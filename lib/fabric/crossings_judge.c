@@ -12,6 +12,9 @@
 #define SPAN_LEAST_MS    4000
 #define VOTES_OF_ONE     12
 #define SPAN_OF_ONE_MS   12000
+#define FLOWS_ONE_WAY    3 /* where no flow comes back */
+#define VOTES_ONE_WAY    12
+#define SPAN_ONE_WAY_MS  8000
 #define MARGIN           4 /* times as many votes as for anything else */
 #define MARGIN_UNCERTAIN 8 /* where the TTL does not tell neighbours from others */
 #define HOSTS_LEAST      3
@@ -63,6 +66,33 @@ static bool is_enough(const struct ft_crossing_voice *v)
            (votes >= VOTES_OF_ONE && span_ms >= SPAN_OF_ONE_MS);
 }
 
+/* Whether it is known at which point two switches sample, and neighbours would be another number of
+ * TTLs apart. */
+static bool is_elsewhere(const struct ft_crossings *x, const struct ft_crossing_place *from,
+                         const struct ft_crossing_place *to, enum ft_crossing_step step)
+{
+    const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
+    const struct ft_crossing_node *b = ft_table_at(x->nodes, to->node);
+
+    return a && b && a->ttl && b->ttl && (int)step != FT_CROSSING_NEXT + (int)b->ttl - (int)a->ttl;
+}
+
+/* The strongest voice for any port of a switch: how far that is does not depend on the port. */
+static const struct ft_crossing_voice *
+voice_of_node(const struct ft_crossings *x, const struct ft_crossing_voice *list, uint32_t node)
+{
+    const struct ft_crossing_voice *best = NULL;
+
+    for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
+        const struct ft_crossing_place *p = ft_crossing_place_at(x, list[i].port, list[i].serial);
+
+        if (p && p->node == node && ft_crossing_votes(&list[i]) &&
+            (!best || ft_crossing_votes(&list[i]) > ft_crossing_votes(best)))
+            best = &list[i];
+    }
+    return best;
+}
+
 /* The strongest of the other voices that may be a cable's: the way back says that one hop is
  * between, or nothing yet, and the port is no further away than the one that is asked for. */
 static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct ft_crossing_place *p,
@@ -84,8 +114,10 @@ static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct f
 
             /* With one TTL at two switches, either may be the first: the wrong order has no way
              * back. */
-            if (v->far)
+            if (v->far || is_elsewhere(x, leaving ? p : other, leaving ? other : p, there))
                 continue;
+            if (!reverse)
+                reverse = voice_of_node(x, leaving ? p->in : p->out, other->node);
             if (is_clear(reverse, &back) ? there + back != 2 * FT_CROSSING_NEXT
                                          : there > step || there == FT_CROSSING_SAME)
                 continue;
@@ -154,19 +186,46 @@ static void doubt(struct ft_crossings *x, struct ft_crossing_place *p)
     }
 }
 
+/* Where nothing comes back, the TTLs of one direction tell neighbours if it is known at which point
+ * both switches sample. */
+static bool is_next(const struct ft_crossings *x, const struct ft_crossing_place *from,
+                    const struct ft_crossing_place *to, const struct ft_crossing_voice *v,
+                    enum ft_crossing_step step)
+{
+    const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
+    const struct ft_crossing_node *b = ft_table_at(x->nodes, to->node);
+
+    return a && b && a->ttl && b->ttl && !is_elsewhere(x, from, to, step) &&
+           flows_of(v) >= FLOWS_ONE_WAY && ft_crossing_votes(v) >= VOTES_ONE_WAY &&
+           v->last_ms - v->first_ms >= SPAN_ONE_WAY_MS;
+}
+
+/* Whether flows make two ports the ends of a cable; by how much the second switch samples later. */
+static bool is_cable(const struct ft_crossings *x, struct ft_crossing_place *p,
+                     struct ft_crossing_place *other, const struct ft_crossing_voice *v, int *later)
+{
+    const struct ft_crossing_voice *back = voice_for(x, other->out, p);
+    enum ft_crossing_step there, here;
+
+    if (!is_enough(v) || !is_clear(v, &there) || !stands_out(x, p, other, v, there))
+        return false;
+    *later = (int)there - FT_CROSSING_NEXT;
+    if (!back)
+        return !v->far && is_next(x, p, other, v, there);
+    if (!is_clear(back, &here) || there + here != 2 * FT_CROSSING_NEXT)
+        return false;
+    return is_enough(back) ? stands_out(x, other, p, back, here) : is_next(x, p, other, v, there);
+}
+
 void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_place *p)
 {
     for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
-        struct ft_crossing_voice *v = &p->out[i], *back;
+        struct ft_crossing_voice *v = &p->out[i];
         struct ft_crossing_place *other = ft_crossing_place_at(x, v->port, v->serial);
-        enum ft_crossing_step there, here;
+        int later;
 
-        if (!other || other->node == p->node || !is_enough(v) || !is_clear(v, &there))
-            continue;
-        back = voice_for(x, other->out, p);
-        if (is_enough(back) && is_clear(back, &here) && there + here == 2 * FT_CROSSING_NEXT &&
-            stands_out(x, p, other, v, there) && stands_out(x, other, p, back, here)) {
-            link_up(x, p, other, ((int)there - (int)here) / 2);
+        if (other && other->node != p->node && is_cable(x, p, other, v, &later)) {
+            link_up(x, p, other, later);
             return;
         }
     }

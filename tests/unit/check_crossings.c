@@ -486,7 +486,18 @@ START_TEST(test_points)
                               .rate = 3,
                               .seconds = 30,
                               .sent = 3,
-                              .least = 0.8});
+                              .least = 1});
+    run_seeds(&(struct world){.name = "every second one, parallel links",
+                              .leaves = 5,
+                              .pods = 1,
+                              .spines = 2,
+                              .parallel = 2,
+                              .silent = NO_SWITCH,
+                              .flows = 150,
+                              .rate = 1,
+                              .seconds = 60,
+                              .sent = 2,
+                              .least = 1});
 }
 END_TEST
 
