@@ -39,8 +39,8 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
-/* Observations looked at for links: a percent of a core. */
-#define CROSSINGS_A_SECOND 20000
+/* Observations looked at for links: half a percent of a core. */
+#define CROSSINGS_A_SECOND 10000
 
 struct ft_daemon {
     struct ft_run *run;
