@@ -42,8 +42,8 @@
 /* Likewise for a batch of records; the clock is looked at after each step. */
 #define BATCH_NS   (INT64_C(10) * NS_PER_MS)
 #define BATCH_STEP 64
-/* Observations looked at for links: a percent of a core. */
-#define CROSSINGS_A_SECOND 20000
+/* Observations looked at for links: half a percent of a core. */
+#define CROSSINGS_A_SECOND 10000
 
 struct ft_daemon {
     struct ft_run *run;

@@ -208,7 +208,7 @@ static void run(uint32_t flows)
         .source_id = "bench",
     };
     const struct ft_crossings_config crossings = {
-        .flows_max = 32768, .ports_max = 131072, .rate_max = 20000};
+        .flows_max = 32768, .ports_max = 131072, .rate_max = 10000};
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
     struct ft_publisher *publisher = ft_publisher_new();
     struct ft_sink *sink = ft_sink_file_new("/dev/null", (char[64]){0}, 64);
