@@ -116,6 +116,10 @@ int ft_flows_packet(struct ft_flows *flows, uint32_t interface, enum ft_flow_dir
     case FT_BTH_ACK:
         flow->counts.ack_packets++;
         break;
+    case FT_BTH_CNP:
+        flow->counts.ack_packets++;
+        flow->counts.cnp_packets++;
+        break;
     case FT_BTH_NONE:
         flow->counts.other_packets++;
         break;

@@ -38,8 +38,9 @@ struct ft_flows_config {
 
 struct ft_flow_counts {
     uint64_t data_packets, ack_packets, other_packets; /* by BTH; other: no BTH seen */
-    uint64_t ce_packets;                               /* ECN congestion experienced (RFC 3168) */
-    uint64_t bytes;                                    /* of the frames on the wire */
+    uint64_t cnp_packets; /* of ack_packets: congestion notifications */
+    uint64_t ce_packets;  /* ECN congestion experienced (RFC 3168) */
+    uint64_t bytes;       /* of the frames on the wire */
 };
 
 struct ft_flow_report {

@@ -373,6 +373,14 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     (void)request;
     ft_engine_account(live->engine, &account);
     ft_agent_metrics_write(body, &metrics);
+    ft_loop_metrics(live->loop, "fabrictrace_agent_", body);
+    ft_http_metrics(live->http, "fabrictrace_agent_", body);
+    if (live->jobs)
+        ft_write_fmt(body,
+                     "# HELP fabrictrace_agent_nccl_refused_total Connections of jobs that were "
+                     "turned away.\n# TYPE fabrictrace_agent_nccl_refused_total counter\n"
+                     "fabrictrace_agent_nccl_refused_total %" PRIu64 "\n",
+                     ft_jobs_refused(live->jobs));
     return 200;
 }
 
@@ -519,6 +527,11 @@ static void tell_self(struct live *live)
     ft_engine_set_self(live->engine, live->user, held, ft_privilege_nobody_traces());
 }
 
+static void log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -532,6 +545,7 @@ static int start(struct live *live)
     live->loop = ft_loop_new();
     if (!live->loop || getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         return EX_OSERR;
+    ft_loop_on_trouble(live->loop, log_trouble);
     code = start_uplink(live);
     if (code)
         return code;

@@ -23,6 +23,7 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/collectives.c agent/jobs/collectives.h \
 	agent/jobs/jobs.c agent/jobs/jobs.h \
 	agent/jobs/rings.c agent/jobs/rings.h \
+	agent/jobs/tally.c agent/jobs/tally.h \
 	agent/rdma/devices.c agent/rdma/devices.h \
 	agent/rdma/monitor.c agent/rdma/monitor.h \
 	agent/rdma/nlattr.c agent/rdma/nlattr.h \

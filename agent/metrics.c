@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "proto/json.h"
+
 static void family(struct ft_writer *w, const char *name, const char *type, const char *help)
 {
     ft_write_fmt(w, "# HELP fabrictrace_agent_%s %s\n# TYPE fabrictrace_agent_%s %s\n", name, help,
@@ -18,17 +20,12 @@ static void single(struct ft_writer *w, const char *name, const char *type, cons
     ft_write_fmt(w, "fabrictrace_agent_%s %" PRIu64 "\n", name, value);
 }
 
-/* An interface's name may hold any character that a label must not. */
 static void write_interface(struct ft_writer *w, const char *name, const char *interface,
                             uint64_t value)
 {
-    ft_write_fmt(w, "fabrictrace_agent_%s{interface=\"", name);
-    for (const char *c = interface; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            ft_write_u8(w, '\\');
-        ft_write_u8(w, (uint8_t)*c);
-    }
-    ft_write_fmt(w, "\"} %" PRIu64 "\n", value);
+    ft_write_fmt(w, "fabrictrace_agent_%s{interface=", name);
+    ft_json_write_label(w, interface);
+    ft_write_fmt(w, "} %" PRIu64 "\n", value);
 }
 
 static void write_interfaces(struct ft_writer *w, struct ft_capture *capture)

@@ -17,6 +17,8 @@ static void fill_counts(const struct ft_flow_counts *counts, Fabrictrace__FlowRe
     m->data_packets = counts->data_packets;
     m->has_ack_packets = true;
     m->ack_packets = counts->ack_packets;
+    m->has_cnp_packets = counts->cnp_packets > 0;
+    m->cnp_packets = counts->cnp_packets;
     m->has_other_packets = true;
     m->other_packets = counts->other_packets;
     m->has_ce_packets = true;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/safe.h"
+
 struct ft_answer {
     json_t *root;
 };
@@ -40,6 +42,35 @@ struct ft_answer *ft_answer_parse(const char *text, size_t len, char *error, siz
         return NULL;
     }
     return answer;
+}
+
+static void clean_text(json_t *value)
+{
+    char *text = strdup(json_string_value(value));
+
+    if (text)
+        ft_safe_text(text);
+    /* Without memory nothing is shown. */
+    json_string_set_nocheck(value, text ? text : "");
+    free(text);
+}
+
+/* The daemon's answers are a few levels deep; the parser has a limit of its own. */
+static void clean(json_t *value)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+
+    if (json_is_string(value))
+        clean_text(value);
+    json_array_foreach(value, i, member) clean(member);
+    json_object_foreach(value, key, member) clean(member);
+}
+
+void ft_answer_clean(struct ft_answer *answer)
+{
+    clean(answer->root);
 }
 
 void ft_answer_free(struct ft_answer *answer)
@@ -98,6 +129,11 @@ bool ft_value_real(const struct ft_value *object, const char *name, double *out)
         return false;
     *out = json_number_value(v);
     return true;
+}
+
+bool ft_value_true(const struct ft_value *object, const char *name)
+{
+    return json_is_true(node(ft_value_get(object, name)));
 }
 
 bool ft_value_is(const struct ft_value *object, const char *name, const char *text)

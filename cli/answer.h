@@ -17,6 +17,9 @@ struct ft_value;
 
 /* Parses one JSON object. NULL with a reason in error (error_bytes > 0). */
 struct ft_answer *ft_answer_parse(const char *text, size_t len, char *error, size_t error_bytes);
+/* Makes every text one that a terminal may see (cli/safe.h). */
+void ft_answer_clean(struct ft_answer *answer);
+
 void ft_answer_free(struct ft_answer *answer);
 const struct ft_value *ft_answer_root(const struct ft_answer *answer);
 
@@ -34,6 +37,9 @@ const char *ft_value_text(const struct ft_value *value);
 const char *ft_value_str(const struct ft_value *object, const char *name);
 bool ft_value_uint(const struct ft_value *object, const char *name, uint64_t *out);
 bool ft_value_real(const struct ft_value *object, const char *name, double *out);
+
+/* True when the member is there and true. */
+bool ft_value_true(const struct ft_value *object, const char *name);
 
 /* True when the member is there with this very text. */
 bool ft_value_is(const struct ft_value *object, const char *name, const char *text);

@@ -60,7 +60,8 @@ enum {
     OPT_BYTES,
     OPT_MESSAGES,
     OPT_CSV,
-    OPT_SVG
+    OPT_SVG,
+    OPT_EXPORT
 };
 
 #define FOR(command)   (1U << FT_COMMAND_##command)
@@ -109,6 +110,9 @@ static const struct {
     {{"svg", required_argument, NULL, OPT_SVG},
      FOR(MATRIX),
      "FILE     a heat map of one communicator as SVG (-: standard output)"},
+    {{"export", no_argument, NULL, OPT_EXPORT},
+     FOR(TOPOLOGY),
+     "         as a topology file that fabrictraced reads back"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -264,6 +268,9 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_JSON:
         args->json = true;
         break;
+    case OPT_EXPORT:
+        args->export = true;
+        break;
     case OPT_HOST:
         args->host = value;
         break;
@@ -362,6 +369,7 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     int c, rc;
 
     memset(args, 0, sizeof(*args));
+    args->stop_fd = -1;
     args->endpoint = env && *env ? env : DEFAULT_ENDPOINT;
     args->interval_s = INTERVAL_S;
     for (size_t i = 0; i < OPTIONS; i++)

@@ -34,6 +34,7 @@ enum ft_command {
 struct ft_args {
     enum ft_command command;
     const char *endpoint;
+    int stop_fd; /* ends a request when it can be read; -1: nothing does */
     bool json;
     bool help; /* of the command; of the program when there is none */
     bool version;
@@ -41,6 +42,7 @@ struct ft_args {
     const char *comm, *op;                   /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
+    bool export;     /* the topology as a file */
     const char *svg; /* file of the heat map, NULL: none */
     bool has_flow;
     struct ft_tuple flow;

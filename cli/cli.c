@@ -31,6 +31,8 @@ static int show(const struct ft_args *args, const struct ft_value *root)
         return ft_show_json(stdout, root,
                             args->command == FT_COMMAND_EXPLAIN ||
                                 args->command == FT_COMMAND_TOPOLOGY);
+    if (args->export)
+        return ft_export_topology(stdout, root);
     ft_screen_init(&screen, stdout);
     if (args->command == FT_COMMAND_MATRIX)
         return ft_show_matrix(&screen, root, args);

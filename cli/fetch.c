@@ -8,11 +8,14 @@
 #include <sysexits.h>
 
 #include "lib/io/http.h"
+#include "proto/fabrictrace.pb-c.h"
+#include "proto/json.h"
 
 #define TARGET_BYTES_MAX 4096
 #define ANSWER_BYTES_MAX FT_HTTP_BODY_BYTES_MAX
 #define TIMEOUT_NS       30000000000
 #define ERROR_BYTES      256
+#define NS_PER_S         INT64_C(1000000000)
 
 static void add_parameter(struct ft_writer *w, char *separator, const char *name, const char *value)
 {
@@ -78,10 +81,32 @@ static void put_body(FILE *err, const struct ft_writer *body)
     fputc('\n', err);
 }
 
+static bool has_lines(const struct ft_writer *body, size_t from)
+{
+    const uint8_t *newline = memchr(body->bytes + from, '\n', body->len - from);
+
+    return newline && newline + 1 < body->bytes + body->len;
+}
+
+/* fabrictraced refuses with a sentence; another server has a page for it. */
+static bool is_page(const struct ft_writer *body)
+{
+    size_t n = 0;
+
+    while (n < body->len && strchr(" \t\r\n", body->bytes[n]))
+        n++;
+    return n < body->len && (body->bytes[n] == '<' || body->len > 512 || has_lines(body, n));
+}
+
 static int refused(const struct ft_args *args, int status, const struct ft_writer *body, FILE *err)
 {
     char flow[FT_TUPLE_TEXT_BYTES];
 
+    if (is_page(body)) {
+        fprintf(err, "fabrictrace: what answers is no fabrictraced: http://%s: status %d\n",
+                args->endpoint, status);
+        return EX_PROTOCOL;
+    }
     if (status == 404 && args->command == FT_COMMAND_EXPLAIN) {
         ft_tuple_format(&args->flow, flow);
         fprintf(err,
@@ -109,6 +134,14 @@ static int unreachable(int rc, const char *why, FILE *err)
     case -EMSGSIZE:
         fprintf(err, "fabrictrace: %s\n", why);
         return EX_OSERR;
+    case -ECANCELED:
+        return FT_FETCH_ENDED;
+    case -ETIMEDOUT:
+        fprintf(err,
+                "fabrictrace: no answer within %d seconds: %s\n"
+                "  Does it hang?  systemctl status fabrictraced; is it the right endpoint?\n",
+                (int)(FT_HTTP_QUIET_NS / NS_PER_S), why);
+        return EX_UNAVAILABLE;
     case -EBADMSG:
         fprintf(err, "fabrictrace: what answers is no fabrictraced: %s\n", why);
         return EX_PROTOCOL;
@@ -123,7 +156,7 @@ static int unreachable(int rc, const char *why, FILE *err)
     }
 }
 
-int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+static int fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
 {
     char error[ERROR_BYTES] = "";
     struct ft_writer target, body;
@@ -138,8 +171,8 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
         rc = EX_USAGE;
         goto out;
     }
-    rc = ft_http_get(args->endpoint, (const char *)target.bytes, TIMEOUT_NS, &body, error,
-                     sizeof(error));
+    rc = ft_http_get(args->endpoint, (const char *)target.bytes, TIMEOUT_NS, args->stop_fd, &body,
+                     error, sizeof(error));
     if (rc != 200) {
         rc = rc < 0 ? unreachable(rc, error, err) : refused(args, rc, &body, err);
         goto out;
@@ -156,5 +189,82 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
 out:
     ft_writer_free(&target);
     ft_writer_free(&body);
+    return rc;
+}
+
+/* Whether a member of the objects in a list has this text. */
+static bool lists(const struct ft_value *list, const char *member, const char *text)
+{
+    for (size_t i = 0; i < ft_value_count(list); i++)
+        if (ft_value_is(ft_value_at(list, i), member, text))
+            return true;
+    return false;
+}
+
+static int unknown_kind(const char *kind, FILE *err)
+{
+    int32_t known;
+
+    if (ft_json_enum_parse(&fabrictrace__kind__descriptor, kind, &known) == 0)
+        return 0;
+    fprintf(err, "fabrictrace events: no kind '%s' of events is known; there are", kind);
+    for (unsigned i = 1; i < fabrictrace__kind__descriptor.n_values; i++) {
+        char name[FT_JSON_ENUM_BYTES];
+
+        ft_json_enum_text(&fabrictrace__kind__descriptor,
+                          fabrictrace__kind__descriptor.values[i].value, name);
+        fprintf(err, "%s %s", i > 1 ? "," : "", name);
+    }
+    fputc('\n', err);
+    return EX_USAGE;
+}
+
+/* Nothing matches: of a name that nobody knows that does not mean that all is well. What cannot be
+ * looked up is not judged. */
+static int unknown_name(const struct ft_args *args, FILE *err)
+{
+    struct ft_args all = *args;
+    struct ft_answer *answer;
+    const struct ft_value *list;
+    bool host = args->host != NULL, known;
+    const char *name = host ? args->host : args->group;
+    struct ft_ip ip;
+
+    if (host && ft_ip_parse(args->host, &ip) == 0)
+        return 0;
+    all.command = host ? FT_COMMAND_TOPOLOGY : FT_COMMAND_LINKS;
+    all.host = all.group = all.state = NULL;
+    all.has_flow = false;
+    all.limit = 0;
+    if (fetch(&all, &answer, err))
+        return 0;
+    list = ft_value_get(ft_answer_root(answer), host ? "hosts" : "records");
+    known = ft_value_count(list) == 0 || lists(list, host ? "name" : "group", name);
+    ft_answer_free(answer);
+    if (known)
+        return 0;
+    fprintf(err, "fabrictrace: no %s '%s' is known: fabrictrace %s lists them\n",
+            host ? "host" : "group", name, host ? "topology" : "imbalance");
+    return host ? EX_NOHOST : EX_USAGE;
+}
+
+int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+{
+    const struct ft_value *records;
+    int rc = fetch(args, answer, err);
+
+    if (rc)
+        return rc;
+    records = ft_value_get(ft_answer_root(*answer), "records");
+    if (records && ft_value_count(records) == 0 && args->kind)
+        rc = unknown_kind(args->kind, err);
+    else if (records && ft_value_count(records) == 0 && (args->host || args->group))
+        rc = unknown_name(args, err);
+    if (rc) {
+        ft_answer_free(*answer);
+        *answer = NULL;
+    } else if (!args->json) {
+        ft_answer_clean(*answer);
+    }
     return rc;
 }

@@ -11,10 +11,12 @@
 
 /* Exit status for a flow that the daemon does not know. */
 #define FT_EXIT_NOT_FOUND 1
+/* No exit status: the request was ended by its stop_fd or a signal, and nothing was said. */
+#define FT_FETCH_ENDED (-1)
 
 /* 0 and an answer of the caller's; else, after a complaint to err, the exit status: EX_UNAVAILABLE
- * without a daemon, FT_EXIT_NOT_FOUND, EX_USAGE for what the daemon refuses, EX_PROTOCOL for an
- * answer that is none, EX_OSERR without memory. */
+ * without a daemon, FT_EXIT_NOT_FOUND, EX_NOHOST for a host that nobody knows, EX_USAGE for what
+ * the daemon refuses, EX_PROTOCOL for an answer that is none, EX_OSERR without memory. */
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 
 #endif

@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/safe.h"
+
 #define GAP       2
 #define CUT       "..."
 #define CUT_LEAST 8 /* an elastic column is not cut below this */
@@ -62,35 +64,13 @@ static void colour_off(const struct ft_screen *screen, enum ft_colour colour)
         fputs("\033[0m", screen->out);
 }
 
-/* Bytes of the UTF-8 character at s, and whether a terminal may see it: no C0, DEL, C1 (U+0080 to
- * U+009F), no byte that is not UTF-8. */
-static size_t character(const char *s, bool *shown)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    size_t n = u[0] < 0x80   ? 1
-               : u[0] < 0xc2 ? 0
-               : u[0] < 0xe0 ? 2
-               : u[0] < 0xf0 ? 3
-               : u[0] < 0xf5 ? 4
-                             : 0;
-
-    *shown = n > 0 && u[0] >= 0x20 && u[0] != 0x7f && !(u[0] == 0xc2 && u[1] < 0xa0);
-    for (size_t i = 1; i < n; i++) {
-        if ((u[i] & 0xc0) != 0x80) {
-            *shown = false;
-            return 1;
-        }
-    }
-    return n ? n : 1;
-}
-
 static size_t width_of(const char *text)
 {
     size_t width = 0;
     bool shown;
 
     for (; *text; width++)
-        text += character(text, &shown);
+        text += ft_safe_character(text, &shown);
     return width;
 }
 
@@ -100,7 +80,7 @@ static void put(FILE *out, const char *text, size_t width)
     bool shown;
 
     for (; *text && width; width--) {
-        size_t n = character(text, &shown);
+        size_t n = ft_safe_character(text, &shown);
 
         if (shown)
             fwrite(text, 1, n, out);

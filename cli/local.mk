@@ -4,11 +4,13 @@ cli_libftcli_a_SOURCES = \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
 	cli/cli.c cli/cli.h \
+	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/grid.c cli/grid.h \
 	cli/loads.c cli/loads.h \
 	cli/matrix.c cli/matrix.h \
 	cli/rows.h \
+	cli/safe.c cli/safe.h \
 	cli/show.h \
 	cli/show_collisions.c \
 	cli/show_doctor.c \
@@ -29,5 +31,6 @@ cli_libftcli_a_SOURCES = \
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c
-cli_fabrictrace_LDADD = cli/libftcli.a lib/fabric/libftfabric.a $(IO_LIBS) $(JANSSON_LIBS) \
+cli_fabrictrace_LDADD = cli/libftcli.a lib/fabric/libftfabric.a proto/libftproto.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
 	$(XXHASH_LIBS) -lm

@@ -19,6 +19,9 @@ int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);
 
+/* --export: the topology as a file (fabrictrace-topology(5)). */
+int ft_export_topology(FILE *out, const struct ft_value *root);
+
 /* --json: each of the answer's records on a line of its own; an answer whole when `whole`. */
 int ft_show_json(FILE *out, const struct ft_value *root, bool whole);
 

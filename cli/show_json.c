@@ -5,14 +5,21 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "cli/safe.h"
+
+/* On a terminal what would drive it is escaped; elsewhere it is handed on as it came. */
 static int put_line(FILE *out, const struct ft_value *value)
 {
     char *text = ft_value_dump(value);
 
     if (!text)
         return -ENOMEM;
-    fputs(text, out);
+    if (isatty(fileno(out)))
+        ft_safe_put_json(out, text);
+    else
+        fputs(text, out);
     fputc('\n', out);
     free(text);
     return 0;

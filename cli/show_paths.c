@@ -139,7 +139,8 @@ static int add_rows(struct ft_grid *grid, const struct ft_value *records)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         lines[i].record = ft_value_at(records, i);
-        lines[i].ack = ft_value_is(lines[i].record, "role", "ack");
+        lines[i].ack = ft_value_is(lines[i].record, "role", "ack") ||
+                       ft_value_is(lines[i].record, "role", "cnp");
         lines[i].place = i;
         ft_value_real(lines[i].record, "rate_bps", &lines[i].bps);
     }

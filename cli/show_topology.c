@@ -110,7 +110,11 @@ static void add_port(struct ft_grid *grid, const struct ft_value *sw, const stru
         ft_grid_cell(grid, FT_PLAIN, "%s", host ? host : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", lag ? lag : "");
-    ft_grid_cell(grid, FT_PLAIN, "%s", source ? source : "");
+    if (source && ft_value_get(port, "confirmed"))
+        ft_grid_cell(grid, FT_PLAIN, "%s, %s", source,
+                     ft_value_true(port, "confirmed") ? "confirmed" : "unconfirmed");
+    else
+        ft_grid_cell(grid, FT_PLAIN, "%s", source ? source : "");
 }
 
 static int add_nic(struct ft_grid *grid, const struct ft_value *host, const struct ft_value *nic)
@@ -171,6 +175,20 @@ static int show_nics(const struct ft_screen *screen, const struct ft_value *host
     return rc;
 }
 
+static void show_open(const struct ft_screen *screen, const struct ft_value *open)
+{
+    if (ft_value_count(open) == 0)
+        return;
+    fputs("\nFlows of other switches cross, not known yet where they lead:\n ", screen->out);
+    for (size_t i = 0; i < ft_value_count(open); i++) {
+        const char *name = ft_value_str(ft_value_at(open, i), "switch");
+        const char *port = ft_value_str(ft_value_at(open, i), "port");
+
+        fprintf(screen->out, "%s %s %s", i ? "," : "", name ? name : "?", port ? port : "?");
+    }
+    fputc('\n', screen->out);
+}
+
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root)
 {
     const struct ft_value *switches = ft_value_get(root, "switches");
@@ -187,5 +205,7 @@ int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root
         fputc('\n', screen->out);
         rc = show_nics(screen, hosts);
     }
+    if (rc == 0)
+        show_open(screen, ft_value_get(root, "open"));
     return rc;
 }

@@ -38,7 +38,7 @@ static void on_resize(int signal)
 }
 
 /* The three answers; those that were got are the caller's also when one failed. */
-static int fetch(const struct ft_args *args, struct ft_answer *answers[3], FILE *err)
+static int fetch(const struct ft_args *args, int stop_fd, struct ft_answer *answers[3], FILE *err)
 {
     static const enum ft_command commands[3] = {FT_COMMAND_IMBALANCE, FT_COMMAND_LINKS,
                                                 FT_COMMAND_EVENTS};
@@ -48,17 +48,18 @@ static int fetch(const struct ft_args *args, struct ft_answer *answers[3], FILE 
         struct ft_args one = *args;
 
         one.command = commands[i];
+        one.stop_fd = stop_fd;
         rc = ft_fetch(&one, &answers[i], err);
     }
     return rc;
 }
 
 /* A picture, or why there is none, as text to out. The exit status. */
-static int draw(const struct ft_args *args, FILE *out, FILE *err, bool whole)
+static int draw(const struct ft_args *args, int stop_fd, FILE *out, FILE *err, bool whole)
 {
     struct ft_answer *answers[3] = {NULL, NULL, NULL};
     struct ft_screen screen;
-    int rc = fetch(args, answers, err);
+    int rc = fetch(args, stop_fd, answers, err);
 
     if (rc == 0) {
         const struct ft_top top = {
@@ -84,14 +85,20 @@ static int refresh(const struct ft_args *args)
 {
     char *text = NULL;
     size_t bytes;
+    int rc;
     FILE *memory = open_memstream(&text, &bytes);
 
     if (!memory)
         return EX_OSERR;
-    draw(args, memory, memory, false);
+    rc = draw(args, STDIN_FILENO, memory, memory, false);
     if (fclose(memory) != 0) {
         free(text);
         return EX_OSERR;
+    }
+    /* A key, or another size: the picture before stays until the next. */
+    if (rc == FT_FETCH_ENDED) {
+        free(text);
+        return EX_OK;
     }
     fputs(HOME, stdout);
     for (const char *line = text; *line;) {
@@ -172,9 +179,9 @@ int ft_top_run(const struct ft_args *args)
     int rc;
 
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return draw(args, stdout, stderr, true);
+        return draw(args, -1, stdout, stderr, true);
     /* Without a daemon at the start there is nothing to wait for. */
-    rc = fetch(args, answers, stderr);
+    rc = fetch(args, -1, answers, stderr);
     for (int i = 0; i < 3; i++)
         ft_answer_free(answers[i]);
     return rc ? rc : run_on_terminal(args);

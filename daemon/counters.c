@@ -41,7 +41,8 @@ struct polled {
     bool has[FIELDS];
     bool has_lag;
     uint32_t lag_ifindex, lag_state;
-    struct slice slices[WINDOWS]; /* by window number modulo WINDOWS */
+    uint32_t lanes, lanes_low, lanes_high; /* of the optical module, while the port is up */
+    struct slice slices[WINDOWS];          /* by window number modulo WINDOWS */
 };
 
 struct ft_counters {
@@ -192,13 +193,16 @@ static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
                               e->has_too_long};
 
     p->time_ms = (int64_t)poll->time_ms;
-    if (poll->has_speed_bps)
+    if (poll->has_speed_bps && poll->speed_bps <= FT_SPEED_MAX_BPS)
         p->speed_bps = poll->speed_bps;
     memcpy(p->value, values, sizeof(values));
     memcpy(p->has, has, sizeof(has));
     p->has_lag = poll->lag && poll->lag->has_state;
     p->lag_ifindex = p->has_lag ? poll->lag->ifindex : 0;
     p->lag_state = p->has_lag ? poll->lag->state : 0;
+    p->lanes = poll->optics && poll->oper_up ? poll->optics->lanes : 0;
+    p->lanes_low = p->lanes ? poll->optics->lanes_low : 0;
+    p->lanes_high = p->lanes ? poll->optics->lanes_high : 0;
 }
 
 int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll)
@@ -319,6 +323,11 @@ void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_
             out->has_lag = true;
             out->lag_ifindex = p->lag_ifindex;
             out->lag_state = p->lag_state;
+        }
+        if (p->lanes) {
+            out->lanes = p->lanes;
+            out->lanes_low = p->lanes_low;
+            out->lanes_high = p->lanes_high;
         }
         if (!out->has_errors && p->has[FCS_ERRORS])
             sum_errors(c, p, out);

@@ -47,14 +47,17 @@ bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t win
 /* Whether a port has any counters by SNMP, by anybody. */
 bool ft_counters_known(const struct ft_counters *c, uint32_t port, bool snmp);
 
-/* Broken frames that a port received, over the last windows (eight at most), and its state as a
- * member of an aggregate, by whoever told of them within ten minutes. */
+/* Broken frames that a port received, over the last windows (eight at most), its state as a
+ * member of an aggregate and what its optical module says, by whoever told of them within ten
+ * minutes. */
 struct ft_port_health {
     bool has_errors, has_lag;
     double fcs_errors, symbol_errors, too_long;
     double seconds;
     uint32_t lag_ifindex; /* 0: attached to none */
     uint32_t lag_state;   /* octet of a LACPDU */
+    /* Of its optical module; 0: not told, or the port is down. */
+    uint32_t lanes, lanes_low, lanes_high; /* that receive less light than is needed, or too much */
 };
 
 void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_ms,

@@ -27,7 +27,7 @@
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
 #include "lib/io/transport.h"
-#include "proto/record.h"
+#include "proto/batch.h"
 
 #define NS_PER_MS       1000000
 #define NS_PER_S        1000000000
@@ -42,6 +42,11 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
+/* Likewise for a batch of records; the clock is looked at after each step. */
+#define BATCH_NS   (INT64_C(10) * NS_PER_MS)
+#define BATCH_STEP 64
+/* Observations looked at for links: half a percent of a core. */
+#define CROSSINGS_A_SECOND 10000
 
 struct ft_daemon {
     struct ft_run *run;
@@ -52,6 +57,7 @@ struct ft_daemon {
     struct ft_http *http;
     struct ft_api *api;
     struct ft_identities *identities; /* NULL: peers are who they say */
+    struct ft_batch *batch;           /* that is being applied */
     struct ft_watch *tick, *slice;
     struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
@@ -105,6 +111,8 @@ static int open_sink(struct ft_daemon *d, const char *spec)
         sink = kafka_sink(d, error);
     else
         snprintf(error, sizeof(error), "neither file:PATH nor kafka");
+    if (sink && strncmp(spec, "file:", 5) == 0 && ft_run_value(d->run, "replay"))
+        ft_sink_file_wait(sink);
     if (sink && ft_publisher_take(d->view.publisher, sink) == 0)
         return EX_OK;
     ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);
@@ -135,6 +143,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                  .window_ms = s->window_ns / NS_PER_MS,
                  .evidence_ms = s->evidence_ns / NS_PER_MS,
                  .idle_ms = s->flow_idle_ns / NS_PER_MS,
+                 .trust_topology = !s->verify_topology,
                  .policy = {.settle_ms = s->settle_ns / NS_PER_MS,
                             .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
         .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
@@ -144,6 +153,9 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max},
         .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .crossings = {.flows_max = s->crossing_flows_max,
+                      .ports_max = s->crossing_ports_max,
+                      .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
         .link_local = s->link_local,
         .counters_max = s->counters_max,
@@ -168,7 +180,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     return EX_OK;
 }
 
-/* A batch on its way in. */
+/* A slice of a batch on its way in. */
 struct batch {
     struct ft_daemon *d;
     const struct ft_identity *sender; /* NULL: may report anything */
@@ -196,24 +208,35 @@ static void apply_record(void *arg, const Fabrictrace__Record *record)
                b->program, b->source, reason, held);
 }
 
+/* A slice of a batch: first it is decoded whole, then its records are applied. */
 static int apply_payload(void *arg, void *known, const char *source, const char *program,
                          const uint8_t *payload, size_t len)
 {
     struct ft_daemon *d = arg;
     struct batch batch = {.d = d, .sender = known, .source = source, .program = program};
-    uint64_t records, unknown, held;
-    int rc = ft_batch_unpack(payload, len, apply_record, &batch, &records, &unknown);
+    struct ft_mono start = ft_mono_now();
+    uint64_t held;
+    int rc = -ENOMEM;
 
-    if (rc) {
-        d->batches_broken++;
-        if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
-            ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source,
-                   len, strerror(-rc));
-        return rc;
+    if (!d->batch)
+        d->batch = ft_batch_new(len);
+    while (d->batch &&
+           (rc = ft_batch_step(d->batch, payload, BATCH_STEP, apply_record, &batch)) > 0)
+        if (ft_mono_since_ns(ft_mono_now(), start) > BATCH_NS)
+            return rc;
+    if (rc == 0)
+        d->unknown_records += ft_batch_unknown(d->batch);
+    ft_batch_free(d->batch);
+    d->batch = NULL;
+    if (rc == 0) {
+        ft_pipeline_settle(d->view.pipeline);
+        return 0;
     }
-    ft_pipeline_settle(d->view.pipeline);
-    d->unknown_records += unknown;
-    return 0;
+    d->batches_broken++;
+    if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source, len,
+               strerror(-rc));
+    return rc;
 }
 
 static void *on_admit(void *arg, const char *source, const char *program,
@@ -293,7 +316,7 @@ static int open_network(struct ft_daemon *d)
     }
     if (!s->http || !*s->http)
         return EX_OK;
-    d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
+    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
     if (!d->http) {
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
@@ -395,6 +418,7 @@ static bool on_stop(void *arg)
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     const char *sink;
 
+    ft_receiver_settle(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(ft_pipeline_window(d->view.pipeline)))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
@@ -434,6 +458,11 @@ static void add_stages(void *arg, struct ft_account *account)
     }
 }
 
+static void log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
     int rc = open_pipeline(d, t, false);
@@ -452,6 +481,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     d->slice = ft_watch_once(d->loop, on_slice, d);
     if (!d->tick || !d->slice)
         return EX_OSERR;
+    ft_loop_on_trouble(d->loop, log_trouble);
     ft_loop_on_signals(d->loop, on_reload, on_stop, d);
     ft_notify_ready();
     ft_log(FT_LOG_NOTICE,
@@ -503,6 +533,7 @@ static void close_all(struct ft_daemon *d)
     ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
+    ft_batch_free(d->batch);
     ft_pipeline_free(d->view.pipeline);
     ft_publisher_free(d->view.publisher);
     ft_loop_free(d->loop);
@@ -548,7 +579,7 @@ static int open_and_run(struct ft_daemon *d)
     if (!t)
         return EX_CONFIG;
     rc = replay ? EX_OK : give_up_privilege(d);
-    d->loop = rc == EX_OK ? ft_loop_new() : NULL;
+    d->view.loop = d->loop = rc == EX_OK ? ft_loop_new() : NULL;
     if (d->loop)
         rc = open_sinks(d);
     else if (rc == EX_OK)

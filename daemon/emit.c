@@ -64,7 +64,7 @@ size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
     };
 
     *more = false;
-    if (!ft_join_ranks(join) || flow->role == FT_ROLE_ACK)
+    if (!ft_join_ranks(join) || ft_role_answers(flow->role))
         return 0;
     return ft_ranks_match(ft_join_ranks(join), &query, pairs, more);
 }
@@ -166,6 +166,23 @@ static void fill_shares(Fabrictrace__Path *out, struct parts *parts, const struc
     out->shares = parts->share_list;
 }
 
+/* The moment that the record speaks of. */
+static void fill_time(Fabrictrace__Path *out, const struct ft_join *join,
+                      const struct ft_flow *flow, const struct ft_span *span)
+{
+    int64_t ms = flow->last_ms;
+
+    if (flow->evidence.count == 0)
+        return;
+    if (flow->state == FT_PATH_RESOLVED)
+        ms = ft_join_path_ms(join, flow);
+    if (flow->state == FT_PATH_RESOLVED && ms >= span->end_ms &&
+        !ft_evidence_covers(&flow->evidence, ft_join_topology(join), &flow->path, span->end_ms - 1))
+        ms = flow->path_since_ms;
+    out->has_time_ms = true;
+    out->time_ms = (uint64_t)(ms < span->end_ms ? ms : span->end_ms - 1);
+}
+
 static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const struct ft_join *join,
                            struct ft_flow *flow)
 {
@@ -182,6 +199,14 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     out->has_state = true;
     out->state = states[flow->state];
     out->reason = text(ft_reason_name(flow->reason));
+    if (flow->state == FT_PATH_MULTIPATH) {
+        fill_shares(out, parts, join, flow);
+        if (out->n_shares)
+            return;
+        /* It sent nothing of late that would show them. */
+        out->state = FABRICTRACE__STATE__STATE_PARTIAL;
+        out->reason = text(ft_reason_name(FT_REASON_CHANGING));
+    }
     if (flow->state == FT_PATH_RESOLVED) {
         path = flow->path;
         out->has_path_since_ms = true;
@@ -190,8 +215,6 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
         ft_join_judge(join, flow, &judged);
         path = judged.path;
         switches = judged.switches;
-    } else if (flow->state == FT_PATH_MULTIPATH) {
-        fill_shares(out, parts, join, flow);
     }
     out->n_hops = fill_hops(parts->hops, parts->hop_list, join, flow, &path, switches);
     out->hops = parts->hop_list;
@@ -206,7 +229,9 @@ static void fill_rate(Fabrictrace__Path *out, const struct ft_flow *flow,
 {
     struct ft_rate rate;
 
-    if (flow->bytes_window == 0)
+    /* Of the window that the record speaks of, or of none. */
+    if (flow->bytes_window == 0 ||
+        flow->bytes_window * (span->end_ms - span->start_ms) != span->start_ms)
         return;
     rate = ft_flow_rate(flow, span->end_ms - span->start_ms);
     out->has_rate_bps = out->has_rate_lo_bps = out->has_rate_hi_bps = true;
@@ -304,6 +329,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
         [FT_ROLE_UNKNOWN] = FABRICTRACE__ROLE__ROLE_UNKNOWN,
         [FT_ROLE_DATA] = FABRICTRACE__ROLE__ROLE_DATA,
         [FT_ROLE_ACK] = FABRICTRACE__ROLE__ROLE_ACK,
+        [FT_ROLE_CNP] = FABRICTRACE__ROLE__ROLE_CNP,
     };
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Path out = FABRICTRACE__PATH__INIT;
@@ -322,6 +348,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.has_role = true;
     out.role = roles[flow->role];
     fill_judgement(&out, &parts, join, flow);
+    fill_time(&out, join, flow, span);
     fill_rate(&out, flow, span);
     out.src_host = text(ft_flow_src_host(join, flow));
     out.dst_host = text(ft_flow_dst_host(join, flow));

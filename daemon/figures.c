@@ -29,6 +29,10 @@ struct ft_figures_work {
     struct ft_chance *chance;
     struct pool layer[TIERS][DIRECTIONS];
     struct pool fabric;
+    /* Of groups: published when all are known, since each verdict depends on all of them. */
+    Fabrictrace__Imbalance *held;
+    double *p;
+    size_t held_count, held_size;
     /* scratch of one group */
     double *flows, *bytes;
     uint64_t *whole, *speed;
@@ -84,6 +88,8 @@ void ft_figures_work_free(struct ft_figures_work *w)
     for (int tier = 0; tier < TIERS; tier++)
         for (int d = 0; d < DIRECTIONS; d++)
             pool_free(&w->layer[tier][d]);
+    free(w->held);
+    free(w->p);
     free(w->flows);
     free(w->bytes);
     free(w->whole);
@@ -93,6 +99,7 @@ void ft_figures_work_free(struct ft_figures_work *w)
 
 void ft_figures_begin(struct ft_figures_work *w)
 {
+    w->held_count = 0;
     pool_reset(&w->fabric);
     for (int tier = 0; tier < TIERS; tier++)
         for (int d = 0; d < DIRECTIONS; d++)
@@ -158,8 +165,7 @@ static void fill_figures(Fabrictrace__Imbalance *out, const struct ft_figures *f
     out->effective_links = flows->effective_links;
 }
 
-static void fill_chance(Fabrictrace__Imbalance *out, bool judged, double fim_expected,
-                        double p_value)
+static Fabrictrace__Verdict name_verdict(enum ft_verdict verdict)
 {
     static const Fabrictrace__Verdict verdicts[] = {
         [FT_VERDICT_EVEN] = FABRICTRACE__VERDICT__VERDICT_EVEN,
@@ -167,8 +173,16 @@ static void fill_chance(Fabrictrace__Imbalance *out, bool judged, double fim_exp
         [FT_VERDICT_FAULT] = FABRICTRACE__VERDICT__VERDICT_FAULT,
     };
 
+    return verdicts[verdict];
+}
+
+/* The verdict is that of the figure alone. */
+static void fill_chance(Fabrictrace__Imbalance *out, bool judged, double fim_expected,
+                        double p_value)
+{
     out->has_verdict = true;
-    out->verdict = judged ? verdicts[ft_verdict_of(p_value)] : FABRICTRACE__VERDICT__VERDICT_IDLE;
+    out->verdict =
+        judged ? name_verdict(ft_verdict_of(p_value)) : FABRICTRACE__VERDICT__VERDICT_IDLE;
     if (!judged)
         return;
     out->has_fim_expected = out->has_p_value = true;
@@ -183,6 +197,46 @@ static void emit(const struct ft_emitter *emitter, Fabrictrace__Imbalance *out)
     record.kind_case = FABRICTRACE__RECORD__KIND_IMBALANCE;
     record.imbalance = out;
     emitter->record(emitter->arg, &record);
+}
+
+/* Without memory a group is published with the verdict that it has alone. */
+static void hold(struct ft_figures_work *w, const struct ft_emitter *emitter,
+                 Fabrictrace__Imbalance *out)
+{
+    if (w->held_count == w->held_size) {
+        size_t size = w->held_size ? 2 * w->held_size : 64;
+        Fabrictrace__Imbalance *held = realloc(w->held, size * sizeof(*held));
+        double *p = realloc(w->p, size * sizeof(*p));
+
+        w->held = held ? held : w->held;
+        w->p = p ? p : w->p;
+        w->held_size = held && p ? size : w->held_size;
+    }
+    if (w->held_count == w->held_size)
+        emit(emitter, out);
+    else
+        w->held[w->held_count++] = *out;
+}
+
+/* Of 1,000 even groups 50 are below 0.05 by luck: the verdicts of a window's groups are held
+ * against all of them. */
+static void publish_groups(struct ft_figures_work *w, const struct ft_emitter *emitter)
+{
+    size_t judged = 0;
+    double threshold;
+
+    for (size_t i = 0; i < w->held_count; i++)
+        if (w->held[i].has_p_value)
+            w->p[judged++] = w->held[i].p_value;
+    threshold = ft_verdict_threshold(w->p, judged);
+    for (size_t i = 0; i < w->held_count; i++) {
+        Fabrictrace__Imbalance *out = &w->held[i];
+
+        if (out->has_p_value)
+            out->verdict = name_verdict(ft_verdict_among(out->p_value, threshold));
+        emit(emitter, out);
+    }
+    w->held_count = 0;
 }
 
 static double windows_a_day(const struct ft_span *span)
@@ -267,7 +321,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     /* Chance speaks of whole flows on a choice of links. */
     fill_chance(&out, whole > 0 && m > 1, ft_fim_expected(whole, m),
                 ft_p_value(w->chance, w->whole, m));
-    emit(emitter, &out);
+    hold(w, emitter, &out);
     if (out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
         out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY)
         raise_polarization(&out, group, t, window, events);
@@ -310,6 +364,7 @@ void ft_figures_end(struct ft_figures_work *w, const struct ft_loads *loads,
     Fabrictrace__Imbalance out;
     char name[64];
 
+    publish_groups(w, emitter);
     for (int tier = 0; tier < TIERS; tier++) {
         for (int d = 0; d < DIRECTIONS; d++) {
             if (w->layer[tier][d].groups == 0)

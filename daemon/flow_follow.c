@@ -3,6 +3,8 @@
 
 #include "daemon/flow_follow.h"
 
+#include "daemon/moves.h"
+
 static struct ft_sighting *sightings(struct ft_evidence *ev)
 {
     return ev->size ? ev->list : ev->own;
@@ -70,13 +72,15 @@ static bool lost_way(struct ft_flow *flow, const struct ft_topology *from,
     return lost;
 }
 
-/* It goes elsewhere now. */
-static void forget_way(struct ft_flow *flow)
+/* It goes elsewhere now: what it sent until then stays with the path that it had. */
+static void leave_way(struct ft_flow *flow)
 {
     struct ft_sighting *list = sightings(&flow->evidence);
+    uint8_t past = ft_moves_leave(flow, &flow->path);
 
     for (uint16_t i = 0; i < flow->evidence.count; i++)
-        ft_sighting_forget_way(&list[i]);
+        if (list[i].past == FT_PRESENT)
+            list[i].past = past;
 }
 
 /* A path of which a port is gone is forgotten. */
@@ -115,6 +119,8 @@ static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
     }
     flow->evidence.count = kept;
     follow_path(&flow->path, from, to);
+    for (uint8_t i = 0; flow->moves && i < flow->moves->count; i++)
+        follow_path(&flow->moves->left[i].path, from, to);
 }
 
 void ft_flow_follow(struct ft_flow *flow, const struct ft_topology *from,
@@ -124,5 +130,5 @@ void ft_flow_follow(struct ft_flow *flow, const struct ft_topology *from,
 
     follow_flow(flow, from, to);
     if (lost)
-        forget_way(flow);
+        leave_way(flow);
 }

@@ -9,11 +9,15 @@
 #include <string.h>
 
 #include "daemon/flow_follow.h"
+#include "daemon/moves.h"
 #include "daemon/names.h"
 #include "daemon/sampled.h"
 #include "lib/base/table.h"
 
 #define NAMES_MAX 65536
+/* A flow that stayed on its path so often tells of others when it leaves it. */
+#define STAYS_STEADY 3
+#define CHOICE_MAX   64
 
 struct ft_join {
     struct ft_join_config config;
@@ -25,10 +29,12 @@ struct ft_join {
     struct ft_port_marks *marks; /* by port id */
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
-    uint32_t window; /* lowest open */
-    uint32_t newest; /* that took a record */
-    bool sealed;     /* it takes no more */
-    bool sweeping;   /* names that no flow has any more are looked for, until its close */
+    struct ft_trust trust;
+    int64_t heard_ms; /* time of the newest sample */
+    uint32_t window;  /* lowest open */
+    uint32_t newest;  /* that took a record */
+    bool sealed;      /* it takes no more */
+    bool sweeping;    /* names that no flow has any more are looked for, until its close */
     struct ft_join_stats stats;
 };
 
@@ -48,7 +54,8 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
     j->depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->depths));
     j->sampled = ft_sampled_new(t);
-    if (!j->flows || !j->names || !j->marks || !j->depths || !j->sampled) {
+    if (!j->flows || !j->names || !j->marks || !j->depths || !j->sampled ||
+        ft_trust_init(&j->trust, t)) {
         ft_join_free(j);
         return NULL;
     }
@@ -60,6 +67,7 @@ static void release(struct ft_flow *flow)
     ft_evidence_free(&flow->evidence);
     free(flow->host);
     free(flow->outer);
+    free(flow->moves);
 }
 
 void ft_join_free(struct ft_join *j)
@@ -76,6 +84,7 @@ void ft_join_free(struct ft_join *j)
     free(j->marks);
     free(j->depths);
     ft_sampled_free(j->sampled);
+    ft_trust_free(&j->trust);
     free(j);
 }
 
@@ -144,8 +153,10 @@ void ft_join_restart(struct ft_join *j, uint32_t window)
     memset(j->marks, 0, ports * sizeof(*j->marks));
     memset(j->depths, 0, ports * sizeof(*j->depths));
     ft_sampled_restart(j->sampled);
+    ft_trust_restart(&j->trust, j->t);
     j->window = window;
     j->newest = 0;
+    j->heard_ms = 0;
 }
 
 /* Finds the ends of a flow in the topology. */
@@ -212,12 +223,14 @@ static void turn_to(struct ft_flow *flow, uint32_t window)
     flow->window = window;
 }
 
-static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack)
+static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack, uint64_t cnp)
 {
     if (data)
         flow->role = FT_ROLE_DATA;
-    else if (ack && flow->role == FT_ROLE_UNKNOWN)
+    else if (ack > cnp && flow->role != FT_ROLE_DATA)
         flow->role = FT_ROLE_ACK;
+    else if (cnp && flow->role == FT_ROLE_UNKNOWN)
+        flow->role = FT_ROLE_CNP;
 }
 
 static bool same_path(const struct ft_path *a, const struct ft_path *b)
@@ -226,32 +239,103 @@ static bool same_path(const struct ft_path *a, const struct ft_path *b)
            memcmp(a->hops, b->hops, a->hop_count * sizeof(*a->hops)) == 0;
 }
 
-void ft_join_judge(const struct ft_join *j, struct ft_flow *flow, struct ft_judgement *out)
+static struct ft_judging judging(const struct ft_join *j, const struct ft_flow *flow,
+                                 int64_t now_ms)
 {
-    ft_evidence_judge(&flow->evidence, j->t, flow->src_nic, flow->dst_nic, &j->config.policy, out);
+    return (struct ft_judging){.t = j->t,
+                               .trust = &j->trust,
+                               .verify = !j->config.trust_topology,
+                               .policy = j->config.policy,
+                               .src_nic = flow->src_nic,
+                               .dst_nic = flow->dst_nic,
+                               .known = flow->path.hop_count ? &flow->path : NULL,
+                               .known_since_ms = flow->path_since_ms,
+                               .is_known = flow->state == FT_PATH_RESOLVED,
+                               .first_ms = flow->first_ms,
+                               .now_ms = now_ms};
+}
+
+void ft_join_judge(const struct ft_join *j, const struct ft_flow *flow, struct ft_judgement *out)
+{
+    struct ft_judging by = judging(j, flow, j->heard_ms);
+
+    ft_evidence_judge(&flow->evidence, &by, out);
+}
+
+int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
+{
+    int64_t first_ms, last_ms;
+
+    ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
+    if (last_ms - first_ms > FT_APART_MS) {
+        struct ft_judging by = judging(j, flow, j->heard_ms);
+
+        first_ms = ft_evidence_certain_ms(&flow->evidence, &by);
+    }
+    return first_ms != INT64_MAX && first_ms > flow->path_since_ms ? first_ms : flow->path_since_ms;
+}
+
+/* A steady flow leaves its path: whatever made it do so may have moved others that go where it
+ * went, or share an equal-cost set with it. */
+static void doubt_others(struct ft_join *j, const struct ft_flow *flow, const struct ft_judging *by,
+                         int64_t left_ms)
+{
+    const struct ft_evidence *ev = &flow->evidence;
+    int64_t until_ms = flow->last_ms + j->config.policy.tolerance_ms;
+    uint32_t first, last, ports[CHOICE_MAX];
+
+    if (!by->trust || !by->known || ev->stays < STAYS_STEADY || ev->stays <= 3 * ev->turns ||
+        !ft_evidence_left_at(ev, by, &first, &last))
+        return;
+    /* Once for each move. */
+    if (j->trust.links[by->known->hops[first].out].doubt_ms >=
+        left_ms + j->config.policy.tolerance_ms)
+        return;
+    for (uint32_t h = first; h <= last; h++) {
+        size_t n = ft_evidence_choice(by, by->known, h, ports, CHOICE_MAX);
+
+        for (size_t i = 0; i < n; i++)
+            ft_trust_doubt(&j->trust, ports[i], until_ms);
+    }
+    for (uint32_t h = last + 1; h < by->known->hop_count; h++)
+        ft_trust_doubt(&j->trust, by->known->hops[h].out, until_ms);
+}
+
+/* Takes a judgement over. Returns whether it is news. */
+static bool take(struct ft_flow *flow, const struct ft_judgement *verdict, bool *moved)
+{
+    bool news = verdict->state != flow->state || verdict->reason != flow->reason ||
+                (verdict->state == FT_PATH_PARTIAL && verdict->candidates != flow->candidates);
+    uint8_t past = FT_PAST_NONE;
+
+    *moved = false;
+    flow->state = (uint8_t)verdict->state;
+    flow->reason = (uint8_t)verdict->reason;
+    flow->candidates = (uint32_t)verdict->candidates;
+    if (verdict->state == FT_PATH_RESOLVED) {
+        if (!same_path(&flow->path, &verdict->path)) {
+            *moved = flow->path.hop_count > 0;
+            past = ft_moves_leave(flow, &flow->path);
+            flow->path = verdict->path;
+            news = true;
+        }
+        flow->path_since_ms = verdict->since_ms;
+    }
+    ft_evidence_apply(&flow->evidence, verdict, past);
+    return news;
 }
 
 static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
 {
-    struct ft_judgement verdict;
+    struct ft_judging by = judging(j, flow, now_ms);
     struct ft_path before = flow->path;
-    bool moved = false;
-    bool news;
+    struct ft_judgement verdict;
+    bool moved, news;
 
-    ft_join_judge(j, flow, &verdict);
-    news = verdict.state != flow->state || verdict.reason != flow->reason ||
-           (verdict.state == FT_PATH_PARTIAL && verdict.candidates != flow->candidates);
-    flow->state = (uint8_t)verdict.state;
-    flow->reason = (uint8_t)verdict.reason;
-    flow->candidates = (uint32_t)verdict.candidates;
-    if (verdict.state == FT_PATH_RESOLVED) {
-        flow->path = verdict.path;
-        if (!same_path(&before, &flow->path)) {
-            moved = before.hop_count > 0;
-            news = true;
-            flow->path_since_ms = moved ? now_ms : flow->first_ms;
-        }
-    }
+    ft_evidence_judge(&flow->evidence, &by, &verdict);
+    if (verdict.contradicted)
+        doubt_others(j, flow, &by, verdict.left_ms);
+    news = take(flow, &verdict, &moved);
     if (moved && j->hooks.moved)
         j->hooks.moved(j->hooks.arg, flow, &before, now_ms);
     if (news && j->hooks.judged)
@@ -327,6 +411,22 @@ void ft_join_sampled(const struct ft_join *j, uint32_t switch_id, uint32_t windo
     ft_sampled_window(j->sampled, switch_id, window, samples, bytes);
 }
 
+uint64_t ft_join_strays(const struct ft_join *j, uint32_t switch_id, uint32_t window)
+{
+    return ft_sampled_strays(j->sampled, switch_id, window);
+}
+
+/* Whether any port of a switch has an ifIndex: it answered SNMP, or the file says so. */
+static bool is_numbered(const struct ft_topology *t, uint32_t switch_id)
+{
+    const struct ft_switch *s = ft_topology_switch(t, switch_id);
+
+    for (uint32_t i = 0; i < s->port_count; i++)
+        if (ft_topology_port(t, s->ports[i])->ifindex)
+            return true;
+    return false;
+}
+
 /* The port or aggregate that a sample names. */
 static uint32_t end_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
 {
@@ -335,8 +435,29 @@ static uint32_t end_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
     if (ifindex == 0)
         return FT_NONE;
     end = ft_topology_end_at(j->t, switch_id, ifindex);
-    j->stats.unknown_port += end == FT_NONE;
+    if (end == FT_NONE) {
+        j->stats.unknown_port++;
+        j->stats.unnumbered_port += !is_numbered(j->t, switch_id);
+    }
     return end;
+}
+
+static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const struct ft_seen *seen,
+                               bool *fresh)
+{
+    int64_t before_ms;
+    bool in_doubt = seen->out != FT_NONE && ft_is_port(seen->out);
+    int64_t doubt_ms = in_doubt ? j->trust.links[seen->out].doubt_ms : INT64_MIN;
+    uint8_t turns = flow->evidence.turns;
+    struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, doubt_ms, &before_ms);
+
+    *fresh = before_ms == INT64_MIN;
+    if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.turns == turns) {
+        struct ft_judging by = judging(j, flow, j->heard_ms);
+
+        ft_evidence_recount(&flow->evidence, &by, s, before_ms, doubt_ms);
+    }
+    return s;
 }
 
 static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash)
@@ -362,30 +483,30 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         in = end_of(j, switch_id, o->in_ifindex);
         out = end_of(j, switch_id, o->out_ifindex);
         ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
+        ft_trust_named(&j->trust, j->t, switch_id, in, out, o->last_ms);
     }
-    s = ft_evidence_sight(&flow->evidence, switch_id, in, out, o->source, &fresh);
+    s = see(j, flow, &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms},
+            &fresh);
     if (!s)
         return FT_JOIN_SPREAD;
-    if (fresh || o->first_ms < s->first_ms)
-        s->first_ms = o->first_ms;
-    if (o->last_ms > s->last_ms)
-        s->last_ms = o->last_ms;
     s->samples[window & 1] += o->samples;
     s->bytes[window & 1] += o->bytes;
     if (o->last_ms > flow->last_ms)
         flow->last_ms = o->last_ms;
+    if (o->last_ms > j->heard_ms)
+        j->heard_ms = o->last_ms;
     flow->ended = false;
     if (o->rest && o->rest->has_outer)
         keep_outer(flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
         mark_depths(j, out, window, o->rest);
-    note_role(flow, o->data_samples, o->ack_samples);
+    note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     if (ft_is_port(out))
         mark(j, out, window, o);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
-    if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH)
-        judge(j, flow, o->last_ms);
+    if (fresh || flow->state == FT_PATH_PARTIAL || flow->reason == FT_REASON_OFF_PATH)
+        judge(j, flow, j->heard_ms);
     return FT_JOIN_OK;
 }
 
@@ -511,7 +632,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
-    note_role(flow, r->data_packets, r->ack_packets);
+    note_role(flow, r->data_packets, r->ack_packets, r->cnp_packets);
     if (r->sending)
         flow->ended = r->ended;
     return FT_JOIN_OK;
@@ -576,6 +697,22 @@ static void use_names(struct ft_join *j, const struct ft_flow_host *host)
     ft_names_use(j->names, host->pair_comm);
 }
 
+/* Whether other flows moved on a flow's way, after it was seen there. */
+static bool is_in_doubt(const struct ft_join *j, const struct ft_flow *flow)
+{
+    int64_t doubt_ms = INT64_MIN, first_ms, last_ms;
+
+    if (flow->state != FT_PATH_RESOLVED)
+        return false;
+    for (uint32_t h = 0; h < flow->path.hop_count; h++)
+        if (j->trust.links[flow->path.hops[h].out].doubt_ms > doubt_ms)
+            doubt_ms = j->trust.links[flow->path.hops[h].out].doubt_ms;
+    if (doubt_ms == INT64_MIN)
+        return false;
+    ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
+    return first_ms < doubt_ms;
+}
+
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
 {
     if (now_ms - flow->last_ms >= j->config.idle_ms || (flow->ended && flow->window < window)) {
@@ -587,8 +724,10 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
     if (j->sweeping && flow->host)
         use_names(j, flow->host);
     settle_volume(flow, window);
-    if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms))
+    if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
+        flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_in_doubt(j, flow))
         judge(j, flow, now_ms);
+    ft_moves_forget(flow);
     return true;
 }
 
@@ -632,19 +771,34 @@ const struct ft_join_stats *ft_join_stats(const struct ft_join *j)
     return &j->stats;
 }
 
-int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t)
+void ft_join_confirm_link(struct ft_join *j, uint32_t port, bool confirmed)
+{
+    j->trust.links[port].confirmed = confirmed;
+}
+
+int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t now_ms)
 {
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
     struct ft_port_depths *depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*depths));
     const struct ft_topology *from = j->t;
+    struct ft_trust trust;
     struct ft_flow *flow;
     uint32_t index = 0;
 
-    if (!marks || !depths || ft_sampled_follow(j->sampled, t)) {
+    if (!marks || !depths || ft_trust_init(&trust, t)) {
         free(marks);
         free(depths);
         return -ENOMEM;
     }
+    if (ft_sampled_follow(j->sampled, t)) {
+        free(marks);
+        free(depths);
+        ft_trust_free(&trust);
+        return -ENOMEM;
+    }
+    ft_trust_follow(&trust, t, &j->trust, from, now_ms);
+    ft_trust_free(&j->trust);
+    j->trust = trust;
     free(j->marks);
     free(j->depths);
     j->marks = marks;

@@ -22,7 +22,14 @@ enum ft_role {
     FT_ROLE_UNKNOWN,
     FT_ROLE_DATA,
     FT_ROLE_ACK,
+    FT_ROLE_CNP, /* congestion notifications alone */
 };
+
+/* Acknowledgements and notifications are small: their flows count nowhere. */
+static inline bool ft_role_answers(enum ft_role role)
+{
+    return role == FT_ROLE_ACK || role == FT_ROLE_CNP;
+}
 
 /* A record ends in exactly one of these. */
 enum ft_join_result {
@@ -55,6 +62,7 @@ struct ft_observation {
     uint32_t ce_samples;
     uint32_t data_samples;
     uint32_t ack_samples;
+    uint32_t cnp_samples; /* of them */
     uint64_t bytes;
     const struct ft_observed_rest *rest; /* borrowed for the call; NULL: nothing */
 };
@@ -69,6 +77,7 @@ struct ft_host_report {
     uint64_t bytes;
     uint64_t data_packets;
     uint64_t ack_packets;
+    uint64_t cnp_packets;         /* of them */
     uint32_t qp_local, qp_remote; /* of the flow's source and destination; FT_NONE: not known */
     uint32_t pid;                 /* 0: not known */
     const char *comm;             /* NULL: not known */
@@ -105,6 +114,7 @@ struct ft_flow {
     struct ft_evidence evidence;
     struct ft_flow_host *host; /* NULL: no host reported it */
     struct ft_tuple *outer;    /* of the last tunnel that it was seen in; NULL: of none */
+    struct ft_moves *moves;    /* paths that it left in the open windows; NULL: none */
     struct ft_path path;       /* the last resolved one; hop_count 0: none yet */
     uint32_t src_nic, dst_nic; /* FT_NONE: not in the topology */
     uint32_t window;           /* the newest window that touched the volumes */
@@ -132,13 +142,15 @@ struct ft_join_config {
     int64_t evidence_ms; /* sightings older than this are forgotten */
     int64_t idle_ms;     /* a flow without sign of life is removed */
     struct ft_evidence_policy policy;
-    uint64_t seed; /* of the hash table; fixed in replay */
+    bool trust_topology; /* its links need no samples that bear them out */
+    uint64_t seed;       /* of the hash table; fixed in replay */
 };
 
 struct ft_join_hooks {
     /* A flow's state or path became another one. */
     void (*judged)(void *arg, struct ft_flow *flow);
-    /* A resolved path was followed by another one; `before` is the old. */
+    /* A resolved path was followed by another one, since flow->path_since_ms; `before` is the old.
+     */
     void (*moved)(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms);
     /* A sample came in by a port that no link leads to. */
     void (*entered)(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
@@ -165,6 +177,7 @@ struct ft_join_stats {
     uint64_t reports[FT_JOIN_RESULTS];
     uint64_t unknown_switch; /* of the observations that were joined */
     uint64_t unknown_port;
+    uint64_t unnumbered_port; /* of these, those of switches whose ports have no ifIndex at all */
     uint64_t flows_new;
     uint64_t flows_removed;
 };
@@ -178,9 +191,14 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
 void ft_join_free(struct ft_join *join);
 
 /* Takes another topology: sightings follow by the names of switch and port, flows are judged anew.
- * -ENOMEM, and the old one stays. */
-int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t);
+ * Evidence over equal-cost sets that changed is in doubt until now_ms. -ENOMEM, and the old one
+ * stays. */
+int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t, int64_t now_ms);
 const struct ft_topology *ft_join_topology(const struct ft_join *join);
+
+/* Whether samples of both ends, or LLDP, confirm the link that leaves a port. None is after
+ * ft_join_set_topology(). */
+void ft_join_confirm_link(struct ft_join *join, uint32_t port, bool confirmed);
 
 /* Who the ranks behind the flows are, borrowed; NULL: nobody says. */
 void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
@@ -232,13 +250,20 @@ struct ft_flow *ft_join_find(const struct ft_join *join, const struct ft_tuple *
 size_t ft_join_flows(const struct ft_join *join);
 size_t ft_join_bytes(const struct ft_join *join);
 
+/* The newest moment at which samples told a resolved flow's path. */
+int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
+
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */
-void ft_join_judge(const struct ft_join *join, struct ft_flow *flow, struct ft_judgement *out);
+void ft_join_judge(const struct ft_join *join, const struct ft_flow *flow,
+                   struct ft_judgement *out);
 
 /* Samples taken at a switch in an open window, and the bytes they stand for, no packet counted
  * twice (daemon/sampled.h). */
 void ft_join_sampled(const struct ft_join *join, uint32_t switch_id, uint32_t window,
                      uint64_t *samples, double *bytes);
+/* Of them, those that came in by ports without link or NIC: the counters of links and hosts say
+ * nothing of them. */
+uint64_t ft_join_strays(const struct ft_join *join, uint32_t switch_id, uint32_t window);
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *join, uint32_t port);
 const struct ft_port_depths *ft_join_depths(const struct ft_join *join, uint32_t port);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/emit.h"
+#include "daemon/moves.h"
 
 #define SHARES_MAX 64
 /* Groups in which a share of a flow is not certain; of more, the flow is unplaced in the first. */
@@ -96,27 +97,27 @@ static void load_link(struct ft_load *link, bool counts, double part, const stru
     link->whole += part == 1;
 }
 
-/* Loads the certain hops of a path. */
+/* Loads the certain hops of a path with a part of the flow. */
 static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
-                    const struct ft_topology *t, const struct ft_path *path,
+                    const struct ft_topology *t, const struct ft_move_part *part,
                     const struct ft_rate *rate, const struct volume *volume, bool counts,
                     uint32_t index)
 {
-    uint64_t slowest = slowest_bps(t, path);
-    bool elephant =
-        counts && slowest && (double)rate->lo_bps >= config->elephant_share * (double)slowest;
+    uint64_t slowest = slowest_bps(t, part->path);
+    uint64_t lo_bps = (uint64_t)((double)rate->lo_bps * part->share);
+    bool elephant = counts && slowest && (double)lo_bps >= config->elephant_share * (double)slowest;
     int rc = 0;
 
-    for (uint32_t h = 0; h < path->hop_count; h++) {
-        uint32_t port = path->hops[h].out;
+    for (uint32_t h = 0; h < part->path->hop_count; h++) {
+        uint32_t port = part->path->hops[h].out;
 
         if (!ft_is_port(port))
             continue;
-        load_link(&l->link[port], counts, 1, volume);
+        load_link(&l->link[port], counts, part->share, volume);
         if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
             continue;
         l->link[port].elephants++;
-        if (keep_elephant(l, config, port, index, rate->lo_bps))
+        if (keep_elephant(l, config, port, index, lo_bps))
             rc = -ENOMEM;
     }
     return rc;
@@ -220,45 +221,96 @@ static bool is_counted(const struct ft_loads_config *config, const struct ft_top
                        const struct ft_flow *flow, const struct ft_path *path,
                        const struct ft_rate *rate)
 {
-    if (flow->role == FT_ROLE_ACK)
+    if (ft_role_answers(flow->role))
         return false;
     return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
+}
+
+/* The path that a flow had in the window as far as it is certain; NULL: nothing is. */
+static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
+                                     struct ft_judgement *judged, bool *whole)
+{
+    *whole = flow->state == FT_PATH_RESOLVED ||
+             (flow->reason == FT_REASON_CHANGING && flow->path.hop_count &&
+              ft_evidence_agrees(&flow->evidence, ft_join_topology(join), &flow->path,
+                                 flow->bytes_window & 1));
+    if (*whole)
+        return &flow->path;
+    if (flow->state != FT_PATH_PARTIAL)
+        return NULL;
+    ft_join_judge(join, flow, judged);
+    return judged->state == FT_PATH_PARTIAL ? &judged->path : NULL;
+}
+
+/* Loads what a flow sent on each of the paths that it had. Returns whether all of it is placed. */
+static bool add_parts(struct ft_loads *l, const struct ft_loads_config *config,
+                      const struct ft_topology *t, const struct ft_flow *flow,
+                      const struct ft_path *path, const struct ft_rate *rate,
+                      const struct volume *volume, bool counts, uint32_t index, int *rc)
+{
+    static const struct ft_path nothing = {.hop_count = 0};
+    struct ft_move_part parts[FT_MOVE_PARTS];
+    size_t n = ft_moves_divide(flow, path, flow->bytes_window & 1, parts);
+    bool placed = true;
+
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].share <= 0)
+            continue;
+        if (parts[i].path && add_path(l, config, t, &parts[i], rate, volume, counts, index))
+            *rc = -ENOMEM;
+        if (!parts[i].path || parts[i].path->hop_count == 0) {
+            placed = false;
+            if (counts)
+                count_unplaced(l, t, flow, &nothing);
+        }
+    }
+    return placed;
 }
 
 int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
                  const struct ft_join *join, struct ft_flow *flow, uint32_t index)
 {
+    static const struct ft_path nothing = {.hop_count = 0};
     const struct ft_topology *t = ft_join_topology(join);
     struct ft_rate rate = ft_flow_rate(flow, config->window_ms);
     struct ft_path_share shares[SHARES_MAX];
-    struct ft_path path = {.hop_count = 0};
     struct ft_judgement judged;
     double bytes = (double)flow->bytes;
     struct volume volume = {
         .bytes = bytes,
         .variance = flow->bytes_from_host || !flow->samples ? 0 : bytes * bytes / flow->samples};
-    bool counts;
-    size_t n;
+    bool whole, counts;
+    const struct ft_path *path = path_of(join, flow, &judged, &whole);
+    size_t n = 0;
+    int rc = 0;
 
-    if (flow->state == FT_PATH_RESOLVED) {
-        path = flow->path;
-    } else if (flow->state == FT_PATH_PARTIAL) {
-        ft_join_judge(join, flow, &judged);
-        path = judged.path;
+    if (flow->state == FT_PATH_MULTIPATH) {
+        n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares,
+                               SHARES_MAX);
+        counts = is_counted(config, t, flow, n ? &shares[0].path : &nothing, &rate);
+    } else {
+        counts = is_counted(config, t, flow, path ? path : &nothing, &rate);
     }
-    counts = is_counted(config, t, flow, &path, &rate);
     if (counts) {
         l->flows++;
-        l->placed += flow->state == FT_PATH_RESOLVED;
         l->bytes += bytes;
         count_crossings(l, t, flow, bytes);
-        if (flow->state != FT_PATH_RESOLVED && flow->state != FT_PATH_MULTIPATH)
-            count_unplaced(l, t, flow, &path);
     }
-    if (flow->state != FT_PATH_MULTIPATH)
-        return add_path(l, config, t, &path, &rate, &volume, counts, index);
-    n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares, SHARES_MAX);
-    if (add_shares(l, t, shares, n, &volume, counts) && counts)
-        l->placed++;
-    return 0;
+    if (n) {
+        if (add_shares(l, t, shares, n, &volume, counts) && counts)
+            l->placed++;
+        return 0;
+    }
+    if (whole || flow->moves) {
+        if (!whole)
+            path = NULL;
+        if (add_parts(l, config, t, flow, path, &rate, &volume, counts, index, &rc) && counts)
+            l->placed++;
+        return rc;
+    }
+    if (counts)
+        count_unplaced(l, t, flow, path ? path : &nothing);
+    if (path)
+        rc = add_path(l, config, t, &(struct ft_move_part){path, 1}, &rate, &volume, counts, index);
+    return rc;
 }

@@ -12,6 +12,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/identity.c daemon/identity.h \
 	daemon/intake.c daemon/intake.h \
 	daemon/join.c daemon/join.h \
+	daemon/moves.c daemon/moves.h \
 	daemon/loads.c daemon/loads.h \
 	daemon/names.c daemon/names.h \
 	daemon/pipeline.c daemon/pipeline.h \
@@ -36,21 +37,27 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
+	daemon/discovery/port_words.c daemon/discovery/port_words.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
 	daemon/discovery/survey_hosts.c \
 	daemon/discovery/survey_links.c \
+	daemon/discovery/survey_samples.c \
+	daemon/discovery/survey_strangers.c \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \
+	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \
+	daemon/health/detours.c daemon/health/detours.h \
 	daemon/health/doctor.c daemon/health/doctor.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
 	daemon/health/findings.c daemon/health/findings.h \
 	daemon/health/losses.c daemon/health/losses.h \
 	daemon/health/processors.c daemon/health/processors.h \
+	daemon/health/unrated.c daemon/health/unrated.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \

@@ -10,6 +10,7 @@
 #include "daemon/pipeline_impl.h"
 
 #define EXPORTERS_MAX    65536
+#define DETOURS_MAX      256
 #define RANK_MEMBERS_MAX 65536
 #define RANK_EDGES_MAX   262144
 #define RANK_PAIRS_MAX   65536
@@ -18,6 +19,8 @@
 #define PORTS_A_SOURCE   16
 /* A pause that is longer is no pause: windows in which nobody was there are not published. */
 #define WINDOWS_GAP 60
+/* What waited in sockets while nobody drove us has come in after this time. */
+#define AFTER_PAUSE_MS 10000
 
 static struct ft_pairing *make_pairing(struct ft_pipeline *p)
 {
@@ -49,7 +52,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         return NULL;
     p->config = *config;
     p->emitter = *emitter;
-    p->agents = ft_agents_new(config->sources_max);
+    p->agents = ft_agents_new(config->sources_max, FT_PIPELINE_STATUS_BYTES);
     if (config->ends_max)
         p->pairing = make_pairing(p);
     p->events = ft_events_new(config->events_max, emitter);
@@ -60,6 +63,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->losses = ft_losses_new(config->sources_max + 1);
     p->clocks = ft_clocks_new(config->sources_max, config->source_id);
     p->processors = ft_processors_new(EXPORTERS_MAX);
+    p->unrated = ft_unrated_new(EXPORTERS_MAX);
+    p->detours = ft_detours_new(DETOURS_MAX);
     p->ranks = ft_ranks_new(&ranks);
     p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
     p->slowest = ft_slowest_new(&slowest);
@@ -67,13 +72,16 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         ft_join_set_ranks(p->join, p->ranks);
     if (config->discovery.switches_max)
         p->discovery = ft_discovery_new(&config->discovery);
+    if (config->crossings.flows_max)
+        p->wiring = ft_wiring_new(&config->crossings, topology);
     if (config->counters_max) {
         p->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         p->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     if (p->events && p->sources && p->join && p->ranks && p->pairs && p->slowest && p->congestion &&
-        p->losses && p->clocks && p->processors && p->agents &&
-        (p->discovery || !config->discovery.switches_max) && (p->pairing || !config->ends_max) &&
+        p->losses && p->clocks && p->detours && p->processors && p->unrated && p->agents &&
+        (p->discovery || !config->discovery.switches_max) &&
+        (p->wiring || !config->crossings.flows_max) && (p->pairing || !config->ends_max) &&
         ((p->counters && p->exporters) || !config->counters_max))
         p->window = ft_window_new(&config->window, p->join, p->events, emitter);
     if (!p->window) {
@@ -81,6 +89,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         return NULL;
     }
     ft_window_count(p->window, p->counters, p->exporters);
+    ft_window_watch(p->window, p->detours);
     ft_window_pair(p->window, p->pairs);
     p->base = p->topology = topology;
     ft_pipeline_find_edge(p);
@@ -104,14 +113,17 @@ void ft_pipeline_free(struct ft_pipeline *p)
     ft_losses_free(p->losses);
     ft_clocks_free(p->clocks);
     ft_processors_free(p->processors);
+    ft_unrated_free(p->unrated);
     ft_join_free(p->join);
     ft_ranks_free(p->ranks);
     ft_pair_links_free(p->pairs);
     ft_slowest_free(p->slowest);
     ft_events_free(p->events);
     ft_discovery_free(p->discovery);
+    ft_wiring_free(p->wiring);
     ft_counters_free(p->counters);
     ft_exporters_free(p->exporters);
+    ft_detours_free(p->detours);
     free(p->edge);
     if (p->topology != p->base)
         ft_topology_free(p->topology);
@@ -161,6 +173,8 @@ static void start_over(struct ft_pipeline *p, int64_t now_ms)
 
     ft_join_restart(p->join, ft_join_window_of(p->join, now_ms));
     ft_events_sweep(p->events, UINT32_MAX, now_ms);
+    if (p->wiring)
+        ft_wiring_restart(p->wiring);
     if (pairing) {
         ft_pairing_free(p->pairing);
         p->pairing = pairing;
@@ -179,14 +193,27 @@ static void skip_gap(struct ft_pipeline *p, int64_t now_ms)
     ft_join_open(p->join, present);
 }
 
+/* Nobody drove us for longer than windows are kept open: what came meanwhile waits in sockets, and
+ * is late though its senders' clocks are right. */
+static void note_pause(struct ft_pipeline *p, int64_t now_ms)
+{
+    int64_t pause_ms = now_ms - p->advanced_ms;
+
+    if (!p->config.replay && p->advanced_ms && pause_ms > p->config.grace_ms)
+        p->stood_ms = now_ms + AFTER_PAUSE_MS;
+    p->advanced_ms = now_ms;
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     ft_pipeline_settle(p);
+    note_pause(p, now_ms);
     p->now_ms = now_ms;
     ft_ranks_age(p->ranks, now_ms);
     if (p->pairing)
         ft_pairing_sweep(p->pairing, now_ms);
     if (!ft_window_busy(p->window)) {
+        ft_pipeline_weigh_links(p, now_ms);
         ft_pipeline_rediscover(p, now_ms);
         if (ft_join_window(p->join) == 0)
             return false;
@@ -247,6 +274,11 @@ const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p)
     return p->counters;
 }
 
+const struct ft_detours *ft_pipeline_detours(const struct ft_pipeline *p)
+{
+    return p->detours;
+}
+
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p)
 {
     return p->exporters;
@@ -257,6 +289,11 @@ const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p)
     return p->processors;
 }
 
+const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p)
+{
+    return p->unrated;
+}
+
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
 {
     return p->now_ms;
@@ -265,6 +302,11 @@ int64_t ft_pipeline_now_ms(const struct ft_pipeline *p)
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p)
 {
     return p->clocks;
+}
+
+const struct ft_wiring *ft_pipeline_wiring(const struct ft_pipeline *p)
+{
+    return p->wiring;
 }
 
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p)

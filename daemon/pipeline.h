@@ -13,21 +13,28 @@
 #include <stdint.h>
 
 #include "daemon/discovery/discovery.h"
+#include "daemon/discovery/wiring.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
 #include "daemon/health/agents.h"
 #include "daemon/health/clocks.h"
 #include "daemon/health/processors.h"
+#include "daemon/health/unrated.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/join.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/window.h"
 #include "lib/base/account.h"
 
+/* Of the accounts and of the host statuses of all other programs, as they are kept. */
+#define FT_PIPELINE_LOSS_BYTES   ((size_t)64 << 20)
+#define FT_PIPELINE_STATUS_BYTES ((size_t)64 << 20)
+
 struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
+    struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
     size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
     bool link_local;     /* as in daemon/pairing/pairing.h */
     size_t counters_max; /* ports and sources; 0: counters are not used */
@@ -43,10 +50,11 @@ enum ft_record_fate {
     FT_RECORD_JOINED,
     FT_RECORD_FORWARDED, /* loss records of other programs and jobs' records go out as they came */
     FT_RECORD_LATE,
+    FT_RECORD_LATE_OURS, /* late since this daemon itself had stood still */
     FT_RECORD_AHEAD,
     FT_RECORD_TABLE_FULL,
     FT_RECORD_SPREAD,
-    FT_RECORD_INVALID,      /* a needed field is missing or cannot be */
+    FT_RECORD_INVALID,      /* a needed field is missing, or a time or number cannot be */
     FT_RECORD_UNUSED,       /* of a kind that nothing here reads */
     FT_RECORD_UNAUTHORIZED, /* its sender may not report it */
     FT_RECORD_FATES,
@@ -60,6 +68,7 @@ struct ft_pipeline_stats {
     int64_t first_path_sum_ms;
     int64_t first_path_max_ms;
     uint64_t windows_skipped; /* before which the time jumped ahead: nobody was there in them */
+    uint64_t implausible;     /* records of more bytes than a flow can carry: cut */
     uint64_t restarts;        /* the clock went back: all flows were forgotten */
 };
 
@@ -110,7 +119,7 @@ const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
 const struct ft_slowest *ft_pipeline_slowest(const struct ft_pipeline *p);
 const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
 /* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
- * "learnt" (from samples). */
+ * "samples" (a link), "learnt" (a host, from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 
 const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
@@ -120,11 +129,19 @@ const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
 
 /* NULL without counters. */
 const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
+const struct ft_detours *ft_pipeline_detours(const struct ft_pipeline *p);
 const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
 const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
 const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p);
 /* The time that the pipeline was driven with last. */
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
+
+/* NULL where cables are not looked at. */
+const struct ft_wiring *ft_pipeline_wiring(const struct ft_pipeline *p);
+
+/* Whether samples or LLDP of both ends agree with the link that leaves a port. */
+bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t port);
 
 /* NULL without discovery. */
 const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);

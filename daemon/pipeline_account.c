@@ -18,6 +18,8 @@ static void add_own_stages(const struct ft_pipeline *p, struct ft_account *accou
     stage->received = join->flows_new;
     stage->processed = join->flows_removed;
     stage->pending = ft_join_flows(p->join);
+    if (p->wiring)
+        ft_wiring_account(p->wiring, account);
     if (p->pairing)
         ft_pairing_account(p->pairing, account);
 }

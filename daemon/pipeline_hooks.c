@@ -68,7 +68,8 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->path);
     evidence.new_hops = new_hops.list;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = event.since_ms = (uint64_t)now_ms;
+    event.time_ms = (uint64_t)now_ms;
+    event.since_ms = (uint64_t)flow->path_since_ms;
     event.fabric = (char *)(uintptr_t)ft_topology_fabric(p->topology);
     event.kind = FABRICTRACE__KIND__KIND_PATH_CHANGE;
     event.severity = FABRICTRACE__SEVERITY__SEVERITY_INFO;

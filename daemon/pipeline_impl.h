@@ -25,8 +25,10 @@ struct ft_pipeline {
     struct ft_topology *base;     /* of the file */
     struct ft_topology *topology; /* the present one; may be the base itself */
     struct ft_discovery *discovery;
+    struct ft_wiring *wiring;     /* NULL: not wanted */
     struct ft_counters *counters; /* NULL: not used */
     struct ft_exporters *exporters;
+    struct ft_detours *detours;
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
     struct ft_join *join;
     struct ft_ranks *ranks;
@@ -40,12 +42,16 @@ struct ft_pipeline {
     struct ft_losses *losses;
     struct ft_clocks *clocks;
     struct ft_processors *processors;
+    struct ft_unrated *unrated;
     struct ft_emitter emitter;
     struct ft_table *sources;
+    int64_t sources_swept_ms;
+    size_t sources_bytes;
     struct ft_pipeline_stats stats;
     void (*add_stages)(void *arg, struct ft_account *account);
     void *add_stages_arg;
     int64_t now_ms;
+    int64_t advanced_ms, stood_ms; /* the last advance; until then what is late is our doing */
     struct ft_observation batch[FT_JOIN_BATCH];
     struct ft_observed_rest rests[FT_JOIN_BATCH];
     size_t gathered;
@@ -66,6 +72,12 @@ bool ft_pipeline_on_cover(void *arg);
 
 /* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
 void ft_pipeline_find_edge(struct ft_pipeline *p);
+
+/* What samples say of cables: takes an observation, goes on with the judgement, and tells the join
+ * which links of a new topology are confirmed. */
+void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl);
+void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
+void ft_pipeline_confirm_links(struct ft_pipeline *p);
 
 /* Looks at the fabric anew where something was said of it and it is due. */
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);

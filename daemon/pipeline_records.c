@@ -9,11 +9,19 @@
 #include "daemon/health/losses.h"
 #include "daemon/intake.h"
 #include "daemon/pipeline_impl.h"
+#include "proto/bounds.h"
 #include "proto/record.h"
 
-#define GONE_MS 3600000
+/* Several times what any program of ours says in an account. */
+#define LOSS_TEXT_MAX 255
+#define LOSS_LIST_MAX 64
 
-static enum ft_record_fate fate_of(enum ft_join_result result)
+/* Where the table is full, who was not heard for this time gives way; so often that is looked at.
+ */
+#define GONE_MS  3600000
+#define SWEEP_MS 10000
+
+static enum ft_record_fate fate_of(const struct ft_pipeline *p, enum ft_join_result result)
 {
     static const enum ft_record_fate fates[FT_JOIN_RESULTS] = {
         [FT_JOIN_OK] = FT_RECORD_JOINED,     [FT_JOIN_LATE] = FT_RECORD_LATE,
@@ -21,6 +29,8 @@ static enum ft_record_fate fate_of(enum ft_join_result result)
         [FT_JOIN_SPREAD] = FT_RECORD_SPREAD,
     };
 
+    if (result == FT_JOIN_LATE && p->now_ms < p->stood_ms)
+        return FT_RECORD_LATE_OURS;
     return fates[result];
 }
 
@@ -33,21 +43,26 @@ void ft_pipeline_settle(struct ft_pipeline *p)
     ft_join_observe_batch(p->join, p->batch, p->gathered, results);
     p->gathered = 0;
     for (int r = 0; r < FT_JOIN_RESULTS; r++)
-        p->stats.fates[fate_of((enum ft_join_result)r)] += results[r];
+        p->stats.fates[fate_of(p, (enum ft_join_result)r)] += results[r];
 }
 
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
     struct ft_observed_rest *rest = &p->rests[p->gathered];
     struct ft_observation *in = &p->batch[p->gathered];
+    bool odd = false;
 
-    if (!ft_intake_observation(o, in)) {
+    if (!ft_intake_observation(o, in, &odd)) {
         p->stats.fates[FT_RECORD_INVALID]++;
         return;
     }
+    p->stats.implausible += odd;
+    ft_unrated_take(p->unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
         in->rest = rest;
     p->gathered++;
+    if (p->wiring)
+        ft_pipeline_cross(p, in, o->has_ttl && o->ttl < 256 ? (uint8_t)o->ttl : 0);
     if (p->gathered == FT_JOIN_BATCH)
         ft_pipeline_settle(p);
     if (p->pairing)
@@ -57,12 +72,14 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
 {
     struct ft_host_report in;
+    bool odd = false;
 
-    if (!ft_intake_report(r, &in))
+    if (!ft_intake_report(r, &in, &odd))
         return FT_RECORD_INVALID;
+    p->stats.implausible += odd;
     if (p->discovery && in.sending)
         ft_discovery_named(p->discovery, &in.tuple.src, in.host);
-    return fate_of(ft_join_report(p->join, &in));
+    return fate_of(p, ft_join_report(p->join, &in));
 }
 
 static enum ft_record_fate fate_of_error(int rc)
@@ -72,7 +89,12 @@ static enum ft_record_fate fate_of_error(int rc)
 
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
-    return p->counters ? fate_of_error(ft_counters_take(p->counters, c)) : FT_RECORD_UNUSED;
+    int said = p->discovery ? ft_discovery_counters(p->discovery, c, p->now_ms) : 0;
+    int rc = p->counters ? ft_counters_take(p->counters, c) : 0;
+
+    if (!p->counters && !p->discovery)
+        return FT_RECORD_UNUSED;
+    return fate_of_error(rc ? rc : said);
 }
 
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
@@ -81,54 +103,65 @@ static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace_
                         : FT_RECORD_UNUSED;
 }
 
-/* The program not heard of for longest gives way where there is no room. */
 static struct ft_pipeline_program *program_of(struct ft_pipeline *p, const char *id)
 {
-    struct ft_pipeline_program *s, *oldest = NULL;
+    struct ft_pipeline_program *s, *old;
     uint32_t index = 0;
     bool fresh;
 
     s = ft_table_insert(p->sources, id, &fresh);
-    if (s)
+    if (s || llabs(p->now_ms - p->sources_swept_ms) < SWEEP_MS)
         return s;
-    while ((s = ft_table_next(p->sources, &index)))
-        if (!oldest || s->heard_ms < oldest->heard_ms)
-            oldest = s;
-    if (!oldest || p->now_ms - oldest->heard_ms < GONE_MS)
-        return NULL;
-    free(oldest->packed);
-    ft_table_remove(p->sources, oldest);
+    p->sources_swept_ms = p->now_ms;
+    while ((old = ft_table_next(p->sources, &index))) {
+        if (p->now_ms - old->heard_ms < GONE_MS)
+            continue;
+        p->sources_bytes -= old->packed_bytes;
+        free(old->packed);
+        ft_table_remove(p->sources, old);
+    }
     return ft_table_insert(p->sources, id, &fresh);
+}
+
+/* The account stays for whoever asks. Without room the older one does. */
+static enum ft_record_fate keep_loss(struct ft_pipeline *p, const Fabrictrace__Loss *loss)
+{
+    char id[FT_PIPELINE_PROGRAM_BYTES] = {0};
+    size_t len = fabrictrace__loss__get_packed_size(loss);
+    struct ft_pipeline_program *s;
+    uint8_t *packed;
+
+    snprintf(id, sizeof(id), "%s %s", loss->program, loss->source);
+    s = program_of(p, id);
+    if (!s)
+        return FT_RECORD_TABLE_FULL;
+    s->heard_ms = p->now_ms;
+    if (p->sources_bytes - s->packed_bytes + len > FT_PIPELINE_LOSS_BYTES)
+        return FT_RECORD_TABLE_FULL;
+    packed = malloc(len ? len : 1);
+    if (!packed)
+        return FT_RECORD_FORWARDED;
+    fabrictrace__loss__pack(loss, packed);
+    free(s->packed);
+    p->sources_bytes += len - s->packed_bytes;
+    s->packed = packed;
+    s->packed_bytes = len;
+    return FT_RECORD_FORWARDED;
 }
 
 static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
     const Fabrictrace__Loss *loss = record->loss;
-    char id[FT_PIPELINE_PROGRAM_BYTES] = {0};
-    uint8_t *packed;
-    struct ft_pipeline_program *s;
-    size_t len;
 
-    if (!loss->source || !loss->program)
+    if (!loss->source || !loss->program ||
+        !ft_message_within(&loss->base, LOSS_TEXT_MAX, LOSS_LIST_MAX))
         return FT_RECORD_INVALID;
     ft_losses_take(p->losses, loss, p->now_ms);
     if (loss->has_time_ms && loss->time_ms < INT64_MAX / 2)
         ft_clocks_take(p->clocks, loss->program, loss->source, (int64_t)loss->time_ms, p->now_ms,
                        p->config.replay);
     p->emitter.record(p->emitter.arg, record);
-    snprintf(id, sizeof(id), "%s %s", loss->program, loss->source);
-    s = program_of(p, id);
-    if (s)
-        s->heard_ms = p->now_ms;
-    len = fabrictrace__loss__get_packed_size(loss);
-    packed = s ? malloc(len ? len : 1) : NULL;
-    if (packed) {
-        fabrictrace__loss__pack(loss, packed);
-        free(s->packed);
-        s->packed = packed;
-        s->packed_bytes = len;
-    }
-    return FT_RECORD_FORWARDED;
+    return keep_loss(p, loss);
 }
 
 /* A collective goes out with what is known of its slowest peer; borrows the rest. */
@@ -216,9 +249,39 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     return FT_RECORD_FORWARDED;
 }
 
+/* Of any kind but observations and flows, which are checked as they are read. */
+static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    enum ft_intake_numbers numbers = ft_intake_numbers(record, p->now_ms);
+
+    if (numbers != FT_INTAKE_FITS)
+        return numbers == FT_INTAKE_AHEAD ? FT_RECORD_AHEAD : FT_RECORD_INVALID;
+    switch (record->kind_case) {
+    case FABRICTRACE__RECORD__KIND_LOSS:
+        return take_loss(p, record);
+    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
+    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
+        return take_ranks(p, record);
+    case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
+        return take_switch(p, record->switch_report);
+    case FABRICTRACE__RECORD__KIND_COUNTERS:
+        return take_counters(p, record->counters);
+    case FABRICTRACE__RECORD__KIND_PROCESSOR:
+        return fate_of_error(ft_processors_take(p->processors, record->processor));
+    case FABRICTRACE__RECORD__KIND_HOST:
+        return forward_host(p, record);
+    case FABRICTRACE__RECORD__KIND_QUEUE_PAIRS:
+        return take_queue_pairs(p, record->queue_pairs);
+    case FABRICTRACE__RECORD__KIND_HOST_STATUS:
+        return take_status(p, record->host_status);
+    default:
+        return FT_RECORD_UNUSED;
+    }
+}
+
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms)
 {
-    enum ft_record_fate fate = FT_RECORD_UNUSED;
+    enum ft_record_fate fate;
 
     p->now_ms = now_ms;
     p->stats.records++;
@@ -228,25 +291,8 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
     }
     /* Records are applied in the order in which they came. */
     ft_pipeline_settle(p);
-    if (record->kind_case == FABRICTRACE__RECORD__KIND_FLOW)
-        fate = take_report(p, record->flow);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_LOSS)
-        fate = take_loss(p, record);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR ||
-             record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
-        fate = take_ranks(p, record);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_SWITCH_REPORT)
-        fate = take_switch(p, record->switch_report);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS)
-        fate = take_counters(p, record->counters);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_PROCESSOR)
-        fate = fate_of_error(ft_processors_take(p->processors, record->processor));
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST)
-        fate = forward_host(p, record);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_QUEUE_PAIRS)
-        fate = take_queue_pairs(p, record->queue_pairs);
-    else if (record->kind_case == FABRICTRACE__RECORD__KIND_HOST_STATUS)
-        fate = take_status(p, record->host_status);
+    fate = record->kind_case == FABRICTRACE__RECORD__KIND_FLOW ? take_report(p, record->flow)
+                                                               : take_other(p, record);
     p->stats.fates[fate]++;
 }
 
@@ -262,6 +308,7 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
         [FT_RECORD_JOINED] = "joined",
         [FT_RECORD_FORWARDED] = "forwarded",
         [FT_RECORD_LATE] = "late",
+        [FT_RECORD_LATE_OURS] = "late_after_pause",
         [FT_RECORD_AHEAD] = "clock_ahead",
         [FT_RECORD_TABLE_FULL] = "table_full",
         [FT_RECORD_SPREAD] = "too_many_places",

@@ -18,9 +18,9 @@ static bool is_blank(const char *line, ssize_t len)
     return (size_t)len == strspn(line, " \t\r\n");
 }
 
-static void apply_line(struct ft_pipeline *p, const char *file, const char *line, size_t len,
-                       int64_t *now_ms, void (*complain)(void *arg, const char *text), void *arg,
-                       struct ft_replay_stats *stats)
+static void apply_line(struct ft_pipeline *p, const char *file, uint64_t number, const char *line,
+                       size_t len, int64_t *now_ms, void (*complain)(void *arg, const char *text),
+                       void *arg, struct ft_replay_stats *stats)
 {
     Fabrictrace__Record *record;
     char reason[REASON_BYTES];
@@ -29,7 +29,7 @@ static void apply_line(struct ft_pipeline *p, const char *file, const char *line
 
     if (ft_record_from_json(line, len, &record, reason, sizeof(reason))) {
         stats->broken++;
-        snprintf(text, sizeof(text), "%s:%llu: %s", file, (unsigned long long)stats->lines, reason);
+        snprintf(text, sizeof(text), "%s:%llu: %s", file, (unsigned long long)number, reason);
         complain(arg, text);
         return;
     }
@@ -52,6 +52,7 @@ int ft_replay(struct ft_pipeline *p, const char *file,
     FILE *in = standard ? stdin : fopen(file, "re");
     char *line = NULL;
     size_t size = 0;
+    uint64_t number = 0;
     int64_t now_ms = 0;
     ssize_t len;
     int rc = 0;
@@ -60,12 +61,12 @@ int ft_replay(struct ft_pipeline *p, const char *file,
     if (!in)
         return -errno;
     while ((len = getline(&line, &size, in)) > 0) {
-        stats->lines++;
+        number++;
         if (is_blank(line, len))
-            stats->lines--;
-        else
-            apply_line(p, standard ? "stdin" : file, line, (size_t)len, &now_ms, complain, arg,
-                       stats);
+            continue;
+        stats->lines++;
+        apply_line(p, standard ? "stdin" : file, number, line, (size_t)len, &now_ms, complain, arg,
+                   stats);
     }
     if (ferror(in))
         rc = errno ? -errno : -EIO;

@@ -12,7 +12,7 @@
 #include "daemon/pipeline.h"
 
 struct ft_replay_stats {
-    uint64_t lines; /* = records + broken */
+    uint64_t lines; /* = records + broken; blank ones are none */
     uint64_t records;
     uint64_t broken;
 };

@@ -27,6 +27,7 @@ struct place {
     uint32_t window; /* the newest */
     uint32_t count;
     struct source sources[FT_SAMPLED_SOURCES];
+    uint64_t strays[2]; /* of a switch: samples that came in by a port without link or NIC */
 };
 
 struct ft_sampled {
@@ -119,6 +120,8 @@ static void turn_to(struct place *p, uint32_t window)
             s->past = FADE * (s->past + (double)slot->samples);
             *slot = (struct sum){0};
         }
+    for (uint32_t step = 0; step < 2 && p->window + step < window; step++)
+        p->strays[(window - step) & 1] = 0;
     p->window = window;
 }
 
@@ -164,12 +167,21 @@ static void add_to_port(struct place **place, uint32_t id, uint32_t window, uint
         add_to(*place, id, window, samples, bytes);
 }
 
+static bool is_unused(const struct ft_topology *t, uint32_t port)
+{
+    const struct ft_port *p = ft_topology_port(t, port);
+
+    return p->peer == FT_NONE && p->nic == FT_NONE;
+}
+
 void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint32_t out,
                     uint32_t source, uint32_t window, uint64_t samples, uint64_t bytes)
 {
     struct place *p = &s->switches[switch_id];
 
     add_to(p, source, window, samples, bytes);
+    if (ft_is_port(in) && is_unused(s->t, in))
+        p->strays[window & 1] += samples;
     if (p->count < 2)
         return;
     if (ft_is_port(in))
@@ -230,4 +242,11 @@ void ft_sampled_window(const struct ft_sampled *s, uint32_t switch_id, uint32_t 
     }
     *samples = best.samples;
     *bytes = best.bytes;
+}
+
+uint64_t ft_sampled_strays(const struct ft_sampled *s, uint32_t switch_id, uint32_t window)
+{
+    const struct place *p = &s->switches[switch_id];
+
+    return p->window < window || p->window > window + 1 ? 0 : p->strays[window & 1];
 }

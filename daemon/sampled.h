@@ -43,4 +43,7 @@ void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint3
 void ft_sampled_window(const struct ft_sampled *s, uint32_t switch_id, uint32_t window,
                        uint64_t *samples, double *bytes);
 
+/* Samples that came in by ports that lead nowhere that is known, of all sources together. */
+uint64_t ft_sampled_strays(const struct ft_sampled *s, uint32_t switch_id, uint32_t window);
+
 #endif

@@ -43,6 +43,22 @@ static const struct ft_option options[] = {
      .min = 0,
      .max = 10000000,
      .help = "Addresses whose ports are learnt from samples at most, 200 bytes each; 0: none are."},
+    {.key = "discovery.flows_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(crossing_flows_max),
+     .standard = "32768",
+     .min = 0,
+     .max = 10000000,
+     .help = "Flows looked at, at most, to find and confirm links by the samples of both their "
+             "ends, 400 bytes each; of more flows it is a share, in turn. 0: samples tell of no "
+             "links."},
+    {.key = "discovery.ports_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(crossing_ports_max),
+     .standard = "131072",
+     .min = 1,
+     .max = 10000000,
+     .help = "Ports that samples name, at most, for the same; 1,300 bytes each."},
     {.key = "listen",
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(listen),
@@ -138,6 +154,15 @@ static const struct ft_option options[] = {
      .min = 0,
      .max = 600,
      .help = "How much later than others a switch may report the same moment."},
+    {.key = "verify_topology",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(verify_topology),
+     .standard = "true",
+     .help =
+         "Whether a link counts only once samples of both its ends, or LLDP, confirm that it is "
+         "where the topology has it. With false the topology is taken as it stands: flows that "
+         "few switches sample are resolved sooner, and wrongly where a cable is not where the "
+         "file says."},
     {.key = "counters_max",
      .type = FT_OPTION_UINT,
      .offset = AT(counters_max),

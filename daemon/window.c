@@ -26,6 +26,7 @@ struct ft_window {
     struct ft_events *events;
     const struct ft_counters *counters; /* NULL: none */
     struct ft_exporters *exporters;
+    struct ft_detours *detours;  /* NULL: nobody looks */
     struct ft_pair_links *pairs; /* NULL: nobody asks */
     struct ft_emitter emitter;
     struct ft_loads loads;
@@ -72,6 +73,11 @@ void ft_window_count(struct ft_window *w, const struct ft_counters *counters,
 {
     w->counters = counters;
     w->exporters = exporters;
+}
+
+void ft_window_watch(struct ft_window *w, struct ft_detours *detours)
+{
+    w->detours = detours;
 }
 
 void ft_window_pair(struct ft_window *w, struct ft_pair_links *pairs)
@@ -123,8 +129,23 @@ static void publish(struct ft_window *w, struct ft_flow *flow, const struct ft_s
     ft_emit_path(&w->emitter, w->join, flow, span);
     flow->published = (uint8_t)(flow->state + 1);
     flow->published_ms = now_ms;
-    flow->rate_published = flow->bytes_window != 0;
+    flow->rate_published =
+        flow->bytes_window && span_of(w, flow->bytes_window).start_ms == span->start_ms;
     w->stats.paths++;
+}
+
+/* The window that holds what is new of a flow: its path began in it, or, where that window is
+ * closed, samples last attested it. */
+static uint32_t window_of_news(const struct ft_window *w, const struct ft_flow *flow)
+{
+    uint32_t number;
+
+    if (flow->state != FT_PATH_RESOLVED)
+        return flow->window;
+    number = ft_join_window_of(w->join, flow->path_since_ms);
+    if (number >= ft_join_window(w->join))
+        return number;
+    return ft_join_window_of(w->join, ft_join_path_ms(w->join, flow));
 }
 
 void ft_window_publish_path(struct ft_window *w, struct ft_flow *flow, int64_t now_ms)
@@ -135,13 +156,26 @@ void ft_window_publish_path(struct ft_window *w, struct ft_flow *flow, int64_t n
         flow->published = 0;
         return;
     }
-    span = span_of(w, flow->bytes_window ? flow->bytes_window : flow->window);
+    span = span_of(w, window_of_news(w, flow));
     publish(w, flow, &span, now_ms);
+}
+
+/* Whether what is known of a flow's path now is not what it was in the window: it moved after it,
+ * or began to. */
+static bool is_of_later(const struct ft_window *w, const struct ft_flow *flow,
+                        const struct ft_span *span)
+{
+    if (flow->state == FT_PATH_RESOLVED)
+        return flow->path_since_ms >= span->end_ms;
+    return flow->reason == FT_REASON_CHANGING && flow->last_ms >= span->end_ms &&
+           ft_evidence_agrees(&flow->evidence, ft_join_topology(w->join), &flow->path,
+                              w->number & 1);
 }
 
 static void close_flow(struct ft_window *w, uint32_t index)
 {
     struct ft_flow *flow = ft_join_at(w->join, index);
+    struct ft_span span;
     bool due;
 
     if (!flow || !ft_join_age(w->join, flow, w->number, w->now_ms))
@@ -150,15 +184,17 @@ static void close_flow(struct ft_window *w, uint32_t index)
         ft_loads_add(&w->loads, &w->config.loads, w->join, flow, index);
         if (w->pairs)
             ft_pair_links_flow(w->pairs, w->join, flow);
+        if (w->detours)
+            ft_detours_flow(w->detours, w->join, flow);
     }
+    span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
+    if (is_of_later(w, flow, &span))
+        return;
     due = flow->published != flow->state + 1 ||
           (!flow->rate_published && flow->bytes_window != 0) ||
           w->now_ms - flow->published_ms >= w->config.refresh_ms;
-    if (due) {
-        struct ft_span span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
-
+    if (due)
         publish(w, flow, &span, w->now_ms);
-    }
 }
 
 static uint64_t speed_of(const struct ft_window *w, uint32_t id)
@@ -318,6 +354,8 @@ static void finish(struct ft_window *w)
         ft_pair_links_end(w->pairs, &w->loads, t);
     if (w->exporters)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
+    if (w->detours)
+        ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);
     ft_join_close(w->join);
     w->last = w->span;

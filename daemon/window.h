@@ -14,6 +14,7 @@
 #include "daemon/counters.h"
 #include "daemon/emit.h"
 #include "daemon/events.h"
+#include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/jobs/pair_links.h"
 #include "daemon/join.h"
@@ -41,6 +42,9 @@ void ft_window_free(struct ft_window *window);
 /* Counters of ports for the link records, and the exporters that are held against them. */
 void ft_window_count(struct ft_window *window, const struct ft_counters *counters,
                      struct ft_exporters *exporters);
+
+/* Who looks for flows on longer ways than they should take. */
+void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
 
 /* The links under the pairs of ranks, found anew with each window. */
 void ft_window_pair(struct ft_window *window, struct ft_pair_links *pairs);

@@ -135,14 +135,17 @@ static size_t utf8_bytes(const unsigned char *s)
 
 /* RFC 8259 section 7. Names of processes and interfaces may hold any bytes: what is no UTF-8
  * becomes the replacement character, so that a record is always valid JSON. */
-void ft_json_write_text(struct ft_writer *w, const char *text)
+/* Quoted; bytes that are no UTF-8 become U+FFFD. In a label of Prometheus only these three are
+ * escaped, and no other escape is known. */
+static void write_quoted(struct ft_writer *w, const char *text, bool label)
 {
     const unsigned char *s = (const unsigned char *)text;
     const unsigned char *plain = s;
 
     ft_write_u8(w, '"');
     while (*s) {
-        size_t n = *s >= 0x20 && *s != '"' && *s != '\\' ? utf8_bytes(s) : 0;
+        bool special = *s == '"' || *s == '\\' || *s == '\n' || (*s < 0x20 && !label);
+        size_t n = special ? 0 : utf8_bytes(s);
 
         if (n > 0) {
             s += n;
@@ -163,6 +166,16 @@ void ft_json_write_text(struct ft_writer *w, const char *text)
     }
     ft_write_bytes(w, plain, (size_t)(s - plain));
     ft_write_u8(w, '"');
+}
+
+void ft_json_write_text(struct ft_writer *w, const char *text)
+{
+    write_quoted(w, text, false);
+}
+
+void ft_json_write_label(struct ft_writer *w, const char *text)
+{
+    write_quoted(w, text, true);
 }
 
 void ft_json_write_member(struct ft_writer *w, const char *name, const char *text)

@@ -36,8 +36,25 @@
 #define BTH_HEAD_BYTES 12
 
 #define VXLAN_PORT       4789
+#define VXLAN_PORT_LINUX 8472 /* before there was a standard, and still its default */
 #define VXLAN_HEAD_BYTES 8
 #define VXLAN_HAS_VNI    0x08
+
+#define GPE_PORT         4790 /* draft-ietf-nvo3-vxlan-gpe */
+#define GPE_VERSION      0x30
+#define GPE_HAS_PROTOCOL 0x04
+#define GPE_OAM          0x01
+
+#define GENEVE_PORT       6081
+#define GENEVE_HEAD_BYTES 8
+#define GENEVE_VERSION    0xc0
+#define GENEVE_OPTIONS    0x3f /* in words of 4 bytes */
+#define GENEVE_CONTROL    0x80
+
+#define MPLS_UDP_PORT 6635 /* RFC 7510 */
+
+/* Tunnels in tunnels that are opened. */
+#define TUNNELS_MAX 2
 
 #define GRE_CHECKSUM 0x8000
 #define GRE_ROUTING  0x4000
@@ -91,7 +108,9 @@ enum ft_bth_class ft_bth_class_of(uint8_t opcode)
 
     if (transports[opcode >> 5].data & bit)
         return FT_BTH_DATA;
-    return transports[opcode >> 5].ack & bit ? FT_BTH_ACK : FT_BTH_NONE;
+    if (!(transports[opcode >> 5].ack & bit))
+        return FT_BTH_NONE;
+    return opcode == BTH_OPCODE_CNP ? FT_BTH_CNP : FT_BTH_ACK;
 }
 
 /* IBTA volume 1 section 9.2. Whatever does not look like a BTH leaves the packet without one. */
@@ -156,6 +175,7 @@ static enum ft_packet_status decode_ipv4(struct ft_reader *r, struct ft_packet *
         return FT_PACKET_BAD;
     k->dscp = h[1] >> 2;
     k->ecn = h[1] & 3;
+    k->ttl = h[8];
     k->tuple.proto = h[9];
     k->tuple.src = ft_ip4(h + 12);
     k->tuple.dst = ft_ip4(h + 16);
@@ -225,6 +245,7 @@ static enum ft_packet_status decode_ipv6(struct ft_reader *r, struct ft_packet *
         return FT_PACKET_BAD;
     k->dscp = (uint8_t)((h[0] & 0x0f) << 2 | h[1] >> 6);
     k->ecn = h[1] >> 4 & 3;
+    k->ttl = h[7];
     k->flow_label = (uint32_t)(h[1] & 0x0f) << 16 | (uint32_t)h[2] << 8 | h[3];
     payload_bytes = (uint16_t)(h[4] << 8 | h[5]);
     /* a payload within 40 bytes of 64 KiB does not fit the field */
@@ -237,11 +258,30 @@ static enum ft_packet_status decode_ipv6(struct ft_reader *r, struct ft_packet *
     return skip_extensions(h[6], k, p);
 }
 
+/* In IPv4 an authentication header is a protocol like any other (RFC 4302 section 3.1.1). */
+static enum ft_packet_status skip_authentication(struct ft_packet *k, struct payload *p)
+{
+    while (k->tuple.proto == PROTO_AH) {
+        uint8_t next = ft_read_u8(&p->r);
+        size_t bytes = (size_t)ft_read_u8(&p->r) * 4 + 8;
+
+        ft_read_skip(&p->r, bytes - 2);
+        if (!ft_reader_ok(&p->r))
+            return ran_out(p);
+        p->stated -= bytes;
+        k->tuple.proto = next;
+    }
+    return FT_PACKET_OK;
+}
+
 static enum ft_packet_status decode_ip(bool six, struct ft_reader *r, struct ft_packet *k,
                                        struct ft_reader *body)
 {
     struct payload p;
     enum ft_packet_status status = six ? decode_ipv6(r, k, &p) : decode_ipv4(r, k, &p);
+
+    if (status == FT_PACKET_OK && k->tuple.proto == PROTO_AH)
+        status = skip_authentication(k, &p);
 
     return status == FT_PACKET_OK ? decode_ports(&p, k, body) : status;
 }
@@ -346,21 +386,84 @@ static uint16_t skip_gre(struct ft_reader *r)
     return type;
 }
 
+static inline bool is_tunnel_port(uint16_t dport)
+{
+    return dport == VXLAN_PORT || dport == GENEVE_PORT || dport == GPE_PORT ||
+           dport == MPLS_UDP_PORT || dport == VXLAN_PORT_LINUX;
+}
+
+/* RFC 7348 section 5. Any port may be anybody's: on one that is not VXLAN's own every reserved bit
+ * has to be 0. */
+static enum ft_packet_status decode_vxlan(bool strict, struct ft_reader *r, struct ft_packet *inner,
+                                          struct ft_reader *body)
+{
+    const uint8_t *h = ft_read_bytes(r, VXLAN_HEAD_BYTES);
+
+    if (!h || !(h[0] & VXLAN_HAS_VNI) ||
+        (strict && (ft_be32_at(h) != (uint32_t)VXLAN_HAS_VNI << 24 || h[7] != 0)))
+        return FT_PACKET_UNKNOWN;
+    inner->has_vni = true;
+    inner->vni = ft_be32_at(h + 4) >> 8;
+    return decode_link(FT_LINK_ETHERNET, r, inner, body);
+}
+
+/* VXLAN with a protocol inside that need not be Ethernet. */
+static enum ft_packet_status decode_gpe(struct ft_reader *r, struct ft_packet *inner,
+                                        struct ft_reader *body)
+{
+    static const enum ft_link_type links[] = {
+        [1] = FT_LINK_IPV4, [2] = FT_LINK_IPV6, [3] = FT_LINK_ETHERNET, [5] = FT_LINK_MPLS};
+    const uint8_t *h = ft_read_bytes(r, VXLAN_HEAD_BYTES);
+    uint8_t protocol;
+
+    if (!h || h[0] & (GPE_VERSION | GPE_OAM))
+        return FT_PACKET_UNKNOWN;
+    protocol = h[0] & GPE_HAS_PROTOCOL ? h[3] : 3;
+    if (protocol == 0 || protocol == 4 || protocol >= sizeof(links) / sizeof(links[0]))
+        return FT_PACKET_UNKNOWN;
+    inner->has_vni = h[0] & VXLAN_HAS_VNI;
+    inner->vni = inner->has_vni ? ft_be32_at(h + 4) >> 8 : 0;
+    return decode_link(links[protocol], r, inner, body);
+}
+
+/* RFC 8926 section 3.4 */
+static enum ft_packet_status decode_geneve(struct ft_reader *r, struct ft_packet *inner,
+                                           struct ft_reader *body)
+{
+    const uint8_t *h = ft_read_bytes(r, GENEVE_HEAD_BYTES);
+    uint16_t type;
+
+    if (!h || h[0] & GENEVE_VERSION || h[1] & GENEVE_CONTROL)
+        return FT_PACKET_UNKNOWN;
+    type = (uint16_t)(h[2] << 8 | h[3]);
+    inner->has_vni = true;
+    inner->vni = ft_be32_at(h + 4) >> 8;
+    ft_read_skip(r, (size_t)(h[0] & GENEVE_OPTIONS) * 4);
+    return type == ETHERTYPE_BRIDGED ? decode_link(FT_LINK_ETHERNET, r, inner, body)
+                                     : decode_ethertype(type, r, inner, body);
+}
+
 /* Decodes what a tunnel carries. UNKNOWN when the packet is no tunnel. */
 static enum ft_packet_status decode_inner(const struct ft_packet *k, struct ft_reader *r,
                                           struct ft_packet *inner, struct ft_reader *body)
 {
-    const uint8_t *h;
     uint16_t type;
 
     switch (k->tuple.proto) {
     case FT_PROTO_UDP:
-        h = k->tuple.dport == VXLAN_PORT ? ft_read_bytes(r, VXLAN_HEAD_BYTES) : NULL;
-        if (!h || !(h[0] & VXLAN_HAS_VNI))
+        switch (k->tuple.dport) {
+        case VXLAN_PORT:
+        case VXLAN_PORT_LINUX:
+            return decode_vxlan(k->tuple.dport != VXLAN_PORT, r, inner, body);
+        case GPE_PORT:
+            return decode_gpe(r, inner, body);
+        case GENEVE_PORT:
+            return decode_geneve(r, inner, body);
+        case MPLS_UDP_PORT:
+            return decode_link(FT_LINK_MPLS, r, inner, body);
+        default:
             return FT_PACKET_UNKNOWN;
-        inner->has_vni = true;
-        inner->vni = ft_be32_at(h + 4) >> 8;
-        return decode_link(FT_LINK_ETHERNET, r, inner, body);
+        }
     case PROTO_GRE:
         type = skip_gre(r);
         return type == ETHERTYPE_BRIDGED ? decode_link(FT_LINK_ETHERNET, r, inner, body)
@@ -376,35 +479,47 @@ static enum ft_packet_status decode_inner(const struct ft_packet *k, struct ft_r
 
 static bool may_be_tunnel(enum ft_packet_status status, const struct ft_packet *k)
 {
-    return status == FT_PACKET_OK ? k->tuple.dport == VXLAN_PORT && k->tuple.proto == FT_PROTO_UDP
+    return status == FT_PACKET_OK ? k->tuple.proto == FT_PROTO_UDP && is_tunnel_port(k->tuple.dport)
                                   : status == FT_PACKET_UNKNOWN && (k->tuple.proto == PROTO_GRE ||
                                                                     k->tuple.proto == PROTO_IPV4 ||
                                                                     k->tuple.proto == PROTO_IPV6);
 }
 
-/* Puts the flow inside in the place of the tunnel that carries it. A tunnel whose inside cannot be
- * read stays what it is: a flow when it has ports. */
-static enum ft_packet_status open_tunnel(enum ft_packet_status status, struct ft_packet *k,
-                                         struct ft_reader *body)
+/* Puts the flow inside in the place of the tunnel that carries it, and of a tunnel in that
+ * likewise. A tunnel whose inside cannot be read stays what it is: a flow when it has ports. */
+static enum ft_packet_status open_tunnels(enum ft_packet_status status, struct ft_packet *k,
+                                          struct ft_reader *body)
 {
-    struct ft_packet inner = {0};
-    struct ft_reader r = *body, inside;
-    enum ft_packet_status inner_status;
+    struct ft_packet at = *k;
+    struct ft_reader at_body = *body;
 
-    if (ft_reader_left(&r) == 0) /* cut off before, or a later fragment */
-        return status;
-    ft_reader_init(&inside, r.pos, 0);
-    inner_status = decode_inner(k, &r, &inner, &inside);
-    if (inner_status != FT_PACKET_OK)
-        return status == FT_PACKET_OK ? status : inner_status;
-    inner.has_outer = true;
-    inner.outer = k->tuple;
-    /* A switch marks the header that it routes by: the outer one (RFC 6040). */
-    if (k->ecn == ECN_CE)
-        inner.ecn = ECN_CE;
-    *k = inner;
-    *body = inside;
-    return FT_PACKET_OK;
+    for (int depth = 0; depth < TUNNELS_MAX && may_be_tunnel(status, &at); depth++) {
+        struct ft_packet inner = {0};
+        struct ft_reader inside;
+
+        if (ft_reader_left(&at_body) == 0) /* cut off before, or a later fragment */
+            break;
+        ft_reader_init(&inside, at_body.pos, 0);
+        status = decode_inner(&at, &at_body, &inner, &inside);
+        inner.has_outer = true;
+        /* Switches hash by the outermost. */
+        inner.outer = at.has_outer ? at.outer : at.tuple;
+        if (!inner.has_vni && at.has_vni) {
+            inner.has_vni = true;
+            inner.vni = at.vni;
+        }
+        /* A switch marks the header that it routes by: the outer one (RFC 6040). */
+        if (at.ecn == ECN_CE)
+            inner.ecn = ECN_CE;
+        inner.ttl = at.ttl;
+        at = inner;
+        at_body = inside;
+        if (status != FT_PACKET_OK)
+            continue;
+        *k = at;
+        *body = at_body;
+    }
+    return status;
 }
 
 static uint16_t be16_at(const uint8_t *p)
@@ -440,7 +555,9 @@ decode_plain(struct ft_reader r, struct ft_packet *k, struct ft_reader *body)
     ip = h + PLAIN_IP_AT;
     udp = h + PLAIN_UDP_AT;
     if (be16_at(ip - 2) != ETHERTYPE_IPV4 || ip[0] != PLAIN_VERSION || be16_at(ip + 6) & 0x3fff ||
-        ip[9] != FT_PROTO_UDP || be16_at(udp + 2) == VXLAN_PORT)
+        ip[9] != FT_PROTO_UDP)
+        return false;
+    if (be16_at(udp + 2) != FT_ROCE_PORT && is_tunnel_port(be16_at(udp + 2)))
         return false;
     ip_bytes = be16_at(ip + 2);
     udp_bytes = be16_at(udp + 4);
@@ -448,6 +565,7 @@ decode_plain(struct ft_reader r, struct ft_packet *k, struct ft_reader *body)
         return false;
     k->ecn = ip[1] & 3;
     k->dscp = ip[1] >> 2;
+    k->ttl = ip[8];
     k->ip_bytes = (uint16_t)ip_bytes;
     k->flow_label = 0;
     k->bth = FT_BTH_NONE;
@@ -471,8 +589,13 @@ static enum ft_packet_status decode_any(enum ft_link_type link, struct ft_reader
     struct ft_reader body;
     enum ft_packet_status status = decode_link(link, r, &k, &body);
 
-    if (may_be_tunnel(status, &k))
-        status = open_tunnel(status, &k, &body);
+    if (may_be_tunnel(status, &k)) {
+        bool flow = status == FT_PACKET_OK;
+
+        status = open_tunnels(status, &k, &body);
+        if (flow || k.has_outer)
+            status = FT_PACKET_OK;
+    }
     if (status != FT_PACKET_OK)
         return status;
     if (k.tuple.proto == FT_PROTO_UDP && k.tuple.dport == FT_ROCE_PORT)

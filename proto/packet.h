@@ -6,9 +6,10 @@
  *
  * Ethernet (with 802.1Q and 802.1ad tags), MPLS label stacks (RFC 3032), Linux cooked v1 and v2,
  * IPv4 (RFC 791), IPv6 (RFC 8200, extension headers skipped), UDP, TCP ports, and the InfiniBand
- * base transport header on UDP port 4791 (IBTA volume 1 section 9.2, annex A17). One tunnel is
- * opened (VXLAN, RFC 7348; GRE, RFC 2784; IP in IP, RFC 2003): the flow is then the inner one, and
- * the outer one, by which switches hash, is kept beside it. Pure: bytes in, a plain struct out. The
+ * base transport header on UDP port 4791 (IBTA volume 1 section 9.2, annex A17). A tunnel, and one
+ * more inside it, is opened (VXLAN, RFC 7348; VXLAN-GPE; Geneve, RFC 8926; MPLS in UDP, RFC 7510;
+ * GRE, RFC 2784; IP in IP, RFC 2003): the flow is then the inmost one, and the outermost, by which
+ * switches hash, is kept beside it. Pure: bytes in, a plain struct out. The
  * head may be cut short (an sFlow header is): what could not be read is marked as not known.
  */
 #include <stdbool.h>
@@ -27,7 +28,8 @@ enum ft_packet_status {
 enum ft_bth_class {
     FT_BTH_NONE, /* no BTH: not RoCEv2, or cut off */
     FT_BTH_DATA, /* SEND, WRITE, READ response, ATOMIC, and UC/UD likewise */
-    FT_BTH_ACK,  /* ACK, ATOMIC ACK, CNP, READ request */
+    FT_BTH_ACK,  /* ACK, ATOMIC ACK, READ request */
+    FT_BTH_CNP,  /* congestion notification (annex A17) */
 };
 
 struct ft_packet {
@@ -35,6 +37,7 @@ struct ft_packet {
     uint8_t ecn; /* low two bits of TOS or traffic class; 3 = congestion experienced, in a tunnel by
                     either header */
     uint8_t dscp;
+    uint8_t ttl;       /* TTL or hop limit; in a tunnel the outer one, which switches count down */
     uint16_t ip_bytes; /* length the IP header states, header included */
     uint32_t flow_label;
     enum ft_bth_class bth;
@@ -43,7 +46,7 @@ struct ft_packet {
     uint32_t psn;    /* 24 bits */
     bool has_outer;
     bool has_vni;
-    uint32_t vni;          /* with has_vni: VXLAN network, 24 bits */
+    uint32_t vni;          /* with has_vni: network of VXLAN or Geneve, the inmost; 24 bits */
     struct ft_tuple outer; /* with has_outer: of the tunnel; ports are 0 where it has none */
 };
 

@@ -8,13 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/arena.h"
+#include "proto/batch.h"
 #include "proto/json.h"
-
-/* A batch may grow to this many times its length when decoded: twice what records that say little
- * come to, so that empty ones cannot be used to fill the memory. */
-#define UNPACK_GROWTH_MAX 64
-#define UNPACK_BYTES_MIN  (64u << 10)
 
 static int flow_key(const Fabrictrace__Flow *flow, char *key)
 {
@@ -321,29 +316,18 @@ int ft_batch_unpack(const uint8_t *bytes, size_t len,
                     void (*apply)(void *arg, const Fabrictrace__Record *record), void *arg,
                     uint64_t *records, uint64_t *unknown)
 {
-    struct ft_arena arena;
-    Fabrictrace__Batch *batch;
-    uint64_t known = 0;
-    int rc = 0;
+    struct ft_batch *batch = ft_batch_new(len);
+    int rc = -ENOMEM;
 
-    if (len > SIZE_MAX / 2 / UNPACK_GROWTH_MAX)
-        return -EBADMSG;
-    ft_arena_init(&arena, UNPACK_BYTES_MIN + len * UNPACK_GROWTH_MAX);
-    batch = fabrictrace__batch__unpack(&arena.allocator, len, bytes);
-    if (!batch) {
-        rc = arena.no_memory ? -ENOMEM : -EBADMSG;
-        goto out;
+    if (!batch)
+        return rc;
+    while ((rc = ft_batch_step(batch, bytes, SIZE_MAX, apply, arg)) > 0)
+        ;
+    if (rc == 0) {
+        *records = ft_batch_known(batch);
+        *unknown = ft_batch_unknown(batch);
     }
-    for (size_t i = 0; i < batch->n_records; i++) {
-        if (!ft_record_message(batch->records[i]))
-            continue;
-        known++;
-        apply(arg, batch->records[i]);
-    }
-    *records = known;
-    *unknown = batch->n_records - known;
-out:
-    ft_arena_release(&arena);
+    ft_batch_free(batch);
     return rc;
 }
 

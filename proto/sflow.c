@@ -448,6 +448,18 @@ struct counted {
     struct ft_sflow_processor processor;
 };
 
+/* hsflowd (mod_sonic, 2025) sends what a port received as requests. It is known by the name of the
+ * port beside and by what it does not count. */
+static void put_pfc_right(struct ft_sflow_counters *c)
+{
+    struct ft_sflow_pfc told = c->pfc;
+
+    if (!c->has_pfc || !c->pfc_is_bare || !c->port[0])
+        return;
+    c->pfc.requests = told.indications;
+    c->pfc.indications = told.requests;
+}
+
 /* Checks, counts and reads all but the generic ones: they come before or after what says more. */
 static bool gather_counters(struct ft_reader r, struct counted *s, struct ft_sflow_stats *stats)
 {
@@ -471,6 +483,7 @@ static bool gather_counters(struct ft_reader r, struct counted *s, struct ft_sfl
         }
     }
     s->trailing = ft_reader_left(&r) > 0;
+    put_pfc_right(&s->common);
     return ft_reader_ok(&r);
 }
 
@@ -491,6 +504,10 @@ static void hand_on_counters(struct ft_reader r, const struct counted *s,
         own = s->generic == 1 || (c.source_type == 0 && c.source_index == c.ifindex);
         c.has_ethernet &= own;
         c.has_lag &= own;
+        c.has_pfc &= own;
+        c.has_optics &= own;
+        if (!own)
+            c.port[0] = '\0';
         visitor->counters(visitor->arg, &c);
     }
 }

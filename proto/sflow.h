@@ -54,6 +54,7 @@ enum ft_sflow_has {
     FT_SFLOW_HAS_QUEUE_DEPTH = 1 << 3, /* extended queue */
     FT_SFLOW_HAS_TRANSIT = 1 << 4,     /* extended transit */
     FT_SFLOW_HAS_VNI = 1 << 5,         /* VXLAN network put on or taken off */
+    FT_SFLOW_HAS_TIMESTAMP = 1 << 6,   /* when the packet was sampled, by the switch's clock */
 };
 
 struct ft_sflow_extended {
@@ -64,6 +65,7 @@ struct ft_sflow_extended {
     uint32_t transit_ns;  /* time in the switch; UINT32_MAX: that or more */
     uint32_t vni;
     struct ft_ip next_hop;
+    uint64_t timestamp_ns; /* since 1970, UTC */
 };
 
 struct ft_sflow_flow {
@@ -103,6 +105,25 @@ struct ft_sflow_lag {
     uint64_t lacp_bad; /* received, unknown or illegal */
 };
 
+/* Priority flow control, record 0:11 (draft_sflow_pfc.txt), of all priorities: requests are frames
+ * that were sent (IEEE8021-PFC-MIB). hsflowd, which is known by what it leaves out, tells the two
+ * the other way round: they are put right. */
+struct ft_sflow_pfc {
+    uint64_t requests, indications;
+};
+
+/* The optical module of a port, record 0:10 (sflow_optics.txt): powers in microwatts. Lanes are
+ * judged as they are read: low or high are those outside of what the module says of itself. */
+struct ft_sflow_optics {
+    int32_t temperature_mc; /* thousandths of a degree */
+    uint32_t supply_mv;
+    uint32_t lanes;
+    uint32_t lanes_low, lanes_high; /* received power */
+    uint32_t rx_power_least_uw;     /* of all lanes */
+};
+
+#define FT_SFLOW_PORT_BYTES 64
+
 /* Processor of a switch or of a card, record 0:1001. */
 struct ft_sflow_processor {
     uint32_t source_type;
@@ -118,9 +139,13 @@ struct ft_sflow_counters {
     /* Of the same port, where its sample has them: they name no port, so in a sample of several
      * they are those of its data source. VLAN counters are met and not handed on: they are of all
      * ports of a VLAN together, and say nothing of a link or a path. */
-    bool has_ethernet, has_lag;
+    bool has_ethernet, has_lag, has_pfc, has_optics;
+    bool pfc_is_bare;               /* for the decoder: the record had two of its five counters */
+    char port[FT_SFLOW_PORT_BYTES]; /* name, record 0:1005; "": none; control characters are '?' */
     struct ft_sflow_ethernet ethernet;
     struct ft_sflow_lag lag;
+    struct ft_sflow_pfc pfc;
+    struct ft_sflow_optics optics;
     /* generic interface counters, record 0:1; bytes are 64 bits on the wire, the rest 32, so that
      * differences of the rest hold modulo 2^32 */
     uint32_t ifindex;
@@ -148,12 +173,16 @@ enum ft_sflow_record {
     FT_SFLOW_RECORD_TUNNEL, /* L2 and IP tunnels, decapsulation, VNI */
     FT_SFLOW_RECORD_QUEUE,  /* egress queue and its depth */
     FT_SFLOW_RECORD_TRANSIT,
+    FT_SFLOW_RECORD_TIMESTAMP,
     FT_SFLOW_RECORD_ACL, /* ACL, function and hardware trap of a discarded packet */
     FT_SFLOW_RECORD_IF_COUNTERS,
     FT_SFLOW_RECORD_ETHERNET_COUNTERS,
     FT_SFLOW_RECORD_VLAN_COUNTERS,
     FT_SFLOW_RECORD_LAG_COUNTERS,
     FT_SFLOW_RECORD_PROCESSOR,
+    FT_SFLOW_RECORD_OPTICS,
+    FT_SFLOW_RECORD_PFC_COUNTERS,
+    FT_SFLOW_RECORD_PORT_NAME,
     FT_SFLOW_RECORD_KINDS,
 };
 

@@ -27,6 +27,7 @@ enum flow_format {
     EXTENDED_QUEUE = 1040,
     EXTENDED_HW_TRAP = 1041,
     EXTENDED_LINUX_DROP_REASON = 1042,
+    EXTENDED_TIMESTAMP = 1043,
 };
 
 enum counter_format {
@@ -34,7 +35,10 @@ enum counter_format {
     ETHERNET_COUNTERS = 2,
     VLAN_COUNTERS = 5,
     LAG_PORT_STATS = 7,
+    OPTICS = 10,
+    PFC_COUNTERS = 11,
     PROCESSOR = 1001,
+    PORT_NAME = 1005,
 };
 
 const char *ft_sflow_record_name(enum ft_sflow_record kind)
@@ -60,6 +64,10 @@ const char *ft_sflow_record_name(enum ft_sflow_record kind)
         [FT_SFLOW_RECORD_VLAN_COUNTERS] = "vlan_counters",
         [FT_SFLOW_RECORD_LAG_COUNTERS] = "lag_counters",
         [FT_SFLOW_RECORD_PROCESSOR] = "processor",
+        [FT_SFLOW_RECORD_TIMESTAMP] = "timestamp",
+        [FT_SFLOW_RECORD_OPTICS] = "optics",
+        [FT_SFLOW_RECORD_PFC_COUNTERS] = "pfc_counters",
+        [FT_SFLOW_RECORD_PORT_NAME] = "port_name",
     };
 
     return kind < FT_SFLOW_RECORD_KINDS ? names[kind] : names[FT_SFLOW_RECORD_UNKNOWN];
@@ -90,6 +98,7 @@ enum ft_sflow_record ft_sflow_flow_record(uint32_t format)
         [AT(EXTENDED_QUEUE)] = FT_SFLOW_RECORD_QUEUE,
         [AT(EXTENDED_HW_TRAP)] = FT_SFLOW_RECORD_ACL,
         [AT(EXTENDED_LINUX_DROP_REASON)] = FT_SFLOW_RECORD_ACL,
+        [AT(EXTENDED_TIMESTAMP)] = FT_SFLOW_RECORD_TIMESTAMP,
     };
 
     _Static_assert(FT_SFLOW_RECORD_UNKNOWN == 0, "what is not listed");
@@ -117,6 +126,12 @@ enum ft_sflow_record ft_sflow_counter_record(uint32_t format)
         return FT_SFLOW_RECORD_LAG_COUNTERS;
     case PROCESSOR:
         return FT_SFLOW_RECORD_PROCESSOR;
+    case OPTICS:
+        return FT_SFLOW_RECORD_OPTICS;
+    case PFC_COUNTERS:
+        return FT_SFLOW_RECORD_PFC_COUNTERS;
+    case PORT_NAME:
+        return FT_SFLOW_RECORD_PORT_NAME;
     default:
         return FT_SFLOW_RECORD_UNKNOWN;
     }
@@ -207,6 +222,12 @@ bool ft_sflow_read_extended(uint32_t format, struct ft_reader *r, struct ft_sflo
         return read_word(r, e, &e->queue, FT_SFLOW_HAS_QUEUE);
     case EXTENDED_QUEUE:
         return read_word(r, e, &e->queue_bytes, FT_SFLOW_HAS_QUEUE_DEPTH);
+    case EXTENDED_TIMESTAMP:
+        if (ft_reader_left(r) < 8)
+            return false;
+        e->timestamp_ns = ft_read_be64(r);
+        e->has |= FT_SFLOW_HAS_TIMESTAMP;
+        return true;
     case EXTENDED_TRANSIT:
         return read_word(r, e, &e->transit_ns, FT_SFLOW_HAS_TRANSIT);
     case EXTENDED_VNI_EGRESS:
@@ -269,6 +290,67 @@ static void read_processor(struct ft_reader *r, struct ft_sflow_processor *p)
     p->memory_free_bytes = ft_read_be64(r);
 }
 
+static void read_pfc(struct ft_reader *r, struct ft_sflow_counters *c)
+{
+    bool bare = true;
+
+    c->pfc.requests = ft_sflow_read_count32(r);
+    c->pfc.indications = ft_sflow_read_count32(r);
+    /* Time paused, storms found and ended: hsflowd leaves all three out. */
+    for (int i = 0; i < 3; i++)
+        bare &= ft_read_be32(r) == UINT32_MAX;
+    c->pfc_is_bare = bare;
+    c->has_pfc = true;
+}
+
+#define LANE_BYTES 40
+
+/* Each lane: its number; of its light sent the bias, power, least and most power, wavelength; of
+ * the light received power, least and most power, wavelength. A limit of 0 is none. */
+static bool read_optics(struct ft_reader *r, struct ft_sflow_counters *c)
+{
+    struct ft_sflow_optics o = {.rx_power_least_uw = UINT32_MAX};
+
+    ft_read_skip(r, 8); /* number of the module, and of its lanes all in all */
+    o.supply_mv = ft_read_be32(r);
+    o.temperature_mc = (int32_t)ft_read_be32(r);
+    o.lanes = ft_read_be32(r);
+    if (!ft_reader_ok(r) || o.lanes > ft_reader_left(r) / LANE_BYTES)
+        return false;
+    for (uint32_t i = 0; i < o.lanes; i++) {
+        uint32_t power, least, most;
+
+        ft_read_skip(r, 24);
+        power = ft_read_be32(r);
+        least = ft_read_be32(r);
+        most = ft_read_be32(r);
+        ft_read_skip(r, 4);
+        if (power == UINT32_MAX)
+            continue;
+        o.lanes_low += least != 0 && least != UINT32_MAX && power < least;
+        o.lanes_high += most != 0 && power > most;
+        if (power < o.rx_power_least_uw)
+            o.rx_power_least_uw = power;
+    }
+    c->optics = o;
+    c->has_optics = true;
+    return true;
+}
+
+static bool read_port_name(struct ft_reader *r, struct ft_sflow_counters *c)
+{
+    uint32_t bytes = ft_read_be32(r);
+    const uint8_t *name = ft_read_bytes(r, bytes);
+    size_t n = 0;
+
+    if (!name)
+        return false;
+    for (; n < bytes && n + 1 < sizeof(c->port) && name[n]; n++)
+        c->port[n] = name[n] < 0x20 || name[n] == 0x7f ? '?' : (char)name[n];
+    c->port[n] = '\0';
+    return true;
+}
+
 bool ft_sflow_read_counters(enum ft_sflow_record kind, struct ft_reader *r,
                             struct ft_sflow_counters *c, struct ft_sflow_processor *p)
 {
@@ -277,6 +359,9 @@ bool ft_sflow_read_counters(enum ft_sflow_record kind, struct ft_reader *r,
         [FT_SFLOW_RECORD_VLAN_COUNTERS] = 28,
         [FT_SFLOW_RECORD_LAG_COUNTERS] = 56,
         [FT_SFLOW_RECORD_PROCESSOR] = 28,
+        [FT_SFLOW_RECORD_OPTICS] = 20,
+        [FT_SFLOW_RECORD_PFC_COUNTERS] = 20,
+        [FT_SFLOW_RECORD_PORT_NAME] = 4,
     };
 
     if (ft_reader_left(r) < bytes[kind])
@@ -289,6 +374,12 @@ bool ft_sflow_read_counters(enum ft_sflow_record kind, struct ft_reader *r,
         c->has_lag = true;
     } else if (kind == FT_SFLOW_RECORD_PROCESSOR) {
         read_processor(r, p);
+    } else if (kind == FT_SFLOW_RECORD_PFC_COUNTERS) {
+        read_pfc(r, c);
+    } else if (kind == FT_SFLOW_RECORD_OPTICS) {
+        return read_optics(r, c);
+    } else if (kind == FT_SFLOW_RECORD_PORT_NAME) {
+        return read_port_name(r, c);
     }
     return true;
 }

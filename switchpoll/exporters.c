@@ -15,6 +15,9 @@
 /* How far back the uptime of a missing datagram may lie. */
 #define UPTIME_LATE_MS 10000
 
+/* Samples that an agent may have dropped in a row, where it does not count what it samples from. */
+#define DROPS_MAX (1u << 16)
+
 /* Notifications of discarded packets have numbers of their own. */
 #define TYPE_DISCARDS (1u << 31)
 
@@ -28,6 +31,7 @@ struct source {
     struct source_key key;
     uint32_t epoch;
     uint32_t drops; /* the agent's own count, as last stated */
+    uint32_t pool;  /* packets that could have been sampled, likewise */
     struct ft_sequence sequence;
 };
 
@@ -82,6 +86,9 @@ judge(const struct ft_exporter *e, const struct ft_sflow_head *head, uint64_t pr
     switch (ft_sequence_look(&e->sequence, head->sequence)) {
     case FT_SEQUENCE_AHEAD:
         *restart = later_ms < -UPTIME_SWAP_MS;
+        return FT_EXPORTERS_FRESH;
+    case FT_SEQUENCE_BACK:
+        *restart = (int32_t)(head->uptime_ms - e->before_ms) < -UPTIME_SWAP_MS;
         return FT_EXPORTERS_FRESH;
     case FT_SEQUENCE_LATE:
         if (later_ms <= 0 && later_ms >= -UPTIME_LATE_MS)
@@ -164,6 +171,8 @@ enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x,
         return verdict;
     }
     x->stats.arrived++;
+    if (!e->sequence.doubtful)
+        e->before_ms = e->uptime_ms;
     if (restart)
         begin_anew(x, e, head->sequence);
     skipped = ft_sequence_take(&e->sequence, head->sequence);
@@ -186,10 +195,27 @@ static int64_t follow(const struct ft_exporters *x, struct source *s, uint32_t n
 {
     enum ft_sequence_step step = ft_sequence_look(&s->sequence, number);
 
-    if (step == FT_SEQUENCE_AHEAD || step == FT_SEQUENCE_LATE)
+    if (step == FT_SEQUENCE_AHEAD || step == FT_SEQUENCE_LATE || step == FT_SEQUENCE_BACK)
         return ft_sequence_take(&s->sequence, number);
     if (!x->late)
         ft_sequence_restart(&s->sequence, number);
+    return 0;
+}
+
+/* The samples that an agent says it dropped since its last sample: none where its count went back,
+ * or grew by more than the packets that it took samples from. */
+static uint32_t dropped(struct ft_exporters *x, const struct source *s,
+                        const struct ft_sflow_flow *flow)
+{
+    uint32_t more = flow->drops - s->drops;
+    uint32_t most = flow->sample_pool || s->pool ? flow->sample_pool - s->pool : DROPS_MAX;
+
+    /* Notifications of discards are no samples: a limit to their rate is as it should be. */
+    if (more == 0 || more >= 1u << 31 || flow->discarded)
+        return 0;
+    if (more <= most && most < 1u << 31)
+        return more;
+    x->stats.odd_drops++;
     return 0;
 }
 
@@ -213,6 +239,7 @@ static __attribute__((noinline)) void note_flow(struct ft_exporters *x, struct f
     if (fresh || s->epoch != e->epoch) {
         s->epoch = e->epoch;
         s->drops = flow->drops;
+        s->pool = flow->sample_pool;
         ft_sequence_restart(&s->sequence, flow->sequence);
         return;
     }
@@ -221,13 +248,11 @@ static __attribute__((noinline)) void note_flow(struct ft_exporters *x, struct f
     x->stats.samples_gap += (uint64_t)skipped;
     if (x->late)
         return;
-    more = flow->drops - s->drops;
-    /* Notifications of discards are no samples: a limit to their rate is as it should be. */
-    if (more < 1u << 31 && !flow->discarded) {
-        e->agent_drops += more;
-        x->stats.agent_drops += more;
-    }
+    more = dropped(x, s, flow);
+    e->agent_drops += more;
+    x->stats.agent_drops += more;
     s->drops = flow->drops;
+    s->pool = flow->sample_pool;
 }
 
 void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
@@ -247,8 +272,10 @@ void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
     /* Nearly always: of a source met before, its next one, and nothing dropped. */
     if (s && s->key.exporter == x->index && s->key.type == type && s->key.index == index &&
         s->epoch == e->epoch && s->drops == flow->drops &&
-        ft_sequence_next(&s->sequence, flow->sequence))
+        ft_sequence_next(&s->sequence, flow->sequence)) {
+        s->pool = flow->sample_pool;
         return;
+    }
     note_flow(x, e, &(struct source_key){x->index, type, index}, recent, flow);
 }
 

@@ -5,7 +5,8 @@
  * Who sends sFlow, and what of it did not arrive.
  *
  * Keeps a sequence per (agent, sub-agent) for datagrams and per data source for samples. A gap is
- * what was skipped; a late datagram takes its gap back; a sequence or uptime that goes back is a
+ * what was skipped; a late datagram takes its gap back, and so does the stream that goes on where
+ * it was before a number that was astray; a sequence or uptime that goes back is a
  * restart and no gap; the same datagram twice is a duplicate. Tables are capped: an exporter that
  * does not fit is still processed, only not followed, and that is counted.
  * Inputs: decoded heads and samples. Outputs: verdicts and counts. Owner: the caller. Thread: one.
@@ -23,6 +24,7 @@ struct ft_exporter {
     struct ft_ip agent;
     uint32_t sub_agent;
     uint32_t uptime_ms; /* as the newest datagram states */
+    uint32_t before_ms; /* before a jump that nothing has followed yet */
     struct ft_sequence sequence;
     struct ft_wall last_seen;
     uint64_t datagrams;
@@ -49,7 +51,8 @@ struct ft_exporters_stats {
     uint64_t agent_drops;
     uint64_t untracked;         /* datagrams of exporters that the table had no room for */
     uint64_t untracked_samples; /* samples of data sources that the table had no room for */
-    uint64_t exporters;         /* now in the table */
+    uint64_t odd_drops; /* counts of drops that grew by more than the packets to sample from */
+    uint64_t exporters; /* now in the table */
     uint64_t sources;
 };
 

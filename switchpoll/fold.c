@@ -9,6 +9,11 @@
 #include "lib/base/table.h"
 #include "proto/record.h"
 
+/* No switch samples one packet in more, no frame is longer: what says so stands for as much. */
+#define RATE_MAX  (1u << 28)
+#define FRAME_MAX (1u << 20)
+#define BYTES_MAX (UINT64_C(1) << 52) /* of a sum, which JSON's readers still have exactly */
+
 #define ECN_CE          3
 #define BATCH           16 /* look-ups whose waits overlap */
 #define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
@@ -25,9 +30,10 @@ struct key {
 };
 _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
 
-#define QP_MASK   0xffffffu
-#define QP_KNOWN  (1u << 24)
-#define QP_DIFFER (1u << 25)
+#define SPAN_MAX_MS 0xffffffu
+#define QP_MASK     0xffffffu
+#define QP_KNOWN    (1u << 24)
+#define QP_DIFFER   (1u << 25)
 
 /* What every sample touches comes first. With the table's 8 bytes before it a sum fills whole lines
  * of the cache. */
@@ -36,18 +42,20 @@ struct sum {
     uint64_t packets;
     uint64_t bytes;
     struct ft_wall first;
-    uint32_t span_ms; /* from the first to the last one */
+    uint32_t span_ms : 24; /* from the first to the last one */
+    uint32_t ttl : 8;      /* of the last one; 0: not known */
     uint32_t samples;
     uint32_t ce_samples;
     uint32_t data_samples;
     uint32_t ack_samples;
     uint32_t dst_qp; /* and its bits above */
 
-    uint32_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
-    uint32_t queue_bytes;
-    uint32_t transit_ns;
+    uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
     bool has_outer;
     bool outers_differ;
+    uint32_t cnp_samples; /* of ack_samples */
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
     struct ft_tuple outer;
 };
 _Static_assert((sizeof(struct sum) + 8) % 64 == 0, "whole lines");
@@ -65,6 +73,7 @@ struct incoming {
     bool ce;
     bool has_outer; /* this, has: of what few have, and what */
     uint8_t has;
+    uint8_t ttl;
 };
 _Static_assert(sizeof(struct incoming) == 128, "a size that makes places easy to work out");
 
@@ -78,6 +87,7 @@ struct ft_fold {
     struct ft_table *sums;
     uint64_t pending;
     uint64_t refused;
+    uint64_t implausible;
     uint32_t batched;
     struct incoming batch[BATCH];
     struct extras extras[BATCH];
@@ -164,15 +174,22 @@ static void apply_extras(struct sum *sum, const struct incoming *in, const struc
         sum->transit_ns = extras->transit_ns;
 }
 
-static void apply_time(struct sum *sum, struct ft_wall when, bool fresh)
+static uint32_t within_span(int64_t ms)
+{
+    return ms < SPAN_MAX_MS ? (uint32_t)ms & SPAN_MAX_MS : SPAN_MAX_MS;
+}
+
+static void apply_time(struct sum *sum, struct ft_wall when, uint8_t ttl, bool fresh)
 {
     if (fresh) {
         sum->first = when;
+        sum->ttl = ttl;
     } else if (when.ms < sum->first.ms) {
-        sum->span_ms += (uint32_t)(sum->first.ms - when.ms);
+        sum->span_ms = within_span(sum->span_ms + (sum->first.ms - when.ms));
         sum->first = when;
-    } else if (when.ms - sum->first.ms > sum->span_ms) {
-        sum->span_ms = (uint32_t)(when.ms - sum->first.ms);
+    } else if (when.ms - sum->first.ms >= sum->span_ms) {
+        sum->span_ms = within_span(when.ms - sum->first.ms);
+        sum->ttl = ttl;
     }
 }
 
@@ -187,14 +204,17 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
         fold->refused++;
         return;
     }
-    apply_time(sum, in->when, fresh);
+    apply_time(sum, in->when, in->ttl, fresh);
     sum->samples++;
     sum->packets += in->packets;
     sum->bytes += in->bytes;
+    if (__builtin_expect(sum->bytes > BYTES_MAX, 0))
+        sum->bytes = BYTES_MAX;
     sum->ce_samples += in->ce;
     if (in->bth != FT_BTH_NONE) {
         sum->data_samples += in->bth == FT_BTH_DATA;
-        sum->ack_samples += in->bth == FT_BTH_ACK;
+        sum->ack_samples += in->bth == FT_BTH_ACK || in->bth == FT_BTH_CNP;
+        sum->cnp_samples += in->bth == FT_BTH_CNP;
         if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
             sum->dst_qp |= QP_DIFFER;
         else
@@ -215,6 +235,20 @@ void ft_fold_settle(struct ft_fold *fold)
     fold->batched = 0;
 }
 
+static inline void take_volume(struct ft_fold *fold, struct incoming *in,
+                               const struct ft_sflow_flow *flow)
+{
+    uint32_t rate = flow->sampling_rate, bytes = flow->frame_bytes;
+
+    if (__builtin_expect(rate > RATE_MAX || bytes > FRAME_MAX, 0)) {
+        fold->implausible++;
+        rate = rate > RATE_MAX ? RATE_MAX : rate;
+        bytes = bytes > FRAME_MAX ? FRAME_MAX : bytes;
+    }
+    in->packets = rate;
+    in->bytes = (uint64_t)rate * bytes;
+}
+
 void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
                  const struct ft_sflow_flow *flow, struct ft_wall when)
 {
@@ -226,9 +260,9 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     in->hash = ft_table_hash(fold->sums, &in->key);
     ft_table_hint_slot(fold->sums, in->hash);
     in->when = when;
-    in->packets = flow->sampling_rate;
-    in->bytes = (uint64_t)flow->sampling_rate * flow->frame_bytes;
+    take_volume(fold, in, flow);
     in->ce = packet->ecn == ECN_CE;
+    in->ttl = packet->ttl;
     in->bth = (uint8_t)packet->bth;
     in->dst_qp = packet->dst_qp;
     in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
@@ -283,8 +317,12 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->data_samples = sum->data_samples;
     o->has_ack_samples = true;
     o->ack_samples = sum->ack_samples;
+    o->has_cnp_samples = sum->cnp_samples > 0;
+    o->cnp_samples = sum->cnp_samples;
     o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
     o->dst_qp = sum->dst_qp & QP_MASK;
+    o->has_ttl = sum->ttl != 0;
+    o->ttl = sum->ttl;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
     o->queue_max_bytes = sum->queue_bytes;
     o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
@@ -342,6 +380,11 @@ uint64_t ft_fold_pending(const struct ft_fold *fold)
 uint64_t ft_fold_refused(const struct ft_fold *fold)
 {
     return fold->refused;
+}
+
+uint64_t ft_fold_implausible(const struct ft_fold *fold)
+{
+    return fold->implausible;
 }
 
 uint64_t ft_fold_sums(const struct ft_fold *fold)

@@ -45,6 +45,9 @@ uint64_t ft_fold_pending(const struct ft_fold *fold);
 /* Samples refused since the fold was made. */
 uint64_t ft_fold_refused(const struct ft_fold *fold);
 
+/* Samples whose rate or length cannot be, and was cut. */
+uint64_t ft_fold_implausible(const struct ft_fold *fold);
+
 /* Sums in the table now, and the bytes the table holds. */
 uint64_t ft_fold_sums(const struct ft_fold *fold);
 uint64_t ft_fold_bytes(const struct ft_fold *fold);

@@ -219,6 +219,7 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     memcpy(stats->records, d->records, sizeof(stats->records));
     stats->broken_records = d->broken_records;
     stats->discards = d->discards;
+    stats->implausible = ft_fold_implausible(in->fold);
     stats->table_full = ft_fold_refused(in->fold);
     stats->sums = ft_fold_sums(in->fold);
     stats->sums_bytes = ft_fold_bytes(in->fold);

@@ -51,7 +51,8 @@ struct ft_ingest_stats {
     uint64_t table_full;
     uint64_t no_port_counters; /* counter samples of neither a port nor a processor */
 
-    uint64_t discards; /* flow samples that are notifications of discarded packets */
+    uint64_t implausible; /* flow samples whose rate or length cannot be, and was cut */
+    uint64_t discards;    /* flow samples that are notifications of discarded packets */
     uint64_t records[FT_SFLOW_RECORD_KINDS];
     uint64_t broken_records;
     uint64_t sums;         /* in the table now */

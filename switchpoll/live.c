@@ -385,6 +385,8 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     if (live->workers)
         ft_workers_release(live->workers);
     ft_snmp_service_write(live->snmp, body);
+    ft_loop_metrics(live->loop, "fabrictrace_switchpoll_", body);
+    ft_http_metrics(live->http, "fabrictrace_switchpoll_", body);
     return 200;
 }
 
@@ -474,6 +476,11 @@ static int give_up_privilege(const struct live *live)
     return EX_OK;
 }
 
+static void log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -487,6 +494,7 @@ static int start(struct live *live)
         ft_host_name(live->source_id, sizeof(live->source_id));
     if (!live->loop || getrandom(random, sizeof(random), 0) != sizeof(random))
         return EX_OSERR;
+    ft_loop_on_trouble(live->loop, log_trouble);
     code = start_output(live, random[0]);
     if (code)
         return code;

@@ -171,12 +171,27 @@ static void fill_lag(Fabrictrace__LagMember *c, const struct ft_sflow_lag *lag)
     c->lacp_bad = lag->lacp_bad;
 }
 
+static void fill_optics(Fabrictrace__Optics *c, const struct ft_sflow_optics *o)
+{
+    c->has_temperature_celsius = o->temperature_mc != -1;
+    c->temperature_celsius = o->temperature_mc / 1000.0;
+    c->has_supply_millivolts = o->supply_mv != UINT32_MAX;
+    c->supply_millivolts = o->supply_mv;
+    c->has_lanes = c->has_lanes_low = c->has_lanes_high = true;
+    c->lanes = o->lanes;
+    c->lanes_low = o->lanes_low;
+    c->lanes_high = o->lanes_high;
+    c->has_rx_power_least_microwatts = o->rx_power_least_uw != UINT32_MAX;
+    c->rx_power_least_microwatts = o->rx_power_least_uw;
+}
+
 static void emit(struct port *port, const struct ft_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__PortCounters c = FABRICTRACE__PORT_COUNTERS__INIT;
     Fabrictrace__EthernetCounters ethernet = FABRICTRACE__ETHERNET_COUNTERS__INIT;
     Fabrictrace__LagMember lag = FABRICTRACE__LAG_MEMBER__INIT;
+    Fabrictrace__Optics optics = FABRICTRACE__OPTICS__INIT;
 
     c.has_time_ms = true;
     c.time_ms = (uint64_t)port->when.ms;
@@ -195,6 +210,17 @@ static void emit(struct port *port, const struct ft_sink *sink)
         fill_lag(&lag, &port->counters.lag);
         c.lag = &lag;
     }
+    if (port->counters.has_pfc) {
+        c.has_in_pfc = known(port->counters.pfc.indications);
+        c.in_pfc = port->counters.pfc.indications;
+        c.has_out_pfc = known(port->counters.pfc.requests);
+        c.out_pfc = port->counters.pfc.requests;
+    }
+    if (port->counters.has_optics) {
+        fill_optics(&optics, &port->counters.optics);
+        c.optics = &optics;
+    }
+    c.port = port->counters.port[0] ? port->counters.port : NULL;
     record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
     record.counters = &c;
     sink->emit(sink->arg, &record);

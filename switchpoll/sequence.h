@@ -17,6 +17,12 @@ struct ft_sequence {
     uint32_t last;    /* the highest */
     uint32_t span;    /* numbers since the first, saturates at FT_SEQUENCE_WINDOW */
     uint64_t missing; /* bit i: last - i was skipped */
+    /* Before the last jump, while nothing has followed it: one stray number must not stay counted
+     * as all that it skipped. */
+    uint32_t before_last, before_span;
+    uint64_t before_missing;
+    uint32_t jumped; /* what it added to the gap */
+    bool doubtful;
 };
 
 enum ft_sequence_step {
@@ -25,13 +31,14 @@ enum ft_sequence_step {
     FT_SEQUENCE_SEEN,  /* was here before */
     FT_SEQUENCE_EARLY, /* just before the first one seen */
     FT_SEQUENCE_FAR,   /* too far ahead or back to belong here */
+    FT_SEQUENCE_BACK,  /* goes on where the stream was before the last jump, which was astray */
 };
 
 /* Where a number stands; changes nothing. */
 enum ft_sequence_step ft_sequence_look(const struct ft_sequence *s, uint32_t number);
 
-/* Takes a number that is AHEAD or LATE; others change nothing. Returns what it adds to the gap:
- * the numbers skipped, or -1 for a late one. */
+/* Takes a number that is AHEAD, LATE or BACK; others change nothing. Returns what it adds to the
+ * gap: the numbers skipped, -1 for a late one, or what a stray one had added, taken back. */
 int64_t ft_sequence_take(struct ft_sequence *s, uint32_t number);
 
 /* Takes a number that is the very next one, as nearly all are. False leaves all as it was. */
@@ -42,10 +49,11 @@ static inline bool ft_sequence_next(struct ft_sequence *s, uint32_t number)
     s->missing <<= 1;
     s->last = number;
     s->span += s->span < FT_SEQUENCE_WINDOW;
+    s->doubtful = false;
     return true;
 }
 
-/* Begins anew with a number. */
+/* Begins anew with a number; the stream before may still go on (BACK). */
 void ft_sequence_restart(struct ft_sequence *s, uint32_t number);
 
 #endif

@@ -79,6 +79,8 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
             s->broken_records);
     counter(w, "discard_notifications_total", "Notifications of packets that switches discarded.",
             s->discards);
+    counter(w, "samples_implausible_total",
+            "Samples whose rate or frame length cannot be, and was cut.", s->implausible);
     counter(w, "observations_total", "Observation records made.", s->observations);
     counter(w, "port_counters_total", "Interface counters received.", s->ports.received);
     counter(w, "port_counters_dropped_total", "Interface counters that found the table full.",
@@ -95,6 +97,9 @@ static void write_totals(const struct ft_exporters_stats *x, struct ft_writer *w
             "Flow samples missing by the data sources' sequence numbers.", x->samples_gap);
     counter(w, "agent_drops_total", "Samples that agents say they dropped themselves.",
             x->agent_drops);
+    counter(w, "agent_drops_implausible_total",
+            "Times that an agent's count of drops grew by more than it had packets: not counted.",
+            x->odd_drops);
     counter(w, "exporters_untracked_total",
             "Datagrams of exporters that did not fit into the table; they are processed.",
             x->untracked);

@@ -143,6 +143,9 @@ void ft_communicator_record_fill(struct ft_communicator_record *out,
     m->has_time_ms = m->has_since_ms = true;
     m->time_ms = (uint64_t)now_ms;
     m->since_ms = wall_ms(comm->opened_ns, who);
+    /* The job's word. */
+    if (m->since_ms > m->time_ms)
+        m->since_ms = m->time_ms;
     m->host = own(who->host);
     m->has_pid = true;
     m->pid = who->pid;

@@ -12,6 +12,9 @@
 #define NS_PER_S       INT64_C(1000000000)
 #define OP_PEERS_MAX   128
 #define AGGREGATES_MAX 256
+/* Jobs may say anything: no sum wraps, no number is one that readers of JSON do not have. */
+#define BYTES_MAX (UINT64_C(1) << 53)
+#define STEP_MAX  (UINT64_C(1) << 53)
 
 struct op_key {
     uint64_t op;
@@ -158,6 +161,11 @@ static void add_steps(struct ft_collective_steps *to, const struct ft_collective
         to->buckets[i] += from->buckets[i];
 }
 
+static uint64_t add_bytes(uint64_t sum, uint64_t more)
+{
+    return more < BYTES_MAX - sum ? sum + more : BYTES_MAX;
+}
+
 static void add_peer(struct ft_collectives *c, struct ft_collective *to,
                      const struct ft_collective_peer *from)
 {
@@ -167,8 +175,8 @@ static void add_peer(struct ft_collectives *c, struct ft_collective *to,
         to->peers_dropped++;
         return;
     }
-    p->sent_bytes += from->sent_bytes;
-    p->received_bytes += from->received_bytes;
+    p->sent_bytes = add_bytes(p->sent_bytes, from->sent_bytes);
+    p->received_bytes = add_bytes(p->received_bytes, from->received_bytes);
     p->sent_messages += from->sent_messages;
     p->received_messages += from->received_messages;
     add_steps(&p->steps, &from->steps);
@@ -190,8 +198,8 @@ static void add_proxy(struct ft_collectives *c, struct ft_collective *to,
         in.received_messages = proxy->steps;
     }
     in.steps.count = proxy->steps;
-    in.steps.min_ns = proxy->step_min_ns;
-    in.steps.max_ns = proxy->step_max_ns;
+    in.steps.min_ns = proxy->step_min_ns < STEP_MAX ? proxy->step_min_ns : STEP_MAX;
+    in.steps.max_ns = proxy->step_max_ns < STEP_MAX ? proxy->step_max_ns : STEP_MAX;
     for (int i = 0; i < FT_RECORD_BUCKETS; i++)
         in.steps.buckets[i] = proxy->buckets[i];
     memcpy(in.qps, proxy->qps, sizeof(in.qps));
@@ -260,7 +268,9 @@ static void finish(struct ft_collectives *c, struct op *op)
         c->budget--;
         hand_out(c, &op->c);
     } else if (!aggregate(c, &op->c)) {
-        hand_out(c, &op->c);
+        /* A job that has so many kinds of operations a second invents them. */
+        c->stats.events_capped += op->c.events;
+        c->stats.events_pending -= op->c.events;
     }
     forget_peers(c, &op->c);
     ft_table_remove(c->ops, op);
@@ -341,10 +351,24 @@ static struct op *op_of_record(struct ft_collectives *c, uint32_t source,
     return op;
 }
 
-uint64_t ft_collectives_record(struct ft_collectives *c, uint32_t source,
-                               const struct ft_segment_record *r, struct ft_mono now)
+/* The job's clock is ours: what it says lies between the start of this machine and now, which may
+ * have been read a while before the record was. */
+static int64_t moment(int64_t ns, struct ft_mono now)
 {
+    int64_t last = now.ns + 10 * NS_PER_S;
+
+    return ns < 0 ? 0 : ns > last ? last : ns;
+}
+
+uint64_t ft_collectives_record(struct ft_collectives *c, uint32_t source,
+                               const struct ft_segment_record *record, struct ft_mono now)
+{
+    struct ft_segment_record copy = *record;
+    const struct ft_segment_record *r = &copy;
     struct op *op = NULL;
+
+    copy.start_ns = moment(record->start_ns, now);
+    copy.end_ns = moment(record->end_ns, now);
 
     c->stats.records++;
     c->stats.events_in += r->events;

@@ -55,7 +55,8 @@ struct ft_collective {
 struct ft_collectives_stats {
     uint64_t records, reports, operations;
     uint64_t events_in, events_out, events_stray, events_pending;
-    uint64_t early; /* reported before their hold time: no room */
+    uint64_t events_capped; /* of operations beyond every cap: not reported */
+    uint64_t early;         /* reported before their hold time: no room */
     uint64_t unknown;
 };
 

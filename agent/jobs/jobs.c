@@ -15,6 +15,7 @@
 #include "agent/jobs/collective_record.h"
 #include "agent/jobs/collectives.h"
 #include "agent/jobs/rings.h"
+#include "agent/jobs/tally.h"
 #include "lib/base/log.h"
 #include "lib/base/reader.h"
 #include "lib/io/loop.h"
@@ -27,6 +28,10 @@
 #define PEERS_MAX   16384
 #define HELLO_BYTES 64
 #define HELLO_FDS   4
+#define HELLO_NS    (5 * NS_PER_S)
+#define REST_NS     NS_PER_S
+/* Connections of one user that have said nothing yet. */
+#define SILENT_MAX 8
 
 struct seen_comm {
     struct ft_rings_comm comm;
@@ -38,6 +43,9 @@ struct job {
     struct job *next;
     int fd;
     struct ft_watch *watch;
+    struct ft_watch *deadline; /* for its hello */
+    uid_t uid;
+    uint64_t capped;        /* of its events, told to its rings */
     struct ft_rings *rings; /* NULL until its memory has come */
     struct ft_collectives *collectives;
     char name[FT_SEGMENT_NAME];
@@ -46,22 +54,17 @@ struct job {
     struct seen_comm comms[FT_SEGMENT_COMMS];
 };
 
-/* Sums over jobs that have ended. */
-struct sums {
-    uint64_t events, published, stray, lost, outside, pending, unfinished;
-    uint64_t drops[FT_DROPS];
-};
-
 struct ft_jobs {
     struct ft_jobs_config config;
     char *socket;
     struct ft_loop *loop;
     struct ft_uplink *uplink;
     int listen_fd;
-    struct ft_watch *listening, *polling;
+    struct ft_watch *listening, *polling, *rest;
+    uint64_t refused;
     struct job *first;
     size_t count;
-    struct sums ended;
+    struct ft_tally ended; /* over jobs that have ended */
     struct ft_log_limit limit;
     struct ft_mono looked;
     struct ft_collective_record record;
@@ -140,11 +143,22 @@ static void look_at_comms(struct job *job, struct ft_mono now, bool at_end)
     }
 }
 
+/* What is dropped is in this agent's account, and not the next one's to miss. */
+static void tell_capped(struct job *job)
+{
+    struct ft_collectives_stats stats;
+
+    ft_collectives_stats(job->collectives, &stats);
+    ft_rings_sent(job->rings, stats.events_capped - job->capped);
+    job->capped = stats.events_capped;
+}
+
 static void read_job(struct job *job, struct ft_mono now)
 {
     set_clock(job);
     ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job);
     ft_collectives_tick(job->collectives, now);
+    tell_capped(job);
 }
 
 static void finish_job(struct job *job)
@@ -157,38 +171,20 @@ static void finish_job(struct job *job)
     for (int i = 0; i < 4 && ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job); i++)
         ;
     ft_collectives_flush(job->collectives, now);
+    tell_capped(job);
 }
 
-/* A job that lies about its past must not make a count wrap. */
-static uint64_t since(uint64_t now, uint64_t before)
+/* over: nothing that it began will end. */
+static void tally(const struct job *job, bool over, struct ft_tally *sum)
 {
-    return now > before ? now - before : 0;
-}
+    struct ft_collectives_stats made;
+    struct ft_rings_stats now;
+    struct ft_tally one;
 
-static void add_up(const struct job *job, struct sums *sums)
-{
-    struct ft_collectives_stats c;
-    struct ft_rings_stats r;
-
-    ft_collectives_stats(job->collectives, &c);
-    ft_rings_stats(job->rings, &r);
-    sums->events += since(r.events, job->before.events);
-    sums->published += c.events_out;
-    sums->stray += r.stray;
-    sums->lost += r.lost;
-    sums->outside += since(r.outside, job->before.outside);
-    sums->pending += c.events_pending;
-    for (int d = 0; d < FT_DROPS; d++)
-        sums->drops[d] += since(r.drops[d], job->before.drops[d]);
-}
-
-static uint64_t gone(const struct sums *sums)
-{
-    uint64_t n = sums->published + sums->outside + sums->lost + sums->stray + sums->unfinished;
-
-    for (int d = 0; d < FT_DROPS; d++)
-        n += sums->drops[d];
-    return n;
+    ft_collectives_stats(job->collectives, &made);
+    ft_rings_stats(job->rings, &now);
+    ft_tally_job(&one, &now, &job->before, &made, over);
+    ft_tally_add(sum, &one);
 }
 
 /* over: the process has ended, or hung up. Otherwise the next agent follows it. */
@@ -206,15 +202,11 @@ static void end_job(struct job *job, bool over)
         if (over)
             look_at_comms(job, ft_mono_now(), true);
         ft_rings_told(job->rings);
-        add_up(job, &jobs->ended);
-        /* Events that the process never ended. */
-        if (over)
-            jobs->ended.unfinished += since(jobs->ended.events, gone(&jobs->ended));
-        if (jobs->ended.events < gone(&jobs->ended))
-            jobs->ended.events = gone(&jobs->ended);
+        tally(job, over, &jobs->ended);
         ft_log(FT_LOG_INFO, "job of pid %u: %s", job->who.pid, over ? "ended" : "left alone");
     }
     ft_watch_free(job->watch);
+    ft_watch_free(job->deadline);
     ft_collectives_free(job->collectives);
     ft_rings_free(job->rings);
     close(job->fd);
@@ -349,7 +341,51 @@ static void on_job(void *arg)
         end_job(job, true);
         return;
     }
+    ft_watch_once_disarm(job->deadline);
     ft_log(FT_LOG_INFO, "job of pid %u: followed", job->who.pid);
+}
+
+static void on_silent(void *arg)
+{
+    struct job *job = arg;
+
+    warn(job->jobs, job->who.pid, "turned away: it says nothing");
+    job->jobs->refused++;
+    end_job(job, true);
+}
+
+/* One user cannot take every place: a quarter is left to the others, and who says nothing has few.
+ */
+static bool has_room(const struct ft_jobs *jobs, uid_t uid)
+{
+    size_t silent = 0, own = 0, most = jobs->config.jobs_max - jobs->config.jobs_max / 4;
+
+    for (const struct job *job = jobs->first; job; job = job->next)
+        if (job->uid == uid) {
+            own++;
+            silent += !job->rings;
+        }
+    return jobs->count < jobs->config.jobs_max && own < most && silent < SILENT_MAX;
+}
+
+static void on_connection(void *arg);
+
+static void listen_again(void *arg)
+{
+    struct ft_jobs *jobs = arg;
+
+    jobs->listening = ft_watch_fd(jobs->loop, jobs->listen_fd, on_connection, jobs);
+    if (!jobs->listening)
+        ft_watch_once_arm(jobs->rest, REST_NS);
+}
+
+/* The waiting connection keeps the socket readable. */
+static void rest(struct ft_jobs *jobs)
+{
+    ft_loop_trouble(jobs->loop, "nccl.socket: no job can be accepted: %s", strerror(errno));
+    ft_watch_free(jobs->listening);
+    jobs->listening = NULL;
+    ft_watch_once_arm(jobs->rest, REST_NS);
 }
 
 static void on_connection(void *arg)
@@ -360,26 +396,34 @@ static void on_connection(void *arg)
     int fd = accept4(jobs->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct job *job;
 
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            rest(jobs);
         return;
+    }
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-    job = jobs->count < jobs->config.jobs_max ? calloc(1, sizeof(*job)) : NULL;
+    job = has_room(jobs, peer.uid) ? calloc(1, sizeof(*job)) : NULL;
     if (!job) {
-        warn(jobs, (uint32_t)peer.pid, "turned away: too many are followed");
+        warn(jobs, (uint32_t)peer.pid, "turned away: too many are followed, or say nothing");
+        jobs->refused++;
         close(fd);
         return;
     }
     job->jobs = jobs;
     job->fd = fd;
+    job->uid = peer.uid;
     job->who =
         (struct ft_job_identity){.host = jobs->config.host, .job = "", .pid = (uint32_t)peer.pid};
     job->next = jobs->first;
     jobs->first = job;
     jobs->count++;
     job->watch = ft_watch_fd(jobs->loop, fd, on_job, job);
+    job->deadline = ft_watch_once(jobs->loop, on_silent, job);
+    if (job->deadline)
+        ft_watch_once_arm(job->deadline, HELLO_NS);
     if (!jobs->polling)
         jobs->polling = ft_watch_timer(jobs->loop, POLL_NS, on_poll, jobs);
-    if (!job->watch || !jobs->polling)
+    if (!job->watch || !job->deadline || !jobs->polling)
         end_job(job, true);
 }
 
@@ -435,7 +479,8 @@ struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
         return NULL;
     }
     jobs->listening = ft_watch_fd(loop, jobs->listen_fd, on_connection, jobs);
-    if (!jobs->listening) {
+    jobs->rest = ft_watch_once(loop, listen_again, jobs);
+    if (!jobs->listening || !jobs->rest) {
         snprintf(error, error_bytes, "no memory");
         ft_jobs_free(jobs);
         return NULL;
@@ -463,35 +508,25 @@ void ft_jobs_flush(struct ft_jobs *jobs)
 {
     while (jobs->first)
         end_job(jobs->first, false);
+    ft_watch_free(jobs->rest);
+    jobs->rest = NULL;
     ft_watch_free(jobs->listening);
     jobs->listening = NULL;
 }
 
 void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 {
-    struct ft_account_stage *stage = ft_account_stage(account, "nccl", "events");
-    struct sums sums = jobs->ended;
-    uint64_t out;
+    struct ft_tally sum = jobs->ended;
 
     for (const struct job *job = jobs->first; job; job = job->next)
         if (job->rings)
-            add_up(job, &sums);
-    stage->processed = sums.published;
-    ft_account_drop(stage, "ring_full", sums.drops[FT_DROP_RING_FULL]);
-    ft_account_drop(stage, "pool_full", sums.drops[FT_DROP_POOL_FULL]);
-    ft_account_drop(stage, "stale_handle", sums.drops[FT_DROP_STALE]);
-    ft_account_drop(stage, "contended", sums.drops[FT_DROP_CONTENDED]);
-    ft_account_drop(stage, "no_communicator", sums.drops[FT_DROP_CONTEXT]);
-    ft_account_drop(stage, "unknown_kind", sums.drops[FT_DROP_UNKNOWN]);
-    ft_account_drop(stage, "too_many_threads", sums.outside);
-    ft_account_drop(stage, "agent_restart", sums.lost);
-    ft_account_drop(stage, "no_operation", sums.stray);
-    ft_account_drop(stage, "unfinished", sums.unfinished);
-    out = gone(&sums);
-    /* Open in the plugin, in the rings, or being folded. The count of calls is the jobs' own: one
-     * that lies, or is read while it runs, cannot make less of what was seen. */
-    stage->received = sums.events > out + sums.pending ? sums.events : out + sums.pending;
-    stage->pending = stage->received - out;
+            tally(job, false, &sum);
+    ft_tally_account(&sum, account);
+}
+
+uint64_t ft_jobs_refused(const struct ft_jobs *jobs)
+{
+    return jobs->refused;
 }
 
 size_t ft_jobs_count(const struct ft_jobs *jobs)

@@ -9,18 +9,31 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* Records are read, not mapped: a page of a hole that is touched in a mapping is made then, and
+ * charged to whoever touches it. */
+#define MAPPED_BYTES offsetof(struct ft_segment, record)
+#define CHUNK        64
 
 struct ft_rings {
-    struct ft_segment *shared;
+    struct ft_segment *shared; /* MAPPED_BYTES of it */
+    int fd;
+    struct ft_segment_record chunk[CHUNK];
     uint64_t tail[FT_SEGMENT_RINGS];
     uint64_t events_read[FT_SEGMENT_RINGS];
     uint64_t lost, stray, broken;
     bool told;
 };
 
+/* Counters are the job's: sums of so many of them do not wrap. */
+#define COUNT_MAX (UINT64_C(1) << 50)
+
 static uint64_t load(const _Atomic uint64_t *counter)
 {
-    return atomic_load_explicit(counter, memory_order_relaxed);
+    uint64_t count = atomic_load_explicit(counter, memory_order_relaxed);
+
+    return count < COUNT_MAX ? count : COUNT_MAX;
 }
 
 /* Only a memfd can have these seals; with them it can neither shrink under the mapping nor lose
@@ -52,7 +65,7 @@ static void resume(struct ft_rings *rings)
     for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
         struct ft_segment_ring *ring = &rings->shared->ring[i];
 
-        rings->tail[i] = load(&ring->tail);
+        rings->tail[i] = atomic_load_explicit(&ring->tail, memory_order_relaxed);
         rings->events_read[i] = load(&ring->events_read);
         read += rings->events_read[i];
     }
@@ -70,9 +83,12 @@ int ft_rings_open(int fd, struct ft_rings **out)
     rings = calloc(1, sizeof(*rings));
     if (!rings)
         return -ENOMEM;
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (shared == MAP_FAILED) {
+    shared = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    rings->fd = shared == MAP_FAILED ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (rings->fd < 0) {
         rc = -errno;
+        if (shared != MAP_FAILED)
+            munmap(shared, MAPPED_BYTES);
         free(rings);
         return rc;
     }
@@ -90,7 +106,8 @@ void ft_rings_free(struct ft_rings *rings)
 {
     if (!rings)
         return;
-    munmap(rings->shared, sizeof(*rings->shared));
+    munmap(rings->shared, MAPPED_BYTES);
+    close(rings->fd);
     free(rings);
 }
 
@@ -101,13 +118,12 @@ static void end_text(char text[FT_SEGMENT_TEXT])
 
 /* A record is the reader's before it is handed on: whoever is killed over it has lost it, which is
  * counted, and no other reports it again. */
-static void take_record(struct ft_rings *rings, uint32_t i,
+static void take_record(struct ft_rings *rings, uint32_t i, struct ft_segment_record r,
                         void (*take)(void *arg, const struct ft_segment_record *record), void *arg)
 {
     struct ft_segment_ring *ring = &rings->shared->ring[i];
-    struct ft_segment_record r;
 
-    memcpy(&r, &rings->shared->record[i][rings->tail[i]++ % FT_SEGMENT_SLOTS], sizeof(r));
+    rings->tail[i]++;
     rings->events_read[i] += r.events;
     atomic_store_explicit(&ring->events_read, rings->events_read[i], memory_order_relaxed);
     atomic_store_explicit(&ring->tail, rings->tail[i], memory_order_release);
@@ -118,6 +134,21 @@ static void take_record(struct ft_rings *rings, uint32_t i,
         end_text(r.u.op.proto);
     }
     take(arg, &r);
+}
+
+/* Reads the next records of a ring, `most` at most, as far as they lie one behind the other. */
+static uint64_t read_chunk(struct ft_rings *rings, uint32_t i, uint64_t most)
+{
+    uint64_t slot = rings->tail[i] % FT_SEGMENT_SLOTS, count = FT_SEGMENT_SLOTS - slot;
+    size_t at = offsetof(struct ft_segment, record) +
+                (i * (size_t)FT_SEGMENT_SLOTS + slot) * sizeof(struct ft_segment_record);
+
+    count = count < most ? count : most;
+    count = count < CHUNK ? count : CHUNK;
+    return pread(rings->fd, rings->chunk, count * sizeof(rings->chunk[0]), (off_t)at) ==
+                   (ssize_t)(count * sizeof(rings->chunk[0]))
+               ? count
+               : 0;
 }
 
 uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
@@ -138,9 +169,13 @@ uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
         }
         if (count > most)
             count = most;
-        for (uint64_t n = 0; n < count; n++)
-            take_record(rings, i, take, arg);
-        records += count;
+        for (uint64_t n = 0, got; n < count; n += got, records += got) {
+            got = read_chunk(rings, i, count - n);
+            if (!got)
+                break;
+            for (uint64_t k = 0; k < got; k++)
+                take_record(rings, i, rings->chunk[k], take, arg);
+        }
     }
     return records;
 }

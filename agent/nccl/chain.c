@@ -4,6 +4,7 @@
 #include "agent/nccl/chain.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,32 +23,47 @@ static struct slot *slots;
 static void *table;
 static _Atomic uint64_t last;
 
+static void *load(const char *file, const char *symbol, const void *ours, char *error,
+                  size_t error_bytes)
+{
+    void *memory = mmap(NULL, FT_CHAIN_PAIRS * sizeof(*slots), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *library, *found;
+
+    if (memory == MAP_FAILED) {
+        snprintf(error, error_bytes, "%s: no memory", file);
+        return NULL;
+    }
+    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    found = library ? dlsym(library, symbol) : NULL;
+    if (!found)
+        snprintf(error, error_bytes, "%s", dlerror());
+    if (found == ours) {
+        found = NULL;
+        snprintf(error, error_bytes, "%s is this plugin itself", file);
+    }
+    if (found)
+        slots = memory;
+    else
+        munmap(memory, FT_CHAIN_PAIRS * sizeof(*slots));
+    return found;
+}
+
 void *ft_chain_load(const char *file, const char *symbol, const void *ours, char *error,
                     size_t error_bytes)
 {
-    void *library;
+    static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+    static bool tried;
+    void *found;
 
-    if (table)
-        return table;
-    if (!slots) {
-        void *memory = mmap(NULL, FT_CHAIN_PAIRS * sizeof(*slots), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-        if (memory == MAP_FAILED) {
-            snprintf(error, error_bytes, "%s: no memory", file);
-            return NULL;
-        }
-        slots = memory;
-    }
-    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    table = library ? dlsym(library, symbol) : NULL;
-    if (!table)
-        snprintf(error, error_bytes, "%s", dlerror());
-    if (table == ours) {
-        table = NULL;
-        snprintf(error, error_bytes, "%s is this plugin itself", file);
-    }
-    return table;
+    error[0] = '\0';
+    pthread_mutex_lock(&loading);
+    if (!tried)
+        table = load(file, symbol, ours, error, error_bytes);
+    tried = true;
+    found = table;
+    pthread_mutex_unlock(&loading);
+    return found;
 }
 
 void *ft_chain_join(void *ours, void *theirs)

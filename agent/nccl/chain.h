@@ -19,8 +19,9 @@ struct ft_chain_pair {
 };
 
 /* Loads file and looks up symbol. Returns the table, NULL with a sentence in error; also where it
- * would be ours, and calls would go round for ever. At the first call; later ones return the same.
- * Thread: under NCCL's own lock. */
+ * would be ours, and calls would go round for ever. At the first call; later ones return the same:
+ * one that failed is not tried again, and says nothing. Thread: any; NCCL may open communicators
+ * in several threads at once. */
 void *ft_chain_load(const char *file, const char *symbol, const void *ours, char *error,
                     size_t error_bytes);
 

@@ -58,7 +58,7 @@ static void *load_chain(const char *symbol, const void *ours, ft_nccl_logger log
     if (!file || !*file)
         return NULL;
     table = ft_chain_load(file, symbol, ours, error, sizeof(error));
-    if (!table && logger)
+    if (error[0] && logger)
         logger(LOG_WARN, LOG_INIT, "fabrictrace", 0, "FABRICTRACE_NCCL_CHAIN: %s", error);
     return table;
 }

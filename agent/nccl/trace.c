@@ -530,8 +530,11 @@ void ft_trace_state(void *handle, int state, const union ft_nccl_state *args)
 
 static void show_comm(struct ft_segment_comm *to, const struct ft_trace_options *options)
 {
-    uint32_t sequence = atomic_fetch_add(&to->sequence, 1);
+    uint32_t sequence = atomic_fetch_add_explicit(&to->sequence, 1, memory_order_relaxed);
 
+    /* What follows must not be seen before the odd number: the store of a read-modify-write orders
+     * only what came before it (arm64). */
+    atomic_thread_fence(memory_order_release);
     to->open = options != NULL;
     if (options) {
         to->comm_id = options->comm_id;

@@ -350,58 +350,68 @@ static int each_entry(const uint8_t *bytes, size_t len, uint16_t list, uint16_t 
     return rc;
 }
 
-struct qp_rows {
-    void (*row)(void *arg, const struct ft_rdma_qp *qp); /* NULL: only judge */
+static int is_framed(void *arg, const struct ft_reader *entry)
+{
+    (void)arg;
+    (void)entry;
+    return 0;
+}
+
+struct rows {
+    void (*qp)(void *arg, const struct ft_rdma_qp *qp);
+    void (*cm_id)(void *arg, const struct ft_rdma_cm_id *id);
     void *arg;
+    bool odd; /* one was skipped */
 };
 
 static int on_qp(void *arg, const struct ft_reader *entry)
 {
-    const struct qp_rows *rows = arg;
+    struct rows *rows = arg;
     struct ft_rdma_qp qp;
-    int rc = read_qp(*entry, &qp);
 
-    if (rc == 0 && rows->row)
-        rows->row(rows->arg, &qp);
-    return rc;
+    if (read_qp(*entry, &qp))
+        rows->odd = true;
+    else
+        rows->qp(rows->arg, &qp);
+    return 0;
+}
+
+static int on_cm_id(void *arg, const struct ft_reader *entry)
+{
+    struct rows *rows = arg;
+    struct ft_rdma_cm_id id;
+
+    if (read_cm_id(*entry, &id))
+        rows->odd = true;
+    else
+        rows->cm_id(rows->arg, &id);
+    return 0;
+}
+
+/* A message that breaks off has no row; one row that cannot be read costs itself. */
+static int each_row(const uint8_t *bytes, size_t len, uint16_t list, uint16_t entry,
+                    int (*on_entry)(void *arg, const struct ft_reader *entry), struct rows *rows)
+{
+    int rc = each_entry(bytes, len, list, entry, is_framed, NULL);
+
+    if (rc == 0)
+        rc = each_entry(bytes, len, list, entry, on_entry, rows);
+    return rc == 0 && rows->odd ? -EBADMSG : rc;
 }
 
 int ft_nldev_qps(const uint8_t *bytes, size_t len,
                  void (*row)(void *arg, const struct ft_rdma_qp *qp), void *arg)
 {
-    struct qp_rows judge = {NULL, NULL}, apply = {row, arg};
-    int rc =
-        each_entry(bytes, len, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY, on_qp, &judge);
+    struct rows rows = {.qp = row, .arg = arg};
 
-    return rc ? rc
-              : each_entry(bytes, len, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY, on_qp,
-                           &apply);
-}
-
-struct cm_rows {
-    void (*row)(void *arg, const struct ft_rdma_cm_id *id);
-    void *arg;
-};
-
-static int on_cm_id(void *arg, const struct ft_reader *entry)
-{
-    const struct cm_rows *rows = arg;
-    struct ft_rdma_cm_id id;
-    int rc = read_cm_id(*entry, &id);
-
-    if (rc == 0 && rows->row)
-        rows->row(rows->arg, &id);
-    return rc;
+    return each_row(bytes, len, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY, on_qp, &rows);
 }
 
 int ft_nldev_cm_ids(const uint8_t *bytes, size_t len,
                     void (*row)(void *arg, const struct ft_rdma_cm_id *id), void *arg)
 {
-    struct cm_rows judge = {NULL, NULL}, apply = {row, arg};
-    int rc = each_entry(bytes, len, RDMA_NLDEV_ATTR_RES_CM_ID, RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
-                        on_cm_id, &judge);
+    struct rows rows = {.cm_id = row, .arg = arg};
 
-    return rc ? rc
-              : each_entry(bytes, len, RDMA_NLDEV_ATTR_RES_CM_ID, RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
-                           on_cm_id, &apply);
+    return each_row(bytes, len, RDMA_NLDEV_ATTR_RES_CM_ID, RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
+                    on_cm_id, &rows);
 }

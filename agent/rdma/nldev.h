@@ -118,6 +118,9 @@ int ft_nldev_device(const uint8_t *bytes, size_t len, struct ft_rdma_device *dev
 int ft_nldev_port(const uint8_t *bytes, size_t len, struct ft_rdma_port *port);
 int ft_nldev_chardev(const uint8_t *bytes, size_t len, struct ft_rdma_chardev *chardev);
 int ft_nldev_event(const uint8_t *bytes, size_t len, struct ft_rdma_event *event);
+
+/* As above, of lists: of a message that breaks off no row; a row that cannot be read is skipped,
+ * the others are handed over, and -EBADMSG tells of it. */
 int ft_nldev_qps(const uint8_t *bytes, size_t len,
                  void (*row)(void *arg, const struct ft_rdma_qp *qp), void *arg);
 int ft_nldev_cm_ids(const uint8_t *bytes, size_t len,

@@ -32,6 +32,9 @@
 #define ASK_MAX      1024
 #define QUERIED_MAX  16384
 
+/* Rounds in a row with a row that cannot be read, in which nothing is forgotten. */
+#define ODD_ROUNDS 3
+
 struct ft_rdma {
     struct ft_rdma_config config;
     struct ft_rdma_hooks hooks;
@@ -49,6 +52,8 @@ struct ft_rdma {
     /* Of the round at work. */
     struct ft_rdma_known *current;
     bool places_changed;
+    bool odd;            /* a row of queue pairs could not be read */
+    uint32_t odd_rounds; /* in a row */
     struct ft_wall wall;
     struct ft_mono now;
     struct ft_rdma_place place;
@@ -237,7 +242,11 @@ static void on_qp(void *arg, const struct ft_rdma_qp *qp)
 
 static void on_qps(void *arg, const uint8_t *bytes, size_t len)
 {
-    decoded(arg, ft_nldev_qps(bytes, len, on_qp, arg));
+    struct ft_rdma *r = arg;
+    int rc = ft_nldev_qps(bytes, len, on_qp, r);
+
+    decoded(r, rc);
+    r->odd |= rc != 0;
 }
 
 static void on_cm_id(void *arg, const struct ft_rdma_cm_id *id)
@@ -436,6 +445,7 @@ static int list_queue_pairs(struct ft_rdma *r)
 {
     int rc = 0;
 
+    r->odd = false;
     for (size_t i = 0; i < r->devices.count; i++) {
         int err;
 
@@ -445,6 +455,10 @@ static int list_queue_pairs(struct ft_rdma *r)
             rc = err;
         ask(r, FT_NLDEV_CM_IDS, r->current->info.index, on_cm_ids);
     }
+    r->odd_rounds = r->odd ? r->odd_rounds + 1 : 0;
+    /* One that stays odd must not keep what is gone for ever. */
+    if (r->odd && r->odd_rounds <= ODD_ROUNDS && rc == 0)
+        rc = -EBADMSG;
     return rc;
 }
 

@@ -376,18 +376,33 @@ static int get_explain(void *arg, const struct ft_http_request *request, struct 
     return close_answer(&a);
 }
 
-static const char *source_of(const void *arg, uint32_t port)
+static struct ft_api_origin origin_of(const void *arg, uint32_t port)
 {
-    return ft_pipeline_source(arg, port);
+    const struct ft_wiring *wiring = ft_pipeline_wiring(arg);
+    struct ft_api_origin origin = {.source = ft_pipeline_source(arg, port),
+                                   .confirmed = ft_pipeline_confirms(arg, port)};
+
+    if (wiring && ft_wiring_confirms(wiring, port)) {
+        struct ft_crossing_proof proof = ft_wiring_proof(wiring, port);
+
+        origin.samples = proof.samples;
+        origin.flows = proof.flows;
+    }
+    return origin;
 }
 
 static int get_topology(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
+    const struct ft_pipeline *p = api->view->pipeline;
+    struct ft_findings open = {.items = NULL};
+    const struct ft_api_origins origins = {origin_of, p, &open};
 
     (void)request;
-    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(api->view->pipeline)), source_of,
-                          api->view->pipeline);
+    if (ft_pipeline_wiring(p))
+        ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), &open);
+    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(p)), &origins);
+    ft_findings_free(&open);
     return ft_writer_ok(body) ? 200 : 503;
 }
 

@@ -9,6 +9,8 @@
 #include "daemon/api/view.h"
 #include "daemon/pipeline.h"
 #include "daemon/publish/publish.h"
+#include "lib/io/http.h"
+#include "lib/io/loop.h"
 #include "lib/io/transport.h"
 #include "proto/json.h"
 
@@ -34,6 +36,8 @@ static void write_records(struct ft_writer *w, const struct ft_pipeline *p)
     for (int f = 0; f < FT_RECORD_FATES; f++)
         ft_write_fmt(w, PREFIX "records_total{fate=\"%s\"} %" PRIu64 "\n",
                      ft_record_fate_name((enum ft_record_fate)f), s->fates[f]);
+    plain(w, "records_implausible_total", "counter",
+          "Records of more bytes than a flow can carry: cut to what it could.", s->implausible);
     head(w, "first_path_seconds", "summary",
          "From a flow's first sample to its first resolved path.");
     ft_write_fmt(w, PREFIX "first_path_seconds_sum %.3f\n", (double)s->first_path_sum_ms / 1000);
@@ -65,6 +69,8 @@ static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
           ft_window_stats(ft_pipeline_window(p))->paths);
     plain(w, "standing_events", "gauge", "Events that stand now.",
           ft_events_count(ft_pipeline_events(p)));
+    plain(w, "detours_refused_total", "counter", "Sightings of detours without room to keep them.",
+          ft_detours_refused(ft_pipeline_detours(p)));
     plain(w, "rank_pairs_refused_total", "counter",
           "Pairs of ranks, once a window, that found no room for the link under them.",
           ft_pair_links_refused(ft_pipeline_pair_links(p)));
@@ -99,8 +105,7 @@ static void write_sink(struct ft_writer *w, const struct ft_publisher *publisher
                        const char *name, const char *fate, uint64_t value)
 {
     ft_write_fmt(w, PREFIX "%s{sink=", name);
-    /* Quotes and backslashes are escaped as in JSON. */
-    ft_json_write_text(w, ft_publisher_spec(publisher, i));
+    ft_json_write_label(w, ft_publisher_spec(publisher, i));
     if (fate)
         ft_write_fmt(w, ",fate=\"%s\"", fate);
     ft_write_fmt(w, "} %" PRIu64 "\n", value);
@@ -136,6 +141,11 @@ static void write_transport(struct ft_writer *w, const struct ft_receiver *recei
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"duplicate\"} %" PRIu64 "\n", s.duplicates);
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"refused\"} %" PRIu64 "\n", s.refused);
     plain(w, "peers", "gauge", "Agents and pollers connected.", s.connected);
+    plain(w, "connections_refused_total", "counter",
+          "Connections that were turned away: too many, or no memory.", s.connections_refused);
+    plain(w, "connections_crowded_out_total", "counter",
+          "Connections cut off within a frame, as all frames together took too much memory.",
+          s.crowded_out);
 }
 
 void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
@@ -149,5 +159,9 @@ void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
     write_pairing(w, ft_pipeline_pairing(p));
     write_sinks(w, view->publisher);
     write_transport(w, view->receiver);
+    if (view->loop)
+        ft_loop_metrics(view->loop, PREFIX, w);
+    if (view->http)
+        ft_http_metrics(view->http, PREFIX, w);
     ft_store_write_figures(view->store, PREFIX, w);
 }

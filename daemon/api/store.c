@@ -185,8 +185,7 @@ static void write_gauge(struct ft_writer *w, const struct figures *f, const char
             continue;
         ft_write_fmt(w, "%s%s{scope=\"%.*s\",name=", prefix, name, (int)(slash - figure->name),
                      figure->name);
-        /* Quotes and backslashes are escaped as in JSON. */
-        ft_json_write_text(w, slash + 1);
+        ft_json_write_label(w, slash + 1);
         ft_write_fmt(w, "} %.6g\n", *(const double *)((const char *)figure + offset));
     }
 }

@@ -36,13 +36,22 @@ static void write_addresses(struct ft_writer *w, const struct ft_ip *addresses, 
     ft_write_u8(w, ']');
 }
 
-struct sources {
-    const char *(*of)(const void *arg, uint32_t port);
-    const void *arg;
-};
+static void write_origin(struct ft_writer *w, const struct ft_api_origins *origins, uint32_t id,
+                         bool linked)
+{
+    const struct ft_api_origin origin = origins->of(origins->arg, id);
+
+    ft_write_u8(w, ',');
+    text_member(w, "source", origin.source);
+    if (linked)
+        ft_write_fmt(w, ",\"confirmed\":%s", origin.confirmed ? "true" : "false");
+    if (linked && origin.samples)
+        ft_write_fmt(w, ",\"samples\":%llu,\"flows\":%u", (unsigned long long)origin.samples,
+                     origin.flows);
+}
 
 static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_t id,
-                       const struct sources *sources)
+                       const struct ft_api_origins *origins)
 {
     const struct ft_port *port = ft_topology_port(t, id);
 
@@ -70,10 +79,8 @@ static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_
         ft_write_u8(w, ',');
         text_member(w, "group", ft_topology_group(t, port->group)->name);
     }
-    if (sources->of && (port->peer != FT_NONE || port->nic != FT_NONE)) {
-        ft_write_u8(w, ',');
-        text_member(w, "source", sources->of(sources->arg, id));
-    }
+    if (origins && (port->peer != FT_NONE || port->nic != FT_NONE))
+        write_origin(w, origins, id, port->peer != FT_NONE);
     ft_write_u8(w, '}');
 }
 
@@ -102,7 +109,7 @@ static void write_lags(struct ft_writer *w, const struct ft_topology *t, uint32_
 }
 
 static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint32_t id,
-                         const struct sources *sources)
+                         const struct ft_api_origins *origins)
 {
     const struct ft_switch *s = ft_topology_switch(t, id);
 
@@ -115,7 +122,7 @@ static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint3
     ft_write_str(w, ",\"ports\":[");
     for (uint32_t i = 0; i < s->port_count; i++) {
         comma(w, i);
-        write_port(w, t, s->ports[i], sources);
+        write_port(w, t, s->ports[i], origins);
     }
     ft_write_u8(w, ']');
     write_lags(w, t, id);
@@ -144,17 +151,29 @@ static void write_nic(struct ft_writer *w, const struct ft_topology *t, uint32_t
     ft_write_str(w, "]}");
 }
 
-void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t,
-                           const char *(*source)(const void *arg, uint32_t port), const void *arg)
+static void write_open(struct ft_writer *w, const struct ft_findings *open)
 {
-    const struct sources sources = {source, arg};
+    ft_write_str(w, ",\"open\":[");
+    for (size_t i = 0; i < open->count; i++) {
+        comma(w, i != 0);
+        ft_write_u8(w, '{');
+        text_member(w, "switch", open->items[i].switch_name);
+        ft_write_u8(w, ',');
+        text_member(w, "port", open->items[i].port);
+        ft_write_u8(w, '}');
+    }
+    ft_write_u8(w, ']');
+}
 
+void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t,
+                           const struct ft_api_origins *origins)
+{
     ft_write_u8(w, '{');
     text_member(w, "fabric", ft_topology_fabric(t));
     ft_write_str(w, ",\"switches\":[");
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
         comma(w, i);
-        write_switch(w, t, i, &sources);
+        write_switch(w, t, i, origins);
     }
     ft_write_str(w, "],\"hosts\":[");
     for (uint32_t i = 0; i < ft_topology_hosts(t); i++) {
@@ -170,5 +189,8 @@ void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t,
         }
         ft_write_str(w, "]}");
     }
-    ft_write_str(w, "]}\n");
+    ft_write_u8(w, ']');
+    if (origins && origins->open && origins->open->count)
+        write_open(w, origins->open);
+    ft_write_str(w, "}\n");
 }

@@ -113,7 +113,7 @@ static struct ft_place *place_of(struct ft_attached *at, const struct ft_ip *age
     return p;
 }
 
-static bool is_steady(const struct ft_place *p)
+bool ft_place_is_steady(const struct ft_place *p)
 {
     return p->seen >= BELIEVE_SEEN && p->last_ms - p->first_ms >= BELIEVE_MS;
 }
@@ -125,7 +125,7 @@ static bool has_rival(const struct ft_attached *at, const struct ft_place *p)
     for (uint32_t i = 0; i < at->place_count; i++) {
         const struct ft_place *other = &at->places[i];
 
-        if (other != p && is_steady(other) && ft_ip_equal(&other->agent, &p->agent))
+        if (other != p && ft_place_is_steady(other) && ft_ip_equal(&other->agent, &p->agent))
             return true;
     }
     return false;
@@ -138,7 +138,7 @@ static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
     bool doubted;
 
     for (uint32_t i = 0; i < at->place_count; i++) {
-        steady += is_steady(&at->places[i]) && !has_rival(at, &at->places[i]);
+        steady += ft_place_is_steady(&at->places[i]) && !has_rival(at, &at->places[i]);
         believed += at->places[i].believed;
     }
     if (steady > 2)
@@ -146,13 +146,14 @@ static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
     doubted = at->doubted_ms && ms - at->doubted_ms < DOUBT_MS;
     for (uint32_t i = 0; i < at->place_count; i++) {
         struct ft_place *p = &at->places[i];
-        bool now = is_steady(p);
+        bool now = ft_place_is_steady(p);
 
         if (doubted)
             now = p->believed && believed == 1;
         else if (has_rival(at, p))
             now = p->believed;
-        a->news |= now != p->believed;
+        a->news |= now != p->believed || p->steady != ft_place_is_steady(p);
+        p->steady = ft_place_is_steady(p);
         p->believed = now;
     }
 }
@@ -250,6 +251,34 @@ bool ft_attach_take_news(struct ft_attach *a)
 const struct ft_attached *ft_attach_next(const struct ft_attach *a, uint32_t *index)
 {
     return ft_table_next(a->table, index);
+}
+
+const char *ft_attach_next_name(const struct ft_attach *a, uint32_t *index)
+{
+    const struct told *told = ft_table_next(a->told, index);
+
+    return told ? told->host : NULL;
+}
+
+void ft_attach_forget(struct ft_attach *a,
+                      bool (*drop)(void *arg, const struct ft_ip *agent, uint32_t ifindex),
+                      void *arg)
+{
+    struct ft_attached *at;
+    uint32_t index = 0;
+
+    while ((at = ft_table_next(a->table, &index))) {
+        uint32_t count = at->place_count;
+
+        for (uint32_t i = count; i-- > 0;)
+            if (drop(arg, &at->places[i].agent, at->places[i].ifindex))
+                drop_place(a, at, i);
+        if (at->place_count == count)
+            continue;
+        if (at->place_count < 2)
+            at->doubted_ms = 0;
+        believe(a, at, last_seen_ms(at));
+    }
 }
 
 uint64_t ft_attach_refused(const struct ft_attach *a)

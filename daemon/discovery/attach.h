@@ -27,6 +27,7 @@ struct ft_place {
     int64_t first_ms;
     int64_t last_ms;
     bool believed;
+    bool steady; /* ft_place_is_steady() when it was last looked at */
 };
 
 struct ft_attached {
@@ -38,6 +39,9 @@ struct ft_attached {
 };
 
 struct ft_attach;
+
+/* Whether it was seen several times, over a while. */
+bool ft_place_is_steady(const struct ft_place *place);
 
 /* NULL without memory. */
 struct ft_attach *ft_attach_new(size_t cap);
@@ -51,12 +55,20 @@ void ft_attach_entered(struct ft_attach *attach, const struct ft_ip *address,
 /* The host at an address says its name, before samples have shown the address or after. */
 void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host);
 
-/* Whether what is believed has changed since the last call. */
+/* Whether what is believed has changed since the last call, or what is steady. */
 bool ft_attach_take_news(struct ft_attach *attach);
 
 /* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the places
  * that are believed. */
 const struct ft_attached *ft_attach_next(const struct ft_attach *attach, uint32_t *index);
+/* The names that hosts said, each once for every address; likewise. */
+const char *ft_attach_next_name(const struct ft_attach *attach, uint32_t *index);
+
+/* Forgets what was seen at ports where no host can be, and with it the doubt that came of it. */
+void ft_attach_forget(struct ft_attach *attach,
+                      bool (*drop)(void *arg, const struct ft_ip *agent, uint32_t ifindex),
+                      void *arg);
+
 uint64_t ft_attach_refused(const struct ft_attach *attach);
 
 #endif

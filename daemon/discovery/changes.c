@@ -105,14 +105,16 @@ void ft_changes_tell(struct ft_events *events, const struct ft_topology *before,
 static void hold(struct ft_events *events, const char *fabric, const struct ft_finding *f,
                  int64_t now_ms)
 {
-    bool down = f->kind == FT_FINDING_LINK_DOWN;
+    static const Fabrictrace__Kind kinds[] = {
+        [FT_FINDING_CONTRADICTION] = FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE,
+        [FT_FINDING_LINK_DOWN] = FABRICTRACE__KIND__KIND_LINK_DOWN,
+        [FT_FINDING_MISCABLING] = FABRICTRACE__KIND__KIND_MISCABLING,
+    };
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     Fabrictrace__Event event;
     char subject[260], message[640];
 
-    fill_event(&event,
-               down ? FABRICTRACE__KIND__KIND_LINK_DOWN : FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE,
-               fabric, now_ms);
+    fill_event(&event, kinds[f->kind], fabric, now_ms);
     event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
     if (f->since_ms)
         event.since_ms = (uint64_t)f->since_ms;
@@ -124,6 +126,13 @@ static void hold(struct ft_events *events, const char *fabric, const struct ft_f
     evidence.port = *f->port ? text(f->port) : NULL;
     evidence.peer = *f->peer ? text(f->peer) : NULL;
     evidence.peer_port = *f->peer_port ? text(f->peer_port) : NULL;
+    if (f->kind == FT_FINDING_MISCABLING) {
+        evidence.found_peer = *f->found ? text(f->found) : NULL;
+        evidence.found_peer_port = *f->found_port ? text(f->found_port) : NULL;
+        evidence.has_count = evidence.has_flows = true;
+        evidence.count = f->samples;
+        evidence.flows = f->flows;
+    }
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

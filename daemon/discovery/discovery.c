@@ -7,11 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/discovery/port_words.h"
 #include "daemon/discovery/survey.h"
 #include "lib/base/table.h"
 
 #define LINKS_MAX (1u << 20)
-#define MEMORY_MS 3600000
+/* A switch of 64 ports with as many neighbours takes some 60 KB. */
+#define REPORTS_BYTES_MAX ((size_t)512 << 20)
+#define MEMORY_MS         3600000
+/* Of each switch, and some for their agents. */
+#define WORDS_A_SWITCH 80
+#define DISPUTED_MS    5000
 
 /* A port by its names. */
 struct port_key {
@@ -25,16 +31,31 @@ struct known_link {
     struct port_key peer;
     int64_t heard_ms; /* last build that found it, up or down */
     int64_t down_ms;  /* since when it is down; 0: it is up */
+    uint32_t end;     /* the port now, if it is there in this build */
+    uint64_t build;
+};
+
+/* What the last build found of a link by either end, or of a switch (port ""). */
+struct mark {
+    struct port_key port;
+    bool heard;   /* both ends hear each other by LLDP */
+    bool sampled; /* samples alone tell of it */
 };
 
 struct ft_discovery {
     struct ft_reports *reports;
+    struct ft_port_words *words;
     struct ft_attach *attach;
     struct ft_table *links;
     struct ft_table *learnt; /* ports whose hosts samples alone have shown */
+    struct ft_table *marks;
+    struct ft_crossings *crossings; /* NULL: nobody looks */
+    const struct ft_topology *present;
     struct ft_findings findings;
     bool dirty, some;
+    bool disputed; /* SNMP said that a port is up soon after sFlow said that it is down */
     int64_t built_ms;
+    uint64_t builds;
 };
 
 struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
@@ -43,12 +64,15 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
 
     if (!d)
         return NULL;
-    d->reports = ft_reports_new(config->switches_max);
+    d->reports = ft_reports_new(config->switches_max, REPORTS_BYTES_MAX);
+    d->words = ft_port_words_new(WORDS_A_SWITCH * config->switches_max);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
     d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
+    d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), LINKS_MAX, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
-    if (!d->reports || !d->links || !d->learnt || (config->addresses_max && !d->attach)) {
+    if (!d->reports || !d->words || !d->links || !d->learnt || !d->marks ||
+        (config->addresses_max && !d->attach)) {
         ft_discovery_free(d);
         return NULL;
     }
@@ -60,9 +84,11 @@ void ft_discovery_free(struct ft_discovery *d)
     if (!d)
         return;
     ft_reports_free(d->reports);
+    ft_port_words_free(d->words);
     ft_attach_free(d->attach);
     ft_table_free(d->links);
     ft_table_free(d->learnt);
+    ft_table_free(d->marks);
     ft_findings_free(&d->findings);
     free(d);
 }
@@ -78,6 +104,18 @@ int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport 
     return rc;
 }
 
+int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounters *poll,
+                          int64_t now_ms)
+{
+    bool changed;
+    int rc = ft_port_words_take(d->words, poll, now_ms, &changed);
+
+    /* A fabric of a file alone is looked at anew from here on. */
+    if (changed)
+        d->dirty = d->some = true;
+    return rc;
+}
+
 void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
                           const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice)
 {
@@ -89,6 +127,18 @@ void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, con
 {
     if (d->attach)
         ft_attach_named(d->attach, address, host);
+}
+
+void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
+                      const struct ft_topology *present)
+{
+    d->crossings = crossings;
+    d->present = present;
+}
+
+void ft_discovery_touch(struct ft_discovery *d)
+{
+    d->dirty = d->some = true;
 }
 
 /* A switch that falls silent says nothing: its report has to be found stale. */
@@ -110,7 +160,8 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
     if (d->attach && ft_attach_take_news(d->attach))
         d->dirty = d->some = true;
     if (!d->dirty && d->some)
-        d->dirty = some_went_stale(d);
+        d->dirty = some_went_stale(d) || (d->disputed && now_ms - d->built_ms >= DISPUTED_MS);
+    d->dirty |= ft_port_words_age(d->words, now_ms);
     return d->dirty;
 }
 
@@ -143,14 +194,90 @@ static void note_learnt(struct ft_discovery *d, const struct ft_survey *s)
         }
 }
 
+/* Remembers what only samples tell of, and which links LLDP knows from both ends. */
+static void note_marks(struct ft_discovery *d, const struct ft_survey *s)
+{
+    struct mark *mark;
+    bool fresh;
+
+    ft_table_clear(d->marks);
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        struct port_key key = key_of(s, i);
+        bool heard = ft_survey_is_heard(s, i);
+
+        if (!heard && s->ends[i].link_source != FT_SOURCE_SAMPLES)
+            continue;
+        mark = ft_table_insert(d->marks, &key, &fresh);
+        if (!mark)
+            return;
+        mark->heard = heard;
+        mark->sampled = s->ends[i].link_source == FT_SOURCE_SAMPLES;
+    }
+    for (uint32_t n = 0; n < s->node_count; n++) {
+        struct port_key key = key_from(s->nodes[n].name, "");
+
+        mark = s->nodes[n].sampled ? ft_table_insert(d->marks, &key, &fresh) : NULL;
+        if (mark)
+            mark->sampled = true;
+    }
+}
+
 /* Marks ports that carried a link: no host is learnt there while that is remembered. */
 static void recall_links(struct ft_discovery *d, struct ft_survey *s)
 {
+    struct known_link *link, *back;
+    uint32_t index = 0;
+
+    d->builds++;
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct port_key key = key_of(s, i);
 
-        s->ends[i].was_linked = ft_table_find(d->links, &key) != NULL;
+        link = ft_table_find(d->links, &key);
+        s->ends[i].was_linked = link != NULL;
+        if (!link)
+            continue;
+        link->end = i;
+        link->build = d->builds;
     }
+    while ((link = ft_table_next(d->links, &index))) {
+        back = link->build == d->builds ? ft_table_find(d->links, &link->peer) : NULL;
+        if (back && back->build == d->builds &&
+            memcmp(&back->peer, &link->port, sizeof(link->port)) == 0)
+            s->ends[link->end].recalled = back->end;
+    }
+}
+
+static int gather(struct ft_discovery *d, struct ft_survey *s)
+{
+    int rc = ft_survey_gather(s);
+
+    if (rc)
+        return rc;
+    recall_links(d, s);
+    rc = ft_survey_strangers(s);
+    if (rc == 0)
+        recall_links(d, s);
+    return rc;
+}
+
+static bool leads_on(void *arg, const struct ft_ip *agent, uint32_t ifindex)
+{
+    const struct ft_survey *s = arg;
+    uint32_t node = ft_ids_find_address(s->ids, agent);
+    uint32_t end = node < s->node_count ? ft_survey_end(s, node, ifindex) : FT_NONE;
+
+    return end != FT_NONE && s->ends[end].link != FT_NONE;
+}
+
+/* What came in by a port before its link was known says nothing of where hosts hang. */
+static void forget_transit(struct ft_discovery *d, struct ft_survey *s)
+{
+    bool news = false;
+
+    for (uint32_t i = 0; i < s->end_count; i++)
+        news |= s->ends[i].link != FT_NONE && !s->ends[i].was_linked;
+    if (news && d->attach)
+        ft_attach_forget(d->attach, leads_on, s);
 }
 
 static struct known_link *remember(struct ft_discovery *d, const struct ft_survey *s, uint32_t end)
@@ -184,7 +311,10 @@ static void judge_links(struct ft_discovery *d, struct ft_survey *s, int64_t now
 {
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct ft_end *end = &s->ends[i];
-        struct known_link *link = end->link == FT_NONE ? NULL : remember(d, s, i);
+        /* Samples tell that a link is there, not that it is not: that needs somebody else. */
+        struct known_link *link = end->link == FT_NONE || end->link_source == FT_SOURCE_SAMPLES
+                                      ? NULL
+                                      : remember(d, s, i);
 
         if (!link)
             continue;
@@ -273,12 +403,16 @@ static bool is_own_address(const struct ft_ip *ip)
     return !(ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80) && memcmp(ip->b, none, 15) != 0;
 }
 
-static void add_address(const struct ft_survey *s, struct ft_topology_builder *b, uint32_t node,
-                        const struct ft_ip *ip, struct ft_diag *diag)
+static void take_address(const struct ft_survey *s, struct ft_topology_builder *b,
+                         struct ft_ids *seen, uint32_t node, const struct ft_ip *ip,
+                         struct ft_diag *diag)
 {
+    if (ft_ids_find_address(seen, ip) != FT_IDS_NONE)
+        return;
     /* What two switches have, such as a shared gateway, tells neither. */
     if (is_own_address(ip) && ft_ids_find_address(s->ids, ip) == node)
         ft_topology_add_address(b, node, ip, diag);
+    ft_ids_add_address(seen, ip, node);
 }
 
 static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
@@ -304,13 +438,21 @@ static void add_addresses(struct ft_discovery *d, const struct ft_survey *s,
             const ProtobufCBinaryData *bytes = &r->message->addresses[a ? a - 1 : 0];
 
             ip = r->agent;
-            if ((a && ft_ip_from_bytes(bytes->data, bytes->len, &ip)) ||
-                ft_ids_find_address(seen, &ip) != FT_IDS_NONE)
+            if (a && ft_ip_from_bytes(bytes->data, bytes->len, &ip))
                 continue;
-            add_address(s, b, s->owner[i], &ip, *diag);
-            ft_ids_add_address(seen, &ip, s->owner[i]);
+            take_address(s, b, seen, s->owner[i], &ip, *diag);
         }
         tell(d, diag, s->nodes[s->owner[i]].name, NULL);
+    }
+    for (uint32_t n = 0; seen && n < s->node_count; n++) {
+        const Fabrictrace__Neighbor *row = s->nodes[n].heard;
+
+        for (size_t a = 0; row && a < row->n_addresses; a++)
+            if (ft_ip_from_bytes(row->addresses[a].data, row->addresses[a].len, &ip) == 0)
+                take_address(s, b, seen, n, &ip, *diag);
+        if (s->nodes[n].sampled)
+            take_address(s, b, seen, n, &s->nodes[n].agent, *diag);
+        tell(d, diag, s->nodes[n].name, NULL);
     }
     ft_ids_free(seen);
 }
@@ -502,16 +644,24 @@ static struct ft_topology *build(struct ft_discovery *d, const struct ft_survey 
 struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
                                        int64_t now_ms)
 {
-    struct ft_survey s = {
-        .base = base, .reports = d->reports, .attach = d->attach, .findings = &d->findings};
+    struct ft_survey s = {.base = base,
+                          .reports = d->reports,
+                          .words = d->words,
+                          .attach = d->attach,
+                          .findings = &d->findings,
+                          .crossings = d->crossings,
+                          .present = d->present};
     struct ft_topology *t = NULL;
 
     d->dirty = false;
     d->built_ms = now_ms;
     ft_findings_reset(&d->findings);
-    if (ft_survey_gather(&s) == 0) {
-        recall_links(d, &s);
+    if (gather(d, &s) == 0) {
         ft_survey_links(&s);
+        if (ft_survey_samples(&s))
+            goto out;
+        note_marks(d, &s);
+        forget_transit(d, &s);
         judge_links(d, &s, now_ms);
         judge_memories(d, now_ms);
         if (ft_survey_hosts(&s) == 0) {
@@ -521,6 +671,8 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
             t = build(d, &s);
         }
     }
+out:
+    d->disputed = s.disputed;
     ft_survey_release(&s);
     ft_reports_saw_stale(d->reports);
     return t;
@@ -548,6 +700,28 @@ bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, 
     struct port_key key = key_from(switch_name, port);
 
     return ft_table_find(d->learnt, &key) != NULL;
+}
+
+static const struct mark *mark_of(const struct ft_discovery *d, const char *switch_name,
+                                  const char *port)
+{
+    struct port_key key = key_from(switch_name, port);
+
+    return ft_table_find(d->marks, &key);
+}
+
+bool ft_discovery_heard(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    const struct mark *mark = mark_of(d, switch_name, port);
+
+    return mark && mark->heard;
+}
+
+bool ft_discovery_sampled(const struct ft_discovery *d, const char *switch_name, const char *port)
+{
+    const struct mark *mark = mark_of(d, switch_name, port);
+
+    return mark && mark->sampled;
 }
 
 bool ft_discovery_some(const struct ft_discovery *d)

@@ -3,7 +3,7 @@
 #define FT_DAEMON_DISCOVERY_DISCOVERY_H
 /*
  * The topology from all that is known: the static file, the switches' reports (IF-MIB, LLDP-MIB)
- * and the host attachments learnt from samples; the earlier wins.
+ * and what samples show, where hosts hang and which port leads to which; the earlier wins.
  *
  * A link that its switches say is down, or that neither side hears any more, leaves the topology
  * and stands as a finding until it is back, or was silent for an hour, or its ports are linked
@@ -16,6 +16,7 @@
 #include "daemon/discovery/attach.h"
 #include "daemon/discovery/reports.h"
 #include "daemon/health/findings.h"
+#include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"
 #include "proto/fabrictrace.pb-c.h"
 
@@ -34,11 +35,23 @@ void ft_discovery_free(struct ft_discovery *d);
 int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report,
                         int64_t now_ms);
 
+/* Counters of a port, which may say that it is down. As ft_port_words_take(). */
+int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounters *poll,
+                          int64_t now_ms);
+
 /* A packet came in by a port without a link; a host said its name. As in daemon/discovery/attach.h.
  */
 void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
                           const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
 void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host);
+
+/* What samples say of cables, taken in by the switches of the present topology: borrowed for the
+ * builds that follow. NULL: nothing. */
+void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
+                      const struct ft_topology *present);
+
+/* They say something new: a build is due. */
+void ft_discovery_touch(struct ft_discovery *d);
 
 /* Whether a new topology may come of what has been said since the last build, which must be at
  * least apart_ms ago. */
@@ -59,6 +72,12 @@ const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d);
 
 /* Whether the host on a port is known from samples alone. */
 bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port);
+
+/* Whether both ends of the link of a port hear each other by LLDP. */
+bool ft_discovery_heard(const struct ft_discovery *d, const char *switch_name, const char *port);
+
+/* Whether the link of a port, or a switch (port "") is known from samples alone. */
+bool ft_discovery_sampled(const struct ft_discovery *d, const char *switch_name, const char *port);
 
 /* Whether anything besides the file has ever spoken. */
 bool ft_discovery_some(const struct ft_discovery *d);

@@ -8,8 +8,13 @@
 #include <string.h>
 
 #include "lib/base/table.h"
+#include "proto/bounds.h"
 
 #define PORTS_MAX            8192
+#define TEXT_MAX             1024
+#define CHUNK_BYTES          32 /* the least that an allocation takes */
+#define PORT_TEXTS           6
+#define NEIGHBOR_TEXTS       8
 #define STANDARD_INTERVAL_MS 30000
 #define STALE_INTERVALS      3
 #define SILENT_INTERVALS     8
@@ -17,21 +22,32 @@
 
 struct ft_reports {
     struct ft_table *table;
+    size_t bytes, bytes_max;
     int64_t heard_ms; /* when the last one came */
 };
 
-struct ft_reports *ft_reports_new(size_t cap)
+struct ft_reports *ft_reports_new(size_t cap, size_t bytes_max)
 {
     struct ft_reports *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
+    r->bytes_max = bytes_max;
     r->table = ft_table_new(sizeof(struct ft_report), sizeof(struct ft_ip), cap, 0);
     if (!r->table) {
         free(r);
         return NULL;
     }
     return r;
+}
+
+/* What a report takes, packed and not: a little more than it does. */
+static size_t cost_of(const Fabrictrace__SwitchReport *m, size_t packed_bytes)
+{
+    return 3 * packed_bytes + sizeof(*m) +
+           m->n_ports * (sizeof(Fabrictrace__PortInfo) + PORT_TEXTS * CHUNK_BYTES) +
+           m->n_neighbors * (sizeof(Fabrictrace__Neighbor) + NEIGHBOR_TEXTS * CHUNK_BYTES) +
+           m->n_addresses * (sizeof(ProtobufCBinaryData) + CHUNK_BYTES);
 }
 
 static void release(struct ft_report *report)
@@ -90,20 +106,41 @@ static Fabrictrace__SwitchReport complete(const Fabrictrace__SwitchReport *now,
     return whole;
 }
 
-static bool has_row(const Fabrictrace__SwitchReport *m, uint32_t ifindex)
+/* The ports that have no row yet, and are not down: those that an old row may stand for. Thousands
+ * are looked for, so they are sorted. */
+struct free_ports {
+    uint32_t *ifindex;
+    size_t count;
+};
+
+static int compare_ports(const void *a, const void *b)
 {
-    for (size_t i = 0; i < m->n_neighbors; i++)
-        if (m->neighbors[i]->ifindex == ifindex)
-            return true;
-    return false;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
 }
 
-static bool is_down(const Fabrictrace__SwitchReport *m, uint32_t ifindex)
+static int find_free(const Fabrictrace__SwitchReport *m, struct free_ports *out)
 {
+    uint32_t *rows = calloc(m->n_neighbors + 1, sizeof(*rows));
+
+    out->ifindex = calloc(m->n_ports + 1, sizeof(*out->ifindex));
+    out->count = 0;
+    if (!rows || !out->ifindex) {
+        free(rows);
+        free(out->ifindex);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < m->n_neighbors; i++)
+        rows[i] = m->neighbors[i]->ifindex;
+    qsort(rows, m->n_neighbors, sizeof(*rows), compare_ports);
     for (size_t i = 0; i < m->n_ports; i++)
-        if (m->ports[i]->ifindex == ifindex)
-            return m->ports[i]->has_oper_up && !m->ports[i]->oper_up;
-    return true;
+        if (!(m->ports[i]->has_oper_up && !m->ports[i]->oper_up) &&
+            !bsearch(&m->ports[i]->ifindex, rows, m->n_neighbors, sizeof(*rows), compare_ports))
+            out->ifindex[out->count++] = m->ports[i]->ifindex;
+    qsort(out->ifindex, out->count, sizeof(*out->ifindex), compare_ports);
+    free(rows);
+    return 0;
 }
 
 /* Notes that LLDP begins anew: it answers after it did not, or has lost all neighbours at once. */
@@ -123,33 +160,39 @@ static int add_old_rows(const struct ft_report *report, Fabrictrace__SwitchRepor
 {
     const Fabrictrace__SwitchReport *before = report->message;
     size_t count = whole->n_neighbors;
+    struct free_ports ports;
 
     *rows = NULL;
     if (!before || !report->lldp_anew_ms || now_ms - report->lldp_anew_ms > LLDP_ANEW_MS ||
         whole->neighbors == before->neighbors)
         return 0;
     *rows = calloc(count + before->n_neighbors + 1, sizeof(**rows));
-    if (!*rows)
+    if (!*rows || find_free(whole, &ports))
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         (*rows)[i] = whole->neighbors[i];
     for (size_t i = 0; i < before->n_neighbors; i++) {
-        uint32_t ifindex = before->neighbors[i]->ifindex;
-
-        if (!has_row(whole, ifindex) && !is_down(whole, ifindex))
+        if (bsearch(&before->neighbors[i]->ifindex, ports.ifindex, ports.count,
+                    sizeof(*ports.ifindex), compare_ports))
             (*rows)[count++] = before->neighbors[i];
     }
+    free(ports.ifindex);
     whole->neighbors = *rows;
     whole->n_neighbors = count;
     return 0;
 }
 
-static int keep(struct ft_report *report, const Fabrictrace__SwitchReport *whole, bool *changed)
+static int keep(struct ft_reports *r, struct ft_report *report,
+                const Fabrictrace__SwitchReport *whole, bool *changed)
 {
     size_t len = fabrictrace__switch_report__get_packed_size(whole);
-    uint8_t *packed = malloc(len + 1);
+    size_t cost = cost_of(whole, len);
     Fabrictrace__SwitchReport *copy;
+    uint8_t *packed;
 
+    if (r->bytes - report->cost + cost > r->bytes_max)
+        return -ENOSPC;
+    packed = malloc(len + 1);
     if (!packed)
         return -ENOMEM;
     fabrictrace__switch_report__pack(whole, packed);
@@ -163,6 +206,8 @@ static int keep(struct ft_report *report, const Fabrictrace__SwitchReport *whole
         return -ENOMEM;
     }
     release(report);
+    r->bytes += cost - report->cost;
+    report->cost = cost;
     report->message = copy;
     report->packed = packed;
     report->packed_bytes = len;
@@ -194,7 +239,7 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
 
     if (!now->has_agent || ft_ip_from_bytes(now->agent.data, now->agent.len, &agent) ||
         !now->has_time_ms || now->time_ms == 0 || now->time_ms > INT64_MAX / 2 ||
-        now->n_ports > PORTS_MAX || now->n_neighbors > PORTS_MAX)
+        !ft_message_within(&now->base, TEXT_MAX, PORTS_MAX))
         return -EINVAL;
     report = ft_table_insert(r->table, &agent, &fresh);
     if (!report)
@@ -211,7 +256,7 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     whole = complete(now, report->message);
     rc = add_old_rows(report, &whole, (int64_t)now->time_ms, &rows);
     if (rc == 0)
-        rc = keep(report, &whole, &news);
+        rc = keep(r, report, &whole, &news);
     free(rows);
     if (rc) {
         if (fresh)

@@ -30,12 +30,13 @@ struct ft_report {
     int64_t lldp_anew_ms; /* when its LLDP was last found to have begun anew */
     uint8_t *packed;
     size_t packed_bytes;
+    size_t cost; /* bytes of memory, about */
 };
 
 struct ft_reports;
 
 /* cap: switches; what is over it is refused. NULL without memory. */
-struct ft_reports *ft_reports_new(size_t cap);
+struct ft_reports *ft_reports_new(size_t cap, size_t bytes_max);
 void ft_reports_free(struct ft_reports *reports);
 
 /* Takes a report; *changed when it says anything new. -EINVAL: no agent, no time, or too many

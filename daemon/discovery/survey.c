@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CACHED_MS   5000
 #define ADVISE_FILE "correct the topology file, or the switch"
 
 static bool is_silent(const struct ft_report *r)
@@ -23,7 +24,7 @@ static bool is_nobody(const struct ft_report *r)
     return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
 }
 
-static void note_nobody(struct ft_survey *s, const struct ft_report *r)
+void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r)
 {
     char agent[FT_IP_TEXT_BYTES];
 
@@ -156,10 +157,8 @@ static int gather_nodes(struct ft_survey *s)
 
         if (s->owner[i] != FT_NONE)
             continue;
-        if (is_nobody(r)) {
-            note_nobody(s, r);
+        if (is_nobody(r))
             continue;
-        }
         base = r->message->name ? ft_topology_find_switch(s->base, r->message->name) : FT_NONE;
         if (base != FT_NONE && !s->nodes[base].report) {
             s->owner[i] = base;
@@ -173,7 +172,7 @@ static int gather_nodes(struct ft_survey *s)
     return 0;
 }
 
-static struct ft_end *add_end(struct ft_survey *s, uint32_t node, const char *name)
+struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
 {
     struct ft_end *end;
 
@@ -187,8 +186,12 @@ static struct ft_end *add_end(struct ft_survey *s, uint32_t node, const char *na
         s->end_size = size;
     }
     end = &s->ends[s->end_count++];
-    *end = (struct ft_end){
-        .node = node, .base = FT_NONE, .lag = FT_NONE, .link = FT_NONE, .nic = FT_NONE};
+    *end = (struct ft_end){.node = node,
+                           .base = FT_NONE,
+                           .recalled = FT_NONE,
+                           .lag = FT_NONE,
+                           .link = FT_NONE,
+                           .nic = FT_NONE};
     snprintf(end->name, sizeof(end->name), "%s", name);
     s->nodes[node].end_count++;
     return end;
@@ -200,7 +203,7 @@ static int gather_base_ports(struct ft_survey *s, uint32_t node)
 
     for (uint32_t i = 0; i < sw->port_count; i++) {
         const struct ft_port *port = ft_topology_port(s->base, sw->ports[i]);
-        struct ft_end *end = add_end(s, node, port->name);
+        struct ft_end *end = ft_survey_add_end(s, node, port->name);
 
         if (!end)
             return -ENOMEM;
@@ -220,7 +223,7 @@ static int gather_base_lags(struct ft_survey *s, uint32_t node)
 
         if (lag->switch_id != s->nodes[node].base)
             continue;
-        end = add_end(s, node, lag->name);
+        end = ft_survey_add_end(s, node, lag->name);
         if (!end)
             return -ENOMEM;
         end->ifindex = lag->ifindex;
@@ -275,7 +278,7 @@ static int gather_reported_ports(struct ft_survey *s, uint32_t node)
         end = s->nodes[node].base == FT_NONE ? NULL : known_end(s, node, info);
         snprintf(unnamed, sizeof(unnamed), "#%u", info->ifindex);
         if (!end)
-            end = add_end(s, node, usable_name(info->name) ? info->name : unnamed);
+            end = ft_survey_add_end(s, node, usable_name(info->name) ? info->name : unnamed);
         if (!end)
             return -ENOMEM;
         if (!end->ifindex)
@@ -381,10 +384,31 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
                         r->message->problem);
 }
 
+/* SNMP may answer from a cache: what it said up soon after sFlow's word does not count. */
+static void hear_words(struct ft_survey *s)
+{
+    struct ft_port_word word;
+    uint32_t index = 0;
+
+    while (s->words && ft_port_words_next(s->words, &index, &word)) {
+        uint32_t node = ft_ids_find_address(s->ids, &word.agent);
+        uint32_t at = node < s->node_count ? ft_survey_end(s, node, word.ifindex) : FT_NONE;
+        const struct ft_report *r = at == FT_NONE ? NULL : s->nodes[node].report;
+        const Fabrictrace__PortInfo *info = at == FT_NONE ? NULL : s->ends[at].info;
+        bool snmp_up = r && !s->nodes[node].stale && !is_silent(r) && info && info->has_oper_up &&
+                       info->oper_up && r->time_ms > word.time_ms;
+
+        if (at == FT_NONE)
+            continue;
+        s->ends[at].word_down = !snmp_up || r->time_ms - word.time_ms < CACHED_MS;
+        s->disputed |= snmp_up && s->ends[at].word_down;
+    }
+}
+
 int ft_survey_gather(struct ft_survey *s)
 {
     s->ids = ft_ids_new();
-    if (!s->ids || gather_nodes(s))
+    if (!s->ids || gather_nodes(s) || ft_survey_read_samples(s))
         return -ENOMEM;
     for (uint32_t i = 0; i < s->node_count; i++) {
         struct ft_node *n = &s->nodes[i];
@@ -392,7 +416,7 @@ int ft_survey_gather(struct ft_survey *s)
         n->first_end = s->end_count;
         n->stale = n->report && ft_report_stale(s->reports, n->report);
         if ((n->base != FT_NONE && (gather_base_ports(s, i) || gather_base_lags(s, i))) ||
-            (n->report && gather_reported_ports(s, i)))
+            (n->report && gather_reported_ports(s, i)) || ft_survey_sampled_ports(s, i))
             return -ENOMEM;
         gather_members(s, i);
         add_port_ids(s, i);
@@ -400,6 +424,7 @@ int ft_survey_gather(struct ft_survey *s)
             note_state(s, n);
     }
     add_switch_ids(s);
+    hear_words(s);
     return 0;
 }
 
@@ -410,6 +435,7 @@ void ft_survey_release(struct ft_survey *s)
     free(s->ends);
     free(s->owner);
     free(s->nics);
+    free(s->sampled);
 }
 
 uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex)
@@ -441,5 +467,7 @@ bool ft_survey_member_down(const struct ft_survey *s, uint32_t member)
 {
     const struct ft_node *n = &s->nodes[s->ends[member].node];
 
-    return n->report && !n->stale && !is_silent(n->report) && ft_survey_is_down(s, member);
+    if (!n->report || n->stale || is_silent(n->report))
+        return s->ends[member].word_down;
+    return ft_survey_is_down(s, member);
 }

@@ -5,18 +5,22 @@
  * One look at everything that is known of the fabric: the static file, the switches' reports and
  * the attachments learnt from samples, brought into one list of switches, ports, links and NICs.
  *
- * survey.c gathers switches and ports, survey_links.c links, survey_hosts.c NICs, survey_tiers.c
- * tiers; discovery.c drives them and builds a topology of the result. Where sources disagree the
- * earlier one wins (file, LLDP, samples), and a finding says so. Everything is borrowed from the
- * sources and good as long as they do not change. Private to discovery. Thread: one.
+ * survey.c gathers switches and ports, survey_strangers.c switches that only their neighbours name,
+ * survey_links.c links, survey_hosts.c NICs, survey_tiers.c tiers, survey_samples.c what the flows
+ * tell that cross a link; discovery.c drives them and builds a topology of the result. Where
+ * sources disagree the earlier one wins (file, LLDP, samples), and a finding says so. Everything is
+ * borrowed from the sources and good as long as they do not change. Private to discovery. Thread:
+ * one.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/discovery/attach.h"
 #include "daemon/discovery/ids.h"
+#include "daemon/discovery/port_words.h"
 #include "daemon/discovery/reports.h"
 #include "daemon/health/findings.h"
+#include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"
 
 #define FT_CLAIMS_MAX 2
@@ -25,7 +29,8 @@ enum ft_source {
     FT_SOURCE_NONE,
     FT_SOURCE_STATIC,
     FT_SOURCE_LLDP,
-    FT_SOURCE_LEARNT,
+    FT_SOURCE_LEARNT,  /* a host, by its packets */
+    FT_SOURCE_SAMPLES, /* a link, by the flows that cross it */
 };
 
 /* A switch. */
@@ -33,10 +38,14 @@ struct ft_node {
     char name[128];
     uint32_t base;                  /* in the static topology, FT_NONE */
     const struct ft_report *report; /* the newest, NULL */
+    /* What a neighbour says of a switch that says nothing itself; NULL for others. */
+    const Fabrictrace__Neighbor *heard;
     bool stale;
     uint32_t first_end, end_count;
     enum ft_tier tier;
     uint32_t host_ends; /* ports with a NIC */
+    bool sampled;       /* known from samples alone, by this agent address */
+    struct ft_ip agent;
 };
 
 /* A port of a switch: one end of a link. */
@@ -54,11 +63,13 @@ struct ft_end {
     bool aggregate;    /* others are its members, or the file says that it is one */
     bool in_fabric;    /* its aggregate hears a switch */
     bool was_linked;   /* as discovery remembers */
+    uint32_t recalled; /* the other end of that link, FT_NONE */
     uint32_t lag;      /* the aggregate that it is a member of, FT_NONE */
     bool lag_stated;   /* by the file */
     uint32_t link;     /* the other end, FT_NONE */
     enum ft_source link_source;
-    uint32_t nic; /* index of a found NIC, FT_NONE; those of the file are not found */
+    uint32_t nic;   /* index of a found NIC, FT_NONE; those of the file are not found */
+    bool word_down; /* by the word of sFlow, which SNMP has not said to be otherwise since */
     bool down;
 };
 
@@ -78,7 +89,12 @@ struct ft_found_nic {
 struct ft_survey {
     const struct ft_topology *base;
     const struct ft_reports *reports;
-    const struct ft_attach *attach; /* NULL: nothing is learnt */
+    const struct ft_port_words *words; /* NULL: nothing is said by sFlow */
+    const struct ft_attach *attach;    /* NULL: nothing is learnt */
+    /* What samples say of cables, and the topology by whose switches they were taken; NULL: nothing
+     * is known, none is yet. */
+    struct ft_crossings *crossings;
+    const struct ft_topology *present;
     struct ft_findings *findings;
     struct ft_ids *ids;
     struct ft_node *nodes;
@@ -87,11 +103,18 @@ struct ft_survey {
     uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
     struct ft_found_nic *nics;
     uint32_t nic_count, nic_size;
+    struct ft_crossing_found *sampled; /* ports that samples name, by agent and ifIndex */
+    uint32_t sampled_count;
+    uint32_t sampled_switches; /* that nothing else tells of */
+    bool disputed; /* of a port sFlow said down, and SNMP up soon after: who is right shows later */
 };
 
 /* Gathers switches and ports; the sources are set by the caller, the rest is zero. -ENOMEM. */
 int ft_survey_gather(struct ft_survey *s);
 void ft_survey_release(struct ft_survey *s);
+
+/* A port of a switch, the last one added so far. NULL without memory. */
+struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name);
 
 /* The end of a switch with this ifIndex, FT_NONE. */
 uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex);
@@ -103,8 +126,32 @@ uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate);
  * neighbour does. */
 bool ft_survey_member_down(const struct ft_survey *s, uint32_t member);
 
+/* A port of a switch, the last one added so far. NULL without memory. */
+struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name);
+
+/* The node that a neighbour row speaks of: by its chassis, else by its name, else by an address of
+ * its management. FT_IDS_NONE, FT_IDS_SEVERAL. */
+uint32_t ft_survey_neighbour(const struct ft_survey *s, const Fabrictrace__Neighbor *row);
+
+/* Switches that never answered, or that nobody polls, with the ports that their neighbours name.
+ * Ends must know whether they were linked. -ENOMEM. */
+int ft_survey_strangers(struct ft_survey *s);
+
+/* A finding: nobody answers at a polled address, and no neighbour says who should. */
+void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r);
+
 /* Links: those of the file, then what LLDP tells. */
 void ft_survey_links(struct ft_survey *s);
+
+/* Whether the two ends of a link hear each other by LLDP. */
+bool ft_survey_is_heard(const struct ft_survey *s, uint32_t end);
+
+/* What samples alone tell: survey_samples.c. The first two belong to gathering; the last one adds
+ * switches and links that nothing else tells of, once the others are known, and a finding where
+ * samples contradict them. -ENOMEM. */
+int ft_survey_read_samples(struct ft_survey *s);
+int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node);
+int ft_survey_samples(struct ft_survey *s);
 
 /* Whether a link's ports are down, as their switches say. */
 bool ft_survey_is_down(const struct ft_survey *s, uint32_t end);

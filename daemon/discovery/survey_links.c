@@ -32,9 +32,7 @@ static void take_static_links(struct ft_survey *s)
     }
 }
 
-/* The switch that a neighbour row speaks of: by its chassis, else by its name, else by an address
- * of its management. */
-static uint32_t neighbour_of(const struct ft_survey *s, const Fabrictrace__Neighbor *row)
+uint32_t ft_survey_neighbour(const struct ft_survey *s, const Fabrictrace__Neighbor *row)
 {
     uint32_t found = ft_ids_find(s->ids, FT_IDS_CHASSIS, row->chassis_kind, row->chassis_id);
     bool several = found == FT_IDS_SEVERAL;
@@ -89,7 +87,7 @@ static void read_row(struct ft_survey *s, uint32_t node, const Fabrictrace__Neig
 {
     uint32_t at = through_lag(s, ft_survey_end(s, node, row->ifindex));
     struct ft_end *end = at == FT_NONE ? NULL : &s->ends[at];
-    uint32_t neighbour = neighbour_of(s, row);
+    uint32_t neighbour = ft_survey_neighbour(s, row);
     uint32_t far;
 
     if (!end) {
@@ -183,6 +181,29 @@ static void take_one_sided(struct ft_survey *s)
     }
 }
 
+/* It answers SNMP, but no LLDP: that nobody hears it, and that it hears nobody, tells nothing of
+ * its links. */
+static bool is_mute(const struct ft_node *n)
+{
+    const Fabrictrace__SwitchReport *m = n->report && !n->stale ? n->report->message : NULL;
+
+    return m && !m->has_lldp && !(m->has_reachable && !m->reachable);
+}
+
+/* The links that a switch had when its LLDP died, as far as no port hears anybody else. */
+static void take_recalled(struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        uint32_t far = s->ends[i].recalled;
+
+        if (far == FT_NONE || !is_mute(node_of(s, i)) || !is_free(s, i) || !is_free(s, far) ||
+            s->ends[i].device || s->ends[far].device || s->ends[i].hears_switch ||
+            s->ends[far].hears_switch || s->ends[i].claimers || s->ends[far].claimers)
+            continue;
+        link_up(s, i, far);
+    }
+}
+
 static void note_claim(struct ft_survey *s, uint32_t at, uint32_t heard)
 {
     const struct ft_end *end = &s->ends[at], *far = &s->ends[heard];
@@ -239,12 +260,20 @@ void ft_survey_links(struct ft_survey *s)
     mark_members(s);
     take_mutual(s);
     take_one_sided(s);
+    take_recalled(s);
     note_leftovers(s);
+}
+
+bool ft_survey_is_heard(const struct ft_survey *s, uint32_t at)
+{
+    uint32_t far = s->ends[at].link;
+
+    return far != FT_NONE && hears(&s->ends[at], far) && hears(&s->ends[far], at);
 }
 
 static bool says_down(const struct ft_end *end)
 {
-    return end->info && end->info->has_oper_up && !end->info->oper_up;
+    return end->word_down || (end->info && end->info->has_oper_up && !end->info->oper_up);
 }
 
 bool ft_survey_is_down(const struct ft_survey *s, uint32_t at)

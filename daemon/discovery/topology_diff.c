@@ -100,8 +100,8 @@ bool ft_topology_same(const struct ft_topology *a, const struct ft_topology *b)
 
     ft_writer_init(&x, TEXT_BYTES_MAX);
     ft_writer_init(&y, TEXT_BYTES_MAX);
-    ft_api_write_topology(&x, a, NULL, NULL);
-    ft_api_write_topology(&y, b, NULL, NULL);
+    ft_api_write_topology(&x, a, NULL);
+    ft_api_write_topology(&y, b, NULL);
     same = ft_writer_ok(&x) && ft_writer_ok(&y) && x.len == y.len &&
            memcmp(x.bytes, y.bytes, x.len) == 0;
     ft_writer_free(&x);

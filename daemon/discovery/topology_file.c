@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_BYTES     96
-#define LIST_MAX      (1u << 20)
-#define RAIL_MAX      65535
-#define SPEED_MAX_BPS UINT64_C(1000000000000000)
+#define KEY_BYTES 96
+#define LIST_MAX  (1u << 20)
+#define RAIL_MAX  65535
 
 struct reader {
     struct ft_topology_builder *builder;
@@ -167,7 +166,7 @@ static void read_ports(struct reader *r, const struct entry *entry, uint32_t swi
             continue;
         name = text_of(r, &item, "name");
         ifindex = (uint32_t)number_of(r, &item, "ifindex", 1, INT32_MAX, 0);
-        speed_bps = number_of(r, &item, "speed_bps", 1, SPEED_MAX_BPS, 0);
+        speed_bps = number_of(r, &item, "speed_bps", 1, FT_SPEED_MAX_BPS, 0);
         if (!name || switch_id == FT_NONE)
             continue;
         stand_at(r, item.node, item.key);
@@ -303,7 +302,7 @@ static void read_links(struct reader *r, const struct entry *root)
         b = text_of(r, &item, "b");
         b_port = text_of(r, &item, "b_port");
         ft_topology_speed(r->builder,
-                          number_of(r, &item, "speed_bps", 1, SPEED_MAX_BPS, r->speed_bps));
+                          number_of(r, &item, "speed_bps", 1, FT_SPEED_MAX_BPS, r->speed_bps));
         stand_at(r, item.node, item.key);
         if (a && a_port && b && b_port)
             ft_topology_add_link(r->builder, a, a_port, b, b_port, r->diag);
@@ -391,7 +390,7 @@ struct ft_topology *ft_topology_file_read(const struct ft_yaml *root, struct ft_
         ft_yaml_complain(diag, root, NULL, "out of memory");
         return NULL;
     }
-    r.speed_bps = number_of(&r, &entry, "speed_bps", 1, SPEED_MAX_BPS, 0);
+    r.speed_bps = number_of(&r, &entry, "speed_bps", 1, FT_SPEED_MAX_BPS, 0);
     ids = read_switches(&r, &entry);
     read_links(&r, &entry);
     read_hosts(&r, &entry);

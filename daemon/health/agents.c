@@ -9,9 +9,13 @@
 #include <string.h>
 
 #include "lib/base/table.h"
+#include "proto/bounds.h"
 
 #define SOURCE_BYTES 128
+#define TEXT_MAX     255 /* a longer one is no text of an agent */
+#define LIST_MAX     1024
 #define MISSED       3
+#define SWEEP_MS     1000 /* so often a full table is searched for who is gone */
 /* A fabric whose hosts are all alike needs not all of them named. */
 #define LACKS_SHOWN 200
 
@@ -24,14 +28,17 @@ struct agent {
 
 struct ft_agents {
     struct ft_table *table;
+    int64_t swept_ms;
+    size_t bytes, bytes_max; /* of all that is kept packed */
 };
 
-struct ft_agents *ft_agents_new(size_t cap)
+struct ft_agents *ft_agents_new(size_t cap, size_t bytes_max)
 {
     struct ft_agents *a = calloc(1, sizeof(*a));
 
     if (!a)
         return NULL;
+    a->bytes_max = bytes_max;
     a->table = ft_table_new(sizeof(struct agent), SOURCE_BYTES, cap, 0);
     if (!a->table) {
         free(a);
@@ -61,6 +68,7 @@ static void forget_old(struct ft_agents *a, int64_t now_ms)
     while ((agent = ft_table_next(a->table, &index))) {
         if (agent->until_ms >= now_ms)
             continue;
+        a->bytes -= agent->packed_bytes;
         free(agent->packed);
         ft_table_remove(a->table, agent);
     }
@@ -74,11 +82,13 @@ int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, i
     size_t len;
     bool fresh;
 
-    if (!status->source || !status->host || !status->has_interval_ms)
+    if (!status->source || !status->host || !status->has_interval_ms ||
+        !ft_message_within(&status->base, TEXT_MAX, LIST_MAX))
         return -EINVAL;
     snprintf(source, sizeof(source), "%s", status->source);
     agent = ft_table_insert(a->table, source, &fresh);
-    if (!agent) {
+    if (!agent && llabs(now_ms - a->swept_ms) >= SWEEP_MS) {
+        a->swept_ms = now_ms;
         forget_old(a, now_ms);
         agent = ft_table_insert(a->table, source, &fresh);
     }
@@ -86,12 +96,15 @@ int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, i
         return -ENOSPC;
     agent->until_ms = now_ms + MISSED * (int64_t)status->interval_ms;
     len = fabrictrace__host_status__get_packed_size(status);
+    if (a->bytes - agent->packed_bytes + len > a->bytes_max)
+        return -ENOSPC;
     packed = malloc(len ? len : 1);
     /* Without memory what it said before stays. */
     if (!packed)
         return 0;
     fabrictrace__host_status__pack(status, packed);
     free(agent->packed);
+    a->bytes += len - agent->packed_bytes;
     agent->packed = packed;
     agent->packed_bytes = len;
     return 0;

@@ -15,7 +15,7 @@
 struct ft_agents;
 
 /* NULL without memory. */
-struct ft_agents *ft_agents_new(size_t cap);
+struct ft_agents *ft_agents_new(size_t cap, size_t bytes_max);
 void ft_agents_free(struct ft_agents *agents);
 
 /* -EINVAL: a field that is needed is missing; -ENOSPC over the cap. */

@@ -108,7 +108,9 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
     struct port *port;
     double seconds;
 
-    if (!host->host || !host->device || !host->has_interval_ms || host->interval_ms == 0)
+    /* 62 bits: later differences of times cannot overflow. */
+    if (!host->host || !host->device || !host->has_interval_ms || host->interval_ms == 0 ||
+        host->time_ms > INT64_MAX / 2)
         return;
     snprintf(key.host, sizeof(key.host), "%s", host->host);
     snprintf(key.device, sizeof(key.device), "%s", host->device);
@@ -124,7 +126,8 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
     judge(&port->losses, host->out_of_sequence + host->retransmissions + host->timeouts, seconds,
           LOSSES_LEAST);
     judge(&port->notices, host->cnp_handled, seconds, NOTICES_LEAST);
-    port->time_ms = (int64_t)host->time_ms;
+    /* A clock that is ahead makes nothing last longer. */
+    port->time_ms = (int64_t)host->time_ms < now_ms ? (int64_t)host->time_ms : now_ms;
     port->interval_ms = host->interval_ms;
     if (!congested)
         port->since_ms = port->time_ms - port->interval_ms;

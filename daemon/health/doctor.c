@@ -9,6 +9,7 @@
 #include "daemon/counters.h"
 #include "daemon/discovery/discovery.h"
 #include "daemon/health/agents.h"
+#include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/health/losses.h"
 
@@ -65,6 +66,11 @@ static void look_at_records(const struct ft_pipeline *p, struct ft_findings *fin
                         "let clocks follow one server; where they do, make 'grace' longer",
                         "%" PRIu64 " records came after their window was closed",
                         s->fates[FT_RECORD_LATE]);
+    if (s->fates[FT_RECORD_LATE_OURS])
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "look at the load of its machine, and who stopped it",
+                        "%" PRIu64 " records were late since this daemon itself had stood still",
+                        s->fates[FT_RECORD_LATE_OURS]);
     if (s->fates[FT_RECORD_INVALID])
         ft_findings_add(
             findings, FT_FINDING_NOTE, NULL, NULL, "run the same version of every program",
@@ -79,23 +85,55 @@ static void look_at_records(const struct ft_pipeline *p, struct ft_findings *fin
                         "add the exporter's agent address to its switch, or poll that switch",
                         "%" PRIu64 " observations came from exporters that belong to no switch",
                         j->unknown_switch);
-    if (j->unknown_port)
+    if (j->unknown_port > j->unnumbered_port)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
                         "poll the switch, or state the ifIndex of its ports in the topology file",
                         "%" PRIu64 " times an observation named a port that is not known",
-                        j->unknown_port);
+                        j->unknown_port - j->unnumbered_port);
 }
 
-/* Ports with a link or a host that have no counters or no speed; told once for a whole switch. */
+/* A switch that says nothing itself is named for that, and not for all that follows from it. */
+static bool is_blind(const struct ft_findings *findings, const char *switch_name)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->items[i].blind && strcmp(findings->items[i].switch_name, switch_name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether any port has counters by SNMP. */
+static bool some_polled(const struct ft_pipeline *p)
+{
+    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
+    const struct ft_counters *counters = ft_pipeline_counters(p);
+
+    for (uint32_t i = 0; counters && i < ft_topology_ports(t); i++)
+        if (ft_counters_known(counters, i, true))
+            return true;
+    return false;
+}
+
+/* Ports with a link or a host that have no counters or no speed; told once for a whole switch, and
+ * once for the fabric where nobody reads any. */
 static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findings)
 {
     const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
     const struct ft_counters *counters = ft_pipeline_counters(p);
 
+    bool polled = some_polled(p);
+
+    if (counters && !polled && ft_topology_switches(t) > 0)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "let a switch poller read the switches by SNMP",
+                        "no counters by SNMP of any of %u switches: what flows do not explain, "
+                        "and whether samples are right, stays unknown",
+                        ft_topology_switches(t));
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
         const struct ft_switch *s = ft_topology_switch(t, i);
         uint32_t used = 0, uncounted = 0, unnumbered = 0, without = FT_NONE;
 
+        if (is_blind(findings, s->name))
+            continue;
         for (uint32_t k = 0; k < s->port_count; k++) {
             const struct ft_port *port = ft_topology_port(t, s->ports[k]);
 
@@ -108,7 +146,7 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
                 without = s->ports[k];
             }
         }
-        if (uncounted)
+        if (uncounted && polled)
             ft_findings_add(findings, FT_FINDING_NOTE, s->name,
                             uncounted == 1 ? ft_topology_port(t, without)->name : NULL,
                             "let a switch poller read it by SNMP",
@@ -121,7 +159,8 @@ static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findi
     }
     if (ft_topology_switches(t) == 0)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "name the switches to a switch poller, or write a topology file",
+                        "let switches send sFlow to a switch poller, name them to it for SNMP, or "
+                        "write a topology file",
                         "no switch is known");
 }
 
@@ -150,6 +189,13 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
                         "let both ends of the link have the same MTU",
                         "it received %.0f frames that are too long in %.0f s", h->too_long,
                         h->seconds);
+    if (h->lanes_low || h->lanes_high)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
+                        h->lanes_low ? "clean or replace the fibre, or the far end's transceiver"
+                                     : "attenuate the light, or use a transceiver of less reach",
+                        "%u of its %u lanes receive %s light than its transceiver needs",
+                        h->lanes_low ? h->lanes_low : h->lanes_high, h->lanes,
+                        h->lanes_low ? "less" : "more");
     if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
         ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
                         "look at LACP on both ends of the link",
@@ -173,6 +219,7 @@ static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *fin
         }
     }
     ft_processors_find(ft_pipeline_processors(p), t, ft_pipeline_now_ms(p), findings);
+    ft_unrated_find(ft_pipeline_unrated(p), t, ft_pipeline_now_ms(p), findings);
 }
 
 void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
@@ -188,8 +235,11 @@ void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
         if (to)
             *to = *f;
     }
+    if (ft_pipeline_wiring(p))
+        ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), findings);
     if (ft_pipeline_exporters(p))
         ft_exporters_find(ft_pipeline_exporters(p), t, findings);
+    ft_detours_find(ft_pipeline_detours(p), findings);
     ft_clocks_find(ft_pipeline_clocks(p), findings);
     look_at_ports(p, findings);
     look_at_healths(p, findings);

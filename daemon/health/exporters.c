@@ -18,6 +18,7 @@
 #define MARGIN         0.10 /* headers and trailers are counted by some and not by others */
 /* Agents answer with counters that they read a while ago, and a poll is not where a window ends. */
 #define LAG_MS     10000
+#define STRAYS     0.05 /* of the samples: by ports whose links are not known, so not counted */
 #define NAME_BYTES 128
 
 enum verdict {
@@ -30,6 +31,7 @@ struct seen {
     uint32_t window; /* 0: none */
     bool counted;
     bool muted; /* its exporter was silent: says nothing of the sampling rate */
+    bool stray; /* nor do samples that came in by ports that are not counted */
     double counter_bytes, sample_bytes;
     uint64_t samples;
 };
@@ -111,6 +113,7 @@ static void take(struct exporter *e, const struct ft_join *join, const struct ft
 
     *now = (struct seen){.window = window};
     ft_join_sampled(join, switch_id, window, &now->samples, &now->sample_bytes);
+    now->stray = (double)ft_join_strays(join, switch_id, window) > STRAYS * (double)now->samples;
     e->ever |= now->samples > 0;
     for (uint32_t back = 0; back < WINDOWS && back < window; back++) {
         struct seen *w = &e->seen[(window - back) % WINDOWS];
@@ -148,7 +151,7 @@ static const struct seen *counted_in(const struct exporter *e, uint32_t window)
 {
     const struct seen *w = &e->seen[window % WINDOWS];
 
-    return w->window == window && w->counted && !w->muted ? w : NULL;
+    return w->window == window && w->counted && !w->muted && !w->stray ? w : NULL;
 }
 
 /*

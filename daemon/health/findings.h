@@ -13,6 +13,7 @@ enum ft_finding_kind {
     FT_FINDING_NOTE,          /* for the doctor only */
     FT_FINDING_CONTRADICTION, /* two sources disagree: a topology_change event that stands */
     FT_FINDING_LINK_DOWN,     /* a link_down event that stands */
+    FT_FINDING_MISCABLING,    /* a miscabling event that stands */
 };
 
 struct ft_finding {
@@ -21,7 +22,12 @@ struct ft_finding {
     char port[128];        /* "": of the switch as a whole */
     char peer[128];        /* "" likewise */
     char peer_port[128];
+    char found[128]; /* where samples say that it leads instead; "" likewise */
+    char found_port[128];
+    uint64_t samples;
+    uint32_t flows;
     char text[320];
+    bool blind;         /* the switch itself says nothing: whatever else it lacks follows from it */
     bool of_host;       /* switch_name is a host's, port a device's */
     const char *advice; /* a literal: what to do; NULL: nothing to say */
     int64_t since_ms;   /* 0: not known */

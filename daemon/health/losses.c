@@ -44,6 +44,7 @@ static const struct {
     {"not_sflow_v5", "let the exporter send sFlow version 5", NULL},
     {"kernel", "enlarge the agent's capture_buffer, or give it more of a core", NULL},
     {"late", "let clocks follow one server; where they do, make 'grace' longer", NULL},
+    {"late_after_pause", "the daemon had stood still: look at the load of its machine", NULL},
     {"invalid", "run the same version of every program", NULL},
     {"unauthorized", "certificates do not name what is reported: the daemon's log says which",
      NULL},

@@ -18,15 +18,16 @@
 #define TO_MIDDLE  2.0
 #define TO_HIGHEST 1.5
 
+/* Where sizes vary, no two operations have the same: those of up to twice the size go together. */
 struct kind_key {
-    uint64_t bytes;
+    uint64_t size; /* bits of the bytes' number */
     char comm_id[FT_RANKS_ID], op[FT_RANKS_ID], algo[FT_RANKS_ID], proto[FT_RANKS_ID];
 };
 
 struct pair {
     uint32_t src, dst;
     uint64_t time_ms;
-    double ns_a_byte;
+    double ns, bytes; /* of a step */
 };
 
 struct kind {
@@ -95,7 +96,7 @@ static struct kind *kind_of(struct ft_slowest *s, const Fabrictrace__Collective 
     bool fresh;
 
     memset(&key, 0, sizeof(key));
-    key.bytes = c->bytes;
+    key.size = c->bytes ? 64 - (unsigned)__builtin_clzll(c->bytes) : 0;
     copy(key.comm_id, c->comm_id);
     copy(key.op, c->op);
     copy(key.algo, c->algo);
@@ -171,7 +172,8 @@ static void remember(struct kind *kind, const Fabrictrace__Collective *c, const 
     } else if (at == kind->count) {
         kind->count++;
     }
-    kind->pairs[at] = (struct pair){c->rank, s->peer, c->time_ms, s->ns / s->bytes};
+    kind->pairs[at] =
+        (struct pair){c->rank, s->peer, c->time_ms, s->ns / s->messages, s->bytes / s->messages};
 }
 
 static int by_time(const void *a, const void *b)
@@ -181,11 +183,19 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The middle of the other pairs when this one is beyond doubt slower than all of them; else 0. */
+/* What another pair's step would have taken for as many bytes, at most: in proportion for more of
+ * them, for fewer no less, since a part of the time is the same for any size. */
+static double scaled(const struct pair *p, double bytes)
+{
+    return bytes > p->bytes ? p->ns * bytes / p->bytes : p->ns;
+}
+
+/* The middle of the other pairs, for a step of as many bytes, when this one is beyond doubt slower
+ * than all of them; else 0. */
 static double others_middle(const struct kind *kind, const Fabrictrace__Collective *c,
                             const struct sent *s)
 {
-    double others[PAIRS_MAX], own = s->ns / s->bytes, middle;
+    double others[PAIRS_MAX], own = s->ns / s->messages, middle;
     size_t n = 0;
 
     for (uint32_t i = 0; i < kind->count; i++) {
@@ -194,7 +204,7 @@ static double others_middle(const struct kind *kind, const Fabrictrace__Collecti
             p->time_ms > c->time_ms ? p->time_ms - c->time_ms : c->time_ms - p->time_ms;
 
         if (apart_ms <= FRESH_MS && (p->src != c->rank || p->dst != s->peer))
-            others[n++] = p->ns_a_byte;
+            others[n++] = scaled(p, s->bytes / s->messages);
     }
     if (n < OTHERS_MIN)
         return 0;
@@ -229,7 +239,7 @@ static void judge(struct ft_slowest *s, struct ft_slowest_last *last,
         last->named = true;
         last->peer = sent[i].peer;
         last->step_median_ns = whole(sent[i].ns / sent[i].messages);
-        last->others_median_ns = whole(middle * sent[i].bytes / sent[i].messages);
+        last->others_median_ns = whole(middle);
     }
     link = last->named ? ft_pair_links_find(links, c->comm_id, c->rank, last->peer) : NULL;
     last->has_link = link != NULL;

@@ -4,8 +4,9 @@
 /*
  * For each collective the peer that its rank sends to slowest, and the link under that pair.
  *
- * Compared are the step times, by the byte, of pairs of ranks that ran the same operation (same
- * communicator, function, algorithm, protocol and size) within the last seconds: a rank in a ring
+ * Compared are the step times, for as many bytes, of pairs of ranks that ran the same operation
+ * (same communicator, function, algorithm, protocol, and a size between the same powers of two)
+ * within the last seconds: a rank in a ring
  * sends to one peer, so that only other ranks show what is usual. Steps of receiving count in no
  * pair: they wait for the sender. Medians are those of the agents, to within a fifth; a pair is
  * named when it takes twice the middle of at least two others, and half as much again as any of

@@ -69,6 +69,10 @@ const char *ft_publisher_spec(const struct ft_publisher *publisher, size_t i);
 /* NDJSON into a file, "-" for standard output. NULL with a complaint that names the file. */
 struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_bytes);
 
+/* From now on a slow reader of that sink is waited for, rather than its lines lost: in a replay,
+ * which nobody else waits for. */
+void ft_sink_file_wait(struct ft_sink *sink);
+
 struct ft_sink_kafka_config {
     struct ft_kafka_config kafka;
     const char *topic_prefix;

@@ -14,7 +14,9 @@
 /* Lines gather up to about this many bytes, and are written whole: whoever reads the file, also
  * after the daemon was killed, finds no half a line. */
 #define GATHER_BYTES (64u << 10)
-#define BUFFER_MAX   (GATHER_BYTES + (2u << 20))
+#define NS_PER_MS    1000000
+/* What waits for a reader that has stopped; lines beyond it are lost, and the daemon goes on. */
+#define BUFFER_MAX (GATHER_BYTES + (2u << 20))
 
 struct file_sink {
     char *spec; /* "file:PATH" */
@@ -23,7 +25,9 @@ struct file_sink {
     int error;
     int open_error; /* why it could not */
     struct ft_writer gathered;
-    uint64_t lines; /* in it */
+    uint64_t lines; /* that end in it */
+    bool patient;
+    size_t retry_at; /* bytes in it with which the next try is worth it */
     uint64_t received, processed, failed;
 };
 
@@ -32,17 +36,29 @@ static bool is_stdout(const struct file_sink *s)
     return strcmp(s->path, "-") == 0;
 }
 
-static void write_gathered(struct file_sink *s)
+/* A slow reader gets the rest later. */
+static void write_gathered(struct file_sink *s, int timeout_ms)
 {
+    struct ft_writer *w = &s->gathered;
     uint64_t written;
-    int rc = ft_lines_write(&s->out, s->gathered.bytes, s->gathered.len, &written);
+    size_t done;
+    int rc = ft_lines_try(&s->out, w->bytes, w->len, timeout_ms, &done, &written);
 
     s->processed += written;
-    s->failed += s->lines - written;
+    s->lines -= written;
+    if (rc == -EAGAIN) {
+        s->error = -ETIMEDOUT;
+        memmove(w->bytes, w->bytes + done, w->len - done);
+        w->len -= done;
+        s->retry_at = w->len + GATHER_BYTES;
+        return;
+    }
+    s->failed += s->lines;
     if (rc)
         s->error = s->out.fd < 0 ? s->open_error : rc;
-    ft_writer_reset(&s->gathered);
+    ft_writer_reset(w);
     s->lines = 0;
+    s->retry_at = GATHER_BYTES;
 }
 
 static void write_line(void *self, const struct ft_published *out)
@@ -60,8 +76,8 @@ static void write_line(void *self, const struct ft_published *out)
         return;
     }
     s->lines++;
-    if (s->gathered.len >= GATHER_BYTES)
-        write_gathered(s);
+    if (s->gathered.len >= s->retry_at)
+        write_gathered(s, s->patient ? -1 : 0);
 }
 
 static int flush(void *self, int64_t timeout_ns)
@@ -69,17 +85,20 @@ static int flush(void *self, int64_t timeout_ns)
     struct file_sink *s = self;
     int error;
 
-    (void)timeout_ns;
-    if (s->lines)
-        write_gathered(s);
+    if (s->gathered.len > 0)
+        write_gathered(s, (int)(timeout_ns / NS_PER_MS));
     error = s->error;
     s->error = 0;
     return error;
 }
 
+/* A pipe whose reader has not come yet is opened for both: it must not hold up the daemon. */
 static int open_file(const char *path)
 {
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int flags = O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+    int fd = open(path, O_WRONLY | flags, 0644);
+
+    return fd < 0 && errno == ENXIO ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK) : fd;
 }
 
 static void reopen(void *self)
@@ -89,6 +108,11 @@ static void reopen(void *self)
     flush(s, 0);
     if (is_stdout(s))
         return;
+    /* The rest of a line would open the new file. */
+    s->failed += s->lines;
+    s->lines = 0;
+    ft_writer_reset(&s->gathered);
+    s->retry_at = GATHER_BYTES;
     if (s->out.fd >= 0)
         close(s->out.fd);
     s->out = (struct ft_lines){.fd = open_file(s->path)};
@@ -110,8 +134,8 @@ static void free_sink(void *self)
 {
     struct file_sink *s = self;
 
-    if (s->out.fd >= 0)
-        flush(s, 0);
+    if (s->out.fd >= 0 && s->gathered.len > 0)
+        write_gathered(s, 0);
     if (s->out.fd >= 0 && !is_stdout(s))
         close(s->out.fd);
     ft_writer_free(&s->gathered);
@@ -132,6 +156,7 @@ struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_byt
     }
     s->path = s->spec + strlen("file:");
     ft_writer_init(&s->gathered, BUFFER_MAX);
+    s->retry_at = GATHER_BYTES;
     s->out.fd = is_stdout(s) ? STDOUT_FILENO : open_file(path);
     if (s->out.fd < 0) {
         snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
@@ -148,4 +173,9 @@ struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_byt
                              .free = free_sink,
                              .self = s};
     return sink;
+}
+
+void ft_sink_file_wait(struct ft_sink *sink)
+{
+    ((struct file_sink *)sink->self)->patient = true;
 }

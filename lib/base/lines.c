@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int write_all(int fd, const uint8_t *bytes, size_t len, size_t *done)
@@ -54,5 +55,66 @@ int ft_lines_write(struct ft_lines *lines, const uint8_t *bytes, size_t len, uin
     rc = write_all(lines->fd, bytes, len, &done);
     *written = count_lines(bytes, done);
     lines->broken = done > 0 && bytes[done - 1] != '\n';
+    return rc;
+}
+
+/* What poll(2) says a pipe has room for, at least (pipe(7)). */
+#define NO_WAIT_BYTES 4096
+
+static bool is_file(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* As much as does not block, also where the descriptor would: it may be shared with others, and
+ * stays as it is. */
+static int write_some(int fd, const uint8_t *bytes, size_t len, int timeout_ms, size_t *done)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+
+    for (*done = 0; *done < len;) {
+        size_t part = len - *done < NO_WAIT_BYTES ? len - *done : NO_WAIT_BYTES;
+        int ready = poll(&room, 1, timeout_ms);
+        ssize_t n;
+
+        if (ready == 0)
+            return -EAGAIN;
+        n = ready < 0 ? -1 : write(fd, bytes + *done, part);
+        if (n >= 0)
+            *done += (size_t)n;
+        else if (errno == EAGAIN)
+            return -EAGAIN;
+        else if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
+}
+
+int ft_lines_try(struct ft_lines *lines, const uint8_t *bytes, size_t len, int timeout_ms,
+                 size_t *done, uint64_t *written)
+{
+    size_t newline;
+    int rc;
+
+    *done = 0;
+    *written = 0;
+    if (lines->fd < 0 || is_file(lines->fd)) {
+        rc = ft_lines_write(lines, bytes, len, written);
+        *done = rc ? 0 : len;
+        return rc;
+    }
+    if (lines->broken) {
+        rc = write_some(lines->fd, (const uint8_t *)"\n", 1, timeout_ms, &newline);
+        if (rc)
+            return rc;
+        lines->broken = false;
+    }
+    rc = write_some(lines->fd, bytes, len, timeout_ms, done);
+    *written = count_lines(bytes, *done);
+    /* What is left goes on where this stopped. */
+    if (rc && rc != -EAGAIN)
+        lines->broken = *done > 0 && bytes[*done - 1] != '\n';
     return rc;
 }

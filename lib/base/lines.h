@@ -21,4 +21,11 @@ struct ft_lines {
  * (-1). */
 int ft_lines_write(struct ft_lines *lines, const uint8_t *bytes, size_t len, uint64_t *written);
 
+/* As ft_lines_write(), yet where a reader is slow only as much as does not block, after having
+ * waited for it timeout_ms at most. *done: bytes that went, *written: lines that ended in them. 0,
+ * -EAGAIN when some are left: they come first the next time; or -errno, and those bytes are lost.
+ */
+int ft_lines_try(struct ft_lines *lines, const uint8_t *bytes, size_t len, int timeout_ms,
+                 size_t *done, uint64_t *written);
+
 #endif

@@ -36,26 +36,60 @@ static bool grow(struct ft_evidence *ev)
 }
 
 /* Whether the source has sampled the flow elsewhere in the switch since this sighting's last. */
-static bool was_left(const struct ft_sighting *list, uint16_t count, const struct ft_sighting *s)
+static bool was_left(const struct ft_sighting *list, uint16_t count, const struct ft_sighting *s,
+                     int64_t doubt_ms)
 {
     for (uint16_t i = 0; i < count; i++)
-        if (list[i].last_ms > s->last_ms && ft_sightings_differ(&list[i], s))
+        if (list[i].last_ms > s->last_ms && list[i].last_ms >= doubt_ms &&
+            list[i].past == FT_PRESENT && ft_sightings_differ(&list[i], s))
             return true;
     return false;
 }
 
-struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id, uint32_t in,
-                                      uint32_t out, uint32_t source, bool *fresh)
+void ft_evidence_count(struct ft_evidence *ev, bool turned)
+{
+    if (turned)
+        ev->turns++;
+    else
+        ev->stays++;
+    /* Of late counts more. */
+    if (ev->turns + ev->stays >= FT_TURNS_OF_LATE) {
+        ev->turns /= 2;
+        ev->stays /= 2;
+    }
+}
+
+/* Samples come in order, but for those of one interval that several exporters report. */
+static void extend(struct ft_sighting *s, const struct ft_seen *seen)
+{
+    int64_t first_ms = ft_sighting_first_ms(s);
+
+    if (seen->first_ms > s->last_ms + FT_STRETCH_GAP_MS)
+        first_ms = seen->first_ms;
+    else if (seen->first_ms < first_ms && seen->last_ms + FT_STRETCH_GAP_MS >= first_ms)
+        first_ms = seen->first_ms;
+    if (seen->last_ms > s->last_ms)
+        s->last_ms = seen->last_ms;
+    s->lasted_ms =
+        s->last_ms - first_ms < UINT32_MAX ? (uint32_t)(s->last_ms - first_ms) : UINT32_MAX;
+}
+
+struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
+                                    int64_t doubt_ms, int64_t *before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
     struct ft_sighting *s;
 
     for (uint16_t i = 0; i < ev->count; i++) {
         s = &list[i];
-        if (s->switch_id == switch_id && s->in == in && s->out == out && s->source == source) {
-            *fresh = false;
-            if (was_left(list, ev->count, s) && ev->returns < UINT16_MAX)
-                ev->returns++;
+        if (s->switch_id == seen->switch_id && s->in == seen->in && s->out == seen->out &&
+            s->source == seen->source && s->past == FT_PRESENT) {
+            bool turned = was_left(list, ev->count, s, doubt_ms);
+
+            *before_ms = s->last_ms;
+            if (turned || seen->last_ms / 1000 != s->last_ms / 1000)
+                ft_evidence_count(ev, turned);
+            extend(s, seen);
             return s;
         }
     }
@@ -64,8 +98,13 @@ struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id
     if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && !grow(ev))
         return NULL;
     s = &ft_evidence_list(ev)[ev->count++];
-    *s = (struct ft_sighting){.switch_id = switch_id, .in = in, .out = out, .source = source};
-    *fresh = true;
+    *s = (struct ft_sighting){.switch_id = seen->switch_id,
+                              .in = seen->in,
+                              .out = seen->out,
+                              .source = seen->source,
+                              .last_ms = seen->last_ms,
+                              .lasted_ms = (uint32_t)(seen->last_ms - seen->first_ms)};
+    *before_ms = INT64_MIN;
     return s;
 }
 
@@ -75,30 +114,36 @@ void ft_sighting_forget_way(struct ft_sighting *s)
     s->in = s->out = FT_NONE;
 }
 
-void ft_evidence_drop(struct ft_evidence *ev, const bool *gone)
+bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
     uint16_t kept = 0;
-
-    for (uint16_t i = 0; i < ev->count; i++)
-        if (!gone[i])
-            list[kept++] = list[i];
-    ev->count = kept;
-}
-
-bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
-{
-    const struct ft_sighting *list = ft_evidence_list(ev);
-    bool gone[FT_SIGHTINGS_MAX];
     bool any = false;
 
     for (uint16_t i = 0; i < ev->count; i++) {
-        gone[i] = list[i].last_ms < before_ms;
-        any |= gone[i];
+        bool past = list[i].past != FT_PRESENT;
+
+        if (list[i].last_ms >= before_ms && (!past || list[i].samples[0] || list[i].samples[1]))
+            list[kept++] = list[i];
+        else
+            any |= !past;
     }
-    if (any)
-        ft_evidence_drop(ev, gone);
+    ev->count = kept;
     return any;
+}
+
+void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement, uint8_t past)
+{
+    struct ft_sighting *list = ft_evidence_list(ev);
+
+    for (uint16_t i = 0; i < ev->count; i++) {
+        if (judgement->past[i])
+            list[i].past = past;
+        if (judgement->stray[i])
+            ft_sighting_forget_way(&list[i]);
+    }
+    if (judgement->moved)
+        ev->turns = 0;
 }
 
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,
@@ -114,7 +159,7 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
         const struct ft_sighting *s = &list[i];
         uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
 
-        if (s->switch_id != ft_topology_end_switch(t, port))
+        if (s->switch_id != ft_topology_end_switch(t, port) || s->past != FT_PRESENT)
             continue;
         *here += samples;
         if (ft_topology_ends_agree(t, s->out, hop->out))
@@ -223,6 +268,89 @@ void ft_evidence_volume(const struct ft_evidence *ev, unsigned slot, uint64_t *s
     *bytes = most.bytes;
 }
 
+uint64_t ft_evidence_samples_of(const struct ft_evidence *ev, uint8_t past, int64_t since_ms,
+                                unsigned slot)
+{
+    const struct ft_sighting *list = ft_evidence_list(ev);
+    uint64_t most = 0;
+
+    for (uint16_t i = 0; i < ev->count; i++) {
+        uint64_t sum = 0;
+
+        for (uint16_t k = 0; k < ev->count; k++)
+            if (list[k].past == past && are_alike(&list[k], &list[i], ALIKE_SOURCE) &&
+                (past != FT_PRESENT || ft_sighting_first_ms(&list[k]) >= since_ms))
+                sum += list[k].samples[slot];
+        if (sum > most)
+            most = sum;
+    }
+    return most;
+}
+
+void ft_evidence_attested(const struct ft_evidence *ev, const struct ft_topology *t,
+                          const struct ft_path *path, int64_t *first_ms, int64_t *last_ms)
+{
+    const struct ft_sighting *list = ft_evidence_list(ev);
+
+    *first_ms = INT64_MAX;
+    *last_ms = INT64_MIN;
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        const struct ft_hop *hop = &path->hops[h];
+        const struct ft_hop *next = h + 1 < path->hop_count ? hop + 1 : NULL;
+        int64_t newest = INT64_MIN;
+
+        /* The last hop leads to the host: it counts where there is no other. */
+        if (!next && h > 0)
+            break;
+        for (uint16_t i = 0; i < ev->count; i++) {
+            const struct ft_sighting *s = &list[i];
+
+            if (s->past == FT_PRESENT && s->last_ms > newest &&
+                ((s->out != FT_NONE && ft_sighting_matches(s, t, hop)) ||
+                 (next && s->in != FT_NONE && ft_sighting_matches(s, t, next))))
+                newest = s->last_ms;
+        }
+        if (newest == INT64_MIN)
+            continue;
+        *first_ms = newest < *first_ms ? newest : *first_ms;
+        *last_ms = newest > *last_ms ? newest : *last_ms;
+    }
+}
+
+bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *t,
+                        const struct ft_path *path, int64_t ms)
+{
+    const struct ft_sighting *list = ft_evidence_list(ev);
+
+    for (uint16_t i = 0; i < ev->count; i++)
+        for (uint32_t h = 0; h < path->hop_count; h++)
+            if (list[i].past == FT_PRESENT && list[i].last_ms >= ms &&
+                ft_sighting_first_ms(&list[i]) <= ms &&
+                ft_sighting_matches(&list[i], t, &path->hops[h]))
+                return true;
+    return false;
+}
+
+bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *t,
+                        const struct ft_path *path, unsigned slot)
+{
+    const struct ft_sighting *list = ft_evidence_list(ev);
+    bool sampled = false;
+
+    for (uint16_t i = 0; i < ev->count; i++) {
+        bool on_path = false;
+
+        if (list[i].samples[slot] == 0 || (list[i].switch_id & FT_SWITCH_UNKNOWN))
+            continue;
+        for (uint32_t h = 0; h < path->hop_count && !on_path; h++)
+            on_path = ft_sighting_matches(&list[i], t, &path->hops[h]);
+        if (!on_path)
+            return false;
+        sampled = true;
+    }
+    return sampled;
+}
+
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i)
 {
     uint64_t own = (uint64_t)list[i].samples[0] + list[i].samples[1];
@@ -230,7 +358,8 @@ bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uin
     for (uint16_t k = 0; k < count; k++) {
         uint64_t other = (uint64_t)list[k].samples[0] + list[k].samples[1];
 
-        if (k != i && are_alike(&list[k], &list[i], ALIKE_IN | ALIKE_OUT) &&
+        if (k != i && list[k].past == list[i].past &&
+            are_alike(&list[k], &list[i], ALIKE_IN | ALIKE_OUT) &&
             (other > own || (other == own && k < i)))
             return true;
     }
@@ -260,6 +389,7 @@ const char *ft_reason_name(enum ft_reason reason)
         [FT_REASON_OFF_PATH] = "off_path",
         [FT_REASON_AMBIGUOUS] = "ambiguous",
         [FT_REASON_CHANGING] = "changing",
+        [FT_REASON_UNCONFIRMED] = "unconfirmed",
     };
 
     return names[reason];

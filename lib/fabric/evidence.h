@@ -6,45 +6,77 @@
  *
  * A sighting is "samples of this flow went through this switch from port `in` to port `out`", with
  * when and how many. Sightings are weighed against the equal-cost paths between the flow's ends:
- * one path left over is resolved, several are partial. A sighting of an aggregate limits them to
- * those over one of its members. When no single path explains all sightings,
- * either the path changed at one moment (the older sightings are dropped once the newer ones have
- * settled), or the flow left its path and came back, or it takes several paths at once: its samples
- * come back again and again. Pure: times come in with the samples.
+ * one path left over is resolved, several are partial.
+ *
+ * Evidence belongs together in time. A flow may move between any two samples, so sightings speak
+ * for one path only when they lie in one stretch:
+ * - Those that contradict each other are on different paths. The newest that contradicts what came
+ *   after it ends the stretch before; what is not newer than that is evidence of the past.
+ * - Where other flows moved, or a link changed, older sightings are in doubt (lib/fabric/trust.h)
+ *   until the flow is sampled there again.
+ * - A path that was not known before needs sightings that overlap in time. Single samples that are
+ *   no more than FT_APART_MS apart do as well, once nobody has told of a move for the tolerance.
+ * A path that is known stays known while new samples agree with it. Samples that come back again
+ * and again to ports that they had left for others show several paths at once. Pure: times come in
+ * with the samples.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/fabric/paths.h"
 #include "lib/fabric/topology.h"
+#include "lib/fabric/trust.h"
 
 /* Spraying over 32 spines: 32 uplinks, 32 spines, 32 ways into the last leaf; and room. */
 #define FT_SIGHTINGS_MAX 128
 /* Three switches on a two-tier path. */
 #define FT_SIGHTINGS_OWN 3
 
+/* A pause between two samples at one place that is longer begins a new stretch there. */
+#define FT_STRETCH_GAP_MS 4000
+/* How far apart two single samples may be that speak for one path. */
+#define FT_APART_MS 2000
+
 /* Switches that the topology does not know have this bit and a hash of their address below it. */
 #define FT_SWITCH_UNKNOWN 0x80000000u
+
+/* Sightings of a path that the flow has left carry the number of that path, from 1. */
+#define FT_PRESENT   0
+#define FT_PAST_NONE UINT8_MAX /* of a path that was never known */
 
 struct ft_sighting {
     uint32_t switch_id;
     uint32_t in; /* ports or aggregates; FT_NONE: the sample did not name one that we know */
     uint32_t out;
     uint32_t source; /* who took the samples: two sources may have sampled the same packets */
-    int64_t first_ms;
     int64_t last_ms;
+    uint32_t lasted_ms;  /* of the stretch that ends with last_ms */
+    uint8_t past;        /* FT_PRESENT; else it counts for the volume alone */
     uint32_t samples[2]; /* by parity of the window's number */
     uint64_t bytes[2];   /* sum of sampling rate x frame length */
 };
 
-/* returns: how often one source's samples at a switch came back to ports that they had left for
- * others, since the flow had one path. */
+static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
+{
+    return s->last_ms - s->lasted_ms;
+}
+
+/* turns, stays: how often samples came back to a place that they had left for another, and in how
+ * many seconds they did not; of late. */
 struct ft_evidence {
     struct ft_sighting *list; /* own, or heap */
     uint16_t count;
     uint16_t size; /* 0: own */
-    uint16_t returns;
+    uint8_t turns;
+    uint8_t stays;
     struct ft_sighting own[FT_SIGHTINGS_OWN];
+};
+
+/* Samples of a flow at a switch, as folded. */
+struct ft_seen {
+    uint32_t switch_id;
+    uint32_t in, out, source; /* as in struct ft_sighting */
+    int64_t first_ms, last_ms;
 };
 
 enum ft_path_state {
@@ -62,8 +94,9 @@ enum ft_reason {
     FT_REASON_UNKNOWN_SWITCH, /* only exporters that the topology does not know saw it */
     FT_REASON_NO_ROUTE,       /* the topology has no way between the ends */
     FT_REASON_OFF_PATH,       /* seen at a switch that no equal-cost path crosses */
-    FT_REASON_AMBIGUOUS,      /* partial: samples leave several paths */
+    FT_REASON_AMBIGUOUS,      /* partial: samples leave several paths, or are too far apart */
     FT_REASON_CHANGING,       /* partial: a change of path has not settled */
+    FT_REASON_UNCONFIRMED,    /* partial: a link of the only path left is not confirmed */
 };
 
 struct ft_evidence_policy {
@@ -71,11 +104,30 @@ struct ft_evidence_policy {
     int64_t tolerance_ms; /* how much later than others an exporter may report */
 };
 
+/* What a flow is judged by. */
+struct ft_judging {
+    const struct ft_topology *t;
+    const struct ft_trust *trust; /* NULL: nothing is known of links and other flows */
+    bool verify;                  /* the topology is a claim until samples bear it out */
+    struct ft_evidence_policy policy;
+    uint32_t src_nic, dst_nic;   /* FT_NONE: an end not known */
+    const struct ft_path *known; /* the path so far; NULL, or without hops: none is known */
+    int64_t known_since_ms;
+    bool is_known;    /* that it still is the path has not been in doubt */
+    int64_t first_ms; /* when the flow was first seen */
+    int64_t now_ms;
+};
+
 struct ft_judgement {
     enum ft_path_state state;
     enum ft_reason reason;
     uint64_t candidates;
-    bool changed; /* sightings of an earlier path were dropped */
+    bool contradicted;            /* samples are of several paths */
+    bool moved;                   /* resolved: from another path, one after the other */
+    bool past[FT_SIGHTINGS_MAX];  /* evidence of an earlier path, by index */
+    bool stray[FT_SIGHTINGS_MAX]; /* evidence of no path */
+    int64_t since_ms;             /* resolved: known to be this path from then on */
+    int64_t left_ms;              /* contradicted: the newest sample that says so */
     /* Resolved: whole; partial: the aggregate where candidates differ in its members alone, else
      * FT_NONE where they differ. */
     struct ft_path path;
@@ -86,23 +138,66 @@ struct ft_judgement {
 void ft_evidence_init(struct ft_evidence *ev);
 void ft_evidence_free(struct ft_evidence *ev);
 
-/* The sighting of a hop, made when there is none (*fresh); NULL when there are too many or memory
- * is short. Good until the next call. */
-struct ft_sighting *ft_evidence_sight(struct ft_evidence *ev, uint32_t switch_id, uint32_t in,
-                                      uint32_t out, uint32_t source, bool *fresh);
+/* Adds the times of samples to the sighting of their hop, made when there is none, and counts
+ * whether the flow came back there. *before_ms: the sighting's last sample until then, INT64_MIN
+ * where it is made. doubt_ms: samples elsewhere that are older than this do not make it one that
+ * came back, since other flows moved too. NULL when there are too many or memory is short. Good
+ * until the next call. */
+struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
+                                    int64_t doubt_ms, int64_t *before_ms);
 
 /* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
  * exporter that nobody knows had seen it. */
 void ft_sighting_forget_way(struct ft_sighting *s);
 
-/* Drops sightings last seen before `before_ms`; true when one went. */
+/* Drops sightings last seen before `before_ms`, and past ones without volume in the two open
+ * windows; true when evidence of the present went. */
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);
 
-/* Weighs the evidence for the path from src_nic to dst_nic (FT_NONE: an end not known). May drop
- * the sightings of an abandoned path, and forget the way of those that are on none. */
-void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint32_t src_nic,
-                       uint32_t dst_nic, const struct ft_evidence_policy *policy,
+/* Weighs the evidence, and changes nothing. */
+void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by,
                        struct ft_judgement *out);
+
+/* Files what a judgement found to be past under the number of the path that was left, and forgets
+ * the way of what is on no path. */
+void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement, uint8_t past);
+
+/* After ft_evidence_see(): whether the flow came back from other switches, which samples of one
+ * source cannot tell; counted then. */
+bool ft_evidence_recount(struct ft_evidence *ev, const struct ft_judging *by,
+                         const struct ft_sighting *s, int64_t before_ms, int64_t doubt_ms);
+
+/* The equal-cost set that a flow on this path was sent by at a hop: the egress ports that lead on
+ * to its destination. Returns how many were stored. */
+size_t ft_evidence_choice(const struct ft_judging *by, const struct ft_path *path, uint32_t stage,
+                          uint32_t *ports, size_t max);
+
+/* The first stage of the known path at which the flow may have left it, and the last, as the
+ * present evidence tells; false when that agrees with the path. */
+bool ft_evidence_left_at(const struct ft_evidence *ev, const struct ft_judging *by, uint32_t *first,
+                         uint32_t *last);
+
+/* Recent samples by path, for the volume of a window with a change of path in it: of one past path,
+ * or of the present one without what began before since_ms; at the switch with most. */
+uint64_t ft_evidence_samples_of(const struct ft_evidence *ev, uint8_t past, int64_t since_ms,
+                                unsigned slot);
+
+/* When samples last attested each link of a path, of those that they attest: the first and the last
+ * of these moments; INT64_MAX and INT64_MIN where they attest none. */
+void ft_evidence_attested(const struct ft_evidence *ev, const struct ft_topology *t,
+                          const struct ft_path *path, int64_t *first_ms, int64_t *last_ms);
+
+/* The newest moment at which samples were enough to tell the path, which the evidence allows alone:
+ * slower. */
+int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by);
+
+/* Whether samples on a path go on, without a pause, from before a moment to after it. */
+bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *t,
+                        const struct ft_path *path, int64_t ms);
+
+/* Whether a window has samples, and all of them agree with a path. */
+bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *t,
+                        const struct ft_path *path, unsigned slot);
 
 /* A path of a multipath flow and its part of the recent samples. Paths that only members of
  * aggregates tell apart, which no sample names, are one path with the aggregates as its ends. */
@@ -111,7 +206,8 @@ struct ft_path_share {
     double share;
 };
 
-/* The paths that a multipath flow was seen on; shares add up to 1. Returns how many were stored. */
+/* The paths that a multipath flow was seen on; shares add up to 1. Returns how many were stored: 0
+ * where recent samples are of fewer than two. */
 size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
                           uint32_t src_nic, uint32_t dst_nic, struct ft_path_share *shares,
                           size_t max);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef FT_FABRIC_EVIDENCE_IMPL_H
 #define FT_FABRIC_EVIDENCE_IMPL_H
-/* What evidence.c (keeping sightings) and judge.c (weighing them) share. */
+/* What evidence.c (keeping sightings) and those that weigh them (trial.h) share. */
 #include "lib/fabric/evidence.h"
 
 /* Evidence lives inside entries of tables and may not point into itself, so the own list is found
@@ -23,7 +23,18 @@ static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct
  * same packets, so shares count one of the two. */
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i);
 
-/* Removes the sightings marked; the others keep their order. */
-void ft_evidence_drop(struct ft_evidence *ev, const bool *gone);
+/* turns and stays are halved when there are so many of both. */
+#define FT_TURNS_OF_LATE 64
+
+/* Counts a sample that came back to a place that the flow had left, or did not. */
+void ft_evidence_count(struct ft_evidence *ev, bool turned);
+
+/* Whether samples went through a switch as a hop has it, as far as they name its ports. */
+static inline bool ft_sighting_matches(const struct ft_sighting *s, const struct ft_topology *t,
+                                       const struct ft_hop *hop)
+{
+    return ft_topology_port(t, hop->in)->switch_id == s->switch_id &&
+           ft_topology_ends_agree(t, s->in, hop->in) && ft_topology_ends_agree(t, s->out, hop->out);
+}
 
 #endif

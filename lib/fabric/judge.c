@@ -4,90 +4,27 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/fabric/evidence_impl.h"
+#include "lib/fabric/trial.h"
 
-#define CANDIDATES_LIMIT 65536
-/* Candidate paths that are compared hop by hop for what they agree on; beyond that, nothing is
- * certain. */
-#define COMPARED_MAX 64
 /* A change of path is believed when spraying would leave its other paths unseen this rarely. */
 #define SPRAY_DOUBT 0.01
-/* A link that goes down and up, twice, makes three. */
-#define RETURNS_SPRAYED 4
+/* A flow is sprayed when it came back so often, and once in so many samples at the least. A link
+ * that goes down and up again every five seconds stays below both. */
+#define TURNS_SPRAYED 6
+#define TURNS_ONE_IN  3
+/* A flow that is sampled this often needs no other flow's word: what is older is in doubt where
+ * others moved. */
+#define FRESH_MS 3000
 
-/* The case of one flow: its evidence between its ends, and which sightings a walk must satisfy. */
-struct trial {
-    const struct ft_topology *t;
-    const struct ft_sighting *list;
-    uint16_t count;
-    uint32_t src, dst;
-    uint32_t stage[FT_SIGHTINGS_MAX]; /* FT_NONE: not usable */
-    bool use[FT_SIGHTINGS_MAX];
-};
-
-static bool matches(const struct trial *trial, const struct ft_sighting *s,
-                    const struct ft_hop *hop)
+static bool same_path(const struct ft_path *a, const struct ft_path *b)
 {
-    return ft_topology_port(trial->t, hop->in)->switch_id == s->switch_id &&
-           ft_topology_ends_agree(trial->t, s->in, hop->in) &&
-           ft_topology_ends_agree(trial->t, s->out, hop->out);
+    return a->hop_count == b->hop_count &&
+           memcmp(a->hops, b->hops, a->hop_count * sizeof(*a->hops)) == 0;
 }
 
-/* A packet crosses one switch a stage, so every sighting of the stage must match the hop. */
-static bool accept_all(void *arg, uint32_t stage, const struct ft_hop *hop)
+static bool is_known_path(const struct ft_trial *trial, const struct ft_path *path)
 {
-    const struct trial *trial = arg;
-
-    for (uint16_t i = 0; i < trial->count; i++)
-        if (trial->use[i] && trial->stage[i] == stage && !matches(trial, &trial->list[i], hop))
-            return false;
-    return true;
-}
-
-/* Several paths at once: one matching sighting is enough, if the stage has any. */
-static bool accept_any(void *arg, uint32_t stage, const struct ft_hop *hop)
-{
-    const struct trial *trial = arg;
-    bool sampled = false;
-
-    for (uint16_t i = 0; i < trial->count; i++) {
-        if (!trial->use[i] || trial->stage[i] != stage)
-            continue;
-        if (matches(trial, &trial->list[i], hop))
-            return true;
-        sampled = true;
-    }
-    return !sampled;
-}
-
-static void trial_init(struct trial *trial, const struct ft_evidence *ev,
-                       const struct ft_topology *t, uint32_t src, uint32_t dst, bool *known,
-                       bool *off_path)
-{
-    trial->t = t;
-    trial->list = ft_evidence_list(ev);
-    trial->count = ev->count;
-    trial->src = src;
-    trial->dst = dst;
-    *known = false;
-    *off_path = false;
-    for (uint16_t i = 0; i < ev->count; i++) {
-        const struct ft_sighting *s = &trial->list[i];
-
-        trial->stage[i] = FT_NONE;
-        trial->use[i] = false;
-        if (s->switch_id & FT_SWITCH_UNKNOWN)
-            continue;
-        *known = true;
-        trial->stage[i] = ft_paths_stage(t, src, dst, s->switch_id);
-        trial->use[i] = trial->stage[i] != FT_NONE;
-        *off_path |= !trial->use[i];
-    }
-}
-
-static uint64_t count_paths(struct trial *trial, struct ft_path *paths, size_t max, uint64_t limit)
-{
-    return ft_paths_walk(trial->t, trial->src, trial->dst, accept_all, trial, paths, max, limit);
+    return trial->by->known && same_path(trial->by->known, path);
 }
 
 static void nothing_certain(struct ft_judgement *j)
@@ -98,7 +35,7 @@ static void nothing_certain(struct ft_judgement *j)
     }
 }
 
-static void begin_common(const struct trial *trial, struct ft_judgement *j,
+static void begin_common(const struct ft_trial *trial, struct ft_judgement *j,
                          const struct ft_path *path)
 {
     j->path = *path;
@@ -108,7 +45,7 @@ static void begin_common(const struct trial *trial, struct ft_judgement *j,
 
 /* Keeps in *j what its path shares with each of the paths. The ways from the two leaves of a dual
  * ToR NIC may differ in length; then no hop is the same hop. */
-static void intersect(const struct trial *trial, struct ft_judgement *j,
+static void intersect(const struct ft_trial *trial, struct ft_judgement *j,
                       const struct ft_path *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -128,239 +65,34 @@ static void intersect(const struct trial *trial, struct ft_judgement *j,
     }
 }
 
-/* Counts the candidates of one or two choices of sightings and what all of them agree on. */
-static void gather(struct trial *trial, const bool *first, const bool *second,
-                   struct ft_judgement *out)
+/* Adds n candidates, of which the first FT_COMPARED_MAX are in paths, to what *out has of them. */
+static void add_candidates(const struct ft_trial *trial, struct ft_judgement *out,
+                           const struct ft_path *paths, uint64_t n)
 {
-    struct ft_path paths[COMPARED_MAX];
-    const bool *choice[2] = {first, second};
-    bool begun = false;
-
-    out->candidates = 0;
-    for (int c = 0; c < 2; c++) {
-        uint64_t n;
-
-        if (!choice[c])
-            continue;
-        memcpy(trial->use, choice[c], trial->count * sizeof(*trial->use));
-        n = count_paths(trial, paths, COMPARED_MAX, CANDIDATES_LIMIT);
-        if (n == 0)
-            continue;
-        if (!begun)
-            begin_common(trial, out, &paths[0]);
-        begun = true;
-        out->candidates += n;
-        if (n > COMPARED_MAX)
-            nothing_certain(out);
-        else
-            intersect(trial, out, paths, (size_t)n);
-    }
-}
-
-/* How many samples of one place must all have taken the new path before spraying over as many paths
- * as there are is ruled out. */
-static uint64_t samples_needed(const struct trial *trial)
-{
-    uint64_t ways =
-        ft_paths_walk(trial->t, trial->src, trial->dst, NULL, NULL, NULL, 0, CANDIDATES_LIMIT);
-
-    if (ways < 2)
-        return 1;
-    return 1 + (uint64_t)ceil(log(1 / SPRAY_DOUBT) / log((double)ways));
-}
-
-static bool consistent(struct trial *trial, const bool *use)
-{
-    memcpy(trial->use, use, trial->count * sizeof(*use));
-    return count_paths(trial, NULL, 0, 1) > 0;
-}
-
-/* Counts the paths that the sightings allow one by one, and what these agree on. */
-static void gather_any(struct trial *trial, struct ft_judgement *out)
-{
-    struct ft_path paths[COMPARED_MAX];
-    uint64_t n = ft_paths_walk(trial->t, trial->src, trial->dst, accept_any, trial, paths,
-                               COMPARED_MAX, CANDIDATES_LIMIT);
-
-    out->candidates = n;
     if (n == 0)
         return;
-    begin_common(trial, out, &paths[0]);
-    if (n > COMPARED_MAX)
+    if (out->candidates == 0)
+        begin_common(trial, out, &paths[0]);
+    out->candidates += n;
+    if (n > FT_COMPARED_MAX)
         nothing_certain(out);
     else
         intersect(trial, out, paths, (size_t)n);
 }
 
-/* The sightings on either side of a change of path. What spans it belongs to both. */
-struct split {
-    bool old[FT_SIGHTINGS_MAX];
-    bool young[FT_SIGHTINGS_MAX];
-};
-
-static void add_doubtful(struct trial *trial, struct split *s, uint16_t i, bool *fits)
+/* Counts the candidates of one or two choices of sightings and what all of them agree on. */
+static void gather(struct ft_trial *trial, const bool *first, const bool *second,
+                   struct ft_judgement *out)
 {
-    s->young[i] = true;
-    if (consistent(trial, s->young))
-        return;
-    s->young[i] = false;
-    s->old[i] = true;
-    *fits = consistent(trial, s->old);
-}
+    struct ft_path paths[FT_COMPARED_MAX];
 
-/* Splits the sightings at the first sample of one of them, which is young. Old is what had ended by
- * then, or did within the tolerance; young is what began after it. What lies within the tolerance
- * altogether may be a late word of the old path or an early one of the new: it goes where it fits.
- * False when either side is empty or contradicts itself. */
-static bool split_at(struct trial *trial, const bool *usable, uint16_t first, int64_t tolerance_ms,
-                     struct split *s)
-{
-    int64_t at_ms = trial->list[first].first_ms;
-    bool doubtful[FT_SIGHTINGS_MAX];
-    bool any_old = false, fits;
-
-    for (uint16_t i = 0; i < trial->count; i++) {
-        const struct ft_sighting *g = &trial->list[i];
-        bool after = g->first_ms >= at_ms;
-        bool over = g->last_ms < at_ms + tolerance_ms;
-
-        doubtful[i] = usable[i] && i != first && after && over;
-        s->old[i] = usable[i] && !after;
-        s->young[i] = usable[i] && (i == first || !over);
-    }
-    fits = consistent(trial, s->young) && consistent(trial, s->old);
-    for (uint16_t i = 0; i < trial->count && fits; i++) {
-        if (doubtful[i])
-            add_doubtful(trial, s, i, &fits);
-        any_old |= s->old[i] && !s->young[i];
-    }
-    return fits && any_old;
-}
-
-/* The usable sighting that began last before a moment; FT_NONE when there is none. */
-static uint32_t begun_before(const struct trial *trial, const bool *usable, int64_t below_ms)
-{
-    uint32_t found = FT_NONE;
-
-    for (uint16_t i = 0; i < trial->count; i++)
-        if (usable[i] && trial->list[i].first_ms < below_ms &&
-            (found == FT_NONE || trial->list[i].first_ms > trial->list[found].first_ms))
-            found = i;
-    return found;
-}
-
-/* Looks for one moment at which a change of path explains all sightings; the latest such. */
-static bool find_change(struct trial *trial, const bool *usable, int64_t tolerance_ms,
-                        struct split *found)
-{
-    uint32_t i = begun_before(trial, usable, INT64_MAX);
-
-    for (; i != FT_NONE; i = begun_before(trial, usable, trial->list[i].first_ms))
-        if (split_at(trial, usable, (uint16_t)i, tolerance_ms, found))
-            return true;
-    return false;
-}
-
-/* Whether the new side of a change has been seen alone for long enough, and often enough. */
-static bool has_settled(const struct trial *trial, const struct split *s, int64_t settle_ms)
-{
-    int64_t old_last_ms = INT64_MIN, young_last_ms = INT64_MIN;
-    uint64_t most = 0;
-
-    for (uint16_t i = 0; i < trial->count; i++) {
-        const struct ft_sighting *g = &trial->list[i];
-        uint64_t samples = (uint64_t)g->samples[0] + g->samples[1];
-
-        if (s->old[i] && !s->young[i] && g->last_ms > old_last_ms)
-            old_last_ms = g->last_ms;
-        if (!s->young[i] || s->old[i])
-            continue;
-        if (g->last_ms > young_last_ms)
-            young_last_ms = g->last_ms;
-        if (samples > most)
-            most = samples;
-    }
-    return young_last_ms - old_last_ms >= settle_ms && most >= samples_needed(trial);
-}
-
-/* How long the sightings have contradicted each other: since the first that fitted no path together
- * with those before it. */
-static int64_t contradicted_for_ms(struct trial *trial, const bool *usable)
-{
-    bool so_far[FT_SIGHTINGS_MAX];
-    int64_t since_ms = INT64_MAX, last_ms = INT64_MIN;
-    uint32_t i = begun_before(trial, usable, INT64_MAX);
-
-    for (; i != FT_NONE; i = begun_before(trial, usable, trial->list[i].first_ms)) {
-        for (uint16_t k = 0; k < trial->count; k++)
-            so_far[k] = usable[k] && trial->list[k].first_ms <= trial->list[i].first_ms;
-        if (consistent(trial, so_far))
-            break;
-        since_ms = trial->list[i].first_ms;
-    }
-    for (uint16_t k = 0; k < trial->count; k++)
-        if (usable[k] && trial->list[k].last_ms > last_ms)
-            last_ms = trial->list[k].last_ms;
-    return last_ms - since_ms;
-}
-
-static bool has_alternatives(const struct trial *trial, const bool *usable)
-{
-    for (uint16_t i = 0; i < trial->count; i++)
-        for (uint16_t k = 0; usable[i] && k < i; k++)
-            if (usable[k] && ft_sightings_differ(&trial->list[k], &trial->list[i]))
-                return true;
-    return false;
-}
-
-/* Whether the flow takes several paths at once, and not one after the other: a flow that left its
- * path and came back contradicts itself too. Samples of one source are in order, so that they tell:
- * they come back again and again. Those of several switches may be late: then sightings that no one
- * path explains have all been seen for a time, and until now. */
-static bool is_sprayed(struct trial *trial, const bool *usable, uint16_t returns,
-                       int64_t lasting_ms)
-{
-    bool now[FT_SIGHTINGS_MAX];
-    int64_t last_ms = INT64_MIN;
-
-    if (has_alternatives(trial, usable))
-        return returns >= RETURNS_SPRAYED;
-    for (uint16_t i = 0; i < trial->count; i++)
-        if (usable[i] && trial->list[i].last_ms > last_ms)
-            last_ms = trial->list[i].last_ms;
-    for (uint16_t i = 0; i < trial->count; i++) {
-        const struct ft_sighting *s = &trial->list[i];
-
-        now[i] = usable[i] && last_ms - s->last_ms < lasting_ms &&
-                 s->last_ms - s->first_ms >= lasting_ms;
-    }
-    return !consistent(trial, now);
-}
-
-/* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
- * went astray, or where the flow went before a link was lost; none is a change of path. It is set
- * aside once newer samples alone have followed a path for long enough. False while it stands. */
-static bool set_aside(struct trial *trial, bool *usable, int64_t settle_ms)
-{
-    bool alone[FT_SIGHTINGS_MAX] = {false}, astray[FT_SIGHTINGS_MAX];
-    int64_t newest_ms = INT64_MIN;
-
-    for (uint16_t i = 0; i < trial->count; i++) {
-        alone[i] = usable[i];
-        astray[i] =
-            usable[i] ? !consistent(trial, alone) : !(trial->list[i].switch_id & FT_SWITCH_UNKNOWN);
-        alone[i] = false;
-        if (usable[i] && !astray[i] && trial->list[i].last_ms > newest_ms)
-            newest_ms = trial->list[i].last_ms;
-    }
-    for (uint16_t i = 0; i < trial->count; i++) {
-        if (!astray[i])
-            continue;
-        if (newest_ms == INT64_MIN || newest_ms - trial->list[i].last_ms < settle_ms)
-            return false;
-        usable[i] = false;
-    }
-    return true;
+    out->candidates = 0;
+    out->path.hop_count = 0;
+    add_candidates(trial, out, paths,
+                   ft_trial_paths(trial, first, paths, FT_COMPARED_MAX, FT_CANDIDATES_LIMIT));
+    if (second)
+        add_candidates(trial, out, paths,
+                       ft_trial_paths(trial, second, paths, FT_COMPARED_MAX, FT_CANDIDATES_LIMIT));
 }
 
 static void settle(struct ft_judgement *out, enum ft_path_state state, enum ft_reason reason)
@@ -369,204 +101,390 @@ static void settle(struct ft_judgement *out, enum ft_path_state state, enum ft_r
     out->reason = reason;
 }
 
-static void conclude(struct ft_judgement *out)
+static bool are_ends_known(const struct ft_judging *by, struct ft_judgement *out)
 {
-    if (out->candidates == 1)
-        settle(out, FT_PATH_RESOLVED, FT_REASON_NONE);
-    else if (out->candidates > 1)
-        settle(out, FT_PATH_PARTIAL, FT_REASON_AMBIGUOUS);
-}
-
-void ft_evidence_judge(struct ft_evidence *ev, const struct ft_topology *t, uint32_t src_nic,
-                       uint32_t dst_nic, const struct ft_evidence_policy *policy,
-                       struct ft_judgement *out)
-{
-    struct trial trial;
-    struct split split;
-    bool usable[FT_SIGHTINGS_MAX];
-    bool known, off_path;
-    int64_t lasting_ms;
-
-    *out = (struct ft_judgement){.path.hop_count = 0};
     settle(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_SOURCE);
-    if (src_nic == FT_NONE)
-        return;
-    settle(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_DESTINATION);
-    if (dst_nic == FT_NONE)
-        return;
-    settle(out, FT_PATH_UNRESOLVED, FT_REASON_NO_ROUTE);
-    if (ft_paths_length(t, src_nic, dst_nic) == 0)
-        return;
-    trial_init(&trial, ev, t, src_nic, dst_nic, &known, &off_path);
-    memcpy(usable, trial.use, sizeof(usable));
-    gather(&trial, usable, NULL, out);
-    if (!known && out->candidates != 1) {
-        settle(out, FT_PATH_UNRESOLVED,
-               ev->count ? FT_REASON_UNKNOWN_SWITCH : FT_REASON_NO_SAMPLES);
-        out->path.hop_count = 0;
-        return;
-    }
-    if (off_path || out->candidates == 0) {
-        if (!set_aside(&trial, usable, policy->settle_ms)) {
-            settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
-            out->candidates = 0;
-            out->path.hop_count = 0;
-            return;
-        }
-        gather(&trial, usable, NULL, out);
-        /* For good: a link that comes up again must not make them a second path. */
-        for (uint16_t i = 0; i < ev->count; i++)
-            if (!usable[i])
-                ft_sighting_forget_way(&ft_evidence_list(ev)[i]);
-    }
-    conclude(out);
-    if (out->candidates > 0) {
-        ev->returns = 0;
-        return;
-    }
-    if (find_change(&trial, usable, policy->tolerance_ms, &split)) {
-        if (!has_settled(&trial, &split, policy->settle_ms)) {
-            gather(&trial, split.young, split.old, out);
-            settle(out, FT_PATH_PARTIAL, FT_REASON_CHANGING);
-            return;
-        }
-        gather(&trial, split.young, NULL, out);
-        conclude(out);
-        out->changed = true;
-        for (uint16_t i = 0; i < trial.count; i++)
-            split.old[i] &= !split.young[i];
-        ft_evidence_drop(ev, split.old);
-        ev->returns = 0;
-        return;
-    }
-    lasting_ms = policy->settle_ms + policy->tolerance_ms;
-    if (contradicted_for_ms(&trial, usable) < lasting_ms ||
-        !is_sprayed(&trial, usable, ev->returns, lasting_ms)) {
-        memcpy(trial.use, usable, sizeof(usable));
-        gather_any(&trial, out);
-        settle(out, FT_PATH_PARTIAL, FT_REASON_CHANGING);
-        return;
-    }
-    settle(out, FT_PATH_MULTIPATH, FT_REASON_NONE);
-}
-
-/* The stage that tells the paths apart best: most recent samples among those with alternatives,
- * where no sighting is of an aggregate if there is such a stage. */
-static uint32_t telling_stage(const struct trial *trial)
-{
-    uint64_t samples[FT_PATH_HOPS_MAX] = {0};
-    uint16_t ways[FT_PATH_HOPS_MAX] = {0};
-    bool vague[FT_PATH_HOPS_MAX] = {false};
-    uint32_t best = FT_NONE;
-
-    for (uint16_t i = 0; i < trial->count; i++) {
-        const struct ft_sighting *s = &trial->list[i];
-
-        if (!trial->use[i])
-            continue;
-        samples[trial->stage[i]] += (uint64_t)s->samples[0] + s->samples[1];
-        vague[trial->stage[i]] |= ft_is_lag(s->in) || ft_is_lag(s->out);
-        ways[trial->stage[i]]++;
-    }
-    for (uint32_t stage = 0; stage < FT_PATH_HOPS_MAX; stage++)
-        if (ways[stage] > 1 && (best == FT_NONE || (vague[best] && !vague[stage]) ||
-                                (vague[best] == vague[stage] && samples[stage] > samples[best])))
-            best = stage;
-    return best;
-}
-
-/* Whether two paths leave every switch by the same port or aggregate, and no sighting that matches
- * one of them does not match the other. */
-static bool same_to_samples(const struct trial *trial, const struct ft_path *a,
-                            const struct ft_path *b)
-{
-    if (a->hop_count != b->hop_count)
+    if (by->src_nic == FT_NONE)
         return false;
-    for (uint32_t h = 0; h < a->hop_count; h++)
-        if (ft_topology_end_of_both(trial->t, a->hops[h].out, b->hops[h].out) == FT_NONE)
-            return false;
-    for (uint16_t i = 0; i < trial->count; i++) {
-        uint32_t stage = trial->stage[i];
+    settle(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_DESTINATION);
+    if (by->dst_nic == FT_NONE)
+        return false;
+    settle(out, FT_PATH_UNRESOLVED, FT_REASON_NO_ROUTE);
+    return ft_paths_length(by->t, by->src_nic, by->dst_nic) > 0;
+}
 
-        if (trial->use[i] && stage < a->hop_count &&
-            matches(trial, &trial->list[i], &a->hops[stage]) !=
-                matches(trial, &trial->list[i], &b->hops[stage]))
+static bool is_astray(struct ft_trial *trial, uint16_t i)
+{
+    bool alone[FT_SIGHTINGS_MAX] = {false};
+
+    alone[i] = trial->usable[i];
+    return trial->usable[i] ? !ft_trial_fits(trial, alone)
+                            : !(trial->list[i].switch_id & FT_SWITCH_UNKNOWN) &&
+                                  trial->list[i].past == FT_PRESENT;
+}
+
+/* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
+ * went astray, or where the flow went before a link was lost; none is a change of path. It is set
+ * aside, for good, once newer samples alone have followed a path for long enough: a link that comes
+ * up again must not make it a second path. False while it stands. */
+static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
+{
+    bool astray[FT_SIGHTINGS_MAX];
+    int64_t newest_ms = INT64_MIN;
+
+    if (!trial->off_path && ft_trial_fits(trial, trial->usable))
+        return true;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        astray[i] = is_astray(trial, i);
+        if (trial->usable[i] && !astray[i] && trial->list[i].last_ms > newest_ms)
+            newest_ms = trial->list[i].last_ms;
+    }
+    for (uint16_t i = 0; i < trial->count; i++) {
+        if (!astray[i])
+            continue;
+        if (newest_ms == INT64_MIN ||
+            newest_ms - trial->list[i].last_ms < trial->by->policy.settle_ms)
             return false;
+        trial->usable[i] = false;
+        out->stray[i] = true;
     }
     return true;
 }
 
-/* Makes one share of paths that no sighting tells apart but by members of aggregates. paths[] are
- * as they were walked, of which each share has one. Returns how many are left. */
-static size_t merge_shares(const struct trial *trial, const struct ft_path *paths,
-                           struct ft_path_share *shares, size_t count)
+static int64_t doubt_of(const struct ft_trial *trial, uint32_t end)
 {
-    size_t first[COMPARED_MAX], kept = 0;
+    return end != FT_NONE && ft_is_port(end) ? trial->by->trust->links[end].doubt_ms : INT64_MIN;
+}
 
-    for (size_t p = 0; p < count; p++) {
-        struct ft_path_share share = shares[p];
-        size_t k = 0;
+/* Until when evidence at a hop is in doubt: what the flow chose before it counts too. */
+static int64_t doubt_at(const struct ft_trial *trial, const struct ft_sighting *s, uint32_t stage,
+                        const struct ft_path *path)
+{
+    int64_t until_ms = doubt_of(trial, s->out), ms;
 
-        while (k < kept && !same_to_samples(trial, &paths[first[k]], &paths[p]))
-            k++;
-        if (k == kept) {
-            first[kept] = p;
-            shares[kept++] = share;
+    if (s->in != FT_NONE && ft_is_port(s->in)) {
+        ms = doubt_of(trial, ft_topology_port(trial->t, s->in)->peer);
+        until_ms = ms > until_ms ? ms : until_ms;
+    }
+    if (stage >= path->hop_count || !ft_sighting_matches(s, trial->t, &path->hops[stage]))
+        return until_ms;
+    for (uint32_t h = 0; h <= stage; h++) {
+        ms = doubt_of(trial, path->hops[h].out);
+        until_ms = ms > until_ms ? ms : until_ms;
+    }
+    return until_ms;
+}
+
+/* Leaves out of what is young what is older than a move of other flows on its way, and has not been
+ * seen since. */
+static void leave_doubtful(struct ft_trial *trial)
+{
+    struct ft_path path = {.hop_count = 0};
+
+    if (!trial->by->trust)
+        return;
+    if (trial->by->known && trial->by->known->hop_count)
+        path = *trial->by->known;
+    else if (!ft_trial_only_path(trial, trial->young, &path))
+        path.hop_count = 0;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        if (!trial->young[i] || trial->by->now_ms - s->last_ms <= FRESH_MS ||
+            s->last_ms >= doubt_at(trial, s, trial->stage[i], &path))
             continue;
-        }
-        shares[k].share += share.share;
-        for (uint32_t h = 0; h < share.path.hop_count; h++) {
-            struct ft_hop *hop = &shares[k].path.hops[h];
-
-            hop->in = ft_topology_end_of_both(trial->t, hop->in, share.path.hops[h].in);
-            hop->out = ft_topology_end_of_both(trial->t, hop->out, share.path.hops[h].out);
-        }
+        trial->young[i] = false;
+        trial->doubted = true;
     }
-    return kept;
 }
 
-static double samples_of(const struct ft_sighting *s)
+/* Goes back in time as far as all samples allow one path. What contradicts them ended the stretch
+ * before. */
+static void find_stretch(struct ft_trial *trial)
 {
-    return (double)s->samples[0] + s->samples[1];
+    if (ft_trial_fits(trial, trial->usable)) {
+        memcpy(trial->young, trial->usable, sizeof(trial->young));
+        return;
+    }
+    for (uint32_t i = ft_trial_seen_before(trial, FT_NONE); i != FT_NONE;
+         i = ft_trial_seen_before(trial, i)) {
+        trial->young[i] = true;
+        if (ft_trial_fits(trial, trial->young))
+            continue;
+        trial->young[i] = false;
+        trial->left = i;
+        return;
+    }
 }
 
-size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
-                          uint32_t src_nic, uint32_t dst_nic, struct ft_path_share *shares,
-                          size_t max)
+/* How long lay between the last sample of one sighting and the first of another; at most 0 where
+ * all overlap. *last_ms: of the last sample that is needed for that. */
+static int64_t apart_ms(const struct ft_trial *trial, const bool *use, int64_t *last_ms)
 {
-    struct ft_path paths[COMPARED_MAX];
-    uint32_t alike[FT_SIGHTINGS_MAX] = {0};
-    struct trial trial;
-    bool known, off_path;
-    uint64_t count;
-    uint32_t stage;
-    double sum = 0;
+    int64_t first_ms = INT64_MIN, end_ms = INT64_MAX;
 
-    trial_init(&trial, ev, t, src_nic, dst_nic, &known, &off_path);
-    for (uint16_t i = 0; i < trial.count; i++)
-        trial.use[i] &= !ft_evidence_is_repeated(trial.list, trial.count, i);
-    stage = telling_stage(&trial);
-    if (stage == FT_NONE)
-        return 0;
-    if (max > COMPARED_MAX)
-        max = COMPARED_MAX;
-    count = ft_paths_walk(t, src_nic, dst_nic, accept_any, &trial, paths, max, max);
-    if (count > max)
-        count = max;
-    /* A sighting that several paths pass is split evenly among them. */
-    for (uint16_t i = 0; i < trial.count; i++)
-        for (uint64_t p = 0; p < count; p++)
-            alike[i] += trial.use[i] && trial.stage[i] == stage &&
-                        matches(&trial, &trial.list[i], &paths[p].hops[stage]);
-    for (uint64_t p = 0; p < count; p++) {
-        shares[p] = (struct ft_path_share){.path = paths[p]};
-        for (uint16_t i = 0; i < trial.count; i++)
-            if (trial.use[i] && trial.stage[i] == stage &&
-                matches(&trial, &trial.list[i], &paths[p].hops[stage]))
-                shares[p].share += samples_of(&trial.list[i]) / alike[i];
-        sum += shares[p].share;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        if (!use[i])
+            continue;
+        if (ft_sighting_first_ms(&trial->list[i]) > first_ms)
+            first_ms = ft_sighting_first_ms(&trial->list[i]);
+        if (trial->list[i].last_ms < end_ms)
+            end_ms = trial->list[i].last_ms;
     }
-    for (uint64_t p = 0; p < count; p++)
-        shares[p].share = sum > 0 ? shares[p].share / sum : 1.0 / (double)count;
-    return merge_shares(&trial, paths, shares, (size_t)count);
+    *last_ms = first_ms > end_ms ? first_ms : end_ms;
+    return first_ms - end_ms;
+}
+
+/* Whether one sighting of late leaves no other path. */
+static bool one_is_enough(struct ft_trial *trial, const bool *use)
+{
+    int64_t newest = ft_trial_newest_ms(trial, use);
+    struct ft_path path;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        bool alone[FT_SIGHTINGS_MAX] = {false};
+
+        alone[i] = use[i] && newest - trial->list[i].last_ms <= FT_APART_MS;
+        if (alone[i] && ft_trial_only_path(trial, alone, &path))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the sightings that make a path the only one belong to one stretch. */
+static bool is_one_stretch(struct ft_trial *trial, const bool *use)
+{
+    bool enough[FT_SIGHTINGS_MAX];
+    int64_t apart, last_ms;
+
+    if (one_is_enough(trial, use))
+        return true;
+    ft_trial_newest_enough(trial, use, enough);
+    apart = apart_ms(trial, enough, &last_ms);
+    return apart <= 0 ||
+           (apart <= FT_APART_MS && trial->by->now_ms - last_ms >= trial->by->policy.tolerance_ms);
+}
+
+/* Counts the paths that sightings close to the newest allow, and what these agree on. */
+static void gather_newest(struct ft_trial *trial, const bool *use, struct ft_judgement *out)
+{
+    bool recent[FT_SIGHTINGS_MAX];
+    int64_t newest = ft_trial_newest_ms(trial, use);
+
+    for (uint16_t i = 0; i < trial->count; i++)
+        recent[i] = use[i] && newest - trial->list[i].last_ms <= FT_APART_MS;
+    gather(trial, recent, NULL, out);
+}
+
+static void settle_partial(const struct ft_trial *trial, struct ft_judgement *out,
+                           enum ft_reason reason)
+{
+    ft_trial_leave_sampled(trial, out);
+    settle(out, FT_PATH_PARTIAL, reason);
+}
+
+/* When the sightings of the path that is new began. */
+static int64_t since_ms(const struct ft_trial *trial, const bool *use)
+{
+    int64_t since = INT64_MAX;
+    int64_t left_ms = trial->left == FT_NONE ? INT64_MIN : trial->list[trial->left].last_ms;
+
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (use[i] && ft_sighting_first_ms(&trial->list[i]) > left_ms &&
+            ft_sighting_first_ms(&trial->list[i]) < since)
+            since = ft_sighting_first_ms(&trial->list[i]);
+    return since != INT64_MAX ? since : left_ms;
+}
+
+static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement *out)
+{
+    settle(out, FT_PATH_RESOLVED, FT_REASON_NONE);
+    if (!is_known_path(trial, &out->path))
+        out->since_ms = since_ms(trial, use);
+    else if (trial->by->is_known)
+        out->since_ms = trial->by->known_since_ms;
+    else
+        out->since_ms = ft_trial_certain_ms(trial, use);
+}
+
+/* All evidence is of one stretch, as far as it goes. */
+static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
+{
+    enum ft_reason reason = trial->doubted ? FT_REASON_CHANGING : FT_REASON_AMBIGUOUS;
+
+    gather(trial, trial->young, NULL, out);
+    if (!ft_trial_any(trial, trial->young) || out->candidates != 1) {
+        settle_partial(trial, out, reason);
+        return;
+    }
+    if (is_known_path(trial, &out->path)) {
+        resolve(trial, trial->young, out);
+        return;
+    }
+    if (!is_one_stretch(trial, trial->young)) {
+        gather_newest(trial, trial->young, out);
+        settle_partial(trial, out, reason);
+    } else if (!ft_trial_is_attested(trial, trial->young, &out->path)) {
+        settle_partial(trial, out, FT_REASON_UNCONFIRMED);
+    } else {
+        resolve(trial, trial->young, out);
+    }
+}
+
+/* How many samples of one place must all have taken the new path before spraying over as many paths
+ * as there are is ruled out. */
+static uint64_t samples_needed(const struct ft_trial *trial)
+{
+    uint64_t ways = ft_paths_walk(trial->t, trial->by->src_nic, trial->by->dst_nic, NULL, NULL,
+                                  NULL, 0, FT_CANDIDATES_LIMIT);
+
+    if (ways < 2)
+        return 1;
+    return 1 + (uint64_t)ceil(log(1 / SPRAY_DOUBT) / log((double)ways));
+}
+
+/* Whether the flow used to stay where it was. */
+static bool is_steady(const struct ft_evidence *ev)
+{
+    return ev->stays > TURNS_ONE_IN * ev->turns;
+}
+
+/* Whether one path at a time explains the samples: the new one has been seen often enough, or the
+ * flow used to stay where it was. */
+static bool is_no_spray(const struct ft_trial *trial, const struct ft_evidence *ev, const bool *use)
+{
+    uint64_t needed = samples_needed(trial);
+
+    if (ev->stays >= needed && is_steady(ev))
+        return true;
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (use[i] && (uint64_t)trial->list[i].samples[0] + trial->list[i].samples[1] >= needed)
+            return true;
+    return false;
+}
+
+/* How long samples have contradicted each other. */
+static int64_t contradicted_for_ms(const struct ft_trial *trial)
+{
+    const struct ft_sighting *left = &trial->list[trial->left];
+    int64_t newest = ft_trial_newest_ms(trial, trial->young), oldest = newest;
+    int64_t begun = ft_sighting_first_ms(left);
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        if (trial->usable[i] && s->last_ms < oldest)
+            oldest = s->last_ms;
+        if (trial->young[i] && s->last_ms == newest && ft_sighting_first_ms(s) > begun)
+            begun = ft_sighting_first_ms(s);
+    }
+    return newest - (begun < oldest ? begun : oldest);
+}
+
+static bool is_sprayed(const struct ft_trial *trial, const struct ft_evidence *ev)
+{
+    const struct ft_evidence_policy *policy = &trial->by->policy;
+
+    return ev->turns >= TURNS_SPRAYED && TURNS_ONE_IN * ev->turns >= ev->turns + ev->stays &&
+           contradicted_for_ms(trial) >= policy->settle_ms + policy->tolerance_ms;
+}
+
+/* What certainly came after the last sample of the path before: by as much as exporters may differ,
+ * or in the order of one source. */
+static void find_firm(const struct ft_trial *trial, bool *firm)
+{
+    const struct ft_sighting *left = &trial->list[trial->left];
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        firm[i] =
+            trial->young[i] && (s->last_ms >= left->last_ms + trial->by->policy.tolerance_ms ||
+                                (s->last_ms > left->last_ms && ft_sightings_differ(s, left)));
+    }
+}
+
+/* Whether the flow has been seen on its present path alone for long enough. */
+static bool has_settled(const struct ft_trial *trial, const bool *firm)
+{
+    return ft_trial_newest_ms(trial, firm) - trial->list[trial->left].last_ms >=
+           trial->by->policy.settle_ms;
+}
+
+/* What the flow left is past; of a path that goes on, only what contradicts it. */
+static void find_past(const struct ft_trial *trial, const struct ft_path *path, bool goes_on,
+                      struct ft_judgement *out)
+{
+    int64_t left_ms = trial->list[trial->left].last_ms;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        out->past[i] = trial->usable[i] && s->last_ms <= left_ms &&
+                       !(goes_on && ft_sighting_matches(s, trial->t, &path->hops[trial->stage[i]]));
+    }
+}
+
+static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
+                          struct ft_judgement *out)
+{
+    bool firm[FT_SIGHTINGS_MAX], before[FT_SIGHTINGS_MAX];
+    struct ft_path path;
+
+    out->contradicted = true;
+    out->left_ms = trial->list[trial->left].last_ms;
+    find_firm(trial, firm);
+    if (ft_trial_any(trial, firm) && ft_trial_only_path(trial, firm, &path)) {
+        bool goes_on = is_known_path(trial, &path);
+
+        if (has_settled(trial, firm) &&
+            (goes_on ? is_steady(ev)
+                     : is_no_spray(trial, ev, firm) && is_one_stretch(trial, firm) &&
+                           ft_trial_is_attested(trial, firm, &path))) {
+            out->candidates = 1;
+            begin_common(trial, out, &path);
+            out->moved = !goes_on;
+            find_past(trial, &path, goes_on, out);
+            resolve(trial, firm, out);
+            return;
+        }
+    }
+    if (is_sprayed(trial, ev)) {
+        settle(out, FT_PATH_MULTIPATH, FT_REASON_NONE);
+        return;
+    }
+    for (uint16_t i = 0; i < trial->count; i++)
+        before[i] = trial->usable[i] && !trial->young[i];
+    if (!ft_trial_fits(trial, before)) {
+        memset(before, 0, sizeof(before));
+        before[trial->left] = true;
+    }
+    gather(trial, trial->young, before, out);
+    settle_partial(trial, out, FT_REASON_CHANGING);
+}
+
+void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by,
+                       struct ft_judgement *out)
+{
+    struct ft_trial trial;
+
+    *out = (struct ft_judgement){.path.hop_count = 0};
+    if (!are_ends_known(by, out))
+        return;
+    ft_trial_init(&trial, ev, by);
+    if (!trial.known) {
+        settle(out, FT_PATH_UNRESOLVED,
+               trial.strange ? FT_REASON_UNKNOWN_SWITCH : FT_REASON_NO_SAMPLES);
+        return;
+    }
+    if (!set_astray_aside(&trial, out)) {
+        settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
+        return;
+    }
+    find_stretch(&trial);
+    leave_doubtful(&trial);
+    if (trial.left == FT_NONE)
+        judge_steady(&trial, out);
+    else
+        judge_changed(&trial, ev, out);
 }

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/fabric/libftfabric.a
 lib_fabric_libftfabric_a_SOURCES = \
+	lib/fabric/attested.c \
 	lib/fabric/bound.c lib/fabric/chance.c lib/fabric/chance.h \
+	lib/fabric/crossings.c lib/fabric/crossings.h lib/fabric/crossings_impl.h \
+	lib/fabric/crossings_judge.c \
+	lib/fabric/departure.c \
+	lib/fabric/detour.c lib/fabric/detour.h \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
+	lib/fabric/shares.c \
 	lib/fabric/topology.c lib/fabric/topology.h \
 	lib/fabric/topology_build.c \
 	lib/fabric/topology_builder.c \
 	lib/fabric/topology_distance.c \
 	lib/fabric/topology_impl.h \
+	lib/fabric/trial.c lib/fabric/trial.h \
+	lib/fabric/trust.c lib/fabric/trust.h \
 	lib/fabric/union.c \
 	lib/fabric/verdict.c lib/fabric/verdict.h

@@ -176,6 +176,15 @@ bool ft_topology_ends_agree(const struct ft_topology *t, uint32_t a, uint32_t b)
     return (ft_is_lag(a) || ft_is_lag(b)) && lag_around(t, a) == lag_around(t, b);
 }
 
+bool ft_topology_is_fabric_end(const struct ft_topology *t, uint32_t end)
+{
+    if (end == FT_NONE)
+        return false;
+    if (ft_is_lag(end))
+        end = ft_topology_lag(t, end)->members[0];
+    return t->ports[end].peer != FT_NONE;
+}
+
 uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address)
 {
     return ft_index_address(&t->index, FT_SCOPE_NICS, address);

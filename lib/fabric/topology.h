@@ -16,6 +16,9 @@
 
 #define FT_NONE UINT32_MAX
 
+/* A petabit a second; what is said to be faster is not known. */
+#define FT_SPEED_MAX_BPS UINT64_C(1000000000000000)
+
 /* One end of a hop is a port, or an aggregate of ports where that is all that is certain: the id of
  * the aggregate with this bit. */
 #define FT_LAG_BIT 0x80000000u
@@ -194,6 +197,9 @@ uint32_t ft_topology_end_of_both(const struct ft_topology *t, uint32_t a, uint32
 
 /* Whether two ends may be the same: equal, one is FT_NONE, or one an aggregate of the other. */
 bool ft_topology_ends_agree(const struct ft_topology *t, uint32_t a, uint32_t b);
+
+/* Whether an end is one of a link between switches; FT_NONE is not. */
+bool ft_topology_is_fabric_end(const struct ft_topology *t, uint32_t end);
 
 /* A switch's group of a direction, FT_NONE when it has none. */
 uint32_t ft_topology_find_group(const struct ft_topology *t, uint32_t switch_id,

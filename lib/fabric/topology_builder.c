@@ -321,7 +321,8 @@ uint32_t ft_topology_add_port(struct ft_topology_builder *b, uint32_t switch_id,
         }
         port->ifindex = ifindex;
     }
-    if (!port->speed_bps)
+    /* What a switch says of itself may be anything. */
+    if (!port->speed_bps && speed_bps <= FT_SPEED_MAX_BPS)
         port->speed_bps = speed_bps;
     return id;
 }

@@ -5,6 +5,7 @@
  * The word for an imbalance, from the probability that chance gives one at least as large: the one
  * place where the thresholds are written. Pure.
  */
+#include <stddef.h>
 
 /* An imbalance that chance gives less often than this is called uneven. */
 #define FT_VERDICT_UNEVEN_BELOW 0.05
@@ -19,7 +20,15 @@ enum ft_verdict {
     FT_VERDICT_FAULT,  /* chance does not do this */
 };
 
-/* p in 0 .. 1, of metrics.h's ft_p_value(); what is not a number is even. */
+/* Of many figures judged at once: how small p must be for one to be called uneven, so that of all
+ * that are called so at most FT_VERDICT_UNEVEN_BELOW are luck on average (Benjamini and Hochberg
+ * 1995). Sorts p[n]. 0: none is. */
+double ft_verdict_threshold(double *p, size_t n);
+
+/* One of many; threshold as above. */
+enum ft_verdict ft_verdict_among(double p, double threshold);
+
+/* Of a figure alone. p in 0 .. 1, of metrics.h's ft_p_value(); what is not a number is even. */
 enum ft_verdict ft_verdict_of(double p);
 
 /* As in records: "even", "uneven", "fault". */

@@ -11,18 +11,22 @@
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/io/endpoint.h"
+#include "lib/io/http_impl.h"
 
 #define TIMEOUT_S          15
 #define REQUEST_HEAD_BYTES (16 << 10)
 #define REQUEST_BODY_BYTES (64 << 10)
 #define ROUTES_MAX         64
+#define CONNECTIONS_MAX    256
 
 struct route {
     char *path;
@@ -32,6 +36,7 @@ struct route {
 };
 
 struct ft_http {
+    struct ft_http_room room;
     struct evhttp *server;
     uint16_t port;
     struct route routes[ROUTES_MAX];
@@ -72,15 +77,17 @@ static void free_bytes(const void *bytes, size_t len, void *arg)
 }
 
 /* Takes the writer's bytes. */
-static void answer(struct evhttp_request *req, int status, const char *content_type,
-                   struct ft_writer *body)
+static void answer(struct ft_http *http, struct evhttp_request *req, int status,
+                   const char *content_type, struct ft_writer *body)
 {
+    struct evhttp_connection *connection = evhttp_request_get_connection(req);
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
     struct evbuffer *out = evhttp_request_get_output_buffer(req);
 
     evhttp_add_header(headers, "Content-Type", status == 200 ? content_type : "text/plain");
     evhttp_add_header(headers, "Cache-Control", "no-store");
     evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), body->len);
     if (body->len && evbuffer_add_reference(out, body->bytes, body->len, free_bytes, NULL) == 0)
         ft_writer_init(body, body->max);
     else
@@ -88,13 +95,13 @@ static void answer(struct evhttp_request *req, int status, const char *content_t
     evhttp_send_reply(req, status, status_text(status), NULL);
 }
 
-static void complain(struct evhttp_request *req, int status, const char *text)
+static void complain(struct ft_http *http, struct evhttp_request *req, int status, const char *text)
 {
     struct ft_writer body;
 
     ft_writer_init(&body, 1024);
     ft_write_str(&body, text);
-    answer(req, status, NULL, &body);
+    answer(http, req, status, NULL, &body);
 }
 
 static const struct route *find_route(const struct ft_http *http, const char *path)
@@ -105,25 +112,31 @@ static const struct route *find_route(const struct ft_http *http, const char *pa
     return NULL;
 }
 
-static void run_route(struct evhttp_request *req, const struct route *route, const char *query)
+static void run_route(struct ft_http *http, struct evhttp_request *req, const struct route *route,
+                      const char *query)
 {
     struct ft_http_request request;
     struct ft_writer body;
+    size_t left;
     int status;
 
     if (evhttp_parse_query_str(query ? query : "", &request.query) < 0) {
-        complain(req, 400, "the query cannot be read\n");
+        complain(http, req, 400, "the query cannot be read\n");
         return;
     }
-    ft_writer_init(&body, FT_HTTP_BODY_BYTES_MAX);
+    left = ft_http_room_left(&http->room);
+    ft_writer_init(&body, left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX);
     status = route->handler(route->arg, &request, &body);
     evhttp_clear_headers(&request.query);
     if (ft_writer_ok(&body)) {
-        answer(req, status, route->content_type, &body);
+        answer(http, req, status, route->content_type, &body);
     } else {
         /* Half an answer would pass for a whole one. */
         ft_writer_free(&body);
-        complain(req, 503, "the answer is too large\n");
+        http->room.stats.answers_refused++;
+        complain(http, req, 503,
+                 left < FT_HTTP_BODY_BYTES_MAX ? "too many answers wait to be taken\n"
+                                               : "the answer is too large\n");
     }
 }
 
@@ -155,22 +168,31 @@ static bool is_for_us(const struct ft_http *http, struct evhttp_request *req)
     return false;
 }
 
-static void handle_request(struct evhttp_request *req, void *arg)
+static void serve(struct ft_http *http, struct evhttp_request *req)
 {
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-    const struct route *route = path ? find_route(arg, path[0] ? path : "/") : NULL;
+    const struct route *route = path ? find_route(http, path[0] ? path : "/") : NULL;
 
-    if (!is_for_us(arg, req)) {
-        complain(req, 421, "this server does not have that name\n");
+    if (!is_for_us(http, req)) {
+        complain(http, req, 421, "this server does not have that name\n");
     } else if (!route) {
-        complain(req, 404, "there is nothing here\n");
+        complain(http, req, 404, "there is nothing here\n");
     } else if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {
         evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET");
-        complain(req, 405, "only GET is served\n");
+        complain(http, req, 405, "only GET is served\n");
     } else {
-        run_route(req, route, evhttp_uri_get_query(uri));
+        run_route(http, req, route, evhttp_uri_get_query(uri));
     }
+}
+
+static void handle_request(struct evhttp_request *req, void *arg)
+{
+    struct ft_http *http = arg;
+    struct ft_mono start = ft_mono_now();
+
+    serve(http, req);
+    ft_loop_step(http->room.loop, start);
 }
 
 static int start_listening(struct ft_http *http, struct ft_loop *loop, int fd)
@@ -186,6 +208,7 @@ static int start_listening(struct ft_http *http, struct ft_loop *loop, int fd)
         evconnlistener_free(listener);
         return -ENOMEM;
     }
+    ft_http_room_listen(&http->room, listener);
     return 0;
 }
 
@@ -221,11 +244,13 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
     int fd;
 
     if (!http || !(http->server = evhttp_new(ft_loop_base(loop))) ||
-        allow_own_names(http, listen) < 0) {
+        ft_http_room_open(&http->room, loop) || allow_own_names(http, listen) < 0) {
         snprintf(error, error_bytes, "no memory");
         ft_http_free(http);
         return NULL;
     }
+    ft_http_limit(http, CONNECTIONS_MAX, FT_HTTP_BODY_BYTES_MAX);
+    evhttp_set_bevcb(http->server, ft_http_room_stream, &http->room);
     evhttp_set_timeout(http->server, TIMEOUT_S);
     evhttp_set_max_headers_size(http->server, REQUEST_HEAD_BYTES);
     evhttp_set_max_body_size(http->server, REQUEST_BODY_BYTES);
@@ -251,6 +276,7 @@ void ft_http_free(struct ft_http *http)
         return;
     if (http->server)
         evhttp_free(http->server);
+    ft_http_room_close(&http->room);
     for (size_t i = 0; i < http->route_count; i++) {
         free(http->routes[i].path);
         free(http->routes[i].content_type);
@@ -289,4 +315,37 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
 const char *ft_http_query(const struct ft_http_request *request, const char *name)
 {
     return evhttp_find_header(&request->query, name);
+}
+
+void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max)
+{
+    http->room.connections_max = connections_max;
+    http->room.bytes_max = bytes_max;
+}
+
+void ft_http_stats(const struct ft_http *http, struct ft_http_stats *stats)
+{
+    *stats = http->room.stats;
+}
+
+static void metric(struct ft_writer *w, const char *prefix, const char *name, const char *type,
+                   const char *help, uint64_t value)
+{
+    ft_write_fmt(w, "# HELP %s%s %s\n# TYPE %s%s %s\n%s%s %" PRIu64 "\n", prefix, name, help,
+                 prefix, name, type, prefix, name, value);
+}
+
+void ft_http_metrics(const struct ft_http *http, const char *prefix, struct ft_writer *w)
+{
+    const struct ft_http_stats *s = &http->room.stats;
+
+    metric(w, prefix, "http_connections", "gauge", "HTTP clients connected.", s->connected);
+    metric(w, prefix, "http_connections_total", "counter", "HTTP clients that came.",
+           s->connections);
+    metric(w, prefix, "http_accept_failures_total", "counter",
+           "Times that no client could be accepted, for lack of descriptors.", s->accept_failures);
+    metric(w, prefix, "http_cut_off_total", "counter",
+           "HTTP clients cut off: too many at once, or too slow.", s->cut_off);
+    metric(w, prefix, "http_answers_refused_total", "counter",
+           "Answers too large for the memory that is left for answers.", s->answers_refused);
 }

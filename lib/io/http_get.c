@@ -4,7 +4,6 @@
 #include "lib/io/http.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@ struct get {
     const char *endpoint;
     struct ft_mono end;
     int fd;
+    int stop_fd;
     char *error;
     size_t error_bytes;
 };
@@ -41,13 +41,19 @@ static int fail_errno(const struct get *get, int err)
 /* Waits until the socket can be read or written. 0, -ETIMEDOUT or another -errno. */
 static int wait_for(const struct get *get, short events)
 {
-    struct pollfd pfd = {.fd = get->fd, .events = events};
-    int64_t left_ms = (ft_mono_since_ns(get->end, ft_mono_now()) + 999999) / 1000000;
+    /* poll(2) leaves out what is negative. */
+    struct pollfd fds[] = {{.fd = get->fd, .events = events},
+                           {.fd = get->stop_fd, .events = POLLIN}};
+    int64_t left_ns = ft_mono_since_ns(get->end, ft_mono_now());
     int ret;
 
-    if (left_ms <= 0)
+    if (left_ns <= 0)
         return -ETIMEDOUT;
-    ret = poll(&pfd, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+    if (left_ns > FT_HTTP_QUIET_NS)
+        left_ns = FT_HTTP_QUIET_NS;
+    ret = poll(fds, 2, (int)((left_ns + 999999) / 1000000));
+    if (get->stop_fd >= 0 && ((ret < 0 && errno == EINTR) || (ret > 0 && fds[1].revents)))
+        return -ECANCELED;
     if (ret > 0 || (ret < 0 && errno == EINTR))
         return 0;
     return ret == 0 ? -ETIMEDOUT : -errno;
@@ -195,13 +201,14 @@ static int take_answer(const struct get *get, const struct ft_writer *answer,
     return status;
 }
 
-int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns,
+int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
                 struct ft_writer *body, char *error, size_t error_bytes)
 {
     struct get get = {
         .endpoint = endpoint,
         .end = {ft_mono_now().ns + timeout_ns},
         .fd = -1,
+        .stop_fd = stop_fd,
         .error = error,
         .error_bytes = error_bytes,
     };

@@ -10,8 +10,10 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/frame.c lib/io/frame.h \
 	lib/io/stream.c lib/io/stream.h \
 	lib/io/tls.c lib/io/tls.h \
-	lib/io/sender.c lib/io/receiver.c lib/io/transport.h \
-	lib/io/http.c lib/io/http_get.c lib/io/http.h \
+	lib/io/unpack.c lib/io/unpack.h \
+	lib/io/sender.c lib/io/transport.h \
+	lib/io/receiver.c lib/io/receiver_room.c lib/io/receiver_impl.h \
+	lib/io/http.c lib/io/http_clients.c lib/io/http_get.c lib/io/http.h lib/io/http_impl.h \
 	lib/io/snmp.h lib/io/snmp_impl.h \
 	lib/io/verbs.h \
 	lib/io/kafka.c lib/io/kafka.h
@@ -31,4 +33,5 @@ endif
 # What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
 # it does not use.
 IO_LIBS = lib/io/libftio.a lib/base/libftbase.a $(EVENT_SSL_LIBS) $(EVENT_LIBS) $(PCAP_LIBS) \
-	$(MNL_LIBS) $(RDKAFKA_LIBS) $(NETSNMP_LIBS) $(IBVERBS_LIBS) $(SYSTEMD_LIBS)
+	$(MNL_LIBS) $(RDKAFKA_LIBS) $(NETSNMP_LIBS) $(IBVERBS_LIBS) $(SYSTEMD_LIBS) $(ZLIB_LIBS) \
+	$(ZSTD_LIBS)

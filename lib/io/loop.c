@@ -5,8 +5,15 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "lib/base/log.h"
+
+#define TROUBLE_NS (INT64_C(60) * 1000000000)
 
 struct ft_loop {
     struct event_base *base;
@@ -17,9 +24,14 @@ struct ft_loop {
     void *arg;
     bool stopping;
     int code;
+    void (*trouble)(const char *text);
+    struct ft_log_limit trouble_limit;
+    int64_t longest_ns, busy_ns;
+    uint64_t slow;
 };
 
 struct ft_watch {
+    struct ft_loop *loop;
     struct event *event;
     void (*call)(void *arg);
     void *arg;
@@ -71,6 +83,46 @@ void ft_loop_free(struct ft_loop *loop)
 struct event_base *ft_loop_base(struct ft_loop *loop)
 {
     return loop->base;
+}
+
+void ft_loop_step(struct ft_loop *loop, struct ft_mono start)
+{
+    int64_t ns = ft_mono_since_ns(ft_mono_now(), start);
+
+    loop->busy_ns += ns;
+    if (ns > loop->longest_ns)
+        loop->longest_ns = ns;
+    loop->slow += ns > FT_LOOP_SLOW_NS;
+}
+
+int64_t ft_loop_longest_ns(const struct ft_loop *loop)
+{
+    return loop->longest_ns;
+}
+
+int64_t ft_loop_busy_ns(const struct ft_loop *loop)
+{
+    return loop->busy_ns;
+}
+
+uint64_t ft_loop_slow(const struct ft_loop *loop)
+{
+    return loop->slow;
+}
+
+void ft_loop_metrics(const struct ft_loop *loop, const char *prefix, struct ft_writer *w)
+{
+    ft_write_fmt(
+        w,
+        "# HELP %sloop_longest_step_seconds The longest that the main loop was kept by one "
+        "thing.\n# TYPE %sloop_longest_step_seconds gauge\n"
+        "%sloop_longest_step_seconds %.6f\n",
+        prefix, prefix, prefix, (double)loop->longest_ns / 1e9);
+    ft_write_fmt(w,
+                 "# HELP %sloop_slow_steps_total Times that it was for more than 100 ms.\n"
+                 "# TYPE %sloop_slow_steps_total counter\n"
+                 "%sloop_slow_steps_total %" PRIu64 "\n",
+                 prefix, prefix, prefix, loop->slow);
 }
 
 static void handle_stop(evutil_socket_t number, short what, void *arg)
@@ -143,6 +195,27 @@ int ft_loop_run(struct ft_loop *loop)
     return loop->code;
 }
 
+void ft_loop_on_trouble(struct ft_loop *loop, void (*trouble)(const char *text))
+{
+    loop->trouble = trouble;
+    loop->trouble_limit = (struct ft_log_limit){.interval_ns = TROUBLE_NS, .burst = 1};
+}
+
+void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
+{
+    char text[256], told[320];
+    uint64_t held;
+    va_list args;
+
+    if (!loop->trouble || !ft_log_limit_pass(&loop->trouble_limit, ft_mono_now(), &held))
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    snprintf(told, sizeof(told), "%s (%" PRIu64 " more held back)", text, held);
+    loop->trouble(told);
+}
+
 void ft_loop_exit(struct ft_loop *loop, int code)
 {
     loop->code = code;
@@ -152,11 +225,14 @@ void ft_loop_exit(struct ft_loop *loop, int code)
 static void run_watch(evutil_socket_t fd, short what, void *arg)
 {
     struct ft_watch *watch = arg;
+    struct ft_loop *loop = watch->loop;
+    struct ft_mono start = ft_mono_now();
 
     (void)fd;
     (void)what;
-    /* The callback may free the watch: nothing follows. */
+    /* The callback may free the watch. */
     watch->call(watch->arg);
+    ft_loop_step(loop, start);
 }
 
 static struct ft_watch *watch_new(struct ft_loop *loop, int fd, short what, void (*call)(void *arg),
@@ -166,6 +242,7 @@ static struct ft_watch *watch_new(struct ft_loop *loop, int fd, short what, void
 
     if (!watch)
         return NULL;
+    watch->loop = loop;
     watch->call = call;
     watch->arg = arg;
     watch->event = event_new(loop->base, fd, what, run_watch, watch);

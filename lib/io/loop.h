@@ -5,10 +5,14 @@
  * The one event loop of a daemon (libevent): descriptors, timers, signals, and systemd's notify
  * protocol (READY, STATUS, RELOADING, STOPPING, WATCHDOG at half its interval; nothing when not
  * under systemd). SIGTERM and SIGINT end the loop after on_stop; SIGHUP calls on_reload; SIGPIPE is
- * ignored. Thread: the loop's own.
+ * ignored. A step is one callback: while it runs nothing else does, so the longest is a metric.
+ * Thread: the loop's own.
  */
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/writer.h"
 
 struct ft_loop;
 struct ft_watch;
@@ -21,6 +25,20 @@ void ft_loop_free(struct ft_loop *loop);
 /* For adapters of lib/io alone. */
 struct event_base *ft_loop_base(struct ft_loop *loop);
 
+/* For adapters whose callbacks are no watch's: a step that began at `start` has ended. */
+void ft_loop_step(struct ft_loop *loop, struct ft_mono start);
+
+/* The longest step so far, and how many took more than FT_LOOP_SLOW_NS. */
+#define FT_LOOP_SLOW_NS INT64_C(100000000)
+int64_t ft_loop_longest_ns(const struct ft_loop *loop);
+uint64_t ft_loop_slow(const struct ft_loop *loop);
+
+/* Time spent in steps since the start: nobody else could be served in it. */
+int64_t ft_loop_busy_ns(const struct ft_loop *loop);
+
+/* Longest and slow ones as metrics; the prefix is the program's ("fabrictraced_"). */
+void ft_loop_metrics(const struct ft_loop *loop, const char *prefix, struct ft_writer *w);
+
 /* Either may be NULL. on_stop returns true when the loop may end now, false when it will call
  * ft_loop_exit() itself once its work is flushed; a second signal ends at once. The service manager
  * hears of both: RELOADING before on_reload and READY after it, STOPPING before on_stop. */
@@ -30,6 +48,12 @@ void ft_loop_on_signals(struct ft_loop *loop, void (*on_reload)(void *arg),
 /* Runs until ft_loop_exit(). Returns its code, -EIO when the kernel refuses to wait. */
 int ft_loop_run(struct ft_loop *loop);
 void ft_loop_exit(struct ft_loop *loop, int code);
+
+/* Where something goes on in spite of trouble (no descriptors, say): trouble is told at most once a
+ * minute, with how often it came meanwhile. */
+void ft_loop_on_trouble(struct ft_loop *loop, void (*trouble)(const char *text));
+void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Calls on_ready when fd can be read. The descriptor stays the caller's, open until the watch is
  * freed. */

@@ -5,13 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fcntl.h>
 #include <pcap/pcap.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/io/pcap_map.h"
+#include "lib/io/unpack.h"
 
 /* Packets taken before other work of the loop gets its turn. */
 #define BATCH_PACKETS 4096
@@ -130,7 +133,7 @@ static int read_packets(struct ft_pcap_map *map, pcap_t *handle, enum ft_pcap_li
     }
 }
 
-/* By libpcap, in whatever format. */
+/* By libpcap, in whatever format; the stream is closed. */
 static int read_stream(FILE *stream, const char *name,
                        int (*on_packet)(void *arg, const struct ft_pcap_packet *packet), void *arg,
                        char *error, size_t error_bytes)
@@ -142,8 +145,7 @@ static int read_stream(FILE *stream, const char *name,
 
     if (!handle) {
         snprintf(error, error_bytes, "%s: no capture file: %s", name, reason);
-        if (stream != stdin)
-            fclose(stream);
+        fclose(stream);
         return -EINVAL;
     }
     if (map_link(pcap_datalink(handle), &link) < 0) {
@@ -153,7 +155,35 @@ static int read_stream(FILE *stream, const char *name,
     } else {
         ret = read_packets(NULL, handle, link, name, on_packet, arg, error, error_bytes);
     }
-    pcap_close(handle); /* and the stream, unless it is stdin */
+    pcap_close(handle); /* and the stream */
+    return ret;
+}
+
+static int read_descriptor(int fd, const char *name,
+                           int (*on_packet)(void *arg, const struct ft_pcap_packet *packet),
+                           void *arg, char *error, size_t error_bytes)
+{
+    FILE *stream;
+    struct ft_unpack *unpack = ft_unpack_new(fd, &stream);
+    char *buffer = malloc(FILE_BUFFER_BYTES);
+    int ret = -EINVAL;
+
+    if (!unpack || !buffer) {
+        snprintf(error, error_bytes, "%s: no memory", name);
+        if (unpack)
+            fclose(stream);
+        goto out;
+    }
+    /* glibc takes no heed of a size without a buffer. */
+    setvbuf(stream, buffer, _IOFBF, FILE_BUFFER_BYTES);
+    ret = read_stream(stream, name, on_packet, arg, error, error_bytes);
+    if (ret == -EINVAL && ft_unpack_problem(unpack))
+        snprintf(error, error_bytes, "%s: %s", name, ft_unpack_problem(unpack));
+    else if (ret == -EINVAL && ft_unpack_empty(unpack))
+        snprintf(error, error_bytes, "%s: no capture file: it is empty", name);
+out:
+    ft_unpack_free(unpack);
+    free(buffer);
     return ret;
 }
 
@@ -162,9 +192,7 @@ int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_p
 {
     bool standard = strcmp(file, "-") == 0;
     struct ft_pcap_map *map = standard ? NULL : ft_pcap_map_new(file);
-    FILE *stream;
-    char *buffer;
-    int ret;
+    int ret, fd;
 
     if (map) {
         ret = read_packets(map, NULL, 0, file, on_packet, arg, error, error_bytes);
@@ -172,20 +200,14 @@ int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_p
         return ret;
     }
     if (standard)
-        return read_stream(stdin, "standard input", on_packet, arg, error, error_bytes);
-    stream = fopen(file, "rbe");
-    buffer = malloc(FILE_BUFFER_BYTES);
-    if (!stream || !buffer) {
+        return read_descriptor(STDIN_FILENO, "standard input", on_packet, arg, error, error_bytes);
+    fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
         snprintf(error, error_bytes, "%s: %s", file, strerror(errno));
-        if (stream)
-            fclose(stream);
-        free(buffer);
         return -EINVAL;
     }
-    /* glibc takes no heed of a size without a buffer. */
-    setvbuf(stream, buffer, _IOFBF, FILE_BUFFER_BYTES);
-    ret = read_stream(stream, file, on_packet, arg, error, error_bytes);
-    free(buffer);
+    ret = read_descriptor(fd, file, on_packet, arg, error, error_bytes);
+    close(fd);
     return ret;
 }
 

@@ -189,8 +189,10 @@ struct ft_pcap_map *ft_pcap_map_new(const char *file)
         return NULL;
     m->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     catch_faults(file);
-    /* Opening a pipe would wait for its other end, and take from it what libpcap is to read. */
-    m->fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    /* A pipe can be opened once: to look into it here would cut off whoever writes it. */
+    m->fd = stat(file, &st) == 0 && S_ISREG(st.st_mode)
+                ? open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                : -1;
     if (m->fd < 0 || fstat(m->fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_head(m)) {
         ft_pcap_map_free(m);
         return NULL;

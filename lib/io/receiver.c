@@ -11,66 +11,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/table.h"
-#include "lib/io/endpoint.h"
+#include "lib/io/receiver_impl.h"
 #include "lib/io/stream.h"
 
 /* How long accepting rests when there are no descriptors left. */
-#define ACCEPT_REST_NS INT64_C(1000000000)
+#define ACCEPT_REST_NS  INT64_C(1000000000)
+#define INPUT_BYTES_MAX (64u << 20)
 
-struct connection;
+/* So long frames are taken before the loop looks at its descriptors again. */
+#define SLICE_NS INT64_C(10000000)
+/* Where the loop was busy for more than this part of a deadline, there is more time. */
+#define BUSY_PART 16
 
-/* Padded with zeroes. Programs of one host go by its name, each of them. */
-struct source_key {
-    char program[FT_PROGRAM_BYTES_MAX];
-    char id[FT_SOURCE_ID_BYTES_MAX];
-};
-
-/* What is remembered of a sender beyond its connection. */
-struct source {
-    struct source_key key;
-    uint64_t boot_id;
-    uint64_t applied; /* the number of the last payload */
-    struct connection *connection;
-    struct ft_mono left;
-};
-
-struct connection {
-    TAILQ_ENTRY(connection) next;
-    struct ft_receiver *receiver;
-    struct bufferevent *bev;
-    struct ft_watch *deadline;
-    struct source *source; /* NULL before its HELLO */
-    void *known;           /* by admit(); NULL before */
-    size_t frame_max;
-    uint64_t acked;
-    bool closing; /* a REFUSE is on its way out */
-    char address[FT_ENDPOINT_BYTES];
-    char id[FT_SOURCE_ID_BYTES_MAX + 1];
-    char program[FT_PROGRAM_BYTES_MAX + 1];
-};
-
-TAILQ_HEAD(connections, connection);
-
-struct ft_receiver {
-    struct ft_loop *loop;
-    struct ft_receiver_config config;
-    struct ft_tls *tls;
-    struct evconnlistener *listener;
-    struct ft_watch *rest;
-    uint16_t port;
-    struct connections connections;
-    struct ft_table *sources;
-    struct ft_receiver_stats stats;
-};
-
-static void tell(struct connection *c, bool up, const char *reason)
+static void tell(struct ft_connection *c, bool up, const char *reason)
 {
     struct ft_receiver *receiver = c->receiver;
 
@@ -78,20 +37,30 @@ static void tell(struct connection *c, bool up, const char *reason)
         receiver->config.peer(receiver->config.arg, c->id, c->address, up, reason);
 }
 
-static void forget_connection(struct connection *c)
+static void leave_source(struct ft_connection *c)
+{
+    if (!c->source)
+        return;
+    c->source->connection = NULL;
+    TAILQ_INSERT_TAIL(&c->receiver->left, c->source, left);
+    c->source = NULL;
+}
+
+static void forget_connection(struct ft_connection *c)
 {
     struct ft_receiver *receiver = c->receiver;
 
-    if (c->source) {
-        c->source->connection = NULL;
-        c->source->left = ft_mono_now();
-        c->source = NULL;
-    }
+    leave_source(c);
+    if (c->waiting)
+        TAILQ_REMOVE(&receiver->turns, c, turn);
+    if (receiver->applying == c)
+        receiver->applying = NULL;
+    ft_receiver_forget_input(c);
     TAILQ_REMOVE(&receiver->connections, c, next);
     receiver->stats.connected--;
 }
 
-static void free_connection(struct connection *c)
+static void free_connection(struct ft_connection *c)
 {
     if (c->known && c->receiver->config.release)
         c->receiver->config.release(c->receiver->config.arg, c->known);
@@ -99,7 +68,7 @@ static void free_connection(struct connection *c)
     free(c);
 }
 
-static void close_connection(struct connection *c, const char *reason)
+void ft_receiver_close(struct ft_connection *c, const char *reason)
 {
     /* One that was refused has been told of already. */
     bool silent = c->closing;
@@ -111,8 +80,14 @@ static void close_connection(struct connection *c, const char *reason)
     free_connection(c);
 }
 
+static void set_deadline(struct ft_connection *c, int64_t ns)
+{
+    c->busy_ns = ft_loop_busy_ns(c->receiver->loop);
+    ft_watch_once_arm(c->deadline, ns);
+}
+
 /* Tells the peer why, then closes once that is written. */
-static void refuse(struct connection *c, const char *reason)
+static void refuse(struct ft_connection *c, const char *reason)
 {
     struct ft_frame frame = {.type = FT_FRAME_REFUSE};
 
@@ -121,39 +96,34 @@ static void refuse(struct connection *c, const char *reason)
     bufferevent_disable(c->bev, EV_READ);
     tell(c, false, reason);
     c->closing = true;
-    if (c->source) {
-        c->source->connection = NULL;
-        c->source->left = ft_mono_now();
-        c->source = NULL;
-    }
-    ft_watch_once_arm(c->deadline, c->receiver->config.timeout_ns);
+    leave_source(c);
+    set_deadline(c, c->receiver->config.timeout_ns);
 }
 
-static void forget_oldest_source(struct ft_table *sources)
+static void forget_oldest_source(struct ft_receiver *receiver)
 {
-    struct source *source, *oldest = NULL;
-    uint32_t index = 0;
+    struct ft_source *oldest = TAILQ_FIRST(&receiver->left);
 
-    while ((source = ft_table_next(sources, &index)))
-        if (!source->connection && (!oldest || ft_mono_since_ns(source->left, oldest->left) < 0))
-            oldest = source;
-    if (oldest)
-        ft_table_remove(sources, oldest);
+    if (!oldest)
+        return;
+    TAILQ_REMOVE(&receiver->left, oldest, left);
+    ft_table_remove(receiver->sources, oldest);
 }
 
-static struct source *find_source(struct ft_receiver *receiver, const struct ft_frame *hello)
+static struct ft_source *find_source(struct ft_receiver *receiver, const struct ft_frame *hello,
+                                     bool *fresh)
 {
-    struct source_key key = {{0}, {0}};
-    struct source *source;
-    bool fresh;
+    struct ft_source_key key = {{0}, {0}};
+    struct ft_source *source;
 
+    *fresh = false;
     memcpy(key.program, hello->program, strlen(hello->program));
     memcpy(key.id, hello->source_id, strlen(hello->source_id));
     source = ft_table_find(receiver->sources, &key);
     if (!source) {
         if (ft_table_count(receiver->sources) >= receiver->config.sources_max)
-            forget_oldest_source(receiver->sources);
-        source = ft_table_insert(receiver->sources, &key, &fresh);
+            forget_oldest_source(receiver);
+        source = ft_table_insert(receiver->sources, &key, fresh);
     }
     if (source && source->boot_id != hello->boot_id) {
         source->boot_id = hello->boot_id;
@@ -163,7 +133,7 @@ static struct source *find_source(struct ft_receiver *receiver, const struct ft_
 }
 
 /* False when it was refused. */
-static bool admit(struct connection *c)
+static bool admit(struct ft_connection *c)
 {
     const struct ft_receiver_config *config = &c->receiver->config;
     char reason[FT_STREAM_TEXT_BYTES] = "no memory";
@@ -181,11 +151,12 @@ static bool admit(struct connection *c)
     return c->known;
 }
 
-static int take_hello(struct connection *c, const struct ft_frame *frame)
+static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
 {
     struct ft_frame welcome = {.type = FT_FRAME_WELCOME, .version = FT_TRANSPORT_VERSION};
-    struct connection *older;
+    struct ft_connection *older;
     char reason[64];
+    bool fresh;
 
     if (frame->version != FT_TRANSPORT_VERSION) {
         c->receiver->stats.malformed++;
@@ -198,7 +169,7 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     memcpy(c->program, frame->program, sizeof(c->program));
     if (!admit(c))
         return -EACCES;
-    c->source = find_source(c->receiver, frame);
+    c->source = find_source(c->receiver, frame, &fresh);
     if (!c->source) {
         c->receiver->stats.connections_refused++;
         refuse(c, "too many sources");
@@ -209,7 +180,9 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     older = c->source->connection;
     if (older) {
         older->source = NULL;
-        close_connection(older, "replaced by a newer connection");
+        ft_receiver_close(older, "replaced by a newer connection");
+    } else if (!fresh) {
+        TAILQ_REMOVE(&c->receiver->left, c->source, left);
     }
     c->source->connection = c;
     c->acked = welcome.sequence = c->source->applied;
@@ -220,30 +193,36 @@ static int take_hello(struct connection *c, const struct ft_frame *frame)
     return 0;
 }
 
-static int take_data(struct connection *c, const struct ft_frame *frame)
+static int take_data(struct ft_connection *c, const struct ft_frame *frame)
 {
     struct ft_receiver *receiver = c->receiver;
-    struct source *source = c->source;
+    struct ft_source *source = c->source;
+    int rc;
 
-    receiver->stats.payloads++;
     if (frame->sequence <= source->applied) {
+        receiver->stats.payloads++;
         receiver->stats.duplicates++;
         return 0;
     }
+    rc = receiver->config.apply(receiver->config.arg, c->known, c->id, c->program, frame->payload,
+                                frame->payload_len);
+    receiver->applying = rc > 0 ? c : NULL;
+    if (rc > 0)
+        return FT_STREAM_AGAIN;
     source->applied = frame->sequence;
-    if (receiver->config.apply(receiver->config.arg, c->known, c->id, c->program, frame->payload,
-                               frame->payload_len) < 0) {
+    receiver->stats.payloads++;
+    if (rc < 0) {
         receiver->stats.refused++;
         refuse(c, "the payload cannot be applied");
         return -EBADMSG;
     }
     receiver->stats.applied++;
-    return 0;
+    return ft_mono_since_ns(ft_mono_now(), receiver->turn_began) > SLICE_NS ? FT_STREAM_REST : 0;
 }
 
 static int handle_frame(void *arg, const struct ft_frame *frame)
 {
-    struct connection *c = arg;
+    struct ft_connection *c = arg;
 
     if (frame->type == FT_FRAME_HELLO && !c->source)
         return take_hello(c, frame);
@@ -255,7 +234,7 @@ static int handle_frame(void *arg, const struct ft_frame *frame)
 }
 
 /* One acknowledgement at a time in the output: a peer that does not read gets no more. */
-static void acknowledge(struct connection *c)
+static void acknowledge(struct ft_connection *c)
 {
     struct ft_frame ack = {.type = FT_FRAME_ACK};
 
@@ -266,37 +245,95 @@ static void acknowledge(struct connection *c)
     ft_stream_write(c->bev, &ack);
 }
 
-static void handle_input(struct bufferevent *bev, void *arg)
+static void await_turn(struct ft_connection *c)
 {
-    struct connection *c = arg;
-    struct evbuffer *in = bufferevent_get_input(bev);
-    size_t before = evbuffer_get_length(in);
+    struct ft_receiver *receiver = c->receiver;
+
+    /* The time that it waits for us is not its own. */
+    ft_watch_once_disarm(c->deadline);
+    bufferevent_disable(c->bev, EV_READ);
+    if (!c->waiting && receiver->applying != c) {
+        c->waiting = true;
+        TAILQ_INSERT_TAIL(&receiver->turns, c, turn);
+    }
+    /* Armed anew, one that is due would not come. */
+    if (!ft_watch_once_armed(receiver->next_turn))
+        ft_watch_once_arm(receiver->next_turn, 0);
+}
+
+/* A frame that has begun must end; a HELLO must come at all. */
+static void go_on(struct ft_connection *c, bool got_on)
+{
+    ft_receiver_read(c);
+    if (c->held == 0 && c->source)
+        ft_watch_once_disarm(c->deadline);
+    else if (!ft_watch_once_armed(c->deadline) || (c->source && got_on))
+        set_deadline(c, c->receiver->config.timeout_ns);
+}
+
+static void take_input(struct ft_connection *c)
+{
+    size_t before = c->held;
     char reason[FT_STREAM_TEXT_BYTES];
     bool had_source = c->source;
     int ret;
 
-    if (c->closing)
-        return;
-    ret = ft_stream_frames(in, &c->frame_max, handle_frame, c, reason);
-    if (c->closing)
-        return;
-    if (ret) {
+    c->receiver->turn_began = ft_mono_now();
+    ret = ft_stream_frames(bufferevent_get_input(c->bev), &c->frame_max, handle_frame, c, reason);
+    if (!c->closing && ret < 0) {
         c->receiver->stats.malformed++;
         refuse(c, reason);
+    }
+    if (c->closing) {
+        evbuffer_drain(bufferevent_get_input(c->bev), c->held);
+        if (c->gone)
+            ft_receiver_close(c, "");
         return;
     }
     acknowledge(c);
-    /* A frame that has begun must end; a HELLO must come at all. */
-    if (evbuffer_get_length(in) == 0 && c->source)
-        ft_watch_once_disarm(c->deadline);
-    else if (c->source &&
-             (!had_source || evbuffer_get_length(in) < before || !ft_watch_once_armed(c->deadline)))
-        ft_watch_once_arm(c->deadline, c->receiver->config.timeout_ns);
+    if (ret > 0)
+        await_turn(c);
+    else if (c->gone)
+        ft_receiver_close(c, "it closed the connection");
+    else
+        go_on(c, !had_source || c->held < before);
+}
+
+static void handle_input(struct bufferevent *bev, void *arg)
+{
+    struct ft_connection *c = arg;
+    struct ft_receiver *receiver = c->receiver;
+    struct ft_mono start = ft_mono_now();
+
+    (void)bev;
+    if (c->closing || c->gone)
+        return;
+    if (receiver->applying || c->waiting)
+        await_turn(c);
+    else
+        take_input(c);
+    ft_loop_step(receiver->loop, start);
+}
+
+/* A step of the loop is one turn. */
+static void take_turn(void *arg)
+{
+    struct ft_receiver *receiver = arg;
+    struct ft_connection *c = receiver->applying;
+
+    if (!c && (c = TAILQ_FIRST(&receiver->turns))) {
+        TAILQ_REMOVE(&receiver->turns, c, turn);
+        c->waiting = false;
+    }
+    if (c)
+        take_input(c);
+    if (receiver->applying || !TAILQ_EMPTY(&receiver->turns))
+        ft_watch_once_arm(receiver->next_turn, 0);
 }
 
 static void handle_output(struct bufferevent *bev, void *arg)
 {
-    struct connection *c = arg;
+    struct ft_connection *c = arg;
 
     if (!c->closing)
         acknowledge(c);
@@ -309,22 +346,34 @@ static void handle_output(struct bufferevent *bev, void *arg)
 
 static void handle_event(struct bufferevent *bev, short what, void *arg)
 {
-    struct connection *c = arg;
+    struct ft_connection *c = arg;
     char reason[FT_STREAM_TEXT_BYTES];
 
     if (what & BEV_EVENT_CONNECTED)
         return;
     ft_stream_reason(bev, what, reason);
-    close_connection(c, reason);
+    /* What had come whole is still taken, and what is begun is ended. */
+    if (c->waiting || c->receiver->applying == c) {
+        c->gone = true;
+        bufferevent_disable(bev, EV_READ | EV_WRITE);
+        return;
+    }
+    ft_receiver_close(c, reason);
 }
 
 static void handle_deadline(void *arg)
 {
-    struct connection *c = arg;
+    struct ft_connection *c = arg;
+    int64_t busy_ns = ft_loop_busy_ns(c->receiver->loop) - c->busy_ns;
 
+    /* It may have waited for us. */
+    if (busy_ns > c->receiver->config.timeout_ns / BUSY_PART) {
+        set_deadline(c, busy_ns);
+        return;
+    }
     if (!c->closing)
         c->receiver->stats.malformed++;
-    close_connection(c, c->source ? "it stalled within a frame" : "it did not say who it is");
+    ft_receiver_close(c, c->source ? "it stalled within a frame" : "it did not say who it is");
 }
 
 static void turn_away(struct ft_receiver *receiver, int fd)
@@ -346,7 +395,7 @@ static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
                           struct sockaddr *address, int len, void *arg)
 {
     struct ft_receiver *receiver = arg;
-    struct connection *c;
+    struct ft_connection *c;
 
     (void)listener;
     (void)len;
@@ -365,9 +414,11 @@ static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
     c->frame_max = FT_FRAME_HELLO_BYTES_MAX;
     ft_endpoint_format(address, c->address);
     c->bev = ft_stream_new(receiver->loop, receiver->tls, fd, NULL, receiver->config.timeout_ns);
-    if (!c->bev) {
+    if (!c->bev || ft_receiver_count_input(c)) {
         receiver->stats.connections_refused++;
         ft_watch_free(c->deadline);
+        if (c->bev)
+            bufferevent_free(c->bev);
         free(c);
         return;
     }
@@ -375,8 +426,9 @@ static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
     receiver->stats.connected++;
     bufferevent_setcb(c->bev, handle_input, handle_output, handle_event, c);
     bufferevent_setwatermark(c->bev, EV_READ, 0, 2 * FT_FRAME_HELLO_BYTES_MAX);
-    ft_watch_once_arm(c->deadline, receiver->config.timeout_ns);
-    bufferevent_enable(c->bev, EV_READ | EV_WRITE);
+    set_deadline(c, receiver->config.timeout_ns);
+    bufferevent_enable(c->bev, EV_WRITE);
+    ft_receiver_read(c);
 }
 
 static void handle_accept_error(struct evconnlistener *listener, void *arg)
@@ -384,6 +436,7 @@ static void handle_accept_error(struct evconnlistener *listener, void *arg)
     struct ft_receiver *receiver = arg;
 
     /* No descriptors: the waiting connection keeps the listener readable, so rest a while. */
+    ft_loop_trouble(receiver->loop, "no peer can be accepted: %s", strerror(errno));
     evconnlistener_disable(listener);
     ft_watch_once_arm(receiver->rest, ACCEPT_REST_NS);
 }
@@ -419,10 +472,12 @@ static int prepare(struct ft_receiver *receiver, char *error, size_t error_bytes
     /* Peers choose their names: they must not know where these are put. */
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         seed = (uint64_t)ft_mono_now().ns;
-    receiver->sources = ft_table_new(sizeof(struct source), sizeof(struct source_key),
+    receiver->sources = ft_table_new(sizeof(struct ft_source), sizeof(struct ft_source_key),
                                      receiver->config.sources_max, seed);
     receiver->rest = ft_watch_once(receiver->loop, accept_again, receiver);
-    if (!receiver->sources || !receiver->rest) {
+    receiver->next_turn = ft_watch_once(receiver->loop, take_turn, receiver);
+    if (!receiver->sources || !receiver->rest || !receiver->next_turn ||
+        ft_receiver_open_room(receiver)) {
         snprintf(error, error_bytes, "no memory");
         return -ENOMEM;
     }
@@ -448,6 +503,10 @@ struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiv
     if (receiver->config.timeout_ns <= 0)
         receiver->config.timeout_ns = FT_STREAM_TIMEOUT_NS;
     TAILQ_INIT(&receiver->connections);
+    TAILQ_INIT(&receiver->left);
+    TAILQ_INIT(&receiver->turns);
+    if (receiver->config.input_bytes_max == 0)
+        receiver->config.input_bytes_max = INPUT_BYTES_MAX;
     if (prepare(receiver, error, error_bytes) < 0) {
         ft_receiver_free(receiver);
         return NULL;
@@ -460,12 +519,13 @@ struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiv
 
 void ft_receiver_free(struct ft_receiver *receiver)
 {
-    struct connection *c;
+    struct ft_connection *c;
 
     if (!receiver)
         return;
     if (receiver->listener)
         evconnlistener_free(receiver->listener);
+    ft_receiver_settle(receiver);
     while ((c = TAILQ_FIRST(&receiver->connections))) {
         /* What was applied and is not told would be sent again to the next receiver. */
         acknowledge(c);
@@ -474,9 +534,17 @@ void ft_receiver_free(struct ft_receiver *receiver)
         free_connection(c);
     }
     ft_watch_free(receiver->rest);
+    ft_watch_free(receiver->next_turn);
+    ft_receiver_close_room(receiver);
     ft_table_free(receiver->sources);
     ft_tls_free(receiver->tls);
     free(receiver);
+}
+
+void ft_receiver_settle(struct ft_receiver *receiver)
+{
+    while (receiver->applying)
+        take_turn(receiver);
 }
 
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats)

@@ -256,6 +256,8 @@ static int handle_frame(void *arg, const struct ft_frame *frame)
 static void handle_input(struct bufferevent *bev, void *arg)
 {
     struct ft_sender *sender = arg;
+    struct ft_loop *loop = sender->loop;
+    struct ft_mono start = ft_mono_now();
     char reason[FT_STREAM_TEXT_BYTES];
     int ret = ft_stream_frames(bufferevent_get_input(bev), &sender->frame_max, handle_frame, sender,
                                reason);
@@ -264,12 +266,17 @@ static void handle_input(struct bufferevent *bev, void *arg)
         drop_connection(sender, reason);
     else if (sender->bev == bev)
         pump(sender);
+    ft_loop_step(loop, start);
 }
 
 static void handle_output(struct bufferevent *bev, void *arg)
 {
+    struct ft_loop *loop = ((struct ft_sender *)arg)->loop;
+    struct ft_mono start = ft_mono_now();
+
     (void)bev;
     pump(arg);
+    ft_loop_step(loop, start);
 }
 
 static void say_hello(struct ft_sender *sender)

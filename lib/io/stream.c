@@ -66,9 +66,11 @@ int ft_stream_frames(struct evbuffer *in, const size_t *frame_max,
             break;
         }
         ret = on_frame(arg, &frame);
-        if (ret)
+        if (ret && ret != FT_STREAM_REST)
             return ret;
         evbuffer_drain(in, total);
+        if (ret)
+            return ret;
         want = FT_FRAME_LENGTH_BYTES;
     }
     return 0;

@@ -99,6 +99,8 @@ struct ft_receiver_config {
      * forgotten first; when all are, a new one is refused. */
     uint32_t sources_max;
     int64_t timeout_ns; /* for a HELLO, and for a frame that has begun to end; 0: 15 s */
+    /* Of frames that are not whole yet or wait, all together; two frames at least, 0: 64 MiB. */
+    size_t input_bytes_max;
     struct ft_tls_files tls;
     /* Judges who has said HELLO: what apply() is to know the peer by, or NULL with a reason that
      * the peer is told; release() gives it back when the peer is gone. Both may be NULL: then all
@@ -106,9 +108,11 @@ struct ft_receiver_config {
     void *(*admit)(void *arg, const char *source_id, const char *program,
                    const struct ft_peer_names *names, char *reason, size_t reason_bytes);
     void (*release)(void *arg, void *known);
-    /* Applies a payload. Not called for duplicates, which are known as long as this receiver lives
-     * and remembers the source. Returning an error closes that connection
-     * unacknowledged with this payload counted refused and never asked for again. */
+    /* Applies a payload. Above 0: there is more to do; it is called with the same payload again
+     * after the loop has looked at its descriptors, and with no other before. Not called for
+     * duplicates, which are known as long as this receiver lives and remembers the source.
+     * Returning an error closes that connection unacknowledged with this payload counted refused
+     * and never asked for again. */
     int (*apply)(void *arg, void *known, const char *source_id, const char *program,
                  const uint8_t *payload, size_t len);
     /* Peer came (true, reason "") or went; reason says why. source_id is "" when it went without
@@ -122,12 +126,16 @@ struct ft_receiver_config {
 struct ft_receiver_stats {
     uint64_t payloads, applied, duplicates, refused;
     uint64_t connections, connections_refused, malformed; /* malformed closed a connection */
+    uint64_t crowded_out; /* cut off within a frame, as there was no room for all */
     uint32_t connected;
 };
 
 struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiver_config *config,
                                     char *error, size_t error_bytes);
 void ft_receiver_free(struct ft_receiver *receiver);
+
+/* Ends a payload that is begun, before the program stops: half of one would come twice. */
+void ft_receiver_settle(struct ft_receiver *receiver);
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
 
 /* As ft_sender_set_tls(). */

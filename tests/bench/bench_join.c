@@ -7,6 +7,8 @@
  * flow, the time to close and publish a window (every record written as JSON) alone and while
  * ingest goes on between its slices, and the longest that ingest waited for a slice.
  *
+ * LINKS %: what it costs beside to look at a share of them for links, in percent of the join.
+ *
  *   bench_join [FLOWS ...]       default: 10000 100000 1000000
  */
 #include "config.h"
@@ -107,6 +109,28 @@ static double since_s(struct ft_mono then)
     return (double)ft_mono_since_ns(busy_now(), then) / 1e9;
 }
 
+/* What the pipeline does beside the join with an observation: the time for all since the last look.
+ */
+static struct ft_wiring *wiring;
+static double wiring_s;
+static size_t wiring_bytes;
+
+static size_t heap_bytes(void)
+{
+    return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+static void cross(const struct ft_observation *batch, uint32_t n, int64_t ms)
+{
+    size_t before = heap_bytes();
+    struct ft_mono begun = busy_now();
+
+    for (uint32_t i = 0; i < n; i++)
+        ft_wiring_observe(wiring, &batch[i], 64, ms);
+    wiring_s += since_s(begun);
+    wiring_bytes += heap_bytes() - before;
+}
+
 /* Making the observations is not what is measured: batches are made beforehand, then joined. */
 static double feed(struct ft_join *join, uint32_t first, uint32_t count, uint32_t flows,
                    bool in_order, int64_t ms)
@@ -127,6 +151,7 @@ static double feed(struct ft_join *join, uint32_t first, uint32_t count, uint32_
             ft_join_observe_batch(join, &batch[i], n - i < FT_JOIN_BATCH ? n - i : FT_JOIN_BATCH,
                                   results);
         spent += since_s(begun);
+        cross(batch, n, ms);
     }
     if (results[FT_JOIN_OK] != count) {
         fprintf(stderr, "observations were refused\n");
@@ -182,36 +207,46 @@ static void run(uint32_t flows)
         .sources_max = 10,
         .source_id = "bench",
     };
+    const struct ft_crossings_config crossings = {
+        .flows_max = 32768, .ports_max = 131072, .rate_max = 10000};
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
     struct ft_publisher *publisher = ft_publisher_new();
     struct ft_sink *sink = ft_sink_file_new("/dev/null", (char[64]){0}, 64);
     struct ft_emitter emitter = {ft_publisher_record, publisher};
     struct ft_pipeline *p;
-    size_t heap = mallinfo2().uordblks + mallinfo2().hblkhd;
+    struct ft_wiring *w = ft_wiring_new(&crossings, t);
+    size_t heap = heap_bytes();
     double fresh_s, known_s, first_s, close_s, busy_s, longest, feeding;
     uint32_t known = flows > 2000000 ? flows : 2000000;
     int64_t second_ms = START_MS + WINDOW_MS;
     uint64_t fed;
-    double held;
+    double held, wiring_known_s;
 
     if (!publisher || !sink || ft_publisher_take(publisher, sink))
         exit(EXIT_FAILURE);
     p = ft_pipeline_new(&config, t, &emitter);
+    wiring = w;
+    wiring_bytes = 0;
+    if (!p || !w)
+        exit(EXIT_FAILURE);
     fresh_s = feed(ft_pipeline_join(p), 0, flows, flows, true, START_MS + 100);
     /* Every switch on a flow's way has seen it: the evidence is as large as it gets. */
     for (int i = 0; i < 4; i++)
         feed(ft_pipeline_join(p), 0, flows, flows, true, START_MS + 200);
+    wiring_s = 0;
     known_s = feed(ft_pipeline_join(p), 0, known, flows, false, START_MS + 300);
-    held = (double)(mallinfo2().uordblks + mallinfo2().hblkhd - heap);
+    wiring_known_s = wiring_s;
+    held = (double)(heap_bytes() - heap - wiring_bytes);
     first_s = close_window(p, flows, second_ms, 0, &longest, &feeding, &fed);
     feed(ft_pipeline_join(p), 0, known, flows, false, second_ms + 50);
     close_s = close_window(p, flows, second_ms + WINDOW_MS, 0, &longest, &feeding, &fed);
     feed(ft_pipeline_join(p), 0, known, flows, false, second_ms + WINDOW_MS + 50);
     busy_s = close_window(p, flows, second_ms + 2 * WINDOW_MS, 2000, &longest, &feeding, &fed);
-    printf("%9u %13.2f %13.2f %12.0f %13.2f %11.2f %11.2f %16.2f %13.1f\n", flows,
+    printf("%9u %13.2f %13.2f %12.0f %13.2f %11.2f %11.2f %16.2f %13.1f %8.1f\n", flows,
            flows / fresh_s / 1e6, known / known_s / 1e6, held / flows, first_s, close_s, busy_s,
-           fed ? (double)fed / feeding / 1e6 : 0.0, longest * 1e3);
+           fed ? (double)fed / feeding / 1e6 : 0.0, longest * 1e3, 100 * wiring_known_s / known_s);
     fflush(stdout);
+    ft_wiring_free(wiring);
     ft_pipeline_free(p);
     ft_publisher_free(publisher);
 }
@@ -223,8 +258,9 @@ int main(int argc, char **argv)
 
     printf("join and window close, %d leaves x %d spines, records as JSON to /dev/null\n", LEAVES,
            SPINES);
-    printf("%9s %13s %13s %12s %13s %11s %11s %16s %13s\n", "FLOWS", "NEW Mobs/s", "KNOWN Mobs/s",
-           "BYTES/FLOW", "1ST CLOSE s", "CLOSE s", "BUSY s", "INGEST MEANWHILE", "LONGEST ms");
+    printf("%9s %13s %13s %12s %13s %11s %11s %16s %13s %8s\n", "FLOWS", "NEW Mobs/s",
+           "KNOWN Mobs/s", "BYTES/FLOW", "1ST CLOSE s", "CLOSE s", "BUSY s", "INGEST MEANWHILE",
+           "LONGEST ms", "LINKS %");
     for (size_t i = 1; sizes[i]; i++)
         run((uint32_t)strtoul(sizes[i], NULL, 10));
     return EXIT_SUCCESS;

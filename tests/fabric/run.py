@@ -10,25 +10,31 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
-from lab import exporters, judge, truth, volumes
+from lab import blind, exporters, judge, timeline, truth, variants, volumes
 from lab.agents import TOOLS, Agents
-from lab.fabric import Fabric, LabError, end_tidily, wait_until
+from lab.course import VERDICTS, Course
+from lab.fabric import Fabric, LabError, end_tidily, reap, wait_until
 from lab.faults import Faults
-from lab.layout import Layout
 from lab.packets import wrong_packets
 from lab.pipeline import Pipeline, find_programs
 from lab.records import RecordFile
-from lab.traffic import Traffic, plan
+from lab.traffic import SPARSE_PPS, Traffic, plan, sparse
+from lab.variants import (LONG_MOVES_S, MOVES_S, case_name, case_options, draw, is_varied,
+                          layout_of, refusal)
 
 FIRST_PATH_MAX_MS = 3000
 SETTLE_S = 5  # exporter's buffer, folding and the daemon's own delay, with room
 WAIT_S = 90  # only a fault takes that long: a slow machine does not
 LEFTOVER_MS = 2500  # samples in an exporter's buffer wait for the next flows to push them out
 LOOK_S = 0.25
+TRIES = 100
+ODD_FLOWS = 3  # or more go over a swapped cable or a detour
 SHOWN = 5
 DISCOVERY_S = 120
+CASE_S = 45  # of a case, but for its moves
 POINTS = ("forward", "ingress", "egress", "both", "cards", "mixed")
 # A receive buffer that holds what comes in half a second.
 LOSSY = "receive_buffer: 256KiB\nloss_interval: 2s\n"
@@ -38,28 +44,35 @@ PAUSE_S = 2  # less than the daemon's grace: nothing comes too late
 UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "topology_change", "link_down")
 
 
-class Tally:
-    """Counts checks and prints each as it is made."""
+def lacking(tools):
+    """What keeps a lab from being raised here; "" when nothing does."""
+    missing = [tool for tool in tools if not shutil.which(tool)]
+    if missing:
+        return f"{', '.join(missing)} is not installed: packaging/install-deps test"
+    return "it needs root, for network namespaces" if os.geteuid() else ""
 
-    def __init__(self):
-        self.passed = self.failed = self.skipped = 0
+
+class Tally:
+    """Counts checks and prints each as it is made; quiet: those that fail."""
+
+    def __init__(self, quiet=False):
+        self.quiet = quiet
+        self.passed = self.failed = 0
 
     def check(self, what, wrong, detail=""):
         """A check passes when wrong, a list of texts, is empty."""
         self.passed += not wrong
         self.failed += bool(wrong)
+        if self.quiet and not wrong:
+            return
         print(f"{'FAIL' if wrong else 'ok':4}  {what}{': ' + detail if detail else ''}", flush=True)
         for text in wrong[:SHOWN]:
             print(f"        {text}")
         if len(wrong) > SHOWN:
             print(f"        and {len(wrong) - SHOWN} more")
 
-    def skip(self, what, why):
-        self.skipped += 1
-        print(f"skipped: {what}: {why}")
-
     def close(self):
-        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        print(f"{self.passed} passed, {self.failed} failed, 0 skipped")
         return 1 if self.failed else 0
 
 
@@ -73,14 +86,17 @@ class Check:
         self.rng = random.Random(args.seed)
         self.used_sports = set()
         self.allowed = {}
+        self.judged = set()  # flows of courses, by the truth of each moment
         self.traffic = Traffic(fabric, programs["rocegen"])
-        self.agents = Agents(fabric) if args.discover else None
+        self.agents = (blind.BlindAgents(fabric, args.blind) if args.blind
+                       else Agents(fabric) if args.discover else None)
         for switch in fabric.layout.switches if self.agents else ():
             self.agents.set_cache_seconds(switch, 1)
         self.by_samples = bool(args.points or args.exporters)
         self.pipeline = Pipeline(fabric, programs, args.window, agents=self.agents,
                                  hosts=not self.by_samples,
-                                 poller=LOSSY if args.loss else "")
+                                 poller=LOSSY if args.loss else "",
+                                 daemon=f"path_refresh: {args.window}s\n" if args.long else "")
         self.records = RecordFile(self.pipeline.records)
 
     def new_flows(self):
@@ -105,9 +121,6 @@ class Check:
 
     def packets(self):
         """Before anything is judged by it: the traffic itself."""
-        if not shutil.which("tcpdump"):
-            self.tally.skip("packets are valid RoCEv2", "tcpdump is not installed")
-            return
         capture = self.fabric.dir / "packets.pcap"
         tcpdump = self.fabric.spawn("leaf1", "tcpdump", "tcpdump", "-Z", "root", "-U", "-n", "-i",
                                     "Ethernet1", "-w", capture, "udp", "port", "4791")
@@ -122,8 +135,7 @@ class Check:
         tcpdump.send_signal(signal.SIGTERM)
         tcpdump.wait()
         wrong, count = wrong_packets(capture)
-        lacks = "" if shutil.which("tshark") else ", but not by tshark, which is not installed"
-        self.tally.check("packets are valid RoCEv2", wrong, f"{count} captured{lacks}")
+        self.tally.check("packets are valid RoCEv2", wrong, f"{count} captured")
 
     def topology(self):
         return json.loads(self.pipeline.tool("topology", "--json"))
@@ -340,8 +352,8 @@ class Check:
         counters = truth.Counters(self.fabric)
         self.await_records(
             lambda r: not judge.unresolved(r, before, counters.samples(), start_ms), WAIT_S)
-        leaf, spine, link = self.busiest_link(before)
-        self.fabric.set_link(leaf, spine, False)
+        link = self.busiest_link(before)
+        self.fabric.set_cable(link, False)
         down_ms = time.time() * 1000
         after, both_after = self.paths(flows)
         for flow in both:
@@ -368,7 +380,7 @@ class Check:
         self.tally.check(f"{name}, none stays on the dead link",
                          judge.back_over(self.records, dead, before, after, down_ms,
                                          SETTLE_S * 1000))
-        self.fabric.set_link(leaf, spine, True)
+        self.fabric.set_cable(link, True)
         if self.args.discover:
             self.link_is_told(link, down_ms)
         self.link_up(f"{link.a.node} to {link.b.node} up again", flows)
@@ -395,18 +407,50 @@ class Check:
                          judge.unresolved(self.records, data, samples, start_ms))
 
     def busiest_link(self, paths):
-        """(leaf, spine, link) of the link that most data flows go over, in both directions."""
-        layout = self.fabric.layout
+        """The link that most data flows go over, in both directions."""
         ends = [(switch, out) for path in paths.values() for switch, _, out in path]
-        count = len(layout.spines)
-        index, link = max(enumerate(layout.fabric_links), key=lambda item: sum(
-            ends.count((end.node, end.name)) for end in (item[1].a, item[1].b)))
-        return index // count, index % count, link
+        return max(self.fabric.layout.fabric_links, key=lambda link: sum(
+            ends.count((end.node, end.name)) for end in (link.a, link.b)))
+
+    def course_flows(self):
+        """Where cables are swapped, or a spine takes a detour, some that are not slow go there."""
+        for _ in range(TRIES):
+            flows = self.new_flows()
+            if self.args.sparse:
+                flows = sparse(flows, self.rng)
+            paths = truth.kernel_paths(self.fabric, flows)
+            odd = [flow for flow, path in paths.items() if flows[flow].pps > SPARSE_PPS
+                   and not self.fabric.layout.is_claimed(path)]
+            if len(odd) >= ODD_FLOWS or not (self.args.swapped or self.args.detour):
+                return flows
+        raise LabError(f"no {ODD_FLOWS} of {self.args.flows} flows go where the file has no link")
+
+    def course(self, number):
+        """What the variants share: a time in which paths may move, judged by the truth of each
+        moment. Returns {verdict: path records} and how soon flows were right again."""
+        args = self.args
+        flows = self.course_flows()
+        steady = not (args.moves or args.sparse or args.swapped or args.detour)
+        wanted = ["miscabling"] * bool(args.swapped) + ["detour"] * args.detour
+        course = Course(self, f"course {number}", flows, args.moves, steady, wanted)
+        count = course.run()
+        self.judged.update(course.witness.flows)
+        for kind in ("miscabling", "detour"):
+            told = course.told(kind)
+            if kind in wanted:
+                self.tally.check(f"course {number}, {kind} is told", [] if told else ["no event"],
+                                 told[0] if told else "")
+            elif told:
+                self.tally.check(f"course {number}, no {kind} is told", told)
+        return count, course.again
 
     def close(self):
         self.accounts()
+        # Hosts tell of flows too; between two of one leaf there is nothing to choose.
+        self.tally.check("no flow without samples has a path", timeline.without_samples(
+            self.records.poll(), 1 if is_varied(self.args) else 2))
         self.tally.check("no path record was wrong at any time",
-                         judge.ever_wrong(self.records.poll(), self.allowed),
+                         judge.ever_wrong(self.records.poll(), self.allowed, self.judged),
                          f"{len(self.records.of('path'))} records")
         self.records.close()
         ends = self.traffic.close()
@@ -414,64 +458,91 @@ class Check:
                          f"{ends['requests']} requests, {ends['acks_sent']} acknowledgements")
 
 
+def options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=variants.EPILOG)
+    add = parser.add_argument
+    add("--build", default="build", help="build folder (default: build)")
+    add("--id", default=f"run{os.getpid()}", help="lab id")
+    add("--spines", type=int, help="of a pod (default: 4; 2 in three tiers)")
+    add("--leaves", type=int, help="of a pod (default: 4; 2 in three tiers)")
+    add("--hosts", type=int, default=2, help="hosts a leaf")
+    add("--flows", type=int, default=64)
+    add("--elephants", type=int, default=8)
+    add("--rounds", type=int, default=1)
+    add("--window", type=int, default=4, help="seconds")
+    add("--sampling", type=int, default=50, help="one packet in N")
+    add("--points", choices=POINTS, help="where switches sample, and by how many exporters each; no "
+        "agents, so that volumes come from samples")
+    add("--exporters", action="store_true",
+        help="exporters restart and change their address; no agents either")
+    add("--loss", action="store_true",
+        help="the poller stands still for a moment, with a small receive buffer")
+    add("--discover", action="store_true",
+        help="no topology file: snmpd and lldpd in every switch")
+    add("--blind", choices=blind.KINDS,
+        help="as --discover, but one spine says nothing, or less than it did")
+    add("--link-down", action="store_true", help="a link goes down in the end")
+    variants.add_options(add)
+    add("--seed", type=int, default=int(time.time()), help="of the choice of flows and of ECMP")
+    add("--keep", metavar="DIR", help="copy the run folder there in the end")
+    return parser
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default="build", help="build folder (default: build)")
-    parser.add_argument("--id", default=f"run{os.getpid()}", help="lab id")
-    parser.add_argument("--spines", type=int, default=4)
-    parser.add_argument("--leaves", type=int, default=4)
-    parser.add_argument("--hosts", type=int, default=2, help="hosts a leaf")
-    parser.add_argument("--flows", type=int, default=64)
-    parser.add_argument("--elephants", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--window", type=int, default=4, help="seconds")
-    parser.add_argument("--sampling", type=int, default=50, help="one packet in N")
-    parser.add_argument("--points", choices=POINTS, help="where switches sample, and by how many "
-                        "exporters each; no agents, so that volumes come from samples")
-    parser.add_argument("--exporters", action="store_true",
-                        help="exporters restart and change their address; no agents either")
-    parser.add_argument("--loss", action="store_true",
-                        help="the poller stands still for a moment, with a small receive buffer")
-    parser.add_argument("--discover", action="store_true",
-                        help="no topology file: snmpd and lldpd in every switch")
-    parser.add_argument("--link-down", action="store_true", help="a link goes down in the end")
-    parser.add_argument("--seed", type=int, default=int(time.time()),
-                        help="of the choice of flows and of ECMP")
-    parser.add_argument("--keep", metavar="DIR", help="copy the run folder there in the end")
-    args = parser.parse_args()
+    args = options().parse_args()
+    if why := refusal(args):
+        options().error(why)
     tally = Tally()
-    tools = ("ip", "nft", "uacctd", "nsenter") + (TOOLS if args.discover else ())
-    lacks = [tool for tool in tools if not shutil.which(tool)]
-    if os.geteuid() or lacks:
-        tally.skip("the fabric", f"lacks {', '.join(lacks)}" if lacks else "needs root")
+    tools = ("ip", "nft", "uacctd", "nsenter", "tcpdump", "tshark") + (TOOLS if args.discover or args.blind else ())
+    if lacks := lacking(tools):
+        tally.check("the fabric", [lacks])
         return tally.close()
     end_tidily()
+    reap()
     try:
-        run_all(args, tally)
+        if args.long:
+            tally.quiet = True
+            run_long(args, tally)
+        else:
+            run_all(args, tally)
     except LabError as error:
         tally.check("the run goes through", [str(error)])
     return tally.close()
 
 
 def run_all(args, tally):
+    """Returns {verdict: path records} of the variants, and how soon flows were right again."""
     programs = find_programs(args.build)
-    print(f"{args.spines} spines, {args.leaves} leaves, {args.hosts} hosts a leaf, {args.flows} "
-          f"flows, 1 in {args.sampling} sampled, points {args.points or POINTS[0]}, "
-          f"seed {args.seed}")
-    layout = Layout(args.spines, args.leaves, args.hosts)
-    with Fabric(args.id, layout, args.sampling, args.seed, args.points or POINTS[0]) as fabric:
+    layout = layout_of(args)
+    if not args.long:
+        print(f"{layout}, {args.flows} flows, 1 in {args.sampling} sampled, "
+              f"points {args.points or POINTS[0]}, seed {args.seed}", flush=True)
+    count, again = Counter(), ""
+    with Fabric(args.id, layout, args.sampling, args.seed, args.points or POINTS[0],
+                prompt=is_varied(args)) as fabric:
         try:
             check = Check(fabric, programs, args, tally)
+            if args.blind:
+                blind.run(check)
+                check.close()
+                return count, again
             if args.discover:
                 check.discover()
-            check.packets()
+            if not is_varied(args):
+                check.packets()
             for number in range(1, args.rounds + 1):
-                check.round(number)
+                if is_varied(args):
+                    counted, again = check.course(number)
+                    count += counted
+                else:
+                    check.round(number)
             if args.exporters:
                 check.exporters()
             if args.loss:
                 check.loss()
-            if args.discover:
+            if args.discover and not is_varied(args):
                 check.faults()
             if args.link_down:
                 check.link_down()
@@ -480,6 +551,37 @@ def run_all(args, tally):
             if args.keep:
                 shutil.copytree(fabric.dir, Path(args.keep), dirs_exist_ok=True,
                                 ignore=lambda _, names: {"agentx", "lldpd.sock"} & set(names))
+    return count, again
+
+
+def run_long(args, tally):
+    """One lab after the other until the time is over; a line each, and in the end the sums."""
+    rng = random.Random(args.seed)
+    begun = time.monotonic()
+    end = begun + 60 * args.long
+    sums = {}
+    print(f"long run of {args.long:g} minutes, seed {args.seed}", flush=True)
+    number = 0
+    while not number or time.monotonic() + CASE_S < end:
+        number += 1
+        case = draw(args, rng, min(LONG_MOVES_S, max(MOVES_S, end - time.monotonic() - CASE_S)))
+        print(f"{(time.monotonic() - begun) / 60:5.1f} min  case {number}, {case_name(case)}: "
+              f"{case_options(case)}", flush=True)
+        try:
+            count, again = run_all(case, tally)
+        except LabError as error:
+            tally.check(f"case {number} goes through", [str(error)])
+            continue
+        print(f"           {told(count)}; right again: {again}", flush=True)
+        for name in (case_name(case).split(", ") + ["all"]):
+            sums.setdefault(name, Counter()).update(count)
+    for name, count in sorted(sums.items()):
+        print(f"{name:14} {told(count)}")
+
+
+def told(count):
+    return ", ".join([f"{sum(count.values())} records"]
+                     + [f"{count[verdict]} {verdict}" for verdict in VERDICTS])
 
 
 if __name__ == "__main__":
@@ -487,3 +589,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
+    except ValueError as error:
+        sys.exit(f"run.py: {error}")

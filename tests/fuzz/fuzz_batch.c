@@ -2,6 +2,7 @@
 /* Batches of records as a peer sends them: each must come out as a line that can be read. */
 #include "config.h"
 
+#include "proto/batch.h"
 #include "proto/record.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -21,6 +22,25 @@ static void apply(void *arg, const Fabrictrace__Record *record)
     ft_writer_free(&w);
 }
 
+static void count(void *arg, const Fabrictrace__Record *record)
+{
+    (void)record;
+    ++*(uint64_t *)arg;
+}
+
+/* One record at a time is the same. */
+static void step_by_step(const uint8_t *bytes, size_t len, int expected, uint64_t records)
+{
+    struct ft_batch *batch = ft_batch_new(len);
+    uint64_t calls = 0;
+    int rc;
+
+    while ((rc = ft_batch_step(batch, bytes, 1, count, &calls)) > 0)
+        ;
+    ft_fuzz_claim(rc == expected && calls == records, "steps are the same as one go");
+    ft_batch_free(batch);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     uint64_t calls = 0, records = 0, unknown = 0;
@@ -28,5 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
     ft_fuzz_claim(calls == records, "all or nothing");
     ft_fuzz_claim(rc == 0 || calls == 0, "no call for a bad batch");
+    step_by_step(bytes, len, rc, calls);
     return 0;
 }

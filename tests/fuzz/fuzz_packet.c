@@ -24,7 +24,7 @@ static void claim_no_special_case(const uint8_t *bytes, size_t len)
     if (status != FT_PACKET_OK)
         return;
     ft_fuzz_claim(ft_tuple_equal(&k.tuple, &general.tuple), "one tuple");
-    ft_fuzz_claim(k.ecn == general.ecn && k.dscp == general.dscp &&
+    ft_fuzz_claim(k.ecn == general.ecn && k.dscp == general.dscp && k.ttl == general.ttl &&
                       k.ip_bytes == general.ip_bytes && k.flow_label == general.flow_label &&
                       k.vni == general.vni,
                   "one IP header");

@@ -13,6 +13,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
 	tests/fuzz/fuzz_topology \
+	tests/fuzz/fuzz_unpack \
 	tests/fuzz/fuzz_yaml
 
 fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
@@ -54,6 +55,10 @@ tests_fuzz_fuzz_json_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/fuzz_packet.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_packet_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_packet_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_unpack_SOURCES = tests/fuzz/fuzz_unpack.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_unpack_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_unpack_LDADD = lib/io/libftio.a lib/base/libftbase.a $(ZLIB_LIBS) $(ZSTD_LIBS)
 
 tests_fuzz_fuzz_rdma_SOURCES = tests/fuzz/fuzz_rdma.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rdma_LDFLAGS = $(fuzz_ldflags)

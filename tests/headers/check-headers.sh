@@ -33,6 +33,8 @@ third_party=(
     "librdkafka/*    lib/io/kafka*.c"
     "openssl/*       lib/io/tls*.c"
     "pcap.h          lib/io/pcap*.c"
+    "zlib.h          lib/io/unpack.c"
+    "zstd.h          lib/io/unpack.c"
     "pcap/*          lib/io/pcap*.c"
     "libmnl/*        lib/io/netlink*.c"
     "infiniband/*    lib/io/verbs.c"

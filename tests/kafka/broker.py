@@ -12,7 +12,7 @@
   broker.py consume DIR TOPIC     the whole topic as lines KEY<TAB>VALUE, read by kcat
 
 The cache is $FABRICTRACE_KAFKA_CACHE, else fabrictrace/kafka under $XDG_CACHE_HOME or ~/.cache.
-Exit code 77: something that is needed is not installed or cannot be fetched; stderr says what.
+Exit code 69: something that is needed is not installed or cannot be fetched; stderr says what.
 """
 import hashlib
 import os
@@ -27,8 +27,10 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+import speed  # noqa: E402
 from ports import free_port  # noqa: E402
 
+# On an idle machine.
 START_SECONDS = 240
 STOP_SECONDS = 60
 
@@ -59,7 +61,7 @@ class Lacking(Exception):
 def need(tool, package):
     path = shutil.which(tool)
     if not path:
-        raise Lacking(f"{tool} is not installed (Debian: {package})")
+        raise Lacking(f"{tool} is not installed (Debian: {package}): packaging/install-deps test")
     return path
 
 
@@ -120,10 +122,7 @@ def end(folder, number, seconds):
     if pid is None:
         return False
     os.kill(pid, number)
-    give_up = time.monotonic() + seconds
-    while pid_of(folder) is not None and time.monotonic() < give_up:
-        time.sleep(0.02)
-    return pid_of(folder) is None
+    return speed.wait(lambda: pid_of(folder) is None, seconds, 0.02)
 
 
 def address(folder):
@@ -172,9 +171,9 @@ def start(folder, port=0):
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  start_new_session=True)
     (folder / "pid").write_text(f"{child.pid}\n")
-    give_up = time.monotonic() + START_SECONDS
+    deadline = speed.Deadline(START_SECONDS)
     while not answers(port):
-        if child.poll() is not None or time.monotonic() > give_up:
+        if child.poll() is not None or deadline.passed():
             tail = (folder / "broker.log").read_text(errors="replace")[-2000:]
             end(folder, signal.SIGKILL, 5)
             sys.exit("broker.py: the broker does not come up:\n" + tail)
@@ -211,7 +210,7 @@ def main(args):
             return 64
     except Lacking as lack:
         print(f"broker.py: {lack}", file=sys.stderr)
-        return 77
+        return 69
     return 0
 
 

@@ -5,8 +5,7 @@ check_PROGRAMS += tests/kafka/check_kafka
 tests_kafka_check_kafka_SOURCES = tests/kafka/check_kafka.c
 tests_kafka_check_kafka_LDADD = $(IO_LIBS)
 
-# Starts a real broker, so it is no part of "make check". The program exits with 77 when it is
-# skipped, and says why.
+# Starts a real broker, so it is no part of "make check".
 check-kafka: tests/kafka/check_kafka
-	tests/kafka/check_kafka $(srcdir)/tests/kafka/broker.py || test $$? = 77
+	tests/kafka/check_kafka $(srcdir)/tests/kafka/broker.py
 .PHONY: check-kafka

@@ -14,7 +14,7 @@
 #define EVENTS 100000
 
 struct counting {
-    uint64_t inits, starts, stops, states, finalizes, wrong;
+    _Atomic uint64_t inits, starts, stops, states, finalizes, wrong;
 };
 
 extern struct counting counting;

@@ -457,6 +457,33 @@ static void check_many(const struct driver *d, struct books *books)
     balance("many communicators", books, &t, calls);
 }
 
+static pthread_barrier_t together;
+
+static void *open_and_close(void *arg)
+{
+    const struct driver *d = arg;
+    void *context = NULL;
+    int mask = 0;
+
+    pthread_barrier_wait(&together);
+    d->v5->init(&context, COMM, &mask, "together", 1, 2, 0, NULL);
+    d->v5->finalize(context);
+    return NULL;
+}
+
+/* Communicators are opened in several threads at once: the other plugin is loaded by one of them.
+ */
+static void open_together(struct driver *d)
+{
+    pthread_t threads[THREADS];
+
+    pthread_barrier_init(&together, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, open_and_close, d);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* Another plugin behind ours: both see everything, each with its own contexts and handles. In a
  * process of its own, since NCCL decides it once. */
 static int check_chain(const char *plugin, const char *behind)
@@ -466,13 +493,14 @@ static int check_chain(const char *plugin, const char *behind)
     struct ft_nccl_event_v5 e = {.type = FT_NCCL_GROUP};
     struct books books = {0};
     struct driver d;
-    const uint64_t *counts;
+    const _Atomic uint64_t *counts;
     void *context = NULL, *handle = NULL, *other;
     uint64_t calls = 0;
     int mask = 0;
 
     setenv("FABRICTRACE_NCCL_CHAIN", behind, 1);
     driver_load(&d, plugin);
+    open_together(&d);
     d.v5->init(&context, COMM, &mask, "chain", 2, 4, 0, NULL);
     EXPECT("chain", mask & FT_NCCL_GROUP, "mask %d", mask);
     reader_wait_connected(r);
@@ -491,11 +519,11 @@ static int check_chain(const char *plugin, const char *behind)
     counts = other ? dlsym(other, "counting") : NULL;
     EXPECT("chain", counts, "the other plugin was not loaded");
     if (counts) {
-        EQUAL("chain: inits", counts[0], 1);
+        EQUAL("chain: inits", counts[0], 1 + THREADS);
         EQUAL("chain: starts", counts[1], 1 + 20 * (1 + 2 + 2 * 4));
         EQUAL("chain: stops", counts[2], 1 + 20 * (1 + 2));
         EQUAL("chain: states", counts[3], 0);
-        EQUAL("chain: finalizes", counts[4], 1);
+        EQUAL("chain: finalizes", counts[4], 1 + THREADS);
         EQUAL("chain: wrong", counts[5], 0);
     }
     printf("%d checks, %d failed\n", checks, failures);

@@ -36,7 +36,8 @@ sanitized() # NAME FLAGS
     local common="-std=gnu11 -g -O1 -pthread -I. -I$srcdir $2"
     local define='-DFT_RUNSTATEDIR="/run/fabrictrace"'
     if ! works "$2"; then
-        echo "skipped: $1 ($CC $2 gives no program that runs here)"
+        echo "FAILED: $1: $CC $2 gives no program that runs here"
+        failed=1
         return
     fi
     # shellcheck disable=SC2086
@@ -45,14 +46,17 @@ sanitized() # NAME FLAGS
         $CC $common "$srcdir"/tests/nccl/{harness,driver,reader}.c \
             "$srcdir"/agent/jobs/{rings,collectives}.c "$srcdir"/lib/base/{table,clock}.c \
             -lxxhash -ldl -o "$folder/harness" &&
-        TSAN_OPTIONS=die_after_fork=0 timeout 900 "$folder/harness" "$folder/plugin.so" 50
+        TSAN_OPTIONS=die_after_fork=0 timeout 900 "$folder/harness" "$folder/plugin.so" 50 &&
+        TSAN_OPTIONS=die_after_fork=0 timeout 300 "$folder/harness" "$folder/plugin.so" chain \
+            "$PWD/tests/nccl/counting.so"
     report "$1" $?
 }
 
 quiet()
 {
     if ! strace -o "$folder/trace" true 2>/dev/null; then
-        echo "skipped: system calls (strace does not work here)"
+        echo "FAILED: no system call on the hot path: strace does not work here: packaging/install-deps test"
+        failed=1
         return
     fi
     # LeakSanitizer cannot look while strace does.
@@ -78,13 +82,14 @@ report "itself behind it is refused" $?
 sanitized "ThreadSanitizer" "-fsanitize=thread -Wno-tsan"
 sanitized "AddressSanitizer, UBSan" "-fsanitize=address,undefined -fno-sanitize-recover=all"
 if ldd tests/nccl/harness | grep -q asan; then
-    echo "skipped: valgrind (this build has AddressSanitizer)"
+    echo "not under valgrind: this build has AddressSanitizer"
 elif command -v valgrind >/dev/null; then
     timeout 1200 valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
         --fair-sched=yes tests/nccl/harness "$plugin" 20
     report "valgrind" $?
 else
-    echo "skipped: valgrind is not installed"
+    echo "FAILED: valgrind is not installed: packaging/install-deps test"
+    failed=1
 fi
 quiet
 exit $failed

@@ -14,11 +14,11 @@
 #include "tests/nccl/driver.h"
 
 /*
- * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow]: one rank of a make-believe training job.
- * AllReduce after AllReduce over a ring, or over a binary tree, until the time is over or SIGTERM.
- * Then the longest call, in ns, and how many were slow: those that waited for something or took
- * more than 10 us of the processor, not those that another process was let in front of. With slow,
- * each step over the ring takes its time.
+ * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow STEP_US]: one rank of a make-believe training
+ * job. AllReduce after AllReduce over a ring, or over a binary tree, until the time is over or
+ * SIGTERM. Then the longest call, in ns, and how many were slow: those that waited for something or
+ * took more than 10 us of the processor, not those that another process was let in front of. With
+ * slow, each step over the ring takes so long.
  */
 
 #define CHANNELS 2
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
     bool trees;
 
     if (argc < 6) {
-        fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow]\n");
+        fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow STEP_US]\n");
         return 2;
     }
     rank = atoi(argv[2]);
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     seconds = atof(argv[4]);
     pause.tv_nsec = atol(argv[5]) * 1000;
     trees = argc > 6 && strcmp(argv[6], "tree") == 0;
-    step_pause.tv_nsec = argc > 6 && strcmp(argv[6], "slow") == 0 ? 800000 : 0;
+    step_pause.tv_nsec = argc > 7 && strcmp(argv[6], "slow") == 0 ? atol(argv[7]) * 1000 : 0;
     signal(SIGTERM, on_term);
     driver_load(&d, argv[1]);
     real = d.v5;

@@ -21,14 +21,47 @@ say()
 mkfifo /tmp/nothing && exec {nothing}<>/tmp/nothing
 pause() { read -rt "$1" -u "$nothing" || :; } # SECONDS
 
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
+# What limits of waits grow by is measured in the guest, where neighbours of the machine that emulates
+# it show: a piece of work on both processors, in percent of what it takes there beside nobody.
+work()
+{
+    local i
+    for ((i = 0; i < 10000; i++)); do :; done
+}
+slowness()
+{
+    local begun took other
+    begun=$(now_ms)
+    work &
+    other=$!
+    work
+    wait $other
+    took=$(($(now_ms) - begun))
+    took=$((took * 100 / work_ms))
+    echo $((took < 100 ? 100 : took > 1000 ? 1000 : took))
+}
+work_ms=400
+slow=$(slowness)
+say "limits of waits are at $slow %"
+
+# A condition may leave in $awaited what it lacks. When the time is over the machine is measured once
+# more, for neighbours that came later.
 until_() # CONDITION [SECONDS]
 {
-    local end=$((SECONDS + ${2:-60}))
-    while [ $SECONDS -le $end ]; do
+    local begun=$SECONDS limit=$((${2:-60} * slow / 100)) now
+    awaited=
+    while :; do
         eval "$1" && return 0
+        if [ $((SECONDS - begun)) -gt $limit ]; then
+            now=$((${2:-60} * $(slowness) / 100))
+            [ $now -gt $limit ] || break
+            limit=$now
+        fi
         pause 0.1
     done
-    say "gave up waiting: $1"
+    say "gave up waiting for $limit s: $1${awaited:+: $awaited}"
     return 1
 }
 
@@ -46,5 +79,3 @@ in_use() # [LINK]
 {
     rdma resource show qp ${1:+link "$1"} | grep -cE 'type RC state RT[RS]'
 }
-
-now_ms() { date +%s%3N; }

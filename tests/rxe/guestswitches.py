@@ -7,9 +7,12 @@ import shutil
 import guestfabric
 from guestfabric import HERE, put
 from lab import agents
+from vm import speed
 
 PROGRAMS = tuple(program for program in guestfabric.PROGRAMS if not program.startswith("/"))
+# On an idle machine. An answer that comes later than the poller waits is asked for again.
 POLL_S = 4
+TIMEOUT_S = 2
 USERS = ("v3",)  # a key takes a while where the processor is emulated
 FIELDS = {4: "ip_src,ip_dst,nw_proto,udp_src,udp_dst", 6: "ipv6_src,ipv6_dst,nw_proto,udp_src,udp_dst"}
 
@@ -59,7 +62,8 @@ def write(share, plan):
     folder, layout = share / "plan", plan.layout
     guestfabric.write_fabric(
         share, plan, topology='topology: ""',
-        poller=f"snmp:\n  switches: plan/switches.yaml\n  interval: {POLL_S}s\n")
+        poller=f"snmp:\n  switches: plan/switches.yaml\n  interval: {speed.limit(POLL_S):.0f}s\n"
+               f"  timeout: {min(speed.limit(TIMEOUT_S), 60):.0f}s\n")
     shutil.copy2(HERE / "guestswitches.sh", share)
     put(folder, "macs.batch", (f"link set {host.name} address {_mac(host)}" for host in layout.hosts))
     put(folder, "sampling", [plan.sampling])

@@ -161,7 +161,7 @@ class Judge(Tally):
         done = subprocess.run(
             [build / "daemon" / "fabrictraced", "--topology", topology, "--set", "window=2s", "--set", "grace=500ms",
              "--replay", self.out / f"{name}.ndjson", "--sink", "file:-"],
-            stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+            stdout=subprocess.PIPE, text=True, check=False)
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
     def paths(self, build):

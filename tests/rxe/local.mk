@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Boots a virtual machine, so it is no part of "make check"; run.py exits with 77 when it cannot.
+# Boots a virtual machine, so it is no part of "make check".
 EXTRA_DIST += tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/build-guest.sh \
 	tests/rxe/common.sh tests/rxe/flows.sh tests/rxe/judge_flows.py \
 	tests/rxe/guestfabric.py tests/rxe/guestfabric.sh tests/rxe/fabricwire.py \
@@ -14,5 +14,5 @@ EXTRA_DIST += tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/bu
 	tests/rxe/guest-init tests/rxe/guest-stage2 tests/rxe/guest-packages
 check-rxe: agent/fabrictrace-agent $(nccl_plugin) daemon/fabrictraced switchpoll/fabrictrace-switchpoll \
 		cli/fabrictrace tests/fabric/rocegen
-	$(PYTHON3) $(srcdir)/tests/rxe/run.py --build . || test $$? = 77
+	$(PYTHON3) $(srcdir)/tests/rxe/run.py --build .
 .PHONY: check-rxe

@@ -5,10 +5,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import speed  # noqa: E402
+
 KEPT_S = 7 * 86400
 
 
@@ -30,10 +34,10 @@ class Machine:
 def require_tools():
     for tool in ("qemu-system-x86_64", "apt-get", "dpkg-deb"):
         if not shutil.which(tool):
-            raise Lacks(f"{tool} is not installed")
+            raise Lacks(f"{tool} is not installed: packaging/install-deps test")
     for tool in ("depmod", "mkfs.ext4"):
         if not shutil.which(tool, path=os.environ["PATH"] + ":/sbin:/usr/sbin"):
-            raise Lacks(f"{tool} is not installed")
+            raise Lacks(f"{tool} is not installed: packaging/install-deps test")
     if os.uname().machine != "x86_64":
         raise Lacks("the guest is an x86-64 machine")
 
@@ -96,7 +100,7 @@ def compile_for_guest(program, *words):
     probe = subprocess.run(["gcc", "-E", "-xc", "-", "-o", "/dev/null"], text=True, check=False,
                            input="#include <infiniband/verbs.h>\n", stderr=subprocess.DEVNULL)
     if probe.returncode:
-        raise Lacks("libibverbs-dev is not installed")
+        raise Lacks("libibverbs-dev is not installed: packaging/install-deps")
     subprocess.run(["gcc", "-std=gnu11", "-O1", "-o", program, *words, "-libverbs", "-ldl",
                     "-lpthread"], check=True)
 
@@ -157,9 +161,9 @@ class Console:
         return new.decode(errors="replace").splitlines()
 
 
-def wait(process, console, show, end):
+def wait(process, console, show, deadline):
     """Until the process ends or the time is over."""
-    while process.poll() is None and time.monotonic() < end:
+    while process.poll() is None and not deadline.passed():
         for line in console.lines():
             show(line)
         time.sleep(0.1)
@@ -170,20 +174,20 @@ def wait(process, console, show, end):
 
 def run(guest, share, script, machines, seconds, show=print):
     """Boots all machines on one shared folder and waits for their end; show gets each line that they
-    print. Returns texts of what went wrong."""
-    end = time.monotonic() + seconds
+    print. seconds: on an idle machine. Returns texts of what went wrong."""
+    deadline = speed.Deadline(seconds)
     running = []
     wrong = []
     try:
         for machine in machines:
-            while not all(path.exists() for path in machine.sockets) and time.monotonic() < end:
+            while not all(path.exists() for path in machine.sockets) and not deadline.passed():
                 time.sleep(0.05)
             running.append((machine, start(guest, share, script, machine)))
         for machine, process in running:
-            if wait(process, Console(share, machine), show, end):
+            if wait(process, Console(share, machine), show, deadline):
                 wrong.append(result(share, machine))
             else:
-                wrong.append(f"machine '{machine.name}' did not end in {seconds} s")
+                wrong.append(f"machine '{machine.name}' did not end in {deadline.seconds:.0f} s")
     finally:
         for _, process in running:
             if process.poll() is None:

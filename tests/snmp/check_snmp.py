@@ -22,19 +22,19 @@ from lab.agents import TOOLS, Agents  # noqa: E402
 from lab.fabric import Fabric, LabError, end_tidily, wait_until  # noqa: E402
 from lab.layout import COLLECTOR, MGMT_IFINDEX, Layout  # noqa: E402
 from lab.records import RecordFile  # noqa: E402
-from run import Tally  # noqa: E402
+from run import Tally, lacking  # noqa: E402
 from simulated import check_tables  # noqa: E402
+import speed  # noqa: E402
 
 INTERVAL_S = 1
-TIMEOUT_S = 2
+TIMEOUT_S = min(speed.limit(2), 60)
 RETRIES = 1
 FROZEN_S = 6
 NOBODY = "172.31.9.9"
 # A poll of another switch may wait for the machine, never for a switch that does not answer: that
 # would hold it up for all of the tries.
 GAP_MAX_S = TIMEOUT_S * (RETRIES + 1) - 0.5
-# Only a fault takes that long: a slow machine does not.
-WAIT_S = 90
+WAIT_S = 90  # on an idle machine
 DATAGRAMS = 50
 DATAGRAM_BYTES = 1000
 SEND = f"""import socket, sys
@@ -70,7 +70,7 @@ class Poller:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=WAIT_S)
+        return self.process.wait(timeout=speed.limit(WAIT_S))
 
 
 class Check:
@@ -105,8 +105,8 @@ class Check:
         """The first report from then or from now on that fulfils the condition; None when none
         comes."""
         since_ms = since_ms or time.time() * 1000
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
+        deadline = speed.Deadline(WAIT_S)
+        while not deadline.passed():
             for report in self.reports(switch, since_ms):
                 if condition(report):
                     return report
@@ -115,8 +115,8 @@ class Check:
 
     def await_polls(self, count, since_ms, but=()):
         """Until every other switch has been reported so often."""
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end and not all(
+        deadline = speed.Deadline(WAIT_S)
+        while not deadline.passed() and not all(
                 len(self.reports(s, since_ms)) >= count for s in self.layout.switches if s not in but):
             self.records.follow(0.1)
 
@@ -162,8 +162,8 @@ class Check:
 
     def everything_named(self):
         reports = {}
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end and len(reports) < len(self.layout.switches):
+        deadline = speed.Deadline(WAIT_S)
+        while not deadline.passed() and len(reports) < len(self.layout.switches):
             self.records.follow(0.2)
             for switch in self.layout.switches:
                 newest = self.reports(switch)[-1:]
@@ -212,8 +212,8 @@ class Check:
         moved = {c: self.kernel(switch, port.name, k) for c, k in COUNTERS.items()}
         # The agent's cache may answer from before.
         rows = []
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end and not all(
+        deadline = speed.Deadline(WAIT_S)
+        while not deadline.passed() and not all(
                 row.get(c, -1) >= moved[c] for c in COUNTERS for row in rows[-1:] or [{}]):
             self.records.follow(0.1)
             rows = [s.record for s in self.records.of("counters")
@@ -406,16 +406,14 @@ def main():
     parser.add_argument("--keep", metavar="DIR", help="copy the run folder there in the end")
     args = parser.parse_args()
     tally = Tally()
-    lacks = [tool for tool in ("ip", "nft", "nsenter", "unshare", *TOOLS)
-             if not shutil.which(tool)]
-    if os.geteuid() or lacks:
-        tally.skip("SNMP", f"lacks {', '.join(lacks)}" if lacks else "needs root")
+    if lacks := lacking(("ip", "nft", "nsenter", "unshare", "snmpsimd", *TOOLS)):
+        tally.check("SNMP", [lacks])
         return tally.close()
     end_tidily()
     try:
         program = find_program(args.build)
         if "SNMP" in refusal(program):
-            tally.skip("SNMP", "the build lacks net-snmp")
+            tally.check("SNMP", ["this build lacks net-snmp: packaging/install-deps, and configure it anew"])
             return tally.close()
         check_tables(program, tally)
         with Fabric(args.id, Layout(spines=2, leaves=3, hosts=1), sampling=0) as fabric:

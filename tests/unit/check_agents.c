@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/unit.h"
 
@@ -30,7 +31,7 @@ static int say(struct ft_agents *agents, const char *host, size_t lacks, int64_t
 
 START_TEST(tells_what_each_host_lacks)
 {
-    struct ft_agents *agents = ft_agents_new(2);
+    struct ft_agents *agents = ft_agents_new(2, 1 << 20);
     Fabrictrace__HostStatus empty = FABRICTRACE__HOST_STATUS__INIT;
     struct ft_findings findings = {.items = NULL};
 
@@ -67,7 +68,7 @@ END_TEST
 
 START_TEST(many_hosts_are_summed_up)
 {
-    struct ft_agents *agents = ft_agents_new(500);
+    struct ft_agents *agents = ft_agents_new(500, 1 << 20);
     struct ft_findings findings = {.items = NULL};
     char host[32];
 
@@ -83,4 +84,33 @@ START_TEST(many_hosts_are_summed_up)
 }
 END_TEST
 
-FT_UNIT_MAIN("agents", tells_what_each_host_lacks, many_hosts_are_summed_up)
+/* What all say together has a bound, and so has a text. */
+START_TEST(bytes_are_bounded)
+{
+    struct ft_agents *agents = ft_agents_new(100, 1000);
+    Fabrictrace__HostStatus status = FABRICTRACE__HOST_STATUS__INIT;
+    struct ft_findings findings = {.items = NULL};
+    char host[32], text[257];
+    int kept = 0;
+
+    for (int i = 0; i < 100; i++) {
+        snprintf(host, sizeof(host), "h%d", i);
+        kept += say(agents, host, 1, 1000) == 0;
+    }
+    ck_assert_int_gt(kept, 2);
+    ck_assert_int_lt(kept, 50);
+    /* Who is known is heard all the same. */
+    ck_assert_int_eq(say(agents, "h0", 1, 2000), 0);
+    ft_agents_find(agents, 2000, &findings);
+    ck_assert_uint_eq(findings.count, (size_t)kept);
+    memset(text, 'x', sizeof(text) - 1);
+    text[256] = '\0';
+    status.source = status.host = text;
+    status.has_interval_ms = true;
+    ck_assert_int_eq(ft_agents_take(agents, &status, 2000), -EINVAL);
+    ft_findings_free(&findings);
+    ft_agents_free(agents);
+}
+END_TEST
+
+FT_UNIT_MAIN("agents", tells_what_each_host_lacks, many_hosts_are_summed_up, bytes_are_bounded)

@@ -13,11 +13,14 @@ import os
 import pathlib
 import pty
 import select
+import signal
+import socket
 import struct
 import subprocess
 import sys
 import termios
 import threading
+import time
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
@@ -34,6 +37,8 @@ SHOWN = {
     "events-none": ["collisions"],
     "events-all": ["events"],
     "topology": ["topology"],
+    "topology-samples": ["topology"],
+    "topology-export": ["topology", "--export"],
     "matrix": ["matrix"],
     "ranks": ["ranks"],
     "ranks-none": ["ranks"],
@@ -75,6 +80,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args):
+        pass
+
+
+def drain(fd):
+    try:
+        while os.read(fd, 65536):
+            pass
+    except OSError:
         pass
 
 
@@ -249,9 +262,10 @@ class Answers(unittest.TestCase):
         self.assertLessEqual(max(map(len, lines[1:])), 80)
         for word in ("4 standing events", "link_down", "GROUP", "LINK"):
             self.assertIn(word, picture)
-        seen, self.server.code = "", 503
+        routes, self.server.routes = self.server.routes, {}
+        seen, self.server.code, self.server.body = "", 503, b"the daemon stops"
         until("answers 503")
-        seen, self.server.code = "", 200
+        seen, self.server.code, self.server.routes = "", 200, routes
         until("standing events")
         os.write(master, b"q")
         until("\x1b[?1049l")
@@ -280,7 +294,7 @@ class Answers(unittest.TestCase):
         self.assertNotIn("\x1b", run("imbalance", *self.at)[1])
 
     def test_unknown_flow(self):
-        self.give("paths", code=404)
+        self.server.body, self.server.code = b"this flow is not known", 404
         rc, out, err = run("explain", FLOW, *self.at)
         self.assertEqual((rc, out), (1, ""))
         self.assertIn(f"does not know the flow {FLOW}:4791", err)
@@ -297,6 +311,84 @@ class Answers(unittest.TestCase):
         self.assertEqual((rc, out), (76, ""))
         self.assertIn("is no fabrictraced", err)
 
+    def test_a_page_is_no_answer(self):
+        """Another program's error page, of several lines, is not thrown at the user."""
+        for page in (b"<!DOCTYPE html>\n<html><h1>404</h1></html>", b"Not\nFound\n", b"x" * 600):
+            self.server.body, self.server.code = page, 404
+            for words in (["links"], ["explain", FLOW]):
+                rc, out, err = run(*words, *self.at)
+                self.assertEqual((rc, out), (76, ""))
+                self.assertIn("is no fabrictraced", err)
+                self.assertIn("status 404", err)
+                self.assertEqual(len(err.splitlines()), 1)
+
+    def test_filters_that_match_nothing_known(self):
+        """Nothing stands, and nobody knows such a thing, are two answers."""
+        empty = b'{"records":[]}'
+        self.server.body = empty
+        self.server.routes = {"/api/v1/topology": (CASES / "topology.json").read_bytes()}
+        rc, out, err = run("events", "--kind", "typo", *self.at)
+        self.assertEqual((rc, out), (64, ""))
+        self.assertIn("no kind 'typo'", err)
+        self.assertIn("link_down", err)
+        self.assertEqual(run("events", "--kind", "link_down", *self.at)[0], 0)
+        host = json.loads(self.server.routes["/api/v1/topology"])["hosts"][0]["name"]
+        for command in ("paths", "qps"):
+            rc, out, err = run(command, "--host", "typo", *self.at)
+            self.assertEqual((rc, out), (68, ""))
+            self.assertIn("no host 'typo' is known", err)
+            self.assertEqual(run(command, "--host", host, *self.at)[0], 0)
+            self.assertEqual(run(command, "--host", "10.9.9.9", *self.at)[0], 0)
+        # Where no host is known at all, this one may be any.
+        self.server.routes = {"/api/v1/topology": b'{"hosts":[]}'}
+        self.assertEqual(run("paths", "--host", "typo", *self.at)[0], 0)
+
+    def test_a_group_that_nobody_knows(self):
+        links = json.loads((CASES / "links.json").read_bytes())
+        known = next(r["group"] for r in links["records"] if "group" in r)
+
+        class Filtering(Handler):
+            def do_GET(handler):
+                records = [] if "group=" in handler.path else links["records"]
+                self.server.body = json.dumps({"records": records}).encode()
+                super().do_GET()
+
+        self.server.RequestHandlerClass = Filtering
+        self.assertEqual(run("links", "--group", known, *self.at)[0], 0)
+        rc, out, err = run("links", "--group", "typo/up", *self.at)
+        self.assertEqual((rc, out), (64, ""))
+        self.assertIn("no group 'typo/up' is known", err)
+
+    # C0, DEL, C1, overrides of direction, a tag, and what may be shown
+    NASTY = "a\x1b[2Jb\x7f\x9b\u202e\u2066\u200f\U000e0041é"
+
+    def test_names_cannot_drive_the_terminal(self):
+        """In every table, in sentences, and in JSON that goes to a terminal."""
+        bad = set(self.NASTY) - set("a[2Jbé")
+
+        def nasty(value):
+            if isinstance(value, dict):
+                return {k: nasty(v) for k, v in value.items()}
+            if isinstance(value, list):
+                return [nasty(v) for v in value]
+            return value + self.NASTY if isinstance(value, str) else value
+
+        for name, words in SHOWN.items():
+            with self.subTest(name):
+                answer = nasty(json.loads((CASES / f"{name}.json").read_bytes()))
+                self.server.body, self.server.code = json.dumps(answer).encode(), 200
+                out = run(*words, *self.at)[1]
+                self.assertEqual(set(out) & bad, set(), name)
+                rc, out = run_on_terminal(200, *words, "--json", *self.at)
+                self.assertEqual((rc, set(out) & bad), (0, set()))
+                lines = [json.loads(line) for line in out.splitlines()]
+                whole = words[0] in ("explain", "topology")
+                self.assertEqual(lines, [answer] if whole else answer["records"])
+                # Programs get what the daemon said.
+                out = run(*words, "--json", *self.at)[1]
+                if answer.get("records"):
+                    self.assertIn("\u202e", out)
+
     def test_answers_that_lack_everything_print(self):
         for words in SHOWN.values():
             for body in (b"{}", b'{"records":[{}],"switches":[{"ports":[{}]}]}', b'{"records":3}'):
@@ -304,7 +396,70 @@ class Answers(unittest.TestCase):
                 self.assertEqual(run(*words, *self.at)[0], 0, (words, body))
 
 
+class Mute:
+    """Takes connections and never says a word: a daemon that hangs."""
+
+    def __enter__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        return f"127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
 class Alone(unittest.TestCase):
+    def test_a_daemon_that_hangs(self):
+        with Mute() as endpoint:
+            rc, out, err = run("paths", "--endpoint", endpoint)
+        self.assertEqual((rc, out), (69, ""))
+        self.assertIn("no answer within 5 seconds", err)
+
+    def test_top_hears_its_keys_while_a_daemon_hangs(self):
+        """q, and a signal, end it at once: long before the daemon is given up."""
+        for end in ("q", signal.SIGINT):
+            server = Server()
+            server.routes = {
+                f"/api/v1/{name}": (CASES / f"{case}.json").read_bytes()
+                for name, case in (
+                    ("imbalance", "imbalance"), ("links", "links"), ("events", "events-all"))
+            }
+            hung = threading.Event()
+            release = threading.Event()
+
+            class Hanging(Handler):
+                def do_GET(handler):
+                    if hung.is_set():
+                        waiting.set()
+                        release.wait(300)
+                        return
+                    super().do_GET()
+
+            waiting = threading.Event()
+            server.RequestHandlerClass = Hanging
+            master, slave = pty.openpty()
+            process = subprocess.Popen(
+                [PROGRAM, "top", "--interval", "1", "--endpoint", server.endpoint],
+                env=environment(NO_COLOR="1"), stdin=slave, stdout=slave)
+            seen = b""
+            while b"\x1b[J" not in seen:
+                seen += os.read(master, 65536)
+            hung.set()
+            reader = threading.Thread(target=drain, args=(master,), daemon=True)
+            reader.start()
+            self.assertTrue(waiting.wait(300))
+            started = time.monotonic()
+            if end == "q":
+                os.write(master, b"q")
+            else:
+                process.send_signal(end)
+            self.assertEqual(process.wait(300), 0)
+            # Deaf, it would have waited for its 5 seconds at the least.
+            self.assertLess(time.monotonic() - started, 4)
+            release.set()
+            server.shutdown()
+            server.server_close()
+            os.close(slave)
+
     def test_no_daemon(self):
         server = Server()
         server.shutdown()

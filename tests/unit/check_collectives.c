@@ -4,9 +4,11 @@
 #include "agent/jobs/collectives.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/jobs/collective_record.h"
+#include "agent/jobs/tally.h"
 #include "proto/record.h"
 #include "tests/unit/unit.h"
 
@@ -238,6 +240,101 @@ START_TEST(buckets_and_median)
 }
 END_TEST
 
-FT_UNIT_MAIN("collectives", one_report_an_operation, above_the_limit_like_goes_with_like,
+/* Everything that a job may write into a record. */
+START_TEST(times_and_sums_of_a_lying_job_do_not_overflow)
+{
+    const struct ft_mono now = {5000 * MS};
+    struct ft_collectives *c = make(8, 64, 10);
+    struct ft_segment_record r = {.kind = FT_SEGMENT_PROXY,
+                                  .flags = FT_SEGMENT_SEND,
+                                  .events = 1,
+                                  .op = 3,
+                                  .start_ns = INT64_MIN,
+                                  .end_ns = INT64_MAX};
+
+    r.u.proxy = (struct ft_segment_proxy){.peer = 1,
+                                          .steps = UINT32_MAX,
+                                          .bytes = UINT64_MAX - 1,
+                                          .step_min_ns = UINT64_MAX,
+                                          .step_max_ns = UINT64_MAX};
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(ft_collectives_record(c, 1, &r, now), 0);
+    ft_collectives_flush(c, now);
+    ck_assert_uint_eq(got.reports, 1);
+    ck_assert_int_eq(got.last.start_ns, 0);
+    ck_assert_int_eq(got.last.end_ns, now.ns + 10000 * MS);
+    ck_assert_uint_eq(got.sent, UINT64_C(1) << 53);
+    ck_assert_ptr_nonnull(strstr(got.json, "\"duration_us\":15000000,"));
+    ck_assert_ptr_nonnull(strstr(got.json, "\"step_max_ns\":9007199254740992"));
+    ft_collectives_free(c);
+}
+END_TEST
+
+/* A job that invents a kind of operation for each: no more than the caps go out a second. */
+START_TEST(kinds_without_end_are_capped)
+{
+    struct ft_collectives *c = make(64, 1000, 10);
+    struct ft_collectives_stats stats;
+
+    for (uint64_t i = 1; i <= 5000; i++) {
+        struct ft_segment_record r = {
+            .kind = FT_SEGMENT_OP, .events = 1, .comm_id = 0xab, .ranks = 4, .op = i};
+
+        r.u.op.count = i;
+        ft_collectives_record(c, 1, &r, (struct ft_mono){10 * MS});
+    }
+    ft_collectives_flush(c, (struct ft_mono){10 * MS});
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_le(got.reports, 10 + 256);
+    ck_assert_uint_gt(stats.events_capped, 4000);
+    ck_assert_uint_eq(stats.events_pending, 0);
+    ck_assert_uint_eq(stats.events_in, stats.events_out + stats.events_capped);
+    ft_collectives_free(c);
+}
+END_TEST
+
+static uint64_t out_of(const struct ft_account_stage *stage)
+{
+    uint64_t n = stage->processed + stage->pending;
+
+    for (size_t i = 0; i < stage->drop_count; i++)
+        ck_assert(!__builtin_add_overflow(n, stage->drops[i].count, &n));
+    return n;
+}
+
+/* Counters of any size, that jump and go back, of many jobs: received = processed + pending +
+ * drops, in numbers that do not wrap. */
+START_TEST(lying_counters_leave_the_account_whole)
+{
+    static const uint64_t odd[] = {0, 1, 1000, UINT64_MAX, UINT64_MAX / 2, UINT64_C(1) << 63};
+    struct ft_tally sum = {0};
+    uint64_t before = 0;
+
+    srandom(7);
+    for (int i = 0; i < 20000; i++) {
+        struct ft_rings_stats now = {.stray = 2}, then = {.events = odd[random() % 6]};
+        struct ft_collectives_stats made = {.events_out = 5, .events_pending = 1};
+        struct ft_account account = {.stage_count = 0};
+        struct ft_tally job;
+
+        now.events = odd[random() % 6];
+        now.lost = odd[random() % 6];
+        now.outside = odd[random() % 6];
+        for (int d = 0; d < FT_DROPS; d++)
+            now.drops[d] = odd[random() % 6];
+        ft_tally_job(&job, &now, &then, &made, random() % 2);
+        ck_assert_uint_eq(job.published, 5);
+        ft_tally_add(&sum, &job);
+        ft_tally_account(&sum, &account);
+        ck_assert_uint_eq(account.stages[0].received, out_of(&account.stages[0]));
+        ck_assert_uint_ge(account.stages[0].received, before);
+        before = account.stages[0].received;
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("collectives", kinds_without_end_are_capped,
+             times_and_sums_of_a_lying_job_do_not_overflow, lying_counters_leave_the_account_whole,
+             one_report_an_operation, above_the_limit_like_goes_with_like,
              caps_hold_and_nothing_is_lost, what_has_no_operation,
              hostile_numbers_stay_out_of_records, buckets_and_median)

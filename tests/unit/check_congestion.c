@@ -73,6 +73,32 @@ static void close_window(uint32_t window)
     ft_events_sweep(events, window, window * 10000);
 }
 
+/* One record of the year 2100 must not make an event that stays until then. */
+START_TEST(a_time_to_come_lasts_no_longer)
+{
+    Fabrictrace__HostCounters h = FABRICTRACE__HOST_COUNTERS__INIT;
+
+    setup();
+    h.host = (char *)(uintptr_t) "gpu01";
+    h.device = (char *)(uintptr_t) "mlx5_0";
+    h.has_time_ms = h.has_interval_ms = h.has_timeouts = true;
+    h.interval_ms = 10000;
+    h.timeouts = 1000;
+    h.time_ms = UINT64_C(4102444800000);
+    ft_congestion_take(c, &h, 10000);
+    close_window(1);
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_uint_eq(got.since_ms, 0);
+    close_window(5);
+    ck_assert_int_eq(got.cleared, 1);
+    h.time_ms = UINT64_C(1) << 63;
+    ft_congestion_take(c, &h, 60000);
+    close_window(6);
+    ck_assert_int_eq(got.raised, 1);
+    teardown();
+}
+END_TEST
+
 START_TEST(losses_name_their_host_alone)
 {
     setup();
@@ -147,5 +173,6 @@ START_TEST(who_is_gone_makes_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("congestion", who_is_gone_makes_room, losses_name_their_host_alone,
-             what_is_usual_is_not_raised, a_host_that_went_mute_is_over)
+FT_UNIT_MAIN("congestion", a_time_to_come_lasts_no_longer, who_is_gone_makes_room,
+             losses_name_their_host_alone, what_is_usual_is_not_raised,
+             a_host_that_went_mute_is_over)

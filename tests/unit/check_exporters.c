@@ -193,6 +193,62 @@ START_TEST(samples_of_a_data_source_are_followed)
 }
 END_TEST
 
+START_TEST(one_stray_datagram_adds_nothing_for_good)
+{
+    begin(8, 8);
+    send(1, 1000, 100000);
+    send(1, 1000 + 1000000, 100100);
+    ck_assert_int_eq(send(1, 1001, 100200), FT_EXPORTERS_FRESH);
+    ck_assert_uint_eq(stats().gap, 0);
+    ck_assert_uint_eq(e->gap, 0);
+    ck_assert_uint_eq(stats().restarts, 0);
+    /* With an uptime of its own, before and behind. */
+    send(1, 500, 7);
+    ck_assert_int_eq(send(1, 1002, 100300), FT_EXPORTERS_FRESH);
+    send(1, 70000, 4000000000);
+    ck_assert_int_eq(send(1, 1003, 100400), FT_EXPORTERS_FRESH);
+    ck_assert_uint_eq(stats().gap, 0);
+    send(1, 1005, 100500);
+    ck_assert_uint_eq(stats().gap, 1);
+    ft_exporters_free(x);
+}
+END_TEST
+
+static void pooled(uint32_t sequence, uint32_t drops, uint32_t pool)
+{
+    const struct ft_sflow_flow flow = {
+        .source_index = 1, .sequence = sequence, .drops = drops, .sample_pool = pool};
+
+    ft_exporters_flow(x, e, &flow);
+}
+
+/* No agent drops more samples than it had packets to sample. */
+START_TEST(one_odd_count_of_drops_adds_nothing_for_good)
+{
+    begin(8, 8);
+    send(1, 1, 1000);
+    pooled(1, 0, 1000);
+    pooled(2, 2000000000, 2000);
+    pooled(3, 0, 3000);
+    ck_assert_uint_eq(stats().agent_drops, 0);
+    ck_assert_uint_eq(stats().odd_drops, 1);
+    pooled(4, 5, 4000);
+    pooled(5, 5, 5000);
+    pooled(6, 1006, 6000);
+    ck_assert_uint_eq(stats().agent_drops, 5);
+    ck_assert_uint_eq(stats().odd_drops, 2);
+    pooled(7, 2006, 7000);
+    ck_assert_uint_eq(stats().agent_drops, 1005);
+    /* One that does not count what it samples from. */
+    sample(2, 1, 0);
+    sample(2, 2, 1u << 17);
+    sample(2, 3, (1u << 17) + 100);
+    ck_assert_uint_eq(stats().agent_drops, 1105);
+    ck_assert_uint_eq(stats().odd_drops, 3);
+    ft_exporters_free(x);
+}
+END_TEST
+
 START_TEST(a_silent_exporter_is_forgotten_with_its_sources)
 {
     const struct ft_exporter *left;
@@ -219,4 +275,6 @@ END_TEST
 FT_UNIT_MAIN("exporters", a_gap_is_counted_and_a_late_datagram_takes_it_back, a_restart_is_no_gap,
              numbers_and_uptime_wrap, only_the_same_bytes_are_a_duplicate,
              exporters_over_the_cap_are_processed, sub_agents_count_apart,
-             samples_of_a_data_source_are_followed, a_silent_exporter_is_forgotten_with_its_sources)
+             samples_of_a_data_source_are_followed, one_stray_datagram_adds_nothing_for_good,
+             one_odd_count_of_drops_adds_nothing_for_good,
+             a_silent_exporter_is_forgotten_with_its_sources)

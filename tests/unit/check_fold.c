@@ -77,6 +77,51 @@ static const Fabrictrace__Observation *fold_one(const struct ft_sflow_flow *flow
     return records[0]->observation;
 }
 
+/* 2^32 - 1 in 2^32 - 1 bytes. */
+START_TEST(what_cannot_be_is_cut_and_counted)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    flow.sampling_rate = flow.frame_bytes = UINT32_MAX;
+    for (int i = 0; i < 100; i++)
+        add(fold, &flow, 5);
+    drop_records();
+    ft_fold_flush(fold, (struct ft_wall){0}, 1000, &sink);
+    ck_assert_uint_eq(record_count, 1);
+    ck_assert_uint_eq(records[0]->observation->bytes, UINT64_C(1) << 52);
+    ck_assert_uint_eq(records[0]->observation->packets, UINT64_C(100) << 28);
+    ck_assert_uint_eq(ft_fold_implausible(fold), 100);
+    flow.sampling_rate = 1 << 24;
+    flow.frame_bytes = 9216;
+    add(fold, &flow, 5);
+    drop_records();
+    ft_fold_flush(fold, (struct ft_wall){0}, 1000, &sink);
+    ck_assert_uint_eq(records[0]->observation->bytes, UINT64_C(9216) << 24);
+    ck_assert_uint_eq(ft_fold_implausible(fold), 100);
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
+START_TEST(notifications_are_told_apart)
+{
+    struct ft_sflow_flow flow = flow_of(49441);
+    const Fabrictrace__Observation *o;
+
+    flow.packet.bth = FT_BTH_CNP;
+    o = fold_one(&flow);
+    ck_assert_uint_eq(o->ack_samples, 1);
+    ck_assert(o->has_cnp_samples);
+    ck_assert_uint_eq(o->cnp_samples, 1);
+    flow.packet.bth = FT_BTH_ACK;
+    o = fold_one(&flow);
+    ck_assert_uint_eq(o->ack_samples, 1);
+    ck_assert(!o->has_cnp_samples);
+    drop_records();
+}
+END_TEST
+
 START_TEST(sums_what_agrees)
 {
     struct ft_fold *fold = ft_fold_new(16, 0);
@@ -114,6 +159,28 @@ START_TEST(sums_what_agrees)
     ck_assert_uint_eq(o->agent.len, 4);
     ck_assert_int_eq(ft_flow_to_tuple(o->flow, &tuple), 0);
     ck_assert(ft_tuple_equal(&tuple, &flow.packet.tuple));
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
+/* The newest sample's, in whatever order they come. */
+START_TEST(the_newest_ttl_is_told)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    ck_assert_int_eq(fold_one(&flow)->has_ttl, false);
+    flow.packet.ttl = 63;
+    add(fold, &flow, 1700000000500);
+    flow.packet.ttl = 62;
+    add(fold, &flow, 1700000000900);
+    flow.packet.ttl = 61;
+    add(fold, &flow, 1700000000100);
+    drop_records();
+    ft_fold_flush(fold, (struct ft_wall){1700000000000}, 1000, &sink);
+    ck_assert_uint_eq(records[0]->observation->ttl, 62);
+    ck_assert_uint_eq(records[0]->observation->last_ms, 1700000000900);
     drop_records();
     ft_fold_free(fold);
 }
@@ -299,7 +366,8 @@ START_TEST(a_full_table_refuses_new_sums_and_goes_on_with_old_ones)
 }
 END_TEST
 
-FT_UNIT_MAIN("fold", sums_what_agrees, a_queue_pair_is_told_only_when_samples_agree,
+FT_UNIT_MAIN("fold", notifications_are_told_apart, what_cannot_be_is_cut_and_counted,
+             sums_what_agrees, the_newest_ttl_is_told, a_queue_pair_is_told_only_when_samples_agree,
              the_data_source_says_where_a_sample_was_taken, special_interface_values_are_no_ports,
              whatever_differs_stays_apart, sources_stay_apart_and_are_named,
              flushes_in_the_order_of_arrival_whatever_the_hash,

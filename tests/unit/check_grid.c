@@ -141,8 +141,32 @@ START_TEST(verdicts_turn_at_their_thresholds)
 }
 END_TEST
 
+/* The example of Benjamini and Hochberg 1995, section 3.2: four of fifteen at 5 %. */
+START_TEST(of_many_groups_few_are_luck)
+{
+    double p[] = {0.0095, 1.0000, 0.0001, 0.4262, 0.0004, 0.0019, 0.0201, 0.0278,
+                  0.0298, 0.0344, 0.0459, 0.3240, 0.5719, 0.6528, 0.7590};
+    double even[1024], some[] = {0.04, 0.02}, one = 0.049, none = 0.051, t;
+
+    t = ft_verdict_threshold(p, 15);
+    ck_assert_double_eq(t, 0.0095);
+    ck_assert_int_eq(ft_verdict_among(0.0095, t), FT_VERDICT_UNEVEN);
+    ck_assert_int_eq(ft_verdict_among(0.0201, t), FT_VERDICT_EVEN);
+    ck_assert_int_eq(ft_verdict_among(1e-7, 0), FT_VERDICT_FAULT);
+    /* As chance spreads them: 51 are below 0.05, and none is uneven. */
+    for (int i = 0; i < 1024; i++)
+        even[i] = (i + 0.5) / 1024;
+    t = ft_verdict_threshold(even, 1024);
+    ck_assert_int_eq(ft_verdict_among(0.5 / 1024, t), FT_VERDICT_EVEN);
+    ck_assert_double_eq(ft_verdict_threshold(some, 2), 0.04);
+    ck_assert_double_eq(ft_verdict_threshold(&one, 1), 0.049);
+    ck_assert_double_eq(ft_verdict_threshold(&none, 1), 0);
+    ck_assert_double_eq(ft_verdict_threshold(NULL, 0), 0);
+}
+END_TEST
+
 FT_UNIT_MAIN("grid", columns_align_and_empty_ones_are_left_out,
              narrow_screens_lose_columns_then_text_but_never_wrap,
              what_records_hold_cannot_drive_the_terminal, colour_is_outside_of_the_padding,
              numbers_as_people_read_them, times_have_a_date_when_it_is_not_today,
-             verdicts_turn_at_their_thresholds)
+             verdicts_turn_at_their_thresholds, of_many_groups_few_are_luck)

@@ -99,7 +99,7 @@ static int get(const char *target)
 {
     ft_writer_reset(&body);
     error[0] = '\0';
-    return ft_http_get(endpoint, target, 10 * SECOND, &body, error, sizeof(error));
+    return ft_http_get(endpoint, target, 10 * SECOND, -1, &body, error, sizeof(error));
 }
 
 static void expect_body(const char *text)
@@ -234,8 +234,8 @@ static int get_from(const char *answer)
     }
     close(listener);
     ft_writer_init(&body, 1000);
-    ret =
-        ft_http_get(endpoint, "/", answer ? 10 * SECOND : SECOND / 10, &body, error, sizeof(error));
+    ret = ft_http_get(endpoint, "/", answer ? 10 * SECOND : SECOND / 10, -1, &body, error,
+                      sizeof(error));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ft_writer_free(&body);

@@ -35,6 +35,7 @@ static void open_join(size_t flows_max)
                                     .window_ms = WINDOW_MS,
                                     .evidence_ms = 30000,
                                     .idle_ms = 60000,
+                                    .trust_topology = true,
                                     .policy = {.settle_ms = 2000, .tolerance_ms = 2000}};
     struct ft_join_hooks hooks = {.judged = on_judged, .moved = on_moved};
 
@@ -305,7 +306,7 @@ START_TEST(another_topology_takes_over)
 
     open_join(10);
     ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
-    ck_assert_int_eq(ft_join_set_topology(join, wider), 0);
+    ck_assert_int_eq(ft_join_set_topology(join, wider, 0), 0);
     flow = ft_join_find(join, &o.tuple);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     ck_assert_str_eq(ft_topology_port(wider, flow->path.hops[0].out)->name, "up2");
@@ -358,8 +359,36 @@ START_TEST(names_of_jobs_that_are_over_make_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("join", both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
-             a_report_over_the_edge_is_divided, a_report_of_many_windows_is_no_burst,
-             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_told_once,
-             full_tables_refuse_and_count, strangers_are_kept_and_counted,
+/* Congestion notifications alone are a role of their own, which any acknowledgement ends, and data
+ * for good. */
+START_TEST(notifications_alone_are_a_role)
+{
+    static const struct {
+        uint32_t data, ack, cnp;
+        enum ft_role role;
+    } steps[] = {{0, 0, 0, FT_ROLE_UNKNOWN}, {0, 2, 2, FT_ROLE_CNP}, {0, 1, 1, FT_ROLE_CNP},
+                 {0, 3, 2, FT_ROLE_ACK},     {0, 2, 2, FT_ROLE_ACK}, {1, 2, 2, FT_ROLE_DATA},
+                 {0, 2, 2, FT_ROLE_DATA},    {0, 2, 0, FT_ROLE_DATA}};
+
+    open_join(100);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        struct ft_observation o = at_leaf(1, 0, START_MS + (int64_t)i);
+        struct ft_tuple key = tuple(1);
+
+        o.data_samples = steps[i].data;
+        o.ack_samples = steps[i].ack;
+        o.cnp_samples = steps[i].cnp;
+        ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+        ck_assert_int_eq(ft_join_find(join, &key)->role, steps[i].role);
+    }
+    ck_assert(ft_role_answers(FT_ROLE_CNP) && ft_role_answers(FT_ROLE_ACK));
+    ck_assert(!ft_role_answers(FT_ROLE_DATA) && !ft_role_answers(FT_ROLE_UNKNOWN));
+    close_join();
+}
+END_TEST
+
+FT_UNIT_MAIN("join", notifications_alone_are_a_role, both_sides_meet_on_the_tuple,
+             a_new_owner_is_news, windows_take_what_is_theirs, a_report_over_the_edge_is_divided,
+             a_report_of_many_windows_is_no_burst, a_quiet_report_does_not_change_whose_rate_it_is,
+             a_move_is_told_once, full_tables_refuse_and_count, strangers_are_kept_and_counted,
              another_topology_takes_over, names_of_jobs_that_are_over_make_room)

@@ -75,21 +75,21 @@ static void see(struct ft_evidence *ev, const char *switch_name, const char *in,
                 int64_t ms)
 {
     uint32_t from = in ? end(switch_name, in) : FT_NONE, to = out ? end(switch_name, out) : FT_NONE;
-    bool fresh;
-    struct ft_sighting *s = ft_evidence_sight(ev, switch_of(switch_name), from, to, 0, &fresh);
+    struct ft_seen seen = {switch_of(switch_name), from, to, 0, ms, ms};
+    int64_t before_ms;
+    struct ft_sighting *s = ft_evidence_see(ev, &seen, INT64_MIN, &before_ms);
 
     ck_assert_ptr_nonnull(s);
-    if (fresh)
-        s->first_ms = ms;
-    s->last_ms = ms;
     s->samples[0]++;
 }
 
 static struct ft_judgement judge(struct ft_evidence *ev)
 {
+    const struct ft_judging by = {.t = t, .policy = policy, .src_nic = 0, .dst_nic = 1};
     struct ft_judgement j;
 
-    ft_evidence_judge(ev, t, 0, 1, &policy, &j);
+    ft_evidence_judge(ev, &by, &j);
+    ft_evidence_apply(ev, &j, FT_PAST_NONE);
     return j;
 }
 
@@ -282,15 +282,19 @@ START_TEST(what_is_certain_is_true)
         uint32_t samples = 1 + dice(&state, 3);
         struct ft_judgement j;
         struct ft_evidence ev;
-        bool fresh;
+        int64_t before_ms;
 
         ft_evidence_init(&ev);
         for (uint32_t i = 0; i < samples; i++) {
             const struct ft_hop *hop = &truth->hops[dice(&state, truth->hop_count)];
+            struct ft_seen seen_at = {ft_topology_port(t, hop->in)->switch_id,
+                                      blur(&state, hop->in),
+                                      blur(&state, hop->out),
+                                      0,
+                                      0,
+                                      0};
 
-            ft_evidence_sight(&ev, ft_topology_port(t, hop->in)->switch_id, blur(&state, hop->in),
-                              blur(&state, hop->out), 0, &fresh)
-                ->samples[0]++;
+            ft_evidence_see(&ev, &seen_at, INT64_MIN, &before_ms)->samples[0]++;
         }
         j = judge(&ev);
         seen[j.state]++;
@@ -321,6 +325,7 @@ static struct ft_join *open_join(void)
                                           .window_ms = 10000,
                                           .evidence_ms = 30000,
                                           .idle_ms = 60000,
+                                          .trust_topology = true,
                                           .policy = policy};
     const struct ft_join_hooks hooks = {.judged = NULL};
     struct ft_join *join = ft_join_new(&config, t, &hooks);
@@ -447,12 +452,12 @@ START_TEST(a_member_that_comes_back_makes_it_open)
     flow = observe(join, 1, 1, 101, START_MS);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     ck_assert_uint_eq(flow->path.hops[0].out, end("leaf1", "a1"));
-    ck_assert_int_eq(ft_join_set_topology(join, more), 0);
+    ck_assert_int_eq(ft_join_set_topology(join, more, 0), 0);
     t = more;
     ck_assert_int_eq(flow->state, FT_PATH_PARTIAL);
     ck_assert_uint_eq(flow->candidates, 4);
     /* And goes again: what came by the aggregate may have been its. */
-    ck_assert_int_eq(ft_join_set_topology(join, one), 0);
+    ck_assert_int_eq(ft_join_set_topology(join, one, 0), 0);
     t = one;
     ck_assert_int_eq(flow->state, FT_PATH_PARTIAL);
     ck_assert_uint_eq(flow->candidates, 2);

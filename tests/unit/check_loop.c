@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -51,6 +52,38 @@ START_TEST(timers_fire_as_asked)
     ck_assert(!ft_watch_once_armed(once));
     ck_assert_int_ge(ft_mono_since_ns(ft_mono_now(), start), 40 * MS);
     ft_watch_free(timer);
+    ft_watch_free(once);
+    ft_loop_free(loop);
+}
+END_TEST
+
+static void take_long(void *arg)
+{
+    struct ft_mono start = ft_mono_now();
+
+    while (ft_mono_since_ns(ft_mono_now(), start) < FT_LOOP_SLOW_NS + MS)
+        ;
+    ft_loop_exit(arg, 0);
+}
+
+START_TEST(long_steps_are_told)
+{
+    struct ft_watch *once;
+    struct ft_writer w;
+
+    loop = ft_loop_new();
+    once = ft_watch_once(loop, take_long, loop);
+    ck_assert_int_eq(ft_loop_longest_ns(loop), 0);
+    ft_watch_once_arm(once, 0);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_int_ge(ft_loop_longest_ns(loop), FT_LOOP_SLOW_NS + MS);
+    ck_assert_uint_eq(ft_loop_slow(loop), 1);
+    ft_writer_init(&w, 4096);
+    ft_loop_metrics(loop, "some_", &w);
+    ft_write_u8(&w, 0);
+    ck_assert_double_ge(strtod(strstr((const char *)w.bytes, "seconds 0.") + 7, NULL), 0.1);
+    ck_assert(strstr((const char *)w.bytes, "\nsome_loop_slow_steps_total 1\n"));
+    ft_writer_free(&w);
     ft_watch_free(once);
     ft_loop_free(loop);
 }
@@ -180,5 +213,5 @@ END_TEST
 #define NOTIFY_TESTS
 #endif
 
-FT_UNIT_MAIN("loop", timers_fire_as_asked, descriptor_stays_the_callers,
+FT_UNIT_MAIN("loop", timers_fire_as_asked, long_steps_are_told, descriptor_stays_the_callers,
              second_signal_ends_at_once NOTIFY_TESTS)

@@ -138,7 +138,7 @@ int main(void)
             tcase_add_test(tcase, tests[i].test);
             continue;
         }
-        printf("skipped: %s: it takes %s\n", tests[i].test->name, tests[i].lacks);
+        printf("skipped: %s: needs %s\n", tests[i].test->name, tests[i].lacks);
         skipped = true;
     }
     srunner_run_all(runner, CK_NORMAL);

@@ -3,88 +3,7 @@
 
 #include "proto/packet.h"
 
-#include <string.h>
-
-#include "lib/base/writer.h"
-#include "tests/unit/unit.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-/* A frame is put together from these and patched by the tests. */
-static const uint8_t ethernet[] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1};
-
-/* TOS 0x6b: DSCP 26, CE */
-static const uint8_t ipv4[] = {0x45, 0x6b, 0x00, 0x40, 0x12, 0x34, 0x40, 0x00, 64, 17,
-                               0,    0,    10,   0,    1,    1,    10,   0,    3,  1};
-
-/* traffic class 0x6b, flow label 0xabcde */
-static const uint8_t ipv6[] = {0x66, 0xba, 0xbc, 0xde, 0x00, 0x2c, 17, 64, 0xfd, 0, 0,    0, 0, 0,
-                               0,    0,    0,    0,    0,    0,    0,  0,  0,    1, 0xfd, 0, 0, 0,
-                               0,    0,    0,    0,    0,    0,    0,  0,  0,    0, 0,    2};
-
-/* port 49441 to 4791, 44 bytes */
-static const uint8_t udp[] = {0xc1, 0x21, 0x12, 0xb7, 0x00, 0x2c, 0, 0};
-
-/* RC WRITE_FIRST to QP 17, as captured; then a RETH and an ICRC's place */
-static const uint8_t bth[] = {
-    0x06, 0x00, 0xff, 0xff, 0x00, 0x00, 0x00, 0x11, 0x00, 0xb7, 0xc5, 0x40, 0, 0, 0, 0, 0, 0,
-    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0, 0, 0, 0};
-
-#define ADD(w, part) ft_write_bytes(w, part, sizeof(part))
-
-static void start(struct ft_writer *w, uint16_t ethertype)
-{
-    ft_writer_init(w, 4096);
-    ADD(w, ethernet);
-    ft_write_be16(w, ethertype);
-}
-
-static void roce4(struct ft_writer *w)
-{
-    start(w, 0x0800);
-    ADD(w, ipv4);
-    ADD(w, udp);
-    ADD(w, bth);
-}
-
-static void roce6(struct ft_writer *w)
-{
-    start(w, 0x86dd);
-    ADD(w, ipv6);
-    ADD(w, udp);
-    ADD(w, bth);
-}
-
-/* Decodes a copy of exactly len bytes, so that a read past the end is seen. */
-static enum ft_packet_status decode(enum ft_link_type link, const uint8_t *bytes, size_t len,
-                                    struct ft_packet *k)
-{
-    uint8_t *copy = malloc(len ? len : 1);
-    struct ft_reader r;
-    enum ft_packet_status status;
-
-    memcpy(copy, bytes, len);
-    ft_reader_init(&r, copy, len);
-    status = ft_packet_decode(link, &r, k);
-    free(copy);
-    return status;
-}
-
-static enum ft_packet_status decode_frame(struct ft_writer *w, struct ft_packet *k)
-{
-    enum ft_packet_status status = decode(FT_LINK_ETHERNET, w->bytes, w->len, k);
-
-    ft_writer_free(w);
-    return status;
-}
-
-static void tuple_is(const struct ft_packet *k, const char *text)
-{
-    char got[FT_TUPLE_TEXT_BYTES];
-
-    ft_tuple_format(&k->tuple, got);
-    ck_assert_str_eq(got, text);
-}
+#include "tests/unit/packet_bytes.h"
 
 START_TEST(roce_over_ipv4)
 {
@@ -97,6 +16,7 @@ START_TEST(roce_over_ipv4)
     ck_assert_uint_eq(k.dscp, 26);
     ck_assert_uint_eq(k.ecn, 3);
     ck_assert_uint_eq(k.ip_bytes, 64);
+    ck_assert_uint_eq(k.ttl, ipv4[8]);
     ck_assert_int_eq(k.bth, FT_BTH_DATA);
     ck_assert_uint_eq(k.opcode, 6);
     ck_assert_uint_eq(k.dst_qp, 17);
@@ -115,6 +35,7 @@ START_TEST(roce_over_ipv6)
     ck_assert_uint_eq(k.dscp, 26);
     ck_assert_uint_eq(k.ecn, 3);
     ck_assert_uint_eq(k.ip_bytes, 84);
+    ck_assert_uint_eq(k.ttl, 64);
     ck_assert_uint_eq(k.flow_label, 0xabcde);
     ck_assert_int_eq(k.bth, FT_BTH_DATA);
     ck_assert_uint_eq(k.dst_qp, 17);
@@ -400,7 +321,7 @@ START_TEST(opcode_classes)
         {0x1d, 0x1d, FT_BTH_DATA}, {0x1e, 0x1f, FT_BTH_NONE}, {0x20, 0x2b, FT_BTH_DATA},
         {0x2c, 0x3f, FT_BTH_NONE}, {0x40, 0x4b, FT_BTH_DATA}, {0x4c, 0x4c, FT_BTH_ACK},
         {0x51, 0x52, FT_BTH_ACK},  {0x60, 0x63, FT_BTH_NONE}, {0x64, 0x65, FT_BTH_DATA},
-        {0x66, 0x80, FT_BTH_NONE}, {0x81, 0x81, FT_BTH_ACK},  {0x82, 0x9f, FT_BTH_NONE},
+        {0x66, 0x80, FT_BTH_NONE}, {0x81, 0x81, FT_BTH_CNP},  {0x82, 0x9f, FT_BTH_NONE},
         {0xa0, 0xab, FT_BTH_DATA}, {0xac, 0xac, FT_BTH_ACK},  {0xb1, 0xb2, FT_BTH_ACK},
         {0xc0, 0xff, FT_BTH_NONE},
     };
@@ -435,8 +356,6 @@ START_TEST(udp_payload)
     ft_writer_free(&w);
 }
 END_TEST
-
-static const uint8_t label[] = {0, 1, 0, 64}, bottom[] = {0, 2, 0x01, 63};
 
 START_TEST(mpls_label_stacks)
 {
@@ -479,168 +398,12 @@ START_TEST(mpls_label_stacks)
 }
 END_TEST
 
-/* An outer IPv4 header from 192.0.2.1 to 192.0.2.2, for a payload of that length. */
-static void outer_ip(struct ft_writer *w, uint8_t proto, size_t payload, uint8_t tos)
-{
-    ft_write_be16(w, (uint16_t)(0x4500 | tos));
-    ft_write_be16(w, (uint16_t)(20 + payload));
-    ft_write_be32(w, 0);
-    ft_write_be32(w, 64u << 24 | (uint32_t)proto << 16);
-    ft_write_be32(w, 0xc0000201);
-    ft_write_be32(w, 0xc0000202);
-}
-
-#define INNER_BYTES (sizeof(ipv4) + sizeof(udp) + sizeof(bth))
-
-static void vxlan(struct ft_writer *w, uint8_t flags, uint8_t tos)
-{
-    size_t payload = 8 + 8 + sizeof(ethernet) + 2 + INNER_BYTES;
-
-    start(w, 0x0800);
-    outer_ip(w, 17, payload, tos);
-    ft_write_be32(w, 55555u << 16 | 4789);
-    ft_write_be32(w, (uint32_t)payload << 16);
-    ft_write_be32(w, (uint32_t)flags << 24);
-    ft_write_be32(w, 5001 << 8);
-    ADD(w, ethernet);
-    ft_write_be16(w, 0x0800);
-    ADD(w, ipv4);
-    ADD(w, udp);
-    ADD(w, bth);
-}
-
-static void outer_is(const struct ft_packet *k, const char *text)
-{
-    char got[FT_TUPLE_TEXT_BYTES];
-
-    ck_assert(k->has_outer);
-    ft_tuple_format(&k->outer, got);
-    ck_assert_str_eq(got, text);
-}
-
-START_TEST(vxlan_shows_both_flows)
-{
-    struct ft_writer w;
-    struct ft_packet k;
-
-    vxlan(&w, 0x08, 2);
-    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
-    tuple_is(&k, "10.0.1.1:49441-10.0.3.1:4791");
-    outer_is(&k, "192.0.2.1:55555-192.0.2.2:4789");
-    ck_assert(k.has_vni);
-    ck_assert_uint_eq(k.vni, 5001);
-    ck_assert_int_eq(k.bth, FT_BTH_DATA);
-    ck_assert_uint_eq(k.dst_qp, 17);
-    ck_assert_uint_eq(k.ecn, 3); /* the inner header's */
-    vxlan(&w, 0, 2);             /* no VNI: no VXLAN */
-    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
-    tuple_is(&k, "192.0.2.1:55555-192.0.2.2:4789");
-    ck_assert(!k.has_outer);
-}
-END_TEST
-
-/* Congestion marked on the way is in the outer header. */
-START_TEST(a_mark_on_the_tunnel_counts)
-{
-    struct ft_writer w;
-    struct ft_packet k;
-
-    vxlan(&w, 0x08, 3);
-    w.bytes[14 + 20 + 8 + 8 + 14 + 1] = 0x02;
-    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
-    ck_assert_uint_eq(k.ecn, 3);
-    vxlan(&w, 0x08, 2);
-    w.bytes[14 + 20 + 8 + 8 + 14 + 1] = 0x02;
-    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
-    ck_assert_uint_eq(k.ecn, 2);
-}
-END_TEST
-
-/* Cut anywhere: the tunnel's own flow, then both; never a wrong one. */
-START_TEST(a_cut_tunnel_is_its_outer_flow)
-{
-    const size_t inner_ports = 14 + 20 + 8 + 8 + 14 + 20 + 4;
-    struct ft_writer w;
-
-    vxlan(&w, 0x08, 2);
-    for (size_t n = 0; n <= w.len; n++) {
-        struct ft_packet k;
-        enum ft_packet_status status = decode(FT_LINK_ETHERNET, w.bytes, n, &k);
-
-        if (n < 14 + 20 + 4) {
-            ck_assert_int_eq(status, FT_PACKET_SHORT);
-            continue;
-        }
-        ck_assert_int_eq(status, FT_PACKET_OK);
-        ck_assert_int_eq(k.has_outer, n >= inner_ports);
-        tuple_is(&k, n >= inner_ports ? "10.0.1.1:49441-10.0.3.1:4791"
-                                      : "192.0.2.1:55555-192.0.2.2:4789");
-    }
-    ft_writer_free(&w);
-}
-END_TEST
-
-START_TEST(gre_and_ip_in_ip)
-{
-    static const struct {
-        uint16_t flags, type;
-        size_t fields;
-        enum ft_packet_status status;
-    } gre[] = {{0, 0x0800, 0, FT_PACKET_OK},       {0x2000, 0x0800, 4, FT_PACKET_OK},
-               {0xb000, 0x0800, 12, FT_PACKET_OK}, {0, 0x6558, 14, FT_PACKET_OK},
-               {1, 0x0800, 0, FT_PACKET_UNKNOWN},  {0x4000, 0x0800, 0, FT_PACKET_UNKNOWN},
-               {0, 0x880b, 0, FT_PACKET_UNKNOWN}};
-    struct ft_writer w;
-    struct ft_packet k;
-
-    for (size_t i = 0; i < COUNT(gre); i++) {
-        start(&w, 0x0800);
-        outer_ip(&w, 47, 4 + gre[i].fields + INNER_BYTES, 0);
-        ft_write_be16(&w, gre[i].flags);
-        ft_write_be16(&w, gre[i].type);
-        for (size_t n = 2; n < gre[i].fields; n++)
-            ft_write_u8(&w, 0);
-        if (gre[i].fields)
-            ft_write_be16(&w, 0x0800);
-        ADD(&w, ipv4);
-        ADD(&w, udp);
-        ADD(&w, bth);
-        ck_assert_int_eq(decode_frame(&w, &k), gre[i].status);
-        if (gre[i].status != FT_PACKET_OK)
-            continue;
-        tuple_is(&k, "10.0.1.1:49441-10.0.3.1:4791");
-        outer_is(&k, "192.0.2.1:0-192.0.2.2:0/47");
-    }
-    start(&w, 0x0800);
-    outer_ip(&w, 4, INNER_BYTES, 0);
-    ADD(&w, ipv4);
-    ADD(&w, udp);
-    ADD(&w, bth);
-    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
-    outer_is(&k, "192.0.2.1:0-192.0.2.2:0/4");
-    start(&w, 0x0800);
-    outer_ip(&w, 41, sizeof(ipv6) + sizeof(udp) + sizeof(bth), 0);
-    ADD(&w, ipv6);
-    ADD(&w, udp);
-    ADD(&w, bth);
-    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
-    tuple_is(&k, "[fd00::1]:49441-[fd00::2]:4791");
-    /* a tunnel in a tunnel: one is opened */
-    start(&w, 0x0800);
-    outer_ip(&w, 4, 20 + INNER_BYTES, 0);
-    outer_ip(&w, 4, INNER_BYTES, 0);
-    ADD(&w, ipv4);
-    ADD(&w, udp);
-    ADD(&w, bth);
-    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_UNKNOWN);
-}
-END_TEST
-
 static void same_packet(const struct ft_packet *a, const struct ft_packet *b)
 {
     ck_assert(ft_tuple_equal(&a->tuple, &b->tuple));
     ck_assert_uint_eq(a->ecn, b->ecn);
     ck_assert_uint_eq(a->dscp, b->dscp);
+    ck_assert_uint_eq(a->ttl, b->ttl);
     ck_assert_uint_eq(a->ip_bytes, b->ip_bytes);
     ck_assert_uint_eq(a->flow_label, b->flow_label);
     ck_assert_int_eq(a->bth, b->bth);
@@ -692,8 +455,7 @@ START_TEST(plain_frames_are_no_special_case)
 }
 END_TEST
 
-FT_UNIT_MAIN("packet", plain_frames_are_no_special_case, mpls_label_stacks, vxlan_shows_both_flows,
-             a_mark_on_the_tunnel_counts, a_cut_tunnel_is_its_outer_flow, gre_and_ip_in_ip,
-             roce_over_ipv4, roce_over_ipv6, vlan_tags, other_links, cut_heads, ipv4_options,
-             fragments, ipv6_extensions, padding_is_not_ports, contradictions, other_protocols,
-             opcode_classes, udp_payload)
+FT_UNIT_MAIN("packet", plain_frames_are_no_special_case, mpls_label_stacks, roce_over_ipv4,
+             roce_over_ipv6, vlan_tags, other_links, cut_heads, ipv4_options, fragments,
+             ipv6_extensions, padding_is_not_ports, contradictions, other_protocols, opcode_classes,
+             udp_payload)

@@ -10,8 +10,11 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -327,6 +330,96 @@ START_TEST(complaints_name_the_file)
 }
 END_TEST
 
+START_TEST(an_empty_file_is_called_empty)
+{
+    save(0);
+    complains("it is empty");
+}
+END_TEST
+
+static void pack(const char *with)
+{
+    char command[300], packed[80];
+
+    snprintf(packed, sizeof(packed), "%s.packed", file);
+    snprintf(command, sizeof(command), "%s <%s >%s && mv %s %s", with, file, packed, packed, file);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Told by its bytes: the file's name ends in pcap. Cut off anywhere it is no shorter capture. */
+START_TEST(packed_captures_are_read)
+{
+    static const char *const with[] = {"gzip -c", "zstd -qc",
+                                       "sh -c 'head -c 500 | gzip -c; cat "
+                                       "check_pcap.rest | gzip -c'"};
+
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+        struct seen seen = {0};
+        uint8_t packed[sizeof(image)];
+        size_t len;
+        FILE *f;
+
+        begin(DLT_ETHERNET);
+        for (uint32_t n = 0; n < 20; n++)
+            packet(1700000000 + n, 0, 60, 60);
+        f = fopen("check_pcap.rest", "wb");
+        fwrite(image + 500, 1, image_len - 500, f);
+        fclose(f);
+        save(image_len);
+        pack(with[i]);
+        f = fopen(file, "rb");
+        len = fread(packed, 1, sizeof(packed), f);
+        fclose(f);
+        ck_assert_uint_lt(len, image_len);
+        ck_assert_int_eq(run(&seen), 0);
+        ck_assert_uint_eq(seen.count, 20);
+        ck_assert_int_eq(seen.last_ms, INT64_C(1700000019000));
+        if (i == 2) /* of two members the first alone is a whole file, of a cut capture */
+            continue;
+        for (size_t n = 1; n < len; n++) {
+            memcpy(image, packed, n);
+            save(n);
+            memset(&seen, 0, sizeof(seen));
+            ck_assert_int_eq(run(&seen), -EINVAL);
+            ck_assert_uint_le(seen.count, 20);
+        }
+        packed[len / 2] ^= 0x55;
+        packed[len / 2 + 1] ^= 0x55;
+        memcpy(image, packed, len);
+        save(len);
+        complains("");
+    }
+    unlink("check_pcap.rest");
+}
+END_TEST
+
+/* A pipe is opened once: its writer must not lose what it wrote to somebody who only looked. */
+START_TEST(a_named_pipe_is_read_whole)
+{
+    for (int round = 0; round < 100; round++) {
+        struct seen seen = {0};
+        pid_t child;
+        int status;
+
+        begin(DLT_ETHERNET);
+        packet(1700000000, 1, 60, 60);
+        packet(1700000001, 1, 60, 60);
+        snprintf(file, sizeof(file), "check_pcap.%d.pipe", (int)getpid());
+        ck_assert_int_eq(mkfifo(file, 0600), 0);
+        child = fork();
+        if (child == 0) {
+            int fd = open(file, O_WRONLY);
+
+            _exit(write(fd, image, image_len) != (ssize_t)image_len);
+        }
+        ck_assert_int_eq(run(&seen), 0);
+        ck_assert_uint_eq(seen.count, 2);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
+    }
+}
+END_TEST
+
 START_TEST(time_out_of_range_is_refused)
 {
     begin(DLT_ETHERNET);
@@ -486,7 +579,9 @@ START_TEST(captures_what_the_filter_takes)
 }
 END_TEST
 
-FT_UNIT_MAIN("pcap", reads_what_was_captured, reads_pcapng, reads_variants_as_libpcap_does,
-             reads_more_than_is_mapped_at_once, a_length_out_of_range_is_refused, stops_when_told,
-             cut_off_anywhere_it_complains, complaints_name_the_file, time_out_of_range_is_refused,
+FT_UNIT_MAIN("pcap", an_empty_file_is_called_empty, packed_captures_are_read,
+             a_named_pipe_is_read_whole, reads_what_was_captured, reads_pcapng,
+             reads_variants_as_libpcap_does, reads_more_than_is_mapped_at_once,
+             a_length_out_of_range_is_refused, stops_when_told, cut_off_anywhere_it_complains,
+             complaints_name_the_file, time_out_of_range_is_refused,
              live_complaints_name_the_interface, captures_what_the_filter_takes)

@@ -143,6 +143,35 @@ START_TEST(what_belongs_to_a_port_goes_with_it)
 }
 END_TEST
 
+START_TEST(flow_control_optics_and_names)
+{
+    const Fabrictrace__PortCounters *c;
+
+    setup(8);
+    begin(4);
+    record(11, (const uint32_t[]){5, 700, 1, UINT32_MAX, UINT32_MAX}, 5);
+    record(10,
+           (const uint32_t[]){7, 1, 3300, 41500, 1, 1, 6000, 900, 300, 2000, 1310, 40, 100, 2000,
+                              1310},
+           15);
+    record(1005, (const uint32_t[]){4, 0x73777031}, 2);
+    generic(49);
+    finish();
+    c = records[0]->counters;
+    ck_assert(c->has_in_pfc && c->has_out_pfc && c->optics);
+    ck_assert_uint_eq(c->out_pfc, 5);
+    ck_assert_uint_eq(c->in_pfc, 700);
+    ck_assert_str_eq(c->port, "swp1");
+    ck_assert_double_eq(c->optics->temperature_celsius, 41.5);
+    ck_assert_uint_eq(c->optics->supply_millivolts, 3300);
+    ck_assert_uint_eq(c->optics->lanes, 1);
+    ck_assert_uint_eq(c->optics->lanes_low, 1);
+    ck_assert_uint_eq(c->optics->lanes_high, 0);
+    ck_assert_uint_eq(c->optics->rx_power_least_microwatts, 40);
+    teardown();
+}
+END_TEST
+
 /* In a sample of several ports they are the data source's; what is not counted is absent. */
 START_TEST(of_several_ports_the_data_source_is_meant)
 {
@@ -229,6 +258,6 @@ START_TEST(caps_hold_and_all_is_accounted_for)
 }
 END_TEST
 
-FT_UNIT_MAIN("ports", what_belongs_to_a_port_goes_with_it,
+FT_UNIT_MAIN("ports", flow_control_optics_and_names, what_belongs_to_a_port_goes_with_it,
              of_several_ports_the_data_source_is_meant, a_processor_is_a_record_of_its_own,
              vlans_are_counted_and_not_handed_on, caps_hold_and_all_is_accounted_for)

@@ -88,7 +88,8 @@ START_TEST(a_cut_list_has_no_rows)
 }
 END_TEST
 
-START_TEST(a_bad_row_refuses_the_message)
+/* The others are live queue pairs, whose flows must not end by it. */
+START_TEST(a_bad_row_costs_itself)
 {
     struct nl_bytes n;
     size_t list, entry;
@@ -110,9 +111,12 @@ START_TEST(a_bad_row_refuses_the_message)
         else
             nl_put(&n, RDMA_NLDEV_ATTR_RES_LQPN, NULL, 0);
         nl_end(&n, entry);
+        nl_qp(&n, 21, 18, 219);
         nl_end(&n, list);
         ck_assert_int_eq(ft_nldev_qps(n.b, n.len, take_qp, NULL), -EBADMSG);
-        ck_assert_uint_eq(rows, 0);
+        ck_assert_uint_eq(rows, 2);
+        ck_assert_uint_eq(qps[0].lqpn, 20);
+        ck_assert_uint_eq(qps[1].lqpn, 21);
     }
 }
 END_TEST
@@ -220,6 +224,5 @@ START_TEST(source_ports_follow_the_formula)
 }
 END_TEST
 
-FT_UNIT_MAIN("rdma_nldev", queue_pairs_are_read, a_cut_list_has_no_rows,
-             a_bad_row_refuses_the_message, connections_are_read, devices_and_ports_are_read,
-             source_ports_follow_the_formula)
+FT_UNIT_MAIN("rdma_nldev", queue_pairs_are_read, a_cut_list_has_no_rows, a_bad_row_costs_itself,
+             connections_are_read, devices_and_ports_are_read, source_ports_follow_the_formula)

@@ -66,6 +66,29 @@ START_TEST(one_source_adds_up)
 }
 END_TEST
 
+/* What comes in by ports that lead nowhere, in its window and the next. */
+START_TEST(strays_are_told)
+{
+    begin();
+    ft_sampled_free(sampled);
+    ft_topology_free(t);
+    t = leafspine_without(2, 4, 4, 0, 3);
+    sampled = ft_sampled_new(t);
+    add(WINDOW, 1, "host0", "up3", 5);
+    add(WINDOW, 1, "up0", "host0", 3);
+    ck_assert_uint_eq(ft_sampled_strays(sampled, 0, WINDOW), 0);
+    add(WINDOW, 1, "up3", "host0", 2);
+    add(WINDOW + 1, 1, "up3", "host0", 4);
+    ck_assert_uint_eq(ft_sampled_strays(sampled, 0, WINDOW), 2);
+    ck_assert_uint_eq(ft_sampled_strays(sampled, 0, WINDOW + 1), 4);
+    add(WINDOW + 2, 1, "up0", "host0", 1);
+    ck_assert_uint_eq(ft_sampled_strays(sampled, 0, WINDOW + 2), 0);
+    ck_assert_uint_eq(ft_sampled_strays(sampled, 0, WINDOW + 1), 4);
+    ck_assert_uint_eq(ft_sampled_strays(sampled, 0, WINDOW), 0);
+    end();
+}
+END_TEST
+
 START_TEST(both_ends_count_once)
 {
     begin();
@@ -158,6 +181,6 @@ START_TEST(follows_the_topology_by_name)
 }
 END_TEST
 
-FT_UNIT_MAIN("sampled", one_source_adds_up, both_ends_count_once, line_cards_add_up,
-             chance_does_not_choose, sources_over_the_cap_are_not_added,
+FT_UNIT_MAIN("sampled", one_source_adds_up, strays_are_told, both_ends_count_once,
+             line_cards_add_up, chance_does_not_choose, sources_over_the_cap_are_not_added,
              follows_the_topology_by_name)

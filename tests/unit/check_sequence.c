@@ -96,6 +96,30 @@ START_TEST(forgets_what_left_the_window)
 }
 END_TEST
 
+/* A datagram of anybody, or one that a switch wrote wrongly. */
+START_TEST(a_stray_number_takes_back_what_it_skipped)
+{
+    struct ft_sequence s = {0};
+
+    ck_assert_int_eq(TAKE(&s, 100, 101, 101 + 1000000, 102), 0);
+    ck_assert_uint_eq(s.last, 102);
+    ck_assert_int_eq(TAKE(&s, 103, 5000, 900000, 106), 2);
+    /* Lost indeed: what follows vouches for it. */
+    ck_assert_int_eq(TAKE(&s, 1106, 1107), 999);
+    ck_assert_int_eq(ft_sequence_look(&s, 107), FT_SEQUENCE_FAR);
+    /* A late one of many lost ones is only out of order. */
+    ck_assert_int_eq(TAKE(&s, 3107, 1108), 0);
+    ck_assert_int_eq(TAKE(&s, 3108), 3108 - 1108 - 1);
+    ck_assert_int_eq(TAKE(&s, 3109), 0);
+    /* Backwards, as a restart is told. */
+    ft_sequence_restart(&s, 2000);
+    ck_assert_int_eq(ft_sequence_look(&s, 3110), FT_SEQUENCE_BACK);
+    ck_assert_int_eq(TAKE(&s, 3110), 0);
+    ft_sequence_restart(&s, 2000);
+    ck_assert_int_eq(TAKE(&s, 2001, 3111), 3111 - 2001 - 1);
+}
+END_TEST
+
 FT_UNIT_MAIN("sequence", counts_what_is_skipped, a_late_number_takes_its_gap_back_once,
              any_order_of_a_complete_run_has_no_gap, tells_early_far_and_seen_apart,
-             forgets_what_left_the_window)
+             forgets_what_left_the_window, a_stray_number_takes_back_what_it_skipped)

@@ -280,7 +280,7 @@ START_TEST(extended_records)
     size_t at;
 
     datagram(&w, 2);
-    at = open_flow(&w, 1, 49, 10);
+    at = open_flow(&w, 1, 49, 11);
     WORDS(&w, 1001, 100, 0, 200, 0);
     WORDS(&w, 1003, 1, 0x0a0000fe, 65000, 65001, 65002, 2, 2, 2, 64512, 64513, 1, 1, 64514, 1, 7,
           100);
@@ -289,6 +289,7 @@ START_TEST(extended_records)
     WORDS(&w, 1036, 7);
     WORDS(&w, 1039, 839660);
     WORDS(&w, 1040, 11354112);
+    WORDS(&w, 1043, 0x18000000, 5);
     WORDS(&w, 1029, 5001);
     WORDS(&w, 1002, 1, 0xc0a80001); /* cut: its own loss only */
     raw_header(&w, 1, head4, sizeof(head4));
@@ -299,7 +300,8 @@ START_TEST(extended_records)
     e = &seen.flow[0].extended;
     ck_assert_uint_eq(e->has, FT_SFLOW_HAS_VLANS | FT_SFLOW_HAS_NEXT_HOP | FT_SFLOW_HAS_QUEUE |
                                   FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT |
-                                  FT_SFLOW_HAS_VNI);
+                                  FT_SFLOW_HAS_VNI | FT_SFLOW_HAS_TIMESTAMP);
+    ck_assert_uint_eq(e->timestamp_ns, UINT64_C(0x1800000000000005));
     ck_assert_uint_eq(e->in_vlan, 100);
     ck_assert_uint_eq(e->out_vlan, 200);
     ck_assert_uint_eq(e->queue, 7);

@@ -13,10 +13,10 @@ START_TEST(other_counters)
         uint32_t format;
         size_t bytes;
         enum ft_sflow_record kind;
-    } kinds[] = {{2, 52, FT_SFLOW_RECORD_ETHERNET_COUNTERS},
-                 {5, 28, FT_SFLOW_RECORD_VLAN_COUNTERS},
-                 {7, 56, FT_SFLOW_RECORD_LAG_COUNTERS},
-                 {1001, 28, FT_SFLOW_RECORD_PROCESSOR}};
+    } kinds[] = {{2, 52, FT_SFLOW_RECORD_ETHERNET_COUNTERS}, {5, 28, FT_SFLOW_RECORD_VLAN_COUNTERS},
+                 {7, 56, FT_SFLOW_RECORD_LAG_COUNTERS},      {1001, 28, FT_SFLOW_RECORD_PROCESSOR},
+                 {10, 20, FT_SFLOW_RECORD_OPTICS},           {11, 20, FT_SFLOW_RECORD_PFC_COUNTERS},
+                 {1005, 4, FT_SFLOW_RECORD_PORT_NAME}};
 
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct ft_sflow_stats stats;
@@ -48,6 +48,112 @@ static void ethernet(struct ft_writer *w, uint32_t base)
         v[i] = base + i;
     words(w, 2, v, 13);
 }
+
+static void port_name(struct ft_writer *w, const char *name, uint32_t stated)
+{
+    size_t at = open_part(w, 1005);
+
+    ft_write_be32(w, stated);
+    ft_write_str(w, name);
+    while (w->len % 4)
+        ft_write_u8(w, 0);
+    close_part(w, at);
+}
+
+/* As draft_sflow_pfc.txt has it; and as hsflowd sends it, which is known by the name beside and by
+ * what it does not count. */
+START_TEST(priority_flow_control)
+{
+    static const struct {
+        uint32_t paused;
+        bool name;
+        uint64_t requests;
+    } cases[] = {{0, false, 5}, {UINT32_MAX, false, 5}, {0, true, 5}, {UINT32_MAX, true, 700}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct ft_sflow_stats stats;
+        struct ft_writer w;
+        struct seen seen;
+        size_t at;
+
+        datagram(&w, 1);
+        at = open_counters(&w, false, cases[i].name ? 3 : 2);
+        WORDS(&w, 11, 5, 700, cases[i].paused, UINT32_MAX, UINT32_MAX);
+        if (cases[i].name)
+            port_name(&w, "Ethernet4\033", 10);
+        generic(&w, 49);
+        close_part(&w, at);
+        decode_ok(&w, &seen, &stats);
+        ck_assert(seen.counter[0].has_pfc);
+        ck_assert_uint_eq(seen.counter[0].pfc.requests, cases[i].requests);
+        ck_assert_uint_eq(seen.counter[0].pfc.indications, 705 - cases[i].requests);
+        ck_assert_str_eq(seen.counter[0].port, cases[i].name ? "Ethernet4?" : "");
+        ck_assert_uint_eq(stats.broken_records, 0);
+    }
+}
+END_TEST
+
+START_TEST(names_of_ports_are_bounded)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    char longest[300];
+    size_t at;
+
+    memset(longest, 'n', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    datagram(&w, 2);
+    at = open_counters(&w, false, 2);
+    port_name(&w, longest, sizeof(longest) - 1);
+    generic(&w, 49);
+    close_part(&w, at);
+    at = open_counters(&w, false, 2);
+    port_name(&w, "short", 4000000000);
+    generic(&w, 49);
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(strlen(seen.counter[0].port), FT_SFLOW_PORT_BYTES - 1);
+    ck_assert_str_eq(seen.counter[1].port, "");
+    ck_assert_uint_eq(stats.broken_records, 1);
+}
+END_TEST
+
+/* Two lanes of ten words; limits of the second are missed, those of 0 or unknown are none. */
+START_TEST(optical_modules)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    const struct ft_sflow_optics *o = &seen.counter[0].optics;
+    size_t at;
+
+    datagram(&w, 2);
+    at = open_counters(&w, false, 2);
+    WORDS(&w, 10, 7, 4, 3300, (uint32_t)-1500, 4,              /* module */
+          1, 6000, 900, 300, 2000, 1310, 800, 100, 2000, 1310, /* fine */
+          2, 6000, 900, 300, 2000, 1310, 40, 100, 2000, 1310,  /* dim */
+          3, 6000, 900, 300, 2000, 1310, 3000, 0, 2000, 1310,  /* glaring */
+          4, 6000, 900, 300, 2000, 1310, UINT32_MAX, 100, 2000, 1310);
+    generic(&w, 49);
+    close_part(&w, at);
+    /* More lanes than there are bytes. */
+    at = open_counters(&w, false, 2);
+    WORDS(&w, 10, 7, 4, 3300, 0, 0x10000000, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+    generic(&w, 50);
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert(seen.counter[0].has_optics);
+    ck_assert_int_eq(o->temperature_mc, -1500);
+    ck_assert_uint_eq(o->supply_mv, 3300);
+    ck_assert_uint_eq(o->lanes, 4);
+    ck_assert_uint_eq(o->lanes_low, 1);
+    ck_assert_uint_eq(o->lanes_high, 1);
+    ck_assert_uint_eq(o->rx_power_least_uw, 40);
+    ck_assert(!seen.counter[1].has_optics);
+    ck_assert_uint_eq(stats.broken_records, 1);
+}
+END_TEST
 
 START_TEST(counters_that_belong_to_a_port)
 {
@@ -168,5 +274,5 @@ START_TEST(counters)
 }
 END_TEST
 
-FT_UNIT_MAIN("sflow_counters", other_counters, counters_that_belong_to_a_port, processor_load,
-             counters)
+FT_UNIT_MAIN("sflow_counters", priority_flow_control, names_of_ports_are_bounded, optical_modules,
+             other_counters, counters_that_belong_to_a_port, processor_load, counters)

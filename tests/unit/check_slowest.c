@@ -246,13 +246,53 @@ START_TEST(times_are_by_the_byte)
 }
 END_TEST
 
+/* As tokens go to experts: every operation has a size of its own. */
+START_TEST(sizes_may_vary)
+{
+    const struct ft_slowest_last *last;
+    struct told t;
+    int named = 0;
+
+    open_slowest(16);
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t rank = i % 4;
+        uint64_t bytes = (1 << 20) + i * 20011;
+
+        tell(&t, rank, START_MS + i)->c.bytes = bytes;
+        /* 10 us for any size and 100 ns for each 1,000 bytes; 5 times that behind rank 2. */
+        sends(&t, (rank + 1) % 4, (10000 + bytes / 80) * (rank == 2 ? 5 : 1))->sent_bytes = bytes;
+        last = take(&t);
+        named += last->named;
+        ck_assert_msg(last->named == (rank == 2), "operation %u", i);
+        ck_assert(!last->named || last->peer == 3);
+    }
+    ck_assert_int_eq(named, 10);
+    close_slowest();
+}
+END_TEST
+
+/* A time that is the same for any size makes the smallest slow by the byte, and no fault. */
+START_TEST(small_steps_are_not_slow_for_that)
+{
+    struct told t;
+
+    open_slowest(16);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        tell(&t, rank, START_MS)->c.bytes = 9000 - rank * 200;
+        sends(&t, (rank + 1) % 4, 20000)->sent_bytes = rank == 3 ? 1100 : 9000;
+        ck_assert(!take(&t)->named);
+    }
+    close_slowest();
+}
+END_TEST
+
 START_TEST(full_tables_start_over)
 {
     struct told t;
 
     open_slowest(2);
     for (uint64_t i = 0; i < 5; i++) {
-        tell(&t, 0, START_MS)->c.bytes = i;
+        tell(&t, 0, START_MS)->c.bytes = UINT64_C(1) << i;
         sends(&t, 1, 50000);
         take(&t);
     }
@@ -290,6 +330,7 @@ static struct ft_pipeline *open_pipeline(void)
                  .window_ms = WINDOW_MS,
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
+                 .trust_topology = true,
                  .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS, .elephant_share = 0.1, .elephants_max = 100},
                    .refresh_ms = 60000,
@@ -481,7 +522,8 @@ START_TEST(an_uncertain_path_has_no_link)
 }
 END_TEST
 
-FT_UNIT_MAIN("slowest", a_slow_pair_of_a_ring_is_named, noise_names_nobody,
-             only_what_can_be_compared_is, what_is_no_measure_of_the_network_is_left_out,
-             times_are_by_the_byte, full_tables_start_over, the_most_loaded_link_is_under_it,
+FT_UNIT_MAIN("slowest", sizes_may_vary, small_steps_are_not_slow_for_that,
+             a_slow_pair_of_a_ring_is_named, noise_names_nobody, only_what_can_be_compared_is,
+             what_is_no_measure_of_the_network_is_left_out, times_are_by_the_byte,
+             full_tables_start_over, the_most_loaded_link_is_under_it,
              an_uncertain_path_has_no_link)

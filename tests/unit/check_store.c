@@ -34,12 +34,15 @@ START_TEST(names_of_switches_break_no_page)
     ft_writer_init(&w, 1 << 20);
     put(sink, FABRICTRACE__SCOPE__SCOPE_GROUP, "le\"af\\1/up");
     put(sink, FABRICTRACE__SCOPE__SCOPE_GROUP, "caf\xe9/up");
+    put(sink, FABRICTRACE__SCOPE__SCOPE_GROUP, "a\tb\nc\033/up");
     put(sink, FABRICTRACE__SCOPE__SCOPE_FABRIC, "lab");
     ft_store_write_figures(store, "x_", &w);
     ft_write_u8(&w, 0);
     ck_assert_ptr_nonnull(
         strstr((char *)w.bytes, "x_fim_percent{scope=\"group\",name=\"le\\\"af\\\\1/up\"} 50\n"));
     ck_assert_ptr_nonnull(strstr((char *)w.bytes, "name=\"caf\xef\xbf\xbd/up\"} 50\n"));
+    /* A label knows three escapes, and takes any other character as it is. */
+    ck_assert_ptr_nonnull(strstr((char *)w.bytes, "name=\"a\tb\\nc\033/up\"} 50\n"));
     ck_assert_ptr_nonnull(strstr((char *)w.bytes, "{scope=\"fabric\",name=\"lab\"} 50\n"));
     ft_writer_free(&w);
     sink->free(sink->self);

@@ -32,6 +32,7 @@ static void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t hosts)
                  .window_ms = WINDOW_MS,
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
+                 .trust_topology = true,
                  .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS,
                              .floor_share = 0.001,
@@ -178,6 +179,32 @@ START_TEST(figures_of_groups_and_their_union)
 }
 END_TEST
 
+/* 80 groups of flows that are spread at random: a few have a small p, and none is blamed. */
+START_TEST(luck_among_many_groups_is_even)
+{
+    int lucky = 0, uneven = 0;
+    uint16_t sport = 1;
+
+    open_pipeline(40, 4, 1);
+    srandom(11);
+    for (uint32_t leaf = 0; leaf < 40; leaf++)
+        for (int i = 0; i < 40; i++)
+            observe(sport++, leaf, (uint32_t)random() % 4, 8000000, 100, START_MS + 10, 0);
+    close_window(START_MS);
+    ft_write_u8(&out, 0);
+    for (char *line = strtok((char *)out.bytes, "\n"); line; line = strtok(NULL, "\n")) {
+        if (!strstr(line, "imbalance.v1") || !strstr(line, "\"scope\":\"group\"") ||
+            !strstr(line, "p_value"))
+            continue;
+        lucky += number(line, "p_value") < 0.05;
+        uneven += strstr(line, "\"verdict\":\"uneven\"") != NULL;
+    }
+    ck_assert_int_gt(lucky, 0);
+    ck_assert_int_eq(uneven, 0);
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(idle_groups_have_no_figures)
 {
     const char *line;
@@ -269,6 +296,91 @@ START_TEST(paths_are_published_when_known_changed_and_refreshed)
         paths++;
     /* When first seen, with the first rate, and after a minute. */
     ck_assert_uint_eq(paths, 3);
+    close_pipeline();
+}
+END_TEST
+
+/* As observe(), of a tenth of a window. */
+static void observe_second(uint16_t sport, uint32_t spine, uint32_t samples, int64_t ms)
+{
+    observe(sport, 0, spine, samples * 8000, samples, ms, 0);
+}
+
+static void run_until(int64_t ms)
+{
+    while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
+        ;
+}
+
+/* A flow takes another path in the middle of a window: what it sent goes to the one that it had. */
+START_TEST(a_window_with_a_move_is_split)
+{
+    const int64_t moved = START_MS + WINDOW_MS + 6000;
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < START_MS + 3 * WINDOW_MS; ms += 500) {
+        run_until(ms);
+        observe_second(1, ms < moved ? 1 : 3, 10, ms);
+        if (ms < moved)
+            ft_writer_reset(&out);
+    }
+    line = line_with("path_change", "\"since_ms\":1016050");
+    ck_assert_ptr_nonnull(line);
+    /* The new path is published for the window in which it began, which is open still. */
+    line = line_with("fabrictrace.path.v1", "\"path_since_ms\":1016050");
+    ck_assert_int_eq((int64_t)number(line, "window_start_ms"), START_MS + WINDOW_MS);
+    ck_assert_int_le((int64_t)number(line, "time_ms"), START_MS + 2 * WINDOW_MS);
+    ck_assert_ptr_nonnull(strstr(line, "\"up3\""));
+    line = line_with("\"window_start_ms\":1010000", "\"port\":\"up1\"");
+    ck_assert_double_eq_tol(number(line, "bytes"), 12 * 100000, 1);
+    line = line_with("\"window_start_ms\":1010000", "\"port\":\"up3\"");
+    ck_assert_double_eq_tol(number(line, "bytes"), 8 * 100000, 1);
+    close_pipeline();
+}
+END_TEST
+
+/* It moves after the window's end and before its close: the window's bytes are not moved. */
+START_TEST(a_move_after_the_window_does_not_reach_back)
+{
+    const int64_t moved = START_MS + WINDOW_MS + 200;
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < START_MS + 2 * WINDOW_MS; ms += 100) {
+        run_until(ms);
+        observe_second(1, ms < moved ? 1 : 3, 10, ms);
+    }
+    line = line_with("fabrictrace.link.v1", "\"port\":\"up1\"");
+    ck_assert_int_eq((int64_t)number(line, "window_start_ms"), START_MS);
+    ck_assert_double_eq_tol(number(line, "bytes"), 100 * 100000, 1);
+    line = line_with("fabrictrace.link.v1", "\"port\":\"up3\"");
+    ck_assert_double_eq_tol(number(line, "bytes"), 0, 1e-9);
+    close_pipeline();
+}
+END_TEST
+
+/* An elephant leaves a spine. A mouse on the same spine was seen last before that: nobody knows
+ * where it goes now, until it is seen again. */
+START_TEST(elephants_protect_the_mice)
+{
+    const int64_t moved = START_MS + 4000;
+
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < START_MS + WINDOW_MS; ms += 500) {
+        run_until(ms);
+        observe_second(1, ms < moved ? 1 : 3, 10, ms);
+        if (ms == START_MS + 2050) {
+            observe_second(2, 1, 1, ms);
+            observe_second(3, 1, 1, ms);
+        }
+        if (ms == START_MS + 8050)
+            observe_second(3, 1, 1, ms);
+    }
+    ft_writer_reset(&out);
+    close_window(START_MS);
+    ck_assert_ptr_nonnull(strstr(line_with("path.v1", "\"sport\":2,"), "\"changing\""));
+    ck_assert_ptr_nonnull(strstr(line_with("path.v1", "\"sport\":3,"), "\"resolved\""));
     close_pipeline();
 }
 END_TEST
@@ -413,9 +525,11 @@ START_TEST(accounts_of_who_is_gone_make_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", accounts_of_who_is_gone_make_room, time_that_jumps_ahead_leaves_no_trail,
-             a_pause_is_published, a_clock_that_is_set_back_learns_anew,
-             figures_of_groups_and_their_union, idle_groups_have_no_figures,
-             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
-             one_elephant_each_is_no_collision,
-             paths_are_published_when_known_changed_and_refreshed, every_record_is_accounted_for)
+FT_UNIT_MAIN("window", luck_among_many_groups_is_even, accounts_of_who_is_gone_make_room,
+             time_that_jumps_ahead_leaves_no_trail, a_pause_is_published,
+             a_clock_that_is_set_back_learns_anew, figures_of_groups_and_their_union,
+             idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
+             collisions_stand_and_clear, one_elephant_each_is_no_collision,
+             paths_are_published_when_known_changed_and_refreshed, a_window_with_a_move_is_split,
+             a_move_after_the_window_does_not_reach_back, elephants_protect_the_mice,
+             every_record_is_accounted_for)

@@ -26,6 +26,18 @@ tests_unit_check_congestion_SOURCES = tests/unit/check_congestion.c tests/unit/u
 tests_unit_check_congestion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_congestion_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_sink_file
+TESTS += tests/unit/check_sink_file
+tests_unit_check_sink_file_SOURCES = tests/unit/check_sink_file.c tests/unit/unit.h
+tests_unit_check_sink_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sink_file_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_intake
+TESTS += tests/unit/check_intake
+tests_unit_check_intake_SOURCES = tests/unit/check_intake.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_intake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_intake_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_ranks
 TESTS += tests/unit/check_ranks
 tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
@@ -50,6 +62,27 @@ tests_unit_check_discovery_hosts_SOURCES = tests/unit/check_discovery_hosts.c \
 	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_discovery_hosts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_hosts_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_port_words tests/unit/check_discovery_ports
+TESTS += tests/unit/check_port_words tests/unit/check_discovery_ports
+tests_unit_check_discovery_ports_SOURCES = tests/unit/check_discovery_ports.c \
+	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_discovery_ports_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_ports_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+tests_unit_check_port_words_SOURCES = tests/unit/check_port_words.c tests/unit/unit.h
+tests_unit_check_port_words_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_port_words_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_discovery_blind tests/unit/check_discovery_blind_2x2
+TESTS += tests/unit/check_discovery_blind tests/unit/check_discovery_blind_2x2
+tests_unit_check_discovery_blind_SOURCES = tests/unit/check_discovery_blind.c \
+	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_discovery_blind_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_blind_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+tests_unit_check_discovery_blind_2x2_SOURCES = $(tests_unit_check_discovery_blind_SOURCES)
+tests_unit_check_discovery_blind_2x2_CPPFLAGS = $(AM_CPPFLAGS) -DLEAVES=2 -DSPINES=2
+tests_unit_check_discovery_blind_2x2_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_blind_2x2_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafspine.h \
 	tests/unit/unit.h

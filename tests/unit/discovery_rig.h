@@ -12,8 +12,10 @@
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
 
-#define LEAVES      4
-#define SPINES      4
+#ifndef LEAVES
+#define LEAVES 4
+#define SPINES 4
+#endif
 #define HOSTS       2
 #define SWITCHES    (LEAVES + SPINES)
 #define PORTS_MAX   16

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-fabric_tests = tests/unit/check_evidence tests/unit/check_metrics tests/unit/check_paths \
-	tests/unit/check_topology
+fabric_tests = tests/unit/check_crossings tests/unit/check_evidence tests/unit/check_judge \
+	tests/unit/check_metrics tests/unit/check_paths tests/unit/check_topology
 check_PROGRAMS += $(fabric_tests)
 TESTS += $(fabric_tests)
+
+tests_unit_check_crossings_SOURCES = tests/unit/check_crossings.c tests/unit/unit.h
+tests_unit_check_crossings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_crossings_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_topology_SOURCES = tests/unit/check_topology.c tests/unit/unit.h
 tests_unit_check_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -12,10 +16,20 @@ tests_unit_check_paths_SOURCES = tests/unit/check_paths.c tests/unit/unit.h
 tests_unit_check_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_paths_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_detour
+TESTS += tests/unit/check_detour
+tests_unit_check_detour_SOURCES = tests/unit/check_detour.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_detour_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_detour_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
 tests_unit_check_evidence_SOURCES = tests/unit/check_evidence.c tests/unit/leafspine.h \
 	tests/unit/unit.h
 tests_unit_check_evidence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_judge_SOURCES = tests/unit/check_judge.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_judge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_judge_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
 tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

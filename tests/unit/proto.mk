@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet \
+proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet tests/unit/check_tunnels \
 	tests/unit/check_record tests/unit/check_sflow tests/unit/check_sflow_usual \
-	tests/unit/check_sflow_counters
+	tests/unit/check_sflow_counters tests/unit/check_bounds
 check_PROGRAMS += $(proto_tests)
 TESTS += $(proto_tests)
 proto_test_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
 	$(CHECK_LIBS)
+
+tests_unit_check_bounds_SOURCES = tests/unit/check_bounds.c tests/unit/unit.h
+tests_unit_check_bounds_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_bounds_LDADD = $(proto_test_libs)
 
 tests_unit_check_json_SOURCES = tests/unit/check_json.c tests/unit/unit.h
 tests_unit_check_json_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -15,7 +19,13 @@ tests_unit_check_loss_SOURCES = tests/unit/check_loss.c tests/unit/unit.h
 tests_unit_check_loss_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_loss_LDADD = $(proto_test_libs)
 
-tests_unit_check_packet_SOURCES = tests/unit/check_packet.c tests/unit/unit.h
+tests_unit_check_tunnels_SOURCES = tests/unit/check_tunnels.c tests/unit/packet_bytes.h \
+	tests/unit/unit.h
+tests_unit_check_tunnels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_tunnels_LDADD = $(proto_test_libs)
+
+tests_unit_check_packet_SOURCES = tests/unit/check_packet.c tests/unit/packet_bytes.h \
+	tests/unit/unit.h
 tests_unit_check_packet_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_packet_LDADD = $(proto_test_libs)
 

@@ -34,6 +34,9 @@ static int apply(void *arg, void *known, const char *source_id, const char *prog
     for (size_t i = sizeof(value); i < len; i++)
         if (payload[i] != (uint8_t)(value + i))
             ck_abort_msg("payload %u differs at %zu", value, i);
+    rig.begun++;
+    if (rig.hold)
+        return 1;
     if (rig.refuse_next) {
         rig.refuse_next = false;
         return -EINVAL;

@@ -28,6 +28,8 @@ struct rig {
     uint32_t seen[RIG_SEEN];
     unsigned seen_count;
     bool refuse_next;
+    bool hold; /* a payload that is begun goes on */
+    unsigned begun;
     int ups, downs;
     char down_reason[256], sender_text[512], down_source[160];
     unsigned sender_ups;

@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 
+import speed
+
 from .fabric import LabError, wait_until
 from .layout import COLLECTOR
 
@@ -32,7 +34,7 @@ sysLocation lab
 master agentx
 agentXSocket {folder}/agentx
 agentXPerms 0777 0777
-agentXTimeout 2
+agentXTimeout {timeout}
 rocommunity "{community}"
 createUser writer SHA "{auth}" AES "{priv}"
 rwuser writer priv
@@ -59,7 +61,7 @@ def write_agent(folder, layout, switch, runs_in=None, users=tuple(USERS)):
     """Writes the files of a switch's snmpd and lldpd, which find each other in runs_in (default: the
     same folder)."""
     lines = SNMPD.format(ip=layout.mgmt(switch), port=PORT, folder=runs_in or folder,
-                         community=COMMUNITY, auth=AUTH, priv=PRIV)
+                         community=COMMUNITY, auth=AUTH, priv=PRIV, timeout=round(speed.limit(2)))
     for user, auth, priv in (USERS[name] for name in users):
         lines += f'createUser {user} {auth} "{AUTH}"' + (f' {priv} "{PRIV}"' if priv else "")
         lines += f"\nrouser {user} {'priv' if priv else 'auth'}\n"

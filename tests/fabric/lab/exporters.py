@@ -2,7 +2,8 @@
 """Exporters that change while flows go on: one is killed and started again, one calls itself by another
 address of its switch for a while."""
 import re
-import time
+
+import speed
 
 WAIT_S = 90
 MISSING = re.compile(r"fabrictrace_switchpoll_network_(datagrams|samples)_missing_total")
@@ -20,8 +21,8 @@ def restarts(metrics):
 
 def follow_until(records, done):
     """What exporters have done shows with their next samples."""
-    end = time.monotonic() + WAIT_S
-    while not done() and time.monotonic() < end:
+    deadline = speed.Deadline(WAIT_S)
+    while not done() and not deadline.passed():
         records.follow(0.5)
 
 

@@ -5,24 +5,31 @@ A lab is known by its id. Its namespaces are named ftlab-ID-NODE and its files l
 ${TMPDIR:-/tmp}/fabrictrace-lab-ID; whatever runs in its namespaces is the lab's. So `destroy` finds
 everything of a lab that was left behind by a crash.
 """
+import ctypes
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+
+import speed
 
 from . import switchrules
 from .layout import COLLECTOR, COLLECTOR_IP, MGMT_IFINDEX, Layout
 
 NETNS = Path("/run/netns")
+CLONE_NEWNET = 0x40000000
 HASH_SEED = Path("/proc/sys/net/ipv4/fib_multipath_hash_seed")
 SFLOW_PORT = 6343
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ID = re.compile(r"[a-z0-9]{1,16}")
+OWNED = ("run", "demo")  # of labs that end with the process whose number follows
 
 
 class LabError(Exception):
@@ -44,15 +51,49 @@ def ip_batch(lines, netns=None):
     run("ip", *(["-n", netns] if netns else []), "-batch", "-", text="\n".join(lines) + "\n")
 
 
+def ip_batches(batches):
+    """The same for {netns: lines}, all at once."""
+    running = {netns: subprocess.Popen(["ip", "-n", netns, "-batch", "-"], text=True,
+                                       stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+               for netns in batches}
+    for netns, process in running.items():
+        process.stdin.write("\n".join(batches[netns]) + "\n")
+        process.stdin.close()
+    for netns, process in running.items():
+        error = process.stderr.read()
+        process.stderr.close()
+        if process.wait():
+            raise LabError(f"ip -n {netns}: {error.strip()}")
+
+
+def in_netns(netns, make):
+    """make() called in a network namespace, by a thread of its own, which ends with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = []
+
+    def work():
+        with open(NETNS / netns, "rb") as file:
+            if not libc.setns(file.fileno(), CLONE_NEWNET):
+                made.append(make())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if not made:
+        raise LabError(f"{netns}: cannot be entered")
+    return made[0]
+
+
 def wait_until(condition, seconds, what):
-    """Polls condition; its true value, or LabError that names what did not come."""
-    end = time.monotonic() + seconds
+    """Polls condition; its true value, or LabError that names what did not come. seconds: on an idle
+    machine."""
+    deadline = speed.Deadline(seconds)
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
-            raise LabError(f"{what}: not within {seconds} s")
+        if deadline.passed():
+            raise LabError(f"{what}: not within {deadline.seconds:.0f} s")
         time.sleep(0.02)
 
 
@@ -77,6 +118,14 @@ def lab_ids():
              if name.startswith("ftlab-")} if NETNS.is_dir() else set()
     found |= {p.name.rpartition("-")[2] for p in run_dir("x").parent.glob("fabrictrace-lab-*")}
     return sorted(found)
+
+
+def reap():
+    """Takes down labs that a process which is no more has left behind: those named after it."""
+    for lab_id in lab_ids():
+        owner = re.fullmatch(r"[a-z]+([0-9]+)", lab_id)
+        if owner and lab_id.startswith(OWNED) and not Path("/proc", owner[1]).exists():
+            destroy(lab_id)
 
 
 def processes_in(names):
@@ -118,21 +167,58 @@ def destroy(lab_id):
     return len(names)
 
 
+class Pusher:
+    """uacctd hands samples on when its buffer is full, where a switch does so within a second. Packets of
+    no flow, of which each exporter is given some three times a second, fill it."""
+    PAUSE_S = 0.3
+    PACKETS = 3
+
+    def __init__(self, fabric):
+        self.sockets = [in_netns(fabric.netns(switch), self._raw)
+                        for switch in fabric.layout.switches]
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    @staticmethod
+    def _raw():
+        return socket.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_CLOEXEC,
+                             switchrules.PUSH_PROTOCOL)
+
+    def _work(self):
+        packet = bytes(switchrules.SNAP_BYTES)
+        while not self.over.wait(self.PAUSE_S):
+            for sock in self.sockets * self.PACKETS:
+                sock.sendto(packet, ("127.0.0.1", 0))
+
+    def close(self):
+        self.over.set()
+        self.thread.join()
+        for sock in self.sockets:
+            sock.close()
+
+
 class Fabric:
     """A lab that is up, or comes up. sampling 1 in N; 0 raises it without exporters. points as in
-    switchrules.taps. seed makes ECMP split the same way again, where the kernel can (Linux 6.11)."""
+    switchrules.taps. seed makes ECMP split the same way again, where the kernel can (Linux 6.11).
+    prompt: no sample waits in an exporter for the next ones."""
 
-    def __init__(self, lab_id, layout=None, sampling=50, seed=None, points="forward"):
+    def __init__(self, lab_id, layout=None, sampling=50, seed=None, points="forward",
+                 prompt=False):
         if not ID.fullmatch(lab_id):
             raise LabError(f"lab id '{lab_id}': 1 to 16 small letters and digits")
         self.id = lab_id
         self.layout = layout or Layout()
         self.sampling = sampling
         self.seed = seed
+        self.prompt = prompt
         self.dir = run_dir(lab_id)
         self.dead = set()
+        self.drained = set()
+        self.routes = {}
         self.children = []
         self.exporters = {}
+        self.pusher = None
         self.taps = {switch: switchrules.taps(points, self.layout, switch)
                      for switch in self.layout.switches}
 
@@ -182,18 +268,24 @@ class Fabric:
         self._configure()
         for switch in self.layout.switches:
             self.run(switch, "nft", "-f", "-",
-                     text=switchrules.ruleset(self.sampling, self.taps[switch]))
+                     text=switchrules.ruleset(self.sampling, self.taps[switch], self.prompt))
         if self.sampling:
             self._start_exporters()
+            if self.prompt:
+                self.pusher = Pusher(self)
         (self.dir / "topology.yaml").write_text(self.layout.topology(self.id))
 
     def down(self):
-        for number in ENDINGS:
-            signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not stop half way
+        # A second Ctrl-C must not stop half way.
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDINGS}
+        if self.pusher:
+            self.pusher.close()
         destroy(self.id)
         for child in self.children:
             child.wait()
         self.children.clear()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def _make_nodes(self):
         ip_batch(f"netns add {self.netns(node)}" for node in self.layout.nodes)
@@ -249,7 +341,12 @@ class Fabric:
         for node in self.layout.boxes:
             lines[node] += self.layout.addresses(node)
         for switch in self.layout.switches:
-            lines[switch] += self.layout.routes(switch)
+            self.routes[switch] = list(self.layout.routes(switch))
+            rules, routes = self.layout.detour_rules(switch)
+            lines[switch] += self.routes[switch] + routes
+            for rule in rules:
+                for family in ("-4", "-6"):
+                    run("ip", family, "-n", self.netns(switch), *rule.split())
         for node, batch in lines.items():
             ip_batch(batch, self.netns(node))
 
@@ -315,13 +412,31 @@ class Fabric:
         return {int(row.split()[0]) for row in rows.splitlines() if row.strip()}
 
     def set_link(self, leaf, spine, up):
-        """Takes the link between the leaf and spine of these indices down or up, and the routes
-        with it on every switch, as a routing protocol would. The port that goes down is the
-        spine's; the leaf's loses its carrier."""
-        port = self.layout.downlink(leaf, spine)
-        (self.dead.discard if up else self.dead.add)((leaf, spine))
-        ip_batch([f"link set {port.name} {'up' if up else 'down'}"], self.netns(port.node))
+        """set_cable of the link between the leaf and the spine of these indices."""
+        self.set_cable(*self.layout.between(self.layout.leaves[leaf], self.layout.spines[spine]),
+                       up)
+
+    def set_cable(self, link, up):
+        """Takes a link down or up, and the routes with it on every switch, as a routing protocol
+        would. The port that goes down is the upper switch's; the lower's loses its carrier."""
+        (self.dead.discard if up else self.dead.add)(link)
+        ip_batch([f"link set {link.b.name} {'up' if up else 'down'}"], self.netns(link.b.node))
+        # The kernel forgets routes over a port that goes down.
+        self._reroute(self.layout.switches if up else ())
+
+    def set_routed(self, link, routed):
+        """Takes a link out of every ECMP group, or in again; the link itself stays up."""
+        (self.drained.discard if routed else self.drained.add)(link)
+        self._reroute()
+
+    def set_hash(self, switch, seed):
+        """Another ECMP hash, so that flows over this switch move at random (Linux 6.11)."""
+        self.run(switch, "sh", "-c", f"echo {seed} > {HASH_SEED}")
+
+    def _reroute(self, also=()):
+        batches = {}
         for switch in self.layout.switches:
-            batch = list(self.layout.routes(switch, self.dead))
-            if batch:
-                ip_batch(batch, self.netns(switch))
+            batch = list(self.layout.routes(switch, self.dead | self.drained))
+            if batch and (batch != self.routes[switch] or switch in also):
+                batches[self.netns(switch)] = self.routes[switch] = batch
+        ip_batches(batches)

@@ -6,6 +6,8 @@ import json
 import re
 import time
 
+import speed
+
 KINDS = ("silent_exporter", "sampling_rate", "link_down", "topology_change", "loss", "clock_skew")
 BROKEN_S = 150
 MENDED_S = 180
@@ -76,7 +78,8 @@ class Faults:
     def follow(self, seconds, done):
         """Looks until done(what is told) or the time is over; how long it took."""
         begun = time.monotonic()
-        while time.monotonic() < begun + seconds and not done(self.told()):
+        deadline = speed.Deadline(seconds)
+        while not done(self.told()) and not deadline.passed():
             self.records.follow(LOOK_S)
         self.pipeline.check_alive()
         return f"after {time.monotonic() - begun:.0f} s"

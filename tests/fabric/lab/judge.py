@@ -27,13 +27,15 @@ def unresolved(records, truth, sampled, since_ms=0):
     return wrong
 
 
-def ever_wrong(records, allowed, since_ms=0):
+def ever_wrong(records, allowed, but=()):
     """Path records that tell of a hop no allowed path ({Flow: [path, ...]}) of the flow has, that
-    take an ECMP flow for a sprayed one, or whose flow nobody sent."""
+    take an ECMP flow for a sprayed one, or whose flow nobody sent. but: flows judged elsewhere."""
     wrong = []
-    for seen in records.of("path", since_ms):
+    for seen in records.of("path"):
         record = seen.record
         flow = seen.flow
+        if flow in but:
+            continue
         hops = path_of(record.get("hops", ()))
         paths = allowed.get(flow)
         if paths is None:

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import speed
+
 from .fabric import COLLECTOR_IP, SFLOW_PORT, LabError, wait_until
 from .layout import COLLECTOR
 
@@ -39,15 +41,18 @@ def find_programs(build):
 class Pipeline:
     """Starts at once; stop() ends it in the order in which data flows. Without a topology file the
     poller asks the switches' agents, and the daemon finds the fabric by itself. Without hosts no
-    agent runs there, and what flows carry is known from samples alone. poller: lines for its file."""
+    agent runs there, and what flows carry is known from samples alone. poller and daemon: lines for
+    their files."""
 
-    def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True, poller=""):
+    def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True, poller="",
+                 daemon=""):
         self.fabric = fabric
         self.programs = programs
         self.records = fabric.dir / "records.ndjson"
         self.processes = {}
         sinks = ["--sink", f"file:{self.records}"]
-        config = f"listen: {INGEST}\nlisten_plain: true\nhttp: {HTTP}\nwindow: {window_s}s\n"
+        config = (f"listen: {INGEST}\nlisten_plain: true\nhttp: {HTTP}\n"
+                  f"window: {window_s}s\n{daemon}")
         if kafka:
             sinks += ["--sink", "kafka"]
             config += f"kafka:\n  brokers: {kafka}\n"
@@ -125,9 +130,9 @@ class Pipeline:
                 self.processes[key].send_signal(signal.SIGTERM)
             for program, node in keys:
                 try:
-                    code = self.processes[program, node].wait(timeout=90)
+                    code = self.processes[program, node].wait(timeout=speed.limit(90))
                 except subprocess.TimeoutExpired:
-                    code = "no end within 90 s"
+                    code = f"no end within {speed.limit(90):.0f} s"
                 if code:
                     wrong.append(f"{program} in {node}: exit {code}")
         self.processes = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from .layout import MGMT_IFINDEX
 
 SNAP_BYTES = 1600
+PUSH_PROTOCOL = 253  # for experiments (RFC 3692): nobody's flow
 FLOWS_MAX = 65536
 FIELDS = ("in", "out", "src", "dst", "sport")
 KEY4 = "ip saddr . ip daddr . udp sport"
@@ -64,7 +65,17 @@ def chain(tap, sampling):
 """
 
 
-def ruleset(sampling, exporters):
+def push_chain(exporters):
+    """Packets that push samples out of the exporters' buffers."""
+    logs = "".join(f"    meta l4proto {PUSH_PROTOCOL} log group {tap.group} snaplen {SNAP_BYTES} "
+                   "queue-threshold 1\n" for tap in exporters)
+    return f"""  chain push {{
+    type filter hook output priority 1
+{logs}  }}
+"""
+
+
+def ruleset(sampling, exporters, prompt=False):
     sets = "".join(
         f"""
   set {kind}{family} {{
@@ -77,6 +88,7 @@ def ruleset(sampling, exporters):
         for family in (4, 6)
     )
     chains = "".join(chain(tap, sampling) for tap in exporters if sampling)
+    chains += push_chain(exporters) if prompt and sampling else ""
     return f"""table inet lab {{{sets}
   chain forwarded {{
     type filter hook forward priority 0

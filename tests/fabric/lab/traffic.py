@@ -4,8 +4,10 @@ import json
 import signal
 import subprocess
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
+
+import speed
 
 from .fabric import LabError
 
@@ -47,6 +49,7 @@ class Load:
 
 ELEPHANT = Load.of_rate(1024, 12_000_000)
 MOUSE = Load(256, 100)
+SPARSE_PPS = 2
 
 
 def plan(layout, count, elephants, rng, used_sports=()):
@@ -77,6 +80,16 @@ def plan(layout, count, elephants, rng, used_sports=()):
     for flow in rng.sample(crossing, min(elephants, len(crossing))):
         flows[flow] = ELEPHANT
     return flows
+
+
+def sparse(flows, rng):
+    """The same flows, each acknowledged SPARSE_PPS times a second, a third of the mice slowed down to
+    that rate."""
+    mice = [flow for flow, load in flows.items() if load is MOUSE]
+    slow = set(rng.sample(mice, len(mice) // 3))
+    return {flow: replace(load, pps=SPARSE_PPS, message_packets=1) if flow in slow
+            else replace(load, message_packets=round(load.pps / SPARSE_PPS))
+            for flow, load in flows.items()}
 
 
 class Traffic:
@@ -138,7 +151,7 @@ class Traffic:
     @staticmethod
     def _finish(node, process):
         process.send_signal(signal.SIGTERM)
-        report, _ = process.communicate(timeout=90)
+        report, _ = process.communicate(timeout=speed.limit(90))
         if process.returncode:
             raise LabError(f"{node}: rocegen ended with {process.returncode}: {report.strip()}")
         return json.loads(report)

@@ -8,11 +8,14 @@ hop from its host, and the counters of the packets that it forwarded. A path is 
 import json
 import time
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from math import fsum
 
 from . import switchrules
 from .fabric import LabError, run
 from .traffic import Flow
+
+READERS = 8  # of counters, at once
 
 
 def kernel_paths(fabric, flows):
@@ -55,6 +58,13 @@ def _route_get(fabric, switch, flows, here):
     return outs
 
 
+def _listing(fabric, switch):
+    """When counters were read, and what nft said."""
+    begun_s = time.time()
+    text = fabric.run(switch, "nft", "-j", "list", "table", "inet", "lab")
+    return (begun_s + time.time()) / 2, text
+
+
 class Counters:
     """Packets forwarded and sampled since the last flush: {(Flow, switch, in, out): packets}; bytes
     sent by {(switch, out): bytes of IP packets} and {switch: when that was, in seconds}."""
@@ -64,11 +74,12 @@ class Counters:
         self.sampled = {}
         self.sent_bytes = Counter()
         self.read_s = {}
-        for switch in fabric.layout.switches:
-            begun_s = time.time()
-            rows = switchrules.parse(
-                fabric.run(switch, "nft", "-j", "list", "table", "inet", "lab"))
-            self.read_s[switch] = (begun_s + time.time()) / 2
+        with ThreadPoolExecutor(READERS) as pool:
+            listings = list(pool.map(lambda switch: _listing(fabric, switch),
+                                     fabric.layout.switches))
+        for switch, (read_s, listing) in zip(fabric.layout.switches, listings):
+            rows = switchrules.parse(listing)
+            self.read_s[switch] = read_s
             for row in rows["all"]:
                 self.sent_bytes[switch, row["out"]] += row["bytes"]
             for name, into in (("all", self.all), ("sampled", self.sampled)):

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The agent on real interfaces: a veth pair between two network namespaces, UDP packets of RoCEv2
-form sent by the kernel's own stack. Exit code 77 (skipped) without root or network namespaces."""
+form sent by the kernel's own stack. Without root or network namespaces it is skipped (77)."""
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import captures as c  # noqa: E402
+import speed  # noqa: E402
 
 AGENT = Path("agent/fabrictrace-agent").resolve()
 PREFIX = f"fta{os.getpid()}"
@@ -71,23 +72,20 @@ def send_frame(node, frame, count=PACKETS):
     subprocess.run(within(node, sys.executable, "-c", RAW_SENDER, frame.hex(), count), check=True)
 
 
-def wait_until(done, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if done():
-            return True
-        time.sleep(0.05)
-    return False
+def wait_until(done):
+    return bool(speed.wait(done, 120))
 
 
 def set_up():
     if os.geteuid() != 0:
-        skip("not root")
+        skip("needs root")
     try:
         ip("netns", "add", A)
         ip("netns", "add", B)
-    except (OSError, subprocess.CalledProcessError) as error:
-        skip(f"no network namespaces: {error}")
+    except FileNotFoundError:
+        sys.exit("FAIL: ip is not installed: packaging/install-deps test")
+    except subprocess.CalledProcessError as error:
+        skip(f"no network namespaces: {error.stderr.decode()}")
     for node in (A, B):
         subprocess.run(within(node, "sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0"),
                        check=False)
@@ -154,7 +152,7 @@ class Agent:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=120)
+        return self.process.wait(timeout=speed.limit(120))
 
     def kill(self):
         if self.process.poll() is None:
@@ -282,7 +280,7 @@ def test_no_interface(folder):
     config = Path(folder) / "none.yaml"
     config.write_text("host: live\nrdma: {enabled: false}\n")
     done = subprocess.run(within(A, AGENT, "-c", config, "--output", "-"), capture_output=True,
-                          text=True, timeout=120)
+                          text=True, timeout=speed.limit(120))
     equal("no interface: exit code", done.returncode, 78)
     check("no interface: lists them", " eth0" in done.stderr and " lo" in done.stderr, done.stderr)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent keeps of its privileges, by /proc/PID/status, and what it says that it lacks. Exit
-code 77 (skipped) without root."""
+"""What the agent keeps of its privileges, by /proc/PID/status, and what it says that it lacks. Without
+root it is skipped (77)."""
 import json
 import os
 import pwd
@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import speed  # noqa: E402
 from ports import free_port  # noqa: E402
 
 AGENT = Path("agent/fabrictrace-agent").resolve()
@@ -38,13 +38,8 @@ def equal(what, got, want):
         failures.append(what)
 
 
-def wait_until(done, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if done():
-            return True
-        time.sleep(0.05)
-    return False
+def wait_until(done):
+    return bool(speed.wait(done, 120))
 
 
 class Agent:
@@ -76,7 +71,7 @@ class Agent:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
+        return self.process.wait(speed.limit(120))
 
 
 def get(url):
@@ -157,7 +152,7 @@ def unprivileged(folder):
     if not Path("/sys/class/infiniband").exists():
         # Nothing at all could be seen.
         agent = Agent(folder, "http=off", "interfaces=[lo]", before=before)
-        equal("nothing to see: exit code", agent.process.wait(120), 77)
+        equal("nothing to see: exit code", agent.process.wait(speed.limit(120)), 77)
         equal("nothing to see: what is missing", "CAP_NET_RAW" in agent.log.read_text(), True)
 
 
@@ -175,19 +170,19 @@ def reloaded(folder):
     equal("reload with a first interface is refused", wait_until(lambda: "reload refused" in log.read_text()), True)
     equal("reload: says why", "kept only by an agent that starts with interfaces" in log.read_text(), True)
     process.send_signal(signal.SIGTERM)
-    equal("reload: exit code", process.wait(120), 0)
+    equal("reload: exit code", process.wait(speed.limit(120)), 0)
 
 
 def main():
     if os.geteuid() != 0:
-        skip("not root")
+        skip("needs root")
     held = int(next(line.split()[1] for line in open("/proc/self/status", encoding="ascii")
                     if line.startswith("CapEff")), 16)
     for bit, name in NAMES.items():
         if not held & bit:
             skip(f"no {name}")
     if not shutil.which("setpriv"):
-        skip("setpriv is not installed")
+        sys.exit("FAIL: setpriv is not installed: it comes with Debian's util-linux")
     with tempfile.TemporaryDirectory() as folder:
         kept(folder)
         given(folder)

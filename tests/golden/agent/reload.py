@@ -6,19 +6,19 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import speed  # noqa: E402
 
 AGENT = Path("agent/fabrictrace-agent").resolve()
 WAIT_S = 60
 
 
 def wait_until(what, done, log):
-    end = time.monotonic() + WAIT_S
-    while not done():
-        if time.monotonic() > end:
-            sys.exit(f"FAIL: {what}: {log.read_text()}")
-        time.sleep(0.02)
+    if not speed.wait(done, WAIT_S):
+        sys.exit(f"FAIL: {what}: {log.read_text()}")
     print(f"ok: {what}")
 
 
@@ -40,7 +40,7 @@ def main():
                 agent.send_signal(signal.SIGHUP)
                 wait_until(f"reload {n}", lambda: log.read_text().count("reloaded") == n, log)
             agent.send_signal(signal.SIGTERM)
-            if agent.wait(WAIT_S) != 0:
+            if agent.wait(speed.limit(WAIT_S)) != 0:
                 sys.exit(f"FAIL: exit code {agent.returncode}\n{log.read_text()}")
         finally:
             agent.kill()

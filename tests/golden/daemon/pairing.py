@@ -93,7 +93,7 @@ class World:
         with tempfile.TemporaryDirectory() as folder:
             topology = Path(folder) / "t.yaml"
             topology.write_text(TOPOLOGY)
-            done = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--set", f"window={WINDOW_S}s", *settings,
+            done = rig.run(rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--set", f"window={WINDOW_S}s", *settings,
                            "--topology", topology, "--replay", "-", "--sink", "file:-",
                            input="\n".join(self.lines) + "\n", stdin=None)
         equal("exit code", done.returncode, 0)

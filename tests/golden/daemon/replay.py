@@ -22,7 +22,7 @@ WINDOW_MS = 5000
 CAPTURE, TOPOLOGY = rig.LAB / "sflow.pcap", rig.LAB / "topology.yaml"
 POLLER = [rig.POLLER, *rig.NO_CONFIG, "--set", "source_id=golden", "--replay", CAPTURE, "--output",
           "-"]
-DAEMON = [rig.DAEMON, *rig.NO_CONFIG, "--set", "source_id=golden", "--set",
+DAEMON = [rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--set", "source_id=golden", "--set",
           f"window={WINDOW_MS // 1000}s", "--topology", TOPOLOGY, "--replay", "-", "--sink",
           "file:-"]
 

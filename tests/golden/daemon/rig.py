@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import urllib.error
 import urllib.request
@@ -15,15 +14,18 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
+import speed  # noqa: E402
 from ports import free_port  # noqa: E402
 
 LAB = HERE / "lab"
 DAEMON = Path("daemon/fabrictraced").resolve()
 AGENT = Path("agent/fabrictrace-agent").resolve()
 POLLER = Path("switchpoll/fabrictrace-switchpoll").resolve()
-WAIT_S = 120
+WAIT_S = speed.limit(120)
 WRAP = os.environ.get("FT_WRAP", "").split()  # valgrind and its options
 NO_CONFIG = ("-c", os.devnull)
+# For tests of few samples that are not about the topology.
+TRUST = ("--set", "verify_topology=false")
 failures = []
 
 
@@ -38,14 +40,11 @@ def equal(what, got, want):
     return check(what, got == want, f"got {got!r}, want {want!r}")
 
 
-def until(what, condition, seconds=WAIT_S):
+def until(what, condition, seconds=120):
     """Polls condition; a failed check when it does not come true. Returns its last value."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > end:
-            check(what, False, f"not within {seconds} s")
-            break
-        time.sleep(0.02)
+    value = speed.wait(condition, seconds)
+    if not value:
+        check(what, False, f"not within {speed.limit(seconds):.0f} s: {value!r}")
     return value
 
 
@@ -111,6 +110,12 @@ class Program:
         until(f"{self.name} answers", lambda: self.process.poll() is not None or self.answers())
         check(f"{self.name} runs", self.process.poll() is None, self.log.read_text())
         return self
+
+    def healthy(self):
+        try:
+            return self.get("/healthz")
+        except (OSError, urllib.error.URLError):
+            return None
 
     def answers(self):
         """Be it that something is wrong: a daemon that is not there yet."""

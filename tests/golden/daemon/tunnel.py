@@ -68,7 +68,7 @@ def chain(folder):
     topology.write_text(TOPOLOGY)
     polled = rig.run(rig.POLLER, *rig.NO_CONFIG, "--replay", capture, "--output", "-")
     done = subprocess.run(
-        [rig.DAEMON, *rig.NO_CONFIG, "--set", f"window={WINDOW_S}s", "--set", "path_refresh=5s",
+        [rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--set", f"window={WINDOW_S}s", "--set", "path_refresh=5s",
          "--topology", topology, "--replay", "-", "--sink", "file:-"],
         input=polled.stdout, capture_output=True, text=True, timeout=300)
     equal("exit codes", (polled.returncode, done.returncode), (0, 0))

@@ -15,10 +15,11 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import make_captures as c  # noqa: E402
+import speed  # noqa: E402
 from ports import free_port  # noqa: E402
 
 POLLER = Path("switchpoll/fabrictrace-switchpoll").resolve()
-WAIT_S = 120
+WAIT_S = speed.limit(120)
 FLUSH_DEFAULT_S = 5
 AT_ONCE = 50  # datagrams that the smallest socket buffer takes
 failures = []
@@ -35,13 +36,7 @@ def equal(what, got, want):
 
 
 def until(what, condition):
-    end = time.monotonic() + WAIT_S
-    while not condition():
-        if time.monotonic() > end:
-            check(what, False, f"not within {WAIT_S} s")
-            return False
-        time.sleep(0.02)
-    return True
+    return bool(speed.wait(condition, 120)) or check(what, False, f"not within {WAIT_S:.0f} s")
 
 
 class Poller:
@@ -263,7 +258,7 @@ def test_daemon_away(folder):
     equal("daemon away: not connected", poller.metric("daemon_connected"), 0)
     began = time.monotonic()
     equal("daemon away: exit code", poller.stop(), 0)
-    check("daemon away: the end is not held up", time.monotonic() - began < FLUSH_DEFAULT_S)
+    check("daemon away: the end is not held up", time.monotonic() - began < speed.limit(FLUSH_DEFAULT_S))
     check("daemon away: what is lost is told", poller.said("records are not acknowledged"),
           poller.log.read_text())
 

@@ -176,7 +176,7 @@ def test_real(folder):
         for (sport, src), out in by_flow.items()), by_flow)
     tshark = shutil.which("tshark")
     if not tshark:
-        print("skipped: ovs against tshark: tshark is not installed")
+        check("ovs against tshark", False, "tshark is not installed: packaging/install-deps test")
         return
     text = subprocess.run([tshark, "-r", HERE / "ovs.pcap", "-V"], capture_output=True,
                           text=True, timeout=300).stdout

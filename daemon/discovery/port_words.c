@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/discovery/port_words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/base/table.h"
+
+#define KEEP_MS 600000
+#define AGE_MS  10000
+
+struct port_key {
+    struct ft_ip agent;
+    uint32_t ifindex; /* 0: of the agent as a whole */
+};
+
+struct said {
+    struct port_key key;
+    int64_t time_ms;  /* by the poller's clock */
+    int64_t heard_ms; /* by ours */
+    bool up, down;    /* its last word; down: it is believed */
+    bool counts;      /* it has both of these */
+    uint64_t in_bytes, out_bytes;
+};
+
+struct ft_port_words {
+    struct ft_table *table;
+    uint32_t down;
+    int64_t aged_ms;
+};
+
+struct ft_port_words *ft_port_words_new(size_t cap)
+{
+    struct ft_port_words *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    w->table = ft_table_new(sizeof(struct said), sizeof(struct port_key), cap, 0);
+    if (!w->table) {
+        free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void ft_port_words_free(struct ft_port_words *w)
+{
+    if (!w)
+        return;
+    ft_table_free(w->table);
+    free(w);
+}
+
+static void set_down(struct ft_port_words *w, struct said *s, bool down)
+{
+    w->down += (uint32_t)down - (uint32_t)s->down;
+    s->down = down;
+}
+
+/* Whether the agent is known to fill the state in. */
+static int vouch(struct ft_port_words *w, const struct ft_ip *agent, bool up, int64_t now_ms,
+                 bool *vouched)
+{
+    struct port_key key = {.agent = *agent};
+    struct said *s = ft_table_find(w->table, &key);
+    bool fresh;
+
+    if (!s && up)
+        s = ft_table_insert(w->table, &key, &fresh);
+    if (up && !s)
+        return -ENOSPC;
+    if (up)
+        s->heard_ms = now_ms;
+    *vouched = s != NULL;
+    return 0;
+}
+
+/* Whether the port is down, when it is said to be. */
+static bool is_down(const struct said *before, bool fresh, const Fabrictrace__PortCounters *poll)
+{
+    bool counts = before->counts && poll->has_in_bytes && poll->has_out_bytes;
+    bool same = before->in_bytes == poll->in_bytes && before->out_bytes == poll->out_bytes;
+
+    if (fresh)
+        return false;
+    if (before->up)
+        return true;
+    return before->down ? !counts || same : counts && same;
+}
+
+int ft_port_words_take(struct ft_port_words *w, const Fabrictrace__PortCounters *poll,
+                       int64_t now_ms, bool *changed)
+{
+    struct port_key key = {.ifindex = poll->ifindex};
+    int64_t time_ms = (int64_t)poll->time_ms;
+    bool fresh, vouched = false, was;
+    struct said *s;
+    int rc;
+
+    *changed = false;
+    if (poll->source != FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW || !poll->has_oper_up ||
+        !poll->ifindex || !poll->has_agent || !poll->has_time_ms || time_ms <= 0 ||
+        ft_ip_from_bytes(poll->agent.data, poll->agent.len, &key.agent))
+        return 0;
+    rc = vouch(w, &key.agent, poll->oper_up, now_ms, &vouched);
+    s = rc ? NULL : ft_table_insert(w->table, &key, &fresh);
+    if (!s)
+        return -ENOSPC;
+    /* An older one that was under way; unless the poller's clock was set back. */
+    if (!fresh && time_ms <= s->time_ms && s->time_ms - time_ms <= KEEP_MS)
+        return 0;
+    was = s->down;
+    set_down(w, s, !poll->oper_up && vouched && is_down(s, fresh, poll));
+    *changed = was != s->down;
+    s->up = poll->oper_up;
+    s->time_ms = time_ms;
+    s->heard_ms = now_ms;
+    s->counts = poll->has_in_bytes && poll->has_out_bytes;
+    s->in_bytes = poll->in_bytes;
+    s->out_bytes = poll->out_bytes;
+    return 0;
+}
+
+bool ft_port_words_age(struct ft_port_words *w, int64_t now_ms)
+{
+    uint32_t index = 0, before = w->down;
+    struct said *s;
+
+    if (now_ms >= w->aged_ms && now_ms - w->aged_ms < AGE_MS)
+        return false;
+    w->aged_ms = now_ms;
+    while ((s = ft_table_next(w->table, &index)))
+        if (now_ms - s->heard_ms > KEEP_MS) {
+            set_down(w, s, false);
+            ft_table_remove(w->table, s);
+        }
+    return w->down != before;
+}
+
+bool ft_port_words_next(const struct ft_port_words *w, uint32_t *index, struct ft_port_word *out)
+{
+    const struct said *s;
+
+    while (w->down && (s = ft_table_next(w->table, index)))
+        if (s->down) {
+            *out = (struct ft_port_word){s->key.agent, s->key.ifindex, s->time_ms};
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/discovery/survey.h"
+
+#define ADVISE_CABLE "look at the cable; where it is right, correct the file, or the switch's LLDP"
+#define ADVISE_ALIAS "give the switch this agent address in the topology file, or look at the cable"
+
+static int by_port(const void *a, const void *b)
+{
+    return memcmp(&((const struct ft_crossing_found *)a)->port,
+                  &((const struct ft_crossing_found *)b)->port, sizeof(struct ft_crossing_port));
+}
+
+int ft_survey_read_samples(struct ft_survey *s)
+{
+    uint32_t index = 0, size = 0;
+    struct ft_crossing_found f;
+
+    while (s->crossings && ft_crossings_next(s->crossings, &index, &f)) {
+        if (s->sampled_count == size) {
+            struct ft_crossing_found *grown =
+                realloc(s->sampled, (size = size ? 2 * size : 64) * sizeof(*grown));
+
+            if (!grown)
+                return -ENOMEM;
+            s->sampled = grown;
+        }
+        s->sampled[s->sampled_count++] = f;
+    }
+    if (s->sampled_count)
+        qsort(s->sampled, s->sampled_count, sizeof(*s->sampled), by_port);
+    return 0;
+}
+
+/* The ports of an agent lie together: where they begin. */
+static uint32_t first_of(const struct ft_survey *s, const struct ft_ip *agent)
+{
+    uint32_t low = 0, high = s->sampled_count;
+
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+
+        if (memcmp(&s->sampled[middle].port.agent, agent, sizeof(*agent)) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_of(const struct ft_survey *s, uint32_t i, const struct ft_ip *agent)
+{
+    return i < s->sampled_count && ft_ip_equal(&s->sampled[i].port.agent, agent);
+}
+
+static struct ft_end *add_port(struct ft_survey *s, uint32_t node, uint32_t ifindex)
+{
+    struct ft_end *end;
+    char name[32];
+
+    snprintf(name, sizeof(name), "#%u", ifindex);
+    end = ft_survey_add_end(s, node, name);
+    if (end)
+        end->ifindex = ifindex;
+    return end;
+}
+
+/* Ports that nobody else tells of: only those that lead somewhere. */
+static int add_ports_of(struct ft_survey *s, uint32_t node, const struct ft_ip *agent)
+{
+    for (uint32_t i = first_of(s, agent); is_of(s, i, agent); i++) {
+        uint32_t ifindex = s->sampled[i].port.ifindex;
+
+        if (s->sampled[i].linked && ft_survey_end(s, node, ifindex) == FT_NONE &&
+            !add_port(s, node, ifindex))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node)
+{
+    const struct ft_node *n = &s->nodes[node];
+    const struct ft_switch *sw = n->base == FT_NONE ? NULL : ft_topology_switch(s->base, n->base);
+    int rc = 0;
+
+    /* Which port of the file the number means is not known. */
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++)
+        if (s->ends[i].ifindex == 0 && s->ends[i].base != FT_NONE)
+            return 0;
+    for (uint32_t a = 0; sw && rc == 0 && a < sw->address_count; a++)
+        rc = add_ports_of(s, node, &sw->addresses[a]);
+    if (rc == 0 && n->report)
+        rc = add_ports_of(s, node, &n->report->agent);
+    return rc;
+}
+
+static uint32_t end_at(const struct ft_survey *s, const struct ft_crossing_port *port)
+{
+    uint32_t node = ft_ids_find_address(s->ids, &port->agent);
+
+    return node < s->node_count ? ft_survey_end(s, node, port->ifindex) : FT_NONE;
+}
+
+static bool is_free(const struct ft_survey *s, uint32_t at)
+{
+    const struct ft_end *end = &s->ends[at];
+
+    return end->link == FT_NONE && !end->device && !end->aggregate && end->lag == FT_NONE &&
+           (end->base == FT_NONE || ft_topology_port(s->base, end->base)->nic == FT_NONE);
+}
+
+static void note_alias(struct ft_survey *s, const struct ft_crossing_found *f, uint32_t at)
+{
+    const struct ft_end *end = &s->ends[at], *said = &s->ends[end->link];
+    char agent[FT_IP_TEXT_BYTES];
+
+    ft_ip_format(&f->port.agent, agent);
+    ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[end->node].name, end->name, ADVISE_ALIAS,
+                    "samples say that port #%u of exporter %s, which belongs to no switch, is at "
+                    "its other end; it is linked to %.100s %.60s",
+                    f->port.ifindex, agent, s->nodes[said->node].name, said->name);
+}
+
+/* Whether an exporter that nobody knows is a switch of its own: a link of it is found, and none
+ * takes the place of a link that is known. Where nothing is known at all, its hosts are enough. */
+static bool is_switch(struct ft_survey *s, uint32_t first)
+{
+    const struct ft_ip *agent = &s->sampled[first].port.agent;
+    bool linked = false, hosts = false, alias = false;
+
+    for (uint32_t i = first; is_of(s, i, agent); i++) {
+        const struct ft_crossing_found *f = &s->sampled[i];
+        uint32_t at = f->linked ? end_at(s, &f->peer) : FT_NONE;
+
+        hosts |= f->has_hosts;
+        linked |= f->linked;
+        if (at != FT_NONE && s->ends[at].link != FT_NONE) {
+            note_alias(s, f, at);
+            alias = true;
+        }
+    }
+    return !alias && (linked || (hosts && ft_topology_switches(s->base) == 0 &&
+                                 ft_reports_count(s->reports) == 0));
+}
+
+static int add_switch(struct ft_survey *s, uint32_t first)
+{
+    const struct ft_ip agent = s->sampled[first].port.agent;
+    struct ft_node *nodes = realloc(s->nodes, (s->node_count + 1) * sizeof(*nodes));
+    uint32_t node = s->node_count;
+
+    if (!nodes)
+        return -ENOMEM;
+    s->nodes = nodes;
+    s->nodes[node] = (struct ft_node){
+        .base = FT_NONE, .first_end = s->end_count, .sampled = true, .agent = agent};
+    ft_ip_format(&agent, s->nodes[node].name);
+    s->node_count++;
+    for (uint32_t i = first; is_of(s, i, &agent); i++)
+        if (!add_port(s, node, s->sampled[i].port.ifindex))
+            return -ENOMEM;
+    ft_ids_add_address(s->ids, &agent, node);
+    return 0;
+}
+
+static int add_switches(struct ft_survey *s)
+{
+    uint32_t known = s->node_count, next;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < s->sampled_count; i = next) {
+        const struct ft_ip *agent = &s->sampled[i].port.agent;
+
+        for (next = i; is_of(s, next, agent); next++)
+            ;
+        if (ft_ids_find_address(s->ids, agent) == FT_IDS_NONE && is_switch(s, i))
+            rc = add_switch(s, i);
+    }
+    if (s->node_count > known)
+        s->sampled_switches = s->node_count - known;
+    return rc;
+}
+
+/* The file or LLDP knows the link, and samples the number of a port of it. */
+static void number(struct ft_survey *s, uint32_t at, const struct ft_crossing_port *peer)
+{
+    uint32_t node = ft_ids_find_address(s->ids, &peer->agent);
+    struct ft_end *far =
+        at == FT_NONE || s->ends[at].link == FT_NONE ? NULL : &s->ends[s->ends[at].link];
+
+    if (far && far->node == node && far->ifindex == 0 &&
+        ft_survey_end(s, node, peer->ifindex) == FT_NONE)
+        far->ifindex = peer->ifindex;
+}
+
+static void link_ports(struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->sampled_count; i++)
+        if (s->sampled[i].linked)
+            number(s, end_at(s, &s->sampled[i].port), &s->sampled[i].peer);
+    for (uint32_t i = 0; i < s->sampled_count; i++) {
+        const struct ft_crossing_found *f = &s->sampled[i];
+        uint32_t a = f->linked ? end_at(s, &f->port) : FT_NONE;
+        uint32_t z = f->linked ? end_at(s, &f->peer) : FT_NONE;
+
+        if (a == FT_NONE || z == FT_NONE || s->ends[a].node == s->ends[z].node || !is_free(s, a) ||
+            !is_free(s, z))
+            continue;
+        s->ends[a].link = z;
+        s->ends[z].link = a;
+        s->ends[a].link_source = s->ends[z].link_source = FT_SOURCE_SAMPLES;
+    }
+}
+
+/* A port as its samples are taken in: the switch by its first address in the present topology. */
+static bool name_of(const struct ft_survey *s, uint32_t at, struct ft_crossing_port *out)
+{
+    const struct ft_end *end = &s->ends[at];
+    uint32_t id = ft_topology_find_switch(s->present, s->nodes[end->node].name);
+    const struct ft_switch *sw = id == FT_NONE ? NULL : ft_topology_switch(s->present, id);
+
+    if (!sw || sw->address_count == 0 || end->ifindex == 0)
+        return false;
+    *out = (struct ft_crossing_port){.agent = sw->addresses[0], .ifindex = end->ifindex};
+    return true;
+}
+
+static bool agree(const struct ft_survey *s, uint32_t a, uint32_t z)
+{
+    struct ft_crossing_judgement j;
+    struct ft_crossing_port ends[2];
+
+    if (!name_of(s, a, &ends[0]) || !name_of(s, z, &ends[1]))
+        return false;
+    ft_crossings_judge(s->crossings, ends, &j);
+    return j.verdict == FT_CROSSING_AGREES;
+}
+
+/* The end of a link that is swapped with the one whose other end samples saw here, and which has
+ * the link that this one should have; FT_NONE. */
+static uint32_t swapped_with(const struct ft_survey *s, uint32_t said, uint32_t is)
+{
+    uint32_t across = s->ends[is].link;
+
+    return across != FT_NONE && agree(s, across, said) ? across : FT_NONE;
+}
+
+/* Told at the first end of the link, whichever of its ends the samples speak of: at the port that
+ * leads elsewhere, or to the port where something else leads. */
+static void tell_miscabling(struct ft_survey *s, uint32_t at, uint32_t is, bool here,
+                            const struct ft_crossing_proof *proof)
+{
+    const struct ft_end *end = &s->ends[at], *said = &s->ends[end->link], *other = &s->ends[is];
+    uint32_t across = here ? swapped_with(s, end->link, is) : FT_NONE;
+    bool near = across != FT_NONE && s->ends[across].node == end->node;
+    char swapped[240] = "";
+    struct ft_finding *f;
+
+    if (across != FT_NONE)
+        snprintf(swapped, sizeof(swapped), "; with %.60s%s%.60s the other way round: swapped",
+                 near ? "" : s->nodes[s->ends[across].node].name, near ? "" : " ",
+                 s->ends[across].name);
+    f = ft_findings_add(
+        s->findings, FT_FINDING_MISCABLING, s->nodes[end->node].name, end->name, ADVISE_CABLE,
+        "%s it goes to %.60s %.40s; %llu samples of %u flows say %s%.60s %.40s%s%.120s",
+        end->link_source == FT_SOURCE_STATIC ? "the file says" : "LLDP says",
+        s->nodes[said->node].name, said->name, (unsigned long long)proof->samples, proof->flows,
+        here ? "" : "that ", s->nodes[other->node].name, other->name, here ? "" : " goes there",
+        swapped);
+    if (!f)
+        return;
+    snprintf(f->peer, sizeof(f->peer), "%s", s->nodes[said->node].name);
+    snprintf(f->peer_port, sizeof(f->peer_port), "%s", said->name);
+    f->samples = proof->samples;
+    f->flows = proof->flows;
+    if (!here)
+        return;
+    snprintf(f->found, sizeof(f->found), "%s", s->nodes[other->node].name);
+    snprintf(f->found_port, sizeof(f->found_port), "%s", other->name);
+}
+
+/* Links that somebody states, and samples contradict. */
+static void judge_claims(struct ft_survey *s)
+{
+    for (uint32_t i = 0; i < s->end_count; i++) {
+        const struct ft_end *end = &s->ends[i];
+        struct ft_crossing_judgement j;
+        struct ft_crossing_port ends[2];
+        uint32_t other;
+
+        if (end->link == FT_NONE || end->link < i || end->link_source == FT_SOURCE_SAMPLES ||
+            !name_of(s, i, &ends[0]) || !name_of(s, end->link, &ends[1]))
+            continue;
+        ft_crossings_judge(s->crossings, ends, &j);
+        other = j.verdict == FT_CROSSING_DIFFERS ? end_at(s, &j.other) : FT_NONE;
+        if (other != FT_NONE)
+            tell_miscabling(s, i, other, j.end == 0, &j.proof);
+    }
+}
+
+int ft_survey_samples(struct ft_survey *s)
+{
+    int rc;
+
+    if (!s->crossings)
+        return 0;
+    rc = add_switches(s);
+    if (rc)
+        return rc;
+    link_ports(s);
+    if (s->present)
+        judge_claims(s);
+    return 0;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_HEALTH_UNRATED_H
+#define FT_DAEMON_HEALTH_UNRATED_H
+/*
+ * Switches whose samples state a sampling rate of 0: they prove paths and stand for no bytes, so
+ * that flows seem to carry nothing. For the doctor. Capped. Pure; times are in Unix milliseconds.
+ * Thread: one.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/health/findings.h"
+#include "lib/fabric/topology.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_unrated;
+
+/* NULL without memory. */
+struct ft_unrated *ft_unrated_new(size_t cap);
+void ft_unrated_free(struct ft_unrated *u);
+
+/* Notes an observation, where it has such samples. */
+void ft_unrated_take(struct ft_unrated *u, const Fabrictrace__Observation *o, int64_t now_ms);
+
+/* Those of the last five minutes. */
+void ft_unrated_find(const struct ft_unrated *u, const struct ft_topology *t, int64_t now_ms,
+                     struct ft_findings *findings);
+
+#endif

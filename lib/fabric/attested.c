@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/trial.h"
+
+/* A link that no switch samples is taken as the topology has it after this. */
+#define UNSEEN_MS 4000
+/* A switch of whose samples none named a link of the fabric for so long takes none there. */
+#define BLIND_MS 60000
+
+/* Whether a sighting names the link's egress port, or its ingress port at the next switch. */
+static bool names_out(const struct ft_trial *trial, uint16_t i, const struct ft_hop *hop)
+{
+    return trial->list[i].out != FT_NONE && ft_sighting_matches(&trial->list[i], trial->t, hop);
+}
+
+static bool names_in(const struct ft_trial *trial, uint16_t i, const struct ft_hop *next)
+{
+    return trial->list[i].in != FT_NONE && ft_sighting_matches(&trial->list[i], trial->t, next);
+}
+
+/* Whether a switch has sampled nothing on links of the fabric for long. */
+static bool is_blind(const struct ft_trial *trial, uint32_t switch_id)
+{
+    const struct ft_switch_trust *s = &trial->by->trust->switches[switch_id];
+    int64_t then_ms = trial->by->now_ms - BLIND_MS;
+
+    return s->names_in_ms < then_ms && s->names_out_ms < then_ms;
+}
+
+/* Whether the flow would be sampled on a link if it took it. */
+static bool is_observed(const struct ft_trial *trial, uint32_t here, uint32_t there)
+{
+    const struct ft_trust *trust = trial->by->trust;
+    int64_t then_ms = trial->by->now_ms - BLIND_MS;
+
+    return trust->switches[here].names_out_ms >= then_ms ||
+           trust->switches[there].names_in_ms >= then_ms;
+}
+
+/* Whether the flow was sampled on a link: at both its ends, or at one of them where it is confirmed
+ * that the other is there, or where nobody samples there. A confirmed link on which nobody samples
+ * needs no more. */
+static bool is_link_attested(const struct ft_trial *trial, const bool *use, uint32_t stage,
+                             const struct ft_hop *hop, const struct ft_hop *next)
+{
+    uint32_t here = ft_topology_port(trial->t, hop->in)->switch_id;
+    uint32_t there = ft_topology_port(trial->t, next->in)->switch_id;
+    bool waited = trial->by->now_ms - trial->by->first_ms >= UNSEEN_MS;
+    bool out = false, in = false;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        if (!use[i])
+            continue;
+        out |= trial->stage[i] == stage && names_out(trial, i, hop);
+        in |= trial->stage[i] == stage + 1 && names_in(trial, i, next);
+    }
+    if (out && in)
+        return true;
+    if (trial->by->trust->links[hop->out].confirmed)
+        return out || in || (waited && !is_observed(trial, here, there));
+    return waited && ((out && is_blind(trial, there)) || (in && is_blind(trial, here)));
+}
+
+bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use, const struct ft_path *path)
+{
+    for (uint32_t h = 0; trial->by->verify && h + 1 < path->hop_count; h++)
+        if (!is_link_attested(trial, use, h, &path->hops[h], &path->hops[h + 1]))
+            return false;
+    return true;
+}
+
+/* Whether a sample of any present sighting at a stage names the hop's port in, or out. */
+static bool is_named(const struct ft_trial *trial, uint32_t stage, const struct ft_hop *hop,
+                     bool out)
+{
+    const struct ft_hop one = {out ? FT_NONE : hop->in, out ? hop->out : FT_NONE};
+
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (trial->usable[i] && trial->stage[i] == stage &&
+            (out ? trial->list[i].out : trial->list[i].in) != FT_NONE &&
+            ft_topology_ends_agree(trial->t, trial->list[i].in, one.in) &&
+            ft_topology_ends_agree(trial->t, trial->list[i].out, one.out) &&
+            ft_topology_end_switch(trial->t, out ? hop->out : hop->in) == trial->list[i].switch_id)
+            return true;
+    return false;
+}
+
+static bool is_confirmed(const struct ft_trial *trial, uint32_t end)
+{
+    return ft_is_port(end) && trial->by->trust->links[end].confirmed;
+}
+
+void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *out)
+{
+    uint32_t count = out->path.hop_count;
+    bool in[FT_PATH_HOPS_MAX], leaves[FT_PATH_HOPS_MAX];
+
+    if (!trial->by->verify)
+        return;
+    for (uint32_t h = 0; h < count; h++) {
+        const struct ft_hop *hop = &out->path.hops[h];
+
+        in[h] = hop->in != FT_NONE && (h == 0 || is_named(trial, h, hop, false));
+        leaves[h] = hop->out != FT_NONE && (h + 1 == count || is_named(trial, h, hop, true));
+    }
+    for (uint32_t h = 0; h + 1 < count; h++)
+        if (in[h + 1] != leaves[h] && is_confirmed(trial, out->path.hops[h].out))
+            in[h + 1] = leaves[h] = true;
+    for (uint32_t h = 0; h < count; h++) {
+        struct ft_hop *hop = &out->path.hops[h];
+
+        hop->in = in[h] ? hop->in : FT_NONE;
+        hop->out = leaves[h] ? hop->out : FT_NONE;
+        if (!in[h] && !leaves[h])
+            out->switches[h] = FT_NONE;
+    }
+}

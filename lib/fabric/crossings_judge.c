@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <math.h>
+
+#include "lib/fabric/crossings.h"
+#include "lib/fabric/crossings_impl.h"
+
+/* Few flows have to speak for longer. */
+#define FLOWS_LEAST      2
+#define VOTES_LEAST      6
+#define SPAN_LEAST_MS    4000
+#define VOTES_OF_ONE     12
+#define SPAN_OF_ONE_MS   12000
+#define FLOWS_ONE_WAY    3 /* where no flow comes back */
+#define VOTES_ONE_WAY    12
+#define SPAN_ONE_WAY_MS  8000
+#define MARGIN           4 /* times as many votes as for anything else */
+#define MARGIN_UNCERTAIN 8 /* where the TTL does not tell neighbours from others */
+#define HOSTS_LEAST      3
+#define FRESH_LEAST      3
+#define PASSES_MAX       16
+
+static uint32_t index_of(const struct ft_crossings *x, const struct ft_crossing_place *p)
+{
+    return ft_table_index(x->places, p);
+}
+
+static struct ft_crossing_voice *voice_for(const struct ft_crossings *x,
+                                           struct ft_crossing_voice *list,
+                                           const struct ft_crossing_place *p)
+{
+    return ft_crossing_find(list, index_of(x, p), p->serial);
+}
+
+static uint32_t flows_of(const struct ft_crossing_voice *v)
+{
+    int set = v ? __builtin_popcountll(v->flows | v->flows_before) : 0;
+
+    /* Two flows may have the same bit. */
+    return set == 64 ? 300 : (uint32_t)lround(-64 * log(1 - set / 64.0));
+}
+
+/* By how much the TTL falls between the two ports, where that is always the same. */
+static bool is_clear(const struct ft_crossing_voice *v, enum ft_crossing_step *step)
+{
+    uint32_t told = 0, best = 0;
+
+    for (uint32_t s = 0; v && s < FT_CROSSING_UNTOLD; s++) {
+        told += v->votes[s];
+        if (v->votes[s] > v->votes[best])
+            best = s;
+    }
+    if (told == 0 || v->votes[best] * 5 < told * 4)
+        return false;
+    *step = (enum ft_crossing_step)best;
+    return true;
+}
+
+static bool is_enough(const struct ft_crossing_voice *v)
+{
+    uint32_t votes = v ? ft_crossing_votes(v) : 0;
+    int64_t span_ms = v ? v->last_ms - v->first_ms : 0;
+
+    return (votes >= VOTES_LEAST && span_ms >= SPAN_LEAST_MS && flows_of(v) >= FLOWS_LEAST) ||
+           (votes >= VOTES_OF_ONE && span_ms >= SPAN_OF_ONE_MS);
+}
+
+/* Whether it is known at which point two switches sample, and neighbours would be another number of
+ * TTLs apart. */
+static bool is_elsewhere(const struct ft_crossings *x, const struct ft_crossing_place *from,
+                         const struct ft_crossing_place *to, enum ft_crossing_step step)
+{
+    const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
+    const struct ft_crossing_node *b = ft_table_at(x->nodes, to->node);
+
+    return a && b && a->ttl && b->ttl && (int)step != FT_CROSSING_NEXT + (int)b->ttl - (int)a->ttl;
+}
+
+/* The strongest voice for any port of a switch: how far that is does not depend on the port. */
+static const struct ft_crossing_voice *
+voice_of_node(const struct ft_crossings *x, const struct ft_crossing_voice *list, uint32_t node)
+{
+    const struct ft_crossing_voice *best = NULL;
+
+    for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
+        const struct ft_crossing_place *p = ft_crossing_place_at(x, list[i].port, list[i].serial);
+
+        if (p && p->node == node && ft_crossing_votes(&list[i]) &&
+            (!best || ft_crossing_votes(&list[i]) > ft_crossing_votes(best)))
+            best = &list[i];
+    }
+    return best;
+}
+
+/* The strongest of the other voices that may be a cable's: the way back says that one hop is
+ * between, or nothing yet, and the port is no further away than the one that is asked for. */
+static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct ft_crossing_place *p,
+                                          bool leaving, const struct ft_crossing_voice *except,
+                                          enum ft_crossing_step step)
+{
+    struct ft_crossing_voice *list = leaving ? p->out : p->in, *strongest = NULL;
+
+    for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
+        struct ft_crossing_voice *v = &list[i];
+        struct ft_crossing_place *other = ft_crossing_place_at(x, v->port, v->serial);
+        enum ft_crossing_step there, back;
+
+        if (v == except || !other || ft_crossing_votes(v) == 0)
+            continue;
+        if (is_clear(v, &there)) {
+            const struct ft_crossing_voice *reverse =
+                leaving ? voice_for(x, other->out, p) : voice_for(x, p->out, other);
+
+            /* With one TTL at two switches, either may be the first: the wrong order has no way
+             * back. */
+            if (v->far || is_elsewhere(x, leaving ? p : other, leaving ? other : p, there))
+                continue;
+            if (!reverse)
+                reverse = voice_of_node(x, leaving ? p->in : p->out, other->node);
+            if (is_clear(reverse, &back) ? there + back != 2 * FT_CROSSING_NEXT
+                                         : there > step || there == FT_CROSSING_SAME)
+                continue;
+        }
+        if (!strongest || ft_crossing_votes(v) > ft_crossing_votes(strongest))
+            strongest = v;
+    }
+    return strongest;
+}
+
+static bool stands_out(const struct ft_crossings *x, struct ft_crossing_place *from,
+                       struct ft_crossing_place *to, const struct ft_crossing_voice *v,
+                       enum ft_crossing_step step)
+{
+    const struct ft_crossing_voice *arriving = voice_for(x, to->in, from);
+    const struct ft_crossing_voice *a = rival_of(x, from, true, v, step);
+    const struct ft_crossing_voice *b = rival_of(x, to, false, arriving, step);
+    uint32_t votes = ft_crossing_votes(v);
+
+    return arriving && (!a || votes >= MARGIN * ft_crossing_votes(a)) &&
+           (!b || votes >= MARGIN * ft_crossing_votes(b));
+}
+
+static void unlink_from(struct ft_crossings *x, struct ft_crossing_place *p)
+{
+    struct ft_crossing_place *peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+
+    if (peer)
+        peer->peer = FT_CROSSING_NOBODY;
+    x->news |= p->peer != FT_CROSSING_NOBODY;
+    p->peer = FT_CROSSING_NOBODY;
+}
+
+static void link_up(struct ft_crossings *x, struct ft_crossing_place *a,
+                    struct ft_crossing_place *b, int later)
+{
+    a->peer_later = later;
+    b->peer_later = -later;
+    if (ft_crossing_place_at(x, a->peer, a->peer_serial) == b)
+        return;
+    unlink_from(x, a);
+    unlink_from(x, b);
+    a->peer = index_of(x, b);
+    a->peer_serial = b->serial;
+    b->peer = index_of(x, a);
+    b->peer_serial = a->serial;
+    x->news = true;
+}
+
+/* What was found is given up when flows say something else, though not yet what is so. */
+static void doubt(struct ft_crossings *x, struct ft_crossing_place *p)
+{
+    struct ft_crossing_place *peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+
+    for (unsigned leaving = 0; peer && leaving < 2; leaving++) {
+        const struct ft_crossing_voice *v = voice_for(x, leaving ? p->out : p->in, peer), *rival;
+        enum ft_crossing_step step = FT_CROSSING_NEXT;
+
+        is_clear(v, &step);
+        rival = rival_of(x, p, leaving, v, step);
+        if (is_enough(rival) &&
+            ft_crossing_votes(rival) >= MARGIN * (v ? ft_crossing_votes(v) : 0)) {
+            unlink_from(x, p);
+            return;
+        }
+    }
+}
+
+/* Where nothing comes back, the TTLs of one direction tell neighbours if it is known at which point
+ * both switches sample. */
+static bool is_next(const struct ft_crossings *x, const struct ft_crossing_place *from,
+                    const struct ft_crossing_place *to, const struct ft_crossing_voice *v,
+                    enum ft_crossing_step step)
+{
+    const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
+    const struct ft_crossing_node *b = ft_table_at(x->nodes, to->node);
+
+    return a && b && a->ttl && b->ttl && !is_elsewhere(x, from, to, step) &&
+           flows_of(v) >= FLOWS_ONE_WAY && ft_crossing_votes(v) >= VOTES_ONE_WAY &&
+           v->last_ms - v->first_ms >= SPAN_ONE_WAY_MS;
+}
+
+/* Whether flows make two ports the ends of a cable; by how much the second switch samples later. */
+static bool is_cable(const struct ft_crossings *x, struct ft_crossing_place *p,
+                     struct ft_crossing_place *other, const struct ft_crossing_voice *v, int *later)
+{
+    const struct ft_crossing_voice *back = voice_for(x, other->out, p);
+    enum ft_crossing_step there, here;
+
+    if (!is_enough(v) || !is_clear(v, &there) || !stands_out(x, p, other, v, there))
+        return false;
+    *later = (int)there - FT_CROSSING_NEXT;
+    if (!back)
+        return !v->far && is_next(x, p, other, v, there);
+    if (!is_clear(back, &here) || there + here != 2 * FT_CROSSING_NEXT)
+        return false;
+    return is_enough(back) ? stands_out(x, other, p, back, here) : is_next(x, p, other, v, there);
+}
+
+void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_place *p)
+{
+    for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
+        struct ft_crossing_voice *v = &p->out[i];
+        struct ft_crossing_place *other = ft_crossing_place_at(x, v->port, v->serial);
+        int later;
+
+        if (other && other->node != p->node && is_cable(x, p, other, v, &later)) {
+            link_up(x, p, other, later);
+            return;
+        }
+    }
+    doubt(x, p);
+}
+
+static void add_proof(struct ft_crossing_proof *to, const struct ft_crossing_voice *v)
+{
+    to->samples += v ? v->samples : 0;
+    to->flows += flows_of(v);
+}
+
+static struct ft_crossing_proof proof_of(const struct ft_crossings *x, struct ft_crossing_place *a,
+                                         struct ft_crossing_place *b)
+{
+    struct ft_crossing_proof proof = {0};
+
+    add_proof(&proof, voice_for(x, a->out, b));
+    add_proof(&proof, voice_for(x, b->out, a));
+    return proof;
+}
+
+/* The strongest voice for another port of the same switch: a flow enters or leaves a switch by one
+ * port. */
+static void find_conflict(const struct ft_crossings *x, struct ft_crossing_place *p,
+                          const struct ft_crossing_place *said,
+                          const struct ft_crossing_voice **strongest, unsigned end, unsigned *at)
+{
+    for (unsigned leaving = 0; leaving < 2; leaving++) {
+        struct ft_crossing_voice *list = leaving ? p->out : p->in;
+
+        for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
+            const struct ft_crossing_voice *v = &list[i];
+            const struct ft_crossing_place *other = ft_crossing_place_at(x, v->port, v->serial);
+            enum ft_crossing_step step = FT_CROSSING_NEXT;
+
+            if (!other || other == said || other->node != said->node || !ft_crossing_votes(v))
+                continue;
+            is_clear(v, &step);
+            if (step == FT_CROSSING_NEXT &&
+                (!*strongest || ft_crossing_votes(v) > ft_crossing_votes(*strongest))) {
+                *strongest = v;
+                *at = end;
+            }
+        }
+    }
+}
+
+/* Neighbours, as far as their TTLs tell. */
+static bool may_be_next(const struct ft_crossing_voice *there, const struct ft_crossing_voice *back)
+{
+    enum ft_crossing_step a = FT_CROSSING_NEXT, b = FT_CROSSING_NEXT;
+    bool told = is_clear(there, &a), told_back = is_clear(back, &b);
+
+    if (told && told_back)
+        return a + b == 2 * FT_CROSSING_NEXT;
+    return a == FT_CROSSING_NEXT && b == FT_CROSSING_NEXT;
+}
+
+/* Where no cable is found: one direction, or samples without TTL, may still agree or not. */
+static void judge_claim(struct ft_crossings *x, struct ft_crossing_place *const p[2],
+                        struct ft_crossing_judgement *out)
+{
+    const struct ft_crossing_voice *there = voice_for(x, p[0]->out, p[1]);
+    const struct ft_crossing_voice *back = voice_for(x, p[1]->out, p[0]), *conflict = NULL;
+    uint32_t votes = 0, against;
+    unsigned end = 0;
+
+    votes += there ? ft_crossing_votes(there) : 0;
+    votes += back ? ft_crossing_votes(back) : 0;
+    find_conflict(x, p[0], p[1], &conflict, 0, &end);
+    find_conflict(x, p[1], p[0], &conflict, 1, &end);
+    against = conflict ? ft_crossing_votes(conflict) : 0;
+    if (is_enough(conflict) && against >= MARGIN_UNCERTAIN * votes) {
+        out->verdict = FT_CROSSING_DIFFERS;
+        out->end = end;
+        out->other = ft_crossing_place_at(x, conflict->port, conflict->serial)->key;
+        add_proof(&out->proof, conflict);
+        p[0]->agreed = FT_CROSSING_NOBODY;
+        return;
+    }
+    if ((is_enough(there) || is_enough(back)) && votes >= MARGIN_UNCERTAIN * against &&
+        may_be_next(there, back)) {
+        p[0]->agreed = index_of(x, p[1]);
+        p[0]->agreed_serial = p[1]->serial;
+    }
+    if (ft_crossing_place_at(x, p[0]->agreed, p[0]->agreed_serial) == p[1]) {
+        out->verdict = FT_CROSSING_AGREES;
+        out->proof = proof_of(x, p[0], p[1]);
+    }
+}
+
+void ft_crossings_judge(struct ft_crossings *x, const struct ft_crossing_port ends[2],
+                        struct ft_crossing_judgement *out)
+{
+    struct ft_crossing_place *p[2] = {ft_table_find(x->places, &ends[0]),
+                                      ft_table_find(x->places, &ends[1])};
+
+    *out = (struct ft_crossing_judgement){.verdict = FT_CROSSING_OPEN};
+    for (unsigned e = 0; e < 2; e++) {
+        struct ft_crossing_place *peer =
+            p[e] ? ft_crossing_place_at(x, p[e]->peer, p[e]->peer_serial) : NULL;
+
+        if (!peer)
+            continue;
+        out->verdict = peer == p[!e] ? FT_CROSSING_AGREES : FT_CROSSING_DIFFERS;
+        out->proof = proof_of(x, p[e], peer);
+        out->end = e;
+        out->other = peer->key;
+        return;
+    }
+    if (p[0] && p[1])
+        judge_claim(x, p, out);
+}
+
+static bool some_told(const struct ft_crossing_voice *list)
+{
+    for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++)
+        if (ft_crossing_votes(&list[i]))
+            return true;
+    return false;
+}
+
+bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index, struct ft_crossing_found *out)
+{
+    struct ft_crossing_place *p = ft_table_next(x->places, index), *peer;
+
+    if (!p)
+        return false;
+    peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+    *out = (struct ft_crossing_found){.port = p->key,
+                                      .linked = peer != NULL,
+                                      .from_switch = peer || some_told(p->in),
+                                      .to_switch = peer || some_told(p->out),
+                                      .has_hosts = p->hosts >= HOSTS_LEAST,
+                                      .first_ms = p->first_ms,
+                                      .last_ms = p->last_ms};
+    if (peer) {
+        out->peer = peer->key;
+        out->proof = proof_of(x, p, peer);
+    }
+    return true;
+}
+
+/* Takes what is known of one switch's point of sampling over its cables to others. */
+static void spread_points(struct ft_crossings *x)
+{
+    bool more = true;
+
+    for (uint32_t pass = 0; more && pass < PASSES_MAX; pass++) {
+        struct ft_crossing_place *p, *peer;
+        uint32_t index = 0;
+
+        more = false;
+        while ((p = ft_table_next(x->places, &index))) {
+            struct ft_crossing_node *n = ft_table_at(x->nodes, p->node), *far;
+
+            peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+            far = peer ? ft_table_at(x->nodes, peer->node) : NULL;
+            if (!n || !far || !n->ttl || far->ttl)
+                continue;
+            far->ttl = (int)n->ttl + p->peer_later > FT_CROSSING_TTL_RECEIVED
+                           ? FT_CROSSING_TTL_SENT
+                           : FT_CROSSING_TTL_RECEIVED;
+            more = true;
+        }
+    }
+}
+
+void ft_crossings_tell_points(struct ft_crossings *x)
+{
+    struct ft_crossing_place *p;
+    struct ft_crossing_node *n;
+    uint32_t index = 0;
+
+    while ((n = ft_table_next(x->nodes, &index)))
+        n->ttl = n->fresh >= FRESH_LEAST && n->fresh >= n->fresh_less_one ? FT_CROSSING_TTL_RECEIVED
+                                                                          : FT_CROSSING_TTL_UNKNOWN;
+    spread_points(x);
+    /* One less than what hosts send is what a leaf shows that has counted down, or a spine under a
+     * silent leaf: only where a cable joins it to switches of which none has shown more. */
+    for (index = 0; (p = ft_table_next(x->places, &index));) {
+        n = ft_table_at(x->nodes, p->node);
+        if (n && !n->ttl && ft_crossing_place_at(x, p->peer, p->peer_serial) &&
+            n->fresh_less_one >= FRESH_LEAST)
+            n->ttl = FT_CROSSING_TTL_SENT;
+    }
+    spread_points(x);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <string.h>
+
+#include "lib/fabric/trial.h"
+
+/* Several paths at once: one matching sighting is enough, if the stage has any. */
+static bool accept_any(void *arg, uint32_t stage, const struct ft_hop *hop)
+{
+    const struct ft_trial *trial = arg;
+    bool sampled = false;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        if (!trial->use[i] || trial->stage[i] != stage)
+            continue;
+        if (ft_sighting_matches(&trial->list[i], trial->t, hop))
+            return true;
+        sampled = true;
+    }
+    return !sampled;
+}
+
+/* The stage that tells the paths apart best: most recent samples among those with alternatives,
+ * where no sighting is of an aggregate if there is such a stage. */
+static uint32_t telling_stage(const struct ft_trial *trial)
+{
+    uint64_t samples[FT_PATH_HOPS_MAX] = {0};
+    uint16_t ways[FT_PATH_HOPS_MAX] = {0};
+    bool vague[FT_PATH_HOPS_MAX] = {false};
+    uint32_t best = FT_NONE;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        if (!trial->use[i])
+            continue;
+        samples[trial->stage[i]] += (uint64_t)s->samples[0] + s->samples[1];
+        vague[trial->stage[i]] |= ft_is_lag(s->in) || ft_is_lag(s->out);
+        ways[trial->stage[i]]++;
+    }
+    for (uint32_t stage = 0; stage < FT_PATH_HOPS_MAX; stage++)
+        if (ways[stage] > 1 && (best == FT_NONE || (vague[best] && !vague[stage]) ||
+                                (vague[best] == vague[stage] && samples[stage] > samples[best])))
+            best = stage;
+    return best;
+}
+
+/* Whether two paths leave every switch by the same port or aggregate, and no sighting that matches
+ * one of them does not match the other. */
+static bool same_to_samples(const struct ft_trial *trial, const struct ft_path *a,
+                            const struct ft_path *b)
+{
+    if (a->hop_count != b->hop_count)
+        return false;
+    for (uint32_t h = 0; h < a->hop_count; h++)
+        if (ft_topology_end_of_both(trial->t, a->hops[h].out, b->hops[h].out) == FT_NONE)
+            return false;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        uint32_t stage = trial->stage[i];
+
+        if (trial->use[i] && stage < a->hop_count &&
+            ft_sighting_matches(&trial->list[i], trial->t, &a->hops[stage]) !=
+                ft_sighting_matches(&trial->list[i], trial->t, &b->hops[stage]))
+            return false;
+    }
+    return true;
+}
+
+/* Makes one share of paths that no sighting tells apart but by members of aggregates. paths[] are
+ * as they were walked, of which each share has one. Returns how many are left. */
+static size_t merge_shares(const struct ft_trial *trial, const struct ft_path *paths,
+                           struct ft_path_share *shares, size_t count)
+{
+    size_t first[FT_COMPARED_MAX], kept = 0;
+
+    for (size_t p = 0; p < count; p++) {
+        struct ft_path_share share = shares[p];
+        size_t k = 0;
+
+        while (k < kept && !same_to_samples(trial, &paths[first[k]], &paths[p]))
+            k++;
+        if (k == kept) {
+            first[kept] = p;
+            shares[kept++] = share;
+            continue;
+        }
+        shares[k].share += share.share;
+        for (uint32_t h = 0; h < share.path.hop_count; h++) {
+            struct ft_hop *hop = &shares[k].path.hops[h];
+
+            hop->in = ft_topology_end_of_both(trial->t, hop->in, share.path.hops[h].in);
+            hop->out = ft_topology_end_of_both(trial->t, hop->out, share.path.hops[h].out);
+        }
+    }
+    return kept;
+}
+
+/* Makes shares of samples into shares of 1, without those that have none. One share alone is none.
+ */
+static size_t drop_empty(struct ft_path_share *shares, size_t count, double sum)
+{
+    size_t kept = 0;
+
+    for (size_t p = 0; p < count; p++) {
+        if (shares[p].share <= 0)
+            continue;
+        shares[kept] = shares[p];
+        shares[kept++].share /= sum;
+    }
+    return kept > 1 ? kept : 0;
+}
+
+static double samples_of(const struct ft_sighting *s)
+{
+    return (double)s->samples[0] + s->samples[1];
+}
+
+size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
+                          uint32_t src_nic, uint32_t dst_nic, struct ft_path_share *shares,
+                          size_t max)
+{
+    struct ft_path paths[FT_COMPARED_MAX];
+    uint32_t alike[FT_SIGHTINGS_MAX] = {0};
+    const struct ft_judging by = {.t = t, .src_nic = src_nic, .dst_nic = dst_nic};
+    struct ft_trial trial;
+    uint64_t count;
+    uint32_t stage;
+    double sum = 0;
+
+    ft_trial_init(&trial, ev, &by);
+    for (uint16_t i = 0; i < trial.count; i++)
+        trial.use[i] &= !ft_evidence_is_repeated(trial.list, trial.count, i);
+    stage = telling_stage(&trial);
+    if (stage == FT_NONE)
+        return 0;
+    if (max > FT_COMPARED_MAX)
+        max = FT_COMPARED_MAX;
+    count = ft_paths_walk(t, src_nic, dst_nic, accept_any, &trial, paths, max, max);
+    if (count > max)
+        count = max;
+    /* A sighting that several paths pass is split evenly among them. */
+    for (uint16_t i = 0; i < trial.count; i++)
+        for (uint64_t p = 0; p < count; p++)
+            alike[i] += trial.use[i] && trial.stage[i] == stage &&
+                        ft_sighting_matches(&trial.list[i], t, &paths[p].hops[stage]);
+    for (uint64_t p = 0; p < count; p++) {
+        shares[p] = (struct ft_path_share){.path = paths[p]};
+        for (uint16_t i = 0; i < trial.count; i++)
+            if (trial.use[i] && trial.stage[i] == stage &&
+                ft_sighting_matches(&trial.list[i], t, &paths[p].hops[stage]))
+                shares[p].share += samples_of(&trial.list[i]) / alike[i];
+        sum += shares[p].share;
+    }
+    count = merge_shares(&trial, paths, shares, (size_t)count);
+    return drop_empty(shares, (size_t)count, sum);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/trial.h"
+
+#include <string.h>
+
+/* A packet crosses one switch a stage, so every sighting of the stage must match the hop. */
+static bool accept_all(void *arg, uint32_t stage, const struct ft_hop *hop)
+{
+    const struct ft_trial *trial = arg;
+
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (trial->use[i] && trial->stage[i] == stage &&
+            !ft_sighting_matches(&trial->list[i], trial->t, hop))
+            return false;
+    return true;
+}
+
+void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
+                   const struct ft_judging *by)
+{
+    trial->by = by;
+    trial->t = by->t;
+    trial->list = ft_evidence_list(ev);
+    trial->count = ev->count;
+    trial->left = FT_NONE;
+    trial->known = trial->strange = trial->off_path = trial->doubted = false;
+    for (uint16_t i = 0; i < ev->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        trial->stage[i] = FT_NONE;
+        trial->usable[i] = trial->young[i] = false;
+        if (s->past != FT_PRESENT)
+            continue;
+        if (s->switch_id & FT_SWITCH_UNKNOWN) {
+            trial->strange = true;
+            continue;
+        }
+        trial->known = true;
+        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, s->switch_id);
+        trial->usable[i] = trial->stage[i] != FT_NONE;
+        trial->off_path |= !trial->usable[i];
+    }
+    memcpy(trial->use, trial->usable, sizeof(trial->use));
+}
+
+uint64_t ft_trial_paths(struct ft_trial *trial, const bool *use, struct ft_path *paths, size_t max,
+                        uint64_t limit)
+{
+    memcpy(trial->use, use, trial->count * sizeof(*use));
+    return ft_paths_walk(trial->t, trial->by->src_nic, trial->by->dst_nic, accept_all, trial, paths,
+                         max, limit);
+}
+
+bool ft_trial_fits(struct ft_trial *trial, const bool *use)
+{
+    return ft_trial_paths(trial, use, NULL, 0, 1) > 0;
+}
+
+bool ft_trial_only_path(struct ft_trial *trial, const bool *use, struct ft_path *path)
+{
+    return ft_trial_paths(trial, use, path, 1, 2) == 1;
+}
+
+int64_t ft_trial_newest_ms(const struct ft_trial *trial, const bool *use)
+{
+    int64_t newest = INT64_MIN;
+
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (use[i] && trial->list[i].last_ms > newest)
+            newest = trial->list[i].last_ms;
+    return newest;
+}
+
+bool ft_trial_any(const struct ft_trial *trial, const bool *use)
+{
+    return ft_trial_newest_ms(trial, use) != INT64_MIN;
+}
+
+uint32_t ft_trial_seen_before(const struct ft_trial *trial, uint32_t last)
+{
+    uint32_t found = FT_NONE;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        if (!trial->usable[i] ||
+            (last != FT_NONE && (s->last_ms > trial->list[last].last_ms ||
+                                 (s->last_ms == trial->list[last].last_ms && i <= last))))
+            continue;
+        if (found == FT_NONE || s->last_ms > trial->list[found].last_ms)
+            found = i;
+    }
+    return found;
+}
+
+void ft_trial_newest_enough(struct ft_trial *trial, const bool *use, bool *enough)
+{
+    bool all[FT_SIGHTINGS_MAX];
+    struct ft_path path;
+
+    memcpy(all, trial->usable, sizeof(all));
+    memcpy(trial->usable, use, sizeof(all));
+    memset(enough, 0, sizeof(all));
+    for (uint32_t i = ft_trial_seen_before(trial, FT_NONE); i != FT_NONE;
+         i = ft_trial_seen_before(trial, i)) {
+        enough[i] = true;
+        if (ft_trial_only_path(trial, enough, &path))
+            break;
+    }
+    memcpy(trial->usable, all, sizeof(all));
+}
+
+int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
+{
+    bool enough[FT_SIGHTINGS_MAX];
+    struct ft_path path;
+
+    ft_trial_newest_enough(trial, use, enough);
+    for (uint16_t i = 0; i < trial->count; i++) {
+        if (!enough[i])
+            continue;
+        enough[i] = false;
+        enough[i] = !ft_trial_only_path(trial, enough, &path);
+    }
+    return ft_trial_newest_ms(trial, ft_trial_any(trial, enough) ? enough : use);
+}
+
+int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by)
+{
+    struct ft_trial trial;
+
+    ft_trial_init(&trial, ev, by);
+    return ft_trial_certain_ms(&trial, trial.usable);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_TRIAL_H
+#define FT_FABRIC_TRIAL_H
+/*
+ * A flow's evidence held against the equal-cost paths between its ends. Shared by what weighs it
+ * alone: judge.c (the verdict), attested.c (what links were sampled), departure.c (where it left a
+ * path), shares.c (several paths at once). Pure.
+ */
+#include "lib/fabric/evidence_impl.h"
+
+#define FT_CANDIDATES_LIMIT 65536
+/* Candidate paths that are compared hop by hop for what they agree on; beyond that, nothing is
+ * certain. */
+#define FT_COMPARED_MAX 64
+
+/* The case of one flow. Arrays are by sighting. */
+struct ft_trial {
+    const struct ft_judging *by;
+    const struct ft_topology *t;
+    const struct ft_sighting *list;
+    uint16_t count;
+    uint32_t stage[FT_SIGHTINGS_MAX]; /* FT_NONE: on no equal-cost path */
+    bool use[FT_SIGHTINGS_MAX];       /* what a walk must satisfy */
+    bool usable[FT_SIGHTINGS_MAX];    /* evidence of where the flow goes, or went */
+    bool young[FT_SIGHTINGS_MAX];     /* of these: since it was last seen elsewhere, and certain */
+    uint32_t left;                    /* the last sighting elsewhere; FT_NONE */
+    bool known;                       /* a switch of the topology saw the flow */
+    bool strange;                     /* another one did */
+    bool off_path;
+    bool doubted; /* some evidence is in doubt, and is left out of what is young */
+};
+
+/* Everything usable counts, nothing is young yet. */
+void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
+                   const struct ft_judging *by);
+
+/* `use` and the like are arrays by sighting. Counts the paths that satisfy the sightings, up to
+ * limit, and stores the first max of them. */
+uint64_t ft_trial_paths(struct ft_trial *trial, const bool *use, struct ft_path *paths, size_t max,
+                        uint64_t limit);
+
+/* Whether one path satisfies all of them. */
+bool ft_trial_fits(struct ft_trial *trial, const bool *use);
+
+/* The only path that the sightings allow; false when there are several, or none. */
+bool ft_trial_only_path(struct ft_trial *trial, const bool *use, struct ft_path *path);
+
+/* Their newest sample; INT64_MIN without any. */
+int64_t ft_trial_newest_ms(const struct ft_trial *trial, const bool *use);
+
+bool ft_trial_any(const struct ft_trial *trial, const bool *use);
+
+/* The usable sighting that was seen last before a moment, or in it behind the i-th; FT_NONE. */
+uint32_t ft_trial_seen_before(const struct ft_trial *trial, uint32_t last);
+
+/* Of the sightings, the newest that leave no more than the one path. */
+void ft_trial_newest_enough(struct ft_trial *trial, const bool *use, bool *enough);
+
+/* When samples last told the path: the newest of those that it takes. Where a flow moved between
+ * two of them, the newer one tells where it went. */
+int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
+
+/* Whether the flow was sampled on each link of a path: at both its ends, or at one of them where the
+ * link is confirmed. */
+bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use,
+                          const struct ft_path *path);
+
+/* Of what the candidates agree on, leaves what was sampled, what follows from it over links that
+ * are confirmed, and the ports of the flow's ends. */
+void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *out);
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/trust.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int ft_trust_init(struct ft_trust *trust, const struct ft_topology *t)
+{
+    trust->links = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*trust->links));
+    trust->switches = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*trust->switches));
+    if (!trust->links || !trust->switches) {
+        ft_trust_free(trust);
+        return -ENOMEM;
+    }
+    ft_trust_restart(trust, t);
+    return 0;
+}
+
+void ft_trust_free(struct ft_trust *trust)
+{
+    free(trust->links);
+    free(trust->switches);
+    *trust = (struct ft_trust){.links = NULL};
+}
+
+void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
+{
+    for (uint32_t i = 0; i < ft_topology_ports(t); i++)
+        trust->links[i].doubt_ms = INT64_MIN;
+    for (uint32_t i = 0; i < ft_topology_switches(t); i++)
+        trust->switches[i] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
+}
+
+/* The equal-cost sets that a port may be in: those of its group, and parallel links. */
+static void doubt_around(struct ft_trust *trust, const struct ft_topology *t, uint32_t port,
+                         int64_t until_ms)
+{
+    const struct ft_port *p = ft_topology_port(t, port);
+    const struct ft_switch *sw = ft_topology_switch(t, p->switch_id);
+
+    for (uint32_t i = 0; i < sw->port_count; i++)
+        if (ft_topology_port(t, sw->ports[i])->direction == p->direction)
+            ft_trust_doubt(trust, sw->ports[i], until_ms);
+}
+
+static uint32_t same_port(const struct ft_topology *t, const struct ft_topology *from,
+                          uint32_t port)
+{
+    const struct ft_port *p = ft_topology_port(from, port);
+    uint32_t sw = ft_topology_find_switch(t, ft_topology_switch(from, p->switch_id)->name);
+
+    return sw == FT_NONE ? FT_NONE : ft_topology_find_port(t, sw, p->name);
+}
+
+void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
+                     const struct ft_trust *before, const struct ft_topology *from, int64_t now_ms)
+{
+    for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
+        uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);
+
+        if (id != FT_NONE)
+            trust->switches[id] = before->switches[i];
+    }
+    for (uint32_t i = 0; i < ft_topology_ports(from); i++) {
+        uint32_t port = same_port(t, from, i);
+        uint32_t peer = ft_topology_port(from, i)->peer, now;
+
+        if (port == FT_NONE)
+            continue;
+        ft_trust_doubt(trust, port, before->links[i].doubt_ms);
+        now = ft_topology_port(t, port)->peer;
+        if ((peer == FT_NONE) != (now == FT_NONE) ||
+            (peer != FT_NONE && same_port(t, from, peer) != now))
+            doubt_around(trust, t, port, now_ms);
+    }
+}

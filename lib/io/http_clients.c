@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/io/http_impl.h"
+
+#define NS_PER_S       INT64_C(1000000000)
+#define LOOK_NS        NS_PER_S
+#define REST_NS        NS_PER_S
+#define REQUEST_NS     (60 * NS_PER_S)
+#define ANSWER_NS      (60 * NS_PER_S)
+#define ANSWER_BYTES_S (1 << 20) /* and a second more for so many bytes */
+
+/* Of a listener's callbacks evhttp owns the argument. */
+static LIST_HEAD(, ft_http_room) rooms = LIST_HEAD_INITIALIZER(rooms);
+
+static size_t waiting(const struct ft_http_client *client)
+{
+    return evbuffer_get_length(bufferevent_get_output(client->stream));
+}
+
+static void forget(struct ft_http_room *room, struct ft_http_client *client)
+{
+    TAILQ_REMOVE(&room->clients, client, next);
+    bufferevent_decref(client->stream);
+    room->stats.connected--;
+    free(client);
+}
+
+/* Whom evhttp has let go of is gone. */
+static void sweep(struct ft_http_room *room)
+{
+    struct ft_http_client *client, *next;
+
+    for (client = TAILQ_FIRST(&room->clients); client; client = next) {
+        bufferevent_event_cb on_event;
+
+        next = TAILQ_NEXT(client, next);
+        bufferevent_getcb(client->stream, NULL, NULL, &on_event, NULL);
+        if (!on_event)
+            forget(room, client);
+    }
+}
+
+/* evhttp sees an end of the stream, and closes it. */
+static void cut_off(struct ft_http_room *room, struct ft_http_client *client)
+{
+    room->stats.cut_off++;
+    shutdown(bufferevent_getfd(client->stream), SHUT_RDWR);
+    client->allowed_ns = INT64_MAX;
+    TAILQ_REMOVE(&room->clients, client, next);
+    TAILQ_INSERT_TAIL(&room->clients, client, next);
+}
+
+static void look(void *arg)
+{
+    struct ft_http_room *room = arg;
+    struct ft_mono now = ft_mono_now();
+    struct ft_http_client *client, *after;
+
+    sweep(room);
+    for (client = TAILQ_FIRST(&room->clients); client; client = after) {
+        after = TAILQ_NEXT(client, next);
+        if (ft_mono_since_ns(now, client->since) > client->allowed_ns)
+            cut_off(room, client);
+    }
+    if (!TAILQ_EMPTY(&room->clients))
+        ft_watch_once_arm(room->look, LOOK_NS);
+}
+
+struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg)
+{
+    struct ft_http_room *room = arg;
+    struct ft_http_client *client = calloc(1, sizeof(*client));
+    struct bufferevent *stream =
+        client ? bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE) : NULL;
+
+    room->stats.connections++;
+    if (!stream) {
+        free(client);
+        return NULL;
+    }
+    sweep(room);
+    if (room->stats.connected >= room->connections_max)
+        cut_off(room, TAILQ_FIRST(&room->clients));
+    bufferevent_incref(stream);
+    client->stream = stream;
+    client->since = ft_mono_now();
+    client->allowed_ns = REQUEST_NS;
+    TAILQ_INSERT_TAIL(&room->clients, client, next);
+    room->stats.connected++;
+    if (!ft_watch_once_armed(room->look))
+        ft_watch_once_arm(room->look, LOOK_NS);
+    return stream;
+}
+
+size_t ft_http_room_left(struct ft_http_room *room)
+{
+    struct ft_http_client *client;
+    size_t bytes = 0;
+
+    TAILQ_FOREACH(client, &room->clients, next)
+    bytes += waiting(client);
+    return bytes < room->bytes_max ? room->bytes_max - bytes : 0;
+}
+
+void ft_http_room_answer(struct ft_http_room *room, struct bufferevent *stream, size_t bytes)
+{
+    struct ft_http_client *client;
+
+    TAILQ_FOREACH(client, &room->clients, next)
+    if (client->stream == stream)
+        break;
+    if (!client)
+        return;
+    client->since = ft_mono_now();
+    client->allowed_ns = ANSWER_NS + (int64_t)(bytes / ANSWER_BYTES_S) * NS_PER_S;
+    TAILQ_REMOVE(&room->clients, client, next);
+    TAILQ_INSERT_TAIL(&room->clients, client, next);
+}
+
+/* Without descriptors the waiting connection keeps the listener readable: it rests. */
+static void handle_accept_error(struct evconnlistener *listener, void *arg)
+{
+    struct ft_http_room *room;
+
+    (void)arg;
+    LIST_FOREACH(room, &rooms, next)
+    if (room->listener == listener)
+        break;
+    if (!room)
+        return;
+    room->stats.accept_failures++;
+    ft_loop_trouble(room->loop, "HTTP: no connection can be accepted: %s", strerror(errno));
+    evconnlistener_disable(listener);
+    ft_watch_once_arm(room->rest, REST_NS);
+}
+
+static void accept_again(void *arg)
+{
+    struct ft_http_room *room = arg;
+
+    evconnlistener_enable(room->listener);
+}
+
+int ft_http_room_open(struct ft_http_room *room, struct ft_loop *loop)
+{
+    room->loop = loop;
+    TAILQ_INIT(&room->clients);
+    room->look = ft_watch_once(loop, look, room);
+    room->rest = ft_watch_once(loop, accept_again, room);
+    return room->look && room->rest ? 0 : -ENOMEM;
+}
+
+void ft_http_room_listen(struct ft_http_room *room, struct evconnlistener *listener)
+{
+    room->listener = listener;
+    LIST_INSERT_HEAD(&rooms, room, next);
+    evconnlistener_set_error_cb(listener, handle_accept_error);
+}
+
+void ft_http_room_close(struct ft_http_room *room)
+{
+    struct ft_http_client *client;
+
+    while ((client = TAILQ_FIRST(&room->clients)))
+        forget(room, client);
+    if (room->listener)
+        LIST_REMOVE(room, next);
+    ft_watch_free(room->look);
+    ft_watch_free(room->rest);
+}

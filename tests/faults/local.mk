@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+EXTRA_DIST += \
+	tests/faults/run.py \
+	tests/faults/kit.py \
+	tests/faults/scenarios/half_frames.py \
+	tests/faults/scenarios/kept_records.py \
+	tests/faults/scenarios/loss_sources.py \
+	tests/faults/scenarios/no_descriptors.py \
+	tests/faults/scenarios/silent_jobs.py \
+	tests/faults/scenarios/slow_readers.py

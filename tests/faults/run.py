@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks, limits and kills, each a scenario with the real programs on loopback.
+
+usage: run.py [--build FOLDER] [SCENARIO...]   these, or all
+       run.py --list                           what there is, and what each fault did before
+
+A scenario is a file in scenarios/, named as the scenario, and in local.mk. The head of its text says
+what the fault did before it was mended; run(folder) gets an empty folder and judges by check(),
+equal() and until() of kit.py, or raises kit.Skipped. Each runs in a process of its own, as many at a
+time as there are processors."""
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SCENARIOS = HERE / "scenarios"
+LIMIT_S = 600  # for a scenario that hangs: no slow machine takes that long
+SKIPPED = 77
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE), str(SCENARIOS)]
+
+
+def names():
+    return sorted(p.stem for p in SCENARIOS.glob("*.py"))
+
+
+def run_one(name):
+    """Here and now; the exit code."""
+    import kit
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            importlib.import_module(name).run(Path(folder))
+    except kit.Skipped as lack:
+        print(f"skipped: {name}: {lack}")
+        return SKIPPED
+    except Exception:
+        kit.check(f"{name} comes to its end", False, traceback.format_exc())
+    return 1 if kit.failures else 0
+
+
+def run_apart(name):
+    """(name, exit code, seconds, output)"""
+    start = time.monotonic()
+    try:
+        done = subprocess.run([sys.executable, __file__, "--one", name], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=LIMIT_S)
+        code, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as late:
+        code, output = 1, f"{(late.stdout or b'').decode()}\nnot over after {LIMIT_S} s\n"
+    return name, code, time.monotonic() - start, output
+
+
+def run_all(chosen):
+    counts = {"ok": 0, "FAIL": 0, "skipped": 0}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, code, seconds, output in pool.map(run_apart, chosen):
+            word = {0: "ok", SKIPPED: "skipped"}.get(code, "FAIL")
+            counts[word] += 1
+            if word == "ok":
+                print(f"ok: {name} ({seconds:.1f} s)")
+            else:
+                print(f"{word}: {name} ({seconds:.1f} s)\n{textwrap.indent(output, '    ')}")
+            sys.stdout.flush()
+    print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['skipped']} skipped")
+    return 1 if counts["FAIL"] else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, default=".", help="build folder")
+    parser.add_argument("--list", action="store_true", help="what there is")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("scenario", nargs="*")
+    args = parser.parse_args()
+    os.chdir(args.build)
+    unknown = set(args.scenario) - set(names())
+    if unknown:
+        parser.error(f"there is no scenario {', '.join(sorted(unknown))}; --list names them")
+    if args.list:
+        for name in names():
+            print(f"{name}\n{textwrap.indent(importlib.import_module(name).__doc__.strip(), '    ')}")
+        return 0
+    return run_one(args.one) if args.one else run_all(args.scenario or names())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold, all in one place. broken(name, tally) gives texts of what does not, for the runs of
+one case; an empty list is a pass."""
+from .report import quantile, ratio
+
+# Counts that are 0, whatever befalls the fabric.
+NEVER = {
+    "wrong": "resolved records whose path was not the flow's at that moment",
+    "no_samples": "resolved records without a single sample",
+    "unsprayed": "multipath records of flows that are not sprayed",
+    "bad_shares": "multipath records without hops, or with a share of 0 or 1",
+    "wrong_share": "multipath records with a path that was not one of the flow's",
+    "partial_wrong": "partial records with a certain hop that is not so",
+    "outside": "path records with times outside their window",
+    "since_wrong": "right paths that were not the flow's at their path_since_ms",
+    "since_late": "dense flows whose path_since_ms is a window and more after the move",
+    "foreign": "path records of flows that nobody sent",
+    "links_phantom": "link records with bytes where none went in the window",
+    "false_events": "events that accuse a cable, a switch or its sampling falsely",
+    "found_wrong": "links found that are not there",
+}
+
+# Dense flows, of 20 samples a second at each hop and more: seconds from the last move of a group
+# until the path that is right for good is published. Publishing is known by the second.
+DENSE_S = 5.0 + 1.0
+DENSE_CASES = "moves2", "moves3", "bounce", "double", "rehash", "parallel"
+
+# Least share of the calm time in which the standing record of a flow is right, by its rate: who says
+# nothing would never be wrong.
+RIGHT = {"dense": 0.97, "usual": 0.93, "sparse": 0.70}
+RIGHT_WHEN_STEADY = {"dense": 0.999, "usual": 0.995, "sparse": 0.95}
+# What a switch says of its ports is up to 20 s old when a link is back.
+RIGHT_WITH_PORTS = {"dense": 0.85, "usual": 0.80, "sparse": 0.60}
+RIGHT_WITH_LIES = {"dense": 0.60, "usual": 0.60, "sparse": 0.40}
+RIGHT_WITHOUT_FILE = {"dense": 0.50, "usual": 0.40}
+STEADY = "steady2", "steady3"
+LYING = "blind", "swapped", "detour"
+PORTS = "linkdown", "chaos"
+NO_FILE = "nofile"  # how they begin
+UNKNOWABLE = ("nofile-blind",)  # of a switch that is silent and that no file names
+
+# Bytes of links in windows with moves: how far off, where each link's own samples are so far off.
+BYTES_TIMES, BYTES_PART = 2.0, 0.03
+
+# Without a topology file: part of the links that is found.
+FOUND = 0.8
+
+
+def broken(name, tally):
+    # A path over a link whose switch has not said yet that it is back is believed late.
+    counts = [count for count in NEVER if count != "since_late" or name not in PORTS]
+    out = [f"{tally.counts[count]} {NEVER[count]}" for count in counts if tally.counts[count]]
+    return out + slow(name, tally) + silent(name, tally) + misplaced(tally) + unfound(name, tally)
+
+
+def slow(name, tally):
+    settled = tally.settled["dense"]
+    if name not in DENSE_CASES or not settled and not tally.unsettled["dense"]:
+        return []
+    out = []
+    if settled and max(settled) > DENSE_S:
+        late = sum(took > DENSE_S for took in settled)
+        out.append(f"dense flows are right after {max(settled):.1f} s ({late} of {len(settled)} "
+                   f"later than {DENSE_S:.0f} s, half after {quantile(settled, 0.5):.1f} s)")
+    if tally.unsettled["dense"]:
+        out.append(f"{tally.unsettled['dense']} times a dense flow was not right until the next "
+                   f"fault, of {len(settled) + tally.unsettled['dense']}")
+    return out
+
+
+def least_right(name):
+    for names, least in ((STEADY, RIGHT_WHEN_STEADY), (LYING, RIGHT_WITH_LIES),
+                         (PORTS, RIGHT_WITH_PORTS), (UNKNOWABLE, {})):
+        if name in names:
+            return least
+    return RIGHT_WITHOUT_FILE if name.startswith(NO_FILE) else RIGHT
+
+
+def silent(name, tally):
+    least = least_right(name)
+    shares = {which: tally.share("right", which, True) for which in least}
+    return [f"{which} flows: right for {100 * share:.1f} % of calm time, not "
+            f"{100 * least[which]:.1f} %"
+            for which, share in shares.items() if share is not None and share < least[which]]
+
+
+def misplaced(tally):
+    sums = tally.volumes[True]
+    error, least = ratio(sums["off"], sums["bytes"]), ratio(sums["samples_off"], sums["bytes"])
+    if error is None or error <= BYTES_TIMES * least + BYTES_PART:
+        return []
+    return [f"bytes of links in windows with moves: {100 * error:.1f} % off, where the links' own "
+            f"samples are {100 * least:.1f} % off"]
+
+
+def unfound(name, tally):
+    out = []
+    if tally.counts["lies_named"] < tally.counts["lies"]:
+        out.append(f"{tally.counts['lies'] - tally.counts['lies_named']} of {tally.counts['lies']} "
+                   f"lies of the file are named by no event")
+    if name.startswith(NO_FILE) and tally.counts["found_links"] < FOUND * tally.counts["true_links"]:
+        out.append(f"{tally.counts['found_links']} of {tally.counts['true_links']} links are found")
+    return out

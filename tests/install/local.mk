@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+dist_check_SCRIPTS += tests/install/check_check.sh
+TESTS += tests/install/check_check.sh
+# Builds the whole tree and needs root for ./demo, so it is no part of "make check": ./check install.
+EXTRA_DIST += tests/install/check_install.sh
+# Makes a Debian, so it is no part of "make check": ./check bare.
+EXTRA_DIST += tests/bare/run.sh tests/bare/enter.sh

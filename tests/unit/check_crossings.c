@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Fabrics made by dice: flows cross them, switches sample them, and what is found is held against
+ * the cables each second. Two tiers, or three with pods and planes; FT_CROSSINGS_TABLE=1 prints the
+ * table of right, missing and wrong links.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/fabric/crossings.h"
+#include "tests/unit/unit.h"
+
+#define START_MS   INT64_C(1700000000000)
+#define SWITCHES   128
+#define PORTS      64
+#define HOPS       5
+#define SEEDS      10
+#define NO_SWITCH  UINT32_MAX
+#define HOST_PORT  1
+#define UP_PORT    20
+#define SUPER_PORT 40
+
+struct world {
+    const char *name;
+    uint32_t leaves, pods, spines, supers; /* spines a pod, superspines a plane; 0: two tiers */
+    uint32_t parallel;
+    uint32_t flows;
+    double rate; /* samples a second at each switch */
+    uint32_t seconds;
+    uint32_t move_s;      /* a flow moves as often; 0: never */
+    uint32_t flap_s;      /* each uplink of leaf 0 to spine 0 is down every other time as long */
+    uint32_t silent;      /* a switch without samples, NO_SWITCH */
+    uint32_t few;         /* only so many leaves have traffic; 0: all */
+    bool no_ttl;          /* samples do not tell it */
+    uint32_t sent;        /* every so manieth switch samples after the countdown; 0: none */
+    uint32_t from_uplink; /* swapped with the next one of leaf 0 from this second on; 0: never */
+    double least;         /* share of the links with traffic both ways that has to be found */
+};
+
+struct hop {
+    uint32_t node, in, out;
+};
+
+static struct world w;
+static uint64_t dice_state;
+static uint32_t dealt; /* which dice */
+
+static uint32_t dice(uint32_t sides)
+{
+    dice_state = dice_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((dice_state >> 33) % sides);
+}
+
+static uint64_t mix(uint64_t h)
+{
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    return h ^ h >> 31;
+}
+
+static uint32_t pod_of(uint32_t leaf)
+{
+    return leaf / (w.leaves / w.pods);
+}
+
+static uint32_t spine_of(uint32_t pod, uint32_t s)
+{
+    return w.leaves + pod * w.spines + s;
+}
+
+static uint32_t super_of(uint32_t s, uint32_t c)
+{
+    return w.leaves + w.pods * w.spines + s * w.supers + c;
+}
+
+static uint32_t switches(void)
+{
+    return w.leaves + w.pods * w.spines + w.spines * w.supers;
+}
+
+/* The uplink at whose other end a leaf's uplink is plugged in. */
+static uint32_t plugged(uint32_t leaf, uint32_t up, int64_t ms)
+{
+    if (w.from_uplink && leaf == 0 && up < 2 && ms >= START_MS + w.from_uplink * 1000)
+        return 1 - up;
+    return up;
+}
+
+static struct ft_ip agent_of(uint32_t node)
+{
+    return ft_ip4((uint8_t[4]){192, 0, 2, (uint8_t)(node + 1)});
+}
+
+static uint32_t up_port(uint32_t up)
+{
+    return UP_PORT + up;
+}
+
+static uint32_t down_port(uint32_t leaf, uint32_t up)
+{
+    return 1 + (leaf % (w.leaves / w.pods)) * w.parallel + up % w.parallel;
+}
+
+/* Whether a leaf's uplink is down: both ways. */
+static bool is_down(uint32_t leaf, uint32_t up, int64_t ms)
+{
+    return w.flap_s && leaf == 0 && up == 0 && (ms / 1000 / w.flap_s) % 2;
+}
+
+static uint32_t choose_up(uint64_t seed, uint32_t leaf, int64_t ms)
+{
+    for (uint64_t i = 0;; i++) {
+        uint32_t up = (uint32_t)(mix(seed + i) % (w.spines * w.parallel));
+
+        if (!is_down(leaf, up, ms))
+            return up;
+    }
+}
+
+/* The leaf's uplink by which a spine sends down to it. */
+static uint32_t choose_down(uint64_t seed, uint32_t leaf, uint32_t s, int64_t ms)
+{
+    for (uint64_t i = 0; i < 64; i++) {
+        uint32_t up = s * w.parallel + (uint32_t)(mix(seed + 77 + i) % w.parallel);
+
+        if (!is_down(leaf, up, ms))
+            return up;
+    }
+    return NO_SWITCH;
+}
+
+static bool path_from(uint64_t seed, uint32_t src, uint32_t dst, int64_t ms, struct hop *path,
+                      uint32_t *count)
+{
+    uint32_t up = choose_up(seed, src, ms), end = plugged(src, up, ms);
+    uint32_t s = end / w.parallel, n = 0;
+    uint32_t down = choose_down(seed, dst, s, ms);
+    uint32_t there = down == NO_SWITCH ? 0 : plugged(dst, down, ms);
+
+    if (down == NO_SWITCH)
+        return false;
+    path[n++] = (struct hop){src, 0, up_port(up)};
+    if (pod_of(src) == pod_of(dst)) {
+        path[n++] =
+            (struct hop){spine_of(pod_of(src), s), down_port(src, end), down_port(dst, down)};
+    } else {
+        uint32_t c = (uint32_t)(mix(seed + 999) % w.supers);
+
+        path[n++] = (struct hop){spine_of(pod_of(src), s), down_port(src, end), SUPER_PORT + c};
+        path[n++] = (struct hop){super_of(s, c), 1 + pod_of(src), 1 + pod_of(dst)};
+        path[n++] = (struct hop){spine_of(pod_of(dst), s), SUPER_PORT + c, down_port(dst, down)};
+    }
+    /* Cables swapped at the far leaf: what leaves for one port comes in by the other. */
+    path[n++] = (struct hop){dst, up_port(there), 0};
+    *count = n;
+    return true;
+}
+
+/* The path of a flow at a moment; even flows are answered by the odd ones after them. */
+static bool path_at(uint32_t flow, int64_t ms, struct hop *path, uint32_t *count)
+{
+    uint64_t pair = mix(flow / 2 + UINT64_C(1000) * dealt);
+    uint32_t leaves = w.few ? w.few : w.leaves;
+    uint32_t a = (uint32_t)(pair % leaves), b = (uint32_t)((pair >> 20) % (leaves - 1));
+    uint64_t epoch =
+        w.move_s ? (uint64_t)(ms + (int64_t)(pair >> 40) % 100000) / 1000 / w.move_s : 0;
+    uint32_t src, dst;
+
+    b = b >= a ? b + 1 : b;
+    src = flow % 2 ? b : a;
+    dst = flow % 2 ? a : b;
+    if (!path_from(mix(flow * 31 + 7) + epoch * 1000003, src, dst, ms, path, count))
+        return false;
+    path[0].in = HOST_PORT + (uint32_t)(pair >> 33) % 4;
+    path[*count - 1].out = HOST_PORT + (uint32_t)(pair >> 36) % 4;
+    return true;
+}
+
+/* Whether two ports are the ends of a cable. */
+static bool is_cable(const struct ft_crossing_port *a, const struct ft_crossing_port *b, int64_t ms)
+{
+    uint32_t m = a->agent.b[15] - 1u, n = b->agent.b[15] - 1u;
+    uint32_t up;
+
+    if (m > n)
+        return is_cable(b, a, ms);
+    if (m >= w.leaves)
+        return w.supers && a->ifindex >= SUPER_PORT &&
+               n == super_of((m - w.leaves) % w.spines, a->ifindex - SUPER_PORT) &&
+               b->ifindex == 1 + (m - w.leaves) / w.spines;
+    if (a->ifindex < UP_PORT)
+        return false;
+    up = plugged(m, a->ifindex - UP_PORT, ms);
+    return n == spine_of(pod_of(m), up / w.parallel) && b->ifindex == down_port(m, up);
+}
+
+struct crossed {
+    bool out[SWITCHES][PORTS], in[SWITCHES][PORTS];
+};
+
+/* The samples of a flow within a second, folded. */
+static void sample(struct ft_crossings *x, uint32_t flow, int64_t second_ms, struct crossed *seen)
+{
+    struct ft_crossing sums[16];
+    uint32_t count = 0, hops = 0;
+    struct hop path[HOPS];
+
+    for (uint32_t h = 0; h < HOPS; h++) {
+        uint32_t whole = (uint32_t)w.rate;
+        uint32_t n = whole + (dice(1000) < (w.rate - whole) * 1000);
+
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t ms = second_ms + dice(1000);
+            struct ft_crossing *c = NULL;
+            uint32_t node;
+
+            if (!path_at(flow, ms, path, &hops) || h >= hops || path[h].node == w.silent)
+                continue;
+            node = path[h].node;
+            seen->out[node][path[h].out] = seen->in[node][path[h].in] = true;
+            ms += node * 131 % 700; /* its exporter takes as long */
+            for (uint32_t k = 0; k < count; k++)
+                if (sums[k].agent.b[15] == node + 1 && sums[k].in == path[h].in &&
+                    sums[k].out == path[h].out)
+                    c = &sums[k];
+            if (!c) {
+                ck_assert_uint_lt(count, 16);
+                c = &sums[count++];
+                *c = (struct ft_crossing){.agent = agent_of(node),
+                                          .in = path[h].in,
+                                          .out = path[h].out,
+                                          .flow = mix(flow + 5),
+                                          .first_ms = ms,
+                                          .last_ms = ms};
+            }
+            c->samples++;
+            c->first_ms = ms < c->first_ms ? ms : c->first_ms;
+            c->last_ms = ms > c->last_ms ? ms : c->last_ms;
+            if (!w.no_ttl)
+                c->ttl = (uint8_t)(64 - h - (w.sent && node % w.sent == 0));
+        }
+    }
+    for (uint32_t k = 0; k < count; k++)
+        if (ft_crossings_wants(x, sums[k].flow, second_ms + 1500))
+            ft_crossings_observe(x, &sums[k]);
+}
+
+struct score {
+    uint32_t right, wrong, all;
+};
+
+static struct score judge(const struct ft_crossings *x, const struct crossed *seen, int64_t ms)
+{
+    struct score score = {0};
+    struct ft_crossing_found f;
+    uint32_t index = 0;
+
+    while (ft_crossings_next(x, &index, &f)) {
+        if (!f.linked || memcmp(&f.port, &f.peer, sizeof(f.port)) > 0)
+            continue;
+        if (is_cable(&f.port, &f.peer, ms))
+            score.right++;
+        else
+            score.wrong++;
+    }
+    /* Cables that samples of both ends show in both directions: others cannot be found. */
+    for (uint32_t m = 0; m < switches(); m++)
+        for (uint32_t p = 1; p < PORTS; p++)
+            for (uint32_t n = m + 1; n < switches(); n++)
+                for (uint32_t q = 1; q < PORTS; q++) {
+                    const struct ft_crossing_port a = {agent_of(m), p}, b = {agent_of(n), q};
+
+                    if (seen->out[m][p] && seen->in[n][q] && seen->in[m][p] && seen->out[n][q])
+                        score.all += is_cable(&a, &b, ms);
+                }
+    return score;
+}
+
+static struct ft_crossings *make(void)
+{
+    const struct ft_crossings_config config = {
+        .flows_max = 4096, .ports_max = 4096, .rate_max = 100000};
+    struct ft_crossings *x = ft_crossings_new(&config);
+
+    ck_assert_ptr_nonnull(x);
+    return x;
+}
+
+static void run(const struct world *world, uint32_t seed)
+{
+    struct ft_crossings *x = make();
+    static struct crossed seen;
+    struct score score = {0};
+    uint32_t after_s = 0, wrong = 0, last = 0;
+
+    w = *world;
+    memset(&seen, 0, sizeof(seen));
+    dice_state = mix(seed + 1);
+    dealt = seed;
+    for (uint32_t s = 0; s < w.seconds; s++) {
+        int64_t ms = START_MS + s * INT64_C(1000);
+        uint32_t index = 0, right = 0;
+        struct ft_crossing_found f;
+
+        for (uint32_t flow = 0; flow < w.flows; flow++)
+            sample(x, flow, ms, &seen);
+        ft_crossings_step(x, ms + 2000);
+        while (ft_crossings_next(x, &index, &f)) {
+            if (!f.linked)
+                continue;
+            /* What was true until the cables were swapped takes a while to be given up. */
+            wrong += !is_cable(&f.port, &f.peer, ms) && !is_cable(&f.port, &f.peer, START_MS);
+            right += is_cable(&f.port, &f.peer, ms);
+        }
+        if (right != last)
+            after_s = s + 1;
+        last = right;
+    }
+    score = judge(x, &seen, START_MS + w.seconds * INT64_C(1000));
+    if (getenv("FT_CROSSINGS_TABLE"))
+        printf("%-34s seed %2u: %3u of %3u right, %u wrong at the end, %u at any time, last after "
+               "%u s\n",
+               w.name, seed, score.right, score.all, score.wrong, wrong, after_s);
+    ck_assert_msg(wrong == 0 && score.wrong == 0, "%s, seed %u: %u wrong links", w.name, seed,
+                  wrong);
+    ck_assert_msg(score.right >= w.least * score.all, "%s, seed %u: %u of %u links", w.name, seed,
+                  score.right, score.all);
+    ft_crossings_free(x);
+}
+
+static void run_seeds(const struct world *world)
+{
+    for (uint32_t seed = 0; seed < SEEDS; seed++)
+        run(world, seed);
+}
+
+#define TWO_TIERS .leaves = 8, .pods = 1, .spines = 4, .parallel = 1, .silent = NO_SWITCH
+#define THREE_TIERS                                                                                \
+    .leaves = 8, .pods = 2, .spines = 2, .supers = 2, .parallel = 1, .silent = NO_SWITCH
+
+START_TEST(test_two_tiers)
+{
+    run_seeds(&(struct world){
+        .name = "two tiers", TWO_TIERS, .flows = 400, .rate = 3, .seconds = 20, .least = 1});
+}
+END_TEST
+
+START_TEST(test_three_tiers)
+{
+    run_seeds(&(struct world){
+        .name = "three tiers", THREE_TIERS, .flows = 200, .rate = 3, .seconds = 20, .least = 1});
+}
+END_TEST
+
+START_TEST(test_parallel)
+{
+    run_seeds(&(struct world){.name = "parallel links",
+                              .leaves = 4,
+                              .pods = 1,
+                              .spines = 2,
+                              .parallel = 4,
+                              .silent = NO_SWITCH,
+                              .flows = 300,
+                              .rate = 3,
+                              .seconds = 20,
+                              .least = 1});
+}
+END_TEST
+
+START_TEST(test_sparse)
+{
+    run_seeds(&(struct world){.name = "sparse: 0.2 samples a second",
+                              THREE_TIERS,
+                              .flows = 400,
+                              .rate = 0.2,
+                              .seconds = 120,
+                              .least = 0.9});
+}
+END_TEST
+
+START_TEST(test_moves)
+{
+    run_seeds(&(struct world){.name = "every flow moves each 10 s",
+                              TWO_TIERS,
+                              .flows = 200,
+                              .rate = 2,
+                              .seconds = 60,
+                              .move_s = 10,
+                              .least = 1});
+    run_seeds(&(struct world){.name = "sparse flows that move",
+                              THREE_TIERS,
+                              .flows = 300,
+                              .rate = 0.4,
+                              .seconds = 120,
+                              .move_s = 15,
+                              .least = 0.8});
+    run_seeds(&(struct world){.name = "an uplink that flaps each 5 s",
+                              TWO_TIERS,
+                              .flows = 200,
+                              .rate = 0.5,
+                              .seconds = 120,
+                              .flap_s = 5,
+                              .least = 0.8});
+}
+END_TEST
+
+START_TEST(test_silent)
+{
+    run_seeds(&(struct world){.name = "a silent spine",
+                              .leaves = 8,
+                              .pods = 1,
+                              .spines = 4,
+                              .parallel = 1,
+                              .silent = 9,
+                              .flows = 400,
+                              .rate = 3,
+                              .seconds = 40,
+                              .least = 1});
+    run_seeds(&(struct world){.name = "a silent spine between two leaves",
+                              .leaves = 2,
+                              .pods = 1,
+                              .spines = 2,
+                              .parallel = 1,
+                              .silent = 2,
+                              .flows = 40,
+                              .rate = 3,
+                              .seconds = 60,
+                              .least = 1});
+    run_seeds(&(struct world){.name = "a silent superspine",
+                              .leaves = 8,
+                              .pods = 2,
+                              .spines = 2,
+                              .supers = 1,
+                              .parallel = 1,
+                              .silent = 12,
+                              .flows = 200,
+                              .rate = 3,
+                              .seconds = 40,
+                              .least = 1});
+    run_seeds(&(struct world){.name = "a silent leaf",
+                              .leaves = 8,
+                              .pods = 1,
+                              .spines = 4,
+                              .parallel = 1,
+                              .silent = 1,
+                              .flows = 400,
+                              .rate = 3,
+                              .seconds = 40,
+                              .least = 1});
+}
+END_TEST
+
+START_TEST(test_few)
+{
+    run_seeds(&(struct world){.name = "4 flows between two leaves",
+                              TWO_TIERS,
+                              .few = 2,
+                              .flows = 4,
+                              .rate = 5,
+                              .seconds = 40,
+                              .least = 1});
+    run_seeds(&(struct world){.name = "8 flows, three tiers",
+                              THREE_TIERS,
+                              .few = 8,
+                              .flows = 8,
+                              .rate = 5,
+                              .seconds = 40,
+                              .least = 1});
+}
+END_TEST
+
+START_TEST(test_points)
+{
+    run_seeds(&(struct world){.name = "all sample after the countdown",
+                              THREE_TIERS,
+                              .flows = 200,
+                              .rate = 3,
+                              .seconds = 30,
+                              .sent = 1,
+                              .least = 1});
+    run_seeds(&(struct world){.name = "every third one does",
+                              THREE_TIERS,
+                              .flows = 200,
+                              .rate = 3,
+                              .seconds = 30,
+                              .sent = 3,
+                              .least = 1});
+    run_seeds(&(struct world){.name = "every second one, parallel links",
+                              .leaves = 5,
+                              .pods = 1,
+                              .spines = 2,
+                              .parallel = 2,
+                              .silent = NO_SWITCH,
+                              .flows = 150,
+                              .rate = 1,
+                              .seconds = 60,
+                              .sent = 2,
+                              .least = 1});
+}
+END_TEST
+
+START_TEST(test_swap)
+{
+    run_seeds(&(struct world){.name = "two cables swapped after 40 s",
+                              TWO_TIERS,
+                              .flows = 400,
+                              .rate = 3,
+                              .seconds = 120,
+                              .from_uplink = 40,
+                              .least = 1});
+}
+END_TEST
+
+START_TEST(test_untold)
+{
+    run_seeds(&(struct world){.name = "no TTL: nothing is certain",
+                              TWO_TIERS,
+                              .flows = 400,
+                              .rate = 3,
+                              .seconds = 20,
+                              .no_ttl = true,
+                              .least = 0});
+}
+END_TEST
+
+/* What flows say of a link that somebody states. */
+static struct ft_crossing_judgement ask(struct ft_crossings *x, uint32_t m, uint32_t p, uint32_t n,
+                                        uint32_t q)
+{
+    const struct ft_crossing_port ends[2] = {{agent_of(m), p}, {agent_of(n), q}};
+    struct ft_crossing_judgement j;
+
+    ft_crossings_judge(x, ends, &j);
+    return j;
+}
+
+static struct ft_crossings *watched(const struct world *world, uint32_t seconds)
+{
+    struct ft_crossings *x = make();
+    static struct crossed seen;
+
+    w = *world;
+    dice_state = dealt = 1;
+    for (uint32_t s = 0; s < seconds; s++) {
+        for (uint32_t flow = 0; flow < w.flows; flow++)
+            sample(x, flow, START_MS + s * INT64_C(1000), &seen);
+        ft_crossings_step(x, START_MS + s * INT64_C(1000) + 2000);
+    }
+    return x;
+}
+
+START_TEST(test_claims)
+{
+    struct world world = {TWO_TIERS, .flows = 400, .rate = 2};
+
+    for (unsigned untold = 0; untold < 2; untold++) {
+        struct ft_crossings *x;
+        struct ft_crossing_judgement j;
+
+        world.no_ttl = untold;
+        x = watched(&world, 20);
+        for (uint32_t up = 0; up < w.spines; up++) {
+            j = ask(x, 3, up_port(up), spine_of(0, up), down_port(3, up));
+            ck_assert_int_eq(j.verdict, FT_CROSSING_AGREES);
+            ck_assert_uint_ge(j.proof.samples, 50);
+            ck_assert_uint_ge(j.proof.flows, 10);
+        }
+        /* Right switch, wrong port: flows of leaf 2 come in there. */
+        j = ask(x, 3, up_port(0), spine_of(0, 0), down_port(2, 0));
+        ck_assert_int_eq(j.verdict, FT_CROSSING_DIFFERS);
+        ck_assert_uint_eq(j.end, 0);
+        ck_assert_uint_eq(j.other.ifindex, down_port(3, 0));
+        ck_assert_uint_eq(j.other.agent.b[15], spine_of(0, 0) + 1);
+        /* A port that nobody has seen. */
+        j = ask(x, 3, up_port(0), spine_of(0, 0), 60);
+        ck_assert_int_eq(j.verdict, untold ? FT_CROSSING_OPEN : FT_CROSSING_DIFFERS);
+        ck_assert_int_eq(ask(x, 3, 61, spine_of(0, 0), 60).verdict, FT_CROSSING_OPEN);
+        ft_crossings_free(x);
+    }
+}
+END_TEST
+
+/* The file has the uplinks of leaf 0 the other way round. */
+START_TEST(test_claims_swapped)
+{
+    struct world world = {TWO_TIERS, .flows = 400, .rate = 2, .from_uplink = 1};
+
+    for (unsigned untold = 0; untold < 2; untold++) {
+        struct ft_crossings *x;
+
+        world.no_ttl = untold;
+        x = watched(&world, 25);
+        for (uint32_t up = 0; up < 2; up++) {
+            struct ft_crossing_judgement j =
+                ask(x, 0, up_port(up), spine_of(0, up), down_port(0, up));
+
+            if (untold && j.verdict == FT_CROSSING_OPEN)
+                continue; /* which spine a flow passed first is not known */
+            ck_assert_int_eq(j.verdict, FT_CROSSING_DIFFERS);
+            ck_assert_uint_eq(j.other.ifindex, j.end ? up_port(1 - up) : down_port(0, 0));
+        }
+        ck_assert_int_eq(ask(x, 0, up_port(2), spine_of(0, 2), down_port(0, 2)).verdict,
+                         FT_CROSSING_AGREES);
+        ft_crossings_free(x);
+    }
+}
+END_TEST
+
+/* Ports where hosts' packets come in, at switches that sample before the countdown or after it; not
+ * where a switch without samples is. */
+START_TEST(test_hosts)
+{
+    for (uint32_t sent = 0; sent < 2; sent++) {
+        struct world world = {TWO_TIERS, .flows = 400, .rate = 2, .sent = sent};
+        struct ft_crossing_found f;
+        struct ft_crossings *x;
+        uint32_t index = 0, hosts = 0;
+
+        world.silent = 1;
+        x = watched(&world, 30);
+        while (ft_crossings_next(x, &index, &f)) {
+            uint32_t node = f.port.agent.b[15] - 1u;
+            bool of_host = node < w.leaves && f.port.ifindex < UP_PORT;
+
+            ck_assert_int_eq(f.has_hosts, of_host);
+            ck_assert(!of_host || !f.linked);
+            hosts += of_host;
+        }
+        ck_assert_uint_eq(hosts, 4 * (w.leaves - 1));
+        ft_crossings_free(x);
+    }
+}
+END_TEST
+
+/* Many flows: a share of them, another one every 20 seconds, and nothing beyond the caps. */
+START_TEST(test_share)
+{
+    const struct ft_crossings_config config = {.flows_max = 64, .ports_max = 4096, .rate_max = 200};
+    const struct ft_crossings_stats *stats;
+    struct ft_crossings *x = ft_crossings_new(&config);
+    struct ft_crossing_found f;
+    static struct crossed seen;
+    uint32_t right = 0, index = 0;
+
+    w = (struct world){TWO_TIERS, .flows = 800, .rate = 1};
+    dice_state = dealt = 1;
+    for (uint32_t s = 0; s < 240; s++) {
+        for (uint32_t flow = 0; flow < w.flows; flow++)
+            sample(x, flow, START_MS + s * INT64_C(1000), &seen);
+        ft_crossings_step(x, START_MS + s * INT64_C(1000) + 2000);
+    }
+    while (ft_crossings_next(x, &index, &f)) {
+        right += f.linked;
+        ck_assert(!f.linked || is_cable(&f.port, &f.peer, START_MS));
+    }
+    ck_assert_uint_ge(right, 2 * 16);
+    stats = ft_crossings_stats(x);
+    ck_assert_uint_eq(stats->observed,
+                      stats->taken + stats->left_out + stats->flows_full + stats->ports_full);
+    ck_assert_uint_lt(stats->taken, stats->observed / 4);
+    ft_crossings_free(x);
+}
+END_TEST
+
+/* What was not seen for an hour makes room. */
+START_TEST(test_forgets)
+{
+    struct world world = {TWO_TIERS, .flows = 100, .rate = 2};
+    struct ft_crossings *x = watched(&world, 10);
+    struct ft_crossing_found f;
+    uint32_t index = 0;
+
+    ck_assert(ft_crossings_next(x, &index, &f));
+    for (uint32_t s = 0; s < 3; s++)
+        ft_crossings_step(x, START_MS + 3700000 + s * 1000);
+    index = 0;
+    ck_assert(!ft_crossings_next(x, &index, &f));
+    ck_assert(ft_crossings_take_news(x));
+    ft_crossings_free(x);
+}
+END_TEST
+
+FT_UNIT_MAIN("crossings", test_two_tiers, test_three_tiers, test_parallel, test_sparse, test_moves,
+             test_silent, test_few, test_points, test_swap, test_untold, test_claims,
+             test_claims_swapped, test_hosts, test_share, test_forgets)

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/intake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/health/doctor.h"
+#include "daemon/pipeline.h"
+#include "daemon/replay.h"
+#include "proto/record.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+/* What a peer may claim, through the whole pipeline: numbers and times of every kind of record. */
+#define NOW_MS INT64_C(1700000000000)
+
+static struct ft_pipeline *pipeline;
+static struct ft_writer out;
+
+static void on_record(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    ck_assert_int_eq(ft_record_to_json(record, &out), 0);
+    ft_write_u8(&out, '\n');
+}
+
+static void open_pipeline(void)
+{
+    struct ft_pipeline_config config = {
+        .join = {.flows_max = 1000,
+                 .window_ms = 10000,
+                 .evidence_ms = 30000,
+                 .idle_ms = 60000,
+                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+        .window = {.loads = {.window_ms = 10000,
+                             .floor_share = 0.001,
+                             .elephant_share = 0.1,
+                             .elephants_max = 1000},
+                   .refresh_ms = 60000,
+                   .victims_max = 32},
+        .discovery = {.switches_max = 100},
+        .counters_max = 100,
+        .grace_ms = 3000,
+        .events_max = 100,
+        .sources_max = 100,
+        .source_id = "test",
+    };
+    struct ft_emitter emitter = {on_record, NULL};
+
+    ft_writer_init(&out, 1 << 24);
+    pipeline = ft_pipeline_new(&config, leafspine(2, 2, 1), &emitter);
+    ck_assert_ptr_nonnull(pipeline);
+}
+
+static void close_pipeline(void)
+{
+    ft_pipeline_free(pipeline);
+    ft_writer_free(&out);
+}
+
+/* What becomes of a record that is written as JSON, at NOW_MS. */
+static const char *fate_of(const char *json)
+{
+    static char name[64];
+    struct ft_pipeline_stats before = *ft_pipeline_stats(pipeline);
+    const struct ft_pipeline_stats *after;
+    Fabrictrace__Record *record;
+    char error[200];
+
+    ck_assert_msg(ft_record_from_json(json, strlen(json), &record, error, sizeof(error)) == 0, "%s",
+                  error);
+    ft_pipeline_record(pipeline, record, NOW_MS);
+    ft_pipeline_settle(pipeline);
+    ft_record_free(record);
+    after = ft_pipeline_stats(pipeline);
+    for (int f = 0; f < FT_RECORD_FATES; f++)
+        if (after->fates[f] > before.fates[f]) {
+            snprintf(name, sizeof(name), "%s", ft_record_fate_name((enum ft_record_fate)f));
+            return name;
+        }
+    return "none";
+}
+
+#define HOST(more)                                                                                 \
+    "{\"schema\":\"fabrictrace.host.v1\",\"source\":\"a\",\"host\":\"gpu01\",\"device\":\"m\","    \
+    "\"port\":1," more "}"
+
+START_TEST(times_that_cannot_be_are_refused)
+{
+    open_pipeline();
+    ck_assert_str_eq(fate_of(HOST("\"time_ms\":1700000000000,\"interval_ms\":10000")), "forwarded");
+    ck_assert_str_eq(fate_of(HOST("\"time_ms\":1700000059000,\"interval_ms\":10000")), "forwarded");
+    ck_assert_str_eq(fate_of(HOST("\"time_ms\":1700000061000,\"interval_ms\":10000")),
+                     "clock_ahead");
+    ck_assert_str_eq(fate_of(HOST("\"time_ms\":\"18446744073709551615\",\"interval_ms\":10000")),
+                     "invalid");
+    ck_assert_str_eq(fate_of(HOST("\"time_ms\":\"9223372036854775808\",\"interval_ms\":10000")),
+                     "invalid");
+    ck_assert_str_eq(fate_of(HOST("\"time_ms\":1700000000000,\"interval_ms\":4294967295")),
+                     "invalid");
+    ck_assert_str_eq(
+        fate_of("{\"schema\":\"fabrictrace.communicator.v1\",\"time_ms\":1800000000000,"
+                "\"comm_id\":\"00000000000000aa\",\"host\":\"gpu01\",\"pid\":1,\"rank\":0,"
+                "\"ranks\":2}"),
+        "clock_ahead");
+    ck_assert_str_eq(
+        fate_of("{\"schema\":\"fabrictrace.communicator.v1\",\"time_ms\":1700000000000,"
+                "\"since_ms\":\"9223372036854775808\",\"comm_id\":\"00000000000000aa\","
+                "\"host\":\"gpu01\",\"pid\":1,\"rank\":0,\"ranks\":2}"),
+        "invalid");
+    ck_assert_str_eq(
+        fate_of("{\"schema\":\"fabrictrace.collective.v1\",\"time_ms\":1800000000000,"
+                "\"comm_id\":\"00000000000000aa\",\"host\":\"gpu01\",\"pid\":1,\"rank\":0,"
+                "\"ranks\":2}"),
+        "clock_ahead");
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->fates[FT_RECORD_FORWARDED], 2);
+    close_pipeline();
+}
+END_TEST
+
+/* What no reader of JSON takes is never told on. */
+START_TEST(numbers_of_64_bits_are_refused)
+{
+    open_pipeline();
+    ck_assert_str_eq(fate_of("{\"schema\":\"fabrictrace.collective.v1\","
+                             "\"time_ms\":1700000000000,\"comm_id\":\"00000000000000aa\","
+                             "\"host\":\"gpu01\",\"pid\":1,\"rank\":0,\"ranks\":2,\"peers\":["
+                             "{\"peer\":1,\"sent_bytes\":\"18446744073709551615\"}]}"),
+                     "invalid");
+    ck_assert_str_eq(fate_of("{\"schema\":\"fabrictrace.loss.v1\",\"time_ms\":1700000000000,"
+                             "\"source\":\"a\",\"program\":\"p\",\"stages\":[{\"name\":\"s\","
+                             "\"unit\":\"u\",\"received\":\"18446744073709551615\"}]}"),
+                     "invalid");
+    ck_assert_str_eq(fate_of("{\"schema\":\"fabrictrace.counters.v1\","
+                             "\"time_ms\":\"18446744073709551615\",\"agent\":\"192.0.2.1\","
+                             "\"ifindex\":1,\"source\":\"sflow\"}"),
+                     "invalid");
+    ck_assert_uint_eq(out.len, 0);
+    close_pipeline();
+}
+END_TEST
+
+/* 2^32 - 1 times 2^32 - 1 bytes, in one datagram. */
+START_TEST(volumes_saturate_where_they_enter)
+{
+    open_pipeline();
+    fate_of("{\"schema\":\"fabrictrace.observation.v1\",\"time_ms\":1700000000000,"
+            "\"interval_ms\":1000,\"agent\":\"192.0.2.1\",\"in_ifindex\":1,\"out_ifindex\":100,"
+            "\"samples\":1,\"packets\":4294967295,\"bytes\":\"18446744065119617025\","
+            "\"data_samples\":1,\"fate\":\"forwarded\",\"point\":\"ingress\","
+            "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":50000,\"dport\":4791,"
+            "\"proto\":17}}");
+    fate_of("{\"schema\":\"fabrictrace.flow.v1\",\"time_ms\":1700000000000,\"interval_ms\":1000,"
+            "\"host\":\"h0-0\",\"direction\":\"tx\",\"bytes\":\"18446744073709551615\","
+            "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":50000,\"dport\":4791,"
+            "\"proto\":17}}");
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->implausible, 2);
+    while (ft_pipeline_advance(pipeline, NOW_MS + 20000, 1))
+        ;
+    ft_write_u8(&out, 0);
+    for (const char *at = (char *)out.bytes; (at = strchr(at, ':')); at++) {
+        errno = 0;
+        ck_assert_msg(strtoll(at + 1, NULL, 10) >= -(1ll << 53) && errno == 0, "%.40s", at);
+    }
+    ck_assert_ptr_nonnull(strstr((char *)out.bytes, "fabrictrace.path.v1"));
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(no_port_is_faster_than_a_petabit)
+{
+    struct ft_topology_builder *b = ft_topology_builder_new("lab");
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t;
+
+    ft_topology_add_switch(b, "s", FT_TIER_LEAF, diag);
+    ft_topology_add_port(b, 0, "a", 1, UINT64_MAX, diag);
+    ft_topology_add_port(b, 0, "b", 2, FT_SPEED_MAX_BPS, diag);
+    t = ft_topology_build(b, diag);
+    ck_assert_ptr_nonnull(t);
+    ck_assert_uint_eq(ft_topology_port(t, 0)->speed_bps, 0);
+    ck_assert_uint_eq(ft_topology_port(t, 1)->speed_bps, FT_SPEED_MAX_BPS);
+    ft_topology_free(t);
+    ft_topology_builder_free(b);
+    ft_diag_free(diag);
+}
+END_TEST
+
+START_TEST(a_sampling_rate_of_0_is_told)
+{
+    const struct ft_topology *t;
+    struct ft_findings findings = {.items = NULL};
+
+    open_pipeline();
+    for (int i = 0; i < 2; i++)
+        fate_of("{\"schema\":\"fabrictrace.observation.v1\",\"time_ms\":1700000000000,"
+                "\"agent\":\"192.0.2.1\",\"in_ifindex\":1,\"out_ifindex\":100,\"samples\":3,"
+                "\"packets\":0,\"bytes\":0,\"point\":\"ingress\","
+                "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":50000,"
+                "\"dport\":4791,\"proto\":17}}");
+    t = ft_join_topology(ft_pipeline_join(pipeline));
+    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS, &findings);
+    ck_assert_uint_eq(findings.count, 1);
+    ck_assert_str_eq(findings.items[0].switch_name, "leaf0");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].text, "6 of its samples"));
+    ft_findings_reset(&findings);
+    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS + 400000, &findings);
+    ck_assert_uint_eq(findings.count, 0);
+    ft_findings_free(&findings);
+    close_pipeline();
+}
+END_TEST
+
+static const char *sampled_at(int64_t at_ms, int64_t now_ms)
+{
+    static char name[64];
+    char json[400];
+    Fabrictrace__Record *record;
+    struct ft_pipeline_stats before = *ft_pipeline_stats(pipeline);
+
+    snprintf(json, sizeof(json),
+             "{\"schema\":\"fabrictrace.observation.v1\",\"time_ms\":%lld,\"agent\":\"192.0.2.1\","
+             "\"in_ifindex\":1,\"out_ifindex\":100,\"samples\":1,\"packets\":1,\"bytes\":100,"
+             "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":5,\"dport\":4791,"
+             "\"proto\":17}}",
+             (long long)at_ms);
+    ck_assert_int_eq(ft_record_from_json(json, strlen(json), &record, name, sizeof(name)), 0);
+    ft_pipeline_record(pipeline, record, now_ms);
+    ft_pipeline_settle(pipeline);
+    ft_record_free(record);
+    for (int f = 0; f < FT_RECORD_FATES; f++)
+        if (ft_pipeline_stats(pipeline)->fates[f] > before.fates[f])
+            return ft_record_fate_name((enum ft_record_fate)f);
+    return "none";
+}
+
+static void drive(int64_t from_ms, int64_t to_ms)
+{
+    for (int64_t ms = from_ms; ms <= to_ms; ms += 1000)
+        while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
+            ;
+}
+
+/* Whoever stops the daemon for a while makes others' records late; their clocks are right. */
+START_TEST(what_a_pause_of_ours_makes_late_is_ours)
+{
+    open_pipeline();
+    ck_assert_str_eq(sampled_at(NOW_MS, NOW_MS), "joined");
+    drive(NOW_MS, NOW_MS + 30000);
+    ck_assert_str_eq(sampled_at(NOW_MS, NOW_MS + 30000), "late");
+    /* Stopped for 40 s. */
+    drive(NOW_MS + 70000, NOW_MS + 71000);
+    ck_assert_str_eq(sampled_at(NOW_MS + 40000, NOW_MS + 71000), "late_after_pause");
+    drive(NOW_MS + 72000, NOW_MS + 100000);
+    ck_assert_str_eq(sampled_at(NOW_MS + 40000, NOW_MS + 100000), "late");
+    close_pipeline();
+}
+END_TEST
+
+/* Whether the doctor has a finding with this text, and for how many switches. */
+static size_t told(const char *text)
+{
+    struct ft_findings findings = {.items = NULL};
+    size_t count = 0;
+
+    ft_doctor_look(pipeline, &findings);
+    for (size_t i = 0; i < findings.count; i++)
+        count += strstr(findings.items[i].text, text) != NULL;
+    ft_findings_free(&findings);
+    return count;
+}
+
+START_TEST(a_fabric_without_snmp_is_one_line)
+{
+    open_pipeline();
+    ck_assert_uint_eq(told("counters by SNMP"), 1);
+    /* One switch is polled: then the others are worth a line each. */
+    ck_assert_str_eq(fate_of("{\"schema\":\"fabrictrace.counters.v1\",\"time_ms\":1700000000000,"
+                             "\"agent\":\"192.0.2.1\",\"ifindex\":100,\"source\":\"snmp\","
+                             "\"in_bytes\":1}"),
+                     "joined");
+    ck_assert_uint_eq(told("counters by SNMP"), 4);
+    close_pipeline();
+}
+END_TEST
+
+static void note(void *arg, const char *text)
+{
+    snprintf(arg, 200, "%s", text);
+}
+
+START_TEST(lines_are_numbered_as_an_editor_does)
+{
+    char path[] = "/tmp/check_intake.XXXXXX", said[200] = "";
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+    struct ft_replay_stats stats;
+
+    ck_assert_ptr_nonnull(file);
+    fputs("\n  \n\n{\"schema\":\"no\"}\n\n", file);
+    fclose(file);
+    open_pipeline();
+    ck_assert_int_eq(ft_replay(pipeline, path, note, said, &stats), 0);
+    unlink(path);
+    ck_assert_msg(strncmp(said + strlen(path), ":4: ", 4) == 0, "%s", said);
+    ck_assert_uint_eq(stats.lines, 1);
+    ck_assert_uint_eq(stats.broken, 1);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("intake", what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
+             times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
+             volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,
+             a_sampling_rate_of_0_is_told, lines_are_numbered_as_an_editor_does)

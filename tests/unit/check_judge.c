@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <stdio.h>
+
+#include "lib/fabric/evidence.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+/* Which samples may speak for one path together. Three tiers: leaf0 and leaf1, each below two
+ * spines (a0 a1, b0 b1), all spines below both of super0 and super1: 8 paths, and most samples
+ * leave several of them. Ports are named by what they lead to. */
+static const struct ft_evidence_policy policy = {.settle_ms = 2000, .tolerance_ms = 2000};
+static const char *const names[] = {"leaf0", "leaf1", "a0", "a1", "b0", "b1", "super0", "super1"};
+static const enum ft_tier tiers[] = {FT_TIER_LEAF,       FT_TIER_LEAF,      FT_TIER_SPINE,
+                                     FT_TIER_SPINE,      FT_TIER_SPINE,     FT_TIER_SPINE,
+                                     FT_TIER_SUPERSPINE, FT_TIER_SUPERSPINE};
+static const char *const links[][2] = {{"leaf0", "a0"},  {"leaf0", "a1"},  {"leaf1", "b0"},
+                                       {"leaf1", "b1"},  {"a0", "super0"}, {"a0", "super1"},
+                                       {"a1", "super0"}, {"a1", "super1"}, {"b0", "super0"},
+                                       {"b0", "super1"}, {"b1", "super0"}, {"b1", "super1"}};
+
+static struct ft_topology *t;
+static struct ft_trust trust;
+static struct ft_evidence ev;
+static struct ft_path known;
+static int64_t known_since_ms;
+static bool is_known;
+
+static void setup(void)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology_builder *b = ft_topology_builder_new("pods");
+
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert_uint_eq(ft_topology_add_switch(b, names[i], tiers[i], diag), i);
+    for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
+        ck_assert_int_eq(
+            ft_topology_add_link(b, links[i][0], links[i][1], links[i][1], links[i][0], diag), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct ft_ip ip = leafspine_host_ip(i, 0);
+        char name[8];
+        uint32_t nic;
+
+        snprintf(name, sizeof(name), "h%u", i);
+        nic = ft_topology_add_nic(b, ft_topology_add_host(b, name, diag), FT_NONE, diag);
+        ft_topology_add_nic_address(b, nic, &ip, diag);
+        ck_assert_int_eq(ft_topology_attach(b, nic, names[i], name, diag), 0);
+    }
+    t = ft_topology_build(b, diag);
+    ck_assert_msg(t != NULL, "%s", ft_diag_text(diag, 0));
+    ft_topology_builder_free(b);
+    ft_diag_free(diag);
+    ck_assert_int_eq(ft_trust_init(&trust, t), 0);
+    ft_evidence_init(&ev);
+    known.hop_count = 0;
+    is_known = false;
+}
+
+static void teardown(void)
+{
+    ft_evidence_free(&ev);
+    ft_trust_free(&trust);
+    ft_topology_free(t);
+}
+
+static uint32_t port(const char *from, const char *to)
+{
+    uint32_t p = ft_topology_find_port(t, ft_topology_find_switch(t, from), to);
+
+    ck_assert_uint_ne(p, FT_NONE);
+    return p;
+}
+
+static void sample(const char *at, const char *in, const char *out, int64_t ms)
+{
+    struct ft_seen seen = {ft_topology_find_switch(t, at), port(at, in), port(at, out), 0, ms, ms};
+    int64_t before_ms;
+    struct ft_sighting *s = ft_evidence_see(&ev, &seen, INT64_MIN, &before_ms);
+
+    ck_assert_ptr_nonnull(s);
+    s->samples[0]++;
+}
+
+static struct ft_judgement judge_by(int64_t now_ms, bool verify)
+{
+    struct ft_judging by = {.t = t,
+                            .trust = &trust,
+                            .verify = verify,
+                            .policy = policy,
+                            .src_nic = 0,
+                            .dst_nic = 1,
+                            .known = &known,
+                            .known_since_ms = known_since_ms,
+                            .is_known = is_known,
+                            .now_ms = now_ms};
+    struct ft_judgement j;
+
+    ft_evidence_judge(&ev, &by, &j);
+    ft_evidence_apply(&ev, &j, FT_PAST_NONE);
+    is_known = j.state == FT_PATH_RESOLVED;
+    if (is_known) {
+        known = j.path;
+        known_since_ms = j.since_ms;
+    }
+    return j;
+}
+
+static struct ft_judgement judge(int64_t now_ms)
+{
+    return judge_by(now_ms, false);
+}
+
+/* "a0 super1 b0": what a resolved path crosses above the leaves. */
+static const char *over(const struct ft_judgement *j)
+{
+    static char text[64];
+
+    ck_assert_int_eq(j->state, FT_PATH_RESOLVED);
+    ck_assert_uint_eq(j->path.hop_count, 5);
+    snprintf(text, sizeof(text), "%s %s %s",
+             names[ft_topology_port(t, j->path.hops[1].in)->switch_id],
+             names[ft_topology_port(t, j->path.hops[2].in)->switch_id],
+             names[ft_topology_port(t, j->path.hops[3].in)->switch_id]);
+    return text;
+}
+
+/* A sample in the first pod, and long after it one in the second: the flow may have moved. */
+START_TEST(samples_far_apart_make_no_path)
+{
+    struct ft_judgement j;
+
+    setup();
+    sample("a0", "leaf0", "super1", 1000);
+    sample("leaf1", "b0", "h1", 1000 + FT_APART_MS + 1);
+    j = judge(20000);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_AMBIGUOUS);
+    /* What is certain is of the newer one. */
+    ck_assert_uint_eq(j.path.hops[1].in, FT_NONE);
+    ck_assert_uint_eq(j.path.hops[4].in, port("leaf1", "b0"));
+    /* The first is seen again: now they overlap. */
+    sample("a0", "leaf0", "super1", 4000);
+    j = judge(4000);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    teardown();
+}
+END_TEST
+
+START_TEST(samples_close_together_wait_for_word_of_a_move)
+{
+    struct ft_judgement j;
+
+    setup();
+    sample("a0", "leaf0", "super1", 1000);
+    sample("leaf1", "b0", "h1", 1000 + FT_APART_MS);
+    j = judge(3000 + policy.tolerance_ms - 1);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    j = judge(3000 + policy.tolerance_ms);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    teardown();
+}
+END_TEST
+
+/* Others leave leaf0's uplink: a flow that was seen there before may have moved with them. */
+START_TEST(others_that_move_make_older_samples_doubtful)
+{
+    struct ft_judgement j;
+
+    setup();
+    sample("super1", "a0", "b0", 1000);
+    j = judge(1000);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ft_trust_doubt(&trust, port("leaf0", "a0"), 5000);
+    j = judge(9000);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    /* The last leaf alone does not tell. */
+    sample("leaf1", "b0", "h1", 9500);
+    j = judge(9500);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    sample("super1", "a0", "b0", 10000);
+    j = judge(10000);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_int_eq(j.since_ms, 10000);
+    teardown();
+}
+END_TEST
+
+/* A flow that is sampled all the time shows by itself that it stayed. */
+START_TEST(who_is_seen_all_the_time_is_not_in_doubt)
+{
+    struct ft_judgement j;
+
+    setup();
+    sample("super1", "a0", "b0", 1000);
+    judge(1000);
+    ft_trust_doubt(&trust, port("leaf0", "a0"), 5000);
+    sample("super1", "a0", "b0", 3000);
+    j = judge(4000);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_int_eq(j.since_ms, 1000);
+    teardown();
+}
+END_TEST
+
+/* A link goes down for half a second: hundreds of samples before, some elsewhere, then as before.
+ */
+START_TEST(a_bounce_is_over_once_it_is_over)
+{
+    struct ft_judgement j;
+    int64_t ms;
+
+    setup();
+    for (ms = 0; ms < 20000; ms += 50) {
+        sample("super1", "a0", "b0", ms);
+        j = judge(ms);
+        ck_assert_str_eq(over(&j), "a0 super1 b0");
+    }
+    for (; ms < 20500; ms += 50) {
+        sample("super0", "a1", "b1", ms);
+        j = judge(ms);
+        ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    }
+    for (; ms < 30000; ms += 50) {
+        sample("super1", "a0", "b0", ms);
+        j = judge(ms);
+        ck_assert_int_ne(j.state, FT_PATH_MULTIPATH);
+        if (ms >= 20500 + 2500)
+            ck_assert_str_eq(over(&j), "a0 super1 b0");
+    }
+    /* It was elsewhere in between: its path is known from then on. */
+    ck_assert_int_ge(known_since_ms, 20450);
+    teardown();
+}
+END_TEST
+
+START_TEST(two_moves_soon_after_each_other_settle)
+{
+    static const char *const spines[] = {"a0", "a1", "a0"};
+    static const char *const supers[] = {"super0", "super1", "super1"};
+    struct ft_judgement j;
+
+    setup();
+    for (int64_t ms = 0; ms < 30000; ms += 50) {
+        int at = ms < 20000 ? 0 : ms < 20700 ? 1 : 2;
+
+        sample(supers[at], spines[at], "b0", ms);
+        j = judge(ms);
+        ck_assert_int_ne(j.state, FT_PATH_MULTIPATH);
+        if (ms >= 20700 + 5000) {
+            ck_assert_str_eq(over(&j), "a0 super1 b0");
+            ck_assert_int_ge(j.since_ms, 20650);
+            ck_assert_int_le(j.since_ms, 20750);
+        }
+    }
+    teardown();
+}
+END_TEST
+
+static void confirm_all(void)
+{
+    for (uint32_t i = 0; i < ft_topology_ports(t); i++)
+        trust.links[i].confirmed = true;
+}
+
+/* Every switch samples. */
+static void all_sample(int64_t ms)
+{
+    for (uint32_t i = 0; i < 8; i++)
+        trust.switches[i] = (struct ft_switch_trust){ms, ms};
+}
+
+START_TEST(a_link_that_nobody_confirmed_needs_samples_of_both_ends)
+{
+    struct ft_judgement j;
+
+    setup();
+    all_sample(1000);
+    sample("super1", "a0", "b0", 1000);
+    j = judge_by(1000, true);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
+    ck_assert_uint_eq(j.candidates, 1);
+    /* What was sampled is certain, and what the file says of its other ends is not. */
+    ck_assert_uint_eq(j.path.hops[2].out, port("super1", "b0"));
+    ck_assert_uint_eq(j.path.hops[3].in, FT_NONE);
+    sample("a0", "leaf0", "super1", 1100);
+    sample("b0", "super1", "leaf1", 1200);
+    sample("leaf0", "h0", "a0", 1300);
+    j = judge_by(1300, true);
+    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
+    sample("leaf1", "b0", "h1", 1400);
+    j = judge_by(1400, true);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    teardown();
+}
+END_TEST
+
+/* One end is enough where the link is confirmed, and none where it may be another way round. */
+START_TEST(a_confirmed_link_needs_one_end)
+{
+    struct ft_judgement j;
+
+    setup();
+    all_sample(1000);
+    confirm_all();
+    sample("super1", "a0", "b0", 1000);
+    j = judge_by(1000, true);
+    /* leaf0 samples what it sends, so that a sample there will come. */
+    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
+    sample("leaf0", "h0", "a0", 1100);
+    sample("b0", "super1", "leaf1", 1200);
+    j = judge_by(1200, true);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    teardown();
+}
+END_TEST
+
+/* Nobody ever samples at the supers: what the spines say of their own ends has to do. */
+START_TEST(a_blind_switch_does_not_blind_the_rest)
+{
+    struct ft_judgement j;
+
+    setup();
+    all_sample(1000);
+    trust.switches[6] = trust.switches[7] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
+    sample("leaf0", "h0", "a0", 1000);
+    sample("a0", "leaf0", "super1", 1000);
+    sample("b0", "super1", "leaf1", 1000);
+    sample("leaf1", "b0", "h1", 1000);
+    j = judge_by(1000, true);
+    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
+    j = judge_by(6000, true);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
+             samples_close_together_wait_for_word_of_a_move,
+             others_that_move_make_older_samples_doubtful, who_is_seen_all_the_time_is_not_in_doubt,
+             a_bounce_is_over_once_it_is_over, two_moves_soon_after_each_other_settle,
+             a_link_that_nobody_confirmed_needs_samples_of_both_ends,
+             a_confirmed_link_needs_one_end, a_blind_switch_does_not_blind_the_rest)

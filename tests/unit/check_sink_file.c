@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/publish/publish.h"
+#include "tests/unit/unit.h"
+
+#define LINE_BYTES 1000
+
+static char folder[] = "/tmp/check_sink_file.XXXXXX", path[64];
+static struct ft_sink *sink;
+
+static void make_pipe(void)
+{
+    char error[200];
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/pipe", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    sink = ft_sink_file_new(path, error, sizeof(error));
+    ck_assert_msg(sink != NULL, "%s", error);
+}
+
+static void drop_pipe(void)
+{
+    sink->free(sink->self);
+    free(sink);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void put(uint32_t number)
+{
+    char line[LINE_BYTES];
+    struct ft_published out = {.json = line, .json_len = sizeof(line)};
+
+    memset(line, 'x', sizeof(line));
+    snprintf(line, 12, "%010u", number);
+    line[10] = ' ';
+    sink->write(sink->self, &out);
+}
+
+static struct ft_sink_stats stats(void)
+{
+    struct ft_sink_stats s;
+
+    sink->stats(sink->self, &s);
+    ck_assert_uint_eq(s.received, s.processed + s.pending + s.failed + s.refused);
+    return s;
+}
+
+/* Nobody reads: the writer goes on, keeps what it can and counts the rest. Then all that was kept
+ * comes, in order and without half a line. */
+START_TEST(a_stalled_reader_holds_nobody_up)
+{
+    static char bytes[8 << 20];
+    struct ft_sink_stats s;
+    size_t len = 0;
+    uint32_t lines = 0;
+    int reader;
+
+    alarm(120);
+    make_pipe(); /* whose reader has not come yet */
+    for (uint32_t i = 0; i < 10000; i++)
+        put(i);
+    s = stats();
+    ck_assert_uint_gt(s.failed, 0);
+    ck_assert_uint_gt(s.pending, 2000);
+    ck_assert_uint_lt(s.processed, 1000);
+    ck_assert_int_eq(sink->flush(sink->self, 0), -ETIMEDOUT);
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    ck_assert_int_ge(reader, 0);
+    do {
+        ssize_t n = read(reader, bytes + len, sizeof(bytes) - len);
+
+        len += n > 0 ? (size_t)n : 0;
+    } while (sink->flush(sink->self, 0) != 0);
+    for (ssize_t n = 1; n > 0; len += n > 0 ? (size_t)n : 0)
+        n = read(reader, bytes + len, sizeof(bytes) - len);
+    for (size_t at = 0; at < len; at += LINE_BYTES + 1, lines++) {
+        ck_assert_uint_eq((uint32_t)strtoul(bytes + at, NULL, 10), lines);
+        ck_assert_int_eq(bytes[at + LINE_BYTES], '\n');
+    }
+    s = stats();
+    ck_assert_uint_eq(s.processed, lines);
+    ck_assert_uint_eq(s.pending, 0);
+    put(lines);
+    ck_assert_int_eq(sink->flush(sink->self, 0), 0);
+    ck_assert_int_eq(read(reader, bytes, sizeof(bytes)), LINE_BYTES + 1);
+    close(reader);
+    drop_pipe();
+}
+END_TEST
+
+/* A reader that leaves is an error, and no signal's work. */
+START_TEST(a_reader_that_leaves_is_told)
+{
+    int reader;
+
+    alarm(120);
+    signal(SIGPIPE, SIG_IGN);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/pipe", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    sink = ft_sink_file_new(path, (char[64]){0}, 64);
+    ck_assert_ptr_nonnull(sink);
+    put(1);
+    close(reader);
+    ck_assert_int_eq(sink->flush(sink->self, 0), -EPIPE);
+    ck_assert_uint_eq(stats().failed, 1);
+    drop_pipe();
+}
+END_TEST
+
+/* In a replay nothing is lost to a slow reader. */
+START_TEST(a_replay_waits_for_its_reader)
+{
+    static char bytes[LINE_BYTES + 1];
+    FILE *reader;
+    uint32_t lines = 0;
+    pid_t child;
+
+    alarm(120);
+    make_pipe();
+    child = fork();
+    if (child == 0) {
+        ft_sink_file_wait(sink);
+        for (uint32_t i = 0; i < 10000; i++)
+            put(i);
+        _exit(sink->flush(sink->self, INT64_C(60000000000)) || stats().processed != 10000);
+    }
+    reader = fopen(path, "r");
+    for (; lines < 10000 && fread(bytes, sizeof(bytes), 1, reader) == 1; lines++)
+        ck_assert_uint_eq((uint32_t)strtoul(bytes, NULL, 10), lines);
+    ck_assert_uint_eq(lines, 10000);
+    ck_assert_int_eq(waitpid(child, &(int){0}, 0), child);
+    fclose(reader);
+    drop_pipe();
+}
+END_TEST
+
+FT_UNIT_MAIN("sink_file", a_replay_waits_for_its_reader, a_stalled_reader_holds_nobody_up,
+             a_reader_that_leaves_is_told)
