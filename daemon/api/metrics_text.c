@@ -67,6 +67,9 @@ static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
           ft_window_stats(ft_pipeline_window(p))->paths);
     plain(w, "standing_events", "gauge", "Events that stand now.",
           ft_events_count(ft_pipeline_events(p)));
+    plain(w, "events_refused_total", "counter",
+          "Events, once a window, that found no room beside those that stand.",
+          ft_events_refused(ft_pipeline_events(p)));
     plain(w, "rank_pairs_refused_total", "counter",
           "Pairs of ranks, once a window, that found no room for the link under them.",
           ft_pair_links_refused(ft_pipeline_pair_links(p)));
