@@ -176,9 +176,6 @@ static void fill_time(Fabrictrace__Path *out, const struct ft_join *join,
         return;
     if (flow->state == FT_PATH_RESOLVED)
         ms = ft_join_path_ms(join, flow);
-    if (flow->state == FT_PATH_RESOLVED && ms >= span->end_ms &&
-        !ft_evidence_covers(&flow->evidence, ft_join_topology(join), &flow->path, span->end_ms - 1))
-        ms = flow->path_since_ms;
     out->has_time_ms = true;
     out->time_ms = (uint64_t)(ms < span->end_ms ? ms : span->end_ms - 1);
 }

@@ -76,7 +76,7 @@ static bool lost_way(struct ft_flow *flow, const struct ft_topology *from,
 static void leave_way(struct ft_flow *flow)
 {
     struct ft_sighting *list = sightings(&flow->evidence);
-    uint8_t past = ft_moves_leave(flow, &flow->path);
+    uint8_t past = ft_moves_leave(flow, &flow->path, INT64_MIN);
 
     for (uint16_t i = 0; i < flow->evidence.count; i++)
         if (list[i].past == FT_PRESENT)

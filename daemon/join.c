@@ -315,7 +315,7 @@ static bool take(struct ft_flow *flow, const struct ft_judgement *verdict, bool 
     if (verdict->state == FT_PATH_RESOLVED) {
         if (!same_path(&flow->path, &verdict->path)) {
             *moved = flow->path.hop_count > 0;
-            past = ft_moves_leave(flow, &flow->path);
+            past = ft_moves_leave(flow, &flow->path, verdict->since_ms);
             flow->path = verdict->path;
             news = true;
         }

@@ -15,7 +15,7 @@ static bool is_filed(const struct ft_evidence *ev, uint8_t number)
     return false;
 }
 
-uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path)
+uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t moved_ms)
 {
     struct ft_moves *m = flow->moves;
 
@@ -28,6 +28,7 @@ uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path)
     do {
         m->last = m->last + 1 < FT_PAST_NONE ? m->last + 1 : 1;
     } while (is_filed(&flow->evidence, m->last));
+    m->moved_ms = moved_ms;
     m->left[m->count].number = m->last;
     m->left[m->count].path = *path;
     m->count++;
@@ -59,6 +60,7 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_path *path, u
     uint64_t stray = ft_evidence_samples_of(ev, FT_PAST_NONE, 0, slot);
     double sum = 0;
     size_t n = 1;
+    bool left;
 
     for (uint8_t i = 0; m && i < m->count; i++) {
         uint64_t samples = ft_evidence_samples_of(ev, m->left[i].number, 0, slot);
@@ -66,12 +68,15 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_path *path, u
         if (samples)
             parts[n++] = (struct ft_move_part){&m->left[i].path, (double)samples};
     }
+    left = n > 1;
     if (stray)
         parts[n++] = (struct ft_move_part){NULL, (double)stray};
     parts[0] = (struct ft_move_part){path, 1};
     if (n == 1)
         return 1;
-    parts[0].share = (double)ft_evidence_samples_of(ev, FT_PRESENT, flow->path_since_ms, slot);
+    /* Sightings that go on from before the move are of both paths. */
+    parts[0].share =
+        (double)ft_evidence_samples_of(ev, FT_PRESENT, left ? m->moved_ms : INT64_MIN, slot);
     for (size_t i = 0; i < n; i++)
         sum += parts[i].share;
     for (size_t i = 0; i < n; i++)

@@ -14,16 +14,17 @@
 
 struct ft_moves {
     uint8_t count;
-    uint8_t last; /* number given last */
+    uint8_t last;     /* number given last */
+    int64_t moved_ms; /* when the present path began; INT64_MIN: with what is present */
     struct {
         uint8_t number;
         struct ft_path path;
     } left[FT_MOVES_MAX];
 };
 
-/* The number under which sightings of the path are filed: FT_PAST_NONE without a path, or memory,
- * or when too many were left. */
-uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path);
+/* The number under which sightings of the path are filed that the flow left at a moment:
+ * FT_PAST_NONE without a path, or memory, or when too many were left. */
+uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t moved_ms);
 
 /* Forgets the paths of which no sighting is left. */
 void ft_moves_forget(struct ft_flow *flow);

@@ -169,8 +169,9 @@ static const struct ft_option options[] = {
      .standard = "1000000",
      .min = 0,
      .max = 100000000,
-     .help = "Ports whose counters are kept, those by SNMP and by sFlow apart; 700 bytes each. 0: "
-             "counters are not used."},
+     .help =
+         "Ports whose counters are kept, those by SNMP and by sFlow apart; 1,200 bytes each. 0: "
+         "counters are not used."},
     {.key = "flows_max",
      .type = FT_OPTION_UINT,
      .offset = AT(flows_max),

@@ -134,16 +134,28 @@ static void publish(struct ft_window *w, struct ft_flow *flow, const struct ft_s
     w->stats.paths++;
 }
 
+/* Whether a resolved path is known of a moment in the window: samples tell it then, or before and
+ * after without a pause. */
+static bool is_known_in(const struct ft_window *w, const struct ft_flow *flow,
+                        const struct ft_span *span)
+{
+    return ft_join_path_ms(w->join, flow) < span->end_ms ||
+           ft_evidence_covers(&flow->evidence, ft_join_topology(w->join), &flow->path,
+                              span->end_ms - 1);
+}
+
 /* The window that holds what is new of a flow: its path began in it, or, where that window is
- * closed, samples last attested it. */
+ * closed or the path was not yet certain in it, samples last told the path. */
 static uint32_t window_of_news(const struct ft_window *w, const struct ft_flow *flow)
 {
+    struct ft_span span;
     uint32_t number;
 
     if (flow->state != FT_PATH_RESOLVED)
         return flow->window;
     number = ft_join_window_of(w->join, flow->path_since_ms);
-    if (number >= ft_join_window(w->join))
+    span = span_of(w, number);
+    if (number >= ft_join_window(w->join) && is_known_in(w, flow, &span))
         return number;
     return ft_join_window_of(w->join, ft_join_path_ms(w->join, flow));
 }
@@ -166,7 +178,7 @@ static bool is_of_later(const struct ft_window *w, const struct ft_flow *flow,
                         const struct ft_span *span)
 {
     if (flow->state == FT_PATH_RESOLVED)
-        return flow->path_since_ms >= span->end_ms;
+        return flow->path_since_ms >= span->end_ms || !is_known_in(w, flow, span);
     return flow->reason == FT_REASON_CHANGING && flow->last_ms >= span->end_ms &&
            ft_evidence_agrees(&flow->evidence, ft_join_topology(w->join), &flow->path,
                               w->number & 1);
@@ -188,12 +200,10 @@ static void close_flow(struct ft_window *w, uint32_t index)
             ft_detours_flow(w->detours, w->join, flow);
     }
     span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
-    if (is_of_later(w, flow, &span))
-        return;
     due = flow->published != flow->state + 1 ||
           (!flow->rate_published && flow->bytes_window != 0) ||
           w->now_ms - flow->published_ms >= w->config.refresh_ms;
-    if (due)
+    if (due && !is_of_later(w, flow, &span))
         publish(w, flow, &span, w->now_ms);
 }
 

@@ -71,6 +71,9 @@ static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
           ft_events_count(ft_pipeline_events(p)));
     plain(w, "detours_refused_total", "counter", "Sightings of detours without room to keep them.",
           ft_detours_refused(ft_pipeline_detours(p)));
+    plain(w, "events_refused_total", "counter",
+          "Events, once a window, that found no room beside those that stand.",
+          ft_events_refused(ft_pipeline_events(p)));
     plain(w, "rank_pairs_refused_total", "counter",
           "Pairs of ranks, once a window, that found no room for the link under them.",
           ft_pair_links_refused(ft_pipeline_pair_links(p)));

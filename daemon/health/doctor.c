@@ -222,6 +222,18 @@ static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *fin
     ft_unrated_find(ft_pipeline_unrated(p), t, ft_pipeline_now_ms(p), findings);
 }
 
+/* An event that finds no room is not told at all. */
+static void look_at_events(const struct ft_pipeline *p, struct ft_findings *findings)
+{
+    uint64_t refused = ft_events_refused(ft_pipeline_events(p));
+
+    if (refused)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "look at the events that stand; raise events_max",
+                        "%" PRIu64 " times an event was not told, since %zu stand already", refused,
+                        ft_events_count(ft_pipeline_events(p)));
+}
+
 void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
 {
     struct ft_emitter emitter = {look_at_loss, findings}, own = {look_at_own_loss, findings};
@@ -244,6 +256,7 @@ void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
     look_at_ports(p, findings);
     look_at_healths(p, findings);
     look_at_records(p, findings);
+    look_at_events(p, findings);
     ft_agents_find(ft_pipeline_agents(p), ft_pipeline_now_ms(p), findings);
     if (ft_pipeline_pairing(p))
         ft_pairing_find_unpaired(ft_pipeline_pairing(p), findings);

@@ -283,17 +283,34 @@ static void settle_partial(const struct ft_trial *trial, struct ft_judgement *ou
     settle(out, FT_PATH_PARTIAL, reason);
 }
 
-/* When the sightings of the path that is new began. */
-static int64_t since_ms(const struct ft_trial *trial, const bool *use)
+/* Whether a sighting may as well be of the path before. */
+static bool is_of_both(struct ft_trial *trial, uint16_t i)
+{
+    const struct ft_path *known = trial->by->known;
+    bool pair[FT_SIGHTINGS_MAX] = {false};
+
+    if (known && known->hop_count)
+        return trial->stage[i] < known->hop_count &&
+               ft_sighting_matches(&trial->list[i], trial->t, &known->hops[trial->stage[i]]);
+    if (trial->left == FT_NONE)
+        return false;
+    pair[i] = pair[trial->left] = true;
+    return ft_trial_fits(trial, pair);
+}
+
+/* When what is of the new path alone was first seen. */
+static int64_t since_ms(struct ft_trial *trial, const bool *use)
 {
     int64_t since = INT64_MAX;
     int64_t left_ms = trial->left == FT_NONE ? INT64_MIN : trial->list[trial->left].last_ms;
 
-    for (uint16_t i = 0; i < trial->count; i++)
-        if (use[i] && ft_sighting_first_ms(&trial->list[i]) > left_ms &&
-            ft_sighting_first_ms(&trial->list[i]) < since)
-            since = ft_sighting_first_ms(&trial->list[i]);
-    return since != INT64_MAX ? since : left_ms;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        int64_t first_ms = ft_sighting_first_ms(&trial->list[i]);
+
+        if (use[i] && first_ms > left_ms && first_ms < since && !is_of_both(trial, i))
+            since = first_ms;
+    }
+    return since != INT64_MAX ? since : ft_trial_certain_ms(trial, use);
 }
 
 static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement *out)

@@ -2,6 +2,7 @@
 EXTRA_DIST += \
 	tests/faults/run.py \
 	tests/faults/kit.py \
+	tests/faults/scenarios/events_refused.py \
 	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/kept_records.py \
 	tests/faults/scenarios/loss_sources.py \

@@ -16,6 +16,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "golden" / "daemon"))
 from live import numbered  # noqa: E402
 from rig import LAB, Daemon, Poller, check, equal, failures, run_tests, until  # noqa: E402
+import speed  # noqa: E402  (found by rig)
 from sflow import datagrams  # noqa: E402
 
 BROKER = TESTS / "kafka" / "broker.py"
