@@ -203,8 +203,11 @@ static void close_flow(struct ft_window *w, uint32_t index)
     due = flow->published != flow->state + 1 ||
           (!flow->rate_published && flow->bytes_window != 0) ||
           w->now_ms - flow->published_ms >= w->config.refresh_ms;
-    if (due && !is_of_later(w, flow, &span))
-        publish(w, flow, &span, w->now_ms);
+    if (!due || is_of_later(w, flow, &span))
+        return;
+    if (flow->state != FT_PATH_RESOLVED && ft_evidence_begun_since(&flow->evidence, span.end_ms))
+        span = span_of(w, flow->window);
+    publish(w, flow, &span, w->now_ms);
 }
 
 static uint64_t speed_of(const struct ft_window *w, uint32_t id)

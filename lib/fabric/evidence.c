@@ -317,6 +317,16 @@ void ft_evidence_attested(const struct ft_evidence *ev, const struct ft_topology
     }
 }
 
+bool ft_evidence_begun_since(const struct ft_evidence *ev, int64_t ms)
+{
+    const struct ft_sighting *list = ft_evidence_list(ev);
+
+    for (uint16_t i = 0; i < ev->count; i++)
+        if (list[i].past == FT_PRESENT && ft_sighting_first_ms(&list[i]) >= ms)
+            return true;
+    return false;
+}
+
 bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_path *path, int64_t ms)
 {

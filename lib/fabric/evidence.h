@@ -191,6 +191,9 @@ void ft_evidence_attested(const struct ft_evidence *ev, const struct ft_topology
  * slower. */
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by);
 
+/* Whether present evidence began at a moment, or after it. */
+bool ft_evidence_begun_since(const struct ft_evidence *ev, int64_t ms);
+
 /* Whether samples on a path go on, without a pause, from before a moment to after it. */
 bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_path *path, int64_t ms);

@@ -123,6 +123,18 @@ static bool is_astray(struct ft_trial *trial, uint16_t i)
                                   trial->list[i].past == FT_PRESENT;
 }
 
+/* What is not newer than a sighting elsewhere is of the past: the flow may have come back by
+ * another path. */
+static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judgement *out)
+{
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (trial->usable[i] && trial->list[i].last_ms <= last_ms) {
+            trial->usable[i] = false;
+            out->past[i] = true;
+            trial->doubted = true;
+        }
+}
+
 /* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
  * went astray, or where the flow went before a link was lost; none is a change of path. It is set
  * aside, for good, once newer samples alone have followed a path for long enough: a link that comes
@@ -130,7 +142,7 @@ static bool is_astray(struct ft_trial *trial, uint16_t i)
 static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
 {
     bool astray[FT_SIGHTINGS_MAX];
-    int64_t newest_ms = INT64_MIN;
+    int64_t newest_ms = INT64_MIN, last_ms = INT64_MIN;
 
     if (!trial->off_path && ft_trial_fits(trial, trial->usable))
         return true;
@@ -147,7 +159,10 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
             return false;
         trial->usable[i] = false;
         out->stray[i] = true;
+        if (trial->list[i].last_ms > last_ms)
+            last_ms = trial->list[i].last_ms;
     }
+    leave_before(trial, last_ms, out);
     return true;
 }
 
@@ -334,7 +349,7 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
         settle_partial(trial, out, reason);
         return;
     }
-    if (is_known_path(trial, &out->path)) {
+    if (trial->by->is_known && is_known_path(trial, &out->path)) {
         resolve(trial, trial->young, out);
         return;
     }
@@ -437,8 +452,9 @@ static void find_past(const struct ft_trial *trial, const struct ft_path *path, 
     for (uint16_t i = 0; i < trial->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
-        out->past[i] = trial->usable[i] && s->last_ms <= left_ms &&
-                       !(goes_on && ft_sighting_matches(s, trial->t, &path->hops[trial->stage[i]]));
+        out->past[i] |=
+            trial->usable[i] && s->last_ms <= left_ms &&
+            !(goes_on && ft_sighting_matches(s, trial->t, &path->hops[trial->stage[i]]));
     }
 }
 

@@ -60,8 +60,8 @@ void ft_trial_newest_enough(struct ft_trial *trial, const bool *use, bool *enoug
  * two of them, the newer one tells where it went. */
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 
-/* Whether the flow was sampled on each link of a path: at both its ends, or at one of them where the
- * link is confirmed. */
+/* Whether the flow was sampled on each link of a path: at both its ends, or at one of them where
+ * the link is confirmed. */
 bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use,
                           const struct ft_path *path);
 
