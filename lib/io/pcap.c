@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fcntl.h>
 #include <pcap/pcap.h>
 #include <stdbool.h>
 #include <stdio.h>
