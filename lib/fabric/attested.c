@@ -112,8 +112,8 @@ void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *o
     for (uint32_t h = 0; h < count; h++) {
         const struct ft_hop *hop = &out->path.hops[h];
 
-        in[h] = hop->in != FT_NONE && (h == 0 || is_named(trial, h, hop, false));
-        leaves[h] = hop->out != FT_NONE && (h + 1 == count || is_named(trial, h, hop, true));
+        in[h] = hop->in != FT_NONE && is_named(trial, h, hop, false);
+        leaves[h] = hop->out != FT_NONE && is_named(trial, h, hop, true);
     }
     for (uint32_t h = 0; h + 1 < count; h++)
         if (in[h + 1] != leaves[h] && is_confirmed(trial, out->path.hops[h].out))
