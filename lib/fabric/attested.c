@@ -3,8 +3,9 @@
 
 #include "lib/fabric/trial.h"
 
-/* A link that no switch samples is taken as the topology has it after this. */
-#define UNSEEN_MS 4000
+/* So long after the first sample it shows which links nobody samples. They are taken as the
+ * topology has them. */
+#define UNSEEN_MS 2000
 /* A switch of whose samples none named a link of the fabric for so long takes none there. */
 #define BLIND_MS 60000
 
@@ -19,34 +20,32 @@ static bool names_in(const struct ft_trial *trial, uint16_t i, const struct ft_h
     return trial->list[i].in != FT_NONE && ft_sighting_matches(&trial->list[i], trial->t, next);
 }
 
-/* Whether a switch has sampled nothing on links of the fabric for long. */
-static bool is_blind(const struct ft_trial *trial, uint32_t switch_id)
-{
-    const struct ft_switch_trust *s = &trial->by->trust->switches[switch_id];
-    int64_t then_ms = trial->by->now_ms - BLIND_MS;
-
-    return s->names_in_ms < then_ms && s->names_out_ms < then_ms;
-}
-
-/* Whether the flow would be sampled on a link if it took it. */
-static bool is_observed(const struct ft_trial *trial, uint32_t here, uint32_t there)
+/* Whether samples of a switch name the links by which packets come in. Until it has had time to
+ * show that, it may. */
+static bool tells_in(const struct ft_trial *trial, uint32_t switch_id)
 {
     const struct ft_trust *trust = trial->by->trust;
-    int64_t then_ms = trial->by->now_ms - BLIND_MS;
 
-    return trust->switches[here].names_out_ms >= then_ms ||
-           trust->switches[there].names_in_ms >= then_ms;
+    return trial->by->now_ms - trust->since_ms < UNSEEN_MS ||
+           trust->switches[switch_id].names_in_ms >= trial->by->now_ms - BLIND_MS;
+}
+
+static bool tells_out(const struct ft_trial *trial, uint32_t switch_id)
+{
+    const struct ft_trust *trust = trial->by->trust;
+
+    return trial->by->now_ms - trust->since_ms < UNSEEN_MS ||
+           trust->switches[switch_id].names_out_ms >= trial->by->now_ms - BLIND_MS;
 }
 
 /* Whether the flow was sampled on a link: at both its ends, or at one of them where it is confirmed
- * that the other is there, or where nobody samples there. A confirmed link on which nobody samples
- * needs no more. */
+ * that the other is there. Of an end at which samples never name such links nothing can be asked.
+ */
 static bool is_link_attested(const struct ft_trial *trial, const bool *use, uint32_t stage,
                              const struct ft_hop *hop, const struct ft_hop *next)
 {
     uint32_t here = ft_topology_port(trial->t, hop->in)->switch_id;
     uint32_t there = ft_topology_port(trial->t, next->in)->switch_id;
-    bool waited = trial->by->now_ms - trial->by->first_ms >= UNSEEN_MS;
     bool out = false, in = false;
 
     for (uint16_t i = 0; i < trial->count; i++) {
@@ -55,11 +54,9 @@ static bool is_link_attested(const struct ft_trial *trial, const bool *use, uint
         out |= trial->stage[i] == stage && names_out(trial, i, hop);
         in |= trial->stage[i] == stage + 1 && names_in(trial, i, next);
     }
-    if (out && in)
+    if (trial->by->trust->links[hop->out].confirmed && (out || in))
         return true;
-    if (trial->by->trust->links[hop->out].confirmed)
-        return out || in || (waited && !is_observed(trial, here, there));
-    return waited && ((out && is_blind(trial, there)) || (in && is_blind(trial, here)));
+    return (out || !tells_out(trial, here)) && (in || !tells_in(trial, there));
 }
 
 /* Below one switch there is no link: the flow is to be sampled there. */
@@ -112,8 +109,8 @@ void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *o
     for (uint32_t h = 0; h < count; h++) {
         const struct ft_hop *hop = &out->path.hops[h];
 
-        in[h] = hop->in != FT_NONE && (h == 0 || is_named(trial, h, hop, false));
-        leaves[h] = hop->out != FT_NONE && (h + 1 == count || is_named(trial, h, hop, true));
+        in[h] = hop->in != FT_NONE && is_named(trial, h, hop, false);
+        leaves[h] = hop->out != FT_NONE && is_named(trial, h, hop, true);
     }
     for (uint32_t h = 0; h + 1 < count; h++)
         if (in[h + 1] != leaves[h] && is_confirmed(trial, out->path.hops[h].out))

@@ -313,19 +313,21 @@ static bool is_of_both(struct ft_trial *trial, uint16_t i)
     return ft_trial_fits(trial, pair);
 }
 
-/* When what is of the new path alone was first seen. */
+/* Since when all that makes the path the only one, and is of it alone, has been seen. */
 static int64_t since_ms(struct ft_trial *trial, const bool *use)
 {
-    int64_t since = INT64_MAX;
+    bool needed[FT_SIGHTINGS_MAX];
+    int64_t since = INT64_MIN;
     int64_t left_ms = trial->left == FT_NONE ? INT64_MIN : trial->list[trial->left].last_ms;
 
+    ft_trial_needed(trial, use, needed);
     for (uint16_t i = 0; i < trial->count; i++) {
         int64_t first_ms = ft_sighting_first_ms(&trial->list[i]);
 
-        if (use[i] && first_ms > left_ms && first_ms < since && !is_of_both(trial, i))
+        if (needed[i] && first_ms > left_ms && first_ms > since && !is_of_both(trial, i))
             since = first_ms;
     }
-    return since != INT64_MAX ? since : ft_trial_certain_ms(trial, use);
+    return since != INT64_MIN ? since : ft_trial_certain_ms(trial, use);
 }
 
 static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement *out)

@@ -112,9 +112,8 @@ void ft_trial_newest_enough(struct ft_trial *trial, const bool *use, bool *enoug
     memcpy(trial->usable, all, sizeof(all));
 }
 
-int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
+void ft_trial_needed(struct ft_trial *trial, const bool *use, bool *enough)
 {
-    bool enough[FT_SIGHTINGS_MAX];
     struct ft_path path;
 
     ft_trial_newest_enough(trial, use, enough);
@@ -124,7 +123,14 @@ int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
         enough[i] = false;
         enough[i] = !ft_trial_only_path(trial, enough, &path);
     }
-    return ft_trial_newest_ms(trial, ft_trial_any(trial, enough) ? enough : use);
+}
+
+int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
+{
+    bool needed[FT_SIGHTINGS_MAX];
+
+    ft_trial_needed(trial, use, needed);
+    return ft_trial_newest_ms(trial, ft_trial_any(trial, needed) ? needed : use);
 }
 
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by)

@@ -56,6 +56,9 @@ uint32_t ft_trial_seen_before(const struct ft_trial *trial, uint32_t last);
 /* Of the sightings, the newest that leave no more than the one path. */
 void ft_trial_newest_enough(struct ft_trial *trial, const bool *use, bool *enough);
 
+/* Of these, those without which there would be several. */
+void ft_trial_needed(struct ft_trial *trial, const bool *use, bool *needed);
+
 /* When samples last told the path: the newest of those that it takes. Where a flow moved between
  * two of them, the newer one tells where it went. */
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
@@ -65,8 +68,8 @@ int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use,
                           const struct ft_path *path);
 
-/* Of what the candidates agree on, leaves what was sampled, what follows from it over links that
- * are confirmed, and the ports of the flow's ends. */
+/* Of what the candidates agree on, leaves what was sampled, and what follows from it over links
+ * that are confirmed. */
 void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *out);
 
 #endif

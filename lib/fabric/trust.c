@@ -31,6 +31,7 @@ void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
         trust->links[i].doubt_ms = INT64_MIN;
     for (uint32_t i = 0; i < ft_topology_switches(t); i++)
         trust->switches[i] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
+    trust->since_ms = INT64_MAX;
 }
 
 /* The equal-cost sets that a port may be in: those of its group, and parallel links. */
@@ -57,6 +58,8 @@ static uint32_t same_port(const struct ft_topology *t, const struct ft_topology 
 void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
                      const struct ft_trust *before, const struct ft_topology *from, int64_t now_ms)
 {
+    /* What samples of new switches and links name has yet to show. */
+    trust->since_ms = now_ms;
     for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
         uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);
 

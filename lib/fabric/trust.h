@@ -31,6 +31,7 @@ struct ft_switch_trust {
 struct ft_trust {
     struct ft_link_trust *links;      /* directed, by egress port id */
     struct ft_switch_trust *switches; /* by id */
+    int64_t since_ms;                 /* the first sample of all, on this topology */
 };
 
 /* Nothing is confirmed or in doubt. -ENOMEM. */
@@ -52,6 +53,8 @@ static inline void ft_trust_named(struct ft_trust *trust, const struct ft_topolo
 {
     struct ft_switch_trust *s = &trust->switches[switch_id];
 
+    if (ms < trust->since_ms)
+        trust->since_ms = ms;
     if (ms > s->names_in_ms && ft_topology_is_fabric_end(t, in))
         s->names_in_ms = ms;
     if (ms > s->names_out_ms && ft_topology_is_fabric_end(t, out))

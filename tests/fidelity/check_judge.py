@@ -313,7 +313,7 @@ def test_limits():
     tally.settled["dense"], tally.unsettled["dense"] = [3.0], 1
     equal("nor those that never come", len(limits.broken("double", tally)), 1)
     tally = Tally()
-    tally.volumes[True].update(bytes=100.0, off=20.0, samples_off=4.0)
+    tally.volumes[True].update(bytes=100.0, off=30.0, over=25.0, samples_off=4.0)
     equal("nor bytes on other links", len(limits.broken("moves2", tally)), 1)
     tally = Tally()
     tally.counts.update(lies=2, lies_named=1)

@@ -267,6 +267,7 @@ static void confirm_all(void)
 /* Every switch samples. */
 static void all_sample(int64_t ms)
 {
+    trust.since_ms = ms;
     for (uint32_t i = 0; i < 8; i++)
         trust.switches[i] = (struct ft_switch_trust){ms, ms};
 }

@@ -27,7 +27,7 @@ class Windows:
     def __init__(self, truth, seconds, sampled, names=None):
         self.truth, self.seconds, self.sampled, self.names = truth, seconds, sampled, names
         self.span, self.loads, self.near = None, {}, {}
-        self.sums = {moved: {"bytes": 0.0, "off": 0.0, "samples_off": 0.0}
+        self.sums = {moved: {"bytes": 0.0, "off": 0.0, "over": 0.0, "samples_off": 0.0}
                      for moved in (False, True)}
         self.records = self.phantom = 0
         self.phantoms = []
@@ -52,6 +52,7 @@ class Windows:
         sums = self.sums[moved]
         sums["bytes"] += true
         sums["off"] += abs(said - true)
+        sums["over"] += max(0, said - true)
         sums["samples_off"] += abs(sampled - true)
         self.records += 1
         if key not in self.near and said > PHANTOM_PART * mean(self.near.values()):
