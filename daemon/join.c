@@ -467,7 +467,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     enum ft_join_result result = admit(j, window);
     struct ft_sighting *s;
     struct ft_flow *flow;
-    bool fresh;
+    bool fresh, another_second;
 
     if (result != FT_JOIN_OK)
         return result;
@@ -491,6 +491,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         return FT_JOIN_SPREAD;
     s->samples[window & 1] += o->samples;
     s->bytes[window & 1] += o->bytes;
+    /* Walking paths is dear: a flow that a further sample may settle is looked at once a second. */
+    another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     if (o->last_ms > flow->last_ms)
         flow->last_ms = o->last_ms;
     if (o->last_ms > j->heard_ms)
@@ -505,7 +507,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         mark(j, out, window, o);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
-    if (fresh || flow->state == FT_PATH_PARTIAL || flow->reason == FT_REASON_OFF_PATH)
+    if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH ||
+        (flow->state == FT_PATH_PARTIAL && another_second))
         judge(j, flow, j->heard_ms);
     return FT_JOIN_OK;
 }

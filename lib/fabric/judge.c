@@ -190,13 +190,21 @@ static int64_t doubt_at(const struct ft_trial *trial, const struct ft_sighting *
     return until_ms;
 }
 
+static bool may_doubt(const struct ft_trial *trial)
+{
+    for (uint16_t i = 0; trial->by->trust && i < trial->count; i++)
+        if (trial->young[i] && trial->list[i].last_ms < trial->by->trust->doubt_ms)
+            return true;
+    return false;
+}
+
 /* Leaves out of what is young what is older than a move of other flows on its way, and has not been
  * seen since. */
 static void leave_doubtful(struct ft_trial *trial)
 {
     struct ft_path path = {.hop_count = 0};
 
-    if (!trial->by->trust)
+    if (!may_doubt(trial))
         return;
     if (trial->by->known && trial->by->known->hop_count)
         path = *trial->by->known;
@@ -256,6 +264,8 @@ static bool one_is_enough(struct ft_trial *trial, const bool *use)
     int64_t newest = ft_trial_newest_ms(trial, use);
     struct ft_path path;
 
+    if (trial->count == 1)
+        return true;
     for (uint16_t i = 0; i < trial->count; i++) {
         bool alone[FT_SIGHTINGS_MAX] = {false};
 

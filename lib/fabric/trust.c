@@ -32,6 +32,7 @@ void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
     for (uint32_t i = 0; i < ft_topology_switches(t); i++)
         trust->switches[i] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
     trust->since_ms = INT64_MAX;
+    trust->doubt_ms = INT64_MIN;
 }
 
 /* The equal-cost sets that a port may be in: those of its group, and parallel links. */

@@ -31,6 +31,7 @@ struct ft_switch_trust {
 struct ft_trust {
     struct ft_link_trust *links;      /* directed, by egress port id */
     struct ft_switch_trust *switches; /* by id */
+    int64_t doubt_ms;                 /* the newest doubt of any link */
     int64_t since_ms;                 /* the first sample of all, on this topology */
 };
 
@@ -66,6 +67,8 @@ static inline void ft_trust_doubt(struct ft_trust *trust, uint32_t port, int64_t
 {
     if (until_ms > trust->links[port].doubt_ms)
         trust->links[port].doubt_ms = until_ms;
+    if (until_ms > trust->doubt_ms)
+        trust->doubt_ms = until_ms;
 }
 
 #endif
