@@ -18,6 +18,8 @@
 /* A flow that stayed on its path so often tells of others when it leaves it. */
 #define STAYS_STEADY 3
 #define CHOICE_MAX   64
+/* Times flow_idle without a word of its hosts. */
+#define LISTS_MISSED 2
 
 struct ft_join {
     struct ft_join_config config;
@@ -635,6 +637,8 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
         flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
+    if (r->time_ms > host->listed_ms)
+        host->listed_ms = r->time_ms;
     note_role(flow, r->data_packets, r->ack_packets, r->cnp_packets);
     if (r->sending)
         flow->ended = r->ended;
@@ -716,9 +720,17 @@ static bool is_in_doubt(const struct ft_join *j, const struct ft_flow *flow)
     return first_ms < doubt_ms;
 }
 
+/* Whether nobody has seen the flow, or said that it is there, for long. Hosts list their idle queue
+ * pairs again and again: a flow of theirs outlives a list that is missed. */
+static bool is_idle(const struct ft_join *j, const struct ft_flow *flow, int64_t now_ms)
+{
+    return now_ms - flow->last_ms >= j->config.idle_ms &&
+           (!flow->host || now_ms - flow->host->listed_ms >= LISTS_MISSED * j->config.idle_ms);
+}
+
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
 {
-    if (now_ms - flow->last_ms >= j->config.idle_ms || (flow->ended && flow->window < window)) {
+    if (is_idle(j, flow, now_ms) || (flow->ended && flow->window < window)) {
         release(flow);
         ft_table_remove(j->flows, flow);
         j->stats.flows_removed++;

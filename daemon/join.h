@@ -106,6 +106,7 @@ struct ft_flow_host {
     const char *peer_device; /* of the one that receives; interned */
     const char *pair_comm;   /* interned */
     int64_t sent_until_ms;   /* end of the last interval reported by the source; 0: none */
+    int64_t listed_ms;       /* when a host last said that the flow is there */
     uint64_t sent_bytes[2];
 };
 

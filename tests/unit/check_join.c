@@ -277,6 +277,28 @@ START_TEST(full_tables_refuse_and_count)
 }
 END_TEST
 
+/* A queue pair that sends nothing is there as long as its host lists it, and keeps its age. */
+START_TEST(an_idle_queue_pair_stays_while_it_is_listed)
+{
+    struct ft_host_report r = by_source(1, START_MS + 2000, 0);
+    struct ft_flow *flow;
+
+    open_join(10);
+    for (int64_t ms = START_MS + 2000; ms < START_MS + 300000; ms += 60000) {
+        ft_join_open(join, ft_join_window_of(join, ms - 1));
+        r.time_ms = ms;
+        ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+        age_all(ft_join_window_of(join, ms), ms + 60000);
+        ck_assert_uint_eq(ft_join_flows(join), 1);
+    }
+    flow = ft_join_find(join, &r.tuple);
+    ck_assert_int_eq(flow->first_ms, START_MS + 2000);
+    age_all(ft_join_window_of(join, START_MS + 400000), START_MS + 400000);
+    ck_assert_uint_eq(ft_join_flows(join), 0);
+    close_join();
+}
+END_TEST
+
 START_TEST(strangers_are_kept_and_counted)
 {
     struct ft_observation o = at_leaf(1, 0, START_MS);
@@ -390,5 +412,6 @@ END_TEST
 FT_UNIT_MAIN("join", notifications_alone_are_a_role, both_sides_meet_on_the_tuple,
              a_new_owner_is_news, windows_take_what_is_theirs, a_report_over_the_edge_is_divided,
              a_report_of_many_windows_is_no_burst, a_quiet_report_does_not_change_whose_rate_it_is,
-             a_move_is_told_once, full_tables_refuse_and_count, strangers_are_kept_and_counted,
+             a_move_is_told_once, full_tables_refuse_and_count,
+             an_idle_queue_pair_stays_while_it_is_listed, strangers_are_kept_and_counted,
              another_topology_takes_over, names_of_jobs_that_are_over_make_room)
