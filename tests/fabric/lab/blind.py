@@ -12,8 +12,9 @@ from .fabric import LabError, wait_until
 KINDS = ("credentials", "unlisted", "lldpd", "mute")
 FLOWS_S = 120
 LOOK_S = 1
+# Whether it ever answered LLDP is chance: its links may be known from their other ends before.
 SAYS = {"credentials": "never answered SNMP", "unlisted": "no switch poller reads it",
-        "lldpd": "answers no LLDP any more", "mute": "answers no LLDP"}
+        "lldpd": "answers no LLDP", "mute": "answers no LLDP"}
 UNCALLED = ("silent_exporter", "sampling_rate", "link_down", "loss", "clock_skew")
 
 
