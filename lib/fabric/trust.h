@@ -9,8 +9,9 @@
  * - doubt_ms: other flows left this link, or the equal-cost set that it belongs to, or a link of
  *   that set changed. Evidence of a flow over it that is older is in doubt.
  * - names_in_ms, names_out_ms: when samples of a switch last named a link of the fabric by which
- *   packets came in, or went out. Where they do, a flow that takes the link will be sampled on it,
- *   and nothing is inferred; where neither end's samples do, nobody ever will be.
+ *   packets came in, or went out. Where they do, a flow that takes a link will be sampled on
+ *   it, and its own samples are waited for. Where they never do, none will come.
+ *
  * Arrays by the ids of one topology. Pure. Thread: one.
  */
 #include <stdbool.h>
