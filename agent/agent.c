@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "agent/interfaces.h"
+#include "agent/capture/interfaces.h"
 #include "agent/live.h"
 #include "agent/replay.h"
 #include "agent/settings.h"

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/aggregates.h"
+#include "agent/capture/aggregates.h"
 #include "agent/jobs/jobs.h"
-#include "agent/report_status.h"
+#include "agent/report/status.h"
 
 /* How soon a member of an aggregate that went down is not named any more. */
 #define LOOK_NS INT64_C(2000000000)

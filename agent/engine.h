@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/capture.h"
-#include "agent/flows.h"
-#include "agent/interfaces.h"
-#include "agent/lacks.h"
+#include "agent/capture/capture.h"
+#include "agent/capture/flows.h"
+#include "agent/capture/interfaces.h"
 #include "agent/rdma/rdma.h"
+#include "agent/report/lacks.h"
+#include "agent/report/uplink.h"
 #include "agent/settings.h"
-#include "agent/uplink.h"
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
 
@@ -39,7 +39,7 @@ int ft_engine_watch_aggregates(struct ft_engine *engine, const char *root);
  * tick and with every loss record. user is borrowed. Live operation only. */
 void ft_engine_set_self(struct ft_engine *engine, const char *user, unsigned held, bool no_trace);
 
-/* What is not seen now; see agent/lacks.h. */
+/* What is not seen now; see agent/report/lacks.h. */
 size_t ft_engine_lacks(struct ft_engine *engine, struct ft_lack lacks[FT_LACKS_MAX]);
 
 /* Takes over new intervals; captures are the caller's to open anew. */

@@ -13,12 +13,12 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "agent/capture/sniffer.h"
 #include "agent/engine.h"
 #include "agent/jobs/jobs.h"
 #include "agent/metrics.h"
+#include "agent/report/uplink.h"
 #include "agent/settings.h"
-#include "agent/sniffer.h"
-#include "agent/uplink.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
 #include "lib/io/endpoint.h"

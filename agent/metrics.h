@@ -7,8 +7,8 @@
  */
 #include <stdbool.h>
 
-#include "agent/capture.h"
-#include "agent/flows.h"
+#include "agent/capture/capture.h"
+#include "agent/capture/flows.h"
 #include "agent/rdma/rdma.h"
 #include "lib/base/account.h"
 #include "lib/base/writer.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent/engine.h"
-#include "agent/uplink.h"
+#include "agent/report/uplink.h"
 #include "lib/base/log.h"
 #include "lib/io/pcap.h"
 

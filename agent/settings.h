@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/flows.h"
-#include "agent/interfaces.h"
+#include "agent/capture/flows.h"
+#include "agent/capture/interfaces.h"
 #include "agent/rdma/rdma.h"
 #include "lib/base/diag.h"
 #include "lib/config/options.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/discovery/topology_file.h"
-#include "daemon/identity.h"
+#include "daemon/pipeline/identity.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
 #include "lib/io/endpoint.h"

@@ -1,31 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
-	daemon/check.c daemon/check.h \
-	daemon/collisions.c daemon/collisions.h \
-	daemon/counters.c daemon/counters.h \
-	daemon/daemon.c daemon/daemon.h \
-	daemon/emit.c daemon/emit.h \
-	daemon/events.c daemon/events.h \
-	daemon/figures.c daemon/figures.h \
-	daemon/flow_follow.c daemon/flow_follow.h \
-	daemon/identity.c daemon/identity.h \
-	daemon/intake.c daemon/intake.h \
-	daemon/join.c daemon/join.h \
-	daemon/moves.c daemon/moves.h \
-	daemon/loads.c daemon/loads.h \
-	daemon/names.c daemon/names.h \
-	daemon/pipeline.c daemon/pipeline.h \
-	daemon/pipeline_account.c \
-	daemon/pipeline_hooks.c \
-	daemon/pipeline_impl.h \
-	daemon/pipeline_records.c \
-	daemon/pipeline_topology.c \
-	daemon/replay.c daemon/replay.h \
-	daemon/sampled.c daemon/sampled.h \
-	daemon/settings.c daemon/settings.h \
-	daemon/window.c daemon/window.h \
 	daemon/api/api.c daemon/api/api.h \
+	daemon/api/doctor.c daemon/api/doctor.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
 	daemon/api/qps.c daemon/api/qps.h \
@@ -33,6 +10,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/store.c daemon/api/store.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
+	daemon/check.c daemon/check.h \
+	daemon/daemon.c daemon/daemon.h \
 	daemon/discovery/attach.c daemon/discovery/attach.h \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
@@ -52,7 +31,6 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \
 	daemon/health/detours.c daemon/health/detours.h \
-	daemon/health/doctor.c daemon/health/doctor.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
 	daemon/health/findings.c daemon/health/findings.h \
 	daemon/health/losses.c daemon/health/losses.h \
@@ -61,6 +39,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
+	daemon/join/counters.c daemon/join/counters.h \
+	daemon/join/flow_follow.c daemon/join/flow_follow.h \
+	daemon/join/join.c daemon/join/join.h \
+	daemon/join/moves.c daemon/join/moves.h \
+	daemon/join/names.c daemon/join/names.h \
+	daemon/join/sampled.c daemon/join/sampled.h \
 	daemon/pairing/find.c \
 	daemon/pairing/link.c \
 	daemon/pairing/members.c \
@@ -68,9 +52,25 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/scope.c \
 	daemon/pairing/state.h \
 	daemon/pairing/wire.c \
+	daemon/pipeline/account.c \
+	daemon/pipeline/hooks.c \
+	daemon/pipeline/identity.c daemon/pipeline/identity.h \
+	daemon/pipeline/intake.c daemon/pipeline/intake.h \
+	daemon/pipeline/pipeline.c daemon/pipeline/pipeline.h \
+	daemon/pipeline/pipeline_impl.h \
+	daemon/pipeline/records.c \
+	daemon/pipeline/replay.c daemon/pipeline/replay.h \
+	daemon/pipeline/topology.c \
+	daemon/publish/emit.c daemon/publish/emit.h \
+	daemon/publish/events.c daemon/publish/events.h \
 	daemon/publish/publish.c daemon/publish/publish.h \
 	daemon/publish/sink_file.c \
-	daemon/publish/sink_kafka.c
+	daemon/publish/sink_kafka.c \
+	daemon/settings.c daemon/settings.h \
+	daemon/window/collisions.c daemon/window/collisions.h \
+	daemon/window/figures.c daemon/window/figures.h \
+	daemon/window/loads.c daemon/window/loads.h \
+	daemon/window/window.c daemon/window/window.h
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
 	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)

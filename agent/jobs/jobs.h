@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/uplink.h"
+#include "agent/report/uplink.h"
 #include "lib/base/account.h"
 
 struct ft_loop;

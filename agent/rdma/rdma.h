@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/flows.h"
-#include "agent/owners.h"
+#include "agent/capture/flows.h"
+#include "agent/rdma/owners.h"
 #include "agent/rdma/ports.h"
 #include "agent/rdma/table.h"
 #include "lib/base/account.h"

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/flows.h"
+#include "agent/capture/flows.h"
 #include "agent/rdma/nldev.h"
 #include "agent/rdma/sysfs.h"
 #include "lib/base/clock.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/api/doctor.h"
 #include "daemon/api/matrix.h"
 #include "daemon/api/metrics_text.h"
 #include "daemon/api/qps.h"
@@ -14,9 +15,8 @@
 #include "daemon/api/store.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
-#include "daemon/emit.h"
-#include "daemon/health/doctor.h"
-#include "daemon/pipeline.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/publish/emit.h"
 #include "lib/base/clock.h"
 #include "lib/io/http.h"
 #include "proto/json.h"

@@ -7,7 +7,7 @@
 
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
-#include "daemon/pipeline.h"
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/publish/publish.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"

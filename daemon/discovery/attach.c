@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/names.h"
+#include "daemon/join/names.h"
 #include "lib/base/table.h"
 
 #define BELIEVE_SEEN 3

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "daemon/health/findings.h"
-#include "daemon/join.h"
+#include "daemon/join/join.h"
 #include "lib/base/account.h"
 #include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/events.h"
 #include "daemon/health/findings.h"
+#include "daemon/publish/events.h"
 
 struct ft_clocks;
 

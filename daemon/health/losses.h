@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/events.h"
+#include "daemon/publish/events.h"
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_losses;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/emit.h"
 #include "daemon/jobs/ranks.h"
+#include "daemon/publish/emit.h"
 #include "lib/base/table.h"
 
 #define PORTS_MAX 32

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/join.h"
-#include "daemon/loads.h"
+#include "daemon/join/join.h"
+#include "daemon/window/loads.h"
 
 #define FT_PAIR_LINK_NAME 128
 

@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "daemon/health/findings.h"
-#include "daemon/join.h"
+#include "daemon/join/join.h"
 #include "lib/base/account.h"
 #include "proto/fabrictrace.pb-c.h"
 

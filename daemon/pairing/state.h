@@ -8,7 +8,7 @@
  *
  * Sets of ends that only matter when they have one member are kept as a count and a sum of indices.
  */
-#include "daemon/names.h"
+#include "daemon/join/names.h"
 #include "daemon/pairing/pairing.h"
 #include "lib/base/table.h"
 

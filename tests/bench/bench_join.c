@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "daemon/pipeline.h"
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/publish/publish.h"
 #include "lib/base/clock.h"
 #include "tests/unit/leafspine.h"

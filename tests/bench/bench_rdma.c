@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/owners.h"
 #include "agent/rdma/nldev.h"
+#include "agent/rdma/owners.h"
 #include "agent/rdma/table.h"
 #include "tests/unit/nldev_bytes.h"
 

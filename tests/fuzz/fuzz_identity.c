@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "daemon/identity.h"
+#include "daemon/pipeline/identity.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LINES 16

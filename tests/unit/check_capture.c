@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/capture.h"
+#include "agent/capture/capture.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/counters.h"
-#include "daemon/health/doctor.h"
-#include "daemon/pipeline.h"
+#include "daemon/api/doctor.h"
+#include "daemon/join/counters.h"
+#include "daemon/pipeline/pipeline.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/flows.h"
+#include "agent/capture/flows.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/identity.h"
+#include "daemon/pipeline/identity.h"
 
 #include <string.h>
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/intake.h"
+#include "daemon/pipeline/intake.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/health/doctor.h"
-#include "daemon/pipeline.h"
-#include "daemon/replay.h"
+#include "daemon/api/doctor.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/replay.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/interfaces.h"
+#include "agent/capture/interfaces.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "daemon/join.h"
+#include "daemon/join/join.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/lacks.h"
+#include "agent/report/lacks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/report_status.h"
+#include "agent/report/status.h"
 #include "lib/base/privilege.h"
 #include "lib/base/writer.h"
 #include "proto/record.h"

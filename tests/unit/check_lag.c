@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/discovery/topology_file.h"
-#include "daemon/loads.h"
+#include "daemon/window/loads.h"
 #include "tests/unit/unit.h"
 
 /* leaf1 has an aggregate to each spine, which the spine has as one too with spine1 alone; the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/owners.h"
+#include "agent/rdma/owners.h"
 
 #include <errno.h>
 #include <limits.h>

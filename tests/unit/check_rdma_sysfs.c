@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/rdma/ports.h"
-#include "agent/report_host.h"
+#include "agent/report/host.h"
 #include "tests/unit/unit.h"
 
 static char root[64];

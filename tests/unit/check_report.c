@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/report.h"
+#include "agent/report/flow.h"
 
 #include <string.h>
 
-#include "agent/report_qps.h"
+#include "agent/report/queue_pairs.h"
 #include "lib/base/writer.h"
 #include "tests/unit/unit.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/sampled.h"
+#include "daemon/join/sampled.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
 

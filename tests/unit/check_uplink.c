@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/uplink.h"
+#include "agent/report/uplink.h"
 
 #include <stdio.h>
 #include <string.h>

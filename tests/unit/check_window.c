@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/pipeline.h"
+#include "daemon/pipeline/pipeline.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"

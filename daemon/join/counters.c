@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/join/counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define WINDOWS      8
+#define FIELDS       13
+#define FCS_ERRORS   10  /* the first of the health's fields */
+#define COVERED_PART 0.8 /* of a window, for a figure */
+/* Polls further apart say too little of the windows between. */
+#define APART_MS 600000
+/* An agent's clock and its counters' cache are not exact: a port may seem to carry more for once.
+ */
+#define OVER_SPEED 1.5
+#define SLACK_MS   15000
+
+struct poll_key {
+    struct ft_ip agent;
+    uint32_t ifindex;
+    uint32_t source;
+};
+
+struct slice {
+    uint32_t window;
+    double covered_ms;
+    uint32_t missing; /* a bit for each field that a poll over it did not have */
+    double sum[FIELDS];
+};
+
+struct polled {
+    struct poll_key key;
+    int64_t time_ms;
+    uint64_t speed_bps;
+    uint64_t value[FIELDS];
+    bool has[FIELDS];
+    bool has_lag;
+    uint32_t lag_ifindex, lag_state;
+    uint32_t lanes, lanes_low, lanes_high; /* of the optical module, while the port is up */
+    struct slice slices[WINDOWS];          /* by window number modulo WINDOWS */
+};
+
+struct ft_counters {
+    struct ft_table *table;
+    const struct ft_topology *t;
+    int64_t window_ms;
+    uint32_t *snmp, *sflow; /* index into the table, by port; FT_NONE */
+    uint64_t resets;
+};
+
+static int map_ports(struct ft_counters *c)
+{
+    size_t ports = ft_topology_ports(c->t);
+
+    free(c->snmp);
+    free(c->sflow);
+    c->snmp = malloc((ports + 1) * sizeof(*c->snmp));
+    c->sflow = malloc((ports + 1) * sizeof(*c->sflow));
+    if (!c->snmp || !c->sflow) {
+        free(c->snmp);
+        free(c->sflow);
+        c->snmp = c->sflow = NULL;
+        return -ENOMEM;
+    }
+    memset(c->snmp, 0xff, (ports + 1) * sizeof(*c->snmp));
+    memset(c->sflow, 0xff, (ports + 1) * sizeof(*c->sflow));
+    return 0;
+}
+
+static void map_one(struct ft_counters *c, const struct polled *p)
+{
+    uint32_t switch_id = ft_topology_switch_at(c->t, &p->key.agent);
+    uint32_t port =
+        switch_id == FT_NONE ? FT_NONE : ft_topology_port_at(c->t, switch_id, p->key.ifindex);
+    bool snmp = p->key.source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP;
+
+    if (port != FT_NONE && c->snmp)
+        (snmp ? c->snmp : c->sflow)[port] = ft_table_index(c->table, p);
+}
+
+struct ft_counters *ft_counters_new(size_t cap, int64_t window_ms, const struct ft_topology *t)
+{
+    struct ft_counters *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->t = t;
+    c->window_ms = window_ms;
+    c->table = ft_table_new(sizeof(struct polled), sizeof(struct poll_key), cap, 0);
+    if (!c->table || map_ports(c)) {
+        ft_counters_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void ft_counters_free(struct ft_counters *c)
+{
+    if (!c)
+        return;
+    ft_table_free(c->table);
+    free(c->snmp);
+    free(c->sflow);
+    free(c);
+}
+
+int ft_counters_follow(struct ft_counters *c, const struct ft_topology *t)
+{
+    const struct polled *p;
+    uint32_t index = 0;
+
+    c->t = t;
+    if (map_ports(c))
+        return -ENOMEM;
+    while ((p = ft_table_next(c->table, &index)))
+        map_one(c, p);
+    return 0;
+}
+
+static struct slice *slice_of(struct polled *p, uint32_t window)
+{
+    struct slice *s = &p->slices[window % WINDOWS];
+
+    if (s->window > window)
+        return NULL;
+    if (s->window < window)
+        *s = (struct slice){.window = window};
+    return s;
+}
+
+/* Lays the difference of two polls on the windows between them. */
+static void lay(const struct ft_counters *c, struct polled *p, int64_t from_ms, int64_t to_ms,
+                const uint64_t diff[FIELDS], uint32_t missing)
+{
+    int64_t first = from_ms / c->window_ms, last = (to_ms - 1) / c->window_ms;
+
+    if (last - first >= WINDOWS)
+        first = last - WINDOWS + 1;
+    for (int64_t w = first; w <= last; w++) {
+        struct slice *s = slice_of(p, (uint32_t)w);
+        int64_t start = w * c->window_ms, end = start + c->window_ms;
+        double ms = (double)((end < to_ms ? end : to_ms) - (start > from_ms ? start : from_ms));
+
+        if (!s)
+            continue;
+        s->covered_ms += ms;
+        s->missing |= missing;
+        for (int f = 0; f < FIELDS; f++)
+            s->sum[f] += (double)diff[f] * ms / (double)(to_ms - from_ms);
+    }
+}
+
+/* The growth of each counter, and a bit for each that has none; false when one went back for
+ * another reason than the end of its 64 bits, or grew by more than the port carries. */
+static bool differ(const struct polled *before, const struct polled *now, uint64_t diff[FIELDS],
+                   uint32_t *missing)
+{
+    double seconds = (double)(now->time_ms - before->time_ms + SLACK_MS) / 1000;
+    double most = now->speed_bps ? (double)now->speed_bps / 8 * seconds * OVER_SPEED : 0;
+
+    for (int f = 0; f < FIELDS; f++) {
+        diff[f] = 0;
+        if (!now->has[f] || !before->has[f]) {
+            *missing |= UINT32_C(1) << f;
+            continue;
+        }
+        diff[f] = now->value[f] - before->value[f];
+        if (now->value[f] < before->value[f] && (most == 0 || (double)diff[f] > most))
+            return false;
+        if (most > 0 && f < 2 && (double)diff[f] > most)
+            return false;
+    }
+    return true;
+}
+
+static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
+{
+    static const Fabrictrace__EthernetCounters none = FABRICTRACE__ETHERNET_COUNTERS__INIT;
+    const Fabrictrace__EthernetCounters *e = poll->ethernet ? poll->ethernet : &none;
+    const uint64_t values[FIELDS] = {
+        poll->in_bytes,   poll->out_bytes,  poll->in_discards, poll->out_discards, poll->in_errors,
+        poll->out_errors, poll->in_pause,   poll->out_pause,   poll->in_pfc,       poll->out_pfc,
+        e->fcs_errors,    e->symbol_errors, e->too_long};
+    const bool has[FIELDS] = {poll->has_in_bytes,     poll->has_out_bytes, poll->has_in_discards,
+                              poll->has_out_discards, poll->has_in_errors, poll->has_out_errors,
+                              poll->has_in_pause,     poll->has_out_pause, poll->has_in_pfc,
+                              poll->has_out_pfc,      e->has_fcs_errors,   e->has_symbol_errors,
+                              e->has_too_long};
+
+    p->time_ms = (int64_t)poll->time_ms;
+    if (poll->has_speed_bps && poll->speed_bps <= FT_SPEED_MAX_BPS)
+        p->speed_bps = poll->speed_bps;
+    memcpy(p->value, values, sizeof(values));
+    memcpy(p->has, has, sizeof(has));
+    p->has_lag = poll->lag && poll->lag->has_state;
+    p->lag_ifindex = p->has_lag ? poll->lag->ifindex : 0;
+    p->lag_state = p->has_lag ? poll->lag->state : 0;
+    p->lanes = poll->optics && poll->oper_up ? poll->optics->lanes : 0;
+    p->lanes_low = p->lanes ? poll->optics->lanes_low : 0;
+    p->lanes_high = p->lanes ? poll->optics->lanes_high : 0;
+}
+
+int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll)
+{
+    struct poll_key key = {.ifindex = poll->ifindex, .source = poll->source};
+    struct polled *p, before;
+    uint64_t diff[FIELDS];
+    uint32_t missing = 0;
+    bool fresh;
+
+    if (!poll->has_agent || ft_ip_from_bytes(poll->agent.data, poll->agent.len, &key.agent) ||
+        !poll->ifindex || !poll->has_time_ms || poll->time_ms == 0 || poll->time_ms > INT64_MAX / 2)
+        return -EINVAL;
+    p = ft_table_insert(c->table, &key, &fresh);
+    if (!p)
+        return -ENOSPC;
+    if (!fresh && (int64_t)poll->time_ms <= p->time_ms) {
+        if (p->time_ms - (int64_t)poll->time_ms <= APART_MS)
+            return 0;
+        /* The poller's clock was set back: windows that it told of are yet to come. */
+        *p = (struct polled){.key = p->key};
+    }
+    before = *p;
+    read_poll(p, poll);
+    if (fresh) {
+        map_one(c, p);
+        return 0;
+    }
+    if (before.time_ms == 0 || p->time_ms - before.time_ms > APART_MS)
+        return 0;
+    if (differ(&before, p, diff, &missing))
+        lay(c, p, before.time_ms, p->time_ms, diff, missing);
+    else
+        c->resets++;
+    return 0;
+}
+
+static const struct polled *entry_of(const struct ft_counters *c, const uint32_t *map,
+                                     uint32_t port)
+{
+    return map && map[port] != FT_NONE ? ft_table_at(c->table, map[port]) : NULL;
+}
+
+bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t window,
+                        struct ft_counted *out)
+{
+    const struct polled *p = entry_of(c, c->snmp, port);
+    const struct slice *s;
+    double scale;
+
+    if (!p)
+        p = entry_of(c, c->sflow, port);
+    s = p ? &p->slices[window % WINDOWS] : NULL;
+    if (!s || s->window != window || s->covered_ms < COVERED_PART * (double)c->window_ms)
+        return false;
+    scale = (double)c->window_ms / s->covered_ms;
+    *out = (struct ft_counted){
+        .snmp = p->key.source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP,
+        .has_in_bytes = !(s->missing & 1u << 0),
+        .has_out_bytes = !(s->missing & 1u << 1),
+        .has_in_discards = !(s->missing & 1u << 2),
+        .has_out_discards = !(s->missing & 1u << 3),
+        .has_in_errors = !(s->missing & 1u << 4),
+        .has_out_errors = !(s->missing & 1u << 5),
+        .has_in_pause = !(s->missing & 1u << 6),
+        .has_out_pause = !(s->missing & 1u << 7),
+        .has_in_pfc = !(s->missing & 1u << 8),
+        .has_out_pfc = !(s->missing & 1u << 9),
+        .in_bytes = s->sum[0] * scale,
+        .out_bytes = s->sum[1] * scale,
+        .in_discards = s->sum[2] * scale,
+        .out_discards = s->sum[3] * scale,
+        .in_errors = s->sum[4] * scale,
+        .out_errors = s->sum[5] * scale,
+        .in_pause = s->sum[6] * scale,
+        .out_pause = s->sum[7] * scale,
+        .in_pfc = s->sum[8] * scale,
+        .out_pfc = s->sum[9] * scale,
+    };
+    return true;
+}
+
+bool ft_counters_known(const struct ft_counters *c, uint32_t port, bool snmp)
+{
+    return entry_of(c, c->snmp, port) || (!snmp && entry_of(c, c->sflow, port));
+}
+
+static void sum_errors(const struct ft_counters *c, const struct polled *p,
+                       struct ft_port_health *out)
+{
+    uint32_t newest = (uint32_t)(p->time_ms / c->window_ms);
+
+    out->has_errors = true;
+    for (int w = 0; w < WINDOWS; w++) {
+        const struct slice *s = &p->slices[w];
+
+        if (s->window + WINDOWS <= newest)
+            continue;
+        out->fcs_errors += s->sum[FCS_ERRORS];
+        out->symbol_errors += s->sum[FCS_ERRORS + 1];
+        out->too_long += s->sum[FCS_ERRORS + 2];
+        out->seconds += s->covered_ms / 1000;
+    }
+}
+
+void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_ms,
+                        struct ft_port_health *out)
+{
+    const struct polled *by[2] = {entry_of(c, c->snmp, port), entry_of(c, c->sflow, port)};
+
+    *out = (struct ft_port_health){.has_errors = false};
+    for (int k = 0; k < 2; k++) {
+        const struct polled *p = by[k];
+
+        if (!p || now_ms - p->time_ms > APART_MS)
+            continue;
+        if (p->has_lag) {
+            out->has_lag = true;
+            out->lag_ifindex = p->lag_ifindex;
+            out->lag_state = p->lag_state;
+        }
+        if (p->lanes) {
+            out->lanes = p->lanes;
+            out->lanes_low = p->lanes_low;
+            out->lanes_high = p->lanes_high;
+        }
+        if (!out->has_errors && p->has[FCS_ERRORS])
+            sum_errors(c, p, out);
+    }
+}
+
+uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port)
+{
+    const struct polled *p = entry_of(c, c->snmp, port);
+
+    if (!p)
+        p = entry_of(c, c->sflow, port);
+    return p ? p->speed_bps : 0;
+}
+
+uint64_t ft_counters_resets(const struct ft_counters *c)
+{
+    return c->resets;
+}

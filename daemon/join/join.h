@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_JOIN_JOIN_H
+#define FT_DAEMON_JOIN_JOIN_H
+/*
+ * The join: what switches and hosts say of a flow, brought together on its 5-tuple.
+ *
+ * Observations and host reports come in, in any order; each flow keeps its evidence, its volume in
+ * the open windows and the present judgement of its path. Two windows are open at a time, told
+ * apart by the parity of their number (Unix time / window length), so one can be closed slice by
+ * slice while the next fills. Pure: no I/O, no clock; times come with the data, in Unix
+ * milliseconds. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/tuple.h"
+#include "lib/fabric/evidence.h"
+#include "lib/fabric/topology.h"
+
+enum ft_role {
+    FT_ROLE_UNKNOWN,
+    FT_ROLE_DATA,
+    FT_ROLE_ACK,
+    FT_ROLE_CNP, /* congestion notifications alone */
+};
+
+/* Acknowledgements and notifications are small: their flows count nowhere. */
+static inline bool ft_role_answers(enum ft_role role)
+{
+    return role == FT_ROLE_ACK || role == FT_ROLE_CNP;
+}
+
+/* A record ends in exactly one of these. */
+enum ft_join_result {
+    FT_JOIN_OK,
+    FT_JOIN_LATE,       /* its window is closed */
+    FT_JOIN_AHEAD,      /* its window is not open yet: the sender's clock is ahead */
+    FT_JOIN_TABLE_FULL, /* no room for another flow */
+    FT_JOIN_SPREAD,     /* the flow was seen at too many places to remember another */
+    FT_JOIN_RESULTS,
+};
+
+/* What few switches tell of the samples beside. */
+struct ft_observed_rest {
+    struct ft_tuple outer; /* of the tunnel around the flow */
+    bool has_outer, has_queue, has_transit;
+    uint32_t queue_max_bytes; /* deepest output queue that a sample met */
+    uint32_t transit_max_ns;  /* longest time of a sample in the switch */
+};
+
+/* One folded observation, as plain numbers. */
+struct ft_observation {
+    struct ft_tuple tuple;
+    struct ft_ip agent;
+    uint32_t in_ifindex; /* 0: not known */
+    uint32_t out_ifindex;
+    uint32_t source; /* who took the samples, as in struct ft_sighting */
+    int64_t first_ms;
+    int64_t last_ms;
+    uint32_t samples;
+    uint32_t ce_samples;
+    uint32_t data_samples;
+    uint32_t ack_samples;
+    uint32_t cnp_samples; /* of them */
+    uint64_t bytes;
+    const struct ft_observed_rest *rest; /* borrowed for the call; NULL: nothing */
+};
+
+/* What a host said of a flow of its own. Texts are borrowed for the call. */
+struct ft_host_report {
+    struct ft_tuple tuple;
+    int64_t time_ms; /* end of the interval */
+    int64_t interval_ms;
+    bool sending; /* the host is the flow's source */
+    const char *host;
+    uint64_t bytes;
+    uint64_t data_packets;
+    uint64_t ack_packets;
+    uint64_t cnp_packets;         /* of them */
+    uint32_t qp_local, qp_remote; /* of the flow's source and destination; FT_NONE: not known */
+    uint32_t pid;                 /* 0: not known */
+    const char *comm;             /* NULL: not known */
+    const char *job;
+    uint32_t tuple_source; /* enum of fabrictrace.proto */
+    bool ended;
+    /* Of a flow whose other end the daemon found, see daemon/pairing/pairing.h. */
+    uint32_t paired_by;                  /* enum ft_paired_by; 0: the host itself said all this */
+    const char *peer_host, *peer_device; /* NULL: not known */
+    const char *pair_comm;               /* communicator inside which it was found, NULL */
+};
+
+/* The host's side of a flow, kept for the flows that a host reported. */
+struct ft_flow_host {
+    const char *src_host; /* interned; NULL: that end did not report */
+    const char *dst_host;
+    const char *comm;
+    const char *job;
+    uint32_t qp_local, qp_remote;
+    uint32_t pid;
+    uint32_t tuple_source;
+    uint8_t paired_by;       /* the daemon found the other end; 0: no */
+    bool shown;              /* that was published */
+    bool withdrawn;          /* and is not so */
+    bool told;               /* a host itself reported the flow */
+    const char *peer_device; /* of the one that receives; interned */
+    const char *pair_comm;   /* interned */
+    int64_t sent_until_ms;   /* end of the last interval reported by the source; 0: none */
+    int64_t listed_ms;       /* when a host last said that the flow is there */
+    uint64_t sent_bytes[2];
+};
+
+struct ft_flow {
+    struct ft_tuple tuple;
+    struct ft_evidence evidence;
+    struct ft_flow_host *host; /* NULL: no host reported it */
+    struct ft_tuple *outer;    /* of the last tunnel that it was seen in; NULL: of none */
+    struct ft_moves *moves;    /* paths that it left in the open windows; NULL: none */
+    struct ft_path path;       /* the last resolved one; hop_count 0: none yet */
+    uint32_t src_nic, dst_nic; /* FT_NONE: not in the topology */
+    uint32_t window;           /* the newest window that touched the volumes */
+    uint32_t candidates;
+    uint8_t state; /* enum ft_path_state */
+    uint8_t reason;
+    uint8_t role;
+    uint8_t published; /* state as last published + 1; 0: never */
+    bool rate_published;
+    bool first_path_counted;
+    bool ended;
+    bool bytes_from_host;
+    int64_t first_ms;
+    int64_t last_ms;
+    int64_t path_since_ms;
+    int64_t published_ms;
+    uint64_t bytes; /* of the last closed window that it was seen in */
+    uint32_t samples;
+    uint32_t bytes_window; /* number of that window, 0: none */
+};
+
+struct ft_join_config {
+    size_t flows_max;
+    int64_t window_ms;
+    int64_t evidence_ms; /* sightings older than this are forgotten */
+    int64_t idle_ms;     /* a flow without sign of life is removed */
+    struct ft_evidence_policy policy;
+    bool trust_topology; /* its links need no samples that bear them out */
+    uint64_t seed;       /* of the hash table; fixed in replay */
+};
+
+struct ft_join_hooks {
+    /* A flow's state or path became another one. */
+    void (*judged)(void *arg, struct ft_flow *flow);
+    /* A resolved path was followed by another one, since flow->path_since_ms; `before` is the old.
+     */
+    void (*moved)(void *arg, struct ft_flow *flow, const struct ft_path *before, int64_t now_ms);
+    /* A sample came in by a port that no link leads to. */
+    void (*entered)(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
+                    uint32_t in);
+    void *arg;
+};
+
+/* Counters per egress port, for the share of CE-marked samples. */
+struct ft_port_marks {
+    uint64_t samples[2];
+    uint64_t ce_samples[2];
+    uint32_t window;
+};
+
+/* What samples met at an egress port, by parity of the window. */
+struct ft_port_depths {
+    bool has_queue[2], has_transit[2];
+    uint32_t queue_max_bytes[2], transit_max_ns[2];
+    uint32_t window; /* the newest */
+};
+
+struct ft_join_stats {
+    uint64_t observations[FT_JOIN_RESULTS];
+    uint64_t reports[FT_JOIN_RESULTS];
+    uint64_t unknown_switch; /* of the observations that were joined */
+    uint64_t unknown_port;
+    uint64_t unnumbered_port; /* of these, those of switches whose ports have no ifIndex at all */
+    uint64_t flows_new;
+    uint64_t flows_removed;
+};
+
+struct ft_join;
+struct ft_ranks;
+
+/* The topology is borrowed until another takes its place. NULL without memory. */
+struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft_topology *t,
+                            const struct ft_join_hooks *hooks);
+void ft_join_free(struct ft_join *join);
+
+/* Takes another topology: sightings follow by the names of switch and port, flows are judged anew.
+ * Evidence over equal-cost sets that changed is in doubt until now_ms. -ENOMEM, and the old one
+ * stays. */
+int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t, int64_t now_ms);
+const struct ft_topology *ft_join_topology(const struct ft_join *join);
+
+/* Whether samples of both ends, or LLDP, confirm the link that leaves a port. None is after
+ * ft_join_set_topology(). */
+void ft_join_confirm_link(struct ft_join *join, uint32_t port, bool confirmed);
+
+/* Who the ranks behind the flows are, borrowed; NULL: nobody says. */
+void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
+const struct ft_ranks *ft_join_ranks(const struct ft_join *join);
+
+enum ft_join_result ft_join_observe(struct ft_join *join, const struct ft_observation *o);
+
+/* The same for count of them in order, up to FT_JOIN_BATCH: much faster with many flows. Results
+ * are counted in the stats, and added up in results[]. */
+#define FT_JOIN_BATCH 64
+void ft_join_observe_batch(struct ft_join *join, const struct ft_observation *o, size_t count,
+                           uint64_t results[FT_JOIN_RESULTS]);
+enum ft_join_result ft_join_report(struct ft_join *join, const struct ft_host_report *r);
+
+/* What pairing said of a flow is not so, or not certain: it is forgotten, and what its hosts said
+ * themselves with it, until they say it again. NULL when nothing was said. A flow that nobody else
+ * knows of has ended by that. */
+struct ft_flow *ft_join_withdraw(struct ft_join *join, const struct ft_tuple *tuple);
+
+/* The lowest window still open; 0 before the first record. ft_join_open() sets it at start, when
+ * the clock is not the records' own. */
+uint32_t ft_join_window(const struct ft_join *join);
+void ft_join_open(struct ft_join *join, uint32_t window);
+
+/* Seals the lowest window: it takes no more, and its volumes can be read slice by slice while the
+ * next one fills. ft_join_close() then gives its slot to the window after the next; every flow has
+ * been aged in between, since names that no aged flow has are forgotten. */
+void ft_join_seal(struct ft_join *join);
+void ft_join_close(struct ft_join *join);
+
+/* The newest window that took a record; 0 before the first. */
+uint32_t ft_join_newest(const struct ft_join *join);
+
+/* Forgets every flow and whatever was counted, and opens a window that may be an older one: the
+ * clock went back, and what is known seems to come from the future. Not while one is sealed. */
+void ft_join_restart(struct ft_join *join, uint32_t window);
+
+/* Number of the window that a moment lies in. */
+uint32_t ft_join_window_of(const struct ft_join *join, int64_t ms);
+
+/* Ages a flow at the close of a window: forgets old sightings, judges again, settles the window's
+ * volume, and removes the flow when idle (false: it is gone). */
+bool ft_join_age(struct ft_join *join, struct ft_flow *flow, uint32_t window, int64_t now_ms);
+
+/* Flows by index, for slices; NULL where there is none. */
+uint32_t ft_join_limit(const struct ft_join *join);
+struct ft_flow *ft_join_at(const struct ft_join *join, uint32_t index);
+struct ft_flow *ft_join_find(const struct ft_join *join, const struct ft_tuple *tuple);
+size_t ft_join_flows(const struct ft_join *join);
+size_t ft_join_bytes(const struct ft_join *join);
+
+/* The newest moment at which samples told a resolved flow's path. */
+int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
+
+/* Judges a flow now, without changing it: for records of flows that are not resolved. */
+void ft_join_judge(const struct ft_join *join, const struct ft_flow *flow,
+                   struct ft_judgement *out);
+
+/* Samples taken at a switch in an open window, and the bytes they stand for, no packet counted
+ * twice (daemon/join/sampled.h). */
+void ft_join_sampled(const struct ft_join *join, uint32_t switch_id, uint32_t window,
+                     uint64_t *samples, double *bytes);
+/* Of them, those that came in by ports without link or NIC: the counters of links and hosts say
+ * nothing of them. */
+uint64_t ft_join_strays(const struct ft_join *join, uint32_t switch_id, uint32_t window);
+
+const struct ft_port_marks *ft_join_marks(const struct ft_join *join, uint32_t port);
+const struct ft_port_depths *ft_join_depths(const struct ft_join *join, uint32_t port);
+const struct ft_join_stats *ft_join_stats(const struct ft_join *join);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/join/moves.h"
+
+#include <stdlib.h>
+
+static bool is_filed(const struct ft_evidence *ev, uint8_t number)
+{
+    const struct ft_sighting *list = ev->size ? ev->list : ev->own;
+
+    for (uint16_t i = 0; i < ev->count; i++)
+        if (list[i].past == number)
+            return true;
+    return false;
+}
+
+uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t moved_ms)
+{
+    struct ft_moves *m = flow->moves;
+
+    if (path->hop_count == 0)
+        return FT_PAST_NONE;
+    if (!m)
+        m = flow->moves = calloc(1, sizeof(*m));
+    if (!m || m->count == FT_MOVES_MAX)
+        return FT_PAST_NONE;
+    do {
+        m->last = m->last + 1 < FT_PAST_NONE ? m->last + 1 : 1;
+    } while (is_filed(&flow->evidence, m->last));
+    m->moved_ms = moved_ms;
+    m->left[m->count].number = m->last;
+    m->left[m->count].path = *path;
+    m->count++;
+    return m->last;
+}
+
+void ft_moves_forget(struct ft_flow *flow)
+{
+    struct ft_moves *m = flow->moves;
+    uint8_t kept = 0;
+
+    if (!m)
+        return;
+    for (uint8_t i = 0; i < m->count; i++)
+        if (is_filed(&flow->evidence, m->left[i].number))
+            m->left[kept++] = m->left[i];
+    m->count = kept;
+    if (kept)
+        return;
+    free(m);
+    flow->moves = NULL;
+}
+
+size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_path *path, unsigned slot,
+                       struct ft_move_part parts[FT_MOVE_PARTS])
+{
+    const struct ft_moves *m = flow->moves;
+    const struct ft_evidence *ev = &flow->evidence;
+    uint64_t stray = ft_evidence_samples_of(ev, FT_PAST_NONE, 0, slot);
+    double sum = 0;
+    size_t n = 1;
+    bool left;
+
+    for (uint8_t i = 0; m && i < m->count; i++) {
+        uint64_t samples = ft_evidence_samples_of(ev, m->left[i].number, 0, slot);
+
+        if (samples)
+            parts[n++] = (struct ft_move_part){&m->left[i].path, (double)samples};
+    }
+    left = n > 1;
+    if (stray)
+        parts[n++] = (struct ft_move_part){NULL, (double)stray};
+    parts[0] = (struct ft_move_part){path, 1};
+    if (n == 1)
+        return 1;
+    /* Sightings that go on from before the move are of both paths. */
+    parts[0].share =
+        (double)ft_evidence_samples_of(ev, FT_PRESENT, left ? m->moved_ms : INT64_MIN, slot);
+    for (size_t i = 0; i < n; i++)
+        sum += parts[i].share;
+    for (size_t i = 0; i < n; i++)
+        parts[i].share /= sum;
+    return n;
+}

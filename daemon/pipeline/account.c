@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/pipeline/pipeline_impl.h"
+
+static void add_own_stages(const struct ft_pipeline *p, struct ft_account *account)
+{
+    const struct ft_join_stats *join = ft_join_stats(p->join);
+    const uint64_t *fates = p->stats.fates;
+    struct ft_account_stage *stage = ft_account_stage(account, "records", "records");
+
+    stage->received = p->stats.records;
+    stage->processed = fates[FT_RECORD_JOINED] + fates[FT_RECORD_FORWARDED];
+    stage->pending = p->gathered;
+    for (int f = FT_RECORD_LATE; f < FT_RECORD_FATES; f++)
+        ft_account_drop(stage, ft_record_fate_name((enum ft_record_fate)f), fates[f]);
+    stage = ft_account_stage(account, "flows", "flows");
+    stage->received = join->flows_new;
+    stage->processed = join->flows_removed;
+    stage->pending = ft_join_flows(p->join);
+    if (p->wiring)
+        ft_wiring_account(p->wiring, account);
+    if (p->pairing)
+        ft_pairing_account(p->pairing, account);
+}
+
+void ft_pipeline_fill_loss(struct ft_pipeline *p, struct ft_loss_record *out, int64_t now_ms)
+{
+    struct ft_account account = {.stage_count = 0};
+
+    add_own_stages(p, &account);
+    if (p->add_stages)
+        p->add_stages(p->add_stages_arg, &account);
+    ft_loss_record_fill(out, &account, "fabrictraced", p->config.source_id, now_ms);
+}
+
+void ft_pipeline_on_account(struct ft_pipeline *p,
+                            void (*add)(void *arg, struct ft_account *account), void *arg)
+{
+    p->add_stages = add;
+    p->add_stages_arg = arg;
+}
+
+void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms)
+{
+    struct ft_loss_record out;
+
+    ft_pipeline_fill_loss(p, &out, now_ms);
+    emitter->record(emitter->arg, &out.record);
+}
+
+void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter)
+{
+    struct ft_pipeline_program *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(p->sources, &index))) {
+        Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+        Fabrictrace__Loss *loss =
+            s->packed ? fabrictrace__loss__unpack(NULL, s->packed_bytes, s->packed) : NULL;
+
+        if (!loss)
+            continue;
+        record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
+        record.loss = loss;
+        emitter->record(emitter->arg, &record);
+        fabrictrace__loss__free_unpacked(loss, NULL);
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <stdio.h>
+
+#include "daemon/pipeline/pipeline_impl.h"
+
+/* Two switches see one packet within this time, give or take their reporting. */
+#define ONE_WAY_MS 2000
+
+static void note_first_path(struct ft_pipeline *p, struct ft_flow *flow)
+{
+    int64_t took_ms = p->now_ms - flow->first_ms;
+
+    /* The clock of a poller may be a little ahead. */
+    if (took_ms < 0)
+        took_ms = 0;
+    if (flow->first_path_counted || flow->evidence.count == 0)
+        return;
+    flow->first_path_counted = true;
+    p->stats.first_paths++;
+    p->stats.first_path_sum_ms += took_ms;
+    if (took_ms > p->stats.first_path_max_ms)
+        p->stats.first_path_max_ms = took_ms;
+}
+
+void ft_pipeline_on_judged(void *arg, struct ft_flow *flow)
+{
+    struct ft_pipeline *p = arg;
+
+    if (flow->state == FT_PATH_RESOLVED)
+        note_first_path(p, flow);
+    ft_window_publish_path(p->window, flow, p->now_ms);
+}
+
+struct hop_list {
+    Fabrictrace__Hop hops[FT_PATH_HOPS_MAX];
+    Fabrictrace__Hop *list[FT_PATH_HOPS_MAX];
+};
+
+static size_t list_hops(struct hop_list *l, const struct ft_join *join, const struct ft_flow *flow,
+                        const struct ft_path *path)
+{
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        ft_emit_hop(&l->hops[h], join, flow, &path->hops[h]);
+        l->list[h] = &l->hops[h];
+    }
+    return path->hop_count;
+}
+
+void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before,
+                          int64_t now_ms)
+{
+    struct ft_pipeline *p = arg;
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__Flow tuple;
+    struct hop_list old_hops, new_hops;
+    char subject[FT_TUPLE_TEXT_BYTES], message[FT_TUPLE_TEXT_BYTES + 64], text[FT_TUPLE_TEXT_BYTES];
+
+    ft_tuple_format_key(&flow->tuple, subject);
+    ft_tuple_format(&flow->tuple, text);
+    snprintf(message, sizeof(message), "%s took another path", text);
+    ft_emit_tuple(&tuple, &flow->tuple);
+    evidence.flow = &tuple;
+    evidence.n_old_hops = list_hops(&old_hops, p->join, flow, before);
+    evidence.old_hops = old_hops.list;
+    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->path);
+    evidence.new_hops = new_hops.list;
+    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
+    event.time_ms = (uint64_t)now_ms;
+    event.since_ms = (uint64_t)flow->path_since_ms;
+    event.fabric = (char *)(uintptr_t)ft_topology_fabric(p->topology);
+    event.kind = FABRICTRACE__KIND__KIND_PATH_CHANGE;
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_INFO;
+    event.subject = subject;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_once(p->events, &event);
+}
+
+/* Where the flow entered the fabric, for the learning of attachments. That it enters at two
+ * switches at once means that one of them is not its first. */
+void ft_pipeline_on_entered(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
+                            uint32_t in)
+{
+    struct ft_pipeline *p = arg;
+    const struct ft_evidence *ev = &flow->evidence;
+    const struct ft_sighting *list = ev->size ? ev->list : ev->own;
+    bool twice = false;
+
+    if (!p->edge || !p->edge[in])
+        return;
+    for (uint16_t i = 0; i < ev->count; i++)
+        twice |= list[i].in != in && ft_is_port(list[i].in) && p->edge[list[i].in] &&
+                 list[i].last_ms > o->last_ms - ONE_WAY_MS;
+    ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms, twice);
+}
+
+/* What pairing found out goes the way of what hosts say. */
+void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report)
+{
+    struct ft_pipeline *p = arg;
+
+    ft_pipeline_settle(p);
+    ft_join_report(p->join, report);
+}
+
+void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
+{
+    struct ft_pipeline *p = arg;
+    int64_t window_ms = p->config.join.window_ms;
+    struct ft_flow *flow;
+    struct ft_span span;
+
+    ft_pipeline_settle(p);
+    flow = ft_join_withdraw(p->join, tuple);
+    if (!flow || !flow->host->shown)
+        return;
+    /* The window that its rate is of, as everywhere. */
+    span.start_ms = (flow->bytes_window ? flow->bytes_window : flow->window) * window_ms;
+    span.end_ms = span.start_ms + window_ms;
+    ft_emit_path(&p->emitter, p->join, flow, &span);
+    flow->host->shown = false;
+    flow->published = flow->ended ? (uint8_t)(flow->state + 1) : 0;
+}
+
+/* Whether every host of the topology lists its queue pairs. */
+bool ft_pipeline_on_cover(void *arg)
+{
+    const struct ft_pipeline *p = arg;
+    const struct ft_topology *t = p->topology;
+
+    for (uint32_t i = 0; i < ft_topology_nics(t); i++) {
+        const struct ft_nic *nic = ft_topology_nic(t, i);
+        bool known = false;
+
+        for (uint32_t k = 0; k < nic->address_count; k++)
+            known |= ft_pairing_knows(p->pairing, &nic->addresses[k]);
+        if (!known)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PIPELINE_PIPELINE_H
+#define FT_DAEMON_PIPELINE_PIPELINE_H
+/*
+ * The pipeline behind ingest: records in, join, paths, windows, records out; with its accounting.
+ *
+ * Driven from outside: ft_pipeline_record() for each record, ft_pipeline_advance() with the time.
+ * Live, the time is the wall clock; in a replay it is the records' own, so that the same input
+ * gives the same output to the byte. Owns the join, the windows and the standing events. Pure but
+ * for the emitter. Thread: one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/discovery/discovery.h"
+#include "daemon/discovery/wiring.h"
+#include "daemon/health/agents.h"
+#include "daemon/health/clocks.h"
+#include "daemon/health/processors.h"
+#include "daemon/health/unrated.h"
+#include "daemon/jobs/slowest.h"
+#include "daemon/join/join.h"
+#include "daemon/pairing/pairing.h"
+#include "daemon/publish/emit.h"
+#include "daemon/publish/events.h"
+#include "daemon/window/window.h"
+#include "lib/base/account.h"
+
+/* Of the accounts and of the host statuses of all other programs, as they are kept. */
+#define FT_PIPELINE_LOSS_BYTES   ((size_t)64 << 20)
+#define FT_PIPELINE_STATUS_BYTES ((size_t)64 << 20)
+
+struct ft_pipeline_config {
+    struct ft_join_config join;
+    struct ft_window_config window;
+    struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
+    struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
+    size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
+    bool link_local;     /* as in daemon/pairing/pairing.h */
+    size_t counters_max; /* ports and sources; 0: counters are not used */
+    int64_t grace_ms;    /* a window is closed this long after its end, for what is under way */
+    size_t events_max;
+    size_t sources_max;    /* remembered loss records */
+    const char *source_id; /* of this daemon, in its own loss record */
+    bool replay;           /* time is the records' own */
+};
+
+/* A record that came in ends in exactly one of these (or is pending in a batch). */
+enum ft_record_fate {
+    FT_RECORD_JOINED,
+    FT_RECORD_FORWARDED, /* loss records of other programs and jobs' records go out as they came */
+    FT_RECORD_LATE,
+    FT_RECORD_LATE_OURS, /* late since this daemon itself had stood still */
+    FT_RECORD_AHEAD,
+    FT_RECORD_TABLE_FULL,
+    FT_RECORD_SPREAD,
+    FT_RECORD_INVALID,      /* a needed field is missing, or a time or number cannot be */
+    FT_RECORD_UNUSED,       /* of a kind that nothing here reads */
+    FT_RECORD_UNAUTHORIZED, /* its sender may not report it */
+    FT_RECORD_FATES,
+};
+
+struct ft_pipeline_stats {
+    uint64_t records;
+    uint64_t fates[FT_RECORD_FATES];
+    /* From a flow's first sample to its first resolved path. */
+    uint64_t first_paths;
+    int64_t first_path_sum_ms;
+    int64_t first_path_max_ms;
+    uint64_t windows_skipped; /* before which the time jumped ahead: nobody was there in them */
+    uint64_t implausible;     /* records of more bytes than a flow can carry: cut */
+    uint64_t restarts;        /* the clock went back: all flows were forgotten */
+};
+
+struct ft_pipeline;
+
+/* Takes the topology over: what the static file says; discovery adds to it. NULL without memory
+ * (the topology stays the caller's). */
+struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
+                                    struct ft_topology *topology, const struct ft_emitter *emitter);
+void ft_pipeline_free(struct ft_pipeline *p);
+
+/* Finishes a close that is under way, then takes another static topology over. -ENOMEM: the old one
+ * stays, the new one stays the caller's. */
+int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
+
+/* Observations are gathered and joined in batches: call ft_pipeline_settle() after the last record
+ * that came in one go. Whatever looks at the state settles first by itself. */
+void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
+void ft_pipeline_settle(struct ft_pipeline *p);
+
+/* Counts a record that was not let in. */
+void ft_pipeline_refuse(struct ft_pipeline *p);
+
+/* The topology of the file. */
+const struct ft_topology *ft_pipeline_file(const struct ft_pipeline *p);
+
+/* Closes what is due at now_ms, at most `items` of work. True when more is left: call again soon,
+ * after having looked at ingest. Time that jumps far ahead closes what has data and goes on at the
+ * present; live time that goes back by more than a window makes the pipeline learn its flows anew,
+ * rather than refuse everything until its old time comes again. */
+bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items);
+
+/* Closes every window that holds data, at the end of a replay. */
+void ft_pipeline_finish(struct ft_pipeline *p);
+
+/* Stages around the pipeline (transport, sinks) are added to its account by this, whenever its loss
+ * record is made. */
+void ft_pipeline_on_account(struct ft_pipeline *p,
+                            void (*add)(void *arg, struct ft_account *account), void *arg);
+
+/* Emits the daemon's own accounting through another emitter, on demand. */
+void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms);
+
+/* The last loss record of each other program. */
+void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
+
+const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
+const struct ft_slowest *ft_pipeline_slowest(const struct ft_pipeline *p);
+const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
+/* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
+ * "samples" (a link), "learnt" (a host, from samples). */
+const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
+
+const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
+
+/* NULL without pairing. */
+const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
+
+/* NULL without counters. */
+const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
+const struct ft_detours *ft_pipeline_detours(const struct ft_pipeline *p);
+const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
+const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
+const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
+const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p);
+/* The time that the pipeline was driven with last. */
+int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
+
+/* NULL where cables are not looked at. */
+const struct ft_wiring *ft_pipeline_wiring(const struct ft_pipeline *p);
+
+/* Whether samples or LLDP of both ends agree with the link that leaves a port. */
+bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t port);
+
+/* NULL without discovery. */
+const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);
+
+struct ft_join *ft_pipeline_join(const struct ft_pipeline *p);
+const struct ft_events *ft_pipeline_events(const struct ft_pipeline *p);
+const struct ft_window *ft_pipeline_window(const struct ft_pipeline *p);
+const struct ft_pipeline_stats *ft_pipeline_stats(const struct ft_pipeline *p);
+const char *ft_record_fate_name(enum ft_record_fate fate);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PIPELINE_PIPELINE_IMPL_H
+#define FT_DAEMON_PIPELINE_PIPELINE_IMPL_H
+/*
+ * Shared by the parts of the pipeline alone: its life and clock (pipeline.c), what records do
+ * (pipeline_records.c), what the join and the pairing tell (pipeline_hooks.c), which topology holds
+ * (pipeline_topology.c) and the accounts (pipeline_account.c).
+ */
+#include "daemon/pipeline/pipeline.h"
+#include "lib/base/table.h"
+#include "proto/loss.h"
+
+#define FT_PIPELINE_PROGRAM_BYTES 128
+
+/* The last accounting of another program. */
+struct ft_pipeline_program {
+    char id[FT_PIPELINE_PROGRAM_BYTES];
+    int64_t heard_ms;
+    uint8_t *packed;
+    size_t packed_bytes;
+};
+
+struct ft_pipeline {
+    struct ft_pipeline_config config;
+    struct ft_topology *base;     /* of the file */
+    struct ft_topology *topology; /* the present one; may be the base itself */
+    struct ft_discovery *discovery;
+    struct ft_wiring *wiring;     /* NULL: not wanted */
+    struct ft_counters *counters; /* NULL: not used */
+    struct ft_exporters *exporters;
+    struct ft_detours *detours;
+    bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
+    struct ft_join *join;
+    struct ft_ranks *ranks;
+    struct ft_pair_links *pairs;
+    struct ft_slowest *slowest;
+    struct ft_events *events;
+    struct ft_window *window;
+    struct ft_congestion *congestion;
+    struct ft_pairing *pairing; /* NULL: not wanted */
+    struct ft_agents *agents;
+    struct ft_losses *losses;
+    struct ft_clocks *clocks;
+    struct ft_processors *processors;
+    struct ft_unrated *unrated;
+    struct ft_emitter emitter;
+    struct ft_table *sources;
+    int64_t sources_swept_ms;
+    size_t sources_bytes;
+    struct ft_pipeline_stats stats;
+    void (*add_stages)(void *arg, struct ft_account *account);
+    void *add_stages_arg;
+    int64_t now_ms;
+    int64_t advanced_ms, stood_ms; /* the last advance; until then what is late is our doing */
+    struct ft_observation batch[FT_JOIN_BATCH];
+    struct ft_observed_rest rests[FT_JOIN_BATCH];
+    size_t gathered;
+};
+
+/* Hooks of the join: a flow is judged, took another path, entered the fabric by a port that no link
+ * leads to. */
+void ft_pipeline_on_judged(void *arg, struct ft_flow *flow);
+void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before,
+                          int64_t now_ms);
+void ft_pipeline_on_entered(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
+                            uint32_t in);
+
+/* Hooks of the pairing (daemon/pairing/pairing.h). */
+void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report);
+void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple);
+bool ft_pipeline_on_cover(void *arg);
+
+/* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
+void ft_pipeline_find_edge(struct ft_pipeline *p);
+
+/* What samples say of cables: takes an observation, goes on with the judgement, and tells the join
+ * which links of a new topology are confirmed. */
+void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl);
+void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
+void ft_pipeline_confirm_links(struct ft_pipeline *p);
+
+/* Looks at the fabric anew where something was said of it and it is due. */
+void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);
+
+/* Ends the close of a window that is under way. */
+void ft_pipeline_finish_close(struct ft_pipeline *p);
+
+/* This program's account now; borrows from *out. */
+void ft_pipeline_fill_loss(struct ft_pipeline *p, struct ft_loss_record *out, int64_t now_ms);
+
+#endif

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/health/congestion.h"
+#include "daemon/health/losses.h"
+#include "daemon/pipeline/intake.h"
+#include "daemon/pipeline/pipeline_impl.h"
+#include "proto/bounds.h"
+#include "proto/record.h"
+
+/* Several times what any program of ours says in an account. */
+#define LOSS_TEXT_MAX 255
+#define LOSS_LIST_MAX 64
+
+/* Where the table is full, who was not heard for this time gives way; so often that is looked at.
+ */
+#define GONE_MS  3600000
+#define SWEEP_MS 10000
+
+static enum ft_record_fate fate_of(const struct ft_pipeline *p, enum ft_join_result result)
+{
+    static const enum ft_record_fate fates[FT_JOIN_RESULTS] = {
+        [FT_JOIN_OK] = FT_RECORD_JOINED,     [FT_JOIN_LATE] = FT_RECORD_LATE,
+        [FT_JOIN_AHEAD] = FT_RECORD_AHEAD,   [FT_JOIN_TABLE_FULL] = FT_RECORD_TABLE_FULL,
+        [FT_JOIN_SPREAD] = FT_RECORD_SPREAD,
+    };
+
+    if (result == FT_JOIN_LATE && p->now_ms < p->stood_ms)
+        return FT_RECORD_LATE_OURS;
+    return fates[result];
+}
+
+void ft_pipeline_settle(struct ft_pipeline *p)
+{
+    uint64_t results[FT_JOIN_RESULTS] = {0};
+
+    if (p->gathered == 0)
+        return;
+    ft_join_observe_batch(p->join, p->batch, p->gathered, results);
+    p->gathered = 0;
+    for (int r = 0; r < FT_JOIN_RESULTS; r++)
+        p->stats.fates[fate_of(p, (enum ft_join_result)r)] += results[r];
+}
+
+static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
+{
+    struct ft_observed_rest *rest = &p->rests[p->gathered];
+    struct ft_observation *in = &p->batch[p->gathered];
+    bool odd = false;
+
+    if (!ft_intake_observation(o, in, &odd)) {
+        p->stats.fates[FT_RECORD_INVALID]++;
+        return;
+    }
+    p->stats.implausible += odd;
+    ft_unrated_take(p->unrated, o, p->now_ms);
+    if (ft_intake_rest(o, rest))
+        in->rest = rest;
+    p->gathered++;
+    if (p->wiring)
+        ft_pipeline_cross(p, in, o->has_ttl && o->ttl < 256 ? (uint8_t)o->ttl : 0);
+    if (p->gathered == FT_JOIN_BATCH)
+        ft_pipeline_settle(p);
+    if (p->pairing)
+        ft_pairing_observe(p->pairing, o, p->now_ms);
+}
+
+static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
+{
+    struct ft_host_report in;
+    bool odd = false;
+
+    if (!ft_intake_report(r, &in, &odd))
+        return FT_RECORD_INVALID;
+    p->stats.implausible += odd;
+    if (p->discovery && in.sending)
+        ft_discovery_named(p->discovery, &in.tuple.src, in.host);
+    return fate_of(p, ft_join_report(p->join, &in));
+}
+
+static enum ft_record_fate fate_of_error(int rc)
+{
+    return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
+}
+
+static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
+{
+    int said = p->discovery ? ft_discovery_counters(p->discovery, c, p->now_ms) : 0;
+    int rc = p->counters ? ft_counters_take(p->counters, c) : 0;
+
+    if (!p->counters && !p->discovery)
+        return FT_RECORD_UNUSED;
+    return fate_of_error(rc ? rc : said);
+}
+
+static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
+{
+    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r, p->now_ms))
+                        : FT_RECORD_UNUSED;
+}
+
+static struct ft_pipeline_program *program_of(struct ft_pipeline *p, const char *id)
+{
+    struct ft_pipeline_program *s, *old;
+    uint32_t index = 0;
+    bool fresh;
+
+    s = ft_table_insert(p->sources, id, &fresh);
+    if (s || llabs(p->now_ms - p->sources_swept_ms) < SWEEP_MS)
+        return s;
+    p->sources_swept_ms = p->now_ms;
+    while ((old = ft_table_next(p->sources, &index))) {
+        if (p->now_ms - old->heard_ms < GONE_MS)
+            continue;
+        p->sources_bytes -= old->packed_bytes;
+        free(old->packed);
+        ft_table_remove(p->sources, old);
+    }
+    return ft_table_insert(p->sources, id, &fresh);
+}
+
+/* The account stays for whoever asks. Without room the older one does. */
+static enum ft_record_fate keep_loss(struct ft_pipeline *p, const Fabrictrace__Loss *loss)
+{
+    char id[FT_PIPELINE_PROGRAM_BYTES] = {0};
+    size_t len = fabrictrace__loss__get_packed_size(loss);
+    struct ft_pipeline_program *s;
+    uint8_t *packed;
+
+    snprintf(id, sizeof(id), "%s %s", loss->program, loss->source);
+    s = program_of(p, id);
+    if (!s)
+        return FT_RECORD_TABLE_FULL;
+    s->heard_ms = p->now_ms;
+    if (p->sources_bytes - s->packed_bytes + len > FT_PIPELINE_LOSS_BYTES)
+        return FT_RECORD_TABLE_FULL;
+    packed = malloc(len ? len : 1);
+    if (!packed)
+        return FT_RECORD_FORWARDED;
+    fabrictrace__loss__pack(loss, packed);
+    free(s->packed);
+    p->sources_bytes += len - s->packed_bytes;
+    s->packed = packed;
+    s->packed_bytes = len;
+    return FT_RECORD_FORWARDED;
+}
+
+static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Loss *loss = record->loss;
+
+    if (!loss->source || !loss->program ||
+        !ft_message_within(&loss->base, LOSS_TEXT_MAX, LOSS_LIST_MAX))
+        return FT_RECORD_INVALID;
+    ft_losses_take(p->losses, loss, p->now_ms);
+    if (loss->has_time_ms && loss->time_ms < INT64_MAX / 2)
+        ft_clocks_take(p->clocks, loss->program, loss->source, (int64_t)loss->time_ms, p->now_ms,
+                       p->config.replay);
+    p->emitter.record(p->emitter.arg, record);
+    return keep_loss(p, loss);
+}
+
+/* A collective goes out with what is known of its slowest peer; borrows the rest. */
+static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collective *in)
+{
+    const struct ft_slowest_last *last = ft_slowest_take(p->slowest, in, p->pairs);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Collective out = *in;
+    bool named = last && last->named;
+
+    /* What another daemon said may be of another time. */
+    out.has_slowest_peer = out.has_slowest_step_median_ns = out.has_others_step_median_ns = named;
+    out.slowest_switch = out.slowest_port = NULL;
+    out.has_slowest_port_flows = named && last->has_link;
+    if (named) {
+        out.slowest_peer = last->peer;
+        out.slowest_step_median_ns = last->step_median_ns;
+        out.others_step_median_ns = last->others_median_ns;
+    }
+    if (named && last->has_link) {
+        out.slowest_switch = (char *)(uintptr_t)last->link.switch_name;
+        out.slowest_port = (char *)(uintptr_t)last->link.port;
+        out.slowest_port_flows = last->link.flows;
+    }
+    record.kind_case = FABRICTRACE__RECORD__KIND_COLLECTIVE;
+    record.collective = &out;
+    p->emitter.record(p->emitter.arg, &record);
+}
+
+/* Goes out also where this daemon has no room to remember it. */
+static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    int rc;
+
+    ft_ranks_age(p->ranks, p->now_ms);
+    rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
+             ? ft_ranks_communicator(p->ranks, record->communicator)
+             : ft_ranks_collective(p->ranks, record->collective);
+    if (rc == -EINVAL)
+        return FT_RECORD_INVALID;
+    if (p->pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
+        ft_pairing_communicator(p->pairing, record->communicator, p->now_ms);
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
+        forward_collective(p, record->collective);
+    else
+        p->emitter.record(p->emitter.arg, record);
+    return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
+static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
+                                            const Fabrictrace__QueuePairs *list)
+{
+    struct ft_ip ip;
+    int rc;
+
+    if (!p->pairing)
+        return FT_RECORD_UNUSED;
+    rc = ft_pairing_list(p->pairing, list, p->now_ms);
+    for (size_t i = 0; rc != -EINVAL && p->discovery && i < list->n_addresses; i++)
+        if (ft_ip_from_bytes(list->addresses[i].data, list->addresses[i].len, &ip) == 0)
+            ft_discovery_named(p->discovery, &ip, list->host);
+    return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
+}
+
+static enum ft_record_fate take_status(struct ft_pipeline *p, const Fabrictrace__HostStatus *status)
+{
+    switch (ft_agents_take(p->agents, status, p->now_ms)) {
+    case 0:
+        return FT_RECORD_JOINED;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
+}
+
+static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__HostCounters *host = record->host;
+
+    if (!host->source || !host->device || !host->has_time_ms)
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    ft_congestion_take(p->congestion, host, p->now_ms);
+    return FT_RECORD_FORWARDED;
+}
+
+/* Of any kind but observations and flows, which are checked as they are read. */
+static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    enum ft_intake_numbers numbers = ft_intake_numbers(record, p->now_ms);
+
+    if (numbers != FT_INTAKE_FITS)
+        return numbers == FT_INTAKE_AHEAD ? FT_RECORD_AHEAD : FT_RECORD_INVALID;
+    switch (record->kind_case) {
+    case FABRICTRACE__RECORD__KIND_LOSS:
+        return take_loss(p, record);
+    case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
+    case FABRICTRACE__RECORD__KIND_COLLECTIVE:
+        return take_ranks(p, record);
+    case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
+        return take_switch(p, record->switch_report);
+    case FABRICTRACE__RECORD__KIND_COUNTERS:
+        return take_counters(p, record->counters);
+    case FABRICTRACE__RECORD__KIND_PROCESSOR:
+        return fate_of_error(ft_processors_take(p->processors, record->processor));
+    case FABRICTRACE__RECORD__KIND_HOST:
+        return forward_host(p, record);
+    case FABRICTRACE__RECORD__KIND_QUEUE_PAIRS:
+        return take_queue_pairs(p, record->queue_pairs);
+    case FABRICTRACE__RECORD__KIND_HOST_STATUS:
+        return take_status(p, record->host_status);
+    default:
+        return FT_RECORD_UNUSED;
+    }
+}
+
+void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms)
+{
+    enum ft_record_fate fate;
+
+    p->now_ms = now_ms;
+    p->stats.records++;
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATION) {
+        gather(p, record->observation);
+        return;
+    }
+    /* Records are applied in the order in which they came. */
+    ft_pipeline_settle(p);
+    fate = record->kind_case == FABRICTRACE__RECORD__KIND_FLOW ? take_report(p, record->flow)
+                                                               : take_other(p, record);
+    p->stats.fates[fate]++;
+}
+
+void ft_pipeline_refuse(struct ft_pipeline *p)
+{
+    p->stats.records++;
+    p->stats.fates[FT_RECORD_UNAUTHORIZED]++;
+}
+
+const char *ft_record_fate_name(enum ft_record_fate fate)
+{
+    static const char *const names[FT_RECORD_FATES] = {
+        [FT_RECORD_JOINED] = "joined",
+        [FT_RECORD_FORWARDED] = "forwarded",
+        [FT_RECORD_LATE] = "late",
+        [FT_RECORD_LATE_OURS] = "late_after_pause",
+        [FT_RECORD_AHEAD] = "clock_ahead",
+        [FT_RECORD_TABLE_FULL] = "table_full",
+        [FT_RECORD_SPREAD] = "too_many_places",
+        [FT_RECORD_INVALID] = "invalid",
+        [FT_RECORD_UNUSED] = "unused_kind",
+        [FT_RECORD_UNAUTHORIZED] = "unauthorized",
+    };
+
+    return names[fate];
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/discovery/changes.h"
+#include "daemon/discovery/topology_diff.h"
+#include "daemon/pipeline/pipeline_impl.h"
+
+#define DISCOVER_MS 1000
+/* Judging takes a tenth of the time at most. */
+#define DISCOVER_FLOWS_A_MS 100
+
+void ft_pipeline_find_edge(struct ft_pipeline *p)
+{
+    const struct ft_topology *t = p->topology;
+    uint32_t ports = ft_topology_ports(t);
+
+    free(p->edge);
+    p->edge = p->discovery ? calloc((size_t)ports + 1, sizeof(*p->edge)) : NULL;
+    for (uint32_t i = 0; p->edge && i < ports; i++) {
+        const struct ft_port *port = ft_topology_port(t, i);
+
+        const char *name = ft_topology_switch(t, port->switch_id)->name;
+
+        /* Where samples alone know the switch, their TTL tells which packets come from hosts. */
+        p->edge[i] = port->peer == FT_NONE &&
+                     !ft_discovery_linked(p->discovery, name, port->name) &&
+                     !ft_discovery_sampled(p->discovery, name, "");
+    }
+}
+
+/* Makes a topology the present one; the one before is freed unless it is the base. */
+static int install(struct ft_pipeline *p, struct ft_topology *topology)
+{
+    int rc;
+
+    ft_pipeline_settle(p);
+    ft_pipeline_finish_close(p);
+    rc = ft_join_set_topology(p->join, topology, p->now_ms);
+    if (rc)
+        return rc;
+    if (p->wiring && ft_wiring_follow(p->wiring, topology)) {
+        ft_join_set_topology(p->join, p->topology, p->now_ms);
+        return -ENOMEM;
+    }
+    /* Loads of the old size would be written past their end. */
+    rc = ft_window_resize(p->window);
+    if (rc) {
+        ft_join_set_topology(p->join, p->topology, p->now_ms);
+        if (p->wiring)
+            ft_wiring_follow(p->wiring, p->topology);
+        return rc;
+    }
+    if (p->topology != p->base)
+        ft_topology_free(p->topology);
+    p->topology = topology;
+    ft_pipeline_find_edge(p);
+    ft_pipeline_confirm_links(p);
+    if (p->counters)
+        ft_counters_follow(p->counters, topology);
+    return 0;
+}
+
+static void see(struct ft_pipeline *p)
+{
+    ft_discovery_see(p->discovery, p->wiring ? ft_wiring_crossings(p->wiring) : NULL, p->topology);
+}
+
+int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
+{
+    struct ft_topology *old_base = p->base, *whole = base;
+    int rc;
+
+    if (p->discovery && ft_discovery_some(p->discovery)) {
+        see(p);
+        whole = ft_discovery_build(p->discovery, base, p->now_ms);
+        if (!whole)
+            whole = base;
+        ft_changes_hold(p->events, ft_topology_fabric(base), ft_discovery_findings(p->discovery),
+                        p->now_ms);
+    }
+    rc = install(p, whole);
+    if (rc) {
+        if (whole != base)
+            ft_topology_free(whole);
+        return rc;
+    }
+    p->base = base;
+    ft_topology_free(old_base);
+    return 0;
+}
+
+void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
+{
+    /* Another topology means to judge every flow anew: about a second for a million. */
+    int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->join) / DISCOVER_FLOWS_A_MS;
+    struct ft_topology *t;
+
+    if (!p->discovery || !ft_discovery_due(p->discovery, due_ms, apart_ms))
+        return;
+    see(p);
+    t = ft_discovery_build(p->discovery, p->base, p->now_ms);
+    ft_changes_hold(p->events, ft_topology_fabric(p->base), ft_discovery_findings(p->discovery),
+                    p->now_ms);
+    if (!t)
+        return;
+    if (ft_topology_same(p->topology, t)) {
+        ft_topology_free(t);
+        ft_pipeline_find_edge(p);
+        ft_pipeline_confirm_links(p);
+        return;
+    }
+    ft_changes_tell(p->events, p->topology, t, p->now_ms);
+    if (install(p, t))
+        ft_topology_free(t);
+}
+
+bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t id)
+{
+    const struct ft_port *port = ft_topology_port(p->topology, id);
+
+    return (p->wiring && ft_wiring_confirms(p->wiring, id)) ||
+           (p->discovery &&
+            ft_discovery_heard(p->discovery, ft_topology_switch(p->topology, port->switch_id)->name,
+                               port->name));
+}
+
+static void tell_join(void *arg, uint32_t port)
+{
+    struct ft_pipeline *p = arg;
+
+    bool all = !p->wiring || !ft_wiring_lacks(p->wiring, port);
+
+    /* A path rests on all links that the switch may send by, not on one of them alone. */
+    ft_join_confirm_link(p->join, port, all && ft_pipeline_confirms(p, port));
+}
+
+void ft_pipeline_confirm_links(struct ft_pipeline *p)
+{
+    for (uint32_t i = 0; i < ft_topology_ports(p->topology); i++)
+        if (ft_topology_port(p->topology, i)->peer != FT_NONE)
+            tell_join(p, i);
+}
+
+void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms)
+{
+    if (!p->wiring)
+        return;
+    ft_wiring_step(p->wiring, now_ms, tell_join, p);
+    if (p->discovery && ft_wiring_take_news(p->wiring))
+        ft_discovery_touch(p->discovery);
+}
+
+/* The source of packets that come from a host: where it hangs. */
+void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl)
+{
+    uint32_t switch_id;
+
+    if (!ft_wiring_observe(p->wiring, o, ttl, p->now_ms) || !p->discovery)
+        return;
+    switch_id = ft_topology_switch_at(p->topology, &o->agent);
+    if (switch_id == FT_NONE ||
+        ft_discovery_sampled(p->discovery, ft_topology_switch(p->topology, switch_id)->name, ""))
+        ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms,
+                             false);
+}
+
+const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
+{
+    const struct ft_port *port = ft_topology_port(p->topology, id);
+    const char *name = ft_topology_switch(p->topology, port->switch_id)->name;
+    uint32_t base_switch = ft_topology_find_switch(p->base, name);
+    uint32_t base_port =
+        base_switch == FT_NONE ? FT_NONE : ft_topology_find_port(p->base, base_switch, port->name);
+    const struct ft_port *stated =
+        base_port == FT_NONE ? NULL : ft_topology_port(p->base, base_port);
+
+    if (stated && (port->peer != FT_NONE ? stated->peer : stated->nic) != FT_NONE)
+        return "static";
+    if (port->peer != FT_NONE && p->discovery &&
+        ft_discovery_sampled(p->discovery, name, port->name))
+        return "samples";
+    if (port->peer == FT_NONE && p->discovery &&
+        ft_discovery_learnt(p->discovery, name, port->name))
+        return "learnt";
+    return "lldp";
+}
+
+const struct ft_topology *ft_pipeline_file(const struct ft_pipeline *p)
+{
+    return p->base;
+}

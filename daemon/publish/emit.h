@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PUBLISH_EMIT_H
+#define FT_DAEMON_PUBLISH_EMIT_H
+/*
+ * Records of fabrictrace.proto, filled from the daemon's state and handed on.
+ *
+ * A record is built on the stack, borrows every name, and is good only during the call of the
+ * emitter's function: whoever wants to keep it encodes it. Pure. Thread: one.
+ */
+#include <stdint.h>
+
+#include "daemon/jobs/ranks.h"
+#include "daemon/join/join.h"
+#include "proto/fabrictrace.pb-c.h"
+
+struct ft_emitter {
+    void (*record)(void *arg, const Fabrictrace__Record *record);
+    void *arg;
+};
+
+/* The window that a record speaks of. */
+struct ft_span {
+    int64_t start_ms;
+    int64_t end_ms;
+};
+
+/* A flow's rate in the last closed window that saw it, with its 95 % interval from sampling
+ * (196 / sqrt(c) percent); a host's own count has none. All 0 before the first window. */
+struct ft_rate {
+    uint64_t bps, lo_bps, hi_bps;
+};
+struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms);
+
+/* The present state of a flow. */
+void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
+                  struct ft_flow *flow, const struct ft_span *span);
+
+/* Names of a flow's ends: by the topology, else as their agents call themselves; NULL: not known.
+ */
+const char *ft_flow_src_host(const struct ft_join *join, const struct ft_flow *flow);
+const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *flow);
+
+/* The pairs of ranks that a flow may serve (daemon/jobs/ranks.h); none for acknowledgements. */
+size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
+                     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
+
+/* Fills a hop's names, samples and share; one of its ends must be known. */
+void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct ft_flow *flow,
+                 const struct ft_hop *hop);
+
+/* Fills the 5-tuple; borrows it. */
+void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple);
+
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/publish/events.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define SUBJECT_BYTES 200
+
+struct standing_key {
+    uint32_t kind;
+    char subject[SUBJECT_BYTES];
+};
+
+struct standing {
+    struct standing_key key;
+    uint32_t window; /* held: number of the last release before */
+    bool held;
+    uint8_t *packed; /* the last raised form */
+    size_t packed_bytes;
+};
+
+struct ft_events {
+    struct ft_table *table;
+    struct ft_emitter emitter;
+    uint32_t releases;
+};
+
+struct ft_events *ft_events_new(size_t cap, const struct ft_emitter *emitter)
+{
+    struct ft_events *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->emitter = *emitter;
+    e->table = ft_table_new(sizeof(struct standing), sizeof(struct standing_key), cap, 0);
+    if (!e->table) {
+        free(e);
+        return NULL;
+    }
+    return e;
+}
+
+void ft_events_free(struct ft_events *e)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    if (!e)
+        return;
+    while ((s = ft_table_next(e->table, &index)))
+        free(s->packed);
+    ft_table_free(e->table);
+    free(e);
+}
+
+void ft_events_once(struct ft_events *e, const Fabrictrace__Event *event)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_EVENT;
+    record.event = (Fabrictrace__Event *)(uintptr_t)event;
+    e->emitter.record(e->emitter.arg, &record);
+}
+
+static void keep(struct standing *s, const Fabrictrace__Event *event)
+{
+    size_t len = fabrictrace__event__get_packed_size(event);
+    uint8_t *packed = malloc(len ? len : 1);
+
+    /* Without memory the older form stays: the event itself is not lost. */
+    if (!packed)
+        return;
+    fabrictrace__event__pack(event, packed);
+    free(s->packed);
+    s->packed = packed;
+    s->packed_bytes = len;
+}
+
+static void raise_event(struct ft_events *e, uint32_t window, bool held,
+                        const Fabrictrace__Event *event)
+{
+    struct standing_key key = {.kind = event->kind};
+    Fabrictrace__Event now = *event;
+    Fabrictrace__Event *before;
+    struct standing *s;
+    bool fresh;
+
+    strncpy(key.subject, event->subject, sizeof(key.subject) - 1);
+    s = ft_table_insert(e->table, &key, &fresh);
+    if (!s)
+        return;
+    s->window = window;
+    s->held = held;
+    if (fresh) {
+        ft_events_once(e, event);
+    } else if (s->packed &&
+               (before = fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed))) {
+        now.since_ms = before->since_ms;
+        fabrictrace__event__free_unpacked(before, NULL);
+    }
+    keep(s, &now);
+}
+
+void ft_events_raise(struct ft_events *e, uint32_t window, const Fabrictrace__Event *event)
+{
+    raise_event(e, window, false, event);
+}
+
+void ft_events_hold(struct ft_events *e, const Fabrictrace__Event *event)
+{
+    raise_event(e, e->releases, true, event);
+}
+
+static void clear(struct ft_events *e, struct standing *s, int64_t now_ms)
+{
+    Fabrictrace__Event *event =
+        s->packed ? fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed) : NULL;
+
+    if (event) {
+        event->has_cleared = true;
+        event->cleared = true;
+        event->has_time_ms = true;
+        event->time_ms = (uint64_t)now_ms;
+        ft_events_once(e, event);
+        fabrictrace__event__free_unpacked(event, NULL);
+    }
+    free(s->packed);
+    ft_table_remove(e->table, s);
+}
+
+void ft_events_sweep(struct ft_events *e, uint32_t window, int64_t now_ms)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(e->table, &index)))
+        if (!s->held && s->window < window)
+            clear(e, s, now_ms);
+}
+
+void ft_events_release(struct ft_events *e, int64_t now_ms)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(e->table, &index)))
+        if (s->held && s->window != e->releases)
+            clear(e, s, now_ms);
+    e->releases++;
+}
+
+void ft_events_each(const struct ft_events *e,
+                    void (*each)(void *arg, const Fabrictrace__Event *event), void *arg)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(e->table, &index))) {
+        Fabrictrace__Event *event =
+            s->packed ? fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed) : NULL;
+
+        if (!event)
+            continue;
+        each(arg, event);
+        fabrictrace__event__free_unpacked(event, NULL);
+    }
+}
+
+size_t ft_events_count(const struct ft_events *e)
+{
+    return ft_table_count(e->table);
+}
+
+uint64_t ft_events_refused(const struct ft_events *e)
+{
+    return ft_table_refused(e->table);
+}

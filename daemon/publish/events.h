@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PUBLISH_EVENTS_H
+#define FT_DAEMON_PUBLISH_EVENTS_H
+/*
+ * Standing events: each is published when it is raised and when it clears, not in between.
+ *
+ * A condition is raised anew every window in which it holds; the sweep at the window's end clears
+ * what was not. Capped; what is over the cap is counted. Thread: one.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/publish/emit.h"
+
+struct ft_events;
+
+struct ft_events *ft_events_new(size_t cap, const struct ft_emitter *emitter);
+void ft_events_free(struct ft_events *events);
+
+/* The condition (kind, subject) holds in this window. Texts and evidence are borrowed for the call.
+ * since_ms is when it began, used when it is new. */
+void ft_events_raise(struct ft_events *events, uint32_t window, const Fabrictrace__Event *event);
+
+/* Publishes a happening that does not stand. */
+void ft_events_once(struct ft_events *events, const Fabrictrace__Event *event);
+
+/* The condition holds from now on, whatever the windows do: until a release without another hold
+ * since the release before. */
+void ft_events_hold(struct ft_events *events, const Fabrictrace__Event *event);
+void ft_events_release(struct ft_events *events, int64_t now_ms);
+
+/* Clears standing events that were last raised before this window. */
+void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
+
+/* The standing events, in the order of their raising. */
+void ft_events_each(const struct ft_events *events,
+                    void (*each)(void *arg, const Fabrictrace__Event *event), void *arg);
+size_t ft_events_count(const struct ft_events *events);
+uint64_t ft_events_refused(const struct ft_events *events);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/window/collisions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define VICTIMS_MAX 64
+
+struct parts {
+    Fabrictrace__Victim victims[VICTIMS_MAX];
+    Fabrictrace__Victim *list[VICTIMS_MAX];
+    Fabrictrace__Flow flows[VICTIMS_MAX];
+};
+
+/* By link, the largest first; then by index, so that the order is one. */
+static int by_link_and_rate(const void *a, const void *b)
+{
+    const struct ft_elephant *x = a, *y = b;
+
+    if (x->port != y->port)
+        return x->port < y->port ? -1 : 1;
+    if (x->lo_bps != y->lo_bps)
+        return x->lo_bps > y->lo_bps ? -1 : 1;
+    return x->flow < y->flow ? -1 : x->flow > y->flow;
+}
+
+static void name_victim(struct parts *parts, size_t i, const struct ft_join *join,
+                        const struct ft_flow *flow, int64_t window_ms)
+{
+    Fabrictrace__Victim *v = &parts->victims[i];
+    struct ft_rate rate = ft_flow_rate(flow, window_ms);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    bool more;
+
+    fabrictrace__victim__init(v);
+    ft_emit_tuple(&parts->flows[i], &flow->tuple);
+    v->flow = &parts->flows[i];
+    v->has_rate_bps = v->has_rate_lo_bps = true;
+    v->rate_bps = rate.bps;
+    v->rate_lo_bps = rate.lo_bps;
+    v->src_host = (char *)(uintptr_t)ft_flow_src_host(join, flow);
+    v->dst_host = (char *)(uintptr_t)ft_flow_dst_host(join, flow);
+    if (flow->host)
+        v->job = (char *)(uintptr_t)flow->host->job;
+    if (ft_flow_ranks(join, flow, pairs, &more) == 1 && !more) {
+        v->has_src_rank = v->has_dst_rank = true;
+        v->src_rank = pairs[0].src;
+        v->dst_rank = pairs[0].dst;
+        v->comm_id = (char *)(uintptr_t)pairs[0].comm_id;
+        if (!v->job)
+            v->job = (char *)(uintptr_t)pairs[0].job;
+    }
+    parts->list[i] = v;
+}
+
+static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
+                      struct ft_events *events, uint32_t window, const struct ft_span *span,
+                      const struct ft_elephant *first, size_t count, size_t named)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    const struct ft_port *port = ft_topology_port(t, first->port);
+    const struct ft_port *peer = ft_topology_port(t, port->peer);
+    const struct ft_group *group = ft_topology_group(t, port->group);
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    struct parts parts;
+    uint64_t least = UINT64_MAX, sum = 0;
+    char subject[200], message[400];
+
+    for (uint32_t i = 0; i < group->link_count; i++) {
+        uint64_t n = loads->link[group->links[i]].elephants;
+
+        sum += n;
+        if (n < least)
+            least = n;
+    }
+    if (count < 2 || least >= count)
+        return;
+    evidence.switch_ = (char *)(uintptr_t)ft_topology_switch(t, port->switch_id)->name;
+    evidence.port = (char *)(uintptr_t)port->name;
+    evidence.peer = (char *)(uintptr_t)ft_topology_switch(t, peer->switch_id)->name;
+    evidence.peer_port = (char *)(uintptr_t)peer->name;
+    evidence.group = (char *)(uintptr_t)group->name;
+    evidence.has_elephants = evidence.has_elephants_least = evidence.has_elephants_even = true;
+    evidence.elephants = count;
+    evidence.elephants_least = least;
+    evidence.elephants_even = (double)sum / group->link_count;
+    for (size_t i = 0; i < named; i++)
+        name_victim(&parts, i, join, ft_join_at(join, first[i].flow),
+                    span->end_ms - span->start_ms);
+    evidence.n_victims = named;
+    evidence.victims = parts.list;
+    snprintf(subject, sizeof(subject), "%s/%s", evidence.switch_, evidence.port);
+    snprintf(message, sizeof(message),
+             "%s %s > %s %s carries %zu elephants while a link of %s carries %llu",
+             evidence.switch_, evidence.port, evidence.peer, evidence.peer_port, count, group->name,
+             (unsigned long long)least);
+    event.has_time_ms = event.has_since_ms = true;
+    event.time_ms = (uint64_t)span->end_ms;
+    event.since_ms = (uint64_t)span->start_ms;
+    event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
+    event.has_kind = event.has_severity = true;
+    event.kind = FABRICTRACE__KIND__KIND_COLLISION;
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    event.subject = subject;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_raise(events, window, &event);
+}
+
+void ft_collisions_raise(struct ft_loads *loads, const struct ft_join *join,
+                         struct ft_events *events, uint32_t window, const struct ft_span *span,
+                         uint32_t victims_max)
+{
+    const struct ft_elephant *e = loads->elephants;
+
+    if (loads->elephant_count == 0)
+        return;
+    if (victims_max > VICTIMS_MAX)
+        victims_max = VICTIMS_MAX;
+    qsort(loads->elephants, loads->elephant_count, sizeof(*e), by_link_and_rate);
+    for (size_t i = 0, n; i < loads->elephant_count; i += n) {
+        for (n = 1; i + n < loads->elephant_count && e[i + n].port == e[i].port; n++)
+            ;
+        raise_one(loads, join, events, window, span, &e[i], n, n < victims_max ? n : victims_max);
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_WINDOW_COLLISIONS_H
+#define FT_DAEMON_WINDOW_COLLISIONS_H
+/*
+ * Collisions: a link with two or more elephants while a sibling of its group has at least one fewer
+ * (METRICS.md). Each is a standing event that names the flows, their hosts and jobs. Pure.
+ */
+#include "daemon/join/join.h"
+#include "daemon/publish/events.h"
+#include "daemon/window/loads.h"
+
+/* Raises the collisions of a window. Sorts the elephants of *loads. victims_max: flows named. */
+void ft_collisions_raise(struct ft_loads *loads, const struct ft_join *join,
+                         struct ft_events *events, uint32_t window, const struct ft_span *span,
+                         uint32_t victims_max);
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/window/figures.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/fabric/metrics.h"
+#include "lib/fabric/verdict.h"
+
+#define TIERS      (FT_TIER_SUPERSPINE + 1)
+#define DIRECTIONS 2
+/* An alarm must not be what chance gives a fabric of this many groups and windows. */
+#define FALSE_ALARMS_A_DAY 0.01
+
+/* Several groups taken together. */
+struct pool {
+    struct ft_union *flows;
+    struct ft_union *bytes;
+    uint32_t groups;
+    uint64_t flow_count;
+    uint64_t unplaced;
+    double byte_sum;
+};
+
+struct ft_figures_work {
+    struct ft_chance *chance;
+    struct pool layer[TIERS][DIRECTIONS];
+    struct pool fabric;
+    /* Of groups: published when all are known, since each verdict depends on all of them. */
+    Fabrictrace__Imbalance *held;
+    double *p;
+    size_t held_count, held_size;
+    /* scratch of one group */
+    double *flows, *bytes;
+    uint64_t *whole, *speed;
+    size_t size;
+};
+
+static bool pool_init(struct pool *p)
+{
+    p->flows = ft_union_new();
+    p->bytes = ft_union_new();
+    return p->flows && p->bytes;
+}
+
+static void pool_free(struct pool *p)
+{
+    ft_union_free(p->flows);
+    ft_union_free(p->bytes);
+}
+
+static void pool_reset(struct pool *p)
+{
+    ft_union_reset(p->flows);
+    ft_union_reset(p->bytes);
+    p->groups = 0;
+    p->flow_count = p->unplaced = 0;
+    p->byte_sum = 0;
+}
+
+struct ft_figures_work *ft_figures_work_new(void)
+{
+    struct ft_figures_work *w = calloc(1, sizeof(*w));
+    bool whole;
+
+    if (!w)
+        return NULL;
+    w->chance = ft_chance_new();
+    whole = w->chance && pool_init(&w->fabric);
+    for (int tier = 0; tier < TIERS && whole; tier++)
+        for (int d = 0; d < DIRECTIONS && whole; d++)
+            whole = pool_init(&w->layer[tier][d]);
+    if (whole)
+        return w;
+    ft_figures_work_free(w);
+    return NULL;
+}
+
+void ft_figures_work_free(struct ft_figures_work *w)
+{
+    if (!w)
+        return;
+    ft_chance_free(w->chance);
+    pool_free(&w->fabric);
+    for (int tier = 0; tier < TIERS; tier++)
+        for (int d = 0; d < DIRECTIONS; d++)
+            pool_free(&w->layer[tier][d]);
+    free(w->held);
+    free(w->p);
+    free(w->flows);
+    free(w->bytes);
+    free(w->whole);
+    free(w->speed);
+    free(w);
+}
+
+void ft_figures_begin(struct ft_figures_work *w)
+{
+    w->held_count = 0;
+    pool_reset(&w->fabric);
+    for (int tier = 0; tier < TIERS; tier++)
+        for (int d = 0; d < DIRECTIONS; d++)
+            pool_reset(&w->layer[tier][d]);
+}
+
+static int reserve(struct ft_figures_work *w, size_t m)
+{
+    if (m <= w->size)
+        return 0;
+    free(w->flows);
+    free(w->bytes);
+    free(w->whole);
+    free(w->speed);
+    w->flows = calloc(m, sizeof(*w->flows));
+    w->bytes = calloc(m, sizeof(*w->bytes));
+    w->whole = calloc(m, sizeof(*w->whole));
+    w->speed = calloc(m, sizeof(*w->speed));
+    w->size = w->flows && w->bytes && w->whole && w->speed ? m : 0;
+    return w->size ? 0 : -ENOMEM;
+}
+
+static void begin_record(Fabrictrace__Imbalance *out, const struct ft_topology *t,
+                         const struct ft_span *span, Fabrictrace__Scope scope, const char *name)
+{
+    fabrictrace__imbalance__init(out);
+    out->has_window_start_ms = out->has_window_end_ms = true;
+    out->window_start_ms = (uint64_t)span->start_ms;
+    out->window_end_ms = (uint64_t)span->end_ms;
+    out->fabric = (char *)(uintptr_t)ft_topology_fabric(t);
+    out->has_scope = true;
+    out->scope = scope;
+    out->name = (char *)(uintptr_t)name;
+}
+
+static void fill_counts(Fabrictrace__Imbalance *out, uint32_t links, uint64_t flows,
+                        uint64_t unplaced, double bytes)
+{
+    out->has_links = out->has_flows = out->has_flows_unplaced = out->has_bytes = true;
+    out->links = links;
+    out->flows = flows;
+    out->flows_unplaced = unplaced;
+    out->bytes = (uint64_t)bytes;
+}
+
+/* Without any load a figure is null, which is to say absent. */
+static void fill_figures(Fabrictrace__Imbalance *out, const struct ft_figures *flows,
+                         const struct ft_figures *bytes)
+{
+    if (bytes->some) {
+        out->has_fim_bytes = out->has_bottleneck_ratio = true;
+        out->fim_bytes = bytes->fim;
+        out->bottleneck_ratio = bytes->max_over_mean;
+    }
+    if (!flows->some)
+        return;
+    out->has_fim = out->has_max_over_mean = out->has_cov = out->has_jain = true;
+    out->has_effective_links = true;
+    out->fim = flows->fim;
+    out->max_over_mean = flows->max_over_mean;
+    out->cov = flows->cov;
+    out->jain = flows->jain;
+    out->effective_links = flows->effective_links;
+}
+
+static Fabrictrace__Verdict name_verdict(enum ft_verdict verdict)
+{
+    static const Fabrictrace__Verdict verdicts[] = {
+        [FT_VERDICT_EVEN] = FABRICTRACE__VERDICT__VERDICT_EVEN,
+        [FT_VERDICT_UNEVEN] = FABRICTRACE__VERDICT__VERDICT_UNEVEN,
+        [FT_VERDICT_FAULT] = FABRICTRACE__VERDICT__VERDICT_FAULT,
+    };
+
+    return verdicts[verdict];
+}
+
+/* The verdict is that of the figure alone. */
+static void fill_chance(Fabrictrace__Imbalance *out, bool judged, double fim_expected,
+                        double p_value)
+{
+    out->has_verdict = true;
+    out->verdict =
+        judged ? name_verdict(ft_verdict_of(p_value)) : FABRICTRACE__VERDICT__VERDICT_IDLE;
+    if (!judged)
+        return;
+    out->has_fim_expected = out->has_p_value = true;
+    out->fim_expected = fim_expected;
+    out->p_value = p_value;
+}
+
+static void emit(const struct ft_emitter *emitter, Fabrictrace__Imbalance *out)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_IMBALANCE;
+    record.imbalance = out;
+    emitter->record(emitter->arg, &record);
+}
+
+/* Without memory a group is published with the verdict that it has alone. */
+static void hold(struct ft_figures_work *w, const struct ft_emitter *emitter,
+                 Fabrictrace__Imbalance *out)
+{
+    if (w->held_count == w->held_size) {
+        size_t size = w->held_size ? 2 * w->held_size : 64;
+        Fabrictrace__Imbalance *held = realloc(w->held, size * sizeof(*held));
+        double *p = realloc(w->p, size * sizeof(*p));
+
+        w->held = held ? held : w->held;
+        w->p = p ? p : w->p;
+        w->held_size = held && p ? size : w->held_size;
+    }
+    if (w->held_count == w->held_size)
+        emit(emitter, out);
+    else
+        w->held[w->held_count++] = *out;
+}
+
+/* Of 1,000 even groups 50 are below 0.05 by luck: the verdicts of a window's groups are held
+ * against all of them. */
+static void publish_groups(struct ft_figures_work *w, const struct ft_emitter *emitter)
+{
+    size_t judged = 0;
+    double threshold;
+
+    for (size_t i = 0; i < w->held_count; i++)
+        if (w->held[i].has_p_value)
+            w->p[judged++] = w->held[i].p_value;
+    threshold = ft_verdict_threshold(w->p, judged);
+    for (size_t i = 0; i < w->held_count; i++) {
+        Fabrictrace__Imbalance *out = &w->held[i];
+
+        if (out->has_p_value)
+            out->verdict = name_verdict(ft_verdict_among(out->p_value, threshold));
+        emit(emitter, out);
+    }
+    w->held_count = 0;
+}
+
+static double windows_a_day(const struct ft_span *span)
+{
+    return 86400000.0 / (double)(span->end_ms - span->start_ms);
+}
+
+static void raise_polarization(const Fabrictrace__Imbalance *figures, const struct ft_group *group,
+                               const struct ft_topology *t, uint32_t window,
+                               struct ft_events *events)
+{
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    char message[400];
+
+    snprintf(message, sizeof(message),
+             "the %llu flows of %s are spread with FIM %.1f where chance gives %.1f (p = %.2g): "
+             "look for a polarised hash, a mis-sized group or a dead member",
+             (unsigned long long)figures->flows, group->name, figures->fim, figures->fim_expected,
+             figures->p_value);
+    evidence.switch_ = (char *)(uintptr_t)ft_topology_switch(t, group->switch_id)->name;
+    evidence.group = (char *)(uintptr_t)group->name;
+    evidence.has_p_value = evidence.has_fim = evidence.has_fim_expected = true;
+    evidence.p_value = figures->p_value;
+    evidence.fim = figures->fim;
+    evidence.fim_expected = figures->fim_expected;
+    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
+    event.time_ms = figures->window_end_ms;
+    event.since_ms = figures->window_start_ms;
+    event.fabric = figures->fabric;
+    event.kind = FABRICTRACE__KIND__KIND_POLARIZATION;
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    event.subject = (char *)(uintptr_t)group->name;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_raise(events, window, &event);
+}
+
+static int pool_add(struct pool *p, const struct ft_figures_work *w, size_t m, uint64_t flows,
+                    uint64_t unplaced, double bytes)
+{
+    if (ft_union_add(p->flows, w->flows, w->whole, w->speed, m) ||
+        ft_union_add(p->bytes, w->bytes, w->whole, w->speed, m))
+        return -ENOMEM;
+    p->groups++;
+    p->flow_count += flows;
+    p->unplaced += unplaced;
+    p->byte_sum += bytes;
+    return 0;
+}
+
+int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
+                     const struct ft_topology *t, uint32_t group_id, const struct ft_span *span,
+                     uint32_t window, const struct ft_emitter *emitter, struct ft_events *events)
+{
+    const struct ft_group *group = ft_topology_group(t, group_id);
+    size_t m = group->link_count;
+    struct ft_figures of_flows, of_bytes;
+    Fabrictrace__Imbalance out;
+    uint64_t whole = 0, unplaced = loads->unplaced[group_id];
+    double flows = 0, bytes = 0;
+    struct pool *layer = &w->layer[group->tier][group->direction == FT_DIRECTION_DOWN];
+
+    if (reserve(w, m))
+        return -ENOMEM;
+    for (size_t i = 0; i < m; i++) {
+        const struct ft_load *link = &loads->link[group->links[i]];
+
+        w->flows[i] = link->flows;
+        w->bytes[i] = link->bytes;
+        w->whole[i] = link->whole;
+        w->speed[i] = ft_topology_port(t, group->links[i])->speed_bps;
+        flows += link->flows;
+        bytes += link->bytes;
+        whole += link->whole;
+    }
+    ft_figures_of(w->flows, w->speed, m, &of_flows);
+    ft_figures_of(w->bytes, w->speed, m, &of_bytes);
+    begin_record(&out, t, span, FABRICTRACE__SCOPE__SCOPE_GROUP, group->name);
+    fill_counts(&out, (uint32_t)m, (uint64_t)(flows + 0.5), unplaced, bytes);
+    fill_figures(&out, &of_flows, &of_bytes);
+    /* Chance speaks of whole flows on a choice of links. */
+    fill_chance(&out, whole > 0 && m > 1, ft_fim_expected(whole, m),
+                ft_p_value(w->chance, w->whole, m));
+    hold(w, emitter, &out);
+    if (out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
+        out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY)
+        raise_polarization(&out, group, t, window, events);
+    if (m < 2)
+        return 0;
+    if (pool_add(layer, w, m, out.flows, unplaced, bytes) ||
+        pool_add(&w->fabric, w, m, out.flows, unplaced, bytes))
+        return -ENOMEM;
+    return 0;
+}
+
+static void fill_pool(Fabrictrace__Imbalance *out, const struct pool *p, struct ft_chance *chance)
+{
+    struct ft_figures of_flows, of_bytes;
+
+    ft_union_figures(p->flows, &of_flows);
+    ft_union_figures(p->bytes, &of_bytes);
+    out->has_groups = out->has_idle_groups = true;
+    out->groups = p->groups;
+    out->idle_groups = ft_union_idle(p->flows);
+    fill_counts(out, ft_union_links(p->flows), p->flow_count, p->unplaced, p->byte_sum);
+    fill_figures(out, &of_flows, &of_bytes);
+    fill_chance(out, of_flows.some, ft_union_fim_expected(p->flows),
+                ft_union_p_value(p->flows, chance));
+}
+
+static void fill_crossing(const struct ft_crossings *c, double bytes, protobuf_c_boolean *has_flows,
+                          uint64_t *flows, protobuf_c_boolean *has_share, double *share)
+{
+    *has_flows = true;
+    *flows = c->flows;
+    *has_share = bytes > 0;
+    *share = bytes > 0 ? c->bytes / bytes : 0;
+}
+
+void ft_figures_end(struct ft_figures_work *w, const struct ft_loads *loads,
+                    const struct ft_topology *t, const struct ft_span *span,
+                    const struct ft_emitter *emitter)
+{
+    Fabrictrace__Imbalance out;
+    char name[64];
+
+    publish_groups(w, emitter);
+    for (int tier = 0; tier < TIERS; tier++) {
+        for (int d = 0; d < DIRECTIONS; d++) {
+            if (w->layer[tier][d].groups == 0)
+                continue;
+            snprintf(name, sizeof(name), "%s/%s", ft_tier_name((enum ft_tier)tier),
+                     ft_direction_name(d ? FT_DIRECTION_DOWN : FT_DIRECTION_UP));
+            begin_record(&out, t, span, FABRICTRACE__SCOPE__SCOPE_LAYER, name);
+            fill_pool(&out, &w->layer[tier][d], w->chance);
+            emit(emitter, &out);
+        }
+    }
+    begin_record(&out, t, span, FABRICTRACE__SCOPE__SCOPE_FABRIC, ft_topology_fabric(t));
+    fill_pool(&out, &w->fabric, w->chance);
+    /* A flow crosses several groups, yet it is one flow of the fabric. */
+    out.flows = loads->placed;
+    out.flows_unplaced = loads->flows - loads->placed;
+    out.bytes = (uint64_t)loads->bytes;
+    fill_crossing(&loads->spine, loads->bytes, &out.has_spine_crossings_avoidable,
+                  &out.spine_crossings_avoidable, &out.has_spine_crossings_avoidable_share,
+                  &out.spine_crossings_avoidable_share);
+    fill_crossing(&loads->rail, loads->bytes, &out.has_rail_crossings, &out.rail_crossings,
+                  &out.has_rail_crossings_share, &out.rail_crossings_share);
+    emit(emitter, &out);
+}

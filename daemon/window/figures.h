@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_WINDOW_FIGURES_H
+#define FT_DAEMON_WINDOW_FIGURES_H
+/*
+ * The imbalance of a window's loads: every figure of METRICS.md for each ECMP group, each layer and
+ * the fabric, as records; and the events that follow from them (polarization). Pure. Thread: one.
+ */
+#include "daemon/publish/emit.h"
+#include "daemon/publish/events.h"
+#include "daemon/window/loads.h"
+
+struct ft_figures_work;
+
+struct ft_figures_work *ft_figures_work_new(void);
+void ft_figures_work_free(struct ft_figures_work *work);
+
+/* Begins a window. */
+void ft_figures_begin(struct ft_figures_work *work);
+
+/* One group: its figures, and its part in its layer and the fabric. -ENOMEM. */
+int ft_figures_group(struct ft_figures_work *work, const struct ft_loads *loads,
+                     const struct ft_topology *t, uint32_t group, const struct ft_span *span,
+                     uint32_t window, const struct ft_emitter *emitter, struct ft_events *events);
+
+/* After every group: the records of the groups, whose verdicts depend on all of them, of the
+ * layers, then of the fabric. */
+void ft_figures_end(struct ft_figures_work *work, const struct ft_loads *loads,
+                    const struct ft_topology *t, const struct ft_span *span,
+                    const struct ft_emitter *emitter);
+
+#endif

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/window/loads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/join/moves.h"
+#include "daemon/publish/emit.h"
+
+#define SHARES_MAX 64
+/* Groups in which a share of a flow is not certain; of more, the flow is unplaced in the first. */
+#define VAGUE_MAX 16
+
+int ft_loads_init(struct ft_loads *l, const struct ft_topology *t)
+{
+    memset(l, 0, sizeof(*l));
+    l->link = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*l->link));
+    l->unplaced = calloc((size_t)ft_topology_groups(t) + 1, sizeof(*l->unplaced));
+    if (l->link && l->unplaced)
+        return 0;
+    ft_loads_free(l);
+    return -ENOMEM;
+}
+
+void ft_loads_free(struct ft_loads *l)
+{
+    free(l->link);
+    free(l->unplaced);
+    free(l->elephants);
+    memset(l, 0, sizeof(*l));
+}
+
+void ft_loads_reset(struct ft_loads *l, const struct ft_topology *t)
+{
+    struct ft_loads kept = {.link = l->link,
+                            .unplaced = l->unplaced,
+                            .elephants = l->elephants,
+                            .elephant_size = l->elephant_size};
+
+    memset(l->link, 0, ft_topology_ports(t) * sizeof(*l->link));
+    memset(l->unplaced, 0, ft_topology_groups(t) * sizeof(*l->unplaced));
+    *l = kept;
+}
+
+/* The slowest link of a path, 0 when no speed is known. */
+static uint64_t slowest_bps(const struct ft_topology *t, const struct ft_path *path)
+{
+    uint64_t slowest = 0;
+
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        uint64_t speed =
+            ft_is_port(path->hops[h].out) ? ft_topology_port(t, path->hops[h].out)->speed_bps : 0;
+
+        if (speed && (!slowest || speed < slowest))
+            slowest = speed;
+    }
+    return slowest;
+}
+
+static int keep_elephant(struct ft_loads *l, const struct ft_loads_config *config, uint32_t port,
+                         uint32_t flow, uint64_t lo_bps)
+{
+    if (l->elephant_count == config->elephants_max)
+        goto drop;
+    if (l->elephant_count == l->elephant_size) {
+        size_t size = l->elephant_size ? 2 * l->elephant_size : 256;
+        struct ft_elephant *grown = realloc(l->elephants, size * sizeof(*grown));
+
+        if (!grown)
+            goto drop;
+        l->elephants = grown;
+        l->elephant_size = size;
+    }
+    l->elephants[l->elephant_count++] = (struct ft_elephant){port, flow, lo_bps};
+    return 0;
+drop:
+    l->elephants_dropped++;
+    return -ENOMEM;
+}
+
+/* A flow's volume: what c samples stand for has the variance bytes^2 / c. */
+struct volume {
+    double bytes;
+    double variance;
+};
+
+static void load_link(struct ft_load *link, bool counts, double part, const struct volume *volume)
+{
+    link->bytes += volume->bytes * part;
+    link->variance += volume->variance * part * part;
+    if (!counts)
+        return;
+    link->flows += part;
+    link->whole += part == 1;
+}
+
+/* Loads the certain hops of a path with a part of the flow. */
+static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
+                    const struct ft_topology *t, const struct ft_move_part *part,
+                    const struct ft_rate *rate, const struct volume *volume, bool counts,
+                    uint32_t index)
+{
+    uint64_t slowest = slowest_bps(t, part->path);
+    uint64_t lo_bps = (uint64_t)((double)rate->lo_bps * part->share);
+    bool elephant = counts && slowest && (double)lo_bps >= config->elephant_share * (double)slowest;
+    int rc = 0;
+
+    for (uint32_t h = 0; h < part->path->hop_count; h++) {
+        uint32_t port = part->path->hops[h].out;
+
+        if (!ft_is_port(port))
+            continue;
+        load_link(&l->link[port], counts, part->share, volume);
+        if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
+            continue;
+        l->link[port].elephants++;
+        if (keep_elephant(l, config, port, index, lo_bps))
+            rc = -ENOMEM;
+    }
+    return rc;
+}
+
+/* Groups in which a flow without a certain path must have taken some link: up from its source's
+ * leaves, down to its destination's. */
+static void count_unplaced(struct ft_loads *l, const struct ft_topology *t,
+                           const struct ft_flow *flow, const struct ft_path *known)
+{
+    const uint32_t ends[2] = {flow->src_nic, flow->dst_nic};
+    const enum ft_direction directions[2] = {FT_DIRECTION_UP, FT_DIRECTION_DOWN};
+
+    if (flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE ||
+        ft_paths_length(t, flow->src_nic, flow->dst_nic) < 2)
+        return;
+    for (int e = 0; e < 2; e++) {
+        const struct ft_nic *nic = ft_topology_nic(t, ends[e]);
+        uint32_t leaf = ft_topology_port(t, nic->attach[0])->switch_id;
+        uint32_t group;
+
+        /* With two leaves to choose from, even the group is not certain. */
+        if (nic->attach_count != 1)
+            continue;
+        group = ft_topology_find_group(t, leaf, directions[e]);
+        if (group == FT_NONE)
+            continue;
+        l->unplaced[group]++;
+        for (uint32_t h = 0; h < known->hop_count; h++)
+            if (ft_is_port(known->hops[h].out) &&
+                ft_topology_port(t, known->hops[h].out)->group == group) {
+                l->unplaced[group]--;
+                break;
+            }
+    }
+}
+
+/* Loads the certain hops of a multipath flow's shares. Returns whether all are. */
+static bool add_shares(struct ft_loads *l, const struct ft_topology *t,
+                       const struct ft_path_share *shares, size_t n, const struct volume *volume,
+                       bool counts)
+{
+    uint32_t vague[VAGUE_MAX], vague_count = 0;
+    bool certain = true;
+
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t h = 0; h < shares[i].path.hop_count; h++) {
+            uint32_t out = shares[i].path.hops[h].out, group, k = 0;
+
+            if (ft_is_port(out)) {
+                load_link(&l->link[out], counts, shares[i].share, volume);
+                continue;
+            }
+            certain = false;
+            if (!counts || !ft_is_lag(out))
+                continue;
+            group = ft_topology_port(t, ft_topology_lag(t, out)->members[0])->group;
+            while (k < vague_count && vague[k] != group)
+                k++;
+            if (group == FT_NONE || k < vague_count || vague_count == VAGUE_MAX)
+                continue;
+            vague[vague_count++] = group;
+            l->unplaced[group]++;
+        }
+    return certain;
+}
+
+static bool share_a_leaf(const struct ft_topology *t, const struct ft_flow *flow)
+{
+    const struct ft_nic *src = ft_topology_nic(t, flow->src_nic);
+    const struct ft_nic *dst = ft_topology_nic(t, flow->dst_nic);
+
+    for (uint32_t i = 0; i < src->attach_count; i++)
+        for (uint32_t k = 0; k < dst->attach_count; k++)
+            if (ft_topology_port(t, src->attach[i])->switch_id ==
+                ft_topology_port(t, dst->attach[k])->switch_id)
+                return true;
+    return false;
+}
+
+static void count_crossings(struct ft_loads *l, const struct ft_topology *t,
+                            const struct ft_flow *flow, double bytes)
+{
+    const struct ft_nic *src, *dst;
+
+    if (flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE)
+        return;
+    src = ft_topology_nic(t, flow->src_nic);
+    dst = ft_topology_nic(t, flow->dst_nic);
+    if (src->rail != FT_NONE && dst->rail != FT_NONE && src->rail != dst->rail) {
+        l->rail.flows++;
+        l->rail.bytes += bytes;
+    }
+    if (share_a_leaf(t, flow) && ft_evidence_above_leaf(&flow->evidence, t)) {
+        l->spine.flows++;
+        l->spine.bytes += bytes;
+    }
+}
+
+static bool is_counted(const struct ft_loads_config *config, const struct ft_topology *t,
+                       const struct ft_flow *flow, const struct ft_path *path,
+                       const struct ft_rate *rate)
+{
+    if (ft_role_answers(flow->role))
+        return false;
+    return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
+}
+
+/* The path that a flow had in the window as far as it is certain; NULL: nothing is. */
+static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
+                                     struct ft_judgement *judged, bool *whole)
+{
+    *whole = flow->state == FT_PATH_RESOLVED ||
+             (flow->reason == FT_REASON_CHANGING && flow->path.hop_count &&
+              ft_evidence_agrees(&flow->evidence, ft_join_topology(join), &flow->path,
+                                 flow->bytes_window & 1));
+    if (*whole)
+        return &flow->path;
+    if (flow->state != FT_PATH_PARTIAL)
+        return NULL;
+    ft_join_judge(join, flow, judged);
+    return judged->state == FT_PATH_PARTIAL ? &judged->path : NULL;
+}
+
+/* Loads what a flow sent on each of the paths that it had. Returns whether all of it is placed. */
+static bool add_parts(struct ft_loads *l, const struct ft_loads_config *config,
+                      const struct ft_topology *t, const struct ft_flow *flow,
+                      const struct ft_path *path, const struct ft_rate *rate,
+                      const struct volume *volume, bool counts, uint32_t index, int *rc)
+{
+    static const struct ft_path nothing = {.hop_count = 0};
+    struct ft_move_part parts[FT_MOVE_PARTS];
+    size_t n = ft_moves_divide(flow, path, flow->bytes_window & 1, parts);
+    bool placed = true;
+
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].share <= 0)
+            continue;
+        if (parts[i].path && add_path(l, config, t, &parts[i], rate, volume, counts, index))
+            *rc = -ENOMEM;
+        if (!parts[i].path || parts[i].path->hop_count == 0) {
+            placed = false;
+            if (counts)
+                count_unplaced(l, t, flow, &nothing);
+        }
+    }
+    return placed;
+}
+
+int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
+                 const struct ft_join *join, struct ft_flow *flow, uint32_t index)
+{
+    static const struct ft_path nothing = {.hop_count = 0};
+    const struct ft_topology *t = ft_join_topology(join);
+    struct ft_rate rate = ft_flow_rate(flow, config->window_ms);
+    struct ft_path_share shares[SHARES_MAX];
+    struct ft_judgement judged;
+    double bytes = (double)flow->bytes;
+    struct volume volume = {
+        .bytes = bytes,
+        .variance = flow->bytes_from_host || !flow->samples ? 0 : bytes * bytes / flow->samples};
+    bool whole, counts;
+    const struct ft_path *path = path_of(join, flow, &judged, &whole);
+    size_t n = 0;
+    int rc = 0;
+
+    if (flow->state == FT_PATH_MULTIPATH) {
+        n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares,
+                               SHARES_MAX);
+        counts = is_counted(config, t, flow, n ? &shares[0].path : &nothing, &rate);
+    } else {
+        counts = is_counted(config, t, flow, path ? path : &nothing, &rate);
+    }
+    if (counts) {
+        l->flows++;
+        l->bytes += bytes;
+        count_crossings(l, t, flow, bytes);
+    }
+    if (n) {
+        if (add_shares(l, t, shares, n, &volume, counts) && counts)
+            l->placed++;
+        return 0;
+    }
+    if (whole || flow->moves) {
+        if (!whole)
+            path = NULL;
+        if (add_parts(l, config, t, flow, path, &rate, &volume, counts, index, &rc) && counts)
+            l->placed++;
+        return rc;
+    }
+    if (counts)
+        count_unplaced(l, t, flow, path ? path : &nothing);
+    if (path)
+        rc = add_path(l, config, t, &(struct ft_move_part){path, 1}, &rate, &volume, counts, index);
+    return rc;
+}

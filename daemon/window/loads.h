@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_WINDOW_LOADS_H
+#define FT_DAEMON_WINDOW_LOADS_H
+/*
+ * What each directed link carried in one window, added up flow by flow.
+ *
+ * A resolved flow loads each link of its path with its bytes and, when it counts (METRICS.md "Which
+ * flows count": role data or unknown, rate above the floor), with one flow. A partial flow loads
+ * the links that are certain; a multipath flow loads each of its paths with that path's share. A
+ * flow that counts but whose link in a group is not certain is "unplaced" there; that is so too
+ * when no more than an aggregate of links is certain: no member is loaded with what only may have
+ * gone over it. Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/join/join.h"
+
+struct ft_load {
+    double flows;   /* with parts of multipath flows */
+    uint64_t whole; /* flows with this link for certain, for chance */
+    double bytes;
+    double variance; /* of the bytes, from sampling */
+    uint32_t elephants;
+};
+
+/* An elephant on a link, for collisions. */
+struct ft_elephant {
+    uint32_t port;
+    uint32_t flow; /* index in the join */
+    uint64_t lo_bps;
+};
+
+struct ft_loads_config {
+    int64_t window_ms;
+    double floor_share;    /* of the slowest link's speed; 0: every flow counts */
+    double elephant_share; /* likewise */
+    size_t elephants_max;
+};
+
+struct ft_crossings {
+    uint64_t flows;
+    double bytes;
+};
+
+struct ft_loads {
+    struct ft_load *link; /* by egress port id */
+    uint64_t *unplaced;   /* by group id */
+    struct ft_elephant *elephants;
+    size_t elephant_count, elephant_size;
+    uint64_t elephants_dropped;
+    uint64_t flows;            /* that count */
+    uint64_t placed;           /* of these: with a certain path, or certain shares of all of it */
+    double bytes;              /* of flows that count */
+    struct ft_crossings spine; /* both ends on one leaf, yet a spine saw it */
+    struct ft_crossings rail;
+};
+
+/* Sized for a topology, all zero. -ENOMEM. */
+int ft_loads_init(struct ft_loads *loads, const struct ft_topology *t);
+void ft_loads_free(struct ft_loads *loads);
+void ft_loads_reset(struct ft_loads *loads, const struct ft_topology *t);
+
+/* Adds a flow that was seen in the window (its volume is settled). -ENOMEM when an elephant could
+ * not be kept; the loads are right all the same. */
+int ft_loads_add(struct ft_loads *loads, const struct ft_loads_config *config,
+                 const struct ft_join *join, struct ft_flow *flow, uint32_t index);
+
+#endif

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/window/window.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "daemon/window/collisions.h"
+#include "daemon/window/figures.h"
+
+/* A group is as much work as so many flows or links. */
+#define ITEMS_A_GROUP 50
+
+enum phase {
+    PHASE_IDLE,
+    PHASE_FLOWS,
+    PHASE_LINKS,
+    PHASE_GROUPS,
+    PHASE_END,
+};
+
+struct ft_window {
+    struct ft_window_config config;
+    struct ft_join *join;
+    struct ft_events *events;
+    const struct ft_counters *counters; /* NULL: none */
+    struct ft_exporters *exporters;
+    struct ft_detours *detours;  /* NULL: nobody looks */
+    struct ft_pair_links *pairs; /* NULL: nobody asks */
+    struct ft_emitter emitter;
+    struct ft_loads loads;
+    struct ft_figures_work *figures;
+    enum phase phase;
+    uint32_t cursor;
+    uint32_t number;
+    int64_t now_ms;
+    struct ft_span span;
+    struct ft_span last;
+    struct ft_window_stats stats;
+};
+
+struct ft_window *ft_window_new(const struct ft_window_config *config, struct ft_join *join,
+                                struct ft_events *events, const struct ft_emitter *emitter)
+{
+    struct ft_window *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    w->config = *config;
+    w->join = join;
+    w->events = events;
+    w->emitter = *emitter;
+    w->figures = ft_figures_work_new();
+    if (!w->figures || ft_loads_init(&w->loads, ft_join_topology(join))) {
+        ft_window_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void ft_window_free(struct ft_window *w)
+{
+    if (!w)
+        return;
+    ft_figures_work_free(w->figures);
+    ft_loads_free(&w->loads);
+    free(w);
+}
+
+void ft_window_count(struct ft_window *w, const struct ft_counters *counters,
+                     struct ft_exporters *exporters)
+{
+    w->counters = counters;
+    w->exporters = exporters;
+}
+
+void ft_window_watch(struct ft_window *w, struct ft_detours *detours)
+{
+    w->detours = detours;
+}
+
+void ft_window_pair(struct ft_window *w, struct ft_pair_links *pairs)
+{
+    w->pairs = pairs;
+}
+
+int ft_window_resize(struct ft_window *w)
+{
+    struct ft_loads loads;
+    int rc = ft_loads_init(&loads, ft_join_topology(w->join));
+
+    if (rc)
+        return rc;
+    ft_loads_free(&w->loads);
+    w->loads = loads;
+    return 0;
+}
+
+static struct ft_span span_of(const struct ft_window *w, uint32_t number)
+{
+    int64_t length_ms = w->config.loads.window_ms;
+
+    return (struct ft_span){number * length_ms, (number + 1) * length_ms};
+}
+
+void ft_window_begin(struct ft_window *w, int64_t now_ms)
+{
+    ft_join_seal(w->join);
+    w->number = ft_join_window(w->join);
+    w->span = span_of(w, w->number);
+    w->now_ms = now_ms;
+    w->cursor = 0;
+    w->phase = PHASE_FLOWS;
+    ft_loads_reset(&w->loads, ft_join_topology(w->join));
+    ft_figures_begin(w->figures);
+    if (w->pairs)
+        ft_pair_links_begin(w->pairs);
+}
+
+bool ft_window_busy(const struct ft_window *w)
+{
+    return w->phase != PHASE_IDLE;
+}
+
+static void publish(struct ft_window *w, struct ft_flow *flow, const struct ft_span *span,
+                    int64_t now_ms)
+{
+    ft_emit_path(&w->emitter, w->join, flow, span);
+    flow->published = (uint8_t)(flow->state + 1);
+    flow->published_ms = now_ms;
+    flow->rate_published =
+        flow->bytes_window && span_of(w, flow->bytes_window).start_ms == span->start_ms;
+    w->stats.paths++;
+}
+
+/* Whether a resolved path is known of a moment in the window: samples tell it then, or before and
+ * after without a pause. */
+static bool is_known_in(const struct ft_window *w, const struct ft_flow *flow,
+                        const struct ft_span *span)
+{
+    return ft_join_path_ms(w->join, flow) < span->end_ms ||
+           ft_evidence_covers(&flow->evidence, ft_join_topology(w->join), &flow->path,
+                              span->end_ms - 1);
+}
+
+/* The window that holds what is new of a flow: its path began in it, or, where that window is
+ * closed or the path was not yet certain in it, samples last told the path. */
+static uint32_t window_of_news(const struct ft_window *w, const struct ft_flow *flow)
+{
+    struct ft_span span;
+    uint32_t number;
+
+    if (flow->state != FT_PATH_RESOLVED)
+        return flow->window;
+    number = ft_join_window_of(w->join, flow->path_since_ms);
+    span = span_of(w, number);
+    if (number >= ft_join_window(w->join) && is_known_in(w, flow, &span))
+        return number;
+    return ft_join_window_of(w->join, ft_join_path_ms(w->join, flow));
+}
+
+void ft_window_publish_path(struct ft_window *w, struct ft_flow *flow, int64_t now_ms)
+{
+    struct ft_span span;
+
+    if (flow->state == FT_PATH_UNRESOLVED || flow->reason == FT_REASON_CHANGING) {
+        flow->published = 0;
+        return;
+    }
+    span = span_of(w, window_of_news(w, flow));
+    publish(w, flow, &span, now_ms);
+}
+
+/* Whether what is known of a flow's path now is not what it was in the window: it moved after it,
+ * or began to. */
+static bool is_of_later(const struct ft_window *w, const struct ft_flow *flow,
+                        const struct ft_span *span)
+{
+    if (flow->state == FT_PATH_RESOLVED)
+        return flow->path_since_ms >= span->end_ms || !is_known_in(w, flow, span);
+    return flow->reason == FT_REASON_CHANGING && flow->last_ms >= span->end_ms &&
+           ft_evidence_agrees(&flow->evidence, ft_join_topology(w->join), &flow->path,
+                              w->number & 1);
+}
+
+static void close_flow(struct ft_window *w, uint32_t index)
+{
+    struct ft_flow *flow = ft_join_at(w->join, index);
+    struct ft_span span;
+    bool due;
+
+    if (!flow || !ft_join_age(w->join, flow, w->number, w->now_ms))
+        return;
+    if (flow->bytes_window == w->number) {
+        ft_loads_add(&w->loads, &w->config.loads, w->join, flow, index);
+        if (w->pairs)
+            ft_pair_links_flow(w->pairs, w->join, flow);
+        if (w->detours)
+            ft_detours_flow(w->detours, w->join, flow);
+    }
+    span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
+    due = flow->published != flow->state + 1 ||
+          (!flow->rate_published && flow->bytes_window != 0) ||
+          w->now_ms - flow->published_ms >= w->config.refresh_ms;
+    if (!due || is_of_later(w, flow, &span))
+        return;
+    if (flow->state != FT_PATH_RESOLVED && ft_evidence_begun_since(&flow->evidence, span.end_ms))
+        span = span_of(w, flow->window);
+    publish(w, flow, &span, w->now_ms);
+}
+
+static uint64_t speed_of(const struct ft_window *w, uint32_t id)
+{
+    uint64_t speed_bps = ft_topology_port(ft_join_topology(w->join), id)->speed_bps;
+
+    return speed_bps || !w->counters ? speed_bps : ft_counters_speed_bps(w->counters, id);
+}
+
+/* Exporters of sFlow often count wrongly: less than what flows certainly brought is no figure. */
+static bool is_credible(const struct ft_counted *c, double bytes, const struct ft_load *load)
+{
+    return c->snmp || bytes >= load->bytes * 0.9 - 1.96 * sqrt(load->variance);
+}
+
+static void fill_counted(Fabrictrace__Link *out, double bytes, const struct ft_load *load)
+{
+    double rest = bytes - load->bytes;
+
+    /* Within the noise of the samples nothing is unexplained. */
+    if (fabs(rest) <= 1.96 * sqrt(load->variance))
+        rest = 0;
+    out->has_counter_bytes = out->has_unexplained_bytes = true;
+    out->counter_bytes = (uint64_t)(bytes + 0.5);
+    out->unexplained_bytes = (int64_t)rest;
+}
+
+/* What the port counted on its way out, or the other end on its way in. */
+static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
+{
+    const struct ft_load *load = &w->loads.link[id];
+    uint32_t peer = ft_topology_port(ft_join_topology(w->join), id)->peer;
+    struct ft_counted here = {.snmp = false}, there = {.snmp = false};
+
+    if (!ft_counters_window(w->counters, id, w->number, &here) ||
+        !is_credible(&here, here.out_bytes, load))
+        here = (struct ft_counted){.snmp = false};
+    if (peer == FT_NONE || !ft_counters_window(w->counters, peer, w->number, &there) ||
+        !is_credible(&there, there.in_bytes, load))
+        there = (struct ft_counted){.snmp = false};
+    if (here.has_out_bytes)
+        fill_counted(out, here.out_bytes, load);
+    else if (there.has_in_bytes)
+        fill_counted(out, there.in_bytes, load);
+    out->has_discards = here.has_out_discards;
+    out->discards = (uint64_t)(here.out_discards + 0.5);
+    out->has_pause_in = here.has_in_pause;
+    out->has_pause_out = here.has_out_pause;
+    out->has_pfc_in = here.has_in_pfc;
+    out->has_pfc_out = here.has_out_pfc;
+    out->pause_in = (uint64_t)(here.in_pause + 0.5);
+    out->pause_out = (uint64_t)(here.out_pause + 0.5);
+    out->pfc_in = (uint64_t)(here.in_pfc + 0.5);
+    out->pfc_out = (uint64_t)(here.out_pfc + 0.5);
+    /* A broken frame is counted by whoever receives it. */
+    out->has_errors = here.has_out_errors || there.has_in_errors;
+    out->errors = (uint64_t)(here.out_errors + there.in_errors + 0.5);
+}
+
+static bool is_of(uint32_t newest, uint32_t number)
+{
+    return newest >= number && newest <= number + 1;
+}
+
+/* What samples told of their port. */
+static void fill_marks(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
+{
+    const struct ft_port_marks *marks = ft_join_marks(w->join, id);
+    const struct ft_port_depths *depths = ft_join_depths(w->join, id);
+    unsigned slot = w->number & 1;
+
+    if (is_of(marks->window, w->number) && marks->samples[slot]) {
+        out->has_ce_marked_share = true;
+        out->ce_marked_share = (double)marks->ce_samples[slot] / (double)marks->samples[slot];
+    }
+    if (!is_of(depths->window, w->number))
+        return;
+    out->has_queue_max_bytes = depths->has_queue[slot];
+    out->queue_max_bytes = depths->queue_max_bytes[slot];
+    out->has_transit_max_ns = depths->has_transit[slot];
+    out->transit_max_ns = depths->transit_max_ns[slot];
+}
+
+static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+    const struct ft_port *port = ft_topology_port(t, id);
+    const struct ft_load *load = &w->loads.link[id];
+    double seconds = (double)(w->span.end_ms - w->span.start_ms) / 1000;
+    uint64_t speed_bps = speed_of(w, id);
+
+    out->has_window_start_ms = out->has_window_end_ms = true;
+    out->window_start_ms = (uint64_t)w->span.start_ms;
+    out->window_end_ms = (uint64_t)w->span.end_ms;
+    out->fabric = (char *)(uintptr_t)ft_topology_fabric(t);
+    out->switch_ = (char *)(uintptr_t)ft_topology_switch(t, port->switch_id)->name;
+    out->port = (char *)(uintptr_t)port->name;
+    if (port->peer != FT_NONE) {
+        const struct ft_port *peer = ft_topology_port(t, port->peer);
+
+        out->peer = (char *)(uintptr_t)ft_topology_switch(t, peer->switch_id)->name;
+        out->peer_port = (char *)(uintptr_t)peer->name;
+    } else if (port->nic != FT_NONE) {
+        out->peer =
+            (char *)(uintptr_t)ft_topology_host(t, ft_topology_nic(t, port->nic)->host_id)->name;
+    }
+    out->tier = (char *)(uintptr_t)ft_tier_name(ft_topology_switch(t, port->switch_id)->tier);
+    out->direction = (char *)(uintptr_t)ft_direction_name(port->direction);
+    if (port->group != FT_NONE)
+        out->group = (char *)(uintptr_t)ft_topology_group(t, port->group)->name;
+    out->has_flows = out->has_bytes = true;
+    out->flows = (uint64_t)(load->flows + 0.5);
+    out->bytes = (uint64_t)load->bytes;
+    if (w->counters)
+        fill_counters(out, w, id);
+    if (speed_bps) {
+        double bytes = out->has_counter_bytes ? (double)out->counter_bytes : load->bytes;
+
+        out->has_speed_bps = out->has_utilization = true;
+        out->speed_bps = speed_bps;
+        out->utilization = bytes * 8 / seconds / (double)speed_bps;
+    }
+    fill_marks(out, w, id);
+}
+
+static void close_link(struct ft_window *w, uint32_t id)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+    const struct ft_port *port = ft_topology_port(t, id);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Link out = FABRICTRACE__LINK__INIT;
+    double sum = 0;
+
+    if (port->peer == FT_NONE && port->nic == FT_NONE)
+        return;
+    fill_link(&out, w, id);
+    if (port->group != FT_NONE) {
+        const struct ft_group *group = ft_topology_group(t, port->group);
+
+        for (uint32_t i = 0; i < group->link_count; i++)
+            sum += w->loads.link[group->links[i]].bytes;
+        out.has_share = sum > 0;
+        out.share = sum > 0 ? w->loads.link[id].bytes / sum : 0;
+    }
+    record.kind_case = FABRICTRACE__RECORD__KIND_LINK;
+    record.link = &out;
+    w->emitter.record(w->emitter.arg, &record);
+}
+
+static void finish(struct ft_window *w)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+
+    ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
+    ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span, w->config.victims_max);
+    if (w->pairs)
+        ft_pair_links_end(w->pairs, &w->loads, t);
+    if (w->exporters)
+        ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
+    if (w->detours)
+        ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
+    ft_events_sweep(w->events, w->number, w->span.end_ms);
+    ft_join_close(w->join);
+    w->last = w->span;
+    w->stats.closed++;
+    w->stats.number = w->number;
+    w->phase = PHASE_IDLE;
+}
+
+bool ft_window_step(struct ft_window *w, uint32_t items)
+{
+    const struct ft_topology *t = ft_join_topology(w->join);
+
+    for (; items && w->phase != PHASE_IDLE; items--) {
+        switch (w->phase) {
+        case PHASE_FLOWS:
+            if (w->cursor < ft_join_limit(w->join)) {
+                close_flow(w, w->cursor++);
+                break;
+            }
+            w->phase = PHASE_LINKS;
+            w->cursor = 0;
+            break;
+        case PHASE_LINKS:
+            if (w->cursor < ft_topology_ports(t)) {
+                close_link(w, w->cursor++);
+                break;
+            }
+            w->phase = PHASE_GROUPS;
+            w->cursor = 0;
+            break;
+        case PHASE_GROUPS:
+            if (w->cursor < ft_topology_groups(t)) {
+                ft_figures_group(w->figures, &w->loads, t, w->cursor++, &w->span, w->number,
+                                 &w->emitter, w->events);
+                items -= items > ITEMS_A_GROUP ? ITEMS_A_GROUP : items - 1;
+                break;
+            }
+            w->phase = PHASE_END;
+            break;
+        case PHASE_END:
+            finish(w);
+            break;
+        case PHASE_IDLE:
+            break;
+        }
+    }
+    return w->phase == PHASE_IDLE;
+}
+
+struct ft_span ft_window_last(const struct ft_window *w)
+{
+    return w->last;
+}
+
+const struct ft_window_stats *ft_window_stats(const struct ft_window *w)
+{
+    return &w->stats;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_WINDOW_WINDOW_H
+#define FT_DAEMON_WINDOW_WINDOW_H
+/*
+ * The close of a window: loads, figures, collisions, and the records of them.
+ *
+ * The work is cut in slices, so that ingest goes on meanwhile: first every flow (aged, its path
+ * published when due, its volume laid on its links), then every link, then every group, layer and
+ * the fabric, then the events. A window is published once. Pure: `now` is passed in. Thread: one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/health/detours.h"
+#include "daemon/health/exporters.h"
+#include "daemon/jobs/pair_links.h"
+#include "daemon/join/counters.h"
+#include "daemon/join/join.h"
+#include "daemon/publish/emit.h"
+#include "daemon/publish/events.h"
+#include "daemon/window/loads.h"
+
+struct ft_window_config {
+    struct ft_loads_config loads;
+    int64_t refresh_ms; /* a path that stays is published again after this */
+    uint32_t victims_max;
+};
+
+struct ft_window_stats {
+    uint64_t closed;
+    uint64_t paths;  /* path records */
+    uint32_t number; /* of the last closed */
+};
+
+struct ft_window;
+
+/* All are borrowed. NULL without memory. */
+struct ft_window *ft_window_new(const struct ft_window_config *config, struct ft_join *join,
+                                struct ft_events *events, const struct ft_emitter *emitter);
+void ft_window_free(struct ft_window *window);
+
+/* Counters of ports for the link records, and the exporters that are held against them. */
+void ft_window_count(struct ft_window *window, const struct ft_counters *counters,
+                     struct ft_exporters *exporters);
+
+/* Who looks for flows on longer ways than they should take. */
+void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
+
+/* The links under the pairs of ranks, found anew with each window. */
+void ft_window_pair(struct ft_window *window, struct ft_pair_links *pairs);
+
+/* After the join took another topology, between two closes. -ENOMEM. */
+int ft_window_resize(struct ft_window *window);
+
+/* Seals the join's lowest window and begins its close. Not while another close is under way. */
+void ft_window_begin(struct ft_window *window, int64_t now_ms);
+bool ft_window_busy(const struct ft_window *window);
+
+/* Does up to `items` flows or links of work; true when the close is done. */
+bool ft_window_step(struct ft_window *window, uint32_t items);
+
+/* A flow's path as it is now, for the hook of the join: published at once unless it is only
+ * unresolved or still changing, which waits for the close. */
+void ft_window_publish_path(struct ft_window *window, struct ft_flow *flow, int64_t now_ms);
+
+/* What the last close found, for the API: spans of the last window, all 0 before the first. */
+struct ft_span ft_window_last(const struct ft_window *window);
+const struct ft_window_stats *ft_window_stats(const struct ft_window *window);
+
+#endif
