@@ -33,6 +33,7 @@ struct ft_join {
     struct ft_sampled *sampled;
     struct ft_trust trust;
     int64_t heard_ms; /* time of the newest sample */
+    int64_t moved_ms; /* since when a flow has been on the path that it moved to last */
     uint32_t window;  /* lowest open */
     uint32_t newest;  /* that took a record */
     bool sealed;      /* it takes no more */
@@ -158,7 +159,7 @@ void ft_join_restart(struct ft_join *j, uint32_t window)
     ft_trust_restart(&j->trust, j->t);
     j->window = window;
     j->newest = 0;
-    j->heard_ms = 0;
+    j->heard_ms = j->moved_ms = 0;
 }
 
 /* Finds the ends of a flow in the topology. */
@@ -277,6 +278,17 @@ int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
     return first_ms != INT64_MAX && first_ms > flow->path_since_ms ? first_ms : flow->path_since_ms;
 }
 
+bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int64_t from_ms)
+{
+    int64_t moved_ms = j->moved_ms > j->trust.doubt_ms ? j->moved_ms : j->trust.doubt_ms;
+    int64_t first_ms, last_ms;
+
+    if (moved_ms < from_ms - j->config.evidence_ms)
+        return true;
+    ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
+    return first_ms >= from_ms || first_ms > moved_ms || ft_join_path_ms(j, flow) >= from_ms;
+}
+
 /* A steady flow leaves its path: whatever made it do so may have moved others that go where it
  * went, or share an equal-cost set with it. */
 static void doubt_others(struct ft_join *j, const struct ft_flow *flow, const struct ft_judging *by,
@@ -338,6 +350,8 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     if (verdict.contradicted)
         doubt_others(j, flow, &by, verdict.left_ms);
     news = take(flow, &verdict, &moved);
+    if (moved && flow->path_since_ms > j->moved_ms)
+        j->moved_ms = flow->path_since_ms;
     if (moved && j->hooks.moved)
         j->hooks.moved(j->hooks.arg, flow, &before, now_ms);
     if (news && j->hooks.judged)
