@@ -97,7 +97,7 @@ static struct ft_judgement judge_by(int64_t now_ms, bool verify)
     struct ft_judgement j;
 
     ft_evidence_judge(&ev, &by, &j);
-    ft_evidence_apply(&ev, &j, FT_PAST_NONE);
+    ft_evidence_apply(&ev, &j, NULL);
     is_known = j.state == FT_PATH_RESOLVED;
     if (is_known) {
         known = j.path;
