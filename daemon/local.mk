@@ -32,15 +32,17 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/congestion.c daemon/health/congestion.h \
 	daemon/health/detours.c daemon/health/detours.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
-	daemon/health/findings.c daemon/health/findings.h \
+	daemon/publish/findings.c daemon/publish/findings.h \
 	daemon/health/losses.c daemon/health/losses.h \
 	daemon/health/processors.c daemon/health/processors.h \
 	daemon/health/unrated.c daemon/health/unrated.h \
+	daemon/jobs/flow_ranks.c daemon/jobs/flow_ranks.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
+	daemon/join/flow_hosts.c daemon/join/flow_hosts.h \
 	daemon/join/join.c daemon/join/join.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
@@ -63,6 +65,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pipeline/topology.c \
 	daemon/publish/emit.c daemon/publish/emit.h \
 	daemon/publish/events.c daemon/publish/events.h \
+	daemon/publish/findings.c daemon/publish/findings.h \
 	daemon/publish/publish.c daemon/publish/publish.h \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \

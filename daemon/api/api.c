@@ -15,6 +15,7 @@
 #include "daemon/api/store.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
+#include "daemon/join/flow_hosts.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/publish/emit.h"
 #include "lib/base/clock.h"

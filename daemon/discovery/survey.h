@@ -19,7 +19,7 @@
 #include "daemon/discovery/ids.h"
 #include "daemon/discovery/port_words.h"
 #include "daemon/discovery/reports.h"
-#include "daemon/health/findings.h"
+#include "daemon/publish/findings.h"
 #include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"
 

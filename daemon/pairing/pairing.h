@@ -30,8 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/health/findings.h"
 #include "daemon/join/join.h"
+#include "daemon/publish/findings.h"
 #include "lib/base/account.h"
 #include "proto/fabrictrace.pb-c.h"
 
