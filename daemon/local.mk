@@ -19,6 +19,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/port_words.c daemon/discovery/port_words.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
+	daemon/discovery/survey_build.c \
 	daemon/discovery/survey_ends.c \
 	daemon/discovery/survey_hosts.c \
 	daemon/discovery/survey_links.c \

@@ -7,10 +7,10 @@
  *
  * survey_ends.c keeps the list of ports, survey.c gathers switches and ports, survey_strangers.c
  * switches that only their neighbours name, survey_links.c links, survey_hosts.c NICs,
- * survey_tiers.c tiers, survey_samples.c what the flows tell that cross a link; discovery.c drives
- * them and builds a topology of the result. Where sources disagree the earlier one wins (file,
- * LLDP, samples), and a finding says so. Everything is borrowed from the sources and good as long
- * as they do not change. Private to discovery. Thread: one.
+ * survey_tiers.c tiers, survey_samples.c what the flows tell that cross a link, survey_build.c
+ * makes a topology of the result; discovery.c drives them. Where sources disagree the earlier one
+ * wins (file, LLDP, samples), and a finding says so. Everything is borrowed from the sources and
+ * good as long as they do not change. Private to discovery. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -158,5 +158,9 @@ int ft_survey_hosts(struct ft_survey *s);
 
 /* The tier of each switch; drops found NICs at switches that cannot be leaves. */
 void ft_survey_tiers(struct ft_survey *s);
+
+/* The topology of all that. What contradicts is left out and becomes a finding. NULL when nothing
+ * can be built. */
+struct ft_topology *ft_survey_build(const struct ft_survey *s);
 
 #endif
