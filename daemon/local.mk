@@ -57,6 +57,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/state.h \
 	daemon/pairing/wire.c \
 	daemon/pipeline/account.c \
+	daemon/pipeline/batch.c \
 	daemon/pipeline/hooks.c \
 	daemon/pipeline/identity.c daemon/pipeline/identity.h \
 	daemon/pipeline/intake.c daemon/pipeline/intake.h \
@@ -64,6 +65,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pipeline/pipeline_impl.h \
 	daemon/pipeline/records.c \
 	daemon/pipeline/replay.c daemon/pipeline/replay.h \
+	daemon/pipeline/stages.c daemon/pipeline/stages.h \
 	daemon/pipeline/topology.c \
 	daemon/publish/emit.c daemon/publish/emit.h \
 	daemon/publish/events.c daemon/publish/events.h \
