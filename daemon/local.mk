@@ -49,6 +49,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
+	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
 	daemon/pairing/link.c \
 	daemon/pairing/members.c \
