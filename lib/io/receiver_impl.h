@@ -78,11 +78,9 @@ struct ft_receiver {
     size_t held;                   /* bytes in all inputs */
     bool crowded;                  /* nothing is read until there is room again */
     struct ft_watch *relief;
+    void (*crowd_out)(struct ft_connection *c);
     struct ft_receiver_stats stats;
 };
-
-/* Ends a connection now. */
-void ft_receiver_close(struct ft_connection *c, const char *reason);
 
 /* Begins and ends the count of the bytes in a connection's input. -ENOMEM. */
 int ft_receiver_count_input(struct ft_connection *c);
@@ -91,7 +89,8 @@ void ft_receiver_forget_input(struct ft_connection *c);
 /* Reads on from a connection, unless there is no room now: then it begins when there is. */
 void ft_receiver_read(struct ft_connection *c);
 
-int ft_receiver_open_room(struct ft_receiver *receiver);
+/* crowd_out ends a connection, to make room. */
+int ft_receiver_open_room(struct ft_receiver *receiver, void (*crowd_out)(struct ft_connection *c));
 void ft_receiver_close_room(struct ft_receiver *receiver);
 
 #endif
