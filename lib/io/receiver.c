@@ -107,7 +107,7 @@ static void refuse(struct ft_connection *c, const char *reason)
 
 static void forget_oldest_source(struct ft_receiver *receiver)
 {
-    struct ft_source *oldest = TAILQ_FIRST(&receiver->left);
+    struct ft_receiver_source *oldest = TAILQ_FIRST(&receiver->left);
 
     if (!oldest)
         return;
@@ -115,11 +115,11 @@ static void forget_oldest_source(struct ft_receiver *receiver)
     ft_table_remove(receiver->sources, oldest);
 }
 
-static struct ft_source *find_source(struct ft_receiver *receiver, const struct ft_frame *hello,
-                                     bool *fresh)
+static struct ft_receiver_source *find_source(struct ft_receiver *receiver,
+                                              const struct ft_frame *hello, bool *fresh)
 {
-    struct ft_source_key key = {{0}, {0}};
-    struct ft_source *source;
+    struct ft_receiver_source_key key = {{0}, {0}};
+    struct ft_receiver_source *source;
 
     *fresh = false;
     memcpy(key.program, hello->program, strlen(hello->program));
@@ -201,7 +201,7 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
 static int take_data(struct ft_connection *c, const struct ft_frame *frame)
 {
     struct ft_receiver *receiver = c->receiver;
-    struct ft_source *source = c->source;
+    struct ft_receiver_source *source = c->source;
     int rc;
 
     if (frame->sequence <= source->applied) {
@@ -477,8 +477,9 @@ static int prepare(struct ft_receiver *receiver, char *error, size_t error_bytes
     /* Peers choose their names: they must not know where these are put. */
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         seed = (uint64_t)ft_mono_now().ns;
-    receiver->sources = ft_table_new(sizeof(struct ft_source), sizeof(struct ft_source_key),
-                                     receiver->config.sources_max, seed);
+    receiver->sources =
+        ft_table_new(sizeof(struct ft_receiver_source), sizeof(struct ft_receiver_source_key),
+                     receiver->config.sources_max, seed);
     receiver->rest = ft_watch_once(receiver->loop, accept_again, receiver);
     receiver->next_turn = ft_watch_once(receiver->loop, take_turn, receiver);
     if (!receiver->sources || !receiver->rest || !receiver->next_turn ||
