@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "daemon/api/doctor.h"
+#include "daemon/health/unrated.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
+#include "daemon/pipeline/stages.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
@@ -202,13 +204,13 @@ START_TEST(a_sampling_rate_of_0_is_told)
                 "\"packets\":0,\"bytes\":0,\"point\":\"ingress\","
                 "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":50000,"
                 "\"dport\":4791,\"proto\":17}}");
-    t = ft_join_topology(ft_pipeline_join(pipeline));
-    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS, &findings);
+    t = ft_join_topology(ft_pipeline_stages(pipeline)->join);
+    ft_unrated_find(ft_pipeline_stages(pipeline)->unrated, t, NOW_MS, &findings);
     ck_assert_uint_eq(findings.count, 1);
     ck_assert_str_eq(findings.items[0].switch_name, "leaf0");
     ck_assert_ptr_nonnull(strstr(findings.items[0].text, "6 of its samples"));
     ft_findings_reset(&findings);
-    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS + 400000, &findings);
+    ft_unrated_find(ft_pipeline_stages(pipeline)->unrated, t, NOW_MS + 400000, &findings);
     ck_assert_uint_eq(findings.count, 0);
     ft_findings_free(&findings);
     close_pipeline();

@@ -32,6 +32,12 @@ tests_unit_check_sink_file_SOURCES = tests/unit/check_sink_file.c tests/unit/uni
 tests_unit_check_sink_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sink_file_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_topology_diff
+TESTS += tests/unit/check_topology_diff
+tests_unit_check_topology_diff_SOURCES = tests/unit/check_topology_diff.c tests/unit/unit.h
+tests_unit_check_topology_diff_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_topology_diff_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_intake
 TESTS += tests/unit/check_intake
 tests_unit_check_intake_SOURCES = tests/unit/check_intake.c tests/unit/leafspine.h tests/unit/unit.h
