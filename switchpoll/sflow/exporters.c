@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/exporters.h"
+#include "switchpoll/sflow/exporters.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -40,19 +40,20 @@ struct source {
 /* Likewise of the exporters, by what most differ in. */
 #define RECENT_EXPORTERS 256
 
-struct ft_exporters {
+struct ft_sflow_exporters {
     struct ft_table *exporters;
     struct ft_table *sources;
     struct source *recent[RECENT];
     struct ft_exporter *recent_exporters[RECENT_EXPORTERS];
     bool late;      /* the datagram last noted came late */
     uint32_t index; /* of its exporter in the table */
-    struct ft_exporters_stats stats;
+    struct ft_sflow_exporters_stats stats;
 };
 
-struct ft_exporters *ft_exporters_new(uint64_t exporters_max, uint64_t sources_max, uint64_t seed)
+struct ft_sflow_exporters *ft_sflow_exporters_new(uint64_t exporters_max, uint64_t sources_max,
+                                                  uint64_t seed)
 {
-    struct ft_exporters *x = calloc(1, sizeof(*x));
+    struct ft_sflow_exporters *x = calloc(1, sizeof(*x));
 
     if (!x)
         return NULL;
@@ -60,13 +61,13 @@ struct ft_exporters *ft_exporters_new(uint64_t exporters_max, uint64_t sources_m
                                 exporters_max, seed);
     x->sources = ft_table_new(sizeof(struct source), sizeof(struct source_key), sources_max, seed);
     if (!x->exporters || !x->sources) {
-        ft_exporters_free(x);
+        ft_sflow_exporters_free(x);
         return NULL;
     }
     return x;
 }
 
-void ft_exporters_free(struct ft_exporters *x)
+void ft_sflow_exporters_free(struct ft_sflow_exporters *x)
 {
     if (!x)
         return;
@@ -76,7 +77,7 @@ void ft_exporters_free(struct ft_exporters *x)
 }
 
 /* What a datagram is to its exporter. restart: its numbers begin anew. */
-static enum ft_exporters_verdict
+static enum ft_sflow_exporters_verdict
 judge(const struct ft_exporter *e, const struct ft_sflow_head *head, uint64_t print, bool *restart)
 {
     int32_t later_ms = (int32_t)(head->uptime_ms - e->uptime_ms);
@@ -111,7 +112,7 @@ judge(const struct ft_exporter *e, const struct ft_sflow_head *head, uint64_t pr
     return FT_EXPORTERS_FRESH;
 }
 
-static void begin_anew(struct ft_exporters *x, struct ft_exporter *e, uint32_t sequence)
+static void begin_anew(struct ft_sflow_exporters *x, struct ft_exporter *e, uint32_t sequence)
 {
     ft_sequence_restart(&e->sequence, sequence);
     memset(e->prints, 0, sizeof(e->prints));
@@ -120,8 +121,8 @@ static void begin_anew(struct ft_exporters *x, struct ft_exporter *e, uint32_t s
     x->stats.restarts++;
 }
 
-static struct ft_exporter *exporter_of(struct ft_exporters *x, const struct ft_sflow_head *head,
-                                       bool *fresh)
+static struct ft_exporter *exporter_of(struct ft_sflow_exporters *x,
+                                       const struct ft_sflow_head *head, bool *fresh)
 {
     /* As an exporter begins: agent and sub-agent, without a hole between. */
     struct {
@@ -141,11 +142,12 @@ static struct ft_exporter *exporter_of(struct ft_exporters *x, const struct ft_s
     return e;
 }
 
-enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x,
-                                                const struct ft_sflow_head *head, uint64_t print,
-                                                struct ft_wall when, struct ft_exporter **exporter)
+enum ft_sflow_exporters_verdict ft_sflow_exporters_datagram(struct ft_sflow_exporters *x,
+                                                            const struct ft_sflow_head *head,
+                                                            uint64_t print, struct ft_wall when,
+                                                            struct ft_exporter **exporter)
 {
-    enum ft_exporters_verdict verdict;
+    enum ft_sflow_exporters_verdict verdict;
     struct ft_exporter *e;
     bool fresh;
     bool restart;
@@ -191,7 +193,7 @@ enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x,
 
 /* Follows a data source's sample numbers; returns the samples newly missing, negative when a late
  * one came. */
-static int64_t follow(const struct ft_exporters *x, struct source *s, uint32_t number)
+static int64_t follow(const struct ft_sflow_exporters *x, struct source *s, uint32_t number)
 {
     enum ft_sequence_step step = ft_sequence_look(&s->sequence, number);
 
@@ -204,7 +206,7 @@ static int64_t follow(const struct ft_exporters *x, struct source *s, uint32_t n
 
 /* The samples that an agent says it dropped since its last sample: none where its count went back,
  * or grew by more than the packets that it took samples from. */
-static uint32_t dropped(struct ft_exporters *x, const struct source *s,
+static uint32_t dropped(struct ft_sflow_exporters *x, const struct source *s,
                         const struct ft_sflow_flow *flow)
 {
     uint32_t more = flow->drops - s->drops;
@@ -220,7 +222,7 @@ static uint32_t dropped(struct ft_exporters *x, const struct source *s,
 }
 
 /* A sample that is not simply its source's next. */
-static __attribute__((noinline)) void note_flow(struct ft_exporters *x, struct ft_exporter *e,
+static __attribute__((noinline)) void note_flow(struct ft_sflow_exporters *x, struct ft_exporter *e,
                                                 const struct source_key *key,
                                                 struct source **recent,
                                                 const struct ft_sflow_flow *flow)
@@ -255,8 +257,8 @@ static __attribute__((noinline)) void note_flow(struct ft_exporters *x, struct f
     s->pool = flow->sample_pool;
 }
 
-void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
-                       const struct ft_sflow_flow *flow)
+void ft_sflow_exporters_flow(struct ft_sflow_exporters *x, struct ft_exporter *e,
+                             const struct ft_sflow_flow *flow)
 {
     uint32_t type = flow->source_type | (flow->discarded ? TYPE_DISCARDS : 0);
     uint32_t index = flow->source_index;
@@ -279,7 +281,7 @@ void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *e,
     note_flow(x, e, &(struct source_key){x->index, type, index}, recent, flow);
 }
 
-void ft_exporters_expire(struct ft_exporters *x, struct ft_wall before)
+void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall before)
 {
     struct ft_exporter *e;
     struct source *s;
@@ -299,14 +301,16 @@ void ft_exporters_expire(struct ft_exporters *x, struct ft_wall before)
             ft_table_remove(x->exporters, e);
 }
 
-void ft_exporters_stats(const struct ft_exporters *x, struct ft_exporters_stats *stats)
+void ft_sflow_exporters_stats(const struct ft_sflow_exporters *x,
+                              struct ft_sflow_exporters_stats *stats)
 {
     *stats = x->stats;
     stats->exporters = ft_table_count(x->exporters);
     stats->sources = ft_table_count(x->sources);
 }
 
-const struct ft_exporter *ft_exporters_next(const struct ft_exporters *x, uint32_t *index)
+const struct ft_exporter *ft_sflow_exporters_next(const struct ft_sflow_exporters *x,
+                                                  uint32_t *index)
 {
     return ft_table_next(x->exporters, index);
 }

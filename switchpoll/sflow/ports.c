@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/ports.h"
+#include "switchpoll/sflow/ports.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -185,7 +185,7 @@ static void fill_optics(Fabrictrace__Optics *c, const struct ft_sflow_optics *o)
     c->rx_power_least_microwatts = o->rx_power_least_uw;
 }
 
-static void emit(struct port *port, const struct ft_sink *sink)
+static void emit(struct port *port, const struct ft_record_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__PortCounters c = FABRICTRACE__PORT_COUNTERS__INIT;
@@ -231,7 +231,7 @@ static double percent(uint32_t hundredths)
     return (double)hundredths / 100;
 }
 
-static void emit_processor(struct processor *p, const struct ft_sink *sink)
+static void emit_processor(struct processor *p, const struct ft_record_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Processor out = FABRICTRACE__PROCESSOR__INIT;
@@ -259,7 +259,7 @@ static void emit_processor(struct processor *p, const struct ft_sink *sink)
     sink->emit(sink->arg, &record);
 }
 
-void ft_ports_flush(struct ft_ports *ports, const struct ft_sink *sink)
+void ft_ports_flush(struct ft_ports *ports, const struct ft_record_sink *sink)
 {
     struct processor *p;
     struct port *port;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_WORKERS_H
-#define FT_SWITCHPOLL_WORKERS_H
+#ifndef FT_SWITCHPOLL_SFLOW_WORKERS_H
+#define FT_SWITCHPOLL_SFLOW_WORKERS_H
 /*
  * Threads that receive and fold sFlow, for rates above what one core takes.
  *
@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include "lib/io/loop.h"
-#include "switchpoll/ingest.h"
-#include "switchpoll/output.h"
+#include "switchpoll/output/output.h"
 #include "switchpoll/settings.h"
+#include "switchpoll/sflow/ingest.h"
 
 #define FT_WORKERS_MAX 64
 
@@ -32,9 +32,9 @@ struct ft_workers_stats {
 
 /* Binds the endpoint; nothing is read yet. settings are borrowed for the call, output for its life.
  * NULL with a complaint. */
-struct ft_workers *ft_workers_new(struct ft_loop *loop, const struct ft_settings *settings,
-                                  uint64_t seed, struct ft_output *output, char *error,
-                                  size_t error_bytes);
+struct ft_workers *ft_workers_new(struct ft_loop *loop,
+                                  const struct ft_switchpoll_settings *settings, uint64_t seed,
+                                  struct ft_output *output, char *error, size_t error_bytes);
 
 /* Starts the threads, which get the privileges that the caller has then: capabilities are each
  * thread's own. -errno with a complaint. */
@@ -45,21 +45,21 @@ void ft_workers_free(struct ft_workers *workers);
 
 /* Takes over what a reload may change: the endpoint, the buffer, the interval. All or nothing:
  * -EADDRNOTAVAIL with a complaint. */
-int ft_workers_reload(struct ft_workers *workers, const struct ft_settings *settings, char *error,
-                      size_t error_bytes);
+int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_settings *settings,
+                      char *error, size_t error_bytes);
 
 /* Takes what waits in the sockets, flushes, ends the threads and hands over what they had. */
 void ft_workers_stop(struct ft_workers *workers);
 
 /* Adds the threads' accounts, each as of its last tick or, after a stop, the last. Fits
- * ft_pipeline_set_more(). */
+ * ft_sflow_pipeline_set_more(). */
 void ft_workers_account(void *arg, struct ft_ingest_stats *stats);
 
 void ft_workers_stats(struct ft_workers *workers, struct ft_workers_stats *stats);
 
 /* Holds the threads still while their tables of exporters are read. Returns how many there are;
  * tables has room for FT_WORKERS_MAX. */
-size_t ft_workers_hold(struct ft_workers *workers, const struct ft_exporters **tables);
+size_t ft_workers_hold(struct ft_workers *workers, const struct ft_sflow_exporters **tables);
 void ft_workers_release(struct ft_workers *workers);
 
 #endif

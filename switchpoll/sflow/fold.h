@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_FOLD_H
-#define FT_SWITCHPOLL_FOLD_H
+#ifndef FT_SWITCHPOLL_SFLOW_FOLD_H
+#define FT_SWITCHPOLL_SFLOW_FOLD_H
 /*
  * Folds flow samples of one interval into Observation records.
  *
@@ -18,7 +18,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/tuple.h"
 #include "proto/sflow.h"
-#include "switchpoll/sink.h"
+#include "switchpoll/output/sink.h"
 
 struct ft_fold;
 
@@ -37,7 +37,7 @@ void ft_fold_settle(struct ft_fold *fold);
 /* Settles, emits an Observation for each sum and empties the table. Returns the samples they hold.
  */
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
-                       const struct ft_sink *sink);
+                       const struct ft_record_sink *sink);
 
 /* Samples folded and not yet flushed. */
 uint64_t ft_fold_pending(const struct ft_fold *fold);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_AGENT_CAPTURE_SNIFFER_H
-#define FT_AGENT_CAPTURE_SNIFFER_H
+#ifndef FT_AGENT_RDMA_SNIFFER_H
+#define FT_AGENT_RDMA_SNIFFER_H
 /*
  * Capturing on an RDMA device instead of a network interface: libpcap's RDMA sniffer, where libpcap
  * was built with it (Debian's is not) and the device can be sniffed (mlx5). It shows what the card

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_UDP_H
-#define FT_SWITCHPOLL_UDP_H
+#ifndef FT_SWITCHPOLL_SFLOW_UDP_H
+#define FT_SWITCHPOLL_SFLOW_UDP_H
 /*
  * The socket on which sFlow arrives: a large receive buffer, many datagrams a system call, and the
  * kernel's count of what the buffer had no room for. The time of a datagram is when it was taken:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_SEQUENCE_H
-#define FT_SWITCHPOLL_SEQUENCE_H
+#ifndef FT_SWITCHPOLL_SFLOW_SEQUENCE_H
+#define FT_SWITCHPOLL_SFLOW_SEQUENCE_H
 /*
  * One stream of sFlow sequence numbers (sFlow v5 section 5, "sequence_number"): what is missing of
  * the last 64 numbers, so that a number that comes late takes back the gap it was counted as.

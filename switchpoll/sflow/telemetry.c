@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/telemetry.h"
+#include "switchpoll/sflow/telemetry.h"
 
 #include <inttypes.h>
 
@@ -89,7 +89,7 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
     gauge(w, "fold_bytes", "Memory of the table of sums.", s->sums_bytes);
 }
 
-static void write_totals(const struct ft_exporters_stats *x, struct ft_writer *w)
+static void write_totals(const struct ft_sflow_exporters_stats *x, struct ft_writer *w)
 {
     counter(w, "network_datagrams_missing_total",
             "Datagrams missing by the exporters' sequence numbers.", x->gap);
@@ -164,7 +164,7 @@ static void write_exporters(const struct ft_telemetry *t, struct ft_writer *w)
             const struct ft_exporter *e;
             uint32_t at = 0;
 
-            while ((e = ft_exporters_next(t->exporters[n], &at)))
+            while ((e = ft_sflow_exporters_next(t->exporters[n], &at)))
                 write_exporter(families[i].name, e, figure_of(e, (enum figure)i), w);
         }
     }

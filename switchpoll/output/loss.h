@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_LOSS_H
-#define FT_SWITCHPOLL_LOSS_H
+#ifndef FT_SWITCHPOLL_OUTPUT_LOSS_H
+#define FT_SWITCHPOLL_OUTPUT_LOSS_H
 /*
  * The program's accounting as a Loss record: what came into each stage and what became of it. In
  * every stage received = processed + pending + the sum of drops, also for input that is garbage.
@@ -17,8 +17,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/io/snmp.h"
-#include "switchpoll/ingest.h"
-#include "switchpoll/sink.h"
+#include "switchpoll/output/sink.h"
+#include "switchpoll/sflow/ingest.h"
 
 /* received = processed + pending + dropped, in records. */
 struct ft_loss_transport {
@@ -38,6 +38,6 @@ struct ft_loss_facts {
 
 /* Emits one Loss record. */
 void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now,
-                  const struct ft_sink *sink);
+                  const struct ft_record_sink *sink);
 
 #endif

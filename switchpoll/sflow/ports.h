@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_PORTS_H
-#define FT_SWITCHPOLL_PORTS_H
+#ifndef FT_SWITCHPOLL_SFLOW_PORTS_H
+#define FT_SWITCHPOLL_SFLOW_PORTS_H
 /*
  * Counters of one interval: the last ones of each (switch, port) become a PortCounters record,
  * those of each processor a Processor record. Capped. Input: decoded generic interface counters
@@ -13,7 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/tuple.h"
 #include "proto/sflow.h"
-#include "switchpoll/sink.h"
+#include "switchpoll/output/sink.h"
 
 struct ft_ports;
 
@@ -37,7 +37,7 @@ int ft_ports_put(struct ft_ports *ports, const struct ft_ip *agent,
 int ft_ports_put_processor(struct ft_ports *ports, const struct ft_ip *agent, uint32_t sub_agent,
                            const struct ft_sflow_processor *processor, struct ft_wall when);
 
-void ft_ports_flush(struct ft_ports *ports, const struct ft_sink *sink);
+void ft_ports_flush(struct ft_ports *ports, const struct ft_record_sink *sink);
 void ft_ports_stats(const struct ft_ports *ports, struct ft_ports_stats *stats);
 
 #endif

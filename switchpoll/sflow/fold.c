@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/fold.h"
+#include "switchpoll/sflow/fold.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -330,7 +330,7 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
 }
 
 static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
-                 const struct ft_sink *sink)
+                 const struct ft_record_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
@@ -357,7 +357,7 @@ static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
 }
 
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
-                       const struct ft_sink *sink)
+                       const struct ft_record_sink *sink)
 {
     uint64_t flushed;
     uint32_t at = 0;

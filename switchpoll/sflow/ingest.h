@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_INGEST_H
-#define FT_SWITCHPOLL_INGEST_H
+#ifndef FT_SWITCHPOLL_SFLOW_INGEST_H
+#define FT_SWITCHPOLL_SFLOW_INGEST_H
 /*
  * From sFlow datagrams to records, with everything that enters accounted for.
  *
@@ -16,9 +16,9 @@
 
 #include "lib/base/clock.h"
 #include "proto/sflow.h"
-#include "switchpoll/exporters.h"
-#include "switchpoll/ports.h"
-#include "switchpoll/sink.h"
+#include "switchpoll/output/sink.h"
+#include "switchpoll/sflow/exporters.h"
+#include "switchpoll/sflow/ports.h"
 
 struct ft_ingest_config {
     uint32_t interval_ms;
@@ -27,7 +27,7 @@ struct ft_ingest_config {
     uint64_t exporters_max;
     uint64_t sources_max;
     uint64_t seed; /* of the hash tables */
-    struct ft_sink sink;
+    struct ft_record_sink sink;
 };
 
 /* Datagrams: received = processed + the four that follow.
@@ -59,7 +59,7 @@ struct ft_ingest_stats {
     uint64_t sums_bytes;   /* memory the table holds */
     uint64_t observations; /* emitted */
     struct ft_ports_stats ports;
-    struct ft_exporters_stats exporters;
+    struct ft_sflow_exporters_stats exporters;
 };
 
 struct ft_ingest;
@@ -91,6 +91,6 @@ void ft_ingest_stats(const struct ft_ingest *ingest, struct ft_ingest_stats *sta
 void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_stats *more);
 
 /* Borrowed; for reading. */
-const struct ft_exporters *ft_ingest_exporters(const struct ft_ingest *ingest);
+const struct ft_sflow_exporters *ft_ingest_exporters(const struct ft_ingest *ingest);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_EXPORTERS_H
-#define FT_SWITCHPOLL_EXPORTERS_H
+#ifndef FT_SWITCHPOLL_SFLOW_EXPORTERS_H
+#define FT_SWITCHPOLL_SFLOW_EXPORTERS_H
 /*
  * Who sends sFlow, and what of it did not arrive.
  *
@@ -17,7 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/tuple.h"
 #include "proto/sflow.h"
-#include "switchpoll/sequence.h"
+#include "switchpoll/sflow/sequence.h"
 
 /* One exporter. The totals are since it was first seen. */
 struct ft_exporter {
@@ -40,7 +40,7 @@ struct ft_exporter {
 };
 
 /* Over all exporters, those forgotten included. */
-struct ft_exporters_stats {
+struct ft_sflow_exporters_stats {
     uint64_t arrived;      /* datagrams with a readable head, without duplicates */
     uint64_t flow_samples; /* in them */
     uint64_t gap;
@@ -56,34 +56,38 @@ struct ft_exporters_stats {
     uint64_t sources;
 };
 
-enum ft_exporters_verdict {
+enum ft_sflow_exporters_verdict {
     FT_EXPORTERS_FRESH,     /* new, also after a gap or a restart */
     FT_EXPORTERS_LATE,      /* out of order: process it */
     FT_EXPORTERS_DUPLICATE, /* the same datagram again: skip it */
 };
 
-struct ft_exporters;
+struct ft_sflow_exporters;
 
 /* NULL without memory. */
-struct ft_exporters *ft_exporters_new(uint64_t exporters_max, uint64_t sources_max, uint64_t seed);
-void ft_exporters_free(struct ft_exporters *x);
+struct ft_sflow_exporters *ft_sflow_exporters_new(uint64_t exporters_max, uint64_t sources_max,
+                                                  uint64_t seed);
+void ft_sflow_exporters_free(struct ft_sflow_exporters *x);
 
 /* Notes a datagram. print is a fingerprint of its bytes, by which a duplicate is told from a clash
  * of sequences. *exporter is NULL when the table is full. */
-enum ft_exporters_verdict ft_exporters_datagram(struct ft_exporters *x,
-                                                const struct ft_sflow_head *head, uint64_t print,
-                                                struct ft_wall when, struct ft_exporter **exporter);
+enum ft_sflow_exporters_verdict ft_sflow_exporters_datagram(struct ft_sflow_exporters *x,
+                                                            const struct ft_sflow_head *head,
+                                                            uint64_t print, struct ft_wall when,
+                                                            struct ft_exporter **exporter);
 
 /* Notes a flow sample of the datagram last noted. exporter may be NULL. */
-void ft_exporters_flow(struct ft_exporters *x, struct ft_exporter *exporter,
-                       const struct ft_sflow_flow *flow);
+void ft_sflow_exporters_flow(struct ft_sflow_exporters *x, struct ft_exporter *exporter,
+                             const struct ft_sflow_flow *flow);
 
 /* Forgets exporters silent since before then, with their data sources. */
-void ft_exporters_expire(struct ft_exporters *x, struct ft_wall before);
+void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall before);
 
-void ft_exporters_stats(const struct ft_exporters *x, struct ft_exporters_stats *stats);
+void ft_sflow_exporters_stats(const struct ft_sflow_exporters *x,
+                              struct ft_sflow_exporters_stats *stats);
 
 /* Iterates from *index (start at 0); NULL at the end. */
-const struct ft_exporter *ft_exporters_next(const struct ft_exporters *x, uint32_t *index);
+const struct ft_exporter *ft_sflow_exporters_next(const struct ft_sflow_exporters *x,
+                                                  uint32_t *index);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/loss.h"
+#include "switchpoll/output/loss.h"
 
 #include "proto/loss.h"
 
@@ -19,7 +19,7 @@ static struct ft_account_stage *add_stage(struct ft_account *account, const char
 
 static void add_network(struct ft_account *account, const struct ft_ingest_stats *s)
 {
-    const struct ft_exporters_stats *x = &s->exporters;
+    const struct ft_sflow_exporters_stats *x = &s->exporters;
     struct ft_account_stage *stage;
 
     stage = add_stage(account, "network", "datagrams", x->arrived + x->gap, x->arrived, 0);
@@ -76,7 +76,8 @@ static void add_snmp(struct ft_account *account, const struct ft_snmp_stats *s)
     ft_account_drop(stage, "error", s->errors);
 }
 
-void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now, const struct ft_sink *sink)
+void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now,
+                  const struct ft_record_sink *sink)
 {
     const struct ft_loss_transport *t = &facts->transport;
     struct ft_account account = {.stage_count = 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_TELEMETRY_H
-#define FT_SWITCHPOLL_TELEMETRY_H
+#ifndef FT_SWITCHPOLL_SFLOW_TELEMETRY_H
+#define FT_SWITCHPOLL_SFLOW_TELEMETRY_H
 /*
  * The program's own figures in the Prometheus text format (version 0.0.4). Labels name exporters at
  * the most, never a flow. Pure: figures in, text out.
@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 #include "lib/base/writer.h"
-#include "switchpoll/exporters.h"
-#include "switchpoll/loss.h"
+#include "switchpoll/output/loss.h"
+#include "switchpoll/sflow/exporters.h"
 
 struct ft_telemetry {
     struct ft_loss_facts facts;
-    const struct ft_exporters *const *exporters; /* tables; an exporter is in one of them */
+    const struct ft_sflow_exporters *const *exporters; /* tables; an exporter is in one of them */
     size_t exporter_tables;
     uint64_t receive_buffer_bytes;
     bool has_sender; /* records go to a daemon */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/workers.h"
+#include "switchpoll/sflow/workers.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "switchpoll/udp.h"
+#include "switchpoll/sflow/udp.h"
 
 #define NS_PER_MS     1000000
 #define TICKS         4            /* an interval */
@@ -269,7 +269,7 @@ static int steer(int fd, uint32_t sockets)
 }
 
 /* Opens a socket for each thread, in the order that steer() numbers them; all or none. */
-static int open_sockets(struct ft_workers *workers, const struct ft_settings *settings,
+static int open_sockets(struct ft_workers *workers, const struct ft_switchpoll_settings *settings,
                         struct ft_udp **sockets, char *error, size_t error_bytes)
 {
     struct ft_udp_config config = {.listen = settings->listen,
@@ -298,7 +298,7 @@ fail:
 }
 
 static int init_worker(struct ft_workers *workers, struct worker *w,
-                       const struct ft_settings *settings, uint64_t seed)
+                       const struct ft_switchpoll_settings *settings, uint64_t seed)
 {
     uint64_t n = workers->count;
     const struct ft_ingest_config config = {
@@ -338,9 +338,9 @@ static int start_thread(struct worker *w)
     return -rc;
 }
 
-struct ft_workers *ft_workers_new(struct ft_loop *loop, const struct ft_settings *settings,
-                                  uint64_t seed, struct ft_output *output, char *error,
-                                  size_t error_bytes)
+struct ft_workers *ft_workers_new(struct ft_loop *loop,
+                                  const struct ft_switchpoll_settings *settings, uint64_t seed,
+                                  struct ft_output *output, char *error, size_t error_bytes)
 {
     size_t count = settings->workers;
     struct ft_workers *workers = calloc(1, sizeof(*workers) + count * sizeof(workers->list[0]));
@@ -452,8 +452,8 @@ static void change_socket(struct worker *w, struct ft_udp *udp)
     w->udp = udp;
 }
 
-int ft_workers_reload(struct ft_workers *workers, const struct ft_settings *settings, char *error,
-                      size_t error_bytes)
+int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_settings *settings,
+                      char *error, size_t error_bytes)
 {
     bool moves = !workers->given && strcmp(workers->listen, settings->listen) != 0;
     char *listen = strdup(settings->listen);
@@ -511,7 +511,7 @@ void ft_workers_stats(struct ft_workers *workers, struct ft_workers_stats *stats
     }
 }
 
-size_t ft_workers_hold(struct ft_workers *workers, const struct ft_exporters **tables)
+size_t ft_workers_hold(struct ft_workers *workers, const struct ft_sflow_exporters **tables)
 {
     for (size_t i = 0; i < workers->count; i++) {
         hold(&workers->list[i]);

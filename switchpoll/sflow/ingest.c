@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/ingest.h"
+#include "switchpoll/sflow/ingest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/reader.h"
 #include "proto/sflow.h"
-#include "switchpoll/fold.h"
+#include "switchpoll/sflow/fold.h"
 
 /* Datagrams this many intervals older than the current one mean a clock that was set back. */
 #define BACK_INTERVALS 10
 
 struct ft_ingest {
     uint32_t interval_ms;
-    struct ft_sink sink;
+    struct ft_record_sink sink;
     struct ft_fold *fold;
     struct ft_ports *ports;
-    struct ft_exporters *exporters;
+    struct ft_sflow_exporters *exporters;
 
     bool running; /* an interval is open and start holds */
     struct ft_wall start;
@@ -46,7 +46,8 @@ struct ft_ingest *ft_ingest_new(const struct ft_ingest_config *config)
     in->sink = config->sink;
     in->fold = ft_fold_new(config->sums_max, config->seed);
     in->ports = ft_ports_new(config->ports_max, config->seed);
-    in->exporters = ft_exporters_new(config->exporters_max, config->sources_max, config->seed);
+    in->exporters =
+        ft_sflow_exporters_new(config->exporters_max, config->sources_max, config->seed);
     if (!in->fold || !in->ports || !in->exporters) {
         ft_ingest_free(in);
         return NULL;
@@ -60,7 +61,7 @@ void ft_ingest_free(struct ft_ingest *in)
         return;
     ft_fold_free(in->fold);
     ft_ports_free(in->ports);
-    ft_exporters_free(in->exporters);
+    ft_sflow_exporters_free(in->exporters);
     free(in);
 }
 
@@ -117,8 +118,8 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
 
     in->agent = head->agent;
     in->sub_agent = head->sub_agent;
-    in->duplicate = ft_exporters_datagram(in->exporters, head, in->print, in->when,
-                                          &in->exporter) == FT_EXPORTERS_DUPLICATE;
+    in->duplicate = ft_sflow_exporters_datagram(in->exporters, head, in->print, in->when,
+                                                &in->exporter) == FT_EXPORTERS_DUPLICATE;
     return !in->duplicate;
 }
 
@@ -126,7 +127,7 @@ static void on_flow(void *arg, const struct ft_sflow_flow *flow)
 {
     struct ft_ingest *in = arg;
 
-    ft_exporters_flow(in->exporters, in->exporter, flow);
+    ft_sflow_exporters_flow(in->exporters, in->exporter, flow);
     if (!flow->has_packet)
         in->no_packet++;
     else
@@ -199,7 +200,7 @@ void ft_ingest_set_interval(struct ft_ingest *in, uint32_t interval_ms)
 
 void ft_ingest_expire(struct ft_ingest *in, struct ft_wall before)
 {
-    ft_exporters_expire(in->exporters, before);
+    ft_sflow_exporters_expire(in->exporters, before);
 }
 
 void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
@@ -224,7 +225,7 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     stats->sums = ft_fold_sums(in->fold);
     stats->sums_bytes = ft_fold_bytes(in->fold);
     ft_ports_stats(in->ports, &stats->ports);
-    ft_exporters_stats(in->exporters, &stats->exporters);
+    ft_sflow_exporters_stats(in->exporters, &stats->exporters);
 }
 
 void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_stats *more)
@@ -241,7 +242,7 @@ void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_sta
     memcpy(sum, a, sizeof(a));
 }
 
-const struct ft_exporters *ft_ingest_exporters(const struct ft_ingest *in)
+const struct ft_sflow_exporters *ft_ingest_exporters(const struct ft_ingest *in)
 {
     return in->exporters;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SWITCHPOLL_OUTPUT_H
-#define FT_SWITCHPOLL_OUTPUT_H
+#ifndef FT_SWITCHPOLL_OUTPUT_OUTPUT_H
+#define FT_SWITCHPOLL_OUTPUT_OUTPUT_H
 /*
  * Records out: in batches to a sender, or as NDJSON lines to a file.
  *
- * Input: records by ft_output_emit(), which fits struct ft_sink. A write error of a file is kept
- * and told by ft_output_error(); from then on records are counted as dropped. Owner: the caller.
- * Thread: the loop's own.
+ * Input: records by ft_output_emit(), which fits struct ft_record_sink. A write error of a file is
+ * kept and told by ft_output_error(); from then on records are counted as dropped. Owner: the
+ * caller. Thread: the loop's own.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "lib/base/writer.h"
 #include "lib/io/transport.h"
 #include "proto/fabrictrace.pb-c.h"
-#include "switchpoll/loss.h"
+#include "switchpoll/output/loss.h"
 
 struct ft_output;
 
