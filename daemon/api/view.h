@@ -11,6 +11,7 @@ struct ft_pipeline;
 struct ft_publisher;
 struct ft_receiver;
 struct ft_store;
+struct ft_history;
 struct ft_http;
 struct ft_loop;
 
@@ -18,10 +19,12 @@ struct ft_view {
     struct ft_pipeline *pipeline;
     struct ft_publisher *publisher;
     struct ft_store *store;
+    struct ft_history *history;
     const struct ft_loop *loop;
     const struct ft_http *http;   /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
     int64_t window_ms;            /* as it was at the start */
+    uint32_t instance;            /* tells this run of the daemon from others, for tags */
 };
 
 #endif
