@@ -20,8 +20,13 @@
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
 #include "daemon/api/windows.h"
+#include "daemon/discovery/wiring.h"
+#include "daemon/health/agents.h"
+#include "daemon/join/flow_hosts.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
 #include "daemon/publish/emit.h"
+#include "daemon/publish/events.h"
 #include "lib/base/clock.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
@@ -60,12 +65,11 @@ static void write_record(void *arg, const Fabrictrace__Record *record)
 
 static void open_answer(struct answer *a, const struct ft_api *api, struct ft_writer *body)
 {
-    const struct ft_pipeline *p = api->view->pipeline;
-    struct ft_span span = ft_window_last(ft_pipeline_window(p));
+    struct ft_span span = ft_window_last(api->view->stages->window);
 
     *a = (struct answer){.body = body, .limit = UINT64_MAX};
     ft_write_str(body, "{\"fabric\":");
-    ft_json_write_text(body, ft_topology_fabric(ft_join_topology(ft_pipeline_join(p))));
+    ft_json_write_text(body, ft_topology_fabric(ft_join_topology(api->view->stages->join)));
     if (span.end_ms)
         ft_write_fmt(body, ",\"window_start_ms\":%lld,\"window_end_ms\":%lld",
                      (long long)span.start_ms, (long long)span.end_ms);
@@ -99,9 +103,10 @@ static int get_loss(void *arg, const struct ft_http_request *request, struct ft_
 
 static struct ft_api_origin origin_of(const void *arg, uint32_t port)
 {
-    const struct ft_wiring *wiring = ft_pipeline_wiring(arg);
-    struct ft_api_origin origin = {.source = ft_pipeline_source(arg, port),
-                                   .confirmed = ft_pipeline_confirms(arg, port)};
+    const struct ft_view *view = arg;
+    const struct ft_wiring *wiring = view->stages->wiring;
+    struct ft_api_origin origin = {.source = ft_pipeline_source(view->pipeline, port),
+                                   .confirmed = ft_pipeline_confirms(view->pipeline, port)};
 
     if (wiring && ft_wiring_confirms(wiring, port)) {
         struct ft_crossing_proof proof = ft_wiring_proof(wiring, port);
@@ -117,12 +122,12 @@ static int get_topology(void *arg, const struct ft_http_request *request, struct
     struct ft_api *api = arg;
     const struct ft_pipeline *p = api->view->pipeline;
     struct ft_findings open = {.items = NULL};
-    const struct ft_api_origins origins = {origin_of, p, &open};
+    const struct ft_api_origins origins = {origin_of, api->view, &open};
 
     (void)request;
-    if (ft_pipeline_wiring(p))
-        ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), &open);
-    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(p)), &origins);
+    if (api->view->stages->wiring)
+        ft_wiring_find(api->view->stages->wiring, ft_pipeline_now_ms(p), &open);
+    ft_api_write_topology(body, ft_join_topology(api->view->stages->join), &origins);
     ft_findings_free(&open);
     return ft_writer_ok(body) ? 200 : 503;
 }
@@ -133,19 +138,18 @@ static int get_matrix(void *arg, const struct ft_http_request *request, struct f
     struct answer a;
 
     open_answer(&a, api, body);
-    a.total = ft_api_write_matrix(body, ft_pipeline_ranks(api->view->pipeline),
-                                  ft_http_query(request, "comm"), ft_http_query(request, "op"));
+    a.total = ft_api_write_matrix(body, api->view->stages->ranks, ft_http_query(request, "comm"),
+                                  ft_http_query(request, "op"));
     return close_answer(&a);
 }
 
 static int get_ranks(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    const struct ft_pipeline *p = api->view->pipeline;
     struct answer a;
 
     open_answer(&a, api, body);
-    a.total = ft_api_write_ranks(body, ft_pipeline_ranks(p), ft_pipeline_slowest(p),
+    a.total = ft_api_write_ranks(body, api->view->stages->ranks, api->view->stages->slowest,
                                  ft_http_query(request, "comm"));
     return close_answer(&a);
 }
@@ -167,7 +171,7 @@ static int get_qps(void *arg, const struct ft_http_request *request, struct ft_w
     if (filter.state && !ft_api_qps_is_state(filter.state))
         return ft_api_refuse(body, 400, "no queue pair can be in that state");
     open_answer(&a, api, body);
-    a.total = ft_api_write_qps(body, ft_pipeline_pairing(api->view->pipeline), &filter);
+    a.total = ft_api_write_qps(body, api->view->stages->pairing, &filter);
     return close_answer(&a);
 }
 
@@ -237,7 +241,7 @@ static void add_host(void *arg, const Fabrictrace__HostStatus *status)
 static int get_hosts(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    const struct ft_pipeline *p = api->view->pipeline;
+    const struct ft_view *view = api->view;
     static const char *const names[] = {"host", NULL};
     struct answer a;
     struct host_walk walk = {&a, ft_http_query(request, "host")};
@@ -249,7 +253,8 @@ static int get_hosts(void *arg, const struct ft_http_request *request, struct ft
         return rc;
     open_answer(&a, api, body);
     a.limit = page.limit;
-    while (ft_agents_next(ft_pipeline_agents(p), ft_pipeline_now_ms(p), &index, add_host, &walk))
+    while (ft_agents_next(view->stages->agents, ft_pipeline_now_ms(view->pipeline), &index,
+                          add_host, &walk))
         ;
     return close_answer(&a);
 }

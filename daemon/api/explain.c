@@ -11,7 +11,8 @@
 #include "daemon/api/list.h"
 #include "daemon/api/paths.h"
 #include "daemon/history/history.h"
-#include "daemon/pipeline/pipeline.h"
+#include "daemon/join/join.h"
+#include "daemon/pipeline/stages.h"
 #include "lib/io/http.h"
 #include "proto/record.h"
 
@@ -51,7 +52,7 @@ struct of_flow {
 
 static void write_hops(struct ft_list *list, const struct ft_flow *flow)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(list->view->pipeline));
+    const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
     uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->path.hop_count : 0;
 
@@ -67,7 +68,7 @@ static void write_hops(struct ft_list *list, const struct ft_flow *flow)
 
 static int step_flow(struct ft_list *list)
 {
-    struct ft_join *join = ft_pipeline_join(list->view->pipeline);
+    struct ft_join *join = list->view->stages->join;
     struct ft_tuple tuple = ((struct of_flow *)list)->tuple, reverse = tuple;
     struct ft_flow *flow = ft_join_find(join, &tuple), *back;
 
@@ -100,7 +101,7 @@ static int explain_flow(const struct ft_view *view, const struct ft_http_request
 
     if (ft_tuple_parse(text, &tuple))
         return ft_api_refuse(body, 400, "flow is not written like 10.0.1.1:49441-10.0.3.1");
-    if (!ft_join_find(ft_pipeline_join(view->pipeline), &tuple))
+    if (!ft_join_find(view->stages->join, &tuple))
         return ft_api_refuse(body, 404,
                              "this flow is not known: neither a switch nor a host reports it");
     o = calloc(1, sizeof(*o));
@@ -128,7 +129,7 @@ static uint32_t find_link(const struct ft_topology *t, const char *switch_name, 
 
 static void before_link(struct ft_list *list, const struct ft_flow_filter *filter)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(list->view->pipeline));
+    const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     uint32_t id = find_link(t, filter->switch_name, filter->port);
     char key[FT_RECORD_KEY_BYTES], back[FT_RECORD_KEY_BYTES];
     uint64_t told;
@@ -150,7 +151,7 @@ static void before_link(struct ft_list *list, const struct ft_flow_filter *filte
 static int explain_link(const struct ft_view *view, const struct ft_http_request *request,
                         const char *text, struct ft_writer *body)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(view->pipeline));
+    const struct ft_topology *t = ft_join_topology(view->stages->join);
     struct ft_flow_filter filter = {.state = -1};
 
     for (const char *slash = strchr(text, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -176,7 +177,7 @@ static uint32_t find_group(const struct ft_topology *t, const char *name)
 
 static void before_group(struct ft_list *list, const struct ft_flow_filter *filter)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(list->view->pipeline));
+    const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     uint32_t id = find_group(t, filter->group);
     char key[FT_RECORD_KEY_BYTES];
     uint64_t told;
@@ -199,7 +200,7 @@ static void before_group(struct ft_list *list, const struct ft_flow_filter *filt
 static int explain_group(const struct ft_view *view, const struct ft_http_request *request,
                          const char *name, struct ft_writer *body)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(view->pipeline));
+    const struct ft_topology *t = ft_join_topology(view->stages->join);
     struct ft_flow_filter filter = {.state = -1, .group = strdup(name)};
 
     if (find_group(t, name) < ft_topology_groups(t))

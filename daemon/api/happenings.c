@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "daemon/history/history.h"
-#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/events.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
 #include "proto/record.h"
@@ -150,7 +151,7 @@ static void add(struct of_events *o, const uint8_t *packed, size_t len)
 /* Of one that stands, what was found last; of the past, how it began or ended. */
 static void add_form(struct of_events *o, const struct ft_history_event *event)
 {
-    const struct ft_events *events = ft_pipeline_events(o->list.view->pipeline);
+    const struct ft_events *events = o->list.view->stages->events;
     Fabrictrace__Event *begun;
     const uint8_t *now;
     size_t len;
@@ -315,5 +316,5 @@ void ft_api_standing(struct ft_list *list, const char *kind, const char *subject
 {
     struct standing s = {list, kind, subject};
 
-    ft_events_each(ft_pipeline_events(list->view->pipeline), add_standing, &s);
+    ft_events_each(list->view->stages->events, add_standing, &s);
 }

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/pipeline/pipeline.h"
+#include "daemon/join/join.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/window/window.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
 #include "proto/record.h"
@@ -19,16 +21,14 @@
 
 void ft_list_init(struct ft_list *list, const struct ft_view *view, const struct ft_page *page)
 {
-    *list = (struct ft_list){
-        .view = view, .page = *page, .span = ft_window_last(ft_pipeline_window(view->pipeline))};
+    *list =
+        (struct ft_list){.view = view, .page = *page, .span = ft_window_last(view->stages->window)};
 }
 
 static void write_head(struct ft_list *l)
 {
-    const struct ft_pipeline *p = l->view->pipeline;
-
     ft_write_str(l->w, "{\"fabric\":");
-    ft_json_write_text(l->w, ft_topology_fabric(ft_join_topology(ft_pipeline_join(p))));
+    ft_json_write_text(l->w, ft_topology_fabric(ft_join_topology(l->view->stages->join)));
     if (l->span.end_ms)
         ft_write_fmt(l->w, ",\"window_start_ms\":%" PRId64 ",\"window_end_ms\":%" PRId64,
                      l->span.start_ms, l->span.end_ms);

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/pipeline/pipeline.h"
+#include "daemon/jobs/flow_ranks.h"
+#include "daemon/join/flow_hosts.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/emit.h"
 #include "lib/io/http.h"
 
 #define PATHS_LIMIT    10000
@@ -156,7 +159,7 @@ void ft_api_path(struct ft_list *list, struct ft_flow *flow)
     const struct ft_span span = {number * window_ms, (number + 1) * window_ms};
     const struct ft_emitter emitter = {ft_list_emit, list};
 
-    ft_emit_path(&emitter, ft_pipeline_join(list->view->pipeline), flow, &span);
+    ft_emit_path(&emitter, list->view->stages->join, flow, &span);
 }
 
 /* A flow that matches. Its place is kept by its tuple, since flows come and go between slices. */
@@ -318,7 +321,7 @@ static int write_paths(struct of_flows *o, struct ft_join *join)
 static int step(struct ft_list *list)
 {
     struct of_flows *o = (struct of_flows *)list;
-    struct ft_join *join = ft_pipeline_join(list->view->pipeline);
+    struct ft_join *join = list->view->stages->join;
 
     if (o->before && !o->has_after) {
         o->before(list, &o->filter);
@@ -388,7 +391,7 @@ static int send_flows(struct of_flows *o, const struct ft_view *view,
                       const struct ft_http_request *request, const struct ft_page *page,
                       struct ft_writer *body)
 {
-    size_t flows = ft_join_flows(ft_pipeline_join(view->pipeline));
+    size_t flows = ft_join_flows(view->stages->join);
 
     ft_list_init(&o->list, view, page);
     o->limit = page->limit;

@@ -11,7 +11,8 @@
 #include "daemon/api/happenings.h"
 #include "daemon/api/list.h"
 #include "daemon/history/history.h"
-#include "daemon/pipeline/pipeline.h"
+#include "daemon/join/join.h"
+#include "daemon/pipeline/stages.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
 #include "proto/record.h"
@@ -206,7 +207,7 @@ static bool next_window(struct of_windows *w, struct ft_history_window *window)
 
 static void write_window(struct ft_list *list, const struct ft_history_window *window)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(list->view->pipeline));
+    const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     Fabrictrace__Window out = FABRICTRACE__WINDOW__INIT;
 
     out.has_window_start_ms = out.has_window_end_ms = out.has_partial = true;
