@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,6 +160,28 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
                         "%s", error);
 }
 
+static void check_http(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    char error[ERROR_BYTES], *token = NULL;
+
+    if (!s->http || !*s->http)
+        return;
+    if (!s->http_cert != !s->http_key)
+        ft_run_complain(run, diag, s->http_cert ? "http_tls.cert" : "http_tls.key",
+                        "http_tls.cert and http_tls.key belong together");
+    else if (s->http_cert && ft_tls_server_check(s->http_cert, s->http_key, error, sizeof(error)))
+        ft_run_complain(run, diag, "http_tls.cert", "%s", error);
+    if (s->http_token_file && ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "http_token_file", "%s", error);
+    free(token);
+    if (!s->http_plain && !ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
+        ft_run_complain(run, diag, "http",
+                        "'%s' is beyond loopback, where everybody could read: set http_tls.cert, "
+                        "http_tls.key and http_token_file, or http_plain",
+                        s->http);
+}
+
 static void check_peers(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
@@ -192,6 +215,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     if (!replay) {
         check_tls(run, diag);
         check_peers(run, diag);
+        check_http(run, diag);
     }
     check_sinks(run, reload, diag);
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
