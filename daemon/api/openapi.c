@@ -154,16 +154,10 @@ static const struct {
     {SCHEMA("finding"), &fabrictrace__finding__descriptor},
 };
 
-static const ProtobufCMessageDescriptor *descriptor_of(const char *schema)
+static const ProtobufCMessageDescriptor *of_kind(Fabrictrace__Record__KindCase kind)
 {
-    Fabrictrace__Record__KindCase kind = ft_record_kind_of(schema);
-    const ProtobufCFieldDescriptor *f =
-        protobuf_c_message_descriptor_get_field(&fabrictrace__record__descriptor, (unsigned)kind);
-
-    for (size_t i = 0; i < COUNT(answers); i++)
-        if (strcmp(answers[i].schema, schema) == 0)
-            return answers[i].descriptor;
-    return f ? f->descriptor : NULL;
+    return protobuf_c_message_descriptor_get_field(&fabrictrace__record__descriptor, (unsigned)kind)
+        ->descriptor;
 }
 
 static void write_enum(struct ft_writer *w, const ProtobufCEnumDescriptor *type)
@@ -267,10 +261,10 @@ static void write_schemas(struct ft_writer *w)
     struct parts parts = {.count = 0};
 
     for (size_t i = 0; i < ft_record_kinds(); i++) {
-        const char *schema = ft_record_schema(ft_record_kind(i));
+        const ProtobufCMessageDescriptor *d = of_kind(ft_record_kind(i));
 
-        collect(&parts, descriptor_of(schema));
-        write_message(w, descriptor_of(schema), schema);
+        collect(&parts, d);
+        write_message(w, d, ft_record_schema(ft_record_kind(i)));
         ft_write_u8(w, ',');
     }
     for (size_t i = 0; i < COUNT(answers); i++) {
