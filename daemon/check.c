@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/discovery/topology_file.h"
+#include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
@@ -19,6 +20,7 @@
 #include "lib/io/tls.h"
 
 #define ERROR_BYTES 512
+#define MIB         1048576.0
 
 /* The standard file need not be there; one that somebody names must. */
 const char *ft_daemon_topology(const struct ft_run *run)
@@ -228,4 +230,19 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
         return t;
     ft_topology_free(t);
     return NULL;
+}
+
+void ft_daemon_tell_size(const struct ft_run *run, const struct ft_topology *t)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    size_t windows = (size_t)(s->history_ns / s->window_ns) + 1, links = 0, need;
+
+    for (uint32_t i = 0; i < ft_topology_ports(t); i++)
+        links += ft_topology_port(t, i)->peer != FT_NONE || ft_topology_port(t, i)->nic != FT_NONE;
+    need = ft_history_estimate(windows, links, ft_topology_groups(t));
+    printf("history: about %.1f MiB for %zu windows of %zu links and %u groups, and %.1f KiB for "
+           "each flow that is an elephant all the time; history_memory_max is %.1f MiB%s\n",
+           (double)need / MIB, windows, links, ft_topology_groups(t),
+           (double)ft_history_elephant(windows) / 1024, (double)s->history_memory_max / MIB,
+           need > s->history_memory_max ? ": the oldest windows go before their time" : "");
 }

@@ -79,7 +79,11 @@ static void complain(const struct ft_diag *diag)
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
-    ft_topology_free(ft_daemon_check(run, false, diag));
+    struct ft_topology *t = ft_daemon_check(run, false, diag);
+
+    if (t)
+        ft_daemon_tell_size(run, t);
+    ft_topology_free(t);
 }
 
 static void on_kafka_error(void *arg, const char *text)

@@ -99,3 +99,14 @@ DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabr
 sbin_PROGRAMS += daemon/fabrictraced
 daemon_fabrictraced_SOURCES = daemon/main.c
 daemon_fabrictraced_LDADD = $(DAEMON_LIBS)
+
+# The description of the HTTP API is made of the same table and descriptors as the answers.
+noinst_PROGRAMS += daemon/api/print_openapi
+daemon_api_print_openapi_SOURCES = daemon/api/print_openapi.c
+daemon_api_print_openapi_LDADD = $(DAEMON_LIBS)
+
+openapidir = $(pkgdatadir)
+openapi_DATA = daemon/api/openapi.json
+CLEANFILES += daemon/api/openapi.json
+daemon/api/openapi.json: daemon/api/print_openapi$(EXEEXT)
+	$(AM_V_GEN)daemon/api/print_openapi$(EXEEXT) >$@.tmp && mv $@.tmp $@

@@ -522,11 +522,18 @@ bool ft_history_stood(const struct ft_history_event *event, const struct ft_span
            (event->stands || (event->over_ms > span->start_ms && event->over_ms != span->end_ms));
 }
 
-size_t ft_history_estimate(size_t windows, size_t links, size_t groups, size_t elephants)
-{
-    /* By the rows of a busy fabric: tests/unit/check_history.c holds them to it. */
-    const size_t link_row = 40, group_row = 80, path_row = 24, fixed_part = 240;
+/* By the rows of a busy fabric: tests/unit/check_history.c holds them to it. */
+#define LINK_ROW   40
+#define GROUP_ROW  80
+#define PATH_ROW   24
+#define FIXED_PART 240
 
-    return windows * (links * link_row + groups * group_row + elephants * path_row) +
-           (links + groups + elephants) * fixed_part;
+size_t ft_history_estimate(size_t windows, size_t links, size_t groups)
+{
+    return windows * (links * LINK_ROW + groups * GROUP_ROW) + (links + groups) * FIXED_PART;
+}
+
+size_t ft_history_elephant(size_t windows)
+{
+    return windows * PATH_ROW + 2 * FIXED_PART;
 }

@@ -108,8 +108,9 @@ uint64_t ft_history_events_end(const struct ft_history *history);
 /* Whether an event stood in a window. */
 bool ft_history_stood(const struct ft_history_event *event, const struct ft_span *span);
 
-/* About how many bytes an hour takes: windows of so many links and groups, and flows that are
- * elephants. */
-size_t ft_history_estimate(size_t windows, size_t links, size_t groups, size_t elephants);
+/* About how many bytes so many windows take of a topology, without elephants, and one elephant that
+ * is there all the time. */
+size_t ft_history_estimate(size_t windows, size_t links, size_t groups);
+size_t ft_history_elephant(size_t windows);
 
 #endif

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import warnings
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.append("/usr/lib/python3/dist-packages")  # Debian's, for another python3 in front
@@ -94,6 +95,8 @@ def test_answers(api):
             "explain?flow=" + urllib.parse.quote(text.format(**flow))):
         api.get(f"/api/v1/{target}")
     rest = {path for path in api.description["paths"] if path not in api.judged}
+    equal("what is installed is what is served",
+          json.loads(Path("daemon/api/openapi.json").read_text()), api.description)
     equal("all that is described was judged", rest,
           {"/api/v1/stream", "/api/v1/openapi.json"})
     for path, item in api.description["paths"].items():
