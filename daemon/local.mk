@@ -48,9 +48,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/unrated.c daemon/health/unrated.h \
 	daemon/history/fixed.c daemon/history/fixed.h \
 	daemon/history/history.c daemon/history/history.h daemon/history/history_impl.h \
+	daemon/history/keeper.c daemon/history/keeper.h \
 	daemon/history/latest.c daemon/history/latest.h \
 	daemon/history/past.c daemon/history/past.h \
 	daemon/history/row.c daemon/history/row.h \
+	daemon/history/snapshot.c daemon/history/snapshot.h \
 	daemon/jobs/flow_ranks.c daemon/jobs/flow_ranks.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
