@@ -16,7 +16,7 @@
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
 #include "daemon/discovery/wiring.h"
-#include "daemon/join/flow_hosts.h"
+#include "daemon/join/flow_names.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/emit.h"
