@@ -70,7 +70,7 @@ struct ft_new_attach {
 };
 
 /* A growing array: the type of items is known by its user. */
-struct ft_growing {
+struct ft_topology_list {
     void *items;
     uint32_t count;
     size_t size;
@@ -84,14 +84,14 @@ struct ft_topology_builder {
     char *key;
     uint64_t speed_bps;
     struct ft_index index;
-    struct ft_growing switches;
-    struct ft_growing switch_addresses;
-    struct ft_growing ports;
-    struct ft_growing lags;
-    struct ft_growing hosts;
-    struct ft_growing nics;
-    struct ft_growing nic_addresses;
-    struct ft_growing attaches;
+    struct ft_topology_list switches;
+    struct ft_topology_list switch_addresses;
+    struct ft_topology_list ports;
+    struct ft_topology_list lags;
+    struct ft_topology_list hosts;
+    struct ft_topology_list nics;
+    struct ft_topology_list nic_addresses;
+    struct ft_topology_list attaches;
 };
 
 /* The parallel links from one switch to another: count ports from links[first]. */

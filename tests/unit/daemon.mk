@@ -177,3 +177,9 @@ tests_unit_check_emit_SOURCES = tests/unit/check_emit.c tests/unit/join_rig.h te
 	tests/unit/unit.h
 tests_unit_check_emit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_emit_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_moves
+TESTS += tests/unit/check_moves
+tests_unit_check_moves_SOURCES = tests/unit/check_moves.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_moves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_moves_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
