@@ -59,10 +59,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
-	daemon/join/flow_hosts.c daemon/join/flow_hosts.h \
+	daemon/join/flow_host.c daemon/join/flow_host.h \
+	daemon/join/flow_names.c daemon/join/flow_names.h \
 	daemon/join/join.c daemon/join/join.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
+	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
