@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/api/api.h"
+#include "daemon/api/page.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/check.h"
@@ -325,7 +326,12 @@ static int open_network(struct ft_daemon *d)
         if (ft_http_allow(d->http, s->http_names.items[i]))
             return EX_OSERR;
     d->api = ft_api_new(d->http, &d->view);
-    return d->api ? EX_OK : EX_OSERR;
+    if (!d->api)
+        return EX_OSERR;
+#ifdef HAVE_PAGE
+    ft_http_files(d->http, ft_page_files, ft_page_file_count);
+#endif
+    return EX_OK;
 }
 
 static void tell_status(struct ft_daemon *d)

@@ -5,6 +5,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/doctor.c daemon/api/doctor.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
+	daemon/api/page.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
 	daemon/api/store.c daemon/api/store.h \
