@@ -13,13 +13,16 @@
 #include <unistd.h>
 
 #include "daemon/api/api.h"
+#include "daemon/api/live.h"
 #include "daemon/api/page.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/check.h"
+#include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
+#include "daemon/pipeline/stages.h"
 #include "daemon/publish/publish.h"
 #include "daemon/settings.h"
 #include "lib/base/log.h"
@@ -37,6 +40,8 @@
 #define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
 #define WARN_NS         (INT64_C(60) * NS_PER_S)
 #define STORE_BYTES_MAX (256u << 20)
+#define PAST_EVENTS_MAX 100000
+#define HTTP_CLIENTS    256 /* beside those who listen to the stream */
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
@@ -57,6 +62,7 @@ struct ft_daemon {
     struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
     struct ft_api *api;
+    struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
     struct ft_watch *tick, *slice;
@@ -120,15 +126,36 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     return EX_CANTCREAT;
 }
 
+/* What the HTTP API answers from. */
+static int open_own_sinks(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    struct ft_history_config config = {
+        .keep_ms = s->history_ns / NS_PER_MS,
+        .bytes_max = s->history_memory_max,
+        .events_max = s->events_max + PAST_EVENTS_MAX,
+    };
+    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store), *history, *stream;
+
+    if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
+        return EX_OSERR;
+    if (!store || ft_publisher_take(d->view.publisher, store))
+        return EX_OSERR;
+    history = ft_history_new(&config, &d->view.history);
+    if (!history || ft_publisher_take(d->view.publisher, history))
+        return EX_OSERR;
+    stream = ft_live_new(&d->live);
+    return stream && ft_publisher_take(d->view.publisher, stream) == 0 ? EX_OK : EX_OSERR;
+}
+
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_daemon_sinks(d->run);
-    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store);
-    int rc = EX_OK;
+    int rc;
 
     d->view.publisher = ft_publisher_new();
-    if (!d->view.publisher || !store || ft_publisher_take(d->view.publisher, store))
-        return EX_OSERR;
+    rc = d->view.publisher ? open_own_sinks(d) : EX_OSERR;
     for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
         rc = open_sink(d, specs->items[i]);
     return rc;
@@ -152,7 +179,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                              .elephant_share = s->elephant,
                              .elephants_max = s->flows_max},
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
-                   .victims_max = (uint32_t)s->victims_max},
+                   .victims_max = (uint32_t)s->victims_max,
+                   .keep = ft_history_emitter(d->view.history)},
         .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
         .crossings = {.flows_max = s->crossing_flows_max,
                       .ports_max = s->crossing_ports_max,
@@ -178,6 +206,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
         ft_topology_free(t);
         return EX_OSERR;
     }
+    d->view.stages = ft_pipeline_stages(d->view.pipeline);
+    ft_history_watch(d->view.history, d->view.stages->events);
     return EX_OK;
 }
 
@@ -294,6 +324,32 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
+static int open_http(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    char error[ERROR_BYTES] = "";
+    struct ft_http_channel *channel;
+
+    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
+    if (!d->http) {
+        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
+        return EX_UNAVAILABLE;
+    }
+    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, FT_HTTP_BODY_BYTES_MAX);
+    for (size_t i = 0; i < s->http_names.count; i++)
+        if (ft_http_allow(d->http, s->http_names.items[i]))
+            return EX_OSERR;
+    d->api = ft_api_new(d->http, &d->view);
+    channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
+    if (!d->api || !channel)
+        return EX_OSERR;
+    ft_live_to(d->live, channel);
+#ifdef HAVE_PAGE
+    ft_http_files(d->http, ft_page_files, ft_page_file_count);
+#endif
+    return EX_OK;
+}
+
 static int open_network(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -315,23 +371,7 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
-    if (!s->http || !*s->http)
-        return EX_OK;
-    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
-    if (!d->http) {
-        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
-        return EX_UNAVAILABLE;
-    }
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return EX_OSERR;
-    d->api = ft_api_new(d->http, &d->view);
-    if (!d->api)
-        return EX_OSERR;
-#ifdef HAVE_PAGE
-    ft_http_files(d->http, ft_page_files, ft_page_file_count);
-#endif
-    return EX_OK;
+    return s->http && *s->http ? open_http(d) : EX_OK;
 }
 
 static void tell_status(struct ft_daemon *d)
@@ -340,8 +380,8 @@ static void tell_status(struct ft_daemon *d)
 
     ft_receiver_stats(d->view.receiver, &peers);
     ft_notify_status("%zu flows, %u peers, %" PRIu64 " windows",
-                     ft_join_flows(ft_pipeline_join(d->view.pipeline)), peers.connected,
-                     ft_window_stats(ft_pipeline_window(d->view.pipeline))->closed);
+                     ft_join_flows(d->view.stages->join), peers.connected,
+                     ft_window_stats(d->view.stages->window)->closed);
 }
 
 /* A slice now, the next one after the loop has looked at its descriptors. */
@@ -426,7 +466,7 @@ static bool on_stop(void *arg)
 
     ft_receiver_settle(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
-    while (ft_window_busy(ft_pipeline_window(d->view.pipeline)))
+    while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
     /* What is unacknowledged then, its sender keeps. */
@@ -476,8 +516,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
-    ft_join_open(ft_pipeline_join(d->view.pipeline),
-                 ft_join_window_of(ft_pipeline_join(d->view.pipeline), ft_wall_now().ms));
+    ft_join_open(d->view.stages->join, ft_join_window_of(d->view.stages->join, ft_wall_now().ms));
     rc = open_identities(d);
     if (rc == EX_OK)
         rc = open_network(d);
@@ -492,8 +531,8 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     ft_notify_ready();
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
-           ft_topology_fabric(ft_join_topology(ft_pipeline_join(d->view.pipeline))),
-           d->settings->listen, d->http ? d->settings->http : "no port");
+           ft_topology_fabric(ft_join_topology(d->view.stages->join)), d->settings->listen,
+           d->http ? d->settings->http : "no port");
     return ft_loop_run(d->loop);
 }
 
@@ -535,6 +574,8 @@ static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
     ft_watch_free(d->tick);
+    if (d->live)
+        ft_live_to(d->live, NULL);
     ft_http_free(d->http);
     ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);

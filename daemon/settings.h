@@ -32,6 +32,9 @@ struct ft_settings {
     struct ft_strings tls_peers, tls_inventory;
     bool listen_plain;
     struct ft_strings http_names;
+    uint64_t http_streams_max;
+    int64_t history_ns;
+    uint64_t history_memory_max;
     char *user;
 };
 
