@@ -18,10 +18,6 @@ if HAVE_PAGE
 nodist_daemon_libftdaemon_a_SOURCES = daemon/api/page_files.c
 CLEANFILES += daemon/api/page_files.c
 
-if PAGE_BUILT
-daemon/api/page_files.c: $(srcdir)/page/built/page_files.c
-	$(AM_V_GEN)$(MKDIR_P) daemon/api && cp $< $@
-else
 # npm works in the build folder: the sources may be read-only.
 page/sources: $(addprefix $(srcdir)/,$(PAGE_FILES) $(PAGE_TEST_FILES))
 	$(AM_V_at)$(MKDIR_P) page && if test ! page -ef $(srcdir)/page; then \
@@ -34,14 +30,21 @@ page/packages: $(srcdir)/page/package-lock.json page/sources
 		echo "make: the page's libraries cannot be had by npm (page/package.json);" \
 			"configure --without-page leaves the page out" >&2; exit 1; }; \
 	cp page/package-lock.json $@
+
+if PAGE_BUILT
+daemon/api/page_files.c: $(srcdir)/page/built/page_files.c
+	$(AM_V_GEN)$(MKDIR_P) daemon/api && cp $< $@
+else
 daemon/api/page_files.c: page/sources page/packages
 	$(AM_V_GEN)$(MKDIR_P) daemon/api && \
 	(cd page && $(NODE) build.mjs --out dist --c page_files.c) && mv page/page_files.c $@
 endif
 
-# The page's types and modules; what it shows in a browser is tested by tests/page/run.py.
-check-page: daemon/api/page_files.c
-	$(AM_V_at)cd page && $(NODE) node_modules/typescript/bin/tsc --noEmit && $(NODE) build.mjs --tests
+# The page's types and modules; what it shows in a browser is tested by tests/page/run.py, which takes
+# page/dist.
+check-page: page/sources page/packages
+	$(AM_V_at)cd page && $(NODE) node_modules/typescript/bin/tsc --noEmit && \
+		$(NODE) build.mjs --tests && $(NODE) build.mjs --out dist
 
 # The tarball brings the page built, with the licences of what is in it.
 page-dist: daemon/api/page_files.c

@@ -47,6 +47,26 @@ export async function get<T>(what: string, query: Query = {}, signal?: AbortSign
     return (await response.json()) as T;
 }
 
+const tags = new Map<string, string>();
+
+/** What was answered before, the same object, where the daemon's tag says that it still holds. */
+export async function changed<T>(what: string, before: T | undefined): Promise<T> {
+    let response: Response;
+    try {
+        response = await fetch(target(what));
+    } catch {
+        throw new Refusal(0, 'the daemon does not answer');
+    }
+    if (!response.ok) throw await refusalOf(response);
+    const tag = response.headers.get('etag');
+    if (before !== undefined && tag !== null && tags.get(what) === tag) {
+        await response.body?.cancel();
+        return before;
+    }
+    if (tag !== null) tags.set(what, tag);
+    return (await response.json()) as T;
+}
+
 /** A list, all its pages. */
 export async function all<T>(what: string, query: Query = {}, signal?: AbortSignal): Promise<Answer<T>> {
     const first = await get<Answer<T>>(what, query, signal);

@@ -22,12 +22,6 @@ export class Memory {
         return this.windows.flatMap((w) => w.records.get(key) ?? []);
     }
 
-    /** The window that holds a moment. */
-    at(ms: number): Imbalance[] | undefined {
-        const w = this.windows.find((x) => ms <= x.end);
-        return w && [...w.records.values()];
-    }
-
     ends(): number[] {
         return this.windows.map((w) => w.end);
     }

@@ -64,7 +64,7 @@ async function copyView(): Promise<boolean> {
     const { fabric, window: shown } = store.state;
     const head = `${clean(fabric?.name ?? 'fabrictrace')}, ${shown ? `${clock(shown.window_start_ms)} to ${clock(shown.window_end_ms)}` : 'no window'}`;
     const route = store.state.route;
-    const at = String(store.state.at ?? shown?.window_end_ms ?? '');
+    const at = String(store.state.at ?? shown?.window_start_ms ?? '');
     const link = `${location.origin}${location.pathname}${format({ ...route, params: { ...route.params, at } })}`;
     const text = `${head}\n${toText(blocksOf(main))}${link}\n`;
     try {
@@ -115,10 +115,16 @@ function Help({ close }: { close: () => void }): JSX.Element {
 
 /** Whenever something is lost, late or silent. */
 function Banner(): JSX.Element | null {
-    const { findings, events, route } = useStore();
+    const { findings, events, route, fabric, window: shown } = useStore();
     const warnings = findings.filter((f) => f.severity !== 'info');
     const late = events.filter((e) => !e.cleared && (e.kind === 'loss' || e.kind === 'silent_exporter' || e.kind === 'clock_skew'));
     const first = warnings[0];
+    if (fabric?.mute && fabric.ways.size > 0 && shown && !first && late.length === 0)
+        return (
+            <aside class="banner" aria-label="Not seen">
+                <span aria-hidden="true">▲</span> <strong>Nothing is seen.</strong> No sample and no counter of any switch came in this window. To do: look whether fabrictrace-switchpoll runs and reaches this daemon, and whether the switches send it sFlow.
+            </aside>
+        );
     if (!first && late.length === 0) return null;
     if (route.view === 'unseen') return null;
     const said = first
@@ -136,10 +142,10 @@ function Banner(): JSX.Element | null {
 function stepWindow(by: number): void {
     const { windows, at, route } = store.state;
     if (!windows || windows.length === 0) return;
-    const here = at === undefined ? windows.length - 1 : Math.max(0, windows.findIndex((w) => w.window_end_ms >= at));
+    const here = at === undefined ? windows.length - 1 : Math.max(0, windows.findIndex((w) => w.window_end_ms > at));
     const next = Math.min(windows.length - 1, Math.max(0, here + by));
-    const end = windows[next]?.window_end_ms;
-    go(format({ ...route, params: { ...route.params, at: next === windows.length - 1 || end === undefined ? '' : String(end) } }));
+    const start = windows[next]?.window_start_ms;
+    go(format({ ...route, params: { ...route.params, at: next === windows.length - 1 || start === undefined ? '' : String(start) } }));
 }
 
 function useKeys(setHelp: (on: boolean) => void): void {

@@ -209,18 +209,18 @@ function moveCursor(grid: Grid, cursor: number, key: string): number {
     }
 }
 
-function Direction({ layer, up, measure, mark, space }: {
-    layer: Layer; up: boolean; measure: Measure; mark: (text: string) => void; space: number;
+function Direction({ layer, told, up, measure, mark, space }: {
+    layer: Layer; told: object; up: boolean; measure: Measure; mark: (text: string) => void; space: number;
 }): JSX.Element {
     const dark = useDark();
     const href = useHref();
     const canvas = useRef<HTMLCanvasElement>(null);
     const [cursor, setCursor] = useState(-1);
-    const grid = useMemo(() => gridOf(layer, up, space > 620), [layer, up, space > 620]);
+    const grid = useMemo(() => gridOf(layer, up, space > 620), [layer, told, up, space > 620]);
     const size = sizeOf(grid, space);
     useEffect(() => {
         if (canvas.current && space > 0) paint(canvas.current, grid, size, measure, dark, cursor);
-    }, [grid, space, measure, dark, cursor]);
+    }, [grid, told, space, measure, dark, cursor]);
     const said = (index: number) => {
         const cell = grid.cells[index];
         if (!cell) return index < 0 ? '' : clean(`${grid.along[Math.floor(index / grid.across.length)]} and ${grid.across[index % grid.across.length]}: no link`);
@@ -260,12 +260,15 @@ function Direction({ layer, up, measure, mark, space }: {
     );
 }
 
-export function Matrix({ layer, measure, mark }: { layer: Layer; measure: Measure; mark: (text: string) => void }): JSX.Element {
+/** told: another object whenever the layer's ways have been told anew. */
+export function Matrix({ layer, told, measure, mark }: {
+    layer: Layer; told: object; measure: Measure; mark: (text: string) => void;
+}): JSX.Element {
     const [frame, space] = useWidth<HTMLDivElement>();
     return (
         <div ref={frame} class="matrices">
-            <Direction layer={layer} up measure={measure} mark={mark} space={space} />
-            <Direction layer={layer} up={false} measure={measure} mark={mark} space={space} />
+            <Direction layer={layer} told={told} up measure={measure} mark={mark} space={space} />
+            <Direction layer={layer} told={told} up={false} measure={measure} mark={mark} space={space} />
         </div>
     );
 }

@@ -48,6 +48,8 @@ export interface Fabric {
     hostsOf: Map<string, string[]>;
     open: { switch: string; port: string }[];
     counts: Record<LinkState, number>;
+    /** No switch has told anything in this window. */
+    mute: boolean;
 }
 
 const TIERS = ['leaf', 'spine', 'superspine'];
@@ -92,15 +94,22 @@ export function seenOf(events: Event[], findings: Finding[]): Seen {
     return { down, silent };
 }
 
-function stateOf(way: Way, seen: Seen): LinkState {
-    if (seen.down.has(way.key) || seen.down.has(portKey(way.peer, way.peerPort))) return 'down';
+/** Switches that tell of themselves in this window: by a sample or a counter of any of their links. */
+function tellers(records: Link[], seen: Seen): Set<string> {
+    const found = new Set<string>();
+    for (const l of records)
+        if ((l.flows || l.bytes || l.counter_bytes !== undefined) && !seen.silent.has(l.switch)) found.add(l.switch);
+    return found;
+}
+
+function stateOf(way: Way, seen: Seen, telling: Set<string>): LinkState {
+    if (seen.down.size > 0 && (seen.down.has(way.key) || seen.down.has(portKey(way.peer, way.peerPort)))) return 'down';
     const l = way.link;
     if (!l) return 'unseen';
     const carried = (l.flows ?? 0) > 0 || (way.use ?? 0) > IDLE_USE || (l.bytes ?? 0) > 0;
     if (carried) return 'used';
-    // Nothing seen at either end, and no counter that says that nothing went.
-    if (l.counter_bytes === undefined && seen.silent.has(way.switch) && seen.silent.has(way.peer)) return 'unseen';
-    return 'idle';
+    // That nothing went, somebody has to say: its counter, or one of its ends, which would have sampled it.
+    return l.counter_bytes !== undefined || telling.has(way.switch) || telling.has(way.peer) ? 'idle' : 'unseen';
 }
 
 function useOf(l: Link, speed: number | undefined): number | undefined {
@@ -109,22 +118,22 @@ function useOf(l: Link, speed: number | undefined): number | undefined {
     return speed && ms > 0 && l.bytes !== undefined ? (l.bytes * 8000) / ms / speed : undefined;
 }
 
-function addWays(s: Switch, links: Map<string, Link>, sizes: Map<string, number>, seen: Seen,
-    ways: Map<string, Way>): void {
+function addWays(s: Switch, ways: Map<string, Way>): void {
     for (const p of s.ports ?? []) {
         if (!p.peer || !p.peer_port) continue;
         const key = portKey(s.name, p.name);
-        const link = links.get(key);
-        const speed = p.speed_bps ?? link?.speed_bps;
-        const group = p.group ?? link?.group;
-        const way: Way = {
-            key, switch: s.name, port: p.name, peer: p.peer, peerPort: p.peer_port, speed, group, link, state: 'idle',
-            use: link && useOf(link, speed),
-            times: link?.share !== undefined && group ? link.share * (sizes.get(group) ?? 1) : undefined,
-        };
-        way.state = stateOf(way, seen);
-        ways.set(key, way);
+        ways.set(key, { key, switch: s.name, port: p.name, peer: p.peer, peerPort: p.peer_port, speed: p.speed_bps, group: p.group, state: 'unseen' });
     }
+}
+
+/** What a window says of a way. */
+function tell(way: Way, link: Link | undefined, sizes: Map<string, number>, seen: Seen, telling: Set<string>): void {
+    way.link = link;
+    way.speed ??= link?.speed_bps;
+    way.group ??= link?.group;
+    way.use = link && useOf(link, way.speed);
+    way.times = link?.share !== undefined && way.group ? link.share * (sizes.get(way.group) ?? 1) : undefined;
+    way.state = stateOf(way, seen, telling);
 }
 
 function layersOf(switches: Map<string, Switch>, ways: Map<string, Way>): Layer[] {
@@ -164,24 +173,47 @@ function tiersOf(switches: Map<string, Switch>): Fabric['tiers'] {
         .sort((a, b) => tierRank(a.name) - tierRank(b.name));
 }
 
-export function fabricOf(topology: Topology, records: Link[], events: Event[], findings: Finding[]): Fabric {
+type Frame = Pick<Fabric, 'name' | 'switches' | 'tiers' | 'layers' | 'ways' | 'hostsOf' | 'open'>;
+
+/** What does not change with a window; made once for each topology. */
+const frames = new WeakMap<Topology, Frame>();
+
+function frameOf(topology: Topology): Frame {
+    const known = frames.get(topology);
+    if (known) return known;
     const switches = new Map((topology.switches ?? []).map((s) => [s.name, s]));
-    const links = new Map(records.map((l) => [portKey(l.switch, l.port), l]));
-    const sizes = new Map<string, number>();
-    for (const l of records) if (l.group) sizes.set(l.group, (sizes.get(l.group) ?? 0) + 1);
-    const seen = seenOf(events, findings);
     const ways = new Map<string, Way>();
-    for (const s of switches.values()) addWays(s, links, sizes, seen, ways);
     const hostsOf = new Map<string, string[]>();
-    for (const s of switches.values())
-        for (const p of s.ports ?? [])
-            if (p.host) hostsOf.set(s.name, [...(hostsOf.get(s.name) ?? []), p.host]);
-    const counts = { used: 0, idle: 0, down: 0, unseen: 0 };
-    for (const w of ways.values()) counts[w.state]++;
-    return {
+    for (const s of switches.values()) {
+        addWays(s, ways);
+        const hosts = (s.ports ?? []).flatMap((p) => p.host ?? []);
+        if (hosts.length > 0) hostsOf.set(s.name, hosts);
+    }
+    const frame = {
         name: topology.fabric ?? '', switches, tiers: tiersOf(switches), layers: layersOf(switches, ways), ways, hostsOf,
-        open: topology.open ?? [], counts,
+        open: topology.open ?? [],
     };
+    frames.set(topology, frame);
+    return frame;
+}
+
+/** The fabric in a window. Its ways are those of the last call with the same topology, told anew. */
+export function fabricOf(topology: Topology, records: Link[], events: Event[], findings: Finding[]): Fabric {
+    const frame = frameOf(topology);
+    const links = new Map<string, Link>();
+    const sizes = new Map<string, number>();
+    for (const l of records) {
+        links.set(portKey(l.switch, l.port), l);
+        if (l.group) sizes.set(l.group, (sizes.get(l.group) ?? 0) + 1);
+    }
+    const seen = seenOf(events, findings);
+    const telling = tellers(records, seen);
+    const counts = { used: 0, idle: 0, down: 0, unseen: 0 };
+    for (const way of frame.ways.values()) {
+        tell(way, links.get(way.key), sizes, seen, telling);
+        counts[way.state]++;
+    }
+    return { ...frame, counts, mute: telling.size === 0 };
 }
 
 /** A drawing of lines is legible up to here; beyond it the matrix is. */

@@ -13,6 +13,7 @@ import { go } from './ui.tsx';
 const HEIGHT = 30;
 
 interface Bars {
+    start: number;
     end: number;
     record: Imbalance | undefined;
     partial: boolean;
@@ -55,10 +56,10 @@ export function Scrubber(): JSX.Element {
     const asked = useAnswer<Answer<Imbalance>>(keeps && fabric ? 'history' : '', { kind: 'imbalance', key });
     const bars: Bars[] = useMemo(() => {
         const records = new Map((asked.answer?.records ?? store.memory.of(key)).map((r) => [r.window_end_ms ?? 0, r]));
-        const list = keeps && windows ? windows.map((w) => ({ end: w.window_end_ms, partial: w.partial ?? false })) : store.memory.ends().map((end) => ({ end, partial: false }));
+        const list = keeps && windows ? windows.map((w) => ({ start: w.window_start_ms, end: w.window_end_ms, partial: w.partial ?? false })) : store.memory.ends().map((end) => ({ start: end, end, partial: false }));
         return list.map((w) => ({ ...w, record: records.get(w.end) }));
     }, [windows, asked.answer, shown?.window_end_ms, keeps]);
-    const found = at === undefined ? bars.length - 1 : bars.findIndex((b) => b.end >= at);
+    const found = at === undefined ? bars.length - 1 : bars.findIndex((b) => b.end > at);
     const chosen = found < 0 ? bars.length - 1 : found;
     useEffect(() => {
         if (canvas.current && width > 0) paint(canvas.current, bars, width, at === undefined ? -1 : chosen);
@@ -67,17 +68,17 @@ export function Scrubber(): JSX.Element {
         if (!keeps) return;
         const bar = bars[Math.max(0, Math.min(bars.length - 1, i))];
         const last = i >= bars.length - 1;
-        go(format({ ...route, params: { ...route.params, at: last || !bar ? '' : String(bar.end) } }));
+        go(format({ ...route, params: { ...route.params, at: last || !bar ? '' : String(bar.start) } }));
     };
     const under = (e: MouseEvent) => {
         const box = (e.currentTarget as Element).getBoundingClientRect();
         return Math.floor(((e.clientX - box.left) / box.width) * bars.length);
     };
     const bar = bars[chosen];
-    const told = bar ? `${clock(bar.end)}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${bar.record.verdict}`}` : 'no window yet';
+    const told = bar ? `${clock(bar.start)}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${bar.record.verdict}`}` : 'no window yet';
     return (
         <div class="scrubber" data-nocopy>
-            <span class="scrub-from">{bars[0] ? clock(bars[0].end) : ''}</span>
+            <span class="scrub-from">{bars[0] ? clock(bars[0].start) : ''}</span>
             <div ref={frame} class="scrub-frame" role="slider" tabIndex={0} aria-label="Moment" aria-valuemin={0} aria-valuemax={Math.max(0, bars.length - 1)}
                 aria-valuenow={Math.max(0, chosen)} aria-valuetext={told} aria-disabled={!keeps} title={keeps ? told : 'This daemon keeps no history: only what is now can be looked at.'}
                 onMouseDown={(e) => choose(under(e))} onMouseMove={(e) => { if (e.buttons === 1) choose(under(e)); }}

@@ -2,13 +2,14 @@
 // What every view looks at: the topology, and links, imbalance, events and doctor of the window that
 // is shown. Refreshed when a window has closed; the daemon's stream says so, or a small question
 // every two seconds.
-import { all, get, Refusal } from './api.ts';
+import { all, changed, get, Refusal } from './api.ts';
 import { Memory } from './history.ts';
 import { fabricOf, type Fabric } from './model.ts';
 import type { Answer, Event, Finding, Imbalance, Link, Rank, Topology, Window } from './records.ts';
 import { moment, parse, type Route } from './route.ts';
 
 const ASK_MS = 2000;
+const EVENT_MS = 500;
 const TOPOLOGY_MS = 60_000;
 const REMEMBERED = 720;
 const REMEMBERED_GROUPS = 128;
@@ -46,8 +47,11 @@ function windowOf(a: Answer<unknown>): Window | undefined {
         ? { window_start_ms: a.window_start_ms, window_end_ms: a.window_end_ms } : undefined;
 }
 
+/** Of these views the links are part; at 512 x 32 they are most of what a window says. */
+const WITH_LINKS = new Set(['fabric', 'links', 'link', 'switch', 'imbalance']);
+
 export function holds(window: Window | undefined, ms: number): boolean {
-    return window !== undefined && ms > window.window_start_ms && ms <= window.window_end_ms;
+    return window !== undefined && ms >= window.window_start_ms && ms < window.window_end_ms;
 }
 
 class Store {
@@ -59,6 +63,9 @@ class Store {
     readonly memory = new Memory(REMEMBERED, REMEMBERED_GROUPS);
     private listeners = new Set<Listener>();
     private topologyAt = 0;
+    private timer: ReturnType<typeof setTimeout> | undefined;
+    /** The end of the window that the links are of. */
+    private linksOf: number | undefined;
     private running = false;
     private again = false;
     private stream: EventSource | undefined;
@@ -87,7 +94,8 @@ class Store {
         const at = moment(route.params);
         const moved = at !== this.state.at;
         this.set({ route, at });
-        if (moved || this.state.window === undefined || this.state.links === undefined) void this.refresh();
+        const stale = WITH_LINKS.has(route.view) && this.linksOf !== this.state.window?.window_end_ms;
+        if (moved || this.state.window === undefined || stale) void this.refresh();
     }
 
     /** Waits for windows: by the stream where there is one, by asking else. */
@@ -96,7 +104,7 @@ class Store {
         if (this.state.keeps && 'EventSource' in window) {
             const stream = new EventSource('/api/v1/stream');
             stream.addEventListener('window', () => void this.onWindow());
-            stream.addEventListener('event', () => void this.refresh());
+            stream.addEventListener('event', () => this.soon());
             stream.addEventListener('open', () => this.set({ connection: 'live', trouble: '' }));
             stream.addEventListener('error', () => {
                 if (this.stream?.readyState === EventSource.CLOSED) this.stream = undefined;
@@ -104,6 +112,12 @@ class Store {
             this.stream = stream;
         }
         setInterval(() => void this.ask(), ASK_MS);
+    }
+
+    /** Events come in numbers, most of them beside a window. */
+    private soon(): void {
+        clearTimeout(this.timer);
+        this.timer = setTimeout(() => void this.refresh(), EVENT_MS);
     }
 
     /** The cheapest question that tells whether a window has closed, or the daemon is gone. */
@@ -121,6 +135,7 @@ class Store {
 
     private async onWindow(): Promise<void> {
         if (document.hidden) return;
+        clearTimeout(this.timer);
         if (this.state.keeps) await this.askWindows();
         await this.refresh();
     }
@@ -154,17 +169,31 @@ class Store {
         this.running = false;
     }
 
+    /** Of a moment; of now where that is not kept. */
+    private async imbalanceAt(at: number | undefined): Promise<Answer<Imbalance>> {
+        try {
+            return await all<Imbalance>('imbalance', at === undefined ? {} : { at_ms: at });
+        } catch (error) {
+            if (at === undefined || !(error instanceof Refusal) || error.status !== 404) throw error;
+            return all<Imbalance>('imbalance');
+        }
+    }
+
     private async load(): Promise<void> {
         const started = performance.now();
         const at = this.state.at;
-        const query = at === undefined ? {} : { at_ms: at };
+        const imbalance = await this.imbalanceAt(at);
+        const shown = windowOf(imbalance);
+        const isNow = at === undefined || !holds(shown, at);
+        // Where that window is no longer kept, what is now is shown, whole.
+        const query = isNow ? {} : { at_ms: at };
+        const withLinks = WITH_LINKS.has(this.state.route.view);
         const wanted = this.state.topology === undefined || Date.now() - this.topologyAt > TOPOLOGY_MS;
-        const [topology, imbalance, events, doctor, links, ranks] = await Promise.all([
-            wanted ? get<Topology>('topology') : Promise.resolve(this.state.topology as Topology),
-            all<Imbalance>('imbalance', query),
+        const [topology, events, doctor, links, ranks] = await Promise.all([
+            wanted ? changed<Topology>('topology', this.state.topology) : Promise.resolve(this.state.topology as Topology),
             all<Event>('events', query),
             all<Finding>('doctor'),
-            all<Link>('links', query),
+            withLinks ? all<Link>('links', query) : Promise.resolve({ records: this.state.links ?? [] }),
             wanted ? all<Rank>('ranks') : Promise.resolve({ records: this.state.ranks }),
         ]);
         if (at !== this.state.at) {
@@ -172,8 +201,8 @@ class Store {
             return;
         }
         if (wanted) this.topologyAt = Date.now();
-        const shown = windowOf(imbalance);
-        const isNow = at === undefined || !holds(shown, at);
+        if (withLinks) this.linksOf = shown?.window_end_ms;
+        if (!withLinks && WITH_LINKS.has(this.state.route.view)) this.again = true;
         if (isNow && shown) this.memory.add(shown.window_end_ms, imbalance.records);
         const fabric = fabricOf(topology, links.records, events.records, doctor.records);
         this.set({

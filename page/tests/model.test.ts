@@ -58,6 +58,20 @@ test('a link between switches that send no samples and no counters is not idle: 
     assert.equal(f.ways.get('leaf1/u2')?.state, 'idle');
 });
 
+test('idle is what somebody vouches for: where nobody tells anything, nothing is seen', () => {
+    const quiet = [link('leaf1', 'u1', { flows: 0, bytes: 0 }), link('spine1', 'd1', { flows: 0, bytes: 0 }), link('leaf2', 'u1', { flows: 0, bytes: 0 })];
+    const none = fabricOf(leafSpine(2, 1), quiet, [], []);
+    assert.ok(none.mute);
+    assert.equal(none.ways.get('leaf1/u1')?.state, 'unseen');
+    const t = leafSpine(2, 1);
+    const one = fabricOf(t, [...quiet, link('spine1', 'd2', { flows: 1 })], [], []);
+    assert.ok(!one.mute);
+    assert.equal(one.ways.get('leaf1/u1')?.state, 'idle', 'the spine would have sampled it');
+    const then = fabricOf(t, quiet, [], []);
+    assert.equal(then.ways.get('spine1/d2')?.state, 'unseen', 'told anew in each window');
+    assert.equal(then.layers, one.layers, 'what does not change is made once');
+});
+
 test('the doctor knows of links that are down, too', () => {
     const f = fabricOf(leafSpine(1, 1), [link('leaf1', 'u1', { flows: 1 })], [], [{ switch: 'leaf1', port: 'u1', text: 'the link to spine1 d1 is down: a port of it is down' }]);
     assert.equal(f.ways.get('leaf1/u1')?.state, 'down');

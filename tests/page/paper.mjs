@@ -40,6 +40,7 @@ export class Paper {
         this.flows = this.makeFlows(flows);
         this.topology = this.makeTopology();
         this.history = new Map();
+        this.kept = new Map();
         for (let n = this.number - KEPT; n <= this.number; n++) this.close(n);
     }
 
@@ -258,7 +259,7 @@ export class Paper {
 
     at(query) {
         const at = Number(query.get('at_ms') ?? 0);
-        return at ? Math.max(this.number - KEPT, Math.min(this.number, Math.ceil(at / this.windowMs) - 1)) : this.number;
+        return at ? Math.max(this.number - KEPT, Math.min(this.number, Math.floor(at / this.windowMs))) : this.number;
     }
 
     paths(query) {
@@ -305,6 +306,19 @@ export class Paper {
         default:
             return [];
         }
+    }
+
+    /** The answer as text; the large ones are made once for each window. */
+    text(what, query) {
+        const key = `${what}?${query}@${this.number}`;
+        if (!this.kept.has(key)) {
+            const answer = this.answer(what, query);
+            if (!['links', 'imbalance', 'topology'].includes(what) || this.leaves < 100) return answer && JSON.stringify(answer);
+            this.kept.clear();
+            for (const [w, q] of [['links', ''], ['imbalance', ''], ['topology', '']])
+                this.kept.set(`${w}?${q}@${this.number}`, JSON.stringify(this.answer(w, new URLSearchParams(q))));
+        }
+        return this.kept.get(key);
     }
 
     answer(what, query) {
@@ -362,9 +376,9 @@ export function serve(paper, files, port = 0) {
             return;
         }
         if (api) {
-            const body = paper.answer(api[1], url.searchParams);
+            const body = paper.text(api[1], url.searchParams);
             response.writeHead(body ? 200 : 404, { 'Content-Type': body ? 'application/json' : 'application/problem+json' });
-            response.end(body ? JSON.stringify(body) : JSON.stringify({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'this flow is not known: neither a switch nor a host reports it' }));
+            response.end(body ? body : JSON.stringify({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'this flow is not known: neither a switch nor a host reports it' }));
             return;
         }
         const file = join(files, url.pathname === '/' ? 'index.html' : url.pathname.slice(1));
@@ -376,9 +390,12 @@ export function serve(paper, files, port = 0) {
         response.writeHead(200, { 'Content-Type': TYPES[file.split('.').pop()], 'Content-Security-Policy': "default-src 'self'" });
         response.end(readFileSync(file));
     });
+    paper.tell = () => {
+        for (const s of streams) s.write(`event: window\ndata: ${JSON.stringify(paper.span(paper.number))}\n\n`);
+    };
     const timer = setInterval(() => {
         paper.advance();
-        for (const s of streams) s.write(`event: window\ndata: ${JSON.stringify(paper.span(paper.number))}\n\n`);
+        paper.tell();
     }, paper.windowMs);
     server.on('close', () => clearInterval(timer));
     return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(server)));

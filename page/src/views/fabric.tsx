@@ -93,14 +93,14 @@ export function FabricView(): JSX.Element {
                     ? <Empty>No link is known yet. Links come from the topology file, from LLDP, or are learnt from the samples of flows that cross them; “Not seen” says what is missing.</Empty>
                     : isSmall(fabric)
                         ? <Drawing fabric={fabric} measure={measure} trouble={trouble} mark={say} />
-                        : fabric.layers.map((l) => <Matrix key={`${l.low}/${l.high}`} layer={l} measure={measure} mark={say} />)}
+                        : fabric.layers.map((l) => <Matrix key={`${l.low}/${l.high}`} layer={l} told={fabric} measure={measure} mark={say} />)}
                 <p class="readout" role="status" data-nocopy>{said || 'Point at a link, or go to it by keys: its load is told here.'}</p>
                 <Legend measure={measure} fabric={fabric} />
                 <Troubled fabric={fabric} />
             </Section>
             <div class="beside">
                 <Section title="Standing now" aside={<A view="events">all events</A>}>
-                    {standing.length === 0 ? <Empty>Nothing stands: no collision, no fault, no link down.</Empty> : null}
+                    {standing.length === 0 ? <Empty>{fabric.mute ? 'Nothing is known of this window.' : 'Nothing stands: no collision, no fault, no link down.'}</Empty> : null}
                     <ul class="lines">{standing.slice(0, 8).map((e) => <li key={`${e.kind}/${e.subject}`}><EventLine event={e} /></li>)}</ul>
                     {standing.length > 8 ? <p><A view="events">and {standing.length - 8} more</A></p> : null}
                 </Section>

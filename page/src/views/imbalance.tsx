@@ -20,7 +20,7 @@ function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unl
     const points = useMemo(() => {
         const bands = series.map((r) => band(r.flows, r.links));
         return {
-            times: series.map((r) => r.window_end_ms ?? 0),
+            times: series.map((r) => r.window_start_ms ?? 0),
             lines: [
                 { label: 'FIM', values: series.map((r) => r.fim ?? null), colour: '--accent', width: 2 },
                 { label: 'by chance', values: series.map((r) => r.fim_expected ?? null), colour: '--muted', dash: [4, 4] },
@@ -59,14 +59,14 @@ const FIGURES: [string, (i: Imbalance) => string, ((i: Imbalance) => number | un
 
 function nearest(series: Imbalance[], ms: number | undefined): Imbalance | undefined {
     if (ms === undefined) return undefined;
-    return series.find((r) => (r.window_end_ms ?? 0) >= ms) ?? series[series.length - 1];
+    return series.find((r) => (r.window_end_ms ?? 0) > ms) ?? series[series.length - 1];
 }
 
 /** Before and after: two marked moments beside each other. */
 function Compare({ series, here }: { series: Imbalance[]; here: Imbalance | undefined }): JSX.Element {
     const { route, window: shown } = useStore();
     const marked = { a: nearest(series, moment(route.params, 'a')), b: nearest(series, moment(route.params, 'b')) };
-    const now = String(shown?.window_end_ms ?? '');
+    const now = String(shown?.window_start_ms ?? '');
     const mark = (which: string, value: string) => go(format({ ...route, params: { ...route.params, [which]: value } }));
     const both = marked.a && (marked.b ?? here);
     const first = marked.a;
@@ -81,8 +81,8 @@ function Compare({ series, here }: { series: Imbalance[]; here: Imbalance | unde
             {both && first && second
                 ? <Table id="compare" label="Before and after" rows={FIGURES} rowKey={(f) => f[0]} columns={[
                     { key: 'what', title: 'Figure', cell: (f) => f[0] },
-                    { key: 'a', title: `A, ${clock(first.window_end_ms)}`, num: true, cell: (f) => f[1](first) },
-                    { key: 'b', title: `${marked.b ? 'B' : 'here'}, ${clock(second.window_end_ms)}`, num: true, cell: (f) => f[1](second) },
+                    { key: 'a', title: `A, ${clock(first.window_start_ms)}`, num: true, cell: (f) => f[1](first) },
+                    { key: 'b', title: `${marked.b ? 'B' : 'here'}, ${clock(second.window_start_ms)}`, num: true, cell: (f) => f[1](second) },
                     {
                         key: 'change', title: 'Change', num: true, cell: (f) => {
                             const x = f[2]?.(first);

@@ -93,7 +93,7 @@ function LinkHistory({ sw, port }: { sw: string; port: string }): JSX.Element {
     const records = asked.answer?.records ?? [];
     if (records.length === 0) return <Empty>{asked.refusal || 'No earlier window is kept.'}</Empty>;
     return (
-        <Chart times={records.map((r) => r.window_end_ms ?? 0)} marks={[]} unit="%" height={170}
+        <Chart times={records.map((r) => r.window_start_ms ?? 0)} marks={[]} unit="%" height={170}
             label={`Use of ${sw} ${port} over ${records.length} windows`}
             series={[{ label: 'used', values: records.map((r) => (r.utilization === undefined ? null : r.utilization * 100)), colour: '--accent', width: 2 }]} />
     );
@@ -139,7 +139,7 @@ function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined
 }
 
 export function LinkView(): JSX.Element {
-    const { route, fabric, links, findings } = useStore();
+    const { route, fabric, links, findings, at } = useStore();
     const [sw = '', ...rest] = route.names;
     const port = rest.join('/');
     const key = portKey(sw, port);
@@ -160,6 +160,7 @@ export function LinkView(): JSX.Element {
             {back ? <p>The other direction: <PortLink sw={back.switch} port={back.port} />, {back.state === 'used' ? `${percent(back.use)} used` : <StateMark state={back.state} />}</p> : null}
             <EventsOf test={(e) => e.evidence?.switch === sw && e.evidence.port === port} none="Nothing stands on this link." />
             <Section title="Flows on it">
+                {at === undefined ? null : <p class="note">Flows are those of now, not of then.</p>}
                 {flows.length === 0
                     ? <Empty>{asked.refusal || (asked.answer ? 'No flow is known to cross it.' : 'Asking …')}</Empty>
                     : <FlowsTable id="link-flows" paths={flows} />}

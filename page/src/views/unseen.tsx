@@ -45,7 +45,7 @@ export function UnseenView(): JSX.Element {
             <h1>What is not seen</h1>
             <Section title="Doctor">
                 {order.length === 0
-                    ? <Empty>Nothing is missing: every switch and host that is known reports.</Empty>
+                    ? <Empty>The doctor finds nothing that is missing.</Empty>
                     : <Table id="doctor" label="What is not seen, and what to do" rows={order} rowKey={(f) => `${f.switch}/${f.port}/${f.host}/${f.text}`} columns={[
                         { key: 'severity', title: 'Weight', cell: (f) => <Word word={f.severity ?? 'info'} />, by: (f) => (f.severity === 'info' ? 1 : 0) },
                         { key: 'where', title: 'Where', cell: (f) => <Where f={f} />, by: (f) => `${f.switch ?? f.host ?? ''} ${f.port ?? ''}` },
