@@ -27,6 +27,7 @@
 #include "daemon/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
+#include "lib/base/secret.h"
 #include "lib/config/program.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
@@ -61,7 +62,6 @@ struct ft_daemon {
     struct ft_loop *loop;
     struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
-    struct ft_api *api;
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
@@ -80,7 +80,11 @@ static void complain(const struct ft_diag *diag)
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
-    ft_topology_free(ft_daemon_check(run, false, diag));
+    struct ft_topology *t = ft_daemon_check(run, false, diag);
+
+    if (t)
+        ft_daemon_tell_size(run, t);
+    ft_topology_free(t);
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -324,6 +328,46 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
+/* Certificate and token, as the files are now. */
+static bool secure_http(struct ft_daemon *d, const struct ft_settings *s)
+{
+    char error[ERROR_BYTES], *token = NULL;
+    bool good = true;
+
+    if (!d->http)
+        return true;
+    if (!s->http_cert != !d->settings->http_cert) {
+        ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
+        return false;
+    }
+    if (s->http_token_file &&
+        ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "http_token_file: %s", error);
+        return false;
+    }
+    if (s->http_cert &&
+        ft_http_secure(d->http, s->http_cert, s->http_key, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "http_tls: %s", error);
+        good = false;
+    }
+    good = good && ft_http_need_token(d->http, token) == 0;
+    free(token);
+    return good;
+}
+
+static bool name_http(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+
+    for (size_t i = 0; i < s->http_names.count; i++)
+        if (ft_http_allow(d->http, s->http_names.items[i]))
+            return false;
+    for (size_t i = 0; i < s->http_origins.count; i++)
+        if (ft_http_allow_origin(d->http, s->http_origins.items[i]))
+            return false;
+    return true;
+}
+
 static int open_http(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -336,12 +380,17 @@ static int open_http(struct ft_daemon *d)
         return EX_UNAVAILABLE;
     }
     ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, FT_HTTP_BODY_BYTES_MAX);
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return EX_OSERR;
-    d->api = ft_api_new(d->http, &d->view);
+    if (!name_http(d))
+        return EX_OSERR;
+    if (!secure_http(d, s))
+        return EX_CONFIG;
+    if (!ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
+        ft_log(FT_LOG_WARNING,
+               "http '%s': plain (http_plain): whoever reaches this port can read all that is "
+               "known of the fabric and its jobs",
+               s->http);
     channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
-    if (!d->api || !channel)
+    if (!channel || ft_api_add(d->http, &d->view))
         return EX_OSERR;
     ft_live_to(d->live, channel);
 #ifdef HAVE_PAGE
@@ -441,7 +490,8 @@ static void on_reload(void *arg)
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
         t = ft_daemon_check(d->run, true, diag);
-    if (t && renew_tls(d) && ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
+    if (t && renew_tls(d) && secure_http(d, ft_run_config(d->run)) &&
+        ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
@@ -577,7 +627,6 @@ static void close_all(struct ft_daemon *d)
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->http);
-    ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_batch_free(d->batch);

@@ -24,12 +24,14 @@ struct ft_kept_window {
 };
 
 struct ft_fixed_table;
+struct ft_latest;
 struct ft_past;
 
 struct ft_history {
     struct ft_history_config config;
     struct ft_fixed_table *fixed;
     struct ft_past *past;
+    struct ft_latest *latest;
     const struct ft_events *events; /* NULL: nobody tells */
     struct ft_kept_window **list;   /* a ring, by number: first <= n < end */
     size_t size;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/fabric/topology_impl.h"
 
 #define FILES_MAX 64
@@ -122,7 +123,7 @@ struct where {
     char text[32];
 };
 
-static struct where first_at(struct ft_place place)
+static struct where first_at(struct ft_stated_place place)
 {
     struct where where = {""};
 
@@ -131,17 +132,13 @@ static struct where first_at(struct ft_place place)
     return where;
 }
 
-static void *add_item(struct ft_list *list, size_t item_bytes)
+static void *add_item(struct ft_topology_list *list, size_t item_bytes)
 {
-    if (list->count == list->size) {
-        uint32_t size = list->size ? list->size * 2 : 16;
-        void *items = realloc(list->items, size * item_bytes);
+    void *items = ft_grow(list->items, list->count, &list->size, item_bytes);
 
-        if (!items)
-            return NULL;
-        list->items = items;
-        list->size = size;
-    }
+    if (!items)
+        return NULL;
+    list->items = items;
     return memset((char *)list->items + list->count++ * item_bytes, 0, item_bytes);
 }
 
@@ -219,7 +216,7 @@ uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name,
     return id;
 }
 
-static int add_address(struct ft_topology_builder *b, uint32_t scope, struct ft_list *list,
+static int add_address(struct ft_topology_builder *b, uint32_t scope, struct ft_topology_list *list,
                        uint32_t owner, const struct ft_ip *address, struct ft_diag *diag)
 {
     struct ft_new_address *item = add_item(list, sizeof(*item));
@@ -417,7 +414,7 @@ static uint32_t free_port(struct ft_topology_builder *b, const char *switch_name
 }
 
 static bool same_link(const struct ft_topology_builder *b, const char *a, const char *a_port,
-                      const char *z, const char *z_port, struct ft_place *place)
+                      const char *z, const char *z_port, struct ft_stated_place *place)
 {
     uint32_t a_switch = ft_index_name(&b->index, FT_SCOPE_SWITCHES, a);
     uint32_t z_switch = ft_index_name(&b->index, FT_SCOPE_SWITCHES, z);
@@ -445,7 +442,7 @@ static void occupy(struct ft_topology_builder *b, uint32_t id)
 int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const char *a_port,
                          const char *z, const char *z_port, struct ft_diag *diag)
 {
-    struct ft_place place;
+    struct ft_stated_place place;
     uint32_t from, to;
 
     if (strcmp(a, z) == 0) {

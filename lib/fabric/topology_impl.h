@@ -17,7 +17,7 @@
 #define FT_NO_WAY       UINT8_MAX
 
 /* Where something was added. file is an index into the builder's list. */
-struct ft_place {
+struct ft_stated_place {
     uint32_t file;
     unsigned line;
 };
@@ -26,7 +26,7 @@ struct ft_new_switch {
     char *name;
     enum ft_tier tier;
     bool states_ports;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 struct ft_new_port {
@@ -36,26 +36,26 @@ struct ft_new_port {
     uint64_t speed_bps;
     uint32_t peer;
     uint32_t nic;
-    uint32_t lag;          /* id of its aggregate, FT_NONE */
-    struct ft_place place; /* of its link or NIC, once it has one */
+    uint32_t lag;                 /* id of its aggregate, FT_NONE */
+    struct ft_stated_place place; /* of its link or NIC, once it has one */
 };
 
 struct ft_new_lag {
     char *name;
     uint32_t switch_id;
     uint32_t ifindex;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 struct ft_new_host {
     char *name;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 struct ft_new_nic {
     uint32_t host_id;
     uint32_t rail;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 /* An address of a switch or NIC. */
@@ -70,28 +70,28 @@ struct ft_new_attach {
 };
 
 /* A growing array: the type of items is known by its user. */
-struct ft_list {
+struct ft_topology_list {
     void *items;
     uint32_t count;
-    uint32_t size;
+    size_t size;
 };
 
 struct ft_topology_builder {
     char *fabric;
     char **files;
     uint32_t file_count;
-    struct ft_place at;
+    struct ft_stated_place at;
     char *key;
     uint64_t speed_bps;
     struct ft_index index;
-    struct ft_list switches;
-    struct ft_list switch_addresses;
-    struct ft_list ports;
-    struct ft_list lags;
-    struct ft_list hosts;
-    struct ft_list nics;
-    struct ft_list nic_addresses;
-    struct ft_list attaches;
+    struct ft_topology_list switches;
+    struct ft_topology_list switch_addresses;
+    struct ft_topology_list ports;
+    struct ft_topology_list lags;
+    struct ft_topology_list hosts;
+    struct ft_topology_list nics;
+    struct ft_topology_list nic_addresses;
+    struct ft_topology_list attaches;
 };
 
 /* The parallel links from one switch to another: count ports from links[first]. */

@@ -412,7 +412,7 @@ END_TEST
 START_TEST(the_estimate_holds)
 {
     struct ft_history_stats stats;
-    size_t estimate = ft_history_estimate(60, 2000, 0, 0);
+    size_t estimate = ft_history_estimate(60, 2000, 0);
 
     open_history(60 * WINDOW_MS, 1 << 28);
     for (int64_t w = 1; w <= 60; w++) {

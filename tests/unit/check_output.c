@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/output.h"
+#include "switchpoll/output/output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "lib/io/loop.h"
 #include "proto/record.h"
+#include "tests/batch.h"
 #include "tests/unit/unit.h"
 
 static struct ft_loop *loop;

@@ -97,7 +97,7 @@ tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_pairing
 TESTS += tests/unit/check_pairing
-tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/pairing_rig.h \
+tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/balanced.h tests/unit/pairing_rig.h \
 	tests/unit/unit.h
 tests_unit_check_pairing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pairing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
