@@ -19,6 +19,11 @@ interface Bars {
     partial: boolean;
 }
 
+/** The newest at the right end, none wider than that. */
+function stepOf(width: number, bars: number): number {
+    return Math.min(18, width / Math.max(bars, 1));
+}
+
 function paint(canvas: HTMLCanvasElement, bars: Bars[], width: number, chosen: number): void {
     const dots = devicePixelRatio || 1;
     const c = canvas.getContext('2d');
@@ -31,19 +36,21 @@ function paint(canvas: HTMLCanvasElement, bars: Bars[], width: number, chosen: n
     const of = (name: string) => style.getPropertyValue(name).trim();
     const colours: Record<string, string> = { fault: of('--bad'), uneven: of('--warn'), even: of('--quiet') };
     const most = Math.max(50, ...bars.map((b) => b.record?.fim ?? 0));
-    const step = width / Math.max(bars.length, 1);
+    const step = stepOf(width, bars.length);
+    const from = width - step * bars.length;
     bars.forEach((b, i) => {
+        const x = from + i * step;
         const fim = b.record?.fim;
         const h = fim === undefined ? 2 : Math.max(3, (fim / most) * (HEIGHT - 6));
         c.fillStyle = colours[b.record?.verdict ?? ''] ?? of('--line');
-        c.fillRect(i * step, HEIGHT - h, Math.max(1, step - (step > 4 ? 1 : 0)), h);
+        c.fillRect(x, HEIGHT - h, Math.max(1, step - (step > 4 ? 1 : 0)), h);
         // A fault has a cap as well, for who does not see the colour.
-        if (b.record?.verdict === 'fault') c.fillRect(i * step, HEIGHT - h - 3, Math.max(1, step - 1), 1.5);
+        if (b.record?.verdict === 'fault') c.fillRect(x, HEIGHT - h - 3, Math.max(1, step - 1), 1.5);
     });
     if (chosen >= 0) {
         c.strokeStyle = of('--text');
         c.lineWidth = 2;
-        c.strokeRect(chosen * step, 1, Math.max(3, step), HEIGHT - 2);
+        c.strokeRect(from + chosen * step, 1, Math.max(3, step), HEIGHT - 2);
     }
 }
 
@@ -72,7 +79,8 @@ export function Scrubber(): JSX.Element {
     };
     const under = (e: MouseEvent) => {
         const box = (e.currentTarget as Element).getBoundingClientRect();
-        return Math.floor(((e.clientX - box.left) / box.width) * bars.length);
+        const step = stepOf(box.width, bars.length);
+        return Math.max(0, Math.floor((e.clientX - box.left - (box.width - step * bars.length)) / step));
     };
     const bar = bars[chosen];
     const told = bar ? `${clock(bar.start)}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${bar.record.verdict}`}` : 'no window yet';

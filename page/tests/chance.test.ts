@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { band, fim } from '../src/chance.ts';
+import { band, bandOf, expected, fim } from '../src/chance.ts';
 
 // Known answers of fabrictrace-records(7).
 test('FIM', () => {
@@ -21,6 +21,26 @@ for (const [flows, links, expected] of [
         assert.ok(Math.abs(b.middle - expected) < 0.08 * expected, `${b.middle}`);
         assert.ok(b.low < expected && expected < b.high, JSON.stringify(b));
     });
+
+for (const [flows, links, known] of [
+    [8, 8, 68.722], [16, 16, 71.215], [32, 8, 36.536], [64, 16, 37.829], [128, 8, 18.56], [256, 16, 19.213], [8, 2, 27.344],
+] as const)
+    test(`what is expected of ${flows} flows on ${links} links`, () => {
+        assert.ok(Math.abs(expected(flows, links) - known) < 0.001, String(expected(flows, links)));
+    });
+
+test('a layer: narrower than its groups, around what the record expects', () => {
+    const group = band(16, 4);
+    const layer = bandOf({ scope: 'layer', links: 64, groups: 16, flows: 256, fim_expected: expected(16, 4) });
+    assert.ok(group && layer);
+    assert.ok(layer.low < 33.78 && layer.high > 33.78);
+    assert.ok((layer.high - layer.low) * 3 < group.high - group.low, JSON.stringify([group, layer]));
+    // Not all groups had flows: fewer dice, a wider band.
+    const part = bandOf({ scope: 'layer', links: 64, groups: 16, idle_groups: 12, flows: 64, fim_expected: expected(16, 4) });
+    assert.ok(part && part.high - part.low > layer.high - layer.low);
+    assert.deepEqual(bandOf({ scope: 'group', links: 4, flows: 16 }), group);
+    assert.equal(bandOf({ scope: 'fabric', links: 8, groups: 2, flows: 0 }), undefined);
+});
 
 test('many flows: normal loads, a narrow band', () => {
     const b = band(100_000, 32);

@@ -138,15 +138,15 @@ export class Paper {
         const w = this.span(n);
         const loads = this.loads(n);
         const records = [];
-        const of = (scope, label, values) => {
+        const of = (scope, label, values, groups = 1) => {
             const flows = values.reduce((a, b) => a + b, 0);
             const links = values.length;
-            const base = { schema: 'fabrictrace.imbalance.v1', ...w, fabric: 'paper', scope, name: label, links, flows };
+            const base = { schema: 'fabrictrace.imbalance.v1', ...w, fabric: 'paper', scope, name: label, links, flows, ...(scope === 'group' ? {} : { groups, idle_groups: 0 }) };
             if (flows === 0) return records.push({ ...base, verdict: 'idle' });
             const mean = flows / links;
             const fim = values.reduce((a, v) => a + Math.abs(v - mean), 0) * 100 / flows;
             const most = Math.max(...values) / mean;
-            const expected = 100 * Math.sqrt(2 / Math.PI) * Math.sqrt((1 - 1 / links) / mean);
+            const expected = 100 * Math.sqrt(2 / Math.PI) * Math.sqrt((1 - 1 / this.spines) / mean);
             const z = fim / expected;
             const p = Math.min(1, Math.exp(-4 * Math.max(0, z - 0.8)));
             records.push({
@@ -159,9 +159,9 @@ export class Paper {
             of('group', `${name('leaf', l)}/up`, slice(loads.upFlows, l));
             of('group', `${name('leaf', l)}/down`, slice(loads.downFlows, l));
         }
-        of('layer', 'leaf/up', [...loads.upFlows]);
-        of('layer', 'leaf/down', [...loads.downFlows]);
-        of('fabric', 'paper', [...loads.upFlows, ...loads.downFlows]);
+        of('layer', 'leaf/up', [...loads.upFlows], this.leaves);
+        of('layer', 'leaf/down', [...loads.downFlows], this.leaves);
+        of('fabric', 'paper', [...loads.upFlows, ...loads.downFlows], 2 * this.leaves);
         return records;
     }
 
@@ -171,7 +171,7 @@ export class Paper {
         const jump = !this.calm && n > this.number - 40 ? 45 : 0;
         const fim = wave + jump;
         this.history.set(n, {
-            schema: 'fabrictrace.imbalance.v1', ...this.span(n), fabric: 'paper', scope: 'fabric', name: 'paper', links: this.spines * 4, flows: 64 + Math.round(10 * Math.sin(n / 9)),
+            schema: 'fabrictrace.imbalance.v1', ...this.span(n), fabric: 'paper', scope: 'fabric', name: 'paper', links: this.spines * this.leaves * 2, groups: this.leaves * 2, flows: 64 + Math.round(10 * Math.sin(n / 9)),
             fim, fim_expected: 38, p_value: fim > 70 ? 1e-5 : 0.4, max_over_mean: 1 + fim / 60, effective_links: this.spines * 3, bottleneck_ratio: 1 + fim / 50,
             fim_bytes: fim * 1.1, verdict: fim > 75 ? 'fault' : fim > 60 ? 'uneven' : 'even',
         });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { band } from '../chance.ts';
+import { bandOf } from '../chance.ts';
 import { Chart } from '../chart.tsx';
 import { useAnswer, useStore } from '../hooks.ts';
 import { imbalanceKey } from '../history.ts';
@@ -18,7 +18,7 @@ function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unl
     const a = moment(route.params, 'a');
     const b = moment(route.params, 'b');
     const points = useMemo(() => {
-        const bands = series.map((r) => band(r.flows, r.links));
+        const bands = series.map(bandOf);
         return {
             times: series.map((r) => r.window_start_ms ?? 0),
             lines: [
