@@ -10,6 +10,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
 	daemon/api/openapi.c daemon/api/openapi.h \
+	daemon/api/page.h \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \

@@ -173,9 +173,10 @@ while read -r file; do
     else
         failed=$((failed + 1))
     fi
-done < <(cd "$srcdir" && find lib proto agent switchpoll daemon cli tests packaging man -type f \
-    \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.mk' -o -name '*.proto' \) \
-    ! -name '*.pb-c.[ch]' | sort)
+done < <(cd "$srcdir" && find lib proto agent switchpoll daemon cli tests packaging man page \
+    \( -name node_modules -o -path page/tests/out -o -path page/dist \) -prune -o -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.mk' -o -name '*.proto' -o \
+    -name '*.ts' -o -name '*.tsx' -o -name '*.mjs' -o -name '*.css' \) \
+    ! -name '*.pb-c.[ch]' ! -name page_files.c -print | sort)
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]
