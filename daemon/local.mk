@@ -25,6 +25,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
+	daemon/discovery/port_names.c daemon/discovery/port_names.h \
 	daemon/discovery/port_words.c daemon/discovery/port_words.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
