@@ -7,7 +7,8 @@
  *
  * A name stays as it was first said: flows and links go by the names of ports, and an exporter must
  * not make them move. Capped: names that nobody has said for ten minutes give their place to
- * others, and what is over it then is refused. Pure; times come with the records, in Unix milliseconds. Thread: one.
+ * others, and what is over it then is refused. Pure; times come with the records, in Unix
+ * milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
