@@ -123,10 +123,11 @@ void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
         ft_attach_entered(d->attach, address, agent, ifindex, ms, twice);
 }
 
-void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host)
+void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host,
+                        int64_t now_ms)
 {
     if (d->attach)
-        ft_attach_named(d->attach, address, host);
+        ft_attach_named(d->attach, address, host, now_ms);
 }
 
 void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,

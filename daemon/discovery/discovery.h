@@ -43,7 +43,8 @@ int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounter
  */
 void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
                           const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
-void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host);
+void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host,
+                        int64_t now_ms);
 
 /* What samples say of cables, taken in by the switches of the present topology: borrowed for the
  * builds that follow. NULL: nothing. */

@@ -11,6 +11,7 @@
 #include "lib/base/tuple.h"
 
 #define FRESH_MS 300000
+#define LOOKS    32 /* at a full table, for each that is new */
 
 struct unrated {
     struct ft_ip agent;
@@ -20,6 +21,8 @@ struct unrated {
 
 struct ft_unrated {
     struct ft_table *table;
+    int64_t now_ms;
+    uint32_t hand; /* where a full table is looked at next */
 };
 
 struct ft_unrated *ft_unrated_new(size_t cap)
@@ -44,25 +47,31 @@ void ft_unrated_free(struct ft_unrated *u)
     free(u);
 }
 
+static bool is_old(void *arg, void *entry)
+{
+    const struct ft_unrated *u = arg;
+    struct unrated *at = entry;
+
+    /* This host's clock was set back. */
+    if (at->last_ms > u->now_ms)
+        at->last_ms = u->now_ms;
+    return u->now_ms - at->last_ms > FRESH_MS;
+}
+
 void ft_unrated_take(struct ft_unrated *u, const Fabrictrace__Observation *o, int64_t now_ms)
 {
-    struct unrated *at, *old;
+    struct unrated *at;
     struct ft_ip agent;
-    uint32_t index = 0;
     bool fresh;
 
     if (!o->samples || !o->has_packets || o->packets ||
         o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD ||
         ft_ip_from_bytes(o->agent.data, o->agent.len, &agent))
         return;
-    at = ft_table_find(u->table, &agent);
-    if (!at) {
-        /* Few switches do this: those of before make room. */
-        while ((old = ft_table_next(u->table, &index)))
-            if (now_ms - old->last_ms > FRESH_MS)
-                ft_table_remove(u->table, old);
+    u->now_ms = now_ms;
+    at = ft_table_insert(u->table, &agent, &fresh);
+    if (!at && ft_table_make_room(u->table, &u->hand, LOOKS, is_old, u))
         at = ft_table_insert(u->table, &agent, &fresh);
-    }
     if (!at)
         return;
     at->last_ms = now_ms;

@@ -132,3 +132,9 @@ TESTS += tests/unit/check_identity
 tests_unit_check_identity_SOURCES = tests/unit/check_identity.c tests/unit/unit.h
 tests_unit_check_identity_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_identity_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_ageing
+TESTS += tests/unit/check_ageing
+tests_unit_check_ageing_SOURCES = tests/unit/check_ageing.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_ageing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ageing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
