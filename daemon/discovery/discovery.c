@@ -49,6 +49,7 @@ struct ft_discovery {
     struct ft_table *links;
     struct ft_table *learnt; /* ports whose hosts samples alone have shown */
     struct ft_table *marks;
+    uint64_t looks;                 /* of the last build */
     struct ft_crossings *crossings; /* NULL: nobody looks */
     const struct ft_topology *present;
     struct ft_findings findings;
@@ -263,7 +264,7 @@ static int gather(struct ft_discovery *d, struct ft_survey *s)
 
 static bool leads_on(void *arg, const struct ft_ip *agent, uint32_t ifindex)
 {
-    const struct ft_survey *s = arg;
+    struct ft_survey *s = arg;
     uint32_t node = ft_ids_find_address(s->ids, agent);
     uint32_t end = node < s->node_count ? ft_survey_end(s, node, ifindex) : FT_NONE;
 
@@ -674,6 +675,7 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
     }
 out:
     d->disputed = s.disputed;
+    d->looks = s.looks;
     ft_survey_release(&s);
     ft_reports_saw_stale(d->reports);
     return t;
@@ -684,6 +686,11 @@ bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, 
     struct port_key key = key_from(switch_name, port);
 
     return ft_table_find(d->links, &key) != NULL;
+}
+
+uint64_t ft_discovery_looks(const struct ft_discovery *d)
+{
+    return d->looks;
 }
 
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d)

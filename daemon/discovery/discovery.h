@@ -67,6 +67,10 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
  * so that it is in no topology. */
 bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port);
 
+/* How often the last build looked for a port, a device or what they share: grows with what was told
+ * of the fabric, not with its square. */
+uint64_t ft_discovery_looks(const struct ft_discovery *discovery);
+
 /* Of the last build. */
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d);
 const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d);
