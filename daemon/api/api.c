@@ -22,7 +22,8 @@
 #include "proto/json.h"
 #include "proto/record.h"
 
-#define PATHS_LIMIT 10000
+#define PATHS_LIMIT  10000
+#define MATRIX_ITEMS 2000 /* a slice: a millisecond or two */
 
 struct ft_api {
     const struct ft_view *view;
@@ -406,15 +407,46 @@ static int get_topology(void *arg, const struct ft_http_request *request, struct
     return ft_writer_ok(body) ? 200 : 503;
 }
 
+struct matrix_answer {
+    struct answer answer;
+    struct ft_matrix *matrix;
+};
+
+static int step_matrix(void *state, struct ft_writer *body)
+{
+    struct matrix_answer *m = state;
+
+    if (!ft_matrix_step(m->matrix, body, MATRIX_ITEMS))
+        return FT_HTTP_LATER;
+    m->answer.body = body;
+    m->answer.total = ft_matrix_written(m->matrix);
+    return close_answer(&m->answer);
+}
+
+static void drop_matrix(void *state)
+{
+    struct matrix_answer *m = state;
+
+    ft_matrix_free(m->matrix);
+    free(m);
+}
+
 static int get_matrix(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct answer a;
+    struct matrix_answer *m = calloc(1, sizeof(*m));
 
-    open_answer(&a, api, body);
-    a.total = ft_api_write_matrix(body, ft_pipeline_ranks(api->view->pipeline),
+    if (m)
+        m->matrix = ft_matrix_new(ft_pipeline_ranks(api->view->pipeline),
                                   ft_http_query(request, "comm"), ft_http_query(request, "op"));
-    return close_answer(&a);
+    if (!m || !m->matrix) {
+        free(m);
+        return refuse(body, 503, "no memory");
+    }
+    open_answer(&m->answer, api, body);
+    if (ft_http_slice(request, step_matrix, drop_matrix, m) == FT_HTTP_LATER)
+        return FT_HTTP_LATER;
+    return refuse(body, 503, "too many answers are under way");
 }
 
 static int get_ranks(void *arg, const struct ft_http_request *request, struct ft_writer *body)

@@ -3,20 +3,54 @@
 
 #include "daemon/api/matrix.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/json.h"
 
-static int by_ranks(const void *a, const void *b)
-{
-    const struct ft_rank_edge *x = *(const struct ft_rank_edge *const *)a;
-    const struct ft_rank_edge *y = *(const struct ft_rank_edge *const *)b;
-    int order = strcmp(x->comm_id, y->comm_id);
+/* A rank (dst and op are empty) or a pair of ranks. */
+struct place {
+    char comm_id[FT_RANKS_ID];
+    char op[FT_RANKS_ID];
+    uint32_t src, dst;
+};
 
-    if (order)
-        return order;
+/* The first place is at the top: to add or to take one costs a few comparisons, so that an order is
+ * made in slices too. */
+struct heap {
+    struct place *items;
+    size_t count, size;
+};
+
+enum phase {
+    PHASE_MEMBERS, /* to be put in order */
+    PHASE_EDGES,
+    PHASE_COMM, /* to be written */
+    PHASE_RANKS,
+    PHASE_PAIRS,
+    PHASE_DONE,
+};
+
+struct ft_matrix {
+    const struct ft_ranks *ranks;
+    char *comm_id, *op; /* NULL: all */
+    enum phase phase;
+    uint32_t index;
+    struct heap members, edges;
+    char comm[FT_RANKS_ID]; /* that is being written */
+    bool begun;             /* an item of the present list is written */
+    size_t written;
+};
+
+static int order(const struct place *x, const struct place *y)
+{
+    int by = strcmp(x->comm_id, y->comm_id);
+
+    if (by)
+        return by;
     if (x->src != y->src)
         return x->src < y->src ? -1 : 1;
     if (x->dst != y->dst)
@@ -24,41 +58,42 @@ static int by_ranks(const void *a, const void *b)
     return strcmp(x->op, y->op);
 }
 
-/* Pointers to all members or edges, sorted; NULL without memory or without any. */
-struct list {
-    const void **items;
-    size_t count;
-};
-
-static const void *next_member(const struct ft_ranks *ranks, uint32_t *index)
+static int push(struct heap *h, const struct place *item)
 {
-    return ft_ranks_next_member(ranks, index);
+    size_t at = h->count;
+
+    if (h->count == h->size) {
+        size_t size = h->size ? 2 * h->size : 256;
+        struct place *grown = realloc(h->items, size * sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        h->items = grown;
+        h->size = size;
+    }
+    for (h->count++; at > 0 && order(item, &h->items[(at - 1) / 2]) < 0; at = (at - 1) / 2)
+        h->items[at] = h->items[(at - 1) / 2];
+    h->items[at] = *item;
+    return 0;
 }
 
-static const void *next_edge(const struct ft_ranks *ranks, uint32_t *index)
+static struct place pop(struct heap *h)
 {
-    return ft_ranks_next_edge(ranks, index);
-}
+    struct place top = h->items[0], last = h->items[--h->count];
+    size_t at = 0;
 
-static struct list sorted(const struct ft_ranks *ranks,
-                          const void *(*next)(const struct ft_ranks *ranks, uint32_t *index),
-                          int (*order)(const void *a, const void *b))
-{
-    struct list list = {0};
-    const void *item;
-    uint32_t index = 0;
-    size_t count = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
 
-    while (next(ranks, &index))
-        count++;
-    list.items = calloc(count ? count : 1, sizeof(*list.items));
-    if (!list.items)
-        return list;
-    index = 0;
-    while ((item = next(ranks, &index)))
-        list.items[list.count++] = item;
-    qsort(list.items, list.count, sizeof(*list.items), order);
-    return list;
+        if (child + 1 < h->count && order(&h->items[child + 1], &h->items[child]) < 0)
+            child++;
+        if (child >= h->count || order(&last, &h->items[child]) <= 0)
+            break;
+        h->items[at] = h->items[child];
+        at = child;
+    }
+    h->items[at] = last;
+    return top;
 }
 
 static void write_member(struct ft_writer *w, const struct ft_rank_member *m)
@@ -89,59 +124,154 @@ static void write_edge(struct ft_writer *w, const struct ft_rank_edge *e)
     ft_write_u8(w, '}');
 }
 
-/* A communicator's members from *at on, which moves behind them. */
-static void write_comm(struct ft_writer *w, const struct list *members, size_t *at,
-                       const struct list *edges, const char *op)
+static bool is_wanted(const char *wanted, const char *is)
 {
-    const struct ft_rank_member *first = members->items[*at];
-    bool begun = false;
-
-    ft_write_str(w, "{\"comm_id\":");
-    ft_json_write_text(w, first->comm_id);
-    ft_json_write_member(w, "name", first->name);
-    ft_write_fmt(w, ",\"ranks\":%" PRIu32 ",\"members\":[", first->ranks);
-    for (size_t i = *at; i < members->count; i++, ++*at) {
-        const struct ft_rank_member *m = members->items[i];
-
-        if (strcmp(m->comm_id, first->comm_id) != 0)
-            break;
-        if (m != first)
-            ft_write_u8(w, ',');
-        write_member(w, m);
-    }
-    ft_write_str(w, "],\"edges\":[");
-    for (size_t i = 0; i < edges->count; i++) {
-        const struct ft_rank_edge *e = edges->items[i];
-
-        if (strcmp(e->comm_id, first->comm_id) != 0 || (op && strcmp(op, e->op) != 0))
-            continue;
-        if (begun)
-            ft_write_u8(w, ',');
-        begun = true;
-        write_edge(w, e);
-    }
-    ft_write_str(w, "]}");
+    return !wanted || strcmp(wanted, is) == 0;
 }
 
-size_t ft_api_write_matrix(struct ft_writer *w, const struct ft_ranks *ranks, const char *comm_id,
-                           const char *op)
+static void note_member(struct ft_matrix *x, struct ft_writer *w)
 {
-    struct list members = sorted(ranks, next_member, ft_ranks_by_place);
-    struct list edges = sorted(ranks, next_edge, by_ranks);
-    size_t written = 0;
+    const struct ft_rank_member *m = ft_ranks_next_member(x->ranks, &x->index);
+    struct place place = {.op = ""};
 
-    for (size_t at = 0; edges.items && at < members.count;) {
-        const struct ft_rank_member *m = members.items[at];
-
-        if (comm_id && strcmp(comm_id, m->comm_id) != 0) {
-            at++;
-            continue;
-        }
-        if (written++)
-            ft_write_u8(w, ',');
-        write_comm(w, &members, &at, &edges, op);
+    if (!m) {
+        x->phase = PHASE_EDGES;
+        x->index = 0;
+    } else if (is_wanted(x->comm_id, m->comm_id)) {
+        memcpy(place.comm_id, m->comm_id, sizeof(place.comm_id));
+        place.src = m->rank;
+        w->failed |= push(&x->members, &place) < 0;
     }
-    free(members.items);
-    free(edges.items);
-    return written;
+}
+
+static void note_edge(struct ft_matrix *x, struct ft_writer *w)
+{
+    const struct ft_rank_edge *e = ft_ranks_next_edge(x->ranks, &x->index);
+    struct place place;
+
+    if (!e) {
+        x->phase = PHASE_COMM;
+    } else if (is_wanted(x->comm_id, e->comm_id) && is_wanted(x->op, e->op)) {
+        memcpy(place.comm_id, e->comm_id, sizeof(place.comm_id));
+        memcpy(place.op, e->op, sizeof(place.op));
+        place.src = e->src;
+        place.dst = e->dst;
+        w->failed |= push(&x->edges, &place) < 0;
+    }
+}
+
+static void separate(struct ft_matrix *x, struct ft_writer *w)
+{
+    if (x->begun)
+        ft_write_u8(w, ',');
+    x->begun = true;
+}
+
+/* Begins with the next communicator. */
+static void write_comm(struct ft_matrix *x, struct ft_writer *w)
+{
+    const struct place *top = x->members.items;
+    const struct ft_rank_member *m;
+
+    if (x->members.count == 0) {
+        x->phase = PHASE_DONE;
+        return;
+    }
+    m = ft_ranks_member(x->ranks, top->comm_id, top->src);
+    if (!m) {
+        pop(&x->members);
+        return;
+    }
+    memcpy(x->comm, m->comm_id, sizeof(x->comm));
+    if (x->written++)
+        ft_write_u8(w, ',');
+    ft_write_str(w, "{\"comm_id\":");
+    ft_json_write_text(w, m->comm_id);
+    ft_json_write_member(w, "name", m->name);
+    ft_write_fmt(w, ",\"ranks\":%" PRIu32 ",\"members\":[", m->ranks);
+    x->phase = PHASE_RANKS;
+    x->begun = false;
+}
+
+static void write_next_member(struct ft_matrix *x, struct ft_writer *w)
+{
+    const struct ft_rank_member *m;
+    struct place place;
+
+    if (x->members.count == 0 || strcmp(x->members.items[0].comm_id, x->comm) != 0) {
+        ft_write_str(w, "],\"edges\":[");
+        x->phase = PHASE_PAIRS;
+        x->begun = false;
+        return;
+    }
+    place = pop(&x->members);
+    m = ft_ranks_member(x->ranks, place.comm_id, place.src);
+    if (!m)
+        return;
+    separate(x, w);
+    write_member(w, m);
+}
+
+/* Pairs of communicators that nobody announced are passed over. */
+static void write_next_edge(struct ft_matrix *x, struct ft_writer *w)
+{
+    int by = x->edges.count ? strcmp(x->edges.items[0].comm_id, x->comm) : 1;
+    const struct ft_rank_edge *e;
+    struct place place;
+
+    if (by > 0) {
+        ft_write_str(w, "]}");
+        x->phase = PHASE_COMM;
+        return;
+    }
+    place = pop(&x->edges);
+    e = by == 0 ? ft_ranks_edge(x->ranks, place.comm_id, place.op, place.src, place.dst) : NULL;
+    if (!e)
+        return;
+    separate(x, w);
+    write_edge(w, e);
+}
+
+struct ft_matrix *ft_matrix_new(const struct ft_ranks *ranks, const char *comm_id, const char *op)
+{
+    struct ft_matrix *x = calloc(1, sizeof(*x));
+
+    if (!x)
+        return NULL;
+    x->ranks = ranks;
+    x->comm_id = comm_id ? strdup(comm_id) : NULL;
+    x->op = op ? strdup(op) : NULL;
+    if (!x->comm_id == !comm_id && !x->op == !op)
+        return x;
+    ft_matrix_free(x);
+    return NULL;
+}
+
+void ft_matrix_free(struct ft_matrix *x)
+{
+    if (!x)
+        return;
+    free(x->comm_id);
+    free(x->op);
+    free(x->members.items);
+    free(x->edges.items);
+    free(x);
+}
+
+bool ft_matrix_step(struct ft_matrix *x, struct ft_writer *w, uint32_t items)
+{
+    static void (*const steps[])(struct ft_matrix * x, struct ft_writer * w) = {
+        [PHASE_MEMBERS] = note_member,   [PHASE_EDGES] = note_edge,
+        [PHASE_COMM] = write_comm,       [PHASE_RANKS] = write_next_member,
+        [PHASE_PAIRS] = write_next_edge,
+    };
+
+    for (; items && x->phase != PHASE_DONE && ft_writer_ok(w); items--)
+        steps[x->phase](x, w);
+    return x->phase == PHASE_DONE || !ft_writer_ok(w);
+}
+
+size_t ft_matrix_written(const struct ft_matrix *x)
+{
+    return x->written;
 }

@@ -43,10 +43,14 @@ struct ft_http {
     size_t route_count;
     char **names; /* that it has */
     size_t name_count;
+    struct ft_http_jobs jobs; /* the first is under way */
+    uint32_t job_count;
+    struct ft_watch *slice;
 };
 
 struct ft_http_request {
     struct evkeyvalq query;
+    struct ft_http_job *job; /* its place, for ft_http_slice() */
 };
 
 static const char *status_text(int status)
@@ -87,7 +91,9 @@ static void answer(struct ft_http *http, struct evhttp_request *req, int status,
     evhttp_add_header(headers, "Content-Type", status == 200 ? content_type : "text/plain");
     evhttp_add_header(headers, "Cache-Control", "no-store");
     evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), body->len);
+    /* Who went while the answer was made has none. */
+    if (connection)
+        ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), body->len);
     if (body->len && evbuffer_add_reference(out, body->bytes, body->len, free_bytes, NULL) == 0)
         ft_writer_init(body, body->max);
     else
@@ -112,32 +118,97 @@ static const struct route *find_route(const struct ft_http *http, const char *pa
     return NULL;
 }
 
+static size_t body_max(struct ft_http *http)
+{
+    size_t left = ft_http_room_left(&http->room);
+
+    return left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX;
+}
+
+/* Takes the body. */
+static void finish(struct ft_http *http, struct evhttp_request *req, int status,
+                   const char *content_type, struct ft_writer *body)
+{
+    bool short_of_room = body->max < FT_HTTP_BODY_BYTES_MAX;
+
+    if (ft_writer_ok(body)) {
+        answer(http, req, status, content_type, body);
+        return;
+    }
+    /* Half an answer would pass for a whole one. */
+    ft_writer_free(body);
+    http->room.stats.answers_refused++;
+    complain(http, req, 503,
+             short_of_room ? "too many answers wait to be taken\n" : "the answer is too large\n");
+}
+
+static void drop_job(struct ft_http *http, struct ft_http_job *job)
+{
+    TAILQ_REMOVE(&http->jobs, job, next);
+    http->job_count--;
+    http->room.making = 0;
+    job->drop(job->state);
+    ft_writer_free(&job->body);
+    free(job);
+}
+
+static void on_slice(void *arg)
+{
+    struct ft_http *http = arg;
+    struct ft_http_job *job = TAILQ_FIRST(&http->jobs);
+    struct ft_writer body;
+    int status;
+
+    if (http->room.making == 0)
+        job->body.max = body_max(http);
+    status = job->step(job->state, &job->body);
+    http->room.making = job->body.len;
+    if (status != FT_HTTP_LATER) {
+        body = job->body;
+        ft_writer_init(&job->body, 0);
+        http->room.making = 0;
+        finish(http, job->req, status, job->content_type, &body);
+        drop_job(http, job);
+    }
+    if (!TAILQ_EMPTY(&http->jobs))
+        ft_watch_once_arm(http->slice, 0);
+}
+
+/* Takes job and body. */
+static void put_off(struct ft_http *http, struct evhttp_request *req, const struct route *route,
+                    struct ft_http_job *job, const struct ft_writer *body)
+{
+    job->req = req;
+    job->content_type = route->content_type;
+    job->body = *body;
+    TAILQ_INSERT_TAIL(&http->jobs, job, next);
+    http->job_count++;
+    if (!ft_watch_once_armed(http->slice))
+        ft_watch_once_arm(http->slice, 0);
+}
+
 static void run_route(struct ft_http *http, struct evhttp_request *req, const struct route *route,
                       const char *query)
 {
-    struct ft_http_request request;
+    struct ft_http_request request = {.job = NULL};
     struct ft_writer body;
-    size_t left;
     int status;
 
     if (evhttp_parse_query_str(query ? query : "", &request.query) < 0) {
         complain(http, req, 400, "the query cannot be read\n");
         return;
     }
-    left = ft_http_room_left(&http->room);
-    ft_writer_init(&body, left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX);
+    if (http->job_count < http->room.connections_max)
+        request.job = calloc(1, sizeof(*request.job));
+    ft_writer_init(&body, body_max(http));
     status = route->handler(route->arg, &request, &body);
     evhttp_clear_headers(&request.query);
-    if (ft_writer_ok(&body)) {
-        answer(http, req, status, route->content_type, &body);
-    } else {
-        /* Half an answer would pass for a whole one. */
-        ft_writer_free(&body);
-        http->room.stats.answers_refused++;
-        complain(http, req, 503,
-                 left < FT_HTTP_BODY_BYTES_MAX ? "too many answers wait to be taken\n"
-                                               : "the answer is too large\n");
+    if (status == FT_HTTP_LATER) {
+        put_off(http, req, route, request.job, &body);
+        return;
     }
+    free(request.job);
+    finish(http, req, status, route->content_type, &body);
 }
 
 /* Whether a request is for us, by the host that it names: none, in HTTP/1.0, is no browser's. */
@@ -243,8 +314,11 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
     struct ft_http *http = calloc(1, sizeof(*http));
     int fd;
 
-    if (!http || !(http->server = evhttp_new(ft_loop_base(loop))) ||
-        ft_http_room_open(&http->room, loop) || allow_own_names(http, listen) < 0) {
+    if (http)
+        TAILQ_INIT(&http->jobs);
+    if (!http || !(http->slice = ft_watch_once(loop, on_slice, http)) ||
+        !(http->server = evhttp_new(ft_loop_base(loop))) || ft_http_room_open(&http->room, loop) ||
+        allow_own_names(http, listen) < 0) {
         snprintf(error, error_bytes, "no memory");
         ft_http_free(http);
         return NULL;
@@ -274,8 +348,17 @@ void ft_http_free(struct ft_http *http)
 {
     if (!http)
         return;
+    while (!TAILQ_EMPTY(&http->jobs)) {
+        struct ft_http_job *job = TAILQ_FIRST(&http->jobs);
+
+        /* The connection frees its request. */
+        if (!evhttp_request_get_connection(job->req))
+            evhttp_request_free(job->req);
+        drop_job(http, job);
+    }
     if (http->server)
         evhttp_free(http->server);
+    ft_watch_free(http->slice);
     ft_http_room_close(&http->room);
     for (size_t i = 0; i < http->route_count; i++) {
         free(http->routes[i].path);
@@ -310,6 +393,22 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
     }
     http->routes[http->route_count++] = route;
     return 0;
+}
+
+int ft_http_slice(const struct ft_http_request *request,
+                  int (*step)(void *state, struct ft_writer *body), void (*drop)(void *state),
+                  void *state)
+{
+    struct ft_http_job *job = request->job;
+
+    if (!job) {
+        drop(state);
+        return 503;
+    }
+    job->step = step;
+    job->drop = drop;
+    job->state = state;
+    return FT_HTTP_LATER;
 }
 
 const char *ft_http_query(const struct ft_http_request *request, const char *name)

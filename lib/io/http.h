@@ -51,6 +51,16 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
                                  struct ft_writer *body),
                   void *arg);
 
+/* For answers that take long: a handler returns what this does, and the answer is made in slices,
+ * one a turn of the loop, so that nobody is kept waiting. step() adds to the body and returns
+ * FT_HTTP_LATER, or the status when the answer is whole; drop() frees the state, also when the
+ * server ends. One such answer is under way at a time, the others wait for it; where there are as
+ * many as connections, further ones are refused. */
+#define FT_HTTP_LATER 0
+int ft_http_slice(const struct ft_http_request *request,
+                  int (*step)(void *state, struct ft_writer *body), void (*drop)(void *state),
+                  void *state);
+
 /* Decoded query parameter, NULL when absent. */
 const char *ft_http_query(const struct ft_http_request *request, const char *name);
 

@@ -105,7 +105,7 @@ struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg)
 size_t ft_http_room_left(struct ft_http_room *room)
 {
     struct ft_http_client *client;
-    size_t bytes = 0;
+    size_t bytes = room->making;
 
     TAILQ_FOREACH(client, &room->clients, next)
     bytes += waiting(client);

@@ -31,6 +31,19 @@ struct ft_http_client {
 
 TAILQ_HEAD(ft_http_clients, ft_http_client);
 
+/* An answer that is made in slices. */
+struct ft_http_job {
+    TAILQ_ENTRY(ft_http_job) next;
+    struct evhttp_request *req;
+    const char *content_type;
+    struct ft_writer body;
+    int (*step)(void *state, struct ft_writer *body);
+    void (*drop)(void *state);
+    void *state;
+};
+
+TAILQ_HEAD(ft_http_jobs, ft_http_job);
+
 struct ft_http_room {
     LIST_ENTRY(ft_http_room) next;
     struct ft_loop *loop;
@@ -39,6 +52,7 @@ struct ft_http_room {
     struct ft_http_clients clients; /* the one heard least recently is the first */
     uint32_t connections_max;
     size_t bytes_max;
+    size_t making; /* bytes of the answer that is being made */
     struct ft_http_stats stats;
 };
 

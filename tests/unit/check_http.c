@@ -51,6 +51,40 @@ static int too_large(void *arg, const struct ft_http_request *request, struct ft
     return 200;
 }
 
+/* Answers that wait for another one, which would never come if they held up the loop. */
+static bool echoed;
+
+static int step(void *state, struct ft_writer *w)
+{
+    ft_write_str(w, *(int *)state == 0 ? "slice " : "");
+    *(int *)state += 1;
+    if (!echoed)
+        return FT_HTTP_LATER;
+    ft_write_str(w, "end");
+    return 200;
+}
+
+static void drop(void *state)
+{
+    free(state);
+}
+
+static int sliced(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    (void)arg;
+    ft_write_str(w, "begin ");
+    return ft_http_slice(request, step, drop, calloc(1, sizeof(int)));
+}
+
+static int echo_and_end(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    (void)request;
+    (void)arg;
+    echoed = true;
+    ft_write_str(w, "echoed");
+    return 200;
+}
+
 static void serve(int result)
 {
     struct ft_loop *loop = ft_loop_new();
@@ -59,6 +93,8 @@ static void serve(int result)
 
     if (!http || ft_http_route(http, "/echo", "application/json", echo, "arg") < 0 ||
         ft_http_route(http, "/", "text/html", echo, "root") < 0 ||
+        ft_http_route(http, "/sliced", "text/plain", sliced, NULL) < 0 ||
+        ft_http_route(http, "/end", "text/plain", echo_and_end, NULL) < 0 ||
         ft_http_route(http, "/large", "application/octet-stream", large, NULL) < 0 ||
         ft_http_route(http, "/too-large", "text/plain", too_large, NULL) < 0)
         _exit(1);
@@ -67,6 +103,7 @@ static void serve(int result)
     if (write(result, &bound, sizeof(bound)) != sizeof(bound))
         _exit(1);
     ft_loop_run(loop);
+    echoed = true;
     ft_http_free(http);
     ft_loop_free(loop);
     _exit(0);
@@ -125,6 +162,55 @@ START_TEST(routes_and_queries)
     ck_assert_int_eq(get("/none"), 404);
     ck_assert_int_eq(get("/echo/"), 404);
     stop();
+}
+END_TEST
+
+/* In another process, since a request waits for its answer. */
+static pid_t get_sliced(void)
+{
+    pid_t child = fork();
+
+    if (child)
+        return child;
+    _exit(get("/sliced") == 200 && body.len == 15 && memcmp(body.bytes, "begin slice end", 15) == 0
+              ? 0
+              : 1);
+}
+
+START_TEST(an_answer_in_slices_holds_nobody_up)
+{
+    pid_t children[3];
+    int status;
+
+    start();
+    for (int i = 0; i < 3; i++)
+        children[i] = get_sliced();
+    ck_assert_int_eq(get("/echo"), 200);
+    expect_body("arg|-|-");
+    ck_assert_int_eq(get("/end"), 200);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+        ck_assert_int_eq(status, 0);
+    }
+    ck_assert_int_eq(get("/sliced"), 200);
+    stop();
+}
+END_TEST
+
+/* A client that goes, and a server that ends, while an answer is made. */
+START_TEST(an_answer_in_slices_may_be_left)
+{
+    pid_t child;
+
+    start();
+    child = get_sliced();
+    ck_assert_int_eq(get("/echo"), 200);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    child = get_sliced();
+    ck_assert_int_eq(get("/echo"), 200);
+    stop();
+    waitpid(child, NULL, 0);
 }
 END_TEST
 
@@ -257,5 +343,6 @@ START_TEST(answers_that_are_none)
 }
 END_TEST
 
-FT_UNIT_MAIN("http", routes_and_queries, large_bodies, other_methods_are_refused,
+FT_UNIT_MAIN("http", an_answer_in_slices_holds_nobody_up, an_answer_in_slices_may_be_left,
+             routes_and_queries, large_bodies, other_methods_are_refused,
              complaints_name_the_endpoint, answers_that_are_none)

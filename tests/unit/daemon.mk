@@ -145,3 +145,9 @@ tests_unit_check_discovery_large_SOURCES = tests/unit/check_discovery_large.c \
 	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_discovery_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_large_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_matrix
+TESTS += tests/unit/check_matrix
+tests_unit_check_matrix_SOURCES = tests/unit/check_matrix.c tests/unit/unit.h
+tests_unit_check_matrix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_matrix_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
