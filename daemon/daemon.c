@@ -16,6 +16,7 @@
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/check.h"
+#include "daemon/memory.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -29,16 +30,16 @@
 #include "lib/io/transport.h"
 #include "proto/batch.h"
 
-#define NS_PER_MS       1000000
-#define NS_PER_S        1000000000
-#define TICK_NS         (INT64_C(100) * NS_PER_MS)
-#define FLUSH_NS        (INT64_C(10) * NS_PER_S)
-#define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
-#define WARN_NS         (INT64_C(60) * NS_PER_S)
-#define STORE_BYTES_MAX (256u << 20)
-#define ERROR_BYTES     512
-#define HOST_BYTES      256
-#define STATUS_TICKS    50
+#define NS_PER_MS        1000000
+#define NS_PER_S         1000000000
+#define TICK_NS          (INT64_C(100) * NS_PER_MS)
+#define FLUSH_NS         (INT64_C(10) * NS_PER_S)
+#define FLUSH_REPLAY_NS  (INT64_C(60) * NS_PER_S)
+#define WARN_NS          (INT64_C(60) * NS_PER_S)
+#define ERROR_BYTES      512
+#define HTTP_CLIENTS_MAX 256
+#define HOST_BYTES       256
+#define STATUS_TICKS     50
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
@@ -122,7 +123,7 @@ static int open_sink(struct ft_daemon *d, const char *spec)
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_daemon_sinks(d->run);
-    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store);
+    struct ft_sink *store = ft_store_new(d->settings->store_bytes, &d->view.store);
     int rc = EX_OK;
 
     d->view.publisher = ft_publisher_new();
@@ -140,6 +141,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     struct ft_pipeline_config config = {
         .join = {.flows_max = s->flows_max,
+                 .beside_max = s->flows_max * FT_FLOW_BESIDE_BYTES,
                  .window_ms = s->window_ns / NS_PER_MS,
                  .evidence_ms = s->evidence_ns / NS_PER_MS,
                  .idle_ms = s->flow_idle_ns / NS_PER_MS,
@@ -152,11 +154,15 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                              .elephants_max = s->flows_max},
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max},
-        .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .discovery = {.switches_max = s->switches_max,
+                      .addresses_max = s->learnt_max,
+                      .ports_max = s->fabric_ports_max},
         .crossings = {.flows_max = s->crossing_flows_max,
                       .ports_max = s->crossing_ports_max,
                       .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
+        .ranks_max = s->ranks_max,
+        .kept_bytes = s->kept_bytes,
         .link_local = s->link_local,
         .counters_max = s->counters_max,
         .grace_ms = s->grace_ns / NS_PER_MS,
@@ -321,6 +327,7 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
     }
+    ft_http_limit(d->http, HTTP_CLIENTS_MAX, s->http_bytes);
     for (size_t i = 0; i < s->http_names.count; i++)
         if (ft_http_allow(d->http, s->http_names.items[i]))
             return EX_OSERR;
@@ -606,6 +613,7 @@ int ft_daemon_main(int argc, char **argv)
         .table = &ft_settings_table,
         .options = options,
         .check = check,
+        .shares = ft_daemon_shares,
     };
     struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
                           .peer_limit = {.interval_ns = WARN_NS, .burst = 100},

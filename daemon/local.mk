@@ -45,6 +45,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
+	daemon/memory.c daemon/memory.h \
 	daemon/pairing/find.c \
 	daemon/pairing/link.c \
 	daemon/pairing/members.c \

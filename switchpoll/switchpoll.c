@@ -116,6 +116,7 @@ int ft_switchpoll_main(int argc, char **argv)
         .table = &ft_settings_table,
         .options = own,
         .check = check,
+        .shares = ft_settings_shares,
     };
     const struct ft_settings *settings;
     struct ft_live_config live = {.reload = on_reload};

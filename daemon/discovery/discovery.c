@@ -11,10 +11,10 @@
 #include "daemon/discovery/survey.h"
 #include "lib/base/table.h"
 
-#define LINKS_MAX (1u << 20)
-/* A switch of 64 ports with as many neighbours takes some 60 KB. */
-#define REPORTS_BYTES_MAX ((size_t)512 << 20)
-#define MEMORY_MS         3600000
+#define PORTS_MAX (1u << 20)
+/* With its neighbour. */
+#define REPORTED_PORT_BYTES 1024
+#define MEMORY_MS           3600000
 /* Of each switch, and some for their agents. */
 #define WORDS_A_SWITCH 80
 #define DISPUTED_MS    5000
@@ -61,15 +61,17 @@ struct ft_discovery {
 
 struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
 {
+    size_t ports = config->ports_max ? config->ports_max : PORTS_MAX;
     struct ft_discovery *d = calloc(1, sizeof(*d));
 
     if (!d)
         return NULL;
-    d->reports = ft_reports_new(config->switches_max, REPORTS_BYTES_MAX);
-    d->words = ft_port_words_new(WORDS_A_SWITCH * config->switches_max);
-    d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
-    d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
-    d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), LINKS_MAX, 0);
+    d->reports = ft_reports_new(config->switches_max, ports * REPORTED_PORT_BYTES);
+    d->words = ft_port_words_new(config->ports_max ? config->ports_max
+                                                   : WORDS_A_SWITCH * config->switches_max);
+    d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), ports, 0);
+    d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), ports, 0);
+    d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), ports, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
     if (!d->reports || !d->words || !d->links || !d->learnt || !d->marks ||

@@ -25,6 +25,7 @@ struct ft_discovery;
 struct ft_discovery_config {
     size_t switches_max;  /* reports kept */
     size_t addresses_max; /* attachments learnt; 0: none are */
+    size_t ports_max;     /* of reports, links and words of sFlow, about; 0: a million */
 };
 
 /* NULL without memory. */

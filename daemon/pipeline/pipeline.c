@@ -9,14 +9,15 @@
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/pipeline_impl.h"
 
-#define EXPORTERS_MAX    65536
-#define DETOURS_MAX      256
-#define RANK_MEMBERS_MAX 65536
-#define RANK_EDGES_MAX   262144
-#define RANK_PAIRS_MAX   65536
-#define OPERATIONS_MAX   4096
-#define RDMA_PORTS_MAX   65536
-#define PORTS_A_SOURCE   16
+#define EXPORTERS_MAX  65536
+#define DETOURS_MAX    256
+#define RANKS_MAX      65536
+#define RANK_EDGES     4 /* a rank */
+#define OPERATIONS_MAX 4096
+#define RDMA_PORTS_MAX 65536
+#define ENDS_A_PORT    8 /* where there are fewer queue pairs */
+#define KEPT_BYTES     ((size_t)64 << 20)
+#define PORTS_A_SOURCE 16
 /* A pause that is longer is no pause: windows in which nobody was there are not published. */
 #define WINDOWS_GAP 60
 /* What waited in sockets while nobody drove us has come in after this time. */
@@ -24,15 +25,31 @@
 
 static struct ft_pairing *make_pairing(struct ft_pipeline *p)
 {
+    size_t ports = p->config.ends_max / ENDS_A_PORT + ENDS_A_PORT;
     const struct ft_pairing_config config = {.ends_max = p->config.ends_max,
-                                             .ports_max = RDMA_PORTS_MAX,
-                                             .members_max = RANK_MEMBERS_MAX,
+                                             .ports_max =
+                                                 ports < RDMA_PORTS_MAX ? ports : RDMA_PORTS_MAX,
+                                             .members_max = p->config.ranks_max,
                                              .link_local = p->config.link_local,
                                              .seed = p->config.join.seed};
     const struct ft_pairing_hooks hooks = {ft_pipeline_on_paired, ft_pipeline_on_withdrawn,
                                            ft_pipeline_on_cover, p};
 
     return ft_pairing_new(&config, &hooks);
+}
+
+static void make_jobs(struct ft_pipeline *p)
+{
+    const struct ft_ranks_config ranks = {.members_max = p->config.ranks_max,
+                                          .edges_max = RANK_EDGES * p->config.ranks_max,
+                                          .seed = p->config.join.seed};
+    const struct ft_slowest_config slowest = {.ranks_max = p->config.ranks_max,
+                                              .operations_max = OPERATIONS_MAX,
+                                              .seed = p->config.join.seed};
+
+    p->ranks = ft_ranks_new(&ranks);
+    p->pairs = ft_pair_links_new(p->config.ranks_max, p->config.join.seed);
+    p->slowest = ft_slowest_new(&slowest);
 }
 
 struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
@@ -43,16 +60,15 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
                                   .moved = ft_pipeline_on_moved,
                                   .entered = ft_pipeline_on_entered,
                                   .arg = p};
-    const struct ft_ranks_config ranks = {
-        .members_max = RANK_MEMBERS_MAX, .edges_max = RANK_EDGES_MAX, .seed = config->join.seed};
-    const struct ft_slowest_config slowest = {
-        .ranks_max = RANK_MEMBERS_MAX, .operations_max = OPERATIONS_MAX, .seed = config->join.seed};
-
     if (!p)
         return NULL;
     p->config = *config;
+    if (!p->config.ranks_max)
+        p->config.ranks_max = RANKS_MAX;
+    if (!p->config.kept_bytes)
+        p->config.kept_bytes = KEPT_BYTES;
     p->emitter = *emitter;
-    p->agents = ft_agents_new(config->sources_max, FT_PIPELINE_STATUS_BYTES);
+    p->agents = ft_agents_new(config->sources_max, p->config.kept_bytes);
     if (config->ends_max)
         p->pairing = make_pairing(p);
     p->events = ft_events_new(config->events_max, emitter);
@@ -65,9 +81,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     p->processors = ft_processors_new(EXPORTERS_MAX);
     p->unrated = ft_unrated_new(EXPORTERS_MAX);
     p->detours = ft_detours_new(DETOURS_MAX);
-    p->ranks = ft_ranks_new(&ranks);
-    p->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
-    p->slowest = ft_slowest_new(&slowest);
+    make_jobs(p);
     if (p->join)
         ft_join_set_ranks(p->join, p->ranks);
     if (config->discovery.switches_max)

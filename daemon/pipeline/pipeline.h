@@ -26,15 +26,13 @@
 #include "daemon/window/window.h"
 #include "lib/base/account.h"
 
-/* Of the accounts and of the host statuses of all other programs, as they are kept. */
-#define FT_PIPELINE_LOSS_BYTES   ((size_t)64 << 20)
-#define FT_PIPELINE_STATUS_BYTES ((size_t)64 << 20)
-
 struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
     struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
+    size_t ranks_max;                     /* members of communicators; 0: 65,536 */
+    size_t kept_bytes;   /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
     size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
     bool link_local;     /* as in daemon/pairing/pairing.h */
     size_t counters_max; /* ports and sources; 0: counters are not used */

@@ -142,7 +142,7 @@ static enum ft_record_fate keep_loss(struct ft_pipeline *p, const Fabrictrace__L
     if (!s)
         return FT_RECORD_TABLE_FULL;
     s->heard_ms = p->now_ms;
-    if (p->sources_bytes - s->packed_bytes + len > FT_PIPELINE_LOSS_BYTES)
+    if (p->sources_bytes - s->packed_bytes + len > p->config.kept_bytes)
         return FT_RECORD_TABLE_FULL;
     packed = malloc(len ? len : 1);
     if (!packed)

@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/kept_records.py \
 	tests/faults/scenarios/loss_sources.py \
+	tests/faults/scenarios/memory_full.py \
 	tests/faults/scenarios/no_descriptors.py \
 	tests/faults/scenarios/silent_jobs.py \
 	tests/faults/scenarios/slow_readers.py
