@@ -80,7 +80,7 @@ static const struct ft_option options[] = {
     {.key = "flows_max",
      .type = FT_OPTION_UINT,
      .offset = AT(flows_max),
-     .standard = "160000",
+     .standard = "130000",
      .min = 1,
      .max = 16777216,
      .help = "Flows remembered at a time. Packets of flows beyond it are counted as dropped."},
@@ -140,7 +140,7 @@ static const struct ft_option options[] = {
     {.key = "daemon.queue",
      .type = FT_OPTION_SIZE,
      .offset = AT(queue_bytes),
-     .standard = "36MiB",
+     .standard = "29MiB",
      .min = MIB,
      .max = 4096 * MIB,
      .help = "Reports kept while the daemon is away. When it is full the oldest are dropped and "
@@ -233,7 +233,7 @@ static const struct ft_option options[] = {
     {.key = "rdma.queue_pairs_max",
      .type = FT_OPTION_UINT,
      .offset = AT(rdma_qps_max),
-     .standard = "89000",
+     .standard = "74000",
      .min = 1,
      .max = 1048576,
      .help = "Queue pairs remembered at a time. Those beyond it are counted as dropped."},
@@ -267,22 +267,26 @@ enum {
 };
 
 #define BASE_BYTES (24 * (UINT64_C(1) << 20)) /* the program, its libraries, HTTP */
+/* Interfaces may come with a reload. */
+#define CAPTURE_BYTES (32 * (UINT64_C(1) << 20))
 
 size_t ft_agent_shares(const struct ft_run *run, void *config,
                        struct ft_share shares[FT_SHARES_MAX])
 {
     struct ft_agent_settings *s = config;
+    uint64_t capture = s->interfaces.count * s->buffer_bytes;
     const struct ft_share list[] = {
         {.what = "the program", .bytes = BASE_BYTES},
         {.what = "the allocator", .bytes = s->memory_max / 16},
-        {.what = "capture buffers", .bytes = s->interfaces.count * s->buffer_bytes},
-        {"captured flows", "flows_max", &s->flows_max, FLOW, 10, 100, 16777216, false, 0, false},
+        {.what = "capture buffers", .bytes = capture > CAPTURE_BYTES ? capture : CAPTURE_BYTES},
+        {"captured flows", "flows_max", &s->flows_max, FLOW, 10, 100, 16777216, false, 0, false,
+         false},
         {"records for daemon", "daemon.queue", &s->queue_bytes, 1.1, 15, UINT64_C(1) << 20, 0, true,
-         0, false},
+         0, false, false},
         {"queue pairs", "rdma.queue_pairs_max", &s->rdma_qps_max, QUEUE_PAIR, 45, 100, 1048576,
-         false, 0, false},
-        {"jobs", "nccl.jobs_max", &s->nccl_jobs_max, JOB, 15, 8, 64, false, 0, false},
-        {"peers in operations", NULL, &s->nccl_peers, PEER, 15, 1000, 0, false, 0, false},
+         false, 0, false, false},
+        {"jobs", "nccl.jobs_max", &s->nccl_jobs_max, JOB, 15, 8, 64, false, 0, false, false},
+        {"peers in operations", NULL, &s->nccl_peers, PEER, 15, 1000, 0, false, 0, false, false},
     };
     size_t count = sizeof(list) / sizeof(list[0]);
 

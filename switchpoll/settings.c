@@ -11,10 +11,10 @@
 #include "lib/base/privilege.h"
 #include "lib/io/snmp.h"
 #include "lib/io/tls.h"
+#include "switchpoll/sflow/workers.h"
 #include "switchpoll/snmp/targets.h"
-#include "switchpoll/workers.h"
 
-#define AT(member)  offsetof(struct ft_settings, member)
+#define AT(member)  offsetof(struct ft_switchpoll_settings, member)
 #define ERROR_BYTES 512
 
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
@@ -42,7 +42,7 @@ static const struct ft_option options[] = {
      "UDP destination port of the sFlow datagrams in a capture read with --replay."},
     {"daemon.endpoint", FT_OPTION_ENDPOINT, AT(daemon_endpoint), "127.0.0.1:9477", 0, 0, NULL,
      "Where fabrictraced takes records."},
-    {"daemon.queue", FT_OPTION_SIZE, AT(daemon_queue_bytes), "264MiB", 1048576, 17179869184, NULL,
+    {"daemon.queue", FT_OPTION_SIZE, AT(daemon_queue_bytes), "182MiB", 1048576, 17179869184, NULL,
      "Records wait here while the daemon is away. When it is full the oldest are dropped and "
      "counted."},
     {"daemon.retry_min", FT_OPTION_DURATION, AT(daemon_retry_min_ns), "500ms", 0.01, 3600, NULL,
@@ -60,14 +60,14 @@ static const struct ft_option options[] = {
      "PEM file with the authority that signed the daemon's certificate."},
     {"fold_interval", FT_OPTION_DURATION, AT(fold_interval_ns), "1s", 0.1, 60, NULL,
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
-    {"fold_entries", FT_OPTION_UINT, AT(sums_max), "1000000", 16, 16777216, NULL,
+    {"fold_entries", FT_OPTION_UINT, AT(sums_max), "750000", 16, 16777216, NULL,
      "Most different sums in one interval; samples over it are dropped and counted."},
-    {"ports_max", FT_OPTION_UINT, AT(ports_max), "240000", 16, 16777216, NULL,
+    {"ports_max", FT_OPTION_UINT, AT(ports_max), "160000", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
-    {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16000", 1, 1048576, NULL,
+    {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16384", 1, 1048576, NULL,
      "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "
      "the same, and counted."},
-    {"sources_max", FT_OPTION_UINT, AT(sources_max), "700000", 1, 16777216, NULL,
+    {"sources_max", FT_OPTION_UINT, AT(sources_max), "480000", 1, 16777216, NULL,
      "Most data sources whose sequences are followed."},
     {"exporter_timeout", FT_OPTION_DURATION, AT(exporter_timeout_ns), "1h", 60, 2592000, NULL,
      "An exporter silent for this long is forgotten."},
@@ -109,10 +109,10 @@ static const struct ft_option options[] = {
     {0},
 };
 
-const struct ft_option_table ft_settings_table = {
+const struct ft_option_table ft_switchpoll_settings_table = {
     .program = "fabrictrace-switchpoll",
     .options = options,
-    .struct_bytes = sizeof(struct ft_settings),
+    .struct_bytes = sizeof(struct ft_switchpoll_settings),
 };
 
 /* Bytes of one of each, at most: its entry with 40 for the table (lib/base/table.h), and what hangs
@@ -131,10 +131,10 @@ enum {
 #define WORKER_BYTES (4 * MIB)  /* datagrams of a turn */
 #define HANDED_BYTES (64 * MIB) /* that wait for the main loop, where there are several workers */
 
-size_t ft_settings_shares(const struct ft_run *run, void *config,
-                          struct ft_share shares[FT_SHARES_MAX])
+size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,
+                                     struct ft_share shares[FT_SHARES_MAX])
 {
-    struct ft_settings *s = config;
+    struct ft_switchpoll_settings *s = config;
     uint64_t handed = s->workers > 1 ? s->workers * HANDED_BYTES : 0;
     /* The kernel takes twice of what is asked for (socket(7)). */
     uint64_t buffers = 2 * s->receive_buffer_bytes * s->workers;
@@ -143,31 +143,36 @@ size_t ft_settings_shares(const struct ft_run *run, void *config,
         {.what = "the allocator", .bytes = s->memory_max / 16},
         {.what = "datagrams", .bytes = s->workers * WORKER_BYTES + handed},
         {.what = "receive buffers", .bytes = run && ft_run_value(run, "replay") ? 0 : buffers},
-        {"sums of samples", "fold_entries", &s->sums_max, SUM, 20, 1000, 16777216, false, 0, false},
+        {"sums of samples", "fold_entries", &s->sums_max, SUM, 20, 1000, 16777216, false, 0, false,
+         false},
         {"ports with counters", "ports_max", &s->ports_max, PORT, 10, 100, 16777216, false, 0,
+         false, false},
+        {"exporters", "exporters_max", &s->exporters_max, EXPORTER, 2, 10, 16384, false, 0, false,
          false},
-        {"exporters", "exporters_max", &s->exporters_max, EXPORTER, 2, 10, 16384, false, 0, false},
-        {"data sources", "sources_max", &s->sources_max, SOURCE, 6, 100, 16777216, false, 0, false},
+        {"data sources", "sources_max", &s->sources_max, SOURCE, 6, 100, 16777216, false, 0, false,
+         false},
         {"records for daemon", "daemon.queue", &s->daemon_queue_bytes, 1.1, 25, MIB, 0, true, 0,
-         false},
+         false, false},
         {"polls under way", "snmp.parallel", &s->snmp_parallel, SNMP_SESSION, 3, 1, 256, false, 0,
+         false, false},
+        {"ports polled", NULL, &s->snmp_all_ports_max, SNMP_PORT, 25, 100, 0, false, 0, false,
          false},
-        {"ports polled", NULL, &s->snmp_all_ports_max, SNMP_PORT, 25, 100, 0, false, 0, false},
     };
-    size_t count = sizeof(list) / sizeof(list[0]);
 
+    /* Those of SNMP as well where nothing is polled: a reload may name switches. */
     memcpy(shares, list, sizeof(list));
-    return s->snmp_switches ? count : count - 2;
+    return sizeof(list) / sizeof(list[0]);
 }
 
-struct ft_tls_files ft_settings_tls(const struct ft_settings *s)
+struct ft_tls_files ft_switchpoll_settings_tls(const struct ft_switchpoll_settings *s)
 {
     return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
 }
 
-static void check_tls(const struct ft_settings *s, const struct ft_run *run, struct ft_diag *diag)
+static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_run *run,
+                      struct ft_diag *diag)
 {
-    const struct ft_tls_files files = ft_settings_tls(s);
+    const struct ft_tls_files files = ft_switchpoll_settings_tls(s);
     const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
     char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
 
@@ -178,7 +183,8 @@ static void check_tls(const struct ft_settings *s, const struct ft_run *run, str
     ft_run_complain(run, diag, key, "%s", error);
 }
 
-bool ft_settings_check(const struct ft_settings *s, const struct ft_run *run, struct ft_diag *diag)
+bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_run *run,
+                       struct ft_diag *diag)
 {
     size_t before = ft_diag_count(diag);
     char error[ERROR_BYTES];
@@ -211,9 +217,10 @@ static bool copy_strings(struct ft_strings *list)
     return list->items;
 }
 
-struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
+struct ft_switchpoll_settings *
+ft_switchpoll_settings_copy(const struct ft_switchpoll_settings *settings)
 {
-    struct ft_settings *copy = malloc(sizeof(*copy));
+    struct ft_switchpoll_settings *copy = malloc(sizeof(*copy));
     bool ok = true;
 
     if (!copy)
@@ -231,7 +238,7 @@ struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
     }
     if (ok)
         return copy;
-    ft_options_free(&ft_settings_table, copy);
+    ft_options_free(&ft_switchpoll_settings_table, copy);
     return NULL;
 }
 
@@ -240,7 +247,8 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_settings *now)
+const char *ft_switchpoll_settings_fixed(const struct ft_switchpoll_settings *old,
+                                         const struct ft_switchpoll_settings *now)
 {
     const struct {
         const char *key;

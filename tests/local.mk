@@ -12,4 +12,5 @@ include tests/kafka/local.mk
 include tests/nccl/local.mk
 include tests/gpu/local.mk
 include tests/install/local.mk
+include tests/man/local.mk
 include tests/bench/local.mk

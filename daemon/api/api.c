@@ -3,6 +3,7 @@
 
 #include "daemon/api/api.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,12 @@
 #include "daemon/api/store.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
+#include "daemon/discovery/wiring.h"
+#include "daemon/join/flow_hosts.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
 #include "daemon/publish/emit.h"
+#include "daemon/publish/events.h"
 #include "lib/base/clock.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
@@ -56,12 +61,11 @@ static void write_record(void *arg, const Fabrictrace__Record *record)
 
 static void open_answer(struct answer *a, const struct ft_api *api, struct ft_writer *body)
 {
-    const struct ft_pipeline *p = api->view->pipeline;
-    struct ft_span span = ft_window_last(ft_pipeline_window(p));
+    struct ft_span span = ft_window_last(api->view->stages->window);
 
     *a = (struct answer){.body = body, .limit = UINT64_MAX};
     ft_write_str(body, "{\"fabric\":");
-    ft_json_write_text(body, ft_topology_fabric(ft_join_topology(ft_pipeline_join(p))));
+    ft_json_write_text(body, ft_topology_fabric(ft_join_topology(api->view->stages->join)));
     if (span.end_ms)
         ft_write_fmt(body, ",\"window_start_ms\":%lld,\"window_end_ms\":%lld",
                      (long long)span.start_ms, (long long)span.end_ms);
@@ -170,7 +174,7 @@ static void write_path(const struct ft_api *api, struct answer *a, struct ft_flo
     struct ft_emitter emitter = {write_record, a};
     struct ft_span span = span_of(api, flow);
 
-    ft_emit_path(&emitter, ft_pipeline_join(api->view->pipeline), flow, &span);
+    ft_emit_path(&emitter, api->view->stages->join, flow, &span);
 }
 
 static const char *read_filter(const struct ft_http_request *request, struct path_filter *filter)
@@ -191,7 +195,7 @@ static const char *read_filter(const struct ft_http_request *request, struct pat
 static int get_paths(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
+    struct ft_join *join = api->view->stages->join;
     struct match *matches = malloc((ft_join_flows(join) + 1) * sizeof(*matches));
     struct path_filter filter;
     const char *wrong = read_filter(request, &filter);
@@ -297,7 +301,7 @@ static int get_events(void *arg, const struct ft_http_request *request, struct f
     struct event_walk walk = {.answer = &a, .kind = ft_http_query(request, "kind")};
 
     open_answer(&a, api, body);
-    ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
+    ft_events_each(api->view->stages->events, write_event, &walk);
     return close_answer(&a);
 }
 
@@ -324,7 +328,7 @@ static void begin_list(struct answer *a, const char *name)
 
 static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flow *flow)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(api->view->pipeline));
+    const struct ft_topology *t = ft_join_topology(api->view->stages->join);
     char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
     uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->path.hop_count : 0;
 
@@ -344,14 +348,14 @@ static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flo
     for (uint32_t h = 0; h < n; h++) {
         struct event_walk walk = {.answer = a, .kind = "collision", .subject = keys[h]};
 
-        ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
+        ft_events_each(api->view->stages->events, write_event, &walk);
     }
 }
 
 static int get_explain(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
+    struct ft_join *join = api->view->stages->join;
     const char *text = ft_http_query(request, "flow");
     struct ft_tuple tuple, reverse;
     struct ft_flow *flow, *back;
@@ -379,9 +383,10 @@ static int get_explain(void *arg, const struct ft_http_request *request, struct 
 
 static struct ft_api_origin origin_of(const void *arg, uint32_t port)
 {
-    const struct ft_wiring *wiring = ft_pipeline_wiring(arg);
-    struct ft_api_origin origin = {.source = ft_pipeline_source(arg, port),
-                                   .confirmed = ft_pipeline_confirms(arg, port)};
+    const struct ft_view *view = arg;
+    const struct ft_wiring *wiring = view->stages->wiring;
+    struct ft_api_origin origin = {.source = ft_pipeline_source(view->pipeline, port),
+                                   .confirmed = ft_pipeline_confirms(view->pipeline, port)};
 
     if (wiring && ft_wiring_confirms(wiring, port)) {
         struct ft_crossing_proof proof = ft_wiring_proof(wiring, port);
@@ -397,35 +402,41 @@ static int get_topology(void *arg, const struct ft_http_request *request, struct
     struct ft_api *api = arg;
     const struct ft_pipeline *p = api->view->pipeline;
     struct ft_findings open = {.items = NULL};
-    const struct ft_api_origins origins = {origin_of, p, &open};
+    const struct ft_api_origins origins = {origin_of, api->view, &open};
 
     (void)request;
-    if (ft_pipeline_wiring(p))
-        ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), &open);
-    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(p)), &origins);
+    if (api->view->stages->wiring)
+        ft_wiring_find(api->view->stages->wiring, ft_pipeline_now_ms(p), &open);
+    ft_api_write_topology(body, ft_join_topology(api->view->stages->join), &origins);
     ft_findings_free(&open);
     return ft_writer_ok(body) ? 200 : 503;
 }
 
+/* The matrix is made in slices. */
 struct matrix_answer {
+    const struct ft_api *api;
     struct answer answer;
     struct ft_matrix *matrix;
+    bool begun;
 };
 
-static int step_matrix(void *state, struct ft_writer *body)
+static int more_matrix(void *arg, struct ft_writer *part)
 {
-    struct matrix_answer *m = state;
+    struct matrix_answer *m = arg;
 
-    if (!ft_matrix_step(m->matrix, body, MATRIX_ITEMS))
-        return FT_HTTP_LATER;
-    m->answer.body = body;
+    if (!m->begun)
+        open_answer(&m->answer, m->api, part);
+    m->begun = true;
+    if (!ft_matrix_step(m->matrix, part, MATRIX_ITEMS))
+        return 1;
+    m->answer.body = part;
     m->answer.total = ft_matrix_written(m->matrix);
-    return close_answer(&m->answer);
+    return close_answer(&m->answer) == 200 ? 0 : -ENOMEM;
 }
 
-static void drop_matrix(void *state)
+static void free_matrix(void *arg)
 {
-    struct matrix_answer *m = state;
+    struct matrix_answer *m = arg;
 
     ft_matrix_free(m->matrix);
     free(m);
@@ -434,29 +445,30 @@ static void drop_matrix(void *state)
 static int get_matrix(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
+    const struct ft_ranks *ranks = api->view->stages->ranks;
     struct matrix_answer *m = calloc(1, sizeof(*m));
+    struct ft_http_slices slices = {more_matrix, free_matrix, m, ft_matrix_bytes(ranks)};
 
-    if (m)
-        m->matrix = ft_matrix_new(ft_pipeline_ranks(api->view->pipeline),
-                                  ft_http_query(request, "comm"), ft_http_query(request, "op"));
+    if (m) {
+        m->api = api;
+        m->matrix =
+            ft_matrix_new(ranks, ft_http_query(request, "comm"), ft_http_query(request, "op"));
+    }
     if (!m || !m->matrix) {
         free(m);
         return refuse(body, 503, "no memory");
     }
-    open_answer(&m->answer, api, body);
-    if (ft_http_slice(request, step_matrix, drop_matrix, m) == FT_HTTP_LATER)
-        return FT_HTTP_LATER;
-    return refuse(body, 503, "too many answers are under way");
+    return ft_http_answer_slices(request, &slices) ? refuse(body, 503, "too many answers are made")
+                                                   : 200;
 }
 
 static int get_ranks(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    const struct ft_pipeline *p = api->view->pipeline;
     struct answer a;
 
     open_answer(&a, api, body);
-    a.total = ft_api_write_ranks(body, ft_pipeline_ranks(p), ft_pipeline_slowest(p),
+    a.total = ft_api_write_ranks(body, api->view->stages->ranks, api->view->stages->slowest,
                                  ft_http_query(request, "comm"));
     return close_answer(&a);
 }
@@ -473,7 +485,7 @@ static int get_qps(void *arg, const struct ft_http_request *request, struct ft_w
     if (filter.state && !ft_api_qps_is_state(filter.state))
         return refuse(body, 400, "no queue pair can be in that state");
     open_answer(&a, api, body);
-    a.total = ft_api_write_qps(body, ft_pipeline_pairing(api->view->pipeline), &filter);
+    a.total = ft_api_write_qps(body, api->view->stages->pairing, &filter);
     return close_answer(&a);
 }
 

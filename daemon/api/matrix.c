@@ -275,3 +275,9 @@ size_t ft_matrix_written(const struct ft_matrix *x)
 {
     return x->written;
 }
+
+size_t ft_matrix_bytes(const struct ft_ranks *ranks)
+{
+    /* Lists grow by doubling. */
+    return sizeof(struct ft_matrix) + 2 * ft_ranks_count(ranks) * sizeof(struct place);
+}

@@ -21,6 +21,9 @@ void ft_matrix_free(struct ft_matrix *matrix);
  * pairs; true when it is whole. */
 bool ft_matrix_step(struct ft_matrix *matrix, struct ft_writer *w, uint32_t items);
 
+/* Bytes that it holds at most, about. */
+size_t ft_matrix_bytes(const struct ft_ranks *ranks);
+
 /* Communicators written. */
 size_t ft_matrix_written(const struct ft_matrix *matrix);
 

@@ -7,7 +7,12 @@
 
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
+#include "daemon/health/detours.h"
+#include "daemon/jobs/slowest.h"
+#include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
@@ -28,10 +33,8 @@ static void plain(struct ft_writer *w, const char *name, const char *type, const
     ft_write_fmt(w, PREFIX "%s %" PRIu64 "\n", name, value);
 }
 
-static void write_records(struct ft_writer *w, const struct ft_pipeline *p)
+static void write_records(struct ft_writer *w, const struct ft_pipeline_stats *s)
 {
-    const struct ft_pipeline_stats *s = ft_pipeline_stats(p);
-
     head(w, "records_total", "counter", "Records that came in, by what became of them.");
     for (int f = 0; f < FT_RECORD_FATES; f++)
         ft_write_fmt(w, PREFIX "records_total{fate=\"%s\"} %" PRIu64 "\n",
@@ -46,9 +49,10 @@ static void write_records(struct ft_writer *w, const struct ft_pipeline *p)
     ft_write_fmt(w, PREFIX "first_path_max_seconds %.3f\n", (double)s->first_path_max_ms / 1000);
 }
 
-static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
+static void write_join(struct ft_writer *w, const struct ft_view *view)
 {
-    const struct ft_join *join = ft_pipeline_join(p);
+    const struct ft_pipeline_stats *pipeline = ft_pipeline_stats(view->pipeline);
+    const struct ft_join *join = view->stages->join;
     const struct ft_join_stats *s = ft_join_stats(join);
 
     plain(w, "flows", "gauge", "Flows known.", ft_join_flows(join));
@@ -58,28 +62,28 @@ static void write_join(struct ft_writer *w, const struct ft_pipeline *p)
     plain(w, "unknown_port_observations_total", "counter",
           "Ports in observations that the topology does not know.", s->unknown_port);
     plain(w, "windows_total", "counter", "Windows closed.",
-          ft_window_stats(ft_pipeline_window(p))->closed);
+          ft_window_stats(view->stages->window)->closed);
     plain(w, "windows_skipped_total", "counter",
           "Windows that the clock jumped over: nobody was there in them.",
-          ft_pipeline_stats(p)->windows_skipped);
+          pipeline->windows_skipped);
     plain(w, "clock_set_back_total", "counter",
           "Times that the clock was set back by more than a window, and flows were learnt anew.",
-          ft_pipeline_stats(p)->restarts);
+          pipeline->restarts);
     plain(w, "path_records_total", "counter", "Path records published.",
-          ft_window_stats(ft_pipeline_window(p))->paths);
+          ft_window_stats(view->stages->window)->paths);
     plain(w, "standing_events", "gauge", "Events that stand now.",
-          ft_events_count(ft_pipeline_events(p)));
+          ft_events_count(view->stages->events));
     plain(w, "detours_refused_total", "counter", "Sightings of detours without room to keep them.",
-          ft_detours_refused(ft_pipeline_detours(p)));
+          ft_detours_refused(view->stages->detours));
     plain(w, "events_refused_total", "counter",
           "Events, once a window, that found no room beside those that stand.",
-          ft_events_refused(ft_pipeline_events(p)));
+          ft_events_refused(view->stages->events));
     plain(w, "rank_pairs_refused_total", "counter",
           "Pairs of ranks, once a window, that found no room for the link under them.",
-          ft_pair_links_refused(ft_pipeline_pair_links(p)));
+          ft_pair_links_refused(view->stages->pairs));
     plain(w, "operations_forgotten_total", "counter",
           "Times that there were too many kinds of collectives to compare, and all were forgotten.",
-          ft_slowest_forgotten(ft_pipeline_slowest(p)));
+          ft_slowest_forgotten(view->stages->slowest));
 }
 
 static void write_pairing(struct ft_writer *w, const struct ft_pairing *pairing)
@@ -153,13 +157,11 @@ static void write_transport(struct ft_writer *w, const struct ft_receiver *recei
 
 void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
 {
-    const struct ft_pipeline *p = view->pipeline;
-
     head(w, "build_info", "gauge", "The version that runs.");
     ft_write_fmt(w, PREFIX "build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
-    write_records(w, p);
-    write_join(w, p);
-    write_pairing(w, ft_pipeline_pairing(p));
+    write_records(w, ft_pipeline_stats(view->pipeline));
+    write_join(w, view);
+    write_pairing(w, view->stages->pairing);
     write_sinks(w, view->publisher);
     write_transport(w, view->receiver);
     if (view->loop)

@@ -9,20 +9,14 @@
 #include <string.h>
 
 #define CACHED_MS   5000
-#define ENDS_MAX    (1u << 30)
 #define ADVISE_FILE "correct the topology file, or the switch"
-
-static bool is_silent(const struct ft_report *r)
-{
-    return r->message->has_reachable && !r->message->reachable;
-}
 
 /* An address where nothing has ever answered: a mistake, or a switch that is not there yet. */
 static bool is_nobody(const struct ft_report *r)
 {
     const Fabrictrace__SwitchReport *m = r->message;
 
-    return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
+    return ft_report_silent(m) && !m->name && !m->chassis_id && m->n_ports == 0;
 }
 
 void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r)
@@ -128,41 +122,6 @@ static void add_nodes(struct ft_survey *s, struct unmatched *list, uint32_t coun
     ft_ids_free(names);
 }
 
-/* A switch may have thousands of ports: none is looked for among all. */
-struct number_key {
-    uint32_t node, ifindex;
-};
-
-struct number {
-    struct number_key key;
-    uint32_t end;
-};
-
-static int make_indices(struct ft_survey *s)
-{
-    size_t ports = ft_topology_ports(s->base);
-
-    s->ids = ft_ids_new();
-    s->numbered = ft_table_new(sizeof(struct number), sizeof(struct number_key), ENDS_MAX, 0);
-    s->of_base = malloc((ports + 1) * sizeof(*s->of_base));
-    if (!s->ids || !s->numbered || !s->of_base)
-        return -ENOMEM;
-    memset(s->of_base, 0xff, (ports + 1) * sizeof(*s->of_base));
-    return 0;
-}
-
-void ft_survey_number(struct ft_survey *s, uint32_t end, uint32_t ifindex)
-{
-    struct number_key key = {s->ends[end].node, ifindex};
-    struct number *number;
-    bool fresh;
-
-    s->ends[end].ifindex = ifindex;
-    number = ifindex ? ft_table_insert(s->numbered, &key, &fresh) : NULL;
-    if (number && fresh)
-        number->end = end;
-}
-
 static int gather_nodes(struct ft_survey *s)
 {
     uint32_t switches = ft_topology_switches(s->base), index = 0, count = 0, i = 0;
@@ -206,32 +165,6 @@ static int gather_nodes(struct ft_survey *s)
     add_nodes(s, left, count);
     free(left);
     return 0;
-}
-
-struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
-{
-    struct ft_end *end;
-
-    if (s->end_count == s->end_size) {
-        uint32_t size = s->end_size ? 2 * s->end_size : 256;
-        struct ft_end *grown = realloc(s->ends, size * sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        s->ends = grown;
-        s->end_size = size;
-    }
-    end = &s->ends[s->end_count++];
-    *end = (struct ft_end){.node = node,
-                           .base = FT_NONE,
-                           .recalled = FT_NONE,
-                           .lag = FT_NONE,
-                           .member = FT_NONE,
-                           .link = FT_NONE,
-                           .nic = FT_NONE};
-    snprintf(end->name, sizeof(end->name), "%s", name);
-    s->nodes[node].end_count++;
-    return end;
 }
 
 static int gather_base_ports(struct ft_survey *s, uint32_t node)
@@ -428,7 +361,7 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
                         "look at the switch poller that has it in its configuration",
                         "no report for three intervals: its ports are shown as they were");
-    else if (is_silent(r))
+    else if (ft_report_silent(r->message))
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
                         "check its address, its SNMP credentials and access list",
                         "it does not answer SNMP%s%.200s", r->message->problem ? ": " : "",
@@ -455,8 +388,8 @@ static void hear_words(struct ft_survey *s)
         uint32_t at = node < s->node_count ? ft_survey_end(s, node, word.ifindex) : FT_NONE;
         const struct ft_report *r = at == FT_NONE ? NULL : s->nodes[node].report;
         const Fabrictrace__PortInfo *info = at == FT_NONE ? NULL : s->ends[at].info;
-        bool snmp_up = r && !s->nodes[node].stale && !is_silent(r) && info && info->has_oper_up &&
-                       info->oper_up && r->time_ms > word.time_ms;
+        bool snmp_up = r && !s->nodes[node].stale && !ft_report_silent(r->message) && info &&
+                       info->has_oper_up && info->oper_up && r->time_ms > word.time_ms;
 
         if (at == FT_NONE)
             continue;
@@ -467,7 +400,8 @@ static void hear_words(struct ft_survey *s)
 
 int ft_survey_gather(struct ft_survey *s)
 {
-    if (make_indices(s) || gather_nodes(s) || ft_survey_read_samples(s))
+    s->ids = ft_ids_new();
+    if (!s->ids || ft_survey_index(s) || gather_nodes(s) || ft_survey_read_samples(s))
         return -ENOMEM;
     for (uint32_t i = 0; i < s->node_count; i++) {
         struct ft_node *n = &s->nodes[i];
@@ -495,30 +429,5 @@ void ft_survey_release(struct ft_survey *s)
     free(s->owner);
     free(s->nics);
     free(s->sampled);
-    free(s->of_base);
-    ft_table_free(s->numbered);
-}
-
-uint32_t ft_survey_end(struct ft_survey *s, uint32_t node, uint32_t ifindex)
-{
-    struct number_key key = {node, ifindex};
-    const struct number *number = ifindex ? ft_table_find(s->numbered, &key) : NULL;
-
-    s->looks++;
-    return number ? number->end : FT_NONE;
-}
-
-uint32_t ft_survey_member(struct ft_survey *s, uint32_t aggregate)
-{
-    s->looks++;
-    return s->ends[aggregate].members == 1 ? s->ends[aggregate].member : FT_NONE;
-}
-
-bool ft_survey_member_down(const struct ft_survey *s, uint32_t member)
-{
-    const struct ft_node *n = &s->nodes[s->ends[member].node];
-
-    if (!n->report || n->stale || is_silent(n->report))
-        return s->ends[member].word_down;
-    return ft_survey_is_down(s, member);
+    ft_survey_unindex(s);
 }

@@ -505,3 +505,8 @@ const struct ft_rank_edge *ft_ranks_edge(const struct ft_ranks *r, const char *c
 
     return e ? &e->e : NULL;
 }
+
+size_t ft_ranks_count(const struct ft_ranks *r)
+{
+    return ft_table_count(r->members) + ft_table_count(r->edges);
+}

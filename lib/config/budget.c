@@ -48,9 +48,7 @@ static uint64_t round_down(uint64_t cap, bool in_bytes)
 
 static void take(struct ft_share *s, uint64_t cap)
 {
-    if (s->most && cap > s->most)
-        cap = s->most;
-    cap = round_down(cap, s->in_bytes);
+    cap = s->most && cap >= s->most ? s->most : round_down(cap, s->in_bytes);
     if (cap < s->least)
         cap = s->least;
     *s->cap = cap;
@@ -59,7 +57,7 @@ static void take(struct ft_share *s, uint64_t cap)
 
 static bool is_open(const struct ft_share *s)
 {
-    return s->cap && !s->is_set;
+    return s->cap && !s->is_set && !s->kept;
 }
 
 /* What must be: fixed, set, or the least of a share. The key of the most that somebody set. */
@@ -73,7 +71,7 @@ static uint64_t needed(struct ft_share *shares, size_t count, const struct ft_ru
         struct ft_share *s = &shares[i];
 
         s->is_set = s->cap && s->key && run && ft_run_is_set(run, s->key);
-        if (s->is_set)
+        if (s->is_set || s->kept)
             s->bytes = (uint64_t)((double)*s->cap * s->each_bytes);
         else if (s->cap)
             s->bytes = (uint64_t)((double)s->least * s->each_bytes);

@@ -30,6 +30,7 @@ struct ft_share {
     bool in_bytes;        /* the cap itself is bytes */
     uint64_t bytes;       /* fixed: what it takes; else set by ft_budget_share() */
     bool is_set;          /* by somebody; likewise */
+    bool kept;            /* a reload keeps the cap that runs, where nobody sets it */
 };
 
 /* Gives each cap that nobody set its share of budget_bytes, and adds up. run tells what is set;

@@ -201,12 +201,24 @@ static uint64_t memory_max(const struct ft_run *run, const void *config)
     return 0;
 }
 
+/* On a reload nothing grows or shrinks because something else was told. */
+static void keep_cap(const struct ft_run *run, const void *config, struct ft_share *s)
+{
+    if (!s->cap || (s->key && ft_run_is_set(run, s->key)))
+        return;
+    *s->cap = *(const uint64_t *)((const char *)run->config +
+                                  ((const char *)s->cap - (const char *)config));
+    s->kept = true;
+}
+
 /* Shares out the memory; frees the config after a complaint. */
 static void *share(struct ft_run *run, void *config, struct ft_diag *diag)
 {
     if (!config || !run->program->shares)
         return config;
     run->share_count = run->program->shares(run, config, run->shares);
+    for (size_t i = 0; run->config && i < run->share_count; i++)
+        keep_cap(run, config, &run->shares[i]);
     if (ft_budget_share(run->shares, run->share_count, memory_max(run, config), run, diag) == 0)
         return config;
     ft_options_free(run->program->table, config);

@@ -5,7 +5,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/netlink.c lib/io/netlink.h \
 	lib/io/notify.c \
 	lib/io/pcap.c lib/io/pcap.h \
-	lib/io/pcap_map.c lib/io/pcap_map.h \
+	lib/io/pcap_file.c lib/io/pcap_file.h \
 	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
 	lib/io/frame.c lib/io/frame.h \
 	lib/io/stream.c lib/io/stream.h \
@@ -13,7 +13,9 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/unpack.c lib/io/unpack.h \
 	lib/io/sender.c lib/io/transport.h \
 	lib/io/receiver.c lib/io/receiver_room.c lib/io/receiver_impl.h \
-	lib/io/http.c lib/io/http_clients.c lib/io/http_get.c lib/io/http.h lib/io/http_impl.h \
+	lib/io/http.c lib/io/http_answer.c lib/io/http_channel.c lib/io/http_clients.c \
+	lib/io/http_files.c lib/io/http_get.c lib/io/http_gzip.c lib/io/http_slices.c \
+	lib/io/http.h lib/io/http_impl.h \
 	lib/io/snmp.h lib/io/snmp_impl.h \
 	lib/io/verbs.h \
 	lib/io/kafka.c lib/io/kafka.h

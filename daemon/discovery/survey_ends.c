@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/discovery/survey.h"
+
+#define ENDS_MAX (1u << 30)
+
+/* A switch may have thousands of ports: none is looked for among all. */
+struct number_key {
+    uint32_t node, ifindex;
+};
+
+struct number {
+    struct number_key key;
+    uint32_t end;
+};
+
+int ft_survey_index(struct ft_survey *s)
+{
+    size_t ports = ft_topology_ports(s->base);
+
+    s->numbered = ft_table_new(sizeof(struct number), sizeof(struct number_key), ENDS_MAX, 0);
+    s->of_base = malloc((ports + 1) * sizeof(*s->of_base));
+    if (!s->numbered || !s->of_base)
+        return -ENOMEM;
+    memset(s->of_base, 0xff, (ports + 1) * sizeof(*s->of_base));
+    return 0;
+}
+
+void ft_survey_unindex(struct ft_survey *s)
+{
+    free(s->of_base);
+    ft_table_free(s->numbered);
+}
+
+void ft_survey_number(struct ft_survey *s, uint32_t end, uint32_t ifindex)
+{
+    struct number_key key = {s->ends[end].node, ifindex};
+    struct number *number;
+    bool fresh;
+
+    s->ends[end].ifindex = ifindex;
+    number = ifindex ? ft_table_insert(s->numbered, &key, &fresh) : NULL;
+    if (number && fresh)
+        number->end = end;
+}
+
+struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
+{
+    struct ft_end *end;
+
+    if (s->end_count == s->end_size) {
+        uint32_t size = s->end_size ? 2 * s->end_size : 256;
+        struct ft_end *grown = realloc(s->ends, size * sizeof(*grown));
+
+        if (!grown)
+            return NULL;
+        s->ends = grown;
+        s->end_size = size;
+    }
+    end = &s->ends[s->end_count++];
+    *end = (struct ft_end){.node = node,
+                           .base = FT_NONE,
+                           .recalled = FT_NONE,
+                           .lag = FT_NONE,
+                           .member = FT_NONE,
+                           .link = FT_NONE,
+                           .nic = FT_NONE};
+    snprintf(end->name, sizeof(end->name), "%s", name);
+    s->nodes[node].end_count++;
+    return end;
+}
+
+uint32_t ft_survey_end(struct ft_survey *s, uint32_t node, uint32_t ifindex)
+{
+    struct number_key key = {node, ifindex};
+    const struct number *number = ifindex ? ft_table_find(s->numbered, &key) : NULL;
+
+    s->looks++;
+    return number ? number->end : FT_NONE;
+}
+
+uint32_t ft_survey_member(struct ft_survey *s, uint32_t aggregate)
+{
+    s->looks++;
+    return s->ends[aggregate].members == 1 ? s->ends[aggregate].member : FT_NONE;
+}
+
+static bool says_down(const struct ft_end *end)
+{
+    return end->word_down || (end->info && end->info->has_oper_up && !end->info->oper_up);
+}
+
+bool ft_survey_is_down(const struct ft_survey *s, uint32_t at)
+{
+    const struct ft_end *end = &s->ends[at];
+
+    return says_down(end) || (end->link != FT_NONE && says_down(&s->ends[end->link]));
+}
+
+bool ft_survey_member_down(const struct ft_survey *s, uint32_t member)
+{
+    const struct ft_node *n = &s->nodes[s->ends[member].node];
+
+    if (!n->report || n->stale || ft_report_silent(n->report->message))
+        return s->ends[member].word_down;
+    return ft_survey_is_down(s, member);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/publish/findings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FINDINGS_MAX 2000
+
+void ft_findings_free(struct ft_findings *f)
+{
+    free(f->items);
+    *f = (struct ft_findings){.items = NULL};
+}
+
+void ft_findings_reset(struct ft_findings *f)
+{
+    f->count = 0;
+    f->dropped = 0;
+}
+
+struct ft_finding *ft_findings_add(struct ft_findings *f, enum ft_finding_kind kind,
+                                   const char *switch_name, const char *port, const char *advice,
+                                   const char *format, ...)
+{
+    struct ft_finding *to;
+    va_list args;
+
+    if (f->count == f->size && f->count < FINDINGS_MAX) {
+        size_t size = f->size ? 2 * f->size : 32;
+        struct ft_finding *grown = realloc(f->items, size * sizeof(*grown));
+
+        if (grown) {
+            f->items = grown;
+            f->size = size;
+        }
+    }
+    if (f->count == f->size || f->count >= FINDINGS_MAX) {
+        f->dropped++;
+        return NULL;
+    }
+    to = &f->items[f->count++];
+    memset(to, 0, sizeof(*to));
+    to->kind = kind;
+    to->advice = advice;
+    snprintf(to->switch_name, sizeof(to->switch_name), "%s", switch_name ? switch_name : "");
+    snprintf(to->port, sizeof(to->port), "%s", port ? port : "");
+    va_start(args, format);
+    vsnprintf(to->text, sizeof(to->text), format, args);
+    va_end(args);
+    return to;
+}
