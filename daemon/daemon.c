@@ -479,7 +479,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
-    ft_join_open(d->view.stages->join, ft_join_window_of(d->view.stages->join, ft_wall_now().ms));
+    ft_pipeline_begin(d->view.pipeline, ft_wall_now().ms);
     rc = open_identities(d);
     if (rc == EX_OK)
         rc = open_network(d);

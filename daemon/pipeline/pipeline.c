@@ -91,10 +91,22 @@ static bool went_back(const struct ft_pipeline *p, int64_t now_ms)
     return !p->config.replay && now_ms < start_ms - p->config.join.window_ms;
 }
 
+static void open_at(struct ft_pipeline *p, int64_t now_ms, uint32_t window)
+{
+    ft_join_open(p->stages.join, window);
+    ft_window_whole_from(p->stages.window, now_ms);
+}
+
+void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
+{
+    open_at(p, now_ms, ft_join_window_of(p->stages.join, now_ms));
+}
+
 /* Hosts and pollers announce again whatever is there. */
 static void start_over(struct ft_pipeline *p, int64_t now_ms)
 {
     ft_join_restart(p->stages.join, ft_join_window_of(p->stages.join, now_ms));
+    ft_window_whole_from(p->stages.window, now_ms);
     ft_events_sweep(p->stages.events, UINT32_MAX, now_ms);
     if (p->stages.wiring)
         ft_wiring_restart(p->stages.wiring);
@@ -110,7 +122,7 @@ static void skip_gap(struct ft_pipeline *p, int64_t now_ms)
     if (window <= ft_join_newest(p->stages.join) || present < window + WINDOWS_GAP)
         return;
     p->stats.windows_skipped += present - window;
-    ft_join_open(p->stages.join, present);
+    open_at(p, now_ms, present);
 }
 
 /* Nobody drove us for longer than windows are kept open: what came meanwhile waits in sockets, and

@@ -72,6 +72,10 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
                                     struct ft_topology *topology, const struct ft_emitter *emitter);
 void ft_pipeline_free(struct ft_pipeline *p);
 
+/* Live, before the first record: the time is not the records' own. The window that it lies in is
+ * the lowest, and is marked as partial. */
+void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
+
 /* Finishes a close that is under way, then takes another static topology over. -ENOMEM: the old one
  * stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
