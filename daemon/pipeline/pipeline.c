@@ -81,6 +81,7 @@ static void begin_close(struct ft_pipeline *p, int64_t now_ms)
     ft_congestion_raise(p->stages.congestion, p->stages.events, window, now_ms, fabric);
     ft_losses_raise(p->stages.losses, p->stages.events, window, now_ms, fabric);
     ft_clocks_raise(p->stages.clocks, p->stages.events, window, now_ms, fabric);
+    ft_unrated_raise(p->stages.unrated, p->topology, p->stages.events, window, now_ms);
     ft_window_begin(p->stages.window, now_ms);
 }
 

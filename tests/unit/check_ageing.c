@@ -135,6 +135,45 @@ START_TEST(exporters_without_a_rate_give_way)
 }
 END_TEST
 
+static unsigned raised, cleared;
+
+static void on_event(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    ck_assert_int_eq(record->event->kind, FABRICTRACE__KIND__KIND_SAMPLING_RATE);
+    ck_assert_str_eq(record->event->subject, "leaf0");
+    raised += !record->event->cleared;
+    cleared += record->event->cleared;
+}
+
+/* A datagram or two may be odd; a switch that goes on is told of, until it has stopped for a
+ * minute.
+ */
+START_TEST(a_sampling_rate_of_0_that_stands_is_an_event)
+{
+    const struct ft_emitter emitter = {on_event, NULL};
+    struct ft_events *events = ft_events_new(CAP, &emitter);
+    struct ft_unrated *u = ft_unrated_new(CAP);
+    struct ft_topology *t = leafspine(2, 2, 1);
+    struct ft_ip agent = leafspine_switch_ip(0);
+
+    raised = cleared = 0;
+    for (uint32_t window = 1; window <= 21; window++) {
+        int64_t ms = START_MS + 10000 * (int64_t)window;
+
+        if (window <= 2 || (window >= 9 && window <= 13))
+            unrated_after(u, agent, ms);
+        ft_unrated_raise(u, t, events, window, ms);
+        ft_events_sweep(events, window, ms);
+        ck_assert_uint_eq(raised, window >= 12);
+        ck_assert_uint_eq(cleared, window >= 20);
+    }
+    ft_topology_free(t);
+    ft_unrated_free(u);
+    ft_events_free(events);
+}
+END_TEST
+
 static void ignore(void *arg, const Fabrictrace__Record *record)
 {
     (void)arg;
@@ -201,7 +240,7 @@ START_TEST(sources_that_say_nothing_give_way_after_two_minutes)
 }
 END_TEST
 
-FT_UNIT_MAIN("ageing", names_that_no_host_says_give_way,
-             a_name_goes_with_the_last_address_that_had_it,
+FT_UNIT_MAIN("ageing", a_sampling_rate_of_0_that_stands_is_an_event,
+             names_that_no_host_says_give_way, a_name_goes_with_the_last_address_that_had_it,
              processors_that_nobody_tells_of_give_way, exporters_without_a_rate_give_way,
              sources_that_say_nothing_give_way_after_two_minutes)
