@@ -32,9 +32,6 @@
 #define ASK_MAX      1024
 #define QUERIED_MAX  16384
 
-/* Rounds in a row with a row that cannot be read, in which nothing is forgotten. */
-#define ODD_ROUNDS 3
-
 struct ft_rdma {
     struct ft_rdma_config config;
     struct ft_rdma_hooks hooks;
@@ -52,8 +49,7 @@ struct ft_rdma {
     /* Of the round at work. */
     struct ft_rdma_known *current;
     bool places_changed;
-    bool odd;            /* a row of queue pairs could not be read */
-    uint32_t odd_rounds; /* in a row */
+    bool odd; /* a row of queue pairs could not be read */
     struct ft_wall wall;
     struct ft_mono now;
     struct ft_rdma_place place;
@@ -455,9 +451,7 @@ static int list_queue_pairs(struct ft_rdma *r)
             rc = err;
         ask(r, FT_NLDEV_CM_IDS, r->current->info.index, on_cm_ids);
     }
-    r->odd_rounds = r->odd ? r->odd_rounds + 1 : 0;
-    /* One that stays odd must not keep what is gone for ever. */
-    if (r->odd && r->odd_rounds <= ODD_ROUNDS && rc == 0)
+    if (!ft_rdma_table_may_end(r->table, r->odd) && rc == 0)
         rc = -EBADMSG;
     return rc;
 }
