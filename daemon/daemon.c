@@ -455,6 +455,7 @@ static void add_stages(void *arg, struct ft_account *account)
         stage->processed = transport.applied;
         ft_account_drop(stage, "duplicate", transport.duplicates);
         ft_account_drop(stage, "refused", transport.refused);
+        ft_account_drop(stage, "lost_with_sender", transport.lost);
     }
     for (size_t i = 0; i < ft_publisher_sinks(d->view.publisher); i++) {
         stage =

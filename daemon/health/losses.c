@@ -48,6 +48,7 @@ static const struct {
     {"invalid", "run the same version of every program", NULL},
     {"unauthorized", "certificates do not name what is reported: the daemon's log says which",
      NULL},
+    {"lost_with_sender", "an agent or a poller was killed while it sent: look why it ended", NULL},
     /* Of sinks. */
     {"failed", "look at the disk that records go to: what is lost there is lost", "file"},
     {"failed", "look at the brokers that records go to: what is lost there is lost", "kafka"},
