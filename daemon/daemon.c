@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "daemon/api/api.h"
+#include "daemon/api/live.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/check.h"
+#include "daemon/history/history.h"
 #include "daemon/memory.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
@@ -25,22 +27,23 @@
 #include "daemon/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
+#include "lib/base/secret.h"
 #include "lib/config/program.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
 #include "lib/io/transport.h"
 #include "proto/batch.h"
 
-#define NS_PER_MS        1000000
-#define NS_PER_S         1000000000
-#define TICK_NS          (INT64_C(100) * NS_PER_MS)
-#define FLUSH_NS         (INT64_C(10) * NS_PER_S)
-#define FLUSH_REPLAY_NS  (INT64_C(60) * NS_PER_S)
-#define WARN_NS          (INT64_C(60) * NS_PER_S)
-#define ERROR_BYTES      512
-#define HTTP_CLIENTS_MAX 256
-#define HOST_BYTES       256
-#define STATUS_TICKS     50
+#define NS_PER_MS       1000000
+#define NS_PER_S        1000000000
+#define TICK_NS         (INT64_C(100) * NS_PER_MS)
+#define FLUSH_NS        (INT64_C(10) * NS_PER_S)
+#define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
+#define WARN_NS         (INT64_C(60) * NS_PER_S)
+#define HTTP_CLIENTS    256 /* beside those who listen to the stream */
+#define ERROR_BYTES     512
+#define HOST_BYTES      256
+#define STATUS_TICKS    50
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
@@ -57,7 +60,7 @@ struct ft_daemon {
     struct ft_loop *loop;
     struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
-    struct ft_api *api;
+    struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
     struct ft_watch *tick, *slice;
@@ -75,7 +78,11 @@ static void complain(const struct ft_diag *diag)
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
-    ft_topology_free(ft_daemon_check(run, false, diag));
+    struct ft_topology *t = ft_daemon_check(run, false, diag);
+
+    if (t)
+        ft_daemon_tell_size(run, t);
+    ft_topology_free(t);
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -121,15 +128,36 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     return EX_CANTCREAT;
 }
 
+/* What the HTTP API answers from. */
+static int open_own_sinks(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    struct ft_history_config config = {
+        .keep_ms = s->history_ns / NS_PER_MS,
+        .bytes_max = s->history_memory_max,
+        .events_max = s->events_max + s->past_events_max,
+    };
+    struct ft_sink *store = ft_store_new(s->store_bytes, &d->view.store), *history, *stream;
+
+    if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
+        return EX_OSERR;
+    if (!store || ft_publisher_take(d->view.publisher, store))
+        return EX_OSERR;
+    history = ft_history_new(&config, &d->view.history);
+    if (!history || ft_publisher_take(d->view.publisher, history))
+        return EX_OSERR;
+    stream = ft_live_new(&d->live);
+    return stream && ft_publisher_take(d->view.publisher, stream) == 0 ? EX_OK : EX_OSERR;
+}
+
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_daemon_sinks(d->run);
-    struct ft_sink *store = ft_store_new(d->settings->store_bytes, &d->view.store);
-    int rc = EX_OK;
+    int rc;
 
     d->view.publisher = ft_publisher_new();
-    if (!d->view.publisher || !store || ft_publisher_take(d->view.publisher, store))
-        return EX_OSERR;
+    rc = d->view.publisher ? open_own_sinks(d) : EX_OSERR;
     for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
         rc = open_sink(d, specs->items[i]);
     return rc;
@@ -154,7 +182,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                              .elephant_share = s->elephant,
                              .elephants_max = s->flows_max},
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
-                   .victims_max = (uint32_t)s->victims_max},
+                   .victims_max = (uint32_t)s->victims_max,
+                   .keep = ft_history_emitter(d->view.history)},
         .discovery = {.switches_max = s->switches_max,
                       .addresses_max = s->learnt_max,
                       .ports_max = s->fabric_ports_max},
@@ -185,6 +214,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
         return EX_OSERR;
     }
     d->view.stages = ft_pipeline_stages(d->view.pipeline);
+    ft_history_watch(d->view.history, d->view.stages->events);
     return EX_OK;
 }
 
@@ -301,6 +331,74 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
+/* Certificate and token, as the files are now. */
+static bool secure_http(struct ft_daemon *d, const struct ft_settings *s)
+{
+    char error[ERROR_BYTES], *token = NULL;
+    bool good = true;
+
+    if (!d->http)
+        return true;
+    if (!s->http_cert != !d->settings->http_cert) {
+        ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
+        return false;
+    }
+    if (s->http_token_file &&
+        ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "http_token_file: %s", error);
+        return false;
+    }
+    if (s->http_cert &&
+        ft_http_secure(d->http, s->http_cert, s->http_key, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "http_tls: %s", error);
+        good = false;
+    }
+    good = good && ft_http_need_token(d->http, token) == 0;
+    free(token);
+    return good;
+}
+
+static bool name_http(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+
+    for (size_t i = 0; i < s->http_names.count; i++)
+        if (ft_http_allow(d->http, s->http_names.items[i]))
+            return false;
+    for (size_t i = 0; i < s->http_origins.count; i++)
+        if (ft_http_allow_origin(d->http, s->http_origins.items[i]))
+            return false;
+    return true;
+}
+
+static int open_http(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    char error[ERROR_BYTES] = "";
+    struct ft_http_channel *channel;
+
+    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
+    if (!d->http) {
+        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
+        return EX_UNAVAILABLE;
+    }
+    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, s->http_bytes);
+    if (!name_http(d))
+        return EX_OSERR;
+    if (!secure_http(d, s))
+        return EX_CONFIG;
+    if (!ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
+        ft_log(FT_LOG_WARNING,
+               "http '%s': plain (http_plain): whoever reaches this port can read all that is "
+               "known of the fabric and its jobs",
+               s->http);
+    channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
+    if (!channel || ft_api_add(d->http, &d->view))
+        return EX_OSERR;
+    ft_live_to(d->live, channel);
+    return EX_OK;
+}
+
 static int open_network(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -322,19 +420,7 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
-    if (!s->http || !*s->http)
-        return EX_OK;
-    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
-    if (!d->http) {
-        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
-        return EX_UNAVAILABLE;
-    }
-    ft_http_limit(d->http, HTTP_CLIENTS_MAX, s->http_bytes);
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return EX_OSERR;
-    d->api = ft_api_new(d->http, &d->view);
-    return d->api ? EX_OK : EX_OSERR;
+    return s->http && *s->http ? open_http(d) : EX_OK;
 }
 
 static void tell_status(struct ft_daemon *d)
@@ -404,7 +490,8 @@ static void on_reload(void *arg)
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
         t = ft_daemon_check(d->run, true, diag);
-    if (t && renew_tls(d) && ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
+    if (t && renew_tls(d) && secure_http(d, ft_run_config(d->run)) &&
+        ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
@@ -538,8 +625,9 @@ static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
     ft_watch_free(d->tick);
+    if (d->live)
+        ft_live_to(d->live, NULL);
     ft_http_free(d->http);
-    ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_batch_free(d->batch);

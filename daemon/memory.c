@@ -30,6 +30,8 @@ enum {
     TLS_CONNECTION = 32768,
     RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
     KAFKA_MESSAGE = 320,
+    PAST_EVENT = 768,
+    STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
 };
 
 #define BASE_BYTES   (64 * MIB) /* the program, its libraries, threads */
@@ -65,6 +67,12 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {.what = "names and exporters", .bytes = TABLES_BYTES},
         {"last records", NULL, &s->store_bytes, 2, 4, 8 * MIB, 256 * MIB, true, 0, false, false},
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
+        {"history", "history_memory_max", &s->history_memory_max, 1.1, 16, MIB, 512 * MIB, true, 0,
+         false, false},
+        {"events that are over", NULL, &s->past_events_max, PAST_EVENT, 2, 1000, 100000, false, 0,
+         false, false},
+        {"HTTP streams", "http_streams_max", &s->http_streams_max, STREAM, 5, 4, 1000, false, 0,
+         false, false},
         {"accounts", NULL, &s->kept_bytes, 2, 3, 4 * MIB, 64 * MIB, true, 0, false, false},
         {"flows", "flows_max", &s->flows_max, FLOW, 34, 1000, 100000000, false, 0, false, false},
         {"counters of ports", "counters_max", &s->counters_max, PORT_COUNTERS, 12, 100, 100000000,

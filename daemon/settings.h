@@ -24,6 +24,7 @@ struct ft_settings {
     /* Shares of it that are no options: of the records for HTTP, each of two windows; of answers
      * under way; of the accounts and of the statuses of hosts. */
     uint64_t store_bytes, http_bytes, kept_bytes, fabric_ports_max, ranks_max;
+    uint64_t past_events_max; /* that are over, in the history */
     double floor, elephant;
     uint64_t victims_max;
     char *kafka_brokers, *kafka_topic_prefix;
@@ -36,6 +37,12 @@ struct ft_settings {
     struct ft_strings tls_peers, tls_inventory;
     bool listen_plain;
     struct ft_strings http_names;
+    char *http_cert, *http_key, *http_token_file;
+    bool http_plain;
+    struct ft_strings http_origins;
+    uint64_t http_streams_max;
+    int64_t history_ns;
+    uint64_t history_memory_max;
     char *user;
 };
 

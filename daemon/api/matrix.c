@@ -3,54 +3,17 @@
 
 #include "daemon/api/matrix.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/json.h"
-
-/* A rank (dst and op are empty) or a pair of ranks. */
-struct place {
-    char comm_id[FT_RANKS_ID];
-    char op[FT_RANKS_ID];
-    uint32_t src, dst;
-};
-
-/* The first place is at the top: to add or to take one costs a few comparisons, so that an order is
- * made in slices too. */
-struct heap {
-    struct place *items;
-    size_t count, size;
-};
-
-enum phase {
-    PHASE_MEMBERS, /* to be put in order */
-    PHASE_EDGES,
-    PHASE_COMM, /* to be written */
-    PHASE_RANKS,
-    PHASE_PAIRS,
-    PHASE_DONE,
-};
-
-struct ft_matrix {
-    const struct ft_ranks *ranks;
-    char *comm_id, *op; /* NULL: all */
-    enum phase phase;
-    uint32_t index;
-    struct heap members, edges;
-    char comm[FT_RANKS_ID]; /* that is being written */
-    bool begun;             /* an item of the present list is written */
-    size_t written;
-};
-
-static int order(const struct place *x, const struct place *y)
+static int by_ranks(const void *a, const void *b)
 {
-    int by = strcmp(x->comm_id, y->comm_id);
+    const struct ft_rank_edge *x = *(const struct ft_rank_edge *const *)a;
+    const struct ft_rank_edge *y = *(const struct ft_rank_edge *const *)b;
+    int order = strcmp(x->comm_id, y->comm_id);
 
-    if (by)
-        return by;
+    if (order)
+        return order;
     if (x->src != y->src)
         return x->src < y->src ? -1 : 1;
     if (x->dst != y->dst)
@@ -58,226 +21,189 @@ static int order(const struct place *x, const struct place *y)
     return strcmp(x->op, y->op);
 }
 
-static int push(struct heap *h, const struct place *item)
+/* Pointers to all members or edges, sorted; NULL without memory or without any. */
+struct list {
+    const void **items;
+    size_t count;
+};
+
+static const void *next_member(const struct ft_ranks *ranks, uint32_t *index)
 {
-    size_t at = h->count;
+    return ft_ranks_next_member(ranks, index);
+}
 
-    if (h->count == h->size) {
-        size_t size = h->size ? 2 * h->size : 256;
-        struct place *grown = realloc(h->items, size * sizeof(*grown));
+static const void *next_edge(const struct ft_ranks *ranks, uint32_t *index)
+{
+    return ft_ranks_next_edge(ranks, index);
+}
 
-        if (!grown)
-            return -ENOMEM;
-        h->items = grown;
-        h->size = size;
+static struct list sorted(const struct ft_ranks *ranks,
+                          const void *(*next)(const struct ft_ranks *ranks, uint32_t *index),
+                          int (*order)(const void *a, const void *b))
+{
+    struct list list = {0};
+    const void *item;
+    uint32_t index = 0;
+    size_t count = 0;
+
+    while (next(ranks, &index))
+        count++;
+    list.items = calloc(count ? count : 1, sizeof(*list.items));
+    if (!list.items)
+        return list;
+    index = 0;
+    while ((item = next(ranks, &index)))
+        list.items[list.count++] = item;
+    qsort(list.items, list.count, sizeof(*list.items), order);
+    return list;
+}
+
+static char *text(const char *t)
+{
+    return *t ? (char *)(uintptr_t)t : NULL;
+}
+
+static void fill_member(Fabrictrace__MatrixMember *out, const struct ft_rank_member *m)
+{
+    fabrictrace__matrix_member__init(out);
+    out->has_rank = out->has_pid = true;
+    out->rank = m->rank;
+    out->host = text(m->host);
+    out->pid = m->pid;
+    out->gpu = text(m->gpu);
+    out->job = text(m->job);
+    out->has_closed = out->closed = m->closed;
+}
+
+static void fill_edge(Fabrictrace__MatrixEdge *out, const struct ft_rank_edge *e)
+{
+    fabrictrace__matrix_edge__init(out);
+    out->has_src = out->has_dst = true;
+    out->src = e->src;
+    out->dst = e->dst;
+    out->op = text(e->op);
+    out->has_sent_bytes = out->has_received_bytes = true;
+    out->has_sent_messages = out->has_received_messages = true;
+    out->sent_bytes = e->sent_bytes;
+    out->received_bytes = e->received_bytes;
+    out->sent_messages = e->sent_messages;
+    out->received_messages = e->received_messages;
+    out->has_expected_bytes = e->expected_bytes > 0;
+    out->expected_bytes = e->expected_bytes > 0 ? (uint64_t)(e->expected_bytes + 0.5) : 0;
+    out->has_step_median_ns = out->has_step_max_ns = e->step_max_ns != 0;
+    out->step_median_ns = e->step_median_ns;
+    out->step_max_ns = e->step_max_ns;
+}
+
+/* Where a communicator's members, or edges, end in a sorted list. */
+static size_t end_of(const struct list *list, size_t from, const char *comm_id)
+{
+    /* Both kinds begin with the communicator's id. */
+    while (from < list->count && strcmp(list->items[from], comm_id) == 0)
+        from++;
+    return from;
+}
+
+/* The first edge of a communicator. */
+static size_t first_edge(const struct list *edges, const char *comm_id)
+{
+    size_t low = 0, high = edges->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(edges->items[middle], comm_id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    for (h->count++; at > 0 && order(item, &h->items[(at - 1) / 2]) < 0; at = (at - 1) / 2)
-        h->items[at] = h->items[(at - 1) / 2];
-    h->items[at] = *item;
-    return 0;
+    return low;
 }
 
-static struct place pop(struct heap *h)
+struct matrix {
+    Fabrictrace__MatrixMember *members, **member_list;
+    Fabrictrace__MatrixEdge *edges, **edge_list;
+};
+
+static bool matrix_alloc(struct matrix *m, size_t members, size_t edges)
 {
-    struct place top = h->items[0], last = h->items[--h->count];
-    size_t at = 0;
-
-    for (;;) {
-        size_t child = 2 * at + 1;
-
-        if (child + 1 < h->count && order(&h->items[child + 1], &h->items[child]) < 0)
-            child++;
-        if (child >= h->count || order(&last, &h->items[child]) <= 0)
-            break;
-        h->items[at] = h->items[child];
-        at = child;
-    }
-    h->items[at] = last;
-    return top;
+    m->members = calloc(members + 1, sizeof(*m->members));
+    m->member_list = calloc(members + 1, sizeof(Fabrictrace__MatrixMember *));
+    m->edges = calloc(edges + 1, sizeof(*m->edges));
+    m->edge_list = calloc(edges + 1, sizeof(Fabrictrace__MatrixEdge *));
+    return m->members && m->member_list && m->edges && m->edge_list;
 }
 
-static void write_member(struct ft_writer *w, const struct ft_rank_member *m)
+static void matrix_free(struct matrix *m)
 {
-    ft_write_fmt(w, "{\"rank\":%" PRIu32, m->rank);
-    ft_json_write_member(w, "host", m->host);
-    ft_write_fmt(w, ",\"pid\":%" PRIu32, m->pid);
-    ft_json_write_member(w, "gpu", m->gpu);
-    ft_json_write_member(w, "job", m->job);
-    if (m->closed)
-        ft_write_str(w, ",\"closed\":true");
-    ft_write_u8(w, '}');
+    free(m->members);
+    free(m->member_list);
+    free(m->edges);
+    free(m->edge_list);
 }
 
-static void write_edge(struct ft_writer *w, const struct ft_rank_edge *e)
+/* A communicator's members from..to. */
+static void write_comm(struct ft_list *list, const struct list *members, size_t from, size_t to,
+                       const struct list *edges, const char *op)
 {
-    ft_write_fmt(w, "{\"src\":%" PRIu32 ",\"dst\":%" PRIu32, e->src, e->dst);
-    ft_json_write_member(w, "op", e->op);
-    ft_write_fmt(w,
-                 ",\"sent_bytes\":%" PRIu64 ",\"received_bytes\":%" PRIu64
-                 ",\"sent_messages\":%" PRIu64 ",\"received_messages\":%" PRIu64,
-                 e->sent_bytes, e->received_bytes, e->sent_messages, e->received_messages);
-    if (e->expected_bytes > 0)
-        ft_write_fmt(w, ",\"expected_bytes\":%.0f", e->expected_bytes);
-    if (e->step_max_ns)
-        ft_write_fmt(w, ",\"step_median_ns\":%" PRIu64 ",\"step_max_ns\":%" PRIu64,
-                     e->step_median_ns, e->step_max_ns);
-    ft_write_u8(w, '}');
-}
+    const struct ft_rank_member *first = members->items[from];
+    size_t edge = first_edge(edges, first->comm_id), end = end_of(edges, edge, first->comm_id);
+    Fabrictrace__Matrix out = FABRICTRACE__MATRIX__INIT;
+    struct matrix matrix;
 
-static bool is_wanted(const char *wanted, const char *is)
-{
-    return !wanted || strcmp(wanted, is) == 0;
-}
-
-static void note_member(struct ft_matrix *x, struct ft_writer *w)
-{
-    const struct ft_rank_member *m = ft_ranks_next_member(x->ranks, &x->index);
-    struct place place = {.op = ""};
-
-    if (!m) {
-        x->phase = PHASE_EDGES;
-        x->index = 0;
-    } else if (is_wanted(x->comm_id, m->comm_id)) {
-        memcpy(place.comm_id, m->comm_id, sizeof(place.comm_id));
-        place.src = m->rank;
-        w->failed |= push(&x->members, &place) < 0;
-    }
-}
-
-static void note_edge(struct ft_matrix *x, struct ft_writer *w)
-{
-    const struct ft_rank_edge *e = ft_ranks_next_edge(x->ranks, &x->index);
-    struct place place;
-
-    if (!e) {
-        x->phase = PHASE_COMM;
-    } else if (is_wanted(x->comm_id, e->comm_id) && is_wanted(x->op, e->op)) {
-        memcpy(place.comm_id, e->comm_id, sizeof(place.comm_id));
-        memcpy(place.op, e->op, sizeof(place.op));
-        place.src = e->src;
-        place.dst = e->dst;
-        w->failed |= push(&x->edges, &place) < 0;
-    }
-}
-
-static void separate(struct ft_matrix *x, struct ft_writer *w)
-{
-    if (x->begun)
-        ft_write_u8(w, ',');
-    x->begun = true;
-}
-
-/* Begins with the next communicator. */
-static void write_comm(struct ft_matrix *x, struct ft_writer *w)
-{
-    const struct place *top = x->members.items;
-    const struct ft_rank_member *m;
-
-    if (x->members.count == 0) {
-        x->phase = PHASE_DONE;
+    if (!matrix_alloc(&matrix, to - from, end - edge)) {
+        list->w->failed = true;
+        matrix_free(&matrix);
         return;
     }
-    m = ft_ranks_member(x->ranks, top->comm_id, top->src);
-    if (!m) {
-        pop(&x->members);
-        return;
+    out.comm_id = text(first->comm_id);
+    out.name = text(first->name);
+    out.has_ranks = true;
+    out.ranks = first->ranks;
+    for (size_t i = from; i < to; i++) {
+        fill_member(&matrix.members[out.n_members], members->items[i]);
+        matrix.member_list[out.n_members] = &matrix.members[out.n_members];
+        out.n_members++;
     }
-    memcpy(x->comm, m->comm_id, sizeof(x->comm));
-    if (x->written++)
-        ft_write_u8(w, ',');
-    ft_write_str(w, "{\"comm_id\":");
-    ft_json_write_text(w, m->comm_id);
-    ft_json_write_member(w, "name", m->name);
-    ft_write_fmt(w, ",\"ranks\":%" PRIu32 ",\"members\":[", m->ranks);
-    x->phase = PHASE_RANKS;
-    x->begun = false;
-}
+    for (size_t i = edge; i < end; i++) {
+        const struct ft_rank_edge *e = edges->items[i];
 
-static void write_next_member(struct ft_matrix *x, struct ft_writer *w)
-{
-    const struct ft_rank_member *m;
-    struct place place;
-
-    if (x->members.count == 0 || strcmp(x->members.items[0].comm_id, x->comm) != 0) {
-        ft_write_str(w, "],\"edges\":[");
-        x->phase = PHASE_PAIRS;
-        x->begun = false;
-        return;
+        if (op && strcmp(op, e->op) != 0)
+            continue;
+        fill_edge(&matrix.edges[out.n_edges], e);
+        matrix.edge_list[out.n_edges] = &matrix.edges[out.n_edges];
+        out.n_edges++;
     }
-    place = pop(&x->members);
-    m = ft_ranks_member(x->ranks, place.comm_id, place.src);
-    if (!m)
-        return;
-    separate(x, w);
-    write_member(w, m);
+    out.members = matrix.member_list;
+    out.edges = matrix.edge_list;
+    ft_list_message(list, "fabrictrace.matrix.v1", &out.base);
+    matrix_free(&matrix);
 }
 
-/* Pairs of communicators that nobody announced are passed over. */
-static void write_next_edge(struct ft_matrix *x, struct ft_writer *w)
+static bool has_job(const struct list *members, size_t from, size_t to, const char *job)
 {
-    int by = x->edges.count ? strcmp(x->edges.items[0].comm_id, x->comm) : 1;
-    const struct ft_rank_edge *e;
-    struct place place;
+    for (size_t i = from; i < to; i++)
+        if (strcmp(((const struct ft_rank_member *)members->items[i])->job, job) == 0)
+            return true;
+    return false;
+}
 
-    if (by > 0) {
-        ft_write_str(w, "]}");
-        x->phase = PHASE_COMM;
-        return;
+void ft_api_write_matrix(struct ft_list *list, const struct ft_ranks *ranks, const char *comm_id,
+                         const char *job, const char *op)
+{
+    struct list members = sorted(ranks, next_member, ft_ranks_by_place);
+    struct list edges = sorted(ranks, next_edge, by_ranks);
+
+    if (!members.items || !edges.items)
+        list->w->failed = true;
+    for (size_t at = 0, end; edges.items && at < members.count; at = end) {
+        const struct ft_rank_member *m = members.items[at];
+
+        end = end_of(&members, at, m->comm_id);
+        if ((!comm_id || strcmp(comm_id, m->comm_id) == 0) &&
+            (!job || has_job(&members, at, end, job)))
+            write_comm(list, &members, at, end, &edges, op);
     }
-    place = pop(&x->edges);
-    e = by == 0 ? ft_ranks_edge(x->ranks, place.comm_id, place.op, place.src, place.dst) : NULL;
-    if (!e)
-        return;
-    separate(x, w);
-    write_edge(w, e);
-}
-
-struct ft_matrix *ft_matrix_new(const struct ft_ranks *ranks, const char *comm_id, const char *op)
-{
-    struct ft_matrix *x = calloc(1, sizeof(*x));
-
-    if (!x)
-        return NULL;
-    x->ranks = ranks;
-    x->comm_id = comm_id ? strdup(comm_id) : NULL;
-    x->op = op ? strdup(op) : NULL;
-    if (!x->comm_id == !comm_id && !x->op == !op)
-        return x;
-    ft_matrix_free(x);
-    return NULL;
-}
-
-void ft_matrix_free(struct ft_matrix *x)
-{
-    if (!x)
-        return;
-    free(x->comm_id);
-    free(x->op);
-    free(x->members.items);
-    free(x->edges.items);
-    free(x);
-}
-
-bool ft_matrix_step(struct ft_matrix *x, struct ft_writer *w, uint32_t items)
-{
-    static void (*const steps[])(struct ft_matrix * x, struct ft_writer * w) = {
-        [PHASE_MEMBERS] = note_member,   [PHASE_EDGES] = note_edge,
-        [PHASE_COMM] = write_comm,       [PHASE_RANKS] = write_next_member,
-        [PHASE_PAIRS] = write_next_edge,
-    };
-
-    for (; items && x->phase != PHASE_DONE && ft_writer_ok(w); items--)
-        steps[x->phase](x, w);
-    return x->phase == PHASE_DONE || !ft_writer_ok(w);
-}
-
-size_t ft_matrix_written(const struct ft_matrix *x)
-{
-    return x->written;
-}
-
-size_t ft_matrix_bytes(const struct ft_ranks *ranks)
-{
-    /* Lists grow by doubling. */
-    return sizeof(struct ft_matrix) + 2 * ft_ranks_count(ranks) * sizeof(struct place);
+    free(members.items);
+    free(edges.items);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "proto/json.h"
 #include "proto/record.h"
 
@@ -66,15 +67,10 @@ static void keep_figure(struct figures *f, const Fabrictrace__Record *record)
 
     if (f->count == FIGURES_MAX)
         return;
-    if (f->count == f->size) {
-        size_t size = f->size ? 2 * f->size : 64;
-        struct figure *grown = realloc(f->list, size * sizeof(*grown));
-
-        if (!grown)
-            return;
-        f->list = grown;
-        f->size = size;
-    }
+    to = ft_grow(f->list, f->count, &f->size, sizeof(*to));
+    if (!to)
+        return;
+    f->list = to;
     to = &f->list[f->count++];
     *to = (struct figure){.some = i->has_fim,
                           .fim = i->fim,

@@ -12,6 +12,7 @@ struct ft_stages;
 struct ft_publisher;
 struct ft_receiver;
 struct ft_store;
+struct ft_history;
 struct ft_http;
 struct ft_loop;
 
@@ -20,10 +21,12 @@ struct ft_view {
     const struct ft_stages *stages; /* of the pipeline */
     struct ft_publisher *publisher;
     struct ft_store *store;
+    struct ft_history *history;
     const struct ft_loop *loop;
     const struct ft_http *http;   /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
     int64_t window_ms;            /* as it was at the start */
+    uint32_t instance;            /* tells this run of the daemon from others, for tags */
 };
 
 #endif

@@ -122,18 +122,6 @@ static struct member_key member_key(const char *comm_id, uint32_t rank)
     return key;
 }
 
-static struct edge_key edge_key(const char *comm_id, const char *op, uint32_t src, uint32_t dst)
-{
-    struct edge_key key;
-
-    memset(&key, 0, sizeof(key));
-    copy(key.comm_id, sizeof(key.comm_id), comm_id);
-    copy(key.op, sizeof(key.op), op);
-    key.src = src;
-    key.dst = dst;
-    return key;
-}
-
 static const struct ft_rank_member *find(const struct ft_ranks *r, const struct member_key *key)
 {
     const struct member *m = ft_table_find(r->members, key);
@@ -335,11 +323,15 @@ static void note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
 static struct ft_rank_edge *edge_of(struct ft_ranks *r, const Fabrictrace__Collective *c,
                                     uint32_t src, uint32_t dst)
 {
-    /* Both ends of a transfer are one operation. */
-    const char *op = c->op && strcmp(c->op, "Recv") == 0 ? "Send" : c->op;
-    const struct edge_key key = edge_key(c->comm_id, op, src, dst);
+    struct edge_key key;
     struct edge *e;
 
+    memset(&key, 0, sizeof(key));
+    copy(key.comm_id, sizeof(key.comm_id), c->comm_id);
+    /* Both ends of a transfer are one operation. */
+    copy(key.op, sizeof(key.op), c->op && strcmp(c->op, "Recv") == 0 ? "Send" : c->op);
+    key.src = src;
+    key.dst = dst;
     e = insert(r, r->edges, &key);
     if (!e)
         return NULL;
@@ -487,26 +479,4 @@ const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *r, uint32_t
     const struct edge *e = ft_table_next(r->edges, index);
 
     return e ? &e->e : NULL;
-}
-
-const struct ft_rank_member *ft_ranks_member(const struct ft_ranks *r, const char *comm_id,
-                                             uint32_t rank)
-{
-    const struct member_key key = member_key(comm_id, rank);
-
-    return find(r, &key);
-}
-
-const struct ft_rank_edge *ft_ranks_edge(const struct ft_ranks *r, const char *comm_id,
-                                         const char *op, uint32_t src, uint32_t dst)
-{
-    const struct edge_key key = edge_key(comm_id, op, src, dst);
-    const struct edge *e = ft_table_find(r->edges, &key);
-
-    return e ? &e->e : NULL;
-}
-
-size_t ft_ranks_count(const struct ft_ranks *r)
-{
-    return ft_table_count(r->members) + ft_table_count(r->edges);
 }

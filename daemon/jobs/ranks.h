@@ -99,13 +99,4 @@ int ft_ranks_by_place(const void *a, const void *b);
 const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *ranks, uint32_t *index);
 const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *ranks, uint32_t *index);
 
-/* Members and edges. */
-size_t ft_ranks_count(const struct ft_ranks *ranks);
-
-/* One of them; NULL where there is none. */
-const struct ft_rank_member *ft_ranks_member(const struct ft_ranks *ranks, const char *comm_id,
-                                             uint32_t rank);
-const struct ft_rank_edge *ft_ranks_edge(const struct ft_ranks *ranks, const char *comm_id,
-                                         const char *op, uint32_t src, uint32_t dst);
-
 #endif

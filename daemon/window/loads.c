@@ -9,6 +9,7 @@
 
 #include "daemon/join/moves.h"
 #include "daemon/publish/emit.h"
+#include "lib/base/grow.h"
 
 #define SHARES_MAX 64
 /* Groups in which a share of a flow is not certain; of more, the flow is unplaced in the first. */
@@ -63,17 +64,14 @@ static uint64_t slowest_bps(const struct ft_topology *t, const struct ft_path *p
 static int keep_elephant(struct ft_loads *l, const struct ft_loads_config *config, uint32_t port,
                          uint32_t flow, uint64_t lo_bps)
 {
+    struct ft_elephant *grown;
+
     if (l->elephant_count == config->elephants_max)
         goto drop;
-    if (l->elephant_count == l->elephant_size) {
-        size_t size = l->elephant_size ? 2 * l->elephant_size : 256;
-        struct ft_elephant *grown = realloc(l->elephants, size * sizeof(*grown));
-
-        if (!grown)
-            goto drop;
-        l->elephants = grown;
-        l->elephant_size = size;
-    }
+    grown = ft_grow(l->elephants, l->elephant_count, &l->elephant_size, sizeof(*grown));
+    if (!grown)
+        goto drop;
+    l->elephants = grown;
     l->elephants[l->elephant_count++] = (struct ft_elephant){port, flow, lo_bps};
     return 0;
 drop:
@@ -248,9 +246,11 @@ static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
 static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
                                      int64_t from_ms, struct ft_judgement *judged, bool *whole)
 {
-    *whole = flow->state == FT_PATH_RESOLVED;
-    if (*whole)
-        return &flow->path;
+    if (flow->state == FT_PATH_RESOLVED) {
+        *whole = flow->moves || ft_join_is_placed(join, flow, from_ms);
+        return *whole ? &flow->path : NULL;
+    }
+    *whole = false;
     if (flow->state != FT_PATH_PARTIAL)
         return NULL;
     ft_join_judge(join, flow, judged);
@@ -305,8 +305,8 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     int rc = 0;
 
     if (flow->state == FT_PATH_MULTIPATH) {
-        n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares,
-                               SHARES_MAX);
+        n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic,
+                               ft_slot_of(flow->bytes_window), shares, SHARES_MAX);
         counts = is_counted(config, t, flow, n ? &shares[0].path : &nothing, &rate);
     } else {
         counts = is_counted(config, t, flow, path ? path : &nothing, &rate);

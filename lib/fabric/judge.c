@@ -12,6 +12,8 @@
  * that goes down and up again every five seconds stays below both. */
 #define TURNS_SPRAYED 6
 #define TURNS_ONE_IN  3
+/* So long after a move or a change of links others are likely. */
+#define UNQUIET_MS 30000
 /* A flow that is sampled this often needs no other flow's word: what is older is in doubt where
  * others moved. */
 #define FRESH_MS 3000
@@ -138,13 +140,15 @@ static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judg
 /* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
  * went astray, or where the flow went before a link was lost; none is a change of path. It is set
  * aside, for good, once newer samples alone have followed a path for long enough: a link that comes
- * up again must not make it a second path. False while it stands. */
+ * up again must not make it a second path. False while it stands, else *out has the candidates of
+ * what is left. */
 static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
 {
     bool astray[FT_SIGHTINGS_MAX];
     int64_t newest_ms = INT64_MIN, last_ms = INT64_MIN;
 
-    if (!trial->off_path && ft_trial_fits(trial, trial->usable))
+    gather(trial, trial->usable, NULL, out);
+    if (!trial->off_path && out->candidates > 0)
         return true;
     for (uint16_t i = 0; i < trial->count; i++) {
         astray[i] = is_astray(trial, i);
@@ -164,6 +168,7 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
     }
     leave_before(trial, last_ms, out);
     trial->astray_ms = last_ms;
+    gather(trial, trial->usable, NULL, out);
     return true;
 }
 
@@ -223,10 +228,10 @@ static void leave_doubtful(struct ft_trial *trial)
 }
 
 /* Goes back in time as far as all samples allow one path. What contradicts them ended the stretch
- * before. */
-static void find_stretch(struct ft_trial *trial)
+ * before. *out has the candidates of all samples. */
+static void find_stretch(struct ft_trial *trial, const struct ft_judgement *out)
 {
-    if (ft_trial_fits(trial, trial->usable)) {
+    if (out->candidates > 0) {
         memcpy(trial->young, trial->usable, sizeof(trial->young));
         return;
     }
@@ -273,21 +278,31 @@ static bool is_one_stretch(struct ft_trial *trial, const bool *use)
            (apart <= FT_APART_MS && trial->by->now_ms - last_ms >= trial->by->policy.tolerance_ms);
 }
 
-/* Counts the paths that sightings close to the newest allow, and what these agree on. */
-static void gather_newest(struct ft_trial *trial, const bool *use, struct ft_judgement *out)
-{
-    bool recent[FT_SIGHTINGS_MAX];
-    int64_t newest = ft_trial_newest_ms(trial, use);
-
-    for (uint16_t i = 0; i < trial->count; i++)
-        recent[i] = use[i] && newest - trial->list[i].last_ms <= FT_APART_MS;
-    gather(trial, recent, NULL, out);
-}
-
 static void settle_partial(const struct ft_trial *trial, struct ft_judgement *out,
                            enum ft_reason reason)
 {
-    ft_trial_leave_sampled(trial, out);
+    ft_trial_leave_sampled(trial, trial->usable, out);
+    settle(out, FT_PATH_PARTIAL, reason);
+}
+
+/* Sightings that are not of one stretch: certain is what those allow that are close to the newest,
+ * of the hops of those that overlap with it. */
+static void settle_apart(struct ft_trial *trial, struct ft_judgement *out, enum ft_reason reason)
+{
+    bool recent[FT_SIGHTINGS_MAX];
+    int64_t newest = ft_trial_newest_ms(trial, trial->young), first_ms = INT64_MIN;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        recent[i] = trial->young[i] && newest - s->last_ms <= FT_APART_MS;
+        if (recent[i] && s->last_ms == newest && ft_sighting_first_ms(s) > first_ms)
+            first_ms = ft_sighting_first_ms(s);
+    }
+    gather(trial, recent, NULL, out);
+    for (uint16_t i = 0; i < trial->count; i++)
+        recent[i] = recent[i] && trial->list[i].last_ms >= first_ms;
+    ft_trial_leave_sampled(trial, recent, out);
     settle(out, FT_PATH_PARTIAL, reason);
 }
 
@@ -336,12 +351,30 @@ static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement
         out->since_ms = ft_trial_certain_ms(trial, use);
 }
 
-/* All evidence is of one stretch, as far as it goes. */
+/* Whether samples attest each link of a path. After a move, or a change of links, those do that are
+ * of late: the topology may not know of the next change yet, and leave but one path when the flow
+ * has another. */
+static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
+{
+    const struct ft_trust *trust = trial->by->trust;
+    bool use[FT_SIGHTINGS_MAX];
+    int64_t since_ms;
+
+    if (!trust || trust->doubt_ms < trial->by->now_ms - UNQUIET_MS)
+        return ft_trial_is_attested(trial, trial->young, path);
+    since_ms = ft_trial_newest_ms(trial, trial->young) - FT_STRETCH_GAP_MS;
+    for (uint16_t i = 0; i < trial->count; i++)
+        use[i] = trial->young[i] && trial->list[i].last_ms >= since_ms;
+    return ft_trial_is_attested(trial, use, path);
+}
+
+/* All evidence is of one stretch, as far as it goes. *out has the candidates of all samples. */
 static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
 {
     enum ft_reason reason = trial->doubted ? FT_REASON_CHANGING : FT_REASON_AMBIGUOUS;
 
-    gather(trial, trial->young, NULL, out);
+    if (memcmp(trial->young, trial->usable, trial->count * sizeof(*trial->young)) != 0)
+        gather(trial, trial->young, NULL, out);
     if (!ft_trial_any(trial, trial->young) || out->candidates != 1) {
         settle_partial(trial, out, reason);
         return;
@@ -351,9 +384,8 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
         return;
     }
     if (!is_one_stretch(trial, trial->young)) {
-        gather_newest(trial, trial->young, out);
-        settle_partial(trial, out, reason);
-    } else if (!ft_trial_is_attested(trial, trial->young, &out->path)) {
+        settle_apart(trial, out, reason);
+    } else if (!is_attested(trial, &out->path)) {
         settle_partial(trial, out, FT_REASON_UNCONFIRMED);
     } else {
         resolve(trial, trial->young, out);
@@ -518,10 +550,12 @@ void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by
         return;
     }
     if (!set_astray_aside(&trial, out)) {
+        out->candidates = 0;
+        out->path.hop_count = 0;
         settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
         return;
     }
-    find_stretch(&trial);
+    find_stretch(&trial, out);
     leave_doubtful(&trial);
     if (trial.left == FT_NONE)
         judge_steady(&trial, out);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/fabric/topology_impl.h"
 
 #define FILES_MAX 64
@@ -131,17 +132,13 @@ static struct where first_at(struct ft_stated_place place)
     return where;
 }
 
-static void *add_item(struct ft_list *list, size_t item_bytes)
+static void *add_item(struct ft_topology_list *list, size_t item_bytes)
 {
-    if (list->count == list->size) {
-        uint32_t size = list->size ? list->size * 2 : 16;
-        void *items = realloc(list->items, size * item_bytes);
+    void *items = ft_grow(list->items, list->count, &list->size, item_bytes);
 
-        if (!items)
-            return NULL;
-        list->items = items;
-        list->size = size;
-    }
+    if (!items)
+        return NULL;
+    list->items = items;
     return memset((char *)list->items + list->count++ * item_bytes, 0, item_bytes);
 }
 
@@ -219,7 +216,7 @@ uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name,
     return id;
 }
 
-static int add_address(struct ft_topology_builder *b, uint32_t scope, struct ft_list *list,
+static int add_address(struct ft_topology_builder *b, uint32_t scope, struct ft_topology_list *list,
                        uint32_t owner, const struct ft_ip *address, struct ft_diag *diag)
 {
     struct ft_new_address *item = add_item(list, sizeof(*item));

@@ -3,13 +3,18 @@
 
 #include <errno.h>
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/io/http_impl.h"
 
-#define PART_BYTES_MAX ((size_t)16 << 20)
+#define PACKED_MIN_BYTES 1024         /* smaller ones fit into a packet or two as they are */
+#define WHOLE_MAX_BYTES  (256u << 10) /* larger ones are packed in slices, and get no tag */
+#define PART_BYTES       ((size_t)128 << 10)
 
 /* An answer on its way: a part is made when the one before has been taken. */
 struct ft_http_slicing {
@@ -19,7 +24,10 @@ struct ft_http_slicing {
     struct ft_http_slices slices;
     struct ft_gzip *gzip; /* NULL: as it is */
     struct ft_watch *step;
+    bool last; /* all parts are made */
 };
+
+#define AGAIN_NS INT64_C(1000000)
 
 int ft_http_answer_slices(const struct ft_http_request *request,
                           const struct ft_http_slices *slices)
@@ -66,19 +74,31 @@ static void end(struct ft_http_slicing *s)
     evhttp_send_reply_end(req);
 }
 
+static struct bufferevent *stream_of(const struct ft_http_slicing *s)
+{
+    return evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req));
+}
+
+/* Of TLS libevent's word that all is written comes late, when there may be more to write: the end
+ * of an answer would then go for written, and the connection with it. So nothing is added, and
+ * least of all the end, before what went before is gone. */
+static bool is_taken(const struct ft_http_slicing *s)
+{
+    return evbuffer_get_length(bufferevent_get_output(stream_of(s))) == 0;
+}
+
 static void on_taken(struct evhttp_connection *connection, void *arg)
 {
     struct ft_http_slicing *s = arg;
 
     (void)connection;
-    ft_watch_once_arm(s->step, 0);
+    if (is_taken(s))
+        ft_watch_once_arm(s->step, 0);
 }
 
-/* Sends a part; true when one went out, which calls back once it is taken. */
+/* Sends a part: 1 when one went out, which calls back once it is taken; 0: nothing to send. */
 static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bool last)
 {
-    struct bufferevent *stream =
-        evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req));
     struct evbuffer *out = evbuffer_new();
     int rc = out ? 0 : -ENOMEM;
 
@@ -87,8 +107,8 @@ static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bo
     else if (rc == 0)
         rc = evbuffer_add(out, part->bytes, part->len) < 0 ? -ENOMEM : 0;
     if (rc == 0 && evbuffer_get_length(out)) {
-        ft_http_room_more(&s->http->room, stream, evbuffer_get_length(out));
-        evhttp_send_reply_chunk_with_cb(s->req, out, last ? NULL : on_taken, s);
+        ft_http_room_more(&s->http->room, stream_of(s), evbuffer_get_length(out));
+        evhttp_send_reply_chunk_with_cb(s->req, out, on_taken, s);
         rc = 1;
     }
     if (out)
@@ -99,21 +119,28 @@ static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bo
 static void step(void *arg)
 {
     struct ft_http_slicing *s = arg;
+    size_t left = ft_http_room_left(&s->http->room);
     struct ft_writer part;
     int more, rc;
 
-    ft_writer_init(&part, PART_BYTES_MAX);
+    if (!is_taken(s)) {
+        ft_watch_once_arm(s->step, AGAIN_NS);
+        return;
+    }
+    if (s->last) {
+        end(s);
+        return;
+    }
+    ft_writer_init(&part, left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX);
     more = s->slices.more(s->slices.arg, &part);
     if (more >= 0 && !ft_writer_ok(&part))
         more = -ENOSPC;
+    s->last = !more;
     rc = more < 0 ? more : send_part(s, &part, !more);
     ft_writer_free(&part);
     if (rc < 0) {
         s->http->room.stats.answers_refused++;
-        ft_http_room_cut(&s->http->room,
-                         evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req)));
-    } else if (!more) {
-        end(s);
+        ft_http_room_cut(&s->http->room, stream_of(s));
     } else if (rc == 0) {
         ft_watch_once_arm(s->step, 0);
     }
@@ -168,6 +195,76 @@ void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char 
     ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
     evhttp_send_reply_start(req, 200, ft_http_status_text(200));
     ft_watch_once_arm(s->step, 0);
+}
+
+/* A whole body that is packed in slices. */
+struct whole {
+    struct ft_writer body;
+    size_t sent;
+};
+
+static int more_of_whole(void *arg, struct ft_writer *part)
+{
+    struct whole *whole = arg;
+    size_t left = whole->body.len - whole->sent;
+    size_t n = left < PART_BYTES ? left : PART_BYTES;
+
+    ft_write_bytes(part, whole->body.bytes + whole->sent, n);
+    whole->sent += n;
+    return whole->sent < whole->body.len;
+}
+
+static void free_whole(void *arg)
+{
+    struct whole *whole = arg;
+
+    ft_writer_free(&whole->body);
+    free(whole);
+}
+
+static bool slice_whole(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                        const char *tag, struct ft_writer *body)
+{
+    struct whole *whole = calloc(1, sizeof(*whole));
+    struct ft_http_slices slices = {more_of_whole, free_whole, whole, body->len};
+
+    if (!whole)
+        return false;
+    whole->body = *body;
+    ft_writer_init(body, body->max);
+    ft_http_slice(http, req, content_type, tag, &slices);
+    return true;
+}
+
+/* FNV-1a of 64 bits: it tells answers of one server apart, and promises nobody more. */
+static uint64_t digest(const struct ft_writer *body)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < body->len; i++)
+        hash = (hash ^ body->bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                    const char *tag, struct ft_writer *body)
+{
+    bool gzip = body->len >= PACKED_MIN_BYTES && ft_http_takes_gzip(req);
+    char own[FT_HTTP_TAG_BYTES] = "";
+
+    if (tag && *tag)
+        snprintf(own, sizeof(own), "%s", tag);
+    else if (body->len <= WHOLE_MAX_BYTES)
+        snprintf(own, sizeof(own), "%016" PRIx64, digest(body));
+    if (ft_http_has_tag(req, own)) {
+        ft_writer_free(body);
+        ft_http_answer_empty(http, req, 304, own);
+        return;
+    }
+    if (gzip && body->len > WHOLE_MAX_BYTES && slice_whole(http, req, content_type, own, body))
+        return;
+    ft_http_head(req, content_type, own);
+    ft_http_send(http, req, 200, body, gzip && body->len <= WHOLE_MAX_BYTES);
 }
 
 /* With the server, whose connections evhttp frees. */

@@ -7,6 +7,8 @@
 #include "lib/fabric/paths.h"
 #include "tests/unit/unit.h"
 
+static const struct ft_hop NO_ENDS = {FT_NONE, FT_NONE};
+
 static struct ft_diag *diag;
 static struct ft_topology_builder *b;
 
@@ -128,7 +130,7 @@ static void check_path(const struct ft_topology *t, uint32_t src, uint32_t dst,
     for (uint32_t i = 0; i < path->hop_count; i++) {
         at = ft_topology_port(t, path->hops[i].in)->switch_id;
         ck_assert_uint_eq(ft_topology_port(t, path->hops[i].out)->switch_id, at);
-        ck_assert_uint_eq(ft_paths_stage(t, src, dst, at), i);
+        ck_assert_uint_eq(ft_paths_stage(t, src, dst, at, path->hops[i]), i);
         if (i > 0)
             ck_assert_uint_eq(ft_topology_port(t, path->hops[i].in)->peer, path->hops[i - 1].out);
     }
@@ -204,7 +206,7 @@ START_TEST(counts_parallel_links_and_skips_dead_planes)
     ck_assert_uint_eq(ft_paths_walk(t, 0, 2, NULL, NULL, NULL, 0, UINT64_MAX), 7);
     ck_assert_uint_eq(ft_paths_walk(t, 0, 1, NULL, NULL, NULL, 0, UINT64_MAX), 1);
     ck_assert_uint_eq(ft_paths_walk(t, 0, 2, NULL, NULL, NULL, 0, 5), 5);
-    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 4), FT_NONE);
+    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 4, NO_ENDS), FT_NONE);
     check_pairs(t);
     ft_topology_free(t);
 }
@@ -230,7 +232,7 @@ START_TEST(never_goes_down_and_up_again)
     ck_assert_uint_eq(ft_paths_walk(t, 0, 2, NULL, NULL, NULL, 0, 9), 0);
     ck_assert_uint_eq(ft_paths_length(t, 0, 2), 0);
     ck_assert_uint_eq(ft_topology_distance(t, 0, 2), FT_NONE);
-    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 1), FT_NONE);
+    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 1, NO_ENDS), FT_NONE);
     check_pairs(t);
     ft_topology_free(t);
 }
@@ -240,7 +242,7 @@ START_TEST(walks_from_and_to_both_leaves_of_a_dual_nic)
 {
     struct ft_path paths[16];
     struct ft_topology *t;
-    uint32_t dual, single, other;
+    uint32_t dual, single, other, near;
 
     begin();
     for (int l = 0; l < 4; l++)
@@ -254,6 +256,7 @@ START_TEST(walks_from_and_to_both_leaves_of_a_dual_nic)
     dual = add_nic("leaf0", "leaf1");
     single = add_nic("leaf1", NULL);
     other = add_nic("leaf2", "leaf3");
+    near = add_nic("leaf0", NULL);
     t = finish();
     /* 2 leaves here, 2 spines, 2 leaves there. */
     ck_assert_uint_eq(ft_paths_walk(t, dual, other, NULL, NULL, paths, 16, 99), 8);
@@ -264,6 +267,12 @@ START_TEST(walks_from_and_to_both_leaves_of_a_dual_nic)
     ck_assert_uint_eq(paths[0].hop_count, 3);
     ck_assert_uint_eq(paths[2].hop_count, 1);
     ck_assert_uint_eq(ft_paths_length(t, dual, single), 3);
+    /* leaf1 is the first of the one and the last of the other: the ends through it tell which. */
+    for (int i = 0; i < 3; i++)
+        check_path(t, dual, single, &paths[i]);
+    ck_assert_uint_eq(ft_paths_walk(t, dual, near, NULL, NULL, paths, 16, 99), 3);
+    for (int i = 0; i < 3; i++)
+        check_path(t, dual, near, &paths[i]);
     /* Back the near leaf takes it. */
     ck_assert_uint_eq(ft_paths_walk(t, single, dual, NULL, NULL, paths, 16, 99), 1);
     ft_topology_free(t);
@@ -296,6 +305,35 @@ START_TEST(prunes_by_what_the_caller_accepts)
 }
 END_TEST
 
-FT_UNIT_MAIN("paths", agrees_with_brute_force_in_three_tiers,
+/* From a leaf in the destination's pod and from one in another: the spines between are further on
+ * from the one than from the other. */
+START_TEST(knows_where_a_dual_nic_in_two_pods_is)
+{
+    struct ft_path paths[32];
+    struct ft_topology *t;
+    uint32_t dual, near;
+    uint64_t n;
+
+    begin();
+    add_pods();
+    dual = add_nic("leaf1-0", "leaf0-0");
+    near = add_nic("leaf0-1", NULL);
+    t = finish();
+    n = ft_paths_walk(t, dual, near, NULL, NULL, paths, 32, 99);
+    ck_assert_uint_gt(n, 2);
+    ck_assert_uint_le(n, 32);
+    ck_assert_uint_ne(paths[0].hop_count, paths[n - 1].hop_count);
+    /* But for the last leaf, which is the same to both. */
+    for (uint64_t i = 0; i < n; i++)
+        for (uint32_t h = 0; h + 1 < paths[i].hop_count; h++) {
+            uint32_t at = ft_topology_port(t, paths[i].hops[h].in)->switch_id;
+
+            ck_assert_uint_eq(ft_paths_stage(t, dual, near, at, paths[i].hops[h]), h);
+        }
+    ft_topology_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("paths", knows_where_a_dual_nic_in_two_pods_is, agrees_with_brute_force_in_three_tiers,
              counts_parallel_links_and_skips_dead_planes, never_goes_down_and_up_again,
              walks_from_and_to_both_leaves_of_a_dual_nic, prunes_by_what_the_caller_accepts)

@@ -97,7 +97,7 @@ tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_pairing
 TESTS += tests/unit/check_pairing
-tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/pairing_rig.h \
+tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/balanced.h tests/unit/pairing_rig.h \
 	tests/unit/unit.h
 tests_unit_check_pairing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pairing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
@@ -152,11 +152,12 @@ tests_unit_check_discovery_large_SOURCES = tests/unit/check_discovery_large.c \
 tests_unit_check_discovery_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_large_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
-check_PROGRAMS += tests/unit/check_matrix
-TESTS += tests/unit/check_matrix
-tests_unit_check_matrix_SOURCES = tests/unit/check_matrix.c tests/unit/unit.h
-tests_unit_check_matrix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_matrix_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+check_PROGRAMS += tests/unit/check_history
+TESTS += tests/unit/check_history
+tests_unit_check_history_SOURCES = tests/unit/check_history.c tests/unit/unit.h
+tests_unit_check_history_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_history_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 # What is made of flows and published, each module alone.
 made_tests = tests/unit/check_names tests/unit/check_events tests/unit/check_publish tests/unit/check_loads \
 	tests/unit/check_collisions tests/unit/check_emit

@@ -24,7 +24,7 @@ def wall_ms():
 def caps(daemon):
     """{what: cap} of the budget."""
     done = kit.rig.run(kit.rig.DAEMON, "--check", "-c", daemon.config)
-    found = (re.match(r"(.{22}) .{24} +(\d+) ", line) for line in done.stdout.splitlines()[2:-1])
+    found = (re.match(r"(.{22}) .{24} +(\d+) ", line) for line in done.stdout.splitlines())
     return {m[1].strip(): int(m[2]) for m in found if m}
 
 

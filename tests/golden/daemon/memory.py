@@ -39,7 +39,9 @@ def table(program, *arguments):
     done = ask(program, "--check", *arguments)
     equal(f"{program} {' '.join(arguments)}: --check", (done.returncode, done.stderr), (EX_OK, ""))
     shares = {}
-    for line in done.stdout.splitlines()[2:-1]:
+    lines = done.stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("MEMORY FOR"))
+    for line in lines[start + 1:-1]:
         line = line.removesuffix(" (set)")
         shares[line[:22].strip()] = size(re.search(r"([0-9.]+ [KMG]?i?B)$", line)[1])
     total, budget = re.fullmatch(r"sum: (.*) of (.*) \(memory_max\)",
