@@ -14,10 +14,12 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/live.h"
+#include "daemon/api/page.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
+#include "daemon/history/keeper.h"
 #include "daemon/memory.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
@@ -63,6 +65,7 @@ struct ft_daemon {
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
+    struct ft_keeper *keeper;         /* NULL: the history is not kept */
     struct ft_watch *tick, *slice;
     struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
@@ -396,6 +399,9 @@ static int open_http(struct ft_daemon *d)
     if (!channel || ft_api_add(d->http, &d->view))
         return EX_OSERR;
     ft_live_to(d->live, channel);
+#ifdef HAVE_PAGE
+    ft_http_files(d->http, ft_page_files, ft_page_file_count);
+#endif
     return EX_OK;
 }
 
@@ -519,6 +525,7 @@ static bool on_stop(void *arg)
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
+    ft_keeper_finish(d->keeper);
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
@@ -573,6 +580,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
         rc = open_network(d);
     if (rc)
         return rc;
+    d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);
     d->tick = ft_watch_timer(d->loop, TICK_NS, on_tick, d);
     d->slice = ft_watch_once(d->loop, on_slice, d);
     if (!d->tick || !d->slice)
@@ -625,6 +633,7 @@ static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
     ft_watch_free(d->tick);
+    ft_keeper_free(d->keeper);
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->http);
