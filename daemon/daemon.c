@@ -19,6 +19,7 @@
 #include "daemon/api/view.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
+#include "daemon/history/keeper.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -65,6 +66,7 @@ struct ft_daemon {
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
+    struct ft_keeper *keeper;         /* NULL: the history is not kept */
     struct ft_watch *tick, *slice;
     struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
@@ -519,6 +521,7 @@ static bool on_stop(void *arg)
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
+    ft_keeper_finish(d->keeper);
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
@@ -572,6 +575,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
         rc = open_network(d);
     if (rc)
         return rc;
+    d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);
     d->tick = ft_watch_timer(d->loop, TICK_NS, on_tick, d);
     d->slice = ft_watch_once(d->loop, on_slice, d);
     if (!d->tick || !d->slice)
@@ -624,6 +628,7 @@ static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
     ft_watch_free(d->tick);
+    ft_keeper_free(d->keeper);
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->http);

@@ -134,6 +134,12 @@ static const struct ft_option options[] = {
      .max = 1099511627776,
      .help = "What they may take; the oldest window goes first. 'fabrictraced --check' says how "
              "much the topology needs."},
+    {.key = "history_file",
+     .type = FT_OPTION_STRING,
+     .offset = AT(history_file),
+     .help = "File that keeps them over a restart; written at the end and every few minutes. "
+             "Default: history in the service manager's state folder (STATE_DIRECTORY), without "
+             "one none."},
     {.key = "user",
      .type = FT_OPTION_STRING,
      .offset = AT(user),

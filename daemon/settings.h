@@ -38,6 +38,7 @@ struct ft_settings {
     uint64_t http_streams_max;
     int64_t history_ns;
     uint64_t history_memory_max;
+    char *history_file;
     char *user;
 };
 

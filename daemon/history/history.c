@@ -181,6 +181,13 @@ void ft_kept_free(struct ft_history *h, struct ft_kept_window *w)
     free_window(h, w);
 }
 
+void ft_kept_clear(struct ft_history *h)
+{
+    while (h->first < h->end)
+        forget_oldest(h);
+    ft_past_forget(h->past, INT64_MAX);
+}
+
 /* Room for n bytes more. */
 static uint8_t *room(struct ft_history *h, struct ft_rows *rows, size_t n)
 {
