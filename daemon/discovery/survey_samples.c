@@ -57,15 +57,30 @@ static bool is_of(const struct ft_survey *s, uint32_t i, const struct ft_ip *age
     return i < s->sampled_count && ft_ip_equal(&s->sampled[i].port.agent, agent);
 }
 
-static struct ft_end *add_port(struct ft_survey *s, uint32_t node, uint32_t ifindex)
+/* What the exporter calls it by sFlow, unless another port of the switch has that name. */
+static const char *said_name(const struct ft_survey *s, uint32_t node, const struct ft_ip *agent,
+                             uint32_t ifindex)
 {
+    const char *name = s->names ? ft_port_names_find(s->names, agent, ifindex) : NULL;
+    const struct ft_node *n = &s->nodes[node];
+
+    for (uint32_t i = n->first_end; name && i < n->first_end + n->end_count; i++)
+        if (strcmp(s->ends[i].name, name) == 0)
+            name = NULL;
+    return name;
+}
+
+static struct ft_end *add_port(struct ft_survey *s, uint32_t node, const struct ft_ip *agent,
+                               uint32_t ifindex)
+{
+    const char *said = said_name(s, node, agent, ifindex);
     struct ft_end *end;
     char name[32];
 
     snprintf(name, sizeof(name), "#%u", ifindex);
-    end = ft_survey_add_end(s, node, name);
+    end = ft_survey_add_end(s, node, said ? said : name);
     if (end)
-        end->ifindex = ifindex;
+        ft_survey_number(s, s->end_count - 1, ifindex);
     return end;
 }
 
@@ -76,7 +91,7 @@ static int add_ports_of(struct ft_survey *s, uint32_t node, const struct ft_ip *
         uint32_t ifindex = s->sampled[i].port.ifindex;
 
         if (s->sampled[i].linked && ft_survey_end(s, node, ifindex) == FT_NONE &&
-            !add_port(s, node, ifindex))
+            !add_port(s, node, agent, ifindex))
             return -ENOMEM;
     }
     return 0;
@@ -99,7 +114,7 @@ int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node)
     return rc;
 }
 
-static uint32_t end_at(const struct ft_survey *s, const struct ft_crossing_port *port)
+static uint32_t end_at(struct ft_survey *s, const struct ft_crossing_port *port)
 {
     uint32_t node = ft_ids_find_address(s->ids, &port->agent);
 
@@ -162,7 +177,7 @@ static int add_switch(struct ft_survey *s, uint32_t first)
     ft_ip_format(&agent, s->nodes[node].name);
     s->node_count++;
     for (uint32_t i = first; is_of(s, i, &agent); i++)
-        if (!add_port(s, node, s->sampled[i].port.ifindex))
+        if (!add_port(s, node, &agent, s->sampled[i].port.ifindex))
             return -ENOMEM;
     ft_ids_add_address(s->ids, &agent, node);
     return 0;
@@ -195,7 +210,7 @@ static void number(struct ft_survey *s, uint32_t at, const struct ft_crossing_po
 
     if (far && far->node == node && far->ifindex == 0 &&
         ft_survey_end(s, node, peer->ifindex) == FT_NONE)
-        far->ifindex = peer->ifindex;
+        ft_survey_number(s, (uint32_t)(far - s->ends), peer->ifindex);
 }
 
 static void link_ports(struct ft_survey *s)

@@ -95,7 +95,8 @@ struct ft_history_event {
     uint64_t number; /* in that order */
     bool stands;
     int64_t begun_ms, over_ms;   /* over: when it was cleared, or when a happening happened */
-    const uint8_t *begun, *over; /* packed; over NULL: it stands, or is no more than a happening */
+    const uint8_t *begun, *over; /* packed; over NULL: it stands, or is a happening; the
+                                  * same as begun: the daemon ended before it did */
     size_t begun_len, over_len;
 };
 

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "daemon/join/flow_follow.h"
+#include "daemon/join/flow_host.h"
 #include "daemon/join/moves.h"
 #include "daemon/join/names.h"
+#include "daemon/join/port_marks.h"
 #include "daemon/join/sampled.h"
 #include "lib/base/table.h"
 
@@ -32,6 +34,7 @@ struct ft_join {
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
     struct ft_trust trust;
+    size_t beside;    /* bytes that flows have beside their entries */
     int64_t heard_ms; /* time of the newest sample */
     int64_t moved_ms; /* since when a flow has been on the path that it moved to last */
     uint32_t window;  /* lowest open */
@@ -75,8 +78,32 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
     return j;
 }
 
-static void release(struct ft_flow *flow)
+/* What the allocator keeps of an allocation. */
+#define HEAP_BYTES 16
+
+static size_t beside(const struct ft_flow *flow)
 {
+    return (flow->evidence.size ? flow->evidence.size * sizeof(*flow->evidence.list) + HEAP_BYTES
+                                : 0) +
+           (flow->host ? sizeof(*flow->host) + HEAP_BYTES : 0) +
+           (flow->outer ? sizeof(*flow->outer) + HEAP_BYTES : 0) +
+           (flow->moves ? sizeof(*flow->moves) + HEAP_BYTES : 0);
+}
+
+/* Counts what a flow has since it had `before`. */
+static void recount(struct ft_join *j, const struct ft_flow *flow, size_t before)
+{
+    j->beside += beside(flow) - before;
+}
+
+static bool is_full(const struct ft_join *j)
+{
+    return j->config.beside_max && j->beside >= j->config.beside_max;
+}
+
+static void release(struct ft_join *j, struct ft_flow *flow)
+{
+    j->beside -= beside(flow);
     ft_evidence_free(&flow->evidence);
     free(flow->host);
     free(flow->outer);
@@ -91,7 +118,7 @@ void ft_join_free(struct ft_join *j)
     if (!j)
         return;
     while (j->flows && (flow = ft_table_next(j->flows, &index)))
-        release(flow);
+        release(j, flow);
     ft_table_free(j->flows);
     ft_names_free(j->names);
     free(j->marks);
@@ -159,7 +186,7 @@ void ft_join_restart(struct ft_join *j, uint32_t window)
     struct ft_flow *flow;
 
     while ((flow = ft_table_next(j->flows, &index))) {
-        release(flow);
+        release(j, flow);
         ft_table_remove(j->flows, flow);
         j->stats.flows_removed++;
     }
@@ -362,6 +389,7 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     struct ft_judging by = judging(j, flow, now_ms);
     struct ft_judgement *verdict = &j->judgement;
     struct ft_path before = flow->path;
+    size_t had = beside(flow);
     bool moved, news;
 
     ft_evidence_judge(&flow->evidence, &by, verdict);
@@ -369,6 +397,7 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     if (verdict->contradicted)
         doubt_others(j, flow, &by, verdict->left_ms);
     news = take(j, flow, verdict, &before, &moved);
+    recount(j, flow, had);
     if (moved && flow->path_since_ms > j->moved_ms)
         j->moved_ms = flow->path_since_ms;
     if (moved && j->hooks.moved)
@@ -387,54 +416,16 @@ static uint32_t stranger(const struct ft_ip *agent)
     return h | FT_SWITCH_UNKNOWN;
 }
 
-static void mark(struct ft_join *j, uint32_t port, uint32_t window, const struct ft_observation *o)
-{
-    struct ft_port_marks *m = &j->marks[port];
-    unsigned slot = window & 1;
-
-    if (window > m->window) {
-        m->samples[slot] = m->ce_samples[slot] = 0;
-        if (window > m->window + 1)
-            m->samples[!slot] = m->ce_samples[!slot] = 0;
-        m->window = window;
-    }
-    m->samples[slot] += o->samples;
-    m->ce_samples[slot] += o->ce_samples;
-}
-
-static void clear_depths(struct ft_port_depths *d, unsigned slot)
-{
-    d->has_queue[slot] = d->has_transit[slot] = false;
-    d->queue_max_bytes[slot] = d->transit_max_ns[slot] = 0;
-}
-
-static void mark_depths(struct ft_join *j, uint32_t port, uint32_t window,
-                        const struct ft_observed_rest *rest)
-{
-    struct ft_port_depths *d = &j->depths[port];
-    unsigned slot = window & 1;
-
-    if (window > d->window) {
-        clear_depths(d, slot);
-        if (window > d->window + 1)
-            clear_depths(d, !slot);
-        d->window = window;
-    }
-    d->has_queue[slot] |= rest->has_queue;
-    d->has_transit[slot] |= rest->has_transit;
-    if (rest->has_queue && rest->queue_max_bytes > d->queue_max_bytes[slot])
-        d->queue_max_bytes[slot] = rest->queue_max_bytes;
-    if (rest->has_transit && rest->transit_max_ns > d->transit_max_ns[slot])
-        d->transit_max_ns[slot] = rest->transit_max_ns;
-}
-
 /* Without memory the flow has no tunnel; the next sample tries again. */
-static void keep_outer(struct ft_flow *flow, const struct ft_tuple *outer)
+static void keep_outer(struct ft_join *j, struct ft_flow *flow, const struct ft_tuple *outer)
 {
     if (!flow->outer) {
-        flow->outer = malloc(sizeof(*flow->outer));
+        size_t before = beside(flow);
+
+        flow->outer = is_full(j) ? NULL : malloc(sizeof(*flow->outer));
         if (!flow->outer)
             return;
+        recount(j, flow, before);
         flow->published = 0;
     }
     *flow->outer = *outer;
@@ -504,8 +495,10 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
     bool in_doubt = seen->out != FT_NONE && ft_is_port(seen->out);
     int64_t doubt_ms = in_doubt ? j->trust.links[seen->out].doubt_ms : INT64_MIN;
     uint8_t turns = flow->evidence.turns;
+    size_t before = beside(flow);
     struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, doubt_ms, &before_ms);
 
+    recount(j, flow, before);
     *fresh = before_ms == INT64_MIN;
     if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.turns == turns) {
         struct ft_judging by = judging(j, flow, j->heard_ms);
@@ -545,10 +538,11 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
         ft_trust_named(&j->trust, j->t, switch_id, in, out, o->last_ms);
     }
-    s = see(j, flow, &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms},
+    s = see(j, flow,
+            &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms, is_full(j)},
             &fresh);
     if (!s)
-        return FT_JOIN_SPREAD;
+        return is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     s->samples[window & 1] += o->samples;
     s->bytes[window & 1] += o->bytes;
     /* Walking paths is dear: a flow that a further sample may settle is looked at once a second. */
@@ -559,12 +553,12 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         j->heard_ms = o->last_ms;
     flow->ended = false;
     if (o->rest && o->rest->has_outer)
-        keep_outer(flow, &o->rest->outer);
+        keep_outer(j, flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
-        mark_depths(j, out, window, o->rest);
+        ft_port_depths_add(&j->depths[out], window, o->rest);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     if (ft_is_port(out))
-        mark(j, out, window, o);
+        ft_port_marks_add(&j->marks[out], window, o);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
     if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH ||
@@ -607,64 +601,10 @@ void ft_join_observe_batch(struct ft_join *j, const struct ft_observation *o, si
     }
 }
 
-/* Of a report's bytes, those of the part of its interval between two moments. */
-static uint64_t part_of(const struct ft_host_report *r, int64_t from_ms, int64_t to_ms)
-{
-    int64_t begun_ms = r->time_ms - r->interval_ms;
-    int64_t ms =
-        (to_ms < r->time_ms ? to_ms : r->time_ms) - (from_ms > begun_ms ? from_ms : begun_ms);
-
-    return ms <= 0 ? 0 : (uint64_t)((double)r->bytes * (double)ms / (double)r->interval_ms);
-}
-
-/* A report's interval may reach over the edges of windows: its bytes are divided by time. What lies
- * in windows that are closed is late: it is no rate of those that are open. */
-static void add_sent(struct ft_join *j, struct ft_flow *flow, const struct ft_host_report *r)
-{
-    uint32_t window = ft_join_window_of(j, r->time_ms - 1);
-    int64_t edge_ms = (int64_t)window * j->config.window_ms;
-    uint64_t before = part_of(r, edge_ms - j->config.window_ms, edge_ms);
-    uint64_t older = part_of(r, INT64_MIN, edge_ms - j->config.window_ms);
-
-    flow->host->sent_bytes[window & 1] += r->bytes - before - older;
-    if (window > j->window && !(j->sealed && window - 1 == j->window))
-        flow->host->sent_bytes[!(window & 1)] += before;
-    flow->host->sent_until_ms = r->time_ms;
-}
-
-static void keep_first(struct ft_join *j, const char **kept, const char *text)
-{
-    if (text && (!*kept || strcmp(*kept, text) != 0))
-        *kept = ft_names_intern(j->names, text);
-}
-
-static bool same_owner(const struct ft_flow_host *a, const struct ft_flow_host *b)
-{
-    return a->pid == b->pid && a->comm == b->comm && a->job == b->job &&
-           a->qp_local == b->qp_local && a->qp_remote == b->qp_remote &&
-           a->paired_by == b->paired_by;
-}
-
-static void note_pairing(struct ft_join *j, struct ft_flow_host *host,
-                         const struct ft_host_report *r)
-{
-    if (r->paired_by == 0) {
-        host->told = true;
-        return;
-    }
-    keep_first(j, r->sending ? &host->dst_host : &host->src_host, r->peer_host);
-    host->paired_by = (uint8_t)r->paired_by;
-    host->withdrawn = false;
-    if (r->sending)
-        keep_first(j, &host->peer_device, r->peer_device);
-    keep_first(j, &host->pair_comm, r->pair_comm);
-}
-
 static enum ft_join_result report(struct ft_join *j, const struct ft_host_report *r)
 {
     uint32_t window = ft_join_window_of(j, r->time_ms - 1);
     enum ft_join_result result = admit(j, window);
-    struct ft_flow_host *host, before;
     struct ft_flow *flow;
 
     if (result != FT_JOIN_OK)
@@ -673,36 +613,22 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
     if (!flow)
         return FT_JOIN_TABLE_FULL;
     if (!flow->host) {
-        flow->host = calloc(1, sizeof(*flow->host));
+        size_t without = beside(flow);
+
+        flow->host = is_full(j) ? NULL : calloc(1, sizeof(*flow->host));
         if (!flow->host)
             return FT_JOIN_TABLE_FULL;
+        recount(j, flow, without);
         flow->host->qp_local = flow->host->qp_remote = FT_NONE;
     }
-    host = flow->host;
-    before = *host;
     turn_to(flow, window);
-    keep_first(j, r->sending ? &host->src_host : &host->dst_host, r->host);
-    note_pairing(j, host, r);
-    if (r->tuple_source)
-        host->tuple_source = r->tuple_source;
-    if (r->sending) {
-        add_sent(j, flow, r);
-        keep_first(j, &host->comm, r->comm);
-        keep_first(j, &host->job, r->job);
-        if (r->pid)
-            host->pid = r->pid;
-    }
-    if (r->qp_local != FT_NONE)
-        host->qp_local = r->qp_local;
-    if (r->qp_remote != FT_NONE)
-        host->qp_remote = r->qp_remote;
+    if (r->sending)
+        ft_flow_host_add_sent(flow->host, r, window, j->window + j->sealed, j->config.window_ms);
     /* Whose it is may be told last, by the other end: that is news, not for the refresh alone. */
-    if (!same_owner(&before, host))
+    if (ft_flow_host_take(flow->host, j->names, r))
         flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
-    if (r->time_ms > host->listed_ms)
-        host->listed_ms = r->time_ms;
     note_role(flow, r->data_packets, r->ack_packets, r->cnp_packets);
     if (r->sending)
         flow->ended = r->ended;
@@ -725,15 +651,7 @@ struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple
     if (!host || !host->paired_by)
         return NULL;
     flow->ended = flow->evidence.count == 0 && !host->told;
-    *host = (struct ft_flow_host){
-        .qp_local = FT_NONE,
-        .qp_remote = FT_NONE,
-        .told = host->told,
-        .shown = host->shown,
-        .withdrawn = true,
-        .sent_until_ms = host->sent_until_ms,
-        .sent_bytes = {host->sent_bytes[0], host->sent_bytes[1]},
-    };
+    ft_flow_host_withdraw(host);
     return flow;
 }
 
@@ -756,16 +674,6 @@ static void settle_volume(struct ft_flow *flow, uint32_t window)
     flow->bytes = bytes;
     flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
     flow->bytes_window = window;
-}
-
-static void use_names(struct ft_join *j, const struct ft_flow_host *host)
-{
-    ft_names_use(j->names, host->src_host);
-    ft_names_use(j->names, host->dst_host);
-    ft_names_use(j->names, host->comm);
-    ft_names_use(j->names, host->job);
-    ft_names_use(j->names, host->peer_device);
-    ft_names_use(j->names, host->pair_comm);
 }
 
 /* Whether other flows moved on a flow's way, after it was seen there. */
@@ -794,20 +702,24 @@ static bool is_idle(const struct ft_join *j, const struct ft_flow *flow, int64_t
 
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
 {
+    size_t had;
+
     j->judged = NULL;
     if (is_idle(j, flow, now_ms) || (flow->ended && flow->window < window)) {
-        release(flow);
+        release(j, flow);
         ft_table_remove(j->flows, flow);
         j->stats.flows_removed++;
         return false;
     }
     if (j->sweeping && flow->host)
-        use_names(j, flow->host);
+        ft_flow_host_use_names(flow->host, j->names);
     settle_volume(flow, window);
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_in_doubt(j, flow))
         judge(j, flow, now_ms);
+    had = beside(flow);
     ft_moves_forget(flow, ((int64_t)window + 1) * j->config.window_ms);
+    recount(j, flow, had);
     return true;
 }
 
@@ -833,7 +745,7 @@ size_t ft_join_flows(const struct ft_join *j)
 
 size_t ft_join_bytes(const struct ft_join *j)
 {
-    return ft_table_bytes(j->flows);
+    return ft_table_bytes(j->flows) + j->beside;
 }
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *j, uint32_t port)
@@ -886,7 +798,10 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t
     j->depths = depths;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
+        size_t had = beside(flow);
+
         ft_flow_follow(flow, from, t);
+        recount(j, flow, had);
         locate(j, flow);
         judge(j, flow, flow->last_ms);
     }

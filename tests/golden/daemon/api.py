@@ -250,6 +250,36 @@ def test_api(folder):
         daemon.kill()
 
 
+def test_kept(folder):
+    """The history outlives the daemon; a broken file is told, and harms nothing."""
+    kept = folder / "history"
+    daemon = rig.Daemon(folder, TOPOLOGY)
+    daemon.config.write_text(daemon.config.read_text() + f"history_file: {kept}\n")
+    daemon.start()
+    try:
+        windows = until("windows", lambda: (lambda r: r if len(r) >= 3 else None)(
+            json.loads(daemon.get("/api/v1/windows"))["records"]))
+        at = windows[1]["window_start_ms"]
+        links = json.loads(daemon.get(f"/api/v1/links?at_ms={at}"))["records"]
+        daemon.stop()
+        daemon.start()
+        again = json.loads(daemon.get("/api/v1/windows"))["records"]
+        equal("the windows are there again", again[:len(windows)], windows)
+        equal("and their links", json.loads(daemon.get(f"/api/v1/links?at_ms={at}"))["records"],
+              links)
+        daemon.stop()
+        kept.write_bytes(kept.read_bytes()[:-100] + bytes(100))
+        daemon.start()
+        daemon.log_says("is broken: begins anew")
+        until("windows come anew", lambda: (lambda r: r and r[0]["window_start_ms"] > at)(
+            json.loads(daemon.get("/api/v1/windows"))["records"]))
+        daemon.stop()
+        equal("nothing is left beside it", sorted(p.name for p in folder.glob("history*")),
+              ["history"])
+    finally:
+        daemon.kill()
+
+
 def judge(folder, *settings):
     """What --check says of these settings."""
     done = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--check",
@@ -327,4 +357,4 @@ def test_secure(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_api, test_secure))
+    sys.exit(rig.run_tests(test_api, test_kept, test_secure))
