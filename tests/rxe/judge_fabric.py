@@ -130,16 +130,17 @@ class Judge(FabricJudge):
 
     def must_be_told(self):
         """[(host, time_ms)] of reports that are congestion for sure. Where the machine is slow timers
-        fire before there is a loss: what is usual is not more than the most in one report before."""
+        fire before there is a loss: what is usual is not more than the most in one report before
+        that was no congestion for sure, for of congestion nothing is learned."""
         most, healed = collections.Counter(), set()
         for seen in self.records.of("host"):
             host, time_ms = seen.record["host"], seen.record["time_ms"]
             count = seen.record.get("out_of_sequence", 0) + seen.record.get("retransmissions", 0)
             unusual = most[host] + DEVIATIONS * math.sqrt(most[host] + 1)
-            if time_ms >= self.moment("lossy") and count >= max(RAISED_LEAST, unusual + 1) and \
-                    host not in healed:
+            if count < max(RAISED_LEAST, unusual + 1):
+                most[host] = max(most[host], count)
+            elif time_ms >= self.moment("lossy") and host not in healed:
                 yield host, time_ms
-            most[host] = max(most[host], count)
             # The guest waited for one such report to be judged.
             if time_ms > self.moment("healed"):
                 healed.add(host)
