@@ -13,6 +13,7 @@ EXTRA_DIST += \
 	tests/faults/scenarios/kept_records.py \
 	tests/faults/scenarios/kills.py \
 	tests/faults/scenarios/loss_sources.py \
+	tests/faults/scenarios/memory_full.py \
 	tests/faults/scenarios/no_descriptors.py \
 	tests/faults/scenarios/siege.py \
 	tests/faults/scenarios/silent_jobs.py \
