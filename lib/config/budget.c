@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "lib/config/program.h"
-
 #define KIB       1024.0
 #define MIB_BYTES (UINT64_C(1) << 20)
 
@@ -61,8 +59,7 @@ static bool is_open(const struct ft_share *s)
 }
 
 /* What must be: fixed, set, or the least of a share. The key of the most that somebody set. */
-static uint64_t needed(struct ft_share *shares, size_t count, const struct ft_run *run,
-                       const char **culprit)
+static uint64_t least_of(struct ft_share *shares, size_t count, const char **culprit)
 {
     uint64_t most = 0;
 
@@ -70,7 +67,6 @@ static uint64_t needed(struct ft_share *shares, size_t count, const struct ft_ru
     for (size_t i = 0; i < count; i++) {
         struct ft_share *s = &shares[i];
 
-        s->is_set = s->cap && s->key && run && ft_run_is_set(run, s->key);
         if (s->is_set || s->kept)
             s->bytes = (uint64_t)((double)*s->cap * s->each_bytes);
         else if (s->cap)
@@ -84,20 +80,15 @@ static uint64_t needed(struct ft_share *shares, size_t count, const struct ft_ru
 }
 
 int ft_budget_share(struct ft_share *shares, size_t count, uint64_t budget_bytes,
-                    const struct ft_run *run, struct ft_diag *diag)
+                    const char **culprit, uint64_t *needed)
 {
-    char need[FT_BUDGET_TEXT_BYTES], have[FT_BUDGET_TEXT_BYTES];
-    const char *culprit;
-    uint64_t sum = needed(shares, count, run, &culprit);
+    const char *most;
+    uint64_t sum = least_of(shares, count, &most);
     double rest, weights = 0;
 
     if (sum > budget_bytes) {
-        ft_budget_format(sum, need);
-        ft_budget_format(budget_bytes, have);
-        ft_run_complain(run, diag, culprit,
-                        "with it %s are needed at least, and memory_max is %s: --check prints what "
-                        "takes how much once it fits",
-                        need, have);
+        *culprit = most;
+        *needed = sum;
         return -EINVAL;
     }
     for (size_t i = 0; i < count; i++) {

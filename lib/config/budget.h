@@ -14,11 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "lib/base/diag.h"
-
 #define FT_SHARES_MAX 32
-
-struct ft_run;
 
 struct ft_share {
     const char *what; /* for whoever reads the table: "flows" */
@@ -29,15 +25,15 @@ struct ft_share {
     uint64_t least, most; /* that the share is kept within; most 0: any */
     bool in_bytes;        /* the cap itself is bytes */
     uint64_t bytes;       /* fixed: what it takes; else set by ft_budget_share() */
-    bool is_set;          /* by somebody; likewise */
+    bool is_set;          /* by somebody */
     bool kept;            /* a reload keeps the cap that runs, where nobody sets it */
 };
 
-/* Gives each cap that nobody set its share of budget_bytes, and adds up. run tells what is set;
- * NULL: nothing is. -EINVAL after a complaint when what is set and what is needed at least do not
- * fit. The shares are the program's to keep: what they point to lives as long. */
+/* Gives each cap that nobody set its share of budget_bytes, and adds up. -EINVAL when what is set
+ * and what is needed at least do not fit: then *culprit is the option that takes most of it, and
+ * *needed the sum. The shares are the program's to keep: what they point to lives as long. */
 int ft_budget_share(struct ft_share *shares, size_t count, uint64_t budget_bytes,
-                    const struct ft_run *run, struct ft_diag *diag);
+                    const char **culprit, uint64_t *needed);
 
 /* The table of shares and their sum, for a person. */
 void ft_budget_print(const struct ft_share *shares, size_t count, uint64_t budget_bytes, FILE *out);

@@ -214,13 +214,29 @@ static void keep_cap(const struct ft_run *run, const void *config, struct ft_sha
 /* Shares out the memory; frees the config after a complaint. */
 static void *share(struct ft_run *run, void *config, struct ft_diag *diag)
 {
+    char need[FT_BUDGET_TEXT_BYTES], have[FT_BUDGET_TEXT_BYTES];
+    const char *culprit;
+    uint64_t needed;
+
     if (!config || !run->program->shares)
         return config;
     run->share_count = run->program->shares(run, config, run->shares);
-    for (size_t i = 0; run->config && i < run->share_count; i++)
-        keep_cap(run, config, &run->shares[i]);
-    if (ft_budget_share(run->shares, run->share_count, memory_max(run, config), run, diag) == 0)
+    for (size_t i = 0; i < run->share_count; i++) {
+        struct ft_share *s = &run->shares[i];
+
+        s->is_set = s->cap && s->key && ft_run_is_set(run, s->key);
+        if (run->config)
+            keep_cap(run, config, s);
+    }
+    if (ft_budget_share(run->shares, run->share_count, memory_max(run, config), &culprit,
+                        &needed) == 0)
         return config;
+    ft_budget_format(needed, need);
+    ft_budget_format(memory_max(run, config), have);
+    ft_run_complain(run, diag, culprit,
+                    "with it %s are needed at least, and memory_max is %s: --check prints what "
+                    "takes how much once it fits",
+                    need, have);
     ft_options_free(run->program->table, config);
     return NULL;
 }
