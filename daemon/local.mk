@@ -4,7 +4,10 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/api.c daemon/api/api.h \
 	daemon/api/doctor.c daemon/api/doctor.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
+	daemon/api/job_figures.c daemon/api/job_figures.h \
+	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
+	daemon/api/window_figures.c daemon/api/window_figures.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
 	daemon/api/store.c daemon/api/store.h \

@@ -112,7 +112,7 @@ if needs mandoc "manual pages"; then
     while read -r file; do
         judge "$file" page "$srcdir/$file"
     done < <(files -path './man/*' -name '*.[1578]')
-    for file in "$builddir"/man/*.5; do
+    for file in "$builddir"/man/*.[57]; do
         # Long lines of its source are the generator's.
         judge "man/${file##*/}" page "$file" warning
     done

@@ -20,6 +20,7 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 	switchpoll/ingest.c switchpoll/ingest.h \
 	switchpoll/live.c switchpoll/live.h \
 	switchpoll/loss.c switchpoll/loss.h \
+	switchpoll/metrics.c switchpoll/metrics.h \
 	switchpoll/output.c switchpoll/output.h \
 	switchpoll/pipeline.c switchpoll/pipeline.h \
 	switchpoll/ports.c switchpoll/ports.h \

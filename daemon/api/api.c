@@ -18,6 +18,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/publish/emit.h"
 #include "lib/base/clock.h"
+#include "lib/base/prometheus.h"
 #include "lib/io/http.h"
 #include "proto/json.h"
 #include "proto/record.h"
@@ -522,7 +523,7 @@ struct ft_api *ft_api_new(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/ranks", "application/json", get_ranks},
         {"/api/v1/qps", "application/json", get_qps},
         {"/api/v1/doctor", "application/json", get_doctor},
-        {"/metrics", "text/plain; version=0.0.4", get_metrics},
+        {"/metrics", FT_PROM_CONTENT_TYPE, get_metrics},
         {"/healthz", "text/plain", get_health},
     };
     struct ft_api *api = calloc(1, sizeof(*api));

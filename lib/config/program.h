@@ -11,6 +11,7 @@
  *   --print-config      prints the effective configuration, exits
  *   -V, --version  -h, --help
  *   --print-mdoc        the option list for the manual page; not in the help
+ *   --print-metrics     the same of its metrics
  *
  * and the program's own long options. Complaints go to standard error, one a line.
  *
@@ -18,8 +19,10 @@
  * Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "lib/base/diag.h"
+#include "lib/base/prometheus.h"
 #include "lib/config/options.h"
 
 /* A long option of one program. */
@@ -40,6 +43,9 @@ struct ft_program {
     /* More to check than the table can (a file that the config names), for --check: complaints
      * into diag. May be NULL. A run does the same where it loads such a file. */
     void (*check)(const struct ft_run *run, struct ft_diag *diag);
+    /* What a valid configuration means in figures, a line each, for --check. May be NULL. */
+    void (*tell)(const struct ft_run *run, FILE *out);
+    const struct ft_prom_table *metrics; /* of its page, for the manual page; NULL: none */
 };
 
 /* Reads the command line and the configuration. NULL when the program is to exit at once, with
