@@ -71,14 +71,20 @@ static void build_target(struct ft_writer *w, const struct ft_args *args)
     ft_write_u8(w, 0);
 }
 
-/* The daemon's sentence, on one line. */
+/* The daemon's sentence, on one line: the detail of a problem (RFC 9457), or what else is there. */
 static void put_body(FILE *err, const struct ft_writer *body)
 {
-    size_t n = body->len < 512 ? body->len : 512;
+    char why[ERROR_BYTES];
+    struct ft_answer *problem =
+        ft_answer_parse((const char *)body->bytes, body->len, why, sizeof(why));
+    const char *detail = problem ? ft_value_str(ft_answer_root(problem), "detail") : NULL;
+    const char *text = detail ? detail : (const char *)body->bytes;
+    size_t len = detail ? strlen(detail) : body->len;
 
-    for (size_t i = 0; i < n; i++)
-        fputc(body->bytes[i] < 0x20 || body->bytes[i] >= 0x7f ? ' ' : body->bytes[i], err);
+    for (size_t i = 0; i < len && i < 512; i++)
+        fputc(text[i] < 0x20 || text[i] >= 0x7f ? ' ' : text[i], err);
     fputc('\n', err);
+    ft_answer_free(problem);
 }
 
 static bool has_lines(const struct ft_writer *body, size_t from)

@@ -21,6 +21,7 @@
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
+#include "daemon/pipeline/stages.h"
 #include "daemon/publish/publish.h"
 #include "daemon/settings.h"
 #include "lib/base/log.h"
@@ -226,6 +227,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
         ft_topology_free(t);
         return EX_OSERR;
     }
+    d->view.stages = ft_pipeline_stages(d->view.pipeline);
     return EX_OK;
 }
 
@@ -383,15 +385,15 @@ static void tell_status(struct ft_daemon *d)
 
     ft_receiver_stats(d->view.receiver, &peers);
     ft_notify_status("%zu flows, %u peers, %" PRIu64 " windows",
-                     ft_join_flows(ft_pipeline_join(d->view.pipeline)), peers.connected,
-                     ft_window_stats(ft_pipeline_window(d->view.pipeline))->closed);
+                     ft_join_flows(d->view.stages->join), peers.connected,
+                     ft_window_stats(d->view.stages->window)->closed);
 }
 
 /* A slice now, the next one after the loop has looked at its descriptors. */
 static void on_slice(void *arg)
 {
     struct ft_daemon *d = arg;
-    const struct ft_window *window = ft_pipeline_window(d->view.pipeline);
+    const struct ft_window *window = d->view.stages->window;
     uint64_t closed = ft_window_stats(window)->closed;
     struct ft_mono start = ft_mono_now();
 
@@ -478,7 +480,7 @@ static bool on_stop(void *arg)
 
     ft_receiver_settle(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
-    while (ft_window_busy(ft_pipeline_window(d->view.pipeline)))
+    while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
     /* What is unacknowledged then, its sender keeps. */
@@ -534,8 +536,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
-    ft_join_open(ft_pipeline_join(d->view.pipeline),
-                 ft_join_window_of(ft_pipeline_join(d->view.pipeline), ft_wall_now().ms));
+    ft_join_open(d->view.stages->join, ft_join_window_of(d->view.stages->join, ft_wall_now().ms));
     rc = open_identities(d);
     if (rc == EX_OK)
         rc = open_network(d);
@@ -550,8 +551,8 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     ft_notify_ready();
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
-           ft_topology_fabric(ft_join_topology(ft_pipeline_join(d->view.pipeline))),
-           d->settings->listen, d->http ? d->settings->http : "no port");
+           ft_topology_fabric(ft_join_topology(d->view.stages->join)), d->settings->listen,
+           d->http ? d->settings->http : "no port");
     return ft_loop_run(d->loop);
 }
 

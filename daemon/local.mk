@@ -22,6 +22,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/port_words.c daemon/discovery/port_words.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
+	daemon/discovery/survey_build.c \
+	daemon/discovery/survey_ends.c \
 	daemon/discovery/survey_hosts.c \
 	daemon/discovery/survey_links.c \
 	daemon/discovery/survey_samples.c \
@@ -35,19 +37,22 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/congestion.c daemon/health/congestion.h \
 	daemon/health/detours.c daemon/health/detours.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
-	daemon/health/findings.c daemon/health/findings.h \
+	daemon/publish/findings.c daemon/publish/findings.h \
 	daemon/health/losses.c daemon/health/losses.h \
 	daemon/health/processors.c daemon/health/processors.h \
 	daemon/health/unrated.c daemon/health/unrated.h \
+	daemon/jobs/flow_ranks.c daemon/jobs/flow_ranks.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
+	daemon/join/flow_hosts.c daemon/join/flow_hosts.h \
 	daemon/join/join.c daemon/join/join.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
+	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
 	daemon/pairing/link.c \
 	daemon/pairing/members.c \
@@ -56,6 +61,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/state.h \
 	daemon/pairing/wire.c \
 	daemon/pipeline/account.c \
+	daemon/pipeline/batch.c \
 	daemon/pipeline/hooks.c \
 	daemon/pipeline/identity.c daemon/pipeline/identity.h \
 	daemon/pipeline/intake.c daemon/pipeline/intake.h \
@@ -63,9 +69,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pipeline/pipeline_impl.h \
 	daemon/pipeline/records.c \
 	daemon/pipeline/replay.c daemon/pipeline/replay.h \
+	daemon/pipeline/stages.c daemon/pipeline/stages.h \
 	daemon/pipeline/topology.c \
 	daemon/publish/emit.c daemon/publish/emit.h \
 	daemon/publish/events.c daemon/publish/events.h \
+	daemon/publish/findings.c daemon/publish/findings.h \
 	daemon/publish/publish.c daemon/publish/publish.h \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \

@@ -15,8 +15,12 @@
 #include "daemon/api/store.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
+#include "daemon/discovery/wiring.h"
+#include "daemon/join/flow_hosts.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
 #include "daemon/publish/emit.h"
+#include "daemon/publish/events.h"
 #include "lib/base/clock.h"
 #include "lib/base/prometheus.h"
 #include "lib/io/http.h"
@@ -56,12 +60,11 @@ static void write_record(void *arg, const Fabrictrace__Record *record)
 
 static void open_answer(struct answer *a, const struct ft_api *api, struct ft_writer *body)
 {
-    const struct ft_pipeline *p = api->view->pipeline;
-    struct ft_span span = ft_window_last(ft_pipeline_window(p));
+    struct ft_span span = ft_window_last(api->view->stages->window);
 
     *a = (struct answer){.body = body, .limit = UINT64_MAX};
     ft_write_str(body, "{\"fabric\":");
-    ft_json_write_text(body, ft_topology_fabric(ft_join_topology(ft_pipeline_join(p))));
+    ft_json_write_text(body, ft_topology_fabric(ft_join_topology(api->view->stages->join)));
     if (span.end_ms)
         ft_write_fmt(body, ",\"window_start_ms\":%lld,\"window_end_ms\":%lld",
                      (long long)span.start_ms, (long long)span.end_ms);
@@ -170,7 +173,7 @@ static void write_path(const struct ft_api *api, struct answer *a, struct ft_flo
     struct ft_emitter emitter = {write_record, a};
     struct ft_span span = span_of(api, flow);
 
-    ft_emit_path(&emitter, ft_pipeline_join(api->view->pipeline), flow, &span);
+    ft_emit_path(&emitter, api->view->stages->join, flow, &span);
 }
 
 static const char *read_filter(const struct ft_http_request *request, struct path_filter *filter)
@@ -191,7 +194,7 @@ static const char *read_filter(const struct ft_http_request *request, struct pat
 static int get_paths(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
+    struct ft_join *join = api->view->stages->join;
     struct match *matches = malloc((ft_join_flows(join) + 1) * sizeof(*matches));
     struct path_filter filter;
     const char *wrong = read_filter(request, &filter);
@@ -297,7 +300,7 @@ static int get_events(void *arg, const struct ft_http_request *request, struct f
     struct event_walk walk = {.answer = &a, .kind = ft_http_query(request, "kind")};
 
     open_answer(&a, api, body);
-    ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
+    ft_events_each(api->view->stages->events, write_event, &walk);
     return close_answer(&a);
 }
 
@@ -324,7 +327,7 @@ static void begin_list(struct answer *a, const char *name)
 
 static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flow *flow)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(api->view->pipeline));
+    const struct ft_topology *t = ft_join_topology(api->view->stages->join);
     char keys[FT_PATH_HOPS_MAX][FT_RECORD_KEY_BYTES];
     uint32_t n = flow->state == FT_PATH_RESOLVED ? flow->path.hop_count : 0;
 
@@ -344,14 +347,14 @@ static void write_hops(struct ft_api *api, struct answer *a, const struct ft_flo
     for (uint32_t h = 0; h < n; h++) {
         struct event_walk walk = {.answer = a, .kind = "collision", .subject = keys[h]};
 
-        ft_events_each(ft_pipeline_events(api->view->pipeline), write_event, &walk);
+        ft_events_each(api->view->stages->events, write_event, &walk);
     }
 }
 
 static int get_explain(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    struct ft_join *join = ft_pipeline_join(api->view->pipeline);
+    struct ft_join *join = api->view->stages->join;
     const char *text = ft_http_query(request, "flow");
     struct ft_tuple tuple, reverse;
     struct ft_flow *flow, *back;
@@ -379,9 +382,10 @@ static int get_explain(void *arg, const struct ft_http_request *request, struct 
 
 static struct ft_api_origin origin_of(const void *arg, uint32_t port)
 {
-    const struct ft_wiring *wiring = ft_pipeline_wiring(arg);
-    struct ft_api_origin origin = {.source = ft_pipeline_source(arg, port),
-                                   .confirmed = ft_pipeline_confirms(arg, port)};
+    const struct ft_view *view = arg;
+    const struct ft_wiring *wiring = view->stages->wiring;
+    struct ft_api_origin origin = {.source = ft_pipeline_source(view->pipeline, port),
+                                   .confirmed = ft_pipeline_confirms(view->pipeline, port)};
 
     if (wiring && ft_wiring_confirms(wiring, port)) {
         struct ft_crossing_proof proof = ft_wiring_proof(wiring, port);
@@ -397,12 +401,12 @@ static int get_topology(void *arg, const struct ft_http_request *request, struct
     struct ft_api *api = arg;
     const struct ft_pipeline *p = api->view->pipeline;
     struct ft_findings open = {.items = NULL};
-    const struct ft_api_origins origins = {origin_of, p, &open};
+    const struct ft_api_origins origins = {origin_of, api->view, &open};
 
     (void)request;
-    if (ft_pipeline_wiring(p))
-        ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), &open);
-    ft_api_write_topology(body, ft_join_topology(ft_pipeline_join(p)), &origins);
+    if (api->view->stages->wiring)
+        ft_wiring_find(api->view->stages->wiring, ft_pipeline_now_ms(p), &open);
+    ft_api_write_topology(body, ft_join_topology(api->view->stages->join), &origins);
     ft_findings_free(&open);
     return ft_writer_ok(body) ? 200 : 503;
 }
@@ -413,19 +417,18 @@ static int get_matrix(void *arg, const struct ft_http_request *request, struct f
     struct answer a;
 
     open_answer(&a, api, body);
-    a.total = ft_api_write_matrix(body, ft_pipeline_ranks(api->view->pipeline),
-                                  ft_http_query(request, "comm"), ft_http_query(request, "op"));
+    a.total = ft_api_write_matrix(body, api->view->stages->ranks, ft_http_query(request, "comm"),
+                                  ft_http_query(request, "op"));
     return close_answer(&a);
 }
 
 static int get_ranks(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct ft_api *api = arg;
-    const struct ft_pipeline *p = api->view->pipeline;
     struct answer a;
 
     open_answer(&a, api, body);
-    a.total = ft_api_write_ranks(body, ft_pipeline_ranks(p), ft_pipeline_slowest(p),
+    a.total = ft_api_write_ranks(body, api->view->stages->ranks, api->view->stages->slowest,
                                  ft_http_query(request, "comm"));
     return close_answer(&a);
 }
@@ -442,7 +445,7 @@ static int get_qps(void *arg, const struct ft_http_request *request, struct ft_w
     if (filter.state && !ft_api_qps_is_state(filter.state))
         return refuse(body, 400, "no queue pair can be in that state");
     open_answer(&a, api, body);
-    a.total = ft_api_write_qps(body, ft_pipeline_pairing(api->view->pipeline), &filter);
+    a.total = ft_api_write_qps(body, api->view->stages->pairing, &filter);
     return close_answer(&a);
 }
 

@@ -7,11 +7,19 @@
 #include <string.h>
 
 #include "daemon/discovery/discovery.h"
+#include "daemon/discovery/wiring.h"
 #include "daemon/health/agents.h"
+#include "daemon/health/clocks.h"
 #include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/health/losses.h"
+#include "daemon/health/processors.h"
+#include "daemon/health/unrated.h"
 #include "daemon/join/counters.h"
+#include "daemon/pairing/pairing.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/events.h"
 
 #define ADVISE_CLOCK "let all hosts follow one NTP or PTP server"
 
@@ -52,10 +60,10 @@ static void look_at_own_loss(void *arg, const Fabrictrace__Record *record)
     look_at_loss(arg, &changed);
 }
 
-static void look_at_records(const struct ft_pipeline *p, struct ft_findings *findings)
+static void look_at_records(const struct ft_pipeline_stats *s, const struct ft_stages *stages,
+                            struct ft_findings *findings)
 {
-    const struct ft_pipeline_stats *s = ft_pipeline_stats(p);
-    const struct ft_join_stats *j = ft_join_stats(ft_pipeline_join(p));
+    const struct ft_join_stats *j = ft_join_stats(stages->join);
 
     if (s->fates[FT_RECORD_AHEAD])
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, ADVISE_CLOCK,
@@ -102,10 +110,10 @@ static bool is_blind(const struct ft_findings *findings, const char *switch_name
 }
 
 /* Whether any port has counters by SNMP. */
-static bool some_polled(const struct ft_pipeline *p)
+static bool some_polled(const struct ft_stages *stages)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
-    const struct ft_counters *counters = ft_pipeline_counters(p);
+    const struct ft_topology *t = ft_join_topology(stages->join);
+    const struct ft_counters *counters = stages->counters;
 
     for (uint32_t i = 0; counters && i < ft_topology_ports(t); i++)
         if (ft_counters_known(counters, i, true))
@@ -115,12 +123,12 @@ static bool some_polled(const struct ft_pipeline *p)
 
 /* Ports with a link or a host that have no counters or no speed; told once for a whole switch, and
  * once for the fabric where nobody reads any. */
-static void look_at_ports(const struct ft_pipeline *p, struct ft_findings *findings)
+static void look_at_ports(const struct ft_stages *stages, struct ft_findings *findings)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
-    const struct ft_counters *counters = ft_pipeline_counters(p);
+    const struct ft_topology *t = ft_join_topology(stages->join);
+    const struct ft_counters *counters = stages->counters;
 
-    bool polled = some_polled(p);
+    bool polled = some_polled(stages);
 
     if (counters && !polled && ft_topology_switches(t) > 0)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
@@ -203,10 +211,11 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
                         h->lag_ifindex);
 }
 
-static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *findings)
+static void look_at_healths(const struct ft_stages *stages, int64_t now_ms,
+                            struct ft_findings *findings)
 {
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
-    const struct ft_counters *counters = ft_pipeline_counters(p);
+    const struct ft_topology *t = ft_join_topology(stages->join);
+    const struct ft_counters *counters = stages->counters;
 
     for (uint32_t i = 0; counters && i < ft_topology_switches(t); i++) {
         const struct ft_switch *s = ft_topology_switch(t, i);
@@ -214,31 +223,33 @@ static void look_at_healths(const struct ft_pipeline *p, struct ft_findings *fin
         for (uint32_t k = 0; k < s->port_count; k++) {
             struct ft_port_health health;
 
-            ft_counters_health(counters, s->ports[k], ft_pipeline_now_ms(p), &health);
+            ft_counters_health(counters, s->ports[k], now_ms, &health);
             look_at_health(s, ft_topology_port(t, s->ports[k]), &health, findings);
         }
     }
-    ft_processors_find(ft_pipeline_processors(p), t, ft_pipeline_now_ms(p), findings);
-    ft_unrated_find(ft_pipeline_unrated(p), t, ft_pipeline_now_ms(p), findings);
+    ft_processors_find(stages->processors, t, now_ms, findings);
+    ft_unrated_find(stages->unrated, t, now_ms, findings);
 }
 
 /* An event that finds no room is not told at all. */
-static void look_at_events(const struct ft_pipeline *p, struct ft_findings *findings)
+static void look_at_events(const struct ft_events *events, struct ft_findings *findings)
 {
-    uint64_t refused = ft_events_refused(ft_pipeline_events(p));
+    uint64_t refused = ft_events_refused(events);
 
     if (refused)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
                         "look at the events that stand; raise events_max",
                         "%" PRIu64 " times an event was not told, since %zu stand already", refused,
-                        ft_events_count(ft_pipeline_events(p)));
+                        ft_events_count(events));
 }
 
 void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
 {
+    const struct ft_stages *stages = ft_pipeline_stages(p);
+    int64_t now_ms = ft_pipeline_now_ms(p);
     struct ft_emitter emitter = {look_at_loss, findings}, own = {look_at_own_loss, findings};
-    const struct ft_discovery *discovery = ft_pipeline_discovery(p);
-    const struct ft_topology *t = ft_join_topology(ft_pipeline_join(p));
+    const struct ft_discovery *discovery = stages->discovery;
+    const struct ft_topology *t = ft_join_topology(stages->join);
 
     for (size_t i = 0; discovery && i < ft_discovery_findings(discovery)->count; i++) {
         const struct ft_finding *f = &ft_discovery_findings(discovery)->items[i];
@@ -247,19 +258,19 @@ void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
         if (to)
             *to = *f;
     }
-    if (ft_pipeline_wiring(p))
-        ft_wiring_find(ft_pipeline_wiring(p), ft_pipeline_now_ms(p), findings);
-    if (ft_pipeline_exporters(p))
-        ft_exporters_find(ft_pipeline_exporters(p), t, findings);
-    ft_detours_find(ft_pipeline_detours(p), findings);
-    ft_clocks_find(ft_pipeline_clocks(p), findings);
-    look_at_ports(p, findings);
-    look_at_healths(p, findings);
-    look_at_records(p, findings);
-    look_at_events(p, findings);
-    ft_agents_find(ft_pipeline_agents(p), ft_pipeline_now_ms(p), findings);
-    if (ft_pipeline_pairing(p))
-        ft_pairing_find_unpaired(ft_pipeline_pairing(p), findings);
-    ft_pipeline_emit_loss(p, &own, ft_pipeline_now_ms(p));
+    if (stages->wiring)
+        ft_wiring_find(stages->wiring, now_ms, findings);
+    if (stages->exporters)
+        ft_exporters_find(stages->exporters, t, findings);
+    ft_detours_find(stages->detours, findings);
+    ft_clocks_find(stages->clocks, findings);
+    look_at_ports(stages, findings);
+    look_at_healths(stages, now_ms, findings);
+    look_at_records(ft_pipeline_stats(p), stages, findings);
+    look_at_events(stages->events, findings);
+    ft_agents_find(stages->agents, now_ms, findings);
+    if (stages->pairing)
+        ft_pairing_find_unpaired(stages->pairing, findings);
+    ft_pipeline_emit_loss(p, &own, now_ms);
     ft_pipeline_each_loss(p, &emitter);
 }

@@ -6,8 +6,9 @@
  * or counters, ids that name no port, sources that contradict each other, losses on the way here,
  * clocks that are off. Pure. Thread: the pipeline's.
  */
-#include "daemon/health/findings.h"
-#include "daemon/pipeline/pipeline.h"
+#include "daemon/publish/findings.h"
+
+struct ft_pipeline;
 
 /* Adds everything to findings (a list of the caller's own). */
 void ft_doctor_look(struct ft_pipeline *pipeline, struct ft_findings *findings);

@@ -7,7 +7,12 @@
 #include "daemon/api/metrics.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
+#include "daemon/health/detours.h"
+#include "daemon/jobs/slowest.h"
+#include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
 #include "lib/io/transport.h"
 #include "proto/json.h"
@@ -33,27 +38,25 @@ static void write_records(struct ft_prom *p, const struct ft_pipeline *pipeline)
     ft_prom_one_double(p, FT_METRIC_FIRST_PATH_MAX, (double)s->first_path_max_ms / 1000);
 }
 
-static void write_join(struct ft_prom *p, const struct ft_pipeline *pipeline)
+static void write_join(struct ft_prom *p, const struct ft_stages *stages)
 {
-    const struct ft_join *join = ft_pipeline_join(pipeline);
+    const struct ft_join *join = stages->join;
     const struct ft_join_stats *s = ft_join_stats(join);
 
     ft_prom_one(p, FT_METRIC_FLOWS, ft_join_flows(join));
     ft_prom_one(p, FT_METRIC_FLOW_TABLE_BYTES, ft_join_bytes(join));
     ft_prom_one(p, FT_METRIC_UNKNOWN_SWITCH, s->unknown_switch);
     ft_prom_one(p, FT_METRIC_UNKNOWN_PORT, s->unknown_port);
-    ft_prom_one(p, FT_METRIC_DETOURS_REFUSED, ft_detours_refused(ft_pipeline_detours(pipeline)));
-    ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(ft_pipeline_events(pipeline)));
-    ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED,
-                ft_pair_links_refused(ft_pipeline_pair_links(pipeline)));
-    ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN,
-                ft_slowest_forgotten(ft_pipeline_slowest(pipeline)));
+    ft_prom_one(p, FT_METRIC_DETOURS_REFUSED, ft_detours_refused(stages->detours));
+    ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
+    ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
+    ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));
 }
 
 static void write_window(struct ft_prom *p, const struct ft_view *view)
 {
-    const struct ft_window_stats *s = ft_window_stats(ft_pipeline_window(view->pipeline));
-    struct ft_span last = ft_window_last(ft_pipeline_window(view->pipeline));
+    const struct ft_window_stats *s = ft_window_stats(view->stages->window);
+    struct ft_span last = ft_window_last(view->stages->window);
 
     ft_prom_one(p, FT_METRIC_WINDOWS, s->closed);
     ft_prom_one(p, FT_METRIC_WINDOWS_SKIPPED, ft_pipeline_stats(view->pipeline)->windows_skipped);
@@ -69,8 +72,7 @@ static void write_window(struct ft_prom *p, const struct ft_view *view)
 
 static void write_tables(struct ft_prom *p, const struct ft_view *view)
 {
-    const struct ft_pipeline *pipeline = view->pipeline;
-    const struct ft_pairing *pairing = ft_pipeline_pairing(pipeline);
+    const struct ft_pairing *pairing = view->stages->pairing;
     struct ft_pairing_stats ends = {0};
     struct ft_receiver_stats peers = {0};
 
@@ -79,8 +81,8 @@ static void write_tables(struct ft_prom *p, const struct ft_view *view)
     if (view->receiver)
         ft_receiver_stats(view->receiver, &peers);
     ft_prom_family(p, FT_METRIC_TABLE_ENTRIES);
-    ft_prom_u64(p, FT_PROM_LABELS("flows"), ft_join_flows(ft_pipeline_join(pipeline)));
-    ft_prom_u64(p, FT_PROM_LABELS("events"), ft_events_count(ft_pipeline_events(pipeline)));
+    ft_prom_u64(p, FT_PROM_LABELS("flows"), ft_join_flows(view->stages->join));
+    ft_prom_u64(p, FT_PROM_LABELS("events"), ft_events_count(view->stages->events));
     ft_prom_u64(p, FT_PROM_LABELS("queue_pairs"),
                 ends.received - ends.ended - ends.refused - ends.aged);
     ft_prom_u64(p, FT_PROM_LABELS("connections"), peers.connected);
@@ -147,7 +149,7 @@ static void write_events(struct ft_prom *p, const struct ft_view *view)
     struct events e = {.page = p, .shown_max = view->limits.shown_events_max};
 
     ft_prom_family(p, FT_METRIC_EVENT_SINCE);
-    ft_events_each(ft_pipeline_events(view->pipeline), take_event, &e);
+    ft_events_each(view->stages->events, take_event, &e);
     write_counts(p, &e);
     ft_prom_one(p, FT_METRIC_EVENTS_UNTOLD, e.shown > e.shown_max ? e.shown - e.shown_max : 0);
 }
@@ -213,20 +215,19 @@ void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
     struct ft_pipeline *p = view->pipeline;
     struct ft_account account;
     const struct ft_common_facts common = {view->loop, view->http, &account};
-    const struct ft_job_sources jobs = {ft_pipeline_ranks(p), ft_pipeline_slowest(p),
-                                        ft_pipeline_events(p)};
+    const struct ft_job_sources jobs = {view->stages->ranks, view->stages->slowest,
+                                        view->stages->events};
 
     ft_pipeline_account(p, &account);
     ft_common_metrics_write(&page, &common);
     ft_prom_family(&page, FT_METRIC_FABRIC_INFO);
-    ft_prom_u64(&page, FT_PROM_LABELS(ft_topology_fabric(ft_join_topology(ft_pipeline_join(p)))),
-                1);
+    ft_prom_u64(&page, FT_PROM_LABELS(ft_topology_fabric(ft_join_topology(view->stages->join))), 1);
     write_records(&page, p);
-    write_join(&page, p);
+    write_join(&page, view->stages);
     write_window(&page, view);
     write_tables(&page, view);
     write_events(&page, view);
-    write_pairing(&page, ft_pipeline_pairing(p));
+    write_pairing(&page, view->stages->pairing);
     write_sinks(&page, view->publisher);
     write_transport(&page, view->receiver);
     ft_window_figures_write(view->figures, &page);

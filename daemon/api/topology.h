@@ -2,7 +2,7 @@
 #ifndef FT_DAEMON_API_TOPOLOGY_H
 #define FT_DAEMON_API_TOPOLOGY_H
 /* The topology as the JSON object that daemon/api/api.h describes. */
-#include "daemon/health/findings.h"
+#include "daemon/publish/findings.h"
 #include "lib/base/writer.h"
 #include "lib/fabric/topology.h"
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct ft_pipeline;
+struct ft_stages;
 struct ft_publisher;
 struct ft_receiver;
 struct ft_store;
@@ -23,6 +24,7 @@ struct ft_view_limits {
 
 struct ft_view {
     struct ft_pipeline *pipeline;
+    const struct ft_stages *stages; /* of the pipeline */
     struct ft_publisher *publisher;
     struct ft_store *store;
     const struct ft_loop *loop;

@@ -3,8 +3,8 @@
 #define FT_DAEMON_DISCOVERY_CHANGES_H
 /* The events that follow from a look at the fabric: topology_change, link_down and miscabling.
  * Pure. */
-#include "daemon/health/findings.h"
 #include "daemon/publish/events.h"
+#include "daemon/publish/findings.h"
 #include "lib/fabric/topology.h"
 
 /* Tells what came and went: each by itself while they are few, else all in one event. */

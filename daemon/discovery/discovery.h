@@ -15,7 +15,7 @@
 
 #include "daemon/discovery/attach.h"
 #include "daemon/discovery/reports.h"
-#include "daemon/health/findings.h"
+#include "daemon/publish/findings.h"
 #include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"
 #include "proto/fabrictrace.pb-c.h"

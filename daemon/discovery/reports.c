@@ -75,7 +75,7 @@ static Fabrictrace__SwitchReport complete(const Fabrictrace__SwitchReport *now,
                                           const Fabrictrace__SwitchReport *before)
 {
     Fabrictrace__SwitchReport whole = *now;
-    bool silent = now->has_reachable && !now->reachable;
+    bool silent = ft_report_silent(now);
 
     /* These change with every poll and say nothing of the topology. */
     whole.has_time_ms = whole.has_uptime_ms = false;
@@ -222,7 +222,7 @@ static bool is_stale(const struct ft_report *report, int64_t at_ms)
                               ? (int64_t)report->message->interval_ms
                               : STANDARD_INTERVAL_MS;
 
-    bool silent = report->message && report->message->has_reachable && !report->message->reachable;
+    bool silent = report->message && ft_report_silent(report->message);
 
     return at_ms - report->heard_ms > (silent ? SILENT_INTERVALS : STALE_INTERVALS) * interval_ms;
 }
@@ -251,7 +251,7 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
         return 0;
     }
     lost = report->message && report->message->n_neighbors > 0 && now->n_neighbors == 0 &&
-           !now->has_lldp && !(now->has_reachable && !now->reachable);
+           !now->has_lldp && !ft_report_silent(now);
     note_anew(report, now);
     whole = complete(now, report->message);
     rc = add_old_rows(report, &whole, (int64_t)now->time_ms, &rows);

@@ -44,6 +44,12 @@ void ft_reports_free(struct ft_reports *reports);
 int ft_reports_take(struct ft_reports *reports, const Fabrictrace__SwitchReport *report,
                     int64_t now_ms, bool *changed);
 
+/* Whether the switch did not answer when it was polled. */
+static inline bool ft_report_silent(const Fabrictrace__SwitchReport *message)
+{
+    return message->has_reachable && !message->reachable;
+}
+
 /* Whether a switch has been silent for 3 of its intervals while others reported; for 8 when it did
  * not answer, since the poller then asks it less often. */
 bool ft_report_stale(const struct ft_reports *reports, const struct ft_report *report);

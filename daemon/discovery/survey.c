@@ -11,17 +11,12 @@
 #define CACHED_MS   5000
 #define ADVISE_FILE "correct the topology file, or the switch"
 
-static bool is_silent(const struct ft_report *r)
-{
-    return r->message->has_reachable && !r->message->reachable;
-}
-
 /* An address where nothing has ever answered: a mistake, or a switch that is not there yet. */
 static bool is_nobody(const struct ft_report *r)
 {
     const Fabrictrace__SwitchReport *m = r->message;
 
-    return is_silent(r) && !m->name && !m->chassis_id && m->n_ports == 0;
+    return ft_report_silent(m) && !m->name && !m->chassis_id && m->n_ports == 0;
 }
 
 void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r)
@@ -170,31 +165,6 @@ static int gather_nodes(struct ft_survey *s)
     add_nodes(s, left, count);
     free(left);
     return 0;
-}
-
-struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
-{
-    struct ft_end *end;
-
-    if (s->end_count == s->end_size) {
-        uint32_t size = s->end_size ? 2 * s->end_size : 256;
-        struct ft_end *grown = realloc(s->ends, size * sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        s->ends = grown;
-        s->end_size = size;
-    }
-    end = &s->ends[s->end_count++];
-    *end = (struct ft_end){.node = node,
-                           .base = FT_NONE,
-                           .recalled = FT_NONE,
-                           .lag = FT_NONE,
-                           .link = FT_NONE,
-                           .nic = FT_NONE};
-    snprintf(end->name, sizeof(end->name), "%s", name);
-    s->nodes[node].end_count++;
-    return end;
 }
 
 static int gather_base_ports(struct ft_survey *s, uint32_t node)
@@ -368,7 +338,7 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
                         "look at the switch poller that has it in its configuration",
                         "no report for three intervals: its ports are shown as they were");
-    else if (is_silent(r))
+    else if (ft_report_silent(r->message))
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
                         "check its address, its SNMP credentials and access list",
                         "it does not answer SNMP%s%.200s", r->message->problem ? ": " : "",
@@ -395,8 +365,8 @@ static void hear_words(struct ft_survey *s)
         uint32_t at = node < s->node_count ? ft_survey_end(s, node, word.ifindex) : FT_NONE;
         const struct ft_report *r = at == FT_NONE ? NULL : s->nodes[node].report;
         const Fabrictrace__PortInfo *info = at == FT_NONE ? NULL : s->ends[at].info;
-        bool snmp_up = r && !s->nodes[node].stale && !is_silent(r) && info && info->has_oper_up &&
-                       info->oper_up && r->time_ms > word.time_ms;
+        bool snmp_up = r && !s->nodes[node].stale && !ft_report_silent(r->message) && info &&
+                       info->has_oper_up && info->oper_up && r->time_ms > word.time_ms;
 
         if (at == FT_NONE)
             continue;
@@ -436,38 +406,4 @@ void ft_survey_release(struct ft_survey *s)
     free(s->owner);
     free(s->nics);
     free(s->sampled);
-}
-
-uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex)
-{
-    const struct ft_node *n = &s->nodes[node];
-
-    for (uint32_t i = 0; ifindex && i < n->end_count; i++)
-        if (s->ends[n->first_end + i].ifindex == ifindex)
-            return n->first_end + i;
-    return FT_NONE;
-}
-
-uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate)
-{
-    const struct ft_node *n = &s->nodes[s->ends[aggregate].node];
-    uint32_t found = FT_NONE;
-
-    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
-        if (s->ends[i].lag != aggregate)
-            continue;
-        if (found != FT_NONE)
-            return FT_NONE;
-        found = i;
-    }
-    return found;
-}
-
-bool ft_survey_member_down(const struct ft_survey *s, uint32_t member)
-{
-    const struct ft_node *n = &s->nodes[s->ends[member].node];
-
-    if (!n->report || n->stale || is_silent(n->report))
-        return s->ends[member].word_down;
-    return ft_survey_is_down(s, member);
 }

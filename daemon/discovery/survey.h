@@ -5,12 +5,12 @@
  * One look at everything that is known of the fabric: the static file, the switches' reports and
  * the attachments learnt from samples, brought into one list of switches, ports, links and NICs.
  *
- * survey.c gathers switches and ports, survey_strangers.c switches that only their neighbours name,
- * survey_links.c links, survey_hosts.c NICs, survey_tiers.c tiers, survey_samples.c what the flows
- * tell that cross a link; discovery.c drives them and builds a topology of the result. Where
- * sources disagree the earlier one wins (file, LLDP, samples), and a finding says so. Everything is
- * borrowed from the sources and good as long as they do not change. Private to discovery. Thread:
- * one.
+ * survey_ends.c keeps the list of ports, survey.c gathers switches and ports, survey_strangers.c
+ * switches that only their neighbours name, survey_links.c links, survey_hosts.c NICs,
+ * survey_tiers.c tiers, survey_samples.c what the flows tell that cross a link, survey_build.c
+ * makes a topology of the result; discovery.c drives them. Where sources disagree the earlier one
+ * wins (file, LLDP, samples), and a finding says so. Everything is borrowed from the sources and
+ * good as long as they do not change. Private to discovery. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 #include "daemon/discovery/ids.h"
 #include "daemon/discovery/port_words.h"
 #include "daemon/discovery/reports.h"
-#include "daemon/health/findings.h"
+#include "daemon/publish/findings.h"
 #include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"
 
@@ -122,12 +122,12 @@ uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifinde
 /* The only member of an aggregate, as configured. FT_NONE: there are several, or none. */
 uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate);
 
+/* Whether a link's ports are down, as their switches say. */
+bool ft_survey_is_down(const struct ft_survey *s, uint32_t end);
+
 /* Whether a member of an aggregate is down for certain: its switch answers, and says so, or its
  * neighbour does. */
 bool ft_survey_member_down(const struct ft_survey *s, uint32_t member);
-
-/* A port of a switch, the last one added so far. NULL without memory. */
-struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name);
 
 /* The node that a neighbour row speaks of: by its chassis, else by its name, else by an address of
  * its management. FT_IDS_NONE, FT_IDS_SEVERAL. */
@@ -153,13 +153,14 @@ int ft_survey_read_samples(struct ft_survey *s);
 int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node);
 int ft_survey_samples(struct ft_survey *s);
 
-/* Whether a link's ports are down, as their switches say. */
-bool ft_survey_is_down(const struct ft_survey *s, uint32_t end);
-
 /* NICs: learnt from samples, then as LLDP tells. -ENOMEM. */
 int ft_survey_hosts(struct ft_survey *s);
 
 /* The tier of each switch; drops found NICs at switches that cannot be leaves. */
 void ft_survey_tiers(struct ft_survey *s);
+
+/* The topology of all that. What contradicts is left out and becomes a finding. NULL when nothing
+ * can be built. */
+struct ft_topology *ft_survey_build(const struct ft_survey *s);
 
 #endif

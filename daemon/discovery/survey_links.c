@@ -187,7 +187,7 @@ static bool is_mute(const struct ft_node *n)
 {
     const Fabrictrace__SwitchReport *m = n->report && !n->stale ? n->report->message : NULL;
 
-    return m && !m->has_lldp && !(m->has_reachable && !m->reachable);
+    return m && !m->has_lldp && !ft_report_silent(m);
 }
 
 /* The links that a switch had when its LLDP died, as far as no port hears anybody else. */
@@ -269,16 +269,4 @@ bool ft_survey_is_heard(const struct ft_survey *s, uint32_t at)
     uint32_t far = s->ends[at].link;
 
     return far != FT_NONE && hears(&s->ends[at], far) && hears(&s->ends[far], at);
-}
-
-static bool says_down(const struct ft_end *end)
-{
-    return end->word_down || (end->info && end->info->has_oper_up && !end->info->oper_up);
-}
-
-bool ft_survey_is_down(const struct ft_survey *s, uint32_t at)
-{
-    const struct ft_end *end = &s->ends[at];
-
-    return says_down(end) || (end->link != FT_NONE && says_down(&s->ends[end->link]));
 }

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-#include "daemon/api/topology.h"
-#include "lib/base/writer.h"
-
-#define TEXT_BYTES_MAX (512u << 20)
-
 struct diff {
     void (*each)(void *arg, const struct ft_change *change);
     void *arg;
@@ -93,18 +88,112 @@ size_t ft_topology_diff(const struct ft_topology *before, const struct ft_topolo
     return d.count;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static bool same_addresses(const struct ft_ip *a, uint32_t a_count, const struct ft_ip *b,
+                           uint32_t b_count)
+{
+    for (uint32_t i = 0; i < a_count && i < b_count; i++)
+        if (!ft_ip_equal(&a[i], &b[i]))
+            return false;
+    return a_count == b_count;
+}
+
+/* The same port of the same switch. Ids of ports follow the order of links, too. */
+static bool same_place(const struct ft_topology *a, uint32_t x, const struct ft_topology *b,
+                       uint32_t y)
+{
+    const struct ft_port *p, *q;
+
+    if (x == FT_NONE || y == FT_NONE)
+        return x == y;
+    p = ft_topology_port(a, x);
+    q = ft_topology_port(b, y);
+    return p->switch_id == q->switch_id && same_text(p->name, q->name);
+}
+
+static bool same_places(const struct ft_topology *a, const uint32_t *x, uint32_t x_count,
+                        const struct ft_topology *b, const uint32_t *y, uint32_t y_count)
+{
+    for (uint32_t i = 0; i < x_count && i < y_count; i++)
+        if (!same_place(a, x[i], b, y[i]))
+            return false;
+    return x_count == y_count;
+}
+
+static bool same_leads(const struct ft_topology *a, const struct ft_port *p,
+                       const struct ft_topology *b, const struct ft_port *q)
+{
+    if ((p->nic == FT_NONE) != (q->nic == FT_NONE) ||
+        (p->group == FT_NONE) != (q->group == FT_NONE) || !same_place(a, p->peer, b, q->peer))
+        return false;
+    return (p->nic == FT_NONE ||
+            ft_topology_nic(a, p->nic)->host_id == ft_topology_nic(b, q->nic)->host_id) &&
+           (p->group == FT_NONE ||
+            same_text(ft_topology_group(a, p->group)->name, ft_topology_group(b, q->group)->name));
+}
+
+static bool same_switch(const struct ft_topology *a, const struct ft_topology *b, uint32_t id)
+{
+    const struct ft_switch *s = ft_topology_switch(a, id), *o = ft_topology_switch(b, id);
+
+    if (!same_text(s->name, o->name) || s->tier != o->tier || s->port_count != o->port_count ||
+        !same_addresses(s->addresses, s->address_count, o->addresses, o->address_count))
+        return false;
+    for (uint32_t i = 0; i < s->port_count; i++) {
+        const struct ft_port *p = ft_topology_port(a, s->ports[i]);
+        const struct ft_port *q = ft_topology_port(b, o->ports[i]);
+
+        if (!same_text(p->name, q->name) || p->ifindex != q->ifindex ||
+            p->speed_bps != q->speed_bps || p->lag_ifindex != q->lag_ifindex ||
+            !same_leads(a, p, b, q))
+            return false;
+    }
+    return true;
+}
+
+static bool same_lag(const struct ft_topology *a, const struct ft_topology *b, uint32_t id)
+{
+    const struct ft_lag *x = ft_topology_lag(a, id), *y = ft_topology_lag(b, id);
+
+    return x->switch_id == y->switch_id && same_text(x->name, y->name) &&
+           x->ifindex == y->ifindex &&
+           same_places(a, x->members, x->member_count, b, y->members, y->member_count);
+}
+
+static bool same_host(const struct ft_topology *a, const struct ft_topology *b, uint32_t id)
+{
+    const struct ft_host *x = ft_topology_host(a, id), *y = ft_topology_host(b, id);
+
+    if (!same_text(x->name, y->name) || x->nic_count != y->nic_count)
+        return false;
+    for (uint32_t i = 0; i < x->nic_count; i++) {
+        const struct ft_nic *n = ft_topology_nic(a, x->nics[i]);
+        const struct ft_nic *m = ft_topology_nic(b, y->nics[i]);
+
+        if (n->rail != m->rail ||
+            !same_addresses(n->addresses, n->address_count, m->addresses, m->address_count) ||
+            !same_places(a, n->attach, n->attach_count, b, m->attach, m->attach_count))
+            return false;
+    }
+    return true;
+}
+
 bool ft_topology_same(const struct ft_topology *a, const struct ft_topology *b)
 {
-    struct ft_writer x, y;
-    bool same;
+    bool same = same_text(ft_topology_fabric(a), ft_topology_fabric(b)) &&
+                ft_topology_switches(a) == ft_topology_switches(b) &&
+                ft_topology_lags(a) == ft_topology_lags(b) &&
+                ft_topology_hosts(a) == ft_topology_hosts(b);
 
-    ft_writer_init(&x, TEXT_BYTES_MAX);
-    ft_writer_init(&y, TEXT_BYTES_MAX);
-    ft_api_write_topology(&x, a, NULL);
-    ft_api_write_topology(&y, b, NULL);
-    same = ft_writer_ok(&x) && ft_writer_ok(&y) && x.len == y.len &&
-           memcmp(x.bytes, y.bytes, x.len) == 0;
-    ft_writer_free(&x);
-    ft_writer_free(&y);
+    for (uint32_t i = 0; same && i < ft_topology_switches(a); i++)
+        same = same_switch(a, b, i);
+    for (uint32_t i = 0; same && i < ft_topology_lags(a); i++)
+        same = same_lag(a, b, i);
+    for (uint32_t i = 0; same && i < ft_topology_hosts(a); i++)
+        same = same_host(a, b, i);
     return same;
 }

@@ -26,7 +26,7 @@ struct ft_change {
 size_t ft_topology_diff(const struct ft_topology *before, const struct ft_topology *after,
                         void (*each)(void *arg, const struct ft_change *change), void *arg);
 
-/* Whether they are the same in everything that the API shows. */
+/* Whether they are the same in everything, listed in the same order. */
 bool ft_topology_same(const struct ft_topology *a, const struct ft_topology *b);
 
 #endif

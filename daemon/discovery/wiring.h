@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/health/findings.h"
 #include "daemon/join/join.h"
+#include "daemon/publish/findings.h"
 #include "lib/base/account.h"
 #include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/health/findings.h"
+#include "daemon/publish/findings.h"
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_agents;

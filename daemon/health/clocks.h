@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/health/findings.h"
 #include "daemon/publish/events.h"
+#include "daemon/publish/findings.h"
 
 struct ft_clocks;
 

@@ -9,10 +9,10 @@
  */
 #include <stdint.h>
 
-#include "daemon/health/findings.h"
 #include "daemon/join/join.h"
 #include "daemon/publish/emit.h"
 #include "daemon/publish/events.h"
+#include "daemon/publish/findings.h"
 
 struct ft_detours;
 

@@ -7,10 +7,10 @@
  * for more or less than went through (a wrong sampling rate, ports without sampling, counters that
  * stand still). Says nothing that chance may do. Pure. Thread: one.
  */
-#include "daemon/health/findings.h"
 #include "daemon/join/counters.h"
 #include "daemon/join/join.h"
 #include "daemon/publish/events.h"
+#include "daemon/publish/findings.h"
 
 struct ft_exporters;
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/health/findings.h"
+#include "daemon/publish/findings.h"
 #include "lib/fabric/topology.h"
 #include "proto/fabrictrace.pb-c.h"
 

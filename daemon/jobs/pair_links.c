@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/jobs/ranks.h"
-#include "daemon/publish/emit.h"
+#include "daemon/jobs/flow_ranks.h"
 #include "lib/base/table.h"
 
 #define PORTS_MAX 32
@@ -122,21 +121,24 @@ static bool beats(const struct weight *a, const struct weight *b)
     return above(a, b) || (!above(b, a) && a->elephants > 1 && a->elephants > b->elephants);
 }
 
-static void decide(struct pair *pair, const struct ft_loads *loads, const struct ft_topology *t)
+static void decide(struct pair *pair, const struct ft_pair_loads *loads,
+                   const struct ft_topology *t)
 {
     struct weight weights[PORTS_MAX];
+    uint64_t flows[PORTS_MAX];
     bool speeds = true;
     uint32_t best = FT_NONE;
 
     for (uint32_t i = 0; i < pair->count; i++)
         speeds &= ft_topology_port(t, pair->ports[i])->speed_bps != 0;
     for (uint32_t i = 0; i < pair->count; i++) {
-        const struct ft_load *load = &loads->link[pair->ports[i]];
+        const struct ft_pair_load load = loads->of(loads->arg, pair->ports[i]);
         double speed = speeds ? (double)ft_topology_port(t, pair->ports[i])->speed_bps : 1;
 
-        weights[i] = (struct weight){.load = load->bytes / speed,
-                                     .variance = load->variance / speed / speed,
-                                     .elephants = load->elephants};
+        weights[i] = (struct weight){.load = load.bytes / speed,
+                                     .variance = load.variance / speed / speed,
+                                     .elephants = load.elephants};
+        flows[i] = (uint64_t)(load.flows + 0.5);
     }
     for (uint32_t i = 0; i < pair->count && best == FT_NONE; i++) {
         best = i;
@@ -150,12 +152,12 @@ static void decide(struct pair *pair, const struct ft_loads *loads, const struct
         snprintf(pair->link.switch_name, sizeof(pair->link.switch_name), "%s",
                  ft_topology_switch(t, port->switch_id)->name);
         snprintf(pair->link.port, sizeof(pair->link.port), "%s", port->name);
-        pair->link.flows = (uint64_t)(loads->link[pair->ports[best]].flows + 0.5);
+        pair->link.flows = flows[best];
         pair->named = true;
     }
 }
 
-void ft_pair_links_end(struct ft_pair_links *l, const struct ft_loads *loads,
+void ft_pair_links_end(struct ft_pair_links *l, const struct ft_pair_loads *loads,
                        const struct ft_topology *t)
 {
     struct pair *pair;

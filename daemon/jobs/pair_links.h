@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "daemon/join/join.h"
-#include "daemon/window/loads.h"
+#include "lib/fabric/topology.h"
 
 #define FT_PAIR_LINK_NAME 128
 
@@ -21,6 +21,19 @@ struct ft_pair_link {
     char switch_name[FT_PAIR_LINK_NAME];
     char port[FT_PAIR_LINK_NAME];
     uint64_t flows; /* on it, that count */
+};
+
+/* What a directed link carried in the window. */
+struct ft_pair_load {
+    double bytes, variance; /* of the bytes, from sampling */
+    double flows;
+    uint32_t elephants;
+};
+
+/* Who knows the loads, by egress port. */
+struct ft_pair_loads {
+    struct ft_pair_load (*of)(const void *arg, uint32_t port);
+    const void *arg;
 };
 
 struct ft_pair_links;
@@ -33,7 +46,7 @@ void ft_pair_links_free(struct ft_pair_links *links);
 void ft_pair_links_begin(struct ft_pair_links *links);
 void ft_pair_links_flow(struct ft_pair_links *links, const struct ft_join *join,
                         const struct ft_flow *flow);
-void ft_pair_links_end(struct ft_pair_links *links, const struct ft_loads *loads,
+void ft_pair_links_end(struct ft_pair_links *links, const struct ft_pair_loads *loads,
                        const struct ft_topology *t);
 
 /* From rank src to rank dst; NULL: not certain. Good until the next end. */

@@ -742,7 +742,7 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_in_doubt(j, flow))
         judge(j, flow, now_ms);
-    ft_moves_forget(flow);
+    ft_moves_forget(flow, ((int64_t)window + 1) * j->config.window_ms);
     return true;
 }
 

@@ -35,7 +35,7 @@ uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t
     return m->last;
 }
 
-void ft_moves_forget(struct ft_flow *flow)
+void ft_moves_forget(struct ft_flow *flow, int64_t open_ms)
 {
     struct ft_moves *m = flow->moves;
     uint8_t kept = 0;
@@ -43,7 +43,8 @@ void ft_moves_forget(struct ft_flow *flow)
     if (!m)
         return;
     for (uint8_t i = 0; i < m->count; i++)
-        if (is_filed(&flow->evidence, m->left[i].number))
+        if (is_filed(&flow->evidence, m->left[i].number) ||
+            (i + 1 == m->count && m->moved_ms > open_ms))
             m->left[kept++] = m->left[i];
     m->count = kept;
     if (kept)
@@ -52,7 +53,21 @@ void ft_moves_forget(struct ft_flow *flow)
     flow->moves = NULL;
 }
 
-size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_path *path, unsigned slot,
+/* Whether samples of a window show the flow on its present path: they are later than the move, or
+ * of a hop that the path before did not have. A window that began after the move has no others. */
+static bool is_told(const struct ft_flow *flow, const struct ft_topology *t, unsigned slot,
+                    int64_t from_ms)
+{
+    const struct ft_moves *m = flow->moves;
+    const struct ft_evidence *ev = &flow->evidence;
+
+    return !m || m->count == 0 || m->moved_ms <= from_ms ||
+           ft_evidence_samples_of(ev, FT_PRESENT, m->moved_ms, slot) > 0 ||
+           ft_evidence_differs(ev, t, &m->left[m->count - 1].path, slot);
+}
+
+size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
+                       const struct ft_path *path, unsigned slot, int64_t from_ms,
                        struct ft_move_part parts[FT_MOVE_PARTS])
 {
     const struct ft_moves *m = flow->moves;
@@ -72,8 +87,11 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_path *path, u
     if (stray)
         parts[n++] = (struct ft_move_part){NULL, (double)stray};
     parts[0] = (struct ft_move_part){path, 1};
-    if (n == 1)
+    if (n == 1) {
+        if (!is_told(flow, t, slot, from_ms))
+            parts[0].path = NULL;
         return 1;
+    }
     /* Sightings that go on from before the move are of both paths. */
     parts[0].share =
         (double)ft_evidence_samples_of(ev, FT_PRESENT, left ? m->moved_ms : INT64_MIN, slot);

@@ -6,7 +6,12 @@
  * path that it had then.
  *
  * Sightings of a path that was left carry its number (struct ft_sighting, past) as long as they
- * have volume in an open window. Most flows never move and have none of this. Pure. Thread: one.
+ * have volume in an open window. Most flows never move and have none of this.
+ *
+ * A move lies between the last sample of the path before and moved_ms, the first of the present
+ * one. Samples at hops that both paths have do not tell when. So a window that began before
+ * moved_ms and has no sample that is of one path alone, or later than moved_ms, is of neither path:
+ * what the flow sent in it is placed nowhere. Pure. Thread: one.
  */
 #include "daemon/join/join.h"
 
@@ -26,8 +31,9 @@ struct ft_moves {
  * FT_PAST_NONE without a path, or memory, or when too many were left. */
 uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t moved_ms);
 
-/* Forgets the paths of which no sighting is left. */
-void ft_moves_forget(struct ft_flow *flow);
+/* Forgets the paths of which no sighting is left, but for the last one while the move lies in a
+ * window that is open: open_ms is when the first of them began. */
+void ft_moves_forget(struct ft_flow *flow, int64_t open_ms);
 
 /* A part of what a flow sent in a window. */
 struct ft_move_part {
@@ -35,11 +41,12 @@ struct ft_move_part {
     double share;
 };
 
-/* Divides the volume of a window among the present path (the first part, perhaps with share 0) and
- * those that were left in it, by their samples. Returns the number of parts: 1 where it did not
- * move. `path` NULL: the present one is not known. */
+/* Divides the volume of a window, which began at from_ms, among the present path (the first part,
+ * perhaps with share 0) and those that were left in it, by their samples. Returns the number of
+ * parts: 1 where samples are of no other path. `path` NULL: the present one is not known. */
 #define FT_MOVE_PARTS (FT_MOVES_MAX + 2)
-size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_path *path, unsigned slot,
+size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
+                       const struct ft_path *path, unsigned slot, int64_t from_ms,
                        struct ft_move_part parts[FT_MOVE_PARTS]);
 
 #endif

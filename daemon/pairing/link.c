@@ -20,16 +20,6 @@ static bool is_wired_to(const struct ft_pairing_qp *e, const struct ft_pairing_q
            e->wire_key.local == peer->key.local;
 }
 
-struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct ft_pairing_qp *e)
-{
-    struct ft_pairing_qp *peer;
-
-    if (e->peer != FT_NONE)
-        return ft_pairing_at(p, e->peer);
-    peer = e->wired ? ft_pairing_find(p, e->wire_key.port, e->wire_key.local) : NULL;
-    return peer && peer->seq == e->wire_seq ? peer : NULL;
-}
-
 static uint64_t id_of(const struct ft_pairing *p, const struct ft_pairing_qp *e, bool reverse)
 {
     return (uint64_t)ft_table_index(p->ends, e) << 1 | reverse;
@@ -245,7 +235,7 @@ static void part(struct ft_pairing *p, struct ft_pairing_qp *e)
         ft_pairing_scope_add(p, e);
 }
 
-void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended)
+static void unlink_one(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended)
 {
     struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
     bool both = peer && (e->peer != FT_NONE || is_wired_to(peer, e));
@@ -261,6 +251,20 @@ void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended
     part(p, e);
     if (both)
         part(p, peer);
+}
+
+void ft_pairing_unlink_doubted(struct ft_pairing *p)
+{
+    struct ft_pairing_qp *e;
+
+    while ((e = ft_pairing_take_doubted(p)))
+        unlink_one(p, e, false);
+}
+
+void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended)
+{
+    unlink_one(p, e, ended);
+    ft_pairing_unlink_doubted(p);
 }
 
 static bool is_link_local(const struct ft_ip *ip)

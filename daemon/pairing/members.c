@@ -199,8 +199,7 @@ static void member_joins(struct ft_pairing *p, const Fabrictrace__Communicator *
     forget_comm(p, comm);
 }
 
-void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicator *c,
-                             int64_t now_ms)
+void ft_pairing_members_take(struct ft_pairing *p, const Fabrictrace__Communicator *c)
 {
     char host[FT_PAIRING_NAME] = {0}, id[FT_PAIRING_COMM] = {0};
     struct ft_pairing_process *process;
@@ -209,7 +208,6 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
     struct ft_pairing_comm *comm;
     bool fresh;
 
-    p->now_ms = now_ms;
     if (!c->comm_id || strlen(c->comm_id) >= FT_PAIRING_COMM || !c->has_rank || !c->host ||
         strlen(c->host) >= FT_PAIRING_NAME || !c->has_pid || c->pid == 0)
         return;
@@ -219,7 +217,7 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
     if (!h)
         return;
     if (!c->closed) {
-        h->heard_ms = now_ms;
+        h->heard_ms = p->now_ms;
         member_joins(p, c, ft_table_index(p->hosts, h));
         return;
     }
@@ -234,12 +232,15 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
         member_leaves(p, m);
 }
 
-void ft_pairing_members_age(struct ft_pairing *p)
+bool ft_pairing_members_age(struct ft_pairing *p, uint32_t *index)
 {
     struct ft_pairing_member *m;
-    uint32_t index = 0;
 
-    while ((m = ft_table_next(p->members, &index)))
-        if (p->now_ms - m->heard_ms > MEMBER_MS)
-            member_leaves(p, m);
+    while ((m = ft_table_next(p->members, index))) {
+        if (p->now_ms - m->heard_ms <= MEMBER_MS)
+            continue;
+        member_leaves(p, m);
+        return true;
+    }
+    return false;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/pairing/state.h"
+#include "proto/record.h"
 
 #define NAMES_MAX 65536
 /* Communicators of a process, on average, that its ends are counted in. */
@@ -31,6 +32,7 @@ struct ft_pairing *ft_pairing_new(const struct ft_pairing_config *config,
         return NULL;
     p->config = *config;
     p->hooks = *hooks;
+    p->first_doubted = p->last_doubted = FT_NONE;
     p->names = ft_names_new(NAMES_MAX);
 #define TABLE(type, key_bytes, cap) ft_table_new(sizeof(struct type), key_bytes, cap, config->seed)
     p->hosts = TABLE(ft_pairing_host, FT_PAIRING_NAME, ports + members);
@@ -70,25 +72,6 @@ void ft_pairing_free(struct ft_pairing *p)
     ft_table_free(p->comms);
     ft_table_free(p->members);
     free(p);
-}
-
-uint32_t ft_pairing_port_at(const struct ft_pairing *p, const struct ft_ip *ip)
-{
-    const struct ft_pairing_address *a = ft_table_find(p->addresses, ip);
-
-    return a && a->count == 1 ? (uint32_t)a->sum : FT_NONE;
-}
-
-bool ft_pairing_knows(const struct ft_pairing *p, const struct ft_ip *address)
-{
-    return ft_table_find(p->addresses, address) != NULL;
-}
-
-struct ft_pairing_qp *ft_pairing_find(const struct ft_pairing *p, uint32_t port, uint32_t local)
-{
-    const struct ft_pairing_end_key key = {port, local};
-
-    return ft_table_find(p->ends, &key);
 }
 
 static void drop_addresses(struct ft_pairing *p, struct ft_pairing_port *port)
@@ -164,6 +147,7 @@ static void remove_end(struct ft_pairing *p, struct ft_pairing_qp *e, bool gone)
 
     ft_pairing_unlink(p, e, gone);
     ft_pairing_scope_remove(p, e, gone);
+    ft_pairing_unlink_doubted(p);
     ft_pairing_wire_remove(p, e);
     ft_pairing_process_remove(p, e);
     host->anonymous -= e->pid == 0 && !e->kernel;
@@ -234,6 +218,7 @@ static int add_end(struct ft_pairing *p, struct ft_pairing_port *port,
     ft_pairing_process_add(p, e);
     ft_pairing_scope_add(p, e);
     ft_pairing_wire_add(p, e);
+    ft_pairing_unlink_doubted(p);
     return 0;
 }
 
@@ -331,6 +316,46 @@ int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int6
     return rc;
 }
 
+void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicator *c,
+                             int64_t now_ms)
+{
+    p->now_ms = now_ms;
+    ft_pairing_members_take(p, c);
+    ft_pairing_unlink_doubted(p);
+}
+
+void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o, int64_t now_ms)
+{
+    struct ft_pairing_qp *e, *peer;
+    struct ft_tuple tuple;
+    uint32_t from, to;
+    int64_t ms;
+
+    p->now_ms = now_ms;
+    if (ft_table_count(p->ports) == 0 || !o->has_dst_qp || !o->has_time_ms || !o->flow ||
+        !o->flow->has_dport || o->flow->dport != FT_ROCE_PORT || ft_flow_to_tuple(o->flow, &tuple))
+        return;
+    ms = (int64_t)(o->has_first_ms ? o->first_ms : o->time_ms);
+    from = ft_pairing_port_at(p, &tuple.src);
+    to = ft_pairing_port_at(p, &tuple.dst);
+    if (from == FT_NONE || to == FT_NONE)
+        p->stranger_ms = now_ms;
+    if (from == FT_NONE)
+        return;
+    if (to == FT_NONE) {
+        if (!ft_pairing_knows(p, &tuple.dst)) {
+            ft_pairing_wire_see(p, from, &tuple, o->dst_qp, ms);
+            ft_pairing_unlink_doubted(p);
+        }
+        return;
+    }
+    peer = ft_pairing_find(p, to, o->dst_qp);
+    e = peer ? ft_pairing_find(p, from, peer->remote) : NULL;
+    if (e && e != peer && e->remote == o->dst_qp && ft_pairing_is_later(e, ms) &&
+        ft_pairing_is_later(peer, ms) && ft_pairing_wire_alone(p, e, &tuple, ms))
+        ft_pairing_wire(p, e, peer, &tuple, ms);
+}
+
 static void age(struct ft_pairing *p)
 {
     bool sweeping = ft_names_crowded(p->names);
@@ -362,7 +387,8 @@ static void age(struct ft_pairing *p)
         drop_addresses(p, port);
         ft_table_remove(p->ports, port);
     }
-    ft_pairing_members_age(p);
+    for (index = 0; ft_pairing_members_age(p, &index);)
+        ft_pairing_unlink_doubted(p);
 }
 
 void ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms)

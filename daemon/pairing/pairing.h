@@ -20,6 +20,16 @@
  * connected to itself, as NCCL's are that flush GPU memory: neither of the two applies. PSNs are no
  * help: they move with the traffic, and alike in all pairs of a job.
  *
+ * A queue pair comes by two roads. Where the kernel tells its host the destination, the agent sends
+ * a flow report, which goes to the join past this module, and lists the queue pair with its
+ * addresses: it needs no pair, but may be the one that another names (FT_PAIR_TOLD). Where it does
+ * not, the list is all there is; the flow is reported from here, to the hook, as if the host had
+ * said so, and only while the pair stands. Both roads may tell of one flow: each of its hosts may
+ * know a half of it. An end goes with its own host: when that lists it as ended, lists another by
+ * its number, or does not list it for two and a half intervals. Its pair ends with it, and the
+ * flows with the pair. The other end stays until its own host lets it go, but without a peer for
+ * good, since no queue pair changes its peer.
+ *
  * Two ends become a pair in ft_pairing_sweep() or by a sample. They stop being one at once, with
  * the news that makes it less than certain: then what was said is withdrawn. When an end goes, ends
  * that may have been its peer are not paired any more but by samples.
@@ -30,8 +40,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/health/findings.h"
 #include "daemon/join/join.h"
+#include "daemon/publish/findings.h"
 #include "lib/base/account.h"
 #include "proto/fabrictrace.pb-c.h"
 

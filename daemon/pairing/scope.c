@@ -42,16 +42,19 @@ static struct ft_pairing_process *process_of(const struct ft_pairing *p,
 
 /* Pairs that rest on being alone are none with one more or one less. An end that was there before,
  * and comes with its process and its own peer, is no news for what it is part of. */
-static void upset(struct ft_pairing *p, const struct ft_pairing_bucket *b,
-                  const struct ft_pairing_qp *by)
+static void upset(struct ft_pairing *p, struct ft_pairing_bucket *b, const struct ft_pairing_qp *by)
 {
+    bool moves_along = ft_pairing_holds(p, by);
+
     for (int i = 0; i < FT_PAIRING_BUCKET_PAIRS; i++) {
         struct ft_pairing_qp *e = b->pairs[i] ? ft_pairing_at(p, b->pairs[i] - 1) : NULL;
         const struct ft_pairing_qp *peer = e ? ft_pairing_peer(p, e) : NULL;
 
-        if (e && !(by->by > FT_PAIRED_BY_BOTH_ENDS && peer &&
-                   (e->process == by->process || peer->process == by->process)))
-            ft_pairing_unlink(p, e, false);
+        if (!e ||
+            (moves_along && peer && (e->process == by->process || peer->process == by->process)))
+            continue;
+        b->pairs[i] = 0;
+        ft_pairing_doubt(p, e);
     }
 }
 
@@ -127,7 +130,7 @@ static void claim(struct ft_pairing *p, struct ft_pairing_qp *told)
     c->sum += index_of(p, told);
     /* Another candidate for an end whose peer was found without samples. */
     if (e && e->remote == told->key.local && e->by > FT_PAIRED_BY_BOTH_ENDS)
-        ft_pairing_unlink(p, e, false);
+        ft_pairing_doubt(p, e);
 }
 
 static void unclaim(struct ft_pairing *p, const struct ft_pairing_qp *told)
@@ -244,10 +247,10 @@ static bool has_rival(const struct ft_pairing *p, uint32_t scope, const struct f
 void ft_pairing_scope_enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
 {
     enter(p, scope, e);
-    if (e->by <= FT_PAIRED_BY_BOTH_ENDS)
+    if (!ft_pairing_holds(p, e))
         return;
     if (has_rival(p, scope, e))
-        ft_pairing_unlink(p, e, false);
+        ft_pairing_doubt(p, e);
     else
         mark(p, scope, e, true);
 }

@@ -2,9 +2,14 @@
 #ifndef FT_DAEMON_PAIRING_STATE_H
 #define FT_DAEMON_PAIRING_STATE_H
 /*
- * What the parts of daemon/pairing/pairing.h share: pairing.c keeps hosts, ports and ends,
- * members.c processes and their communicators, scope.c who is unique in them, wire.c what samples
- * say, link.c the pairs and what is told of them. Private to them. Thread: one.
+ * What the parts of daemon/pairing/pairing.h share, each of which needs only those before it:
+ * ends.c finds ends and lists those in doubt, scope.c counts who is unique among all and in a
+ * communicator, members.c keeps processes and their communicators, wire.c what samples say, link.c
+ * the pairs and what is told of them, pairing.c hosts, ports and ends. Private to them. Thread:
+ * one.
+ *
+ * Who finds that a pair is not certain any more puts one of its ends on the list of those in doubt.
+ * It is dissolved at the end of that step: what dissolving it puts on the list follows.
  *
  * Sets of ends that only matter when they have one member are kept as a count and a sum of indices.
  */
@@ -64,6 +69,7 @@ struct ft_pairing_qp {
     uint32_t remote, pid;
     uint32_t seq; /* order in which ends came */
     uint32_t process, next, previous;
+    uint32_t next_doubted;
     uint32_t peer; /* of a pair that was found without samples; it names this one; FT_NONE */
     struct ft_pairing_end_key wire_key;
     uint32_t wire_seq;
@@ -72,6 +78,7 @@ struct ft_pairing_qp {
     bool has_sport, begun, kernel, told;
     bool counted; /* in the buckets of its scopes */
     bool spent;   /* its peer is gone */
+    bool doubted; /* on the list of those whose pair is to be dissolved */
     bool wired;   /* a sample went from it to an end that names it */
     bool has_tuple, has_reverse, observed;
     struct ft_ip src, dst; /* told */
@@ -177,9 +184,10 @@ struct ft_pairing {
     uint32_t seq;
     uint64_t uncounted; /* no room to count an end: nobody is unique any more */
     int64_t now_ms, swept_ms;
-    int64_t stranger_ms;  /* last sample of a RoCE host without an agent */
-    int64_t all_whole_ms; /* as of this sweep: the least of all hosts; 0 */
-    int8_t covered;       /* of this sweep; -1: not asked yet */
+    int64_t stranger_ms;                  /* last sample of a RoCE host without an agent */
+    int64_t all_whole_ms;                 /* as of this sweep: the least of all hosts; 0 */
+    uint32_t first_doubted, last_doubted; /* ends, FT_NONE */
+    int8_t covered;                       /* of this sweep; -1: not asked yet */
 };
 
 static inline struct ft_pairing_qp *ft_pairing_at(const struct ft_pairing *p, uint32_t index)
@@ -199,9 +207,16 @@ static inline uint32_t ft_pairing_host_of(const struct ft_pairing *p,
     return ft_pairing_port_of(p, end)->host;
 }
 
-/* pairing.c: the only port with an address, FT_NONE; an end by its numbers, NULL. */
+/* ends.c: the only port with an address, FT_NONE; an end by its numbers, NULL. */
 uint32_t ft_pairing_port_at(const struct ft_pairing *p, const struct ft_ip *ip);
 struct ft_pairing_qp *ft_pairing_find(const struct ft_pairing *p, uint32_t port, uint32_t local);
+/* The other end, as far as it is known and there; NULL. */
+struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct ft_pairing_qp *end);
+/* Puts an end on the list of those whose pair is to be dissolved; takes the first one, or NULL. */
+void ft_pairing_doubt(struct ft_pairing *p, struct ft_pairing_qp *end);
+struct ft_pairing_qp *ft_pairing_take_doubted(struct ft_pairing *p);
+/* Whether a pair was found without samples and is not in doubt. */
+bool ft_pairing_holds(const struct ft_pairing *p, const struct ft_pairing_qp *end);
 
 /* scope.c */
 void ft_pairing_scope_add(struct ft_pairing *p, struct ft_pairing_qp *end);
@@ -227,7 +242,9 @@ void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *end);
 void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Sets the communicator that the pair of an end rests on, FT_NONE. */
 void ft_pairing_members_rest(struct ft_pairing *p, struct ft_pairing_qp *end, uint32_t comm_index);
-void ft_pairing_members_age(struct ft_pairing *p);
+void ft_pairing_members_take(struct ft_pairing *p, const Fabrictrace__Communicator *c);
+/* Forgets the next member, from *index on, that was not announced for long; false: none is left. */
+bool ft_pairing_members_age(struct ft_pairing *p, uint32_t *index);
 
 /* wire.c */
 void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *end);
@@ -235,20 +252,30 @@ void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Whether samples alone tell where an end sends to; fills the tuple. */
 bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *end,
                            struct ft_tuple *tuple);
+/* A sample to a host that lists nothing. */
+void ft_pairing_wire_see(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
+                         uint32_t dst_qp, int64_t ms);
+/* Whether a flow can only be this end's: none other of its port sends to that number by that port;
+ * or, where the driver's port is not known or another one was set, none other to that number at
+ * all. A queue pair whose peer is gone may go on sending for a while. */
+bool ft_pairing_wire_alone(struct ft_pairing *p, const struct ft_pairing_qp *end,
+                           const struct ft_tuple *tuple, int64_t ms);
+/* Whether a sample was taken after an end came, for all that clocks may be apart. */
+bool ft_pairing_is_later(const struct ft_pairing_qp *end, int64_t ms);
 
 /* link.c: a sample showed what an end sends by, towards an end that names it. That is no
  * proof for the other one: the first may send to a queue pair that is gone, whose number is used
  * anew. Both directions are. */
 void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *end, struct ft_pairing_qp *peer,
                      const struct ft_tuple *tuple, int64_t ms);
-/* The other end, as far as it is known and there; NULL. */
-struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct ft_pairing_qp *end);
 /* Sets what an end sends by, and tells it. */
 void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *end,
                           const struct ft_tuple *tuple, bool observed);
 /* The pair of an end is no more: because it ended, or because it is not certain (to be withdrawn).
- */
+ * Pairs that are in doubt by that go with it. */
 void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *end, bool ended);
+/* Dissolves all pairs in doubt. */
+void ft_pairing_unlink_doubted(struct ft_pairing *p);
 /* Tells again what is known. */
 void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Looks for the peer of an end that has none, and for whether the peer of one is there. */

@@ -21,7 +21,7 @@ static void forget_seen(struct ft_pairing *p, struct ft_pairing_wire *w)
 
     w->seen = w->other = false;
     if (e && e->by == FT_PAIRED_BY_WIRE)
-        ft_pairing_unlink(p, e, false);
+        ft_pairing_doubt(p, e);
 }
 
 static void add(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sport)
@@ -105,28 +105,24 @@ bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_q
     return true;
 }
 
-static bool is_later(const struct ft_pairing_qp *e, int64_t ms)
+bool ft_pairing_is_later(const struct ft_pairing_qp *e, int64_t ms)
 {
     return ms >= e->since_ms + FT_PAIRING_CLOCKS_MS;
 }
 
-/* A sample to a host that lists nothing. */
-static void see_alone(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
-                      uint32_t dst_qp, int64_t ms)
+void ft_pairing_wire_see(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
+                         uint32_t dst_qp, int64_t ms)
 {
     const struct ft_pairing_wire_key key = {port, dst_qp, tuple->sport};
     struct ft_pairing_wire *w = ft_table_find(p->wires, &key);
     struct ft_pairing_qp *e = w && w->count == 1 ? ft_pairing_at(p, (uint32_t)w->sum) : NULL;
 
-    if (e && is_later(e, ms) && !see(w, tuple, ms) && e->by == FT_PAIRED_BY_WIRE)
-        ft_pairing_unlink(p, e, false);
+    if (e && ft_pairing_is_later(e, ms) && !see(w, tuple, ms) && e->by == FT_PAIRED_BY_WIRE)
+        ft_pairing_doubt(p, e);
 }
 
-/* Whether a flow can only be this end's: none other of its port sends to that number by that port;
- * or, where the driver's port is not known or another one was set, none other to that number at
- * all. A queue pair whose peer is gone may go on sending for a while. */
-static bool is_alone(struct ft_pairing *p, const struct ft_pairing_qp *e,
-                     const struct ft_tuple *tuple, int64_t ms)
+bool ft_pairing_wire_alone(struct ft_pairing *p, const struct ft_pairing_qp *e,
+                           const struct ft_tuple *tuple, int64_t ms)
 {
     struct ft_pairing_wire *w;
 
@@ -138,34 +134,4 @@ static bool is_alone(struct ft_pairing *p, const struct ft_pairing_qp *e,
     }
     w = wire_of(p, e, 0);
     return w && w->count == 1 && see(w, tuple, ms) && listed_since(p, e, w);
-}
-
-void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o, int64_t now_ms)
-{
-    struct ft_pairing_qp *e, *peer;
-    struct ft_tuple tuple;
-    uint32_t from, to;
-    int64_t ms;
-
-    p->now_ms = now_ms;
-    if (ft_table_count(p->ports) == 0 || !o->has_dst_qp || !o->has_time_ms || !o->flow ||
-        !o->flow->has_dport || o->flow->dport != FT_ROCE_PORT || ft_flow_to_tuple(o->flow, &tuple))
-        return;
-    ms = (int64_t)(o->has_first_ms ? o->first_ms : o->time_ms);
-    from = ft_pairing_port_at(p, &tuple.src);
-    to = ft_pairing_port_at(p, &tuple.dst);
-    if (from == FT_NONE || to == FT_NONE)
-        p->stranger_ms = now_ms;
-    if (from == FT_NONE)
-        return;
-    if (to == FT_NONE) {
-        if (!ft_pairing_knows(p, &tuple.dst))
-            see_alone(p, from, &tuple, o->dst_qp, ms);
-        return;
-    }
-    peer = ft_pairing_find(p, to, o->dst_qp);
-    e = peer ? ft_pairing_find(p, from, peer->remote) : NULL;
-    if (e && e != peer && e->remote == o->dst_qp && is_later(e, ms) && is_later(peer, ms) &&
-        is_alone(p, e, &tuple, ms))
-        ft_pairing_wire(p, e, peer, &tuple, ms);
 }

@@ -3,9 +3,27 @@
 
 #include "daemon/pipeline/pipeline_impl.h"
 
+const char *ft_record_fate_name(enum ft_record_fate fate)
+{
+    static const char *const names[FT_RECORD_FATES] = {
+        [FT_RECORD_JOINED] = "joined",
+        [FT_RECORD_FORWARDED] = "forwarded",
+        [FT_RECORD_LATE] = "late",
+        [FT_RECORD_LATE_OURS] = "late_after_pause",
+        [FT_RECORD_AHEAD] = "clock_ahead",
+        [FT_RECORD_TABLE_FULL] = "table_full",
+        [FT_RECORD_SPREAD] = "too_many_places",
+        [FT_RECORD_INVALID] = "invalid",
+        [FT_RECORD_UNUSED] = "unused_kind",
+        [FT_RECORD_UNAUTHORIZED] = "unauthorized",
+    };
+
+    return names[fate];
+}
+
 static void add_own_stages(const struct ft_pipeline *p, struct ft_account *account)
 {
-    const struct ft_join_stats *join = ft_join_stats(p->join);
+    const struct ft_join_stats *join = ft_join_stats(p->stages.join);
     const uint64_t *fates = p->stats.fates;
     struct ft_account_stage *stage = ft_account_stage(account, "records", "records");
 
@@ -17,11 +35,11 @@ static void add_own_stages(const struct ft_pipeline *p, struct ft_account *accou
     stage = ft_account_stage(account, "flows", "flows");
     stage->received = join->flows_new;
     stage->processed = join->flows_removed;
-    stage->pending = ft_join_flows(p->join);
-    if (p->wiring)
-        ft_wiring_account(p->wiring, account);
-    if (p->pairing)
-        ft_pairing_account(p->pairing, account);
+    stage->pending = ft_join_flows(p->stages.join);
+    if (p->stages.wiring)
+        ft_wiring_account(p->stages.wiring, account);
+    if (p->stages.pairing)
+        ft_pairing_account(p->stages.pairing, account);
 }
 
 void ft_pipeline_account(struct ft_pipeline *p, struct ft_account *account)

@@ -30,7 +30,7 @@ void ft_pipeline_on_judged(void *arg, struct ft_flow *flow)
 
     if (flow->state == FT_PATH_RESOLVED)
         note_first_path(p, flow);
-    ft_window_publish_path(p->window, flow, p->now_ms);
+    ft_window_publish_path(p->stages.window, flow, p->now_ms);
 }
 
 struct hop_list {
@@ -63,9 +63,9 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     snprintf(message, sizeof(message), "%s took another path", text);
     ft_emit_tuple(&tuple, &flow->tuple);
     evidence.flow = &tuple;
-    evidence.n_old_hops = list_hops(&old_hops, p->join, flow, before);
+    evidence.n_old_hops = list_hops(&old_hops, p->stages.join, flow, before);
     evidence.old_hops = old_hops.list;
-    evidence.n_new_hops = list_hops(&new_hops, p->join, flow, &flow->path);
+    evidence.n_new_hops = list_hops(&new_hops, p->stages.join, flow, &flow->path);
     evidence.new_hops = new_hops.list;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = (uint64_t)now_ms;
@@ -76,7 +76,7 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;
-    ft_events_once(p->events, &event);
+    ft_events_once(p->stages.events, &event);
 }
 
 /* Where the flow entered the fabric, for the learning of attachments. That it enters at two
@@ -94,7 +94,8 @@ void ft_pipeline_on_entered(void *arg, const struct ft_observation *o, const str
     for (uint16_t i = 0; i < ev->count; i++)
         twice |= list[i].in != in && ft_is_port(list[i].in) && p->edge[list[i].in] &&
                  list[i].last_ms > o->last_ms - ONE_WAY_MS;
-    ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms, twice);
+    ft_discovery_entered(p->stages.discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms,
+                         twice);
 }
 
 /* What pairing found out goes the way of what hosts say. */
@@ -103,7 +104,7 @@ void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report)
     struct ft_pipeline *p = arg;
 
     ft_pipeline_settle(p);
-    ft_join_report(p->join, report);
+    ft_join_report(p->stages.join, report);
 }
 
 void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
@@ -114,13 +115,13 @@ void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
     struct ft_span span;
 
     ft_pipeline_settle(p);
-    flow = ft_join_withdraw(p->join, tuple);
+    flow = ft_join_withdraw(p->stages.join, tuple);
     if (!flow || !flow->host->shown)
         return;
     /* The window that its rate is of, as everywhere. */
     span.start_ms = (flow->bytes_window ? flow->bytes_window : flow->window) * window_ms;
     span.end_ms = span.start_ms + window_ms;
-    ft_emit_path(&p->emitter, p->join, flow, &span);
+    ft_emit_path(&p->emitter, p->stages.join, flow, &span);
     flow->host->shown = false;
     flow->published = flow->ended ? (uint8_t)(flow->state + 1) : 0;
 }
@@ -136,7 +137,7 @@ bool ft_pipeline_on_cover(void *arg)
         bool known = false;
 
         for (uint32_t k = 0; k < nic->address_count; k++)
-            known |= ft_pairing_knows(p->pairing, &nic->addresses[k]);
+            known |= ft_pairing_knows(p->stages.pairing, &nic->addresses[k]);
         if (!known)
             return false;
     }

@@ -13,18 +13,11 @@
 #include <stdint.h>
 
 #include "daemon/discovery/discovery.h"
-#include "daemon/discovery/wiring.h"
-#include "daemon/health/agents.h"
-#include "daemon/health/clocks.h"
-#include "daemon/health/processors.h"
-#include "daemon/health/unrated.h"
-#include "daemon/jobs/slowest.h"
 #include "daemon/join/join.h"
-#include "daemon/pairing/pairing.h"
 #include "daemon/publish/emit.h"
-#include "daemon/publish/events.h"
 #include "daemon/window/window.h"
 #include "lib/base/account.h"
+#include "lib/fabric/crossings.h"
 
 /* Of the accounts and of the host statuses of all other programs, as they are kept. */
 #define FT_PIPELINE_LOSS_BYTES   ((size_t)64 << 20)
@@ -73,6 +66,7 @@ struct ft_pipeline_stats {
 };
 
 struct ft_pipeline;
+struct ft_stages;
 
 /* Takes the topology over: what the static file says; discovery adds to it. NULL without memory
  * (the topology stays the caller's). */
@@ -118,40 +112,19 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 /* The last loss record of each other program. */
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
-const struct ft_ranks *ft_pipeline_ranks(const struct ft_pipeline *p);
-const struct ft_slowest *ft_pipeline_slowest(const struct ft_pipeline *p);
-const struct ft_pair_links *ft_pipeline_pair_links(const struct ft_pipeline *p);
+/* The stages, each to be read by its own header. */
+const struct ft_stages *ft_pipeline_stages(const struct ft_pipeline *p);
+
 /* Where the link or NIC of a port of the present topology is known from: "static", "lldp" or
  * "samples" (a link), "learnt" (a host, from samples). */
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t port);
 
-const struct ft_agents *ft_pipeline_agents(const struct ft_pipeline *p);
-
-/* NULL without pairing. */
-const struct ft_pairing *ft_pipeline_pairing(const struct ft_pipeline *p);
-
-/* NULL without counters. */
-const struct ft_counters *ft_pipeline_counters(const struct ft_pipeline *p);
-const struct ft_detours *ft_pipeline_detours(const struct ft_pipeline *p);
-const struct ft_exporters *ft_pipeline_exporters(const struct ft_pipeline *p);
-const struct ft_clocks *ft_pipeline_clocks(const struct ft_pipeline *p);
-const struct ft_processors *ft_pipeline_processors(const struct ft_pipeline *p);
-const struct ft_unrated *ft_pipeline_unrated(const struct ft_pipeline *p);
 /* The time that the pipeline was driven with last. */
 int64_t ft_pipeline_now_ms(const struct ft_pipeline *p);
-
-/* NULL where cables are not looked at. */
-const struct ft_wiring *ft_pipeline_wiring(const struct ft_pipeline *p);
 
 /* Whether samples or LLDP of both ends agree with the link that leaves a port. */
 bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t port);
 
-/* NULL without discovery. */
-const struct ft_discovery *ft_pipeline_discovery(const struct ft_pipeline *p);
-
-struct ft_join *ft_pipeline_join(const struct ft_pipeline *p);
-const struct ft_events *ft_pipeline_events(const struct ft_pipeline *p);
-const struct ft_window *ft_pipeline_window(const struct ft_pipeline *p);
 const struct ft_pipeline_stats *ft_pipeline_stats(const struct ft_pipeline *p);
 const char *ft_record_fate_name(enum ft_record_fate fate);
 

@@ -2,15 +2,31 @@
 #ifndef FT_DAEMON_PIPELINE_PIPELINE_IMPL_H
 #define FT_DAEMON_PIPELINE_PIPELINE_IMPL_H
 /*
- * Shared by the parts of the pipeline alone: its life and clock (pipeline.c), what records do
- * (pipeline_records.c), what the join and the pairing tell (pipeline_hooks.c), which topology holds
- * (pipeline_topology.c) and the accounts (pipeline_account.c).
+ * Shared by the parts of the pipeline alone, each of which needs only those before it: the stages
+ * (stages.c), the accounts (account.c), what is gathered for the join and the close of a window
+ * (batch.c), what the join and the pairing tell (hooks.c), which topology holds (topology.c), what
+ * records do (records.c), and the pipeline's life and clock (pipeline.c).
  */
+#include "daemon/discovery/wiring.h"
+#include "daemon/health/agents.h"
+#include "daemon/health/clocks.h"
+#include "daemon/health/processors.h"
+#include "daemon/health/unrated.h"
+#include "daemon/jobs/slowest.h"
+#include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/events.h"
 #include "lib/base/table.h"
 #include "proto/loss.h"
 
 #define FT_PIPELINE_PROGRAM_BYTES 128
+
+/* What the join and the pairing tell. */
+struct ft_stage_hooks {
+    struct ft_join_hooks join;
+    struct ft_pairing_hooks pairing;
+};
 
 /* The last accounting of another program. */
 struct ft_pipeline_program {
@@ -24,25 +40,9 @@ struct ft_pipeline {
     struct ft_pipeline_config config;
     struct ft_topology *base;     /* of the file */
     struct ft_topology *topology; /* the present one; may be the base itself */
-    struct ft_discovery *discovery;
-    struct ft_wiring *wiring;     /* NULL: not wanted */
-    struct ft_counters *counters; /* NULL: not used */
-    struct ft_exporters *exporters;
-    struct ft_detours *detours;
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
-    struct ft_join *join;
-    struct ft_ranks *ranks;
-    struct ft_pair_links *pairs;
-    struct ft_slowest *slowest;
-    struct ft_events *events;
-    struct ft_window *window;
-    struct ft_congestion *congestion;
-    struct ft_pairing *pairing; /* NULL: not wanted */
-    struct ft_agents *agents;
-    struct ft_losses *losses;
-    struct ft_clocks *clocks;
-    struct ft_processors *processors;
-    struct ft_unrated *unrated;
+    struct ft_stages stages;
+    struct ft_stage_hooks hooks;
     struct ft_emitter emitter;
     struct ft_table *sources;
     int64_t sources_swept_ms;
@@ -81,6 +81,19 @@ void ft_pipeline_confirm_links(struct ft_pipeline *p);
 
 /* Looks at the fabric anew where something was said of it and it is due. */
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);
+
+/* Makes the stages; what was made is the caller's to close, also on failure: -ENOMEM. */
+int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
+                   const struct ft_topology *topology, const struct ft_emitter *emitter,
+                   const struct ft_stage_hooks *hooks);
+void ft_stages_close(struct ft_stages *s);
+
+/* Begins the pairing anew, if there is one. Without memory the old one stays. */
+void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,
+                               const struct ft_stage_hooks *hooks);
+
+/* What becomes of a record that the join took, or did not. */
+enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_result result);
 
 /* Ends the close of a window that is under way. */
 void ft_pipeline_finish_close(struct ft_pipeline *p);

@@ -21,31 +21,6 @@
 #define GONE_MS  3600000
 #define SWEEP_MS 10000
 
-static enum ft_record_fate fate_of(const struct ft_pipeline *p, enum ft_join_result result)
-{
-    static const enum ft_record_fate fates[FT_JOIN_RESULTS] = {
-        [FT_JOIN_OK] = FT_RECORD_JOINED,     [FT_JOIN_LATE] = FT_RECORD_LATE,
-        [FT_JOIN_AHEAD] = FT_RECORD_AHEAD,   [FT_JOIN_TABLE_FULL] = FT_RECORD_TABLE_FULL,
-        [FT_JOIN_SPREAD] = FT_RECORD_SPREAD,
-    };
-
-    if (result == FT_JOIN_LATE && p->now_ms < p->stood_ms)
-        return FT_RECORD_LATE_OURS;
-    return fates[result];
-}
-
-void ft_pipeline_settle(struct ft_pipeline *p)
-{
-    uint64_t results[FT_JOIN_RESULTS] = {0};
-
-    if (p->gathered == 0)
-        return;
-    ft_join_observe_batch(p->join, p->batch, p->gathered, results);
-    p->gathered = 0;
-    for (int r = 0; r < FT_JOIN_RESULTS; r++)
-        p->stats.fates[fate_of(p, (enum ft_join_result)r)] += results[r];
-}
-
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
     struct ft_observed_rest *rest = &p->rests[p->gathered];
@@ -57,16 +32,16 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
         return;
     }
     p->stats.implausible += odd;
-    ft_unrated_take(p->unrated, o, p->now_ms);
+    ft_unrated_take(p->stages.unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
         in->rest = rest;
     p->gathered++;
-    if (p->wiring)
+    if (p->stages.wiring)
         ft_pipeline_cross(p, in, o->has_ttl && o->ttl < 256 ? (uint8_t)o->ttl : 0);
     if (p->gathered == FT_JOIN_BATCH)
         ft_pipeline_settle(p);
-    if (p->pairing)
-        ft_pairing_observe(p->pairing, o, p->now_ms);
+    if (p->stages.pairing)
+        ft_pairing_observe(p->stages.pairing, o, p->now_ms);
 }
 
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
@@ -77,9 +52,9 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     if (!ft_intake_report(r, &in, &odd))
         return FT_RECORD_INVALID;
     p->stats.implausible += odd;
-    if (p->discovery && in.sending)
-        ft_discovery_named(p->discovery, &in.tuple.src, in.host);
-    return fate_of(p, ft_join_report(p->join, &in));
+    if (p->stages.discovery && in.sending)
+        ft_discovery_named(p->stages.discovery, &in.tuple.src, in.host);
+    return ft_pipeline_fate(p, ft_join_report(p->stages.join, &in));
 }
 
 static enum ft_record_fate fate_of_error(int rc)
@@ -89,18 +64,19 @@ static enum ft_record_fate fate_of_error(int rc)
 
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
-    int said = p->discovery ? ft_discovery_counters(p->discovery, c, p->now_ms) : 0;
-    int rc = p->counters ? ft_counters_take(p->counters, c) : 0;
+    int said = p->stages.discovery ? ft_discovery_counters(p->stages.discovery, c, p->now_ms) : 0;
+    int rc = p->stages.counters ? ft_counters_take(p->stages.counters, c) : 0;
 
-    if (!p->counters && !p->discovery)
+    if (!p->stages.counters && !p->stages.discovery)
         return FT_RECORD_UNUSED;
     return fate_of_error(rc ? rc : said);
 }
 
 static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace__SwitchReport *r)
 {
-    return p->discovery ? fate_of_error(ft_discovery_report(p->discovery, r, p->now_ms))
-                        : FT_RECORD_UNUSED;
+    return p->stages.discovery
+               ? fate_of_error(ft_discovery_report(p->stages.discovery, r, p->now_ms))
+               : FT_RECORD_UNUSED;
 }
 
 static struct ft_pipeline_program *program_of(struct ft_pipeline *p, const char *id)
@@ -156,10 +132,10 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     if (!loss->source || !loss->program ||
         !ft_message_within(&loss->base, LOSS_TEXT_MAX, LOSS_LIST_MAX))
         return FT_RECORD_INVALID;
-    ft_losses_take(p->losses, loss, p->now_ms);
+    ft_losses_take(p->stages.losses, loss, p->now_ms);
     if (loss->has_time_ms && loss->time_ms < INT64_MAX / 2)
-        ft_clocks_take(p->clocks, loss->program, loss->source, (int64_t)loss->time_ms, p->now_ms,
-                       p->config.replay);
+        ft_clocks_take(p->stages.clocks, loss->program, loss->source, (int64_t)loss->time_ms,
+                       p->now_ms, p->config.replay);
     p->emitter.record(p->emitter.arg, record);
     return keep_loss(p, loss);
 }
@@ -167,7 +143,7 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
 /* A collective goes out with what is known of its slowest peer; borrows the rest. */
 static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collective *in)
 {
-    const struct ft_slowest_last *last = ft_slowest_take(p->slowest, in, p->pairs);
+    const struct ft_slowest_last *last = ft_slowest_take(p->stages.slowest, in, p->stages.pairs);
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Collective out = *in;
     bool named = last && last->named;
@@ -196,14 +172,14 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
 {
     int rc;
 
-    ft_ranks_age(p->ranks, p->now_ms);
+    ft_ranks_age(p->stages.ranks, p->now_ms);
     rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
-             ? ft_ranks_communicator(p->ranks, record->communicator)
-             : ft_ranks_collective(p->ranks, record->collective);
+             ? ft_ranks_communicator(p->stages.ranks, record->communicator)
+             : ft_ranks_collective(p->stages.ranks, record->collective);
     if (rc == -EINVAL)
         return FT_RECORD_INVALID;
-    if (p->pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
-        ft_pairing_communicator(p->pairing, record->communicator, p->now_ms);
+    if (p->stages.pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
+        ft_pairing_communicator(p->stages.pairing, record->communicator, p->now_ms);
     if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
         forward_collective(p, record->collective);
     else
@@ -217,18 +193,18 @@ static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
     struct ft_ip ip;
     int rc;
 
-    if (!p->pairing)
+    if (!p->stages.pairing)
         return FT_RECORD_UNUSED;
-    rc = ft_pairing_list(p->pairing, list, p->now_ms);
-    for (size_t i = 0; rc != -EINVAL && p->discovery && i < list->n_addresses; i++)
+    rc = ft_pairing_list(p->stages.pairing, list, p->now_ms);
+    for (size_t i = 0; rc != -EINVAL && p->stages.discovery && i < list->n_addresses; i++)
         if (ft_ip_from_bytes(list->addresses[i].data, list->addresses[i].len, &ip) == 0)
-            ft_discovery_named(p->discovery, &ip, list->host);
+            ft_discovery_named(p->stages.discovery, &ip, list->host);
     return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
 }
 
 static enum ft_record_fate take_status(struct ft_pipeline *p, const Fabrictrace__HostStatus *status)
 {
-    switch (ft_agents_take(p->agents, status, p->now_ms)) {
+    switch (ft_agents_take(p->stages.agents, status, p->now_ms)) {
     case 0:
         return FT_RECORD_JOINED;
     case -EINVAL:
@@ -245,7 +221,7 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     if (!host->source || !host->device || !host->has_time_ms)
         return FT_RECORD_INVALID;
     p->emitter.record(p->emitter.arg, record);
-    ft_congestion_take(p->congestion, host, p->now_ms);
+    ft_congestion_take(p->stages.congestion, host, p->now_ms);
     return FT_RECORD_FORWARDED;
 }
 
@@ -267,7 +243,7 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return take_counters(p, record->counters);
     case FABRICTRACE__RECORD__KIND_PROCESSOR:
-        return fate_of_error(ft_processors_take(p->processors, record->processor));
+        return fate_of_error(ft_processors_take(p->stages.processors, record->processor));
     case FABRICTRACE__RECORD__KIND_HOST:
         return forward_host(p, record);
     case FABRICTRACE__RECORD__KIND_QUEUE_PAIRS:
@@ -300,22 +276,4 @@ void ft_pipeline_refuse(struct ft_pipeline *p)
 {
     p->stats.records++;
     p->stats.fates[FT_RECORD_UNAUTHORIZED]++;
-}
-
-const char *ft_record_fate_name(enum ft_record_fate fate)
-{
-    static const char *const names[FT_RECORD_FATES] = {
-        [FT_RECORD_JOINED] = "joined",
-        [FT_RECORD_FORWARDED] = "forwarded",
-        [FT_RECORD_LATE] = "late",
-        [FT_RECORD_LATE_OURS] = "late_after_pause",
-        [FT_RECORD_AHEAD] = "clock_ahead",
-        [FT_RECORD_TABLE_FULL] = "table_full",
-        [FT_RECORD_SPREAD] = "too_many_places",
-        [FT_RECORD_INVALID] = "invalid",
-        [FT_RECORD_UNUSED] = "unused_kind",
-        [FT_RECORD_UNAUTHORIZED] = "unauthorized",
-    };
-
-    return names[fate];
 }

@@ -18,7 +18,7 @@ void ft_pipeline_find_edge(struct ft_pipeline *p)
     uint32_t ports = ft_topology_ports(t);
 
     free(p->edge);
-    p->edge = p->discovery ? calloc((size_t)ports + 1, sizeof(*p->edge)) : NULL;
+    p->edge = p->stages.discovery ? calloc((size_t)ports + 1, sizeof(*p->edge)) : NULL;
     for (uint32_t i = 0; p->edge && i < ports; i++) {
         const struct ft_port *port = ft_topology_port(t, i);
 
@@ -26,8 +26,8 @@ void ft_pipeline_find_edge(struct ft_pipeline *p)
 
         /* Where samples alone know the switch, their TTL tells which packets come from hosts. */
         p->edge[i] = port->peer == FT_NONE &&
-                     !ft_discovery_linked(p->discovery, name, port->name) &&
-                     !ft_discovery_sampled(p->discovery, name, "");
+                     !ft_discovery_linked(p->stages.discovery, name, port->name) &&
+                     !ft_discovery_sampled(p->stages.discovery, name, "");
     }
 }
 
@@ -38,19 +38,19 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
 
     ft_pipeline_settle(p);
     ft_pipeline_finish_close(p);
-    rc = ft_join_set_topology(p->join, topology, p->now_ms);
+    rc = ft_join_set_topology(p->stages.join, topology, p->now_ms);
     if (rc)
         return rc;
-    if (p->wiring && ft_wiring_follow(p->wiring, topology)) {
-        ft_join_set_topology(p->join, p->topology, p->now_ms);
+    if (p->stages.wiring && ft_wiring_follow(p->stages.wiring, topology)) {
+        ft_join_set_topology(p->stages.join, p->topology, p->now_ms);
         return -ENOMEM;
     }
     /* Loads of the old size would be written past their end. */
-    rc = ft_window_resize(p->window);
+    rc = ft_window_resize(p->stages.window);
     if (rc) {
-        ft_join_set_topology(p->join, p->topology, p->now_ms);
-        if (p->wiring)
-            ft_wiring_follow(p->wiring, p->topology);
+        ft_join_set_topology(p->stages.join, p->topology, p->now_ms);
+        if (p->stages.wiring)
+            ft_wiring_follow(p->stages.wiring, p->topology);
         return rc;
     }
     if (p->topology != p->base)
@@ -58,14 +58,15 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
     p->topology = topology;
     ft_pipeline_find_edge(p);
     ft_pipeline_confirm_links(p);
-    if (p->counters)
-        ft_counters_follow(p->counters, topology);
+    if (p->stages.counters)
+        ft_counters_follow(p->stages.counters, topology);
     return 0;
 }
 
 static void see(struct ft_pipeline *p)
 {
-    ft_discovery_see(p->discovery, p->wiring ? ft_wiring_crossings(p->wiring) : NULL, p->topology);
+    ft_discovery_see(p->stages.discovery,
+                     p->stages.wiring ? ft_wiring_crossings(p->stages.wiring) : NULL, p->topology);
 }
 
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
@@ -73,13 +74,13 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
     struct ft_topology *old_base = p->base, *whole = base;
     int rc;
 
-    if (p->discovery && ft_discovery_some(p->discovery)) {
+    if (p->stages.discovery && ft_discovery_some(p->stages.discovery)) {
         see(p);
-        whole = ft_discovery_build(p->discovery, base, p->now_ms);
+        whole = ft_discovery_build(p->stages.discovery, base, p->now_ms);
         if (!whole)
             whole = base;
-        ft_changes_hold(p->events, ft_topology_fabric(base), ft_discovery_findings(p->discovery),
-                        p->now_ms);
+        ft_changes_hold(p->stages.events, ft_topology_fabric(base),
+                        ft_discovery_findings(p->stages.discovery), p->now_ms);
     }
     rc = install(p, whole);
     if (rc) {
@@ -95,15 +96,15 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
 {
     /* Another topology means to judge every flow anew: about a second for a million. */
-    int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->join) / DISCOVER_FLOWS_A_MS;
+    int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->stages.join) / DISCOVER_FLOWS_A_MS;
     struct ft_topology *t;
 
-    if (!p->discovery || !ft_discovery_due(p->discovery, due_ms, apart_ms))
+    if (!p->stages.discovery || !ft_discovery_due(p->stages.discovery, due_ms, apart_ms))
         return;
     see(p);
-    t = ft_discovery_build(p->discovery, p->base, p->now_ms);
-    ft_changes_hold(p->events, ft_topology_fabric(p->base), ft_discovery_findings(p->discovery),
-                    p->now_ms);
+    t = ft_discovery_build(p->stages.discovery, p->base, p->now_ms);
+    ft_changes_hold(p->stages.events, ft_topology_fabric(p->base),
+                    ft_discovery_findings(p->stages.discovery), p->now_ms);
     if (!t)
         return;
     if (ft_topology_same(p->topology, t)) {
@@ -112,7 +113,7 @@ void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
         ft_pipeline_confirm_links(p);
         return;
     }
-    ft_changes_tell(p->events, p->topology, t, p->now_ms);
+    ft_changes_tell(p->stages.events, p->topology, t, p->now_ms);
     if (install(p, t))
         ft_topology_free(t);
 }
@@ -121,20 +122,20 @@ bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t id)
 {
     const struct ft_port *port = ft_topology_port(p->topology, id);
 
-    return (p->wiring && ft_wiring_confirms(p->wiring, id)) ||
-           (p->discovery &&
-            ft_discovery_heard(p->discovery, ft_topology_switch(p->topology, port->switch_id)->name,
-                               port->name));
+    return (p->stages.wiring && ft_wiring_confirms(p->stages.wiring, id)) ||
+           (p->stages.discovery &&
+            ft_discovery_heard(p->stages.discovery,
+                               ft_topology_switch(p->topology, port->switch_id)->name, port->name));
 }
 
 static void tell_join(void *arg, uint32_t port)
 {
     struct ft_pipeline *p = arg;
 
-    bool all = !p->wiring || !ft_wiring_lacks(p->wiring, port);
+    bool all = !p->stages.wiring || !ft_wiring_lacks(p->stages.wiring, port);
 
     /* A path rests on all links that the switch may send by, not on one of them alone. */
-    ft_join_confirm_link(p->join, port, all && ft_pipeline_confirms(p, port));
+    ft_join_confirm_link(p->stages.join, port, all && ft_pipeline_confirms(p, port));
 }
 
 void ft_pipeline_confirm_links(struct ft_pipeline *p)
@@ -146,11 +147,11 @@ void ft_pipeline_confirm_links(struct ft_pipeline *p)
 
 void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms)
 {
-    if (!p->wiring)
+    if (!p->stages.wiring)
         return;
-    ft_wiring_step(p->wiring, now_ms, tell_join, p);
-    if (p->discovery && ft_wiring_take_news(p->wiring))
-        ft_discovery_touch(p->discovery);
+    ft_wiring_step(p->stages.wiring, now_ms, tell_join, p);
+    if (p->stages.discovery && ft_wiring_take_news(p->stages.wiring))
+        ft_discovery_touch(p->stages.discovery);
 }
 
 /* The source of packets that come from a host: where it hangs. */
@@ -158,13 +159,14 @@ void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, ui
 {
     uint32_t switch_id;
 
-    if (!ft_wiring_observe(p->wiring, o, ttl, p->now_ms) || !p->discovery)
+    if (!ft_wiring_observe(p->stages.wiring, o, ttl, p->now_ms) || !p->stages.discovery)
         return;
     switch_id = ft_topology_switch_at(p->topology, &o->agent);
     if (switch_id == FT_NONE ||
-        ft_discovery_sampled(p->discovery, ft_topology_switch(p->topology, switch_id)->name, ""))
-        ft_discovery_entered(p->discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms,
-                             false);
+        ft_discovery_sampled(p->stages.discovery, ft_topology_switch(p->topology, switch_id)->name,
+                             ""))
+        ft_discovery_entered(p->stages.discovery, &o->tuple.src, &o->agent, o->in_ifindex,
+                             o->last_ms, false);
 }
 
 const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
@@ -179,11 +181,11 @@ const char *ft_pipeline_source(const struct ft_pipeline *p, uint32_t id)
 
     if (stated && (port->peer != FT_NONE ? stated->peer : stated->nic) != FT_NONE)
         return "static";
-    if (port->peer != FT_NONE && p->discovery &&
-        ft_discovery_sampled(p->discovery, name, port->name))
+    if (port->peer != FT_NONE && p->stages.discovery &&
+        ft_discovery_sampled(p->stages.discovery, name, port->name))
         return "samples";
-    if (port->peer == FT_NONE && p->discovery &&
-        ft_discovery_learnt(p->discovery, name, port->name))
+    if (port->peer == FT_NONE && p->stages.discovery &&
+        ft_discovery_learnt(p->stages.discovery, name, port->name))
         return "learnt";
     return "lldp";
 }

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "daemon/jobs/flow_ranks.h"
+#include "daemon/join/flow_hosts.h"
 #include "lib/fabric/metrics.h"
 #include "proto/record.h"
 
@@ -28,45 +30,6 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
         rate.hi_bps = (uint64_t)(bps * (1 + error));
     }
     return rate;
-}
-
-static const char *host_of(const struct ft_join *join, uint32_t nic)
-{
-    const struct ft_topology *t = ft_join_topology(join);
-
-    return nic == FT_NONE ? NULL : ft_topology_host(t, ft_topology_nic(t, nic)->host_id)->name;
-}
-
-const char *ft_flow_src_host(const struct ft_join *join, const struct ft_flow *flow)
-{
-    const char *name = host_of(join, flow->src_nic);
-
-    return !name && flow->host ? flow->host->src_host : name;
-}
-
-const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *flow)
-{
-    const char *name = host_of(join, flow->dst_nic);
-
-    return !name && flow->host ? flow->host->dst_host : name;
-}
-
-size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
-                     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more)
-{
-    const struct ft_flow_host *host = flow->host;
-    /* Agents name hosts in both kinds of record; the topology may call them otherwise. */
-    const struct ft_rank_query query = {
-        .src_host = host && host->src_host ? host->src_host : ft_flow_src_host(join, flow),
-        .dst_host = host && host->dst_host ? host->dst_host : ft_flow_dst_host(join, flow),
-        .src_pid = host ? host->pid : 0,
-        .src_qp = host ? host->qp_local : FT_NONE,
-    };
-
-    *more = false;
-    if (!ft_join_ranks(join) || ft_role_answers(flow->role))
-        return 0;
-    return ft_ranks_match(ft_join_ranks(join), &query, pairs, more);
 }
 
 void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple)

@@ -9,7 +9,6 @@
  */
 #include <stdint.h>
 
-#include "daemon/jobs/ranks.h"
 #include "daemon/join/join.h"
 #include "proto/fabrictrace.pb-c.h"
 
@@ -34,15 +33,6 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms);
 /* The present state of a flow. */
 void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
                   struct ft_flow *flow, const struct ft_span *span);
-
-/* Names of a flow's ends: by the topology, else as their agents call themselves; NULL: not known.
- */
-const char *ft_flow_src_host(const struct ft_join *join, const struct ft_flow *flow);
-const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *flow);
-
-/* The pairs of ranks that a flow may serve (daemon/jobs/ranks.h); none for acknowledgements. */
-size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
-                     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
 
 /* Fills a hop's names, samples and share; one of its ends must be known. */
 void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct ft_flow *flow,

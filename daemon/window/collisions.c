@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/jobs/flow_ranks.h"
+#include "daemon/join/flow_hosts.h"
+
 #define VICTIMS_MAX 64
 
 struct parts {

@@ -348,8 +348,9 @@ static void fill_pool(Fabrictrace__Imbalance *out, const struct pool *p, struct 
                 ft_union_p_value(p->flows, chance));
 }
 
-static void fill_crossing(const struct ft_crossings *c, double bytes, protobuf_c_boolean *has_flows,
-                          uint64_t *flows, protobuf_c_boolean *has_share, double *share)
+static void fill_crossing(const struct ft_cross_traffic *c, double bytes,
+                          protobuf_c_boolean *has_flows, uint64_t *flows,
+                          protobuf_c_boolean *has_share, double *share)
 {
     *has_flows = true;
     *flows = c->flows;

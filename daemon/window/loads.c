@@ -226,19 +226,37 @@ static bool is_counted(const struct ft_loads_config *config, const struct ft_top
     return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
 }
 
-/* The path that a flow had in the window as far as it is certain; NULL: nothing is. */
-static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
-                                     struct ft_judgement *judged, bool *whole)
+/* Whether a flow whose path is in doubt had the known one in the window all the same: its samples
+ * are of that path, and of late enough to tell it from others. */
+static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
+                        const struct ft_judgement *judged, int64_t from_ms)
 {
-    *whole = flow->state == FT_PATH_RESOLVED ||
-             (flow->reason == FT_REASON_CHANGING && flow->path.hop_count &&
-              ft_evidence_agrees(&flow->evidence, ft_join_topology(join), &flow->path,
-                                 flow->bytes_window & 1));
+    const struct ft_topology *t = ft_join_topology(join);
+    int64_t first_ms, last_ms;
+
+    if (flow->reason != FT_REASON_CHANGING || flow->path.hop_count == 0 ||
+        !ft_evidence_agrees(&flow->evidence, t, &flow->path, flow->bytes_window & 1))
+        return false;
+    if (judged->contradicted)
+        return judged->left_ms >= from_ms;
+    ft_evidence_attested(&flow->evidence, t, &flow->path, &first_ms, &last_ms);
+    return first_ms >= from_ms;
+}
+
+/* The path that a flow had in the window, which began at from_ms, as far as it is certain; NULL:
+ * nothing is. */
+static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
+                                     int64_t from_ms, struct ft_judgement *judged, bool *whole)
+{
+    *whole = flow->state == FT_PATH_RESOLVED;
     if (*whole)
         return &flow->path;
     if (flow->state != FT_PATH_PARTIAL)
         return NULL;
     ft_join_judge(join, flow, judged);
+    *whole = is_as_known(join, flow, judged, from_ms);
+    if (*whole)
+        return &flow->path;
     return judged->state == FT_PATH_PARTIAL ? &judged->path : NULL;
 }
 
@@ -250,7 +268,8 @@ static bool add_parts(struct ft_loads *l, const struct ft_loads_config *config,
 {
     static const struct ft_path nothing = {.hop_count = 0};
     struct ft_move_part parts[FT_MOVE_PARTS];
-    size_t n = ft_moves_divide(flow, path, flow->bytes_window & 1, parts);
+    size_t n = ft_moves_divide(flow, t, path, flow->bytes_window & 1,
+                               flow->bytes_window * config->window_ms, parts);
     bool placed = true;
 
     for (size_t i = 0; i < n; i++) {
@@ -280,7 +299,8 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
         .bytes = bytes,
         .variance = flow->bytes_from_host || !flow->samples ? 0 : bytes * bytes / flow->samples};
     bool whole, counts;
-    const struct ft_path *path = path_of(join, flow, &judged, &whole);
+    const struct ft_path *path =
+        path_of(join, flow, flow->bytes_window * config->window_ms, &judged, &whole);
     size_t n = 0;
     int rc = 0;
 

@@ -39,7 +39,7 @@ struct ft_loads_config {
     size_t elephants_max;
 };
 
-struct ft_crossings {
+struct ft_cross_traffic {
     uint64_t flows;
     double bytes;
 };
@@ -50,11 +50,11 @@ struct ft_loads {
     struct ft_elephant *elephants;
     size_t elephant_count, elephant_size;
     uint64_t elephants_dropped;
-    uint64_t flows;            /* that count */
-    uint64_t placed;           /* of these: with a certain path, or certain shares of all of it */
-    double bytes;              /* of flows that count */
-    struct ft_crossings spine; /* both ends on one leaf, yet a spine saw it */
-    struct ft_crossings rail;
+    uint64_t flows;  /* that count */
+    uint64_t placed; /* of these: with a certain path, or certain shares of all of it */
+    double bytes;    /* of flows that count */
+    struct ft_cross_traffic spine; /* both ends on one leaf, yet a spine saw it */
+    struct ft_cross_traffic rail;
 };
 
 /* Sized for a topology, all zero. -ENOMEM. */

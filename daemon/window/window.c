@@ -357,14 +357,25 @@ static void close_link(struct ft_window *w, uint32_t id)
     w->emitter.record(w->emitter.arg, &record);
 }
 
+static struct ft_pair_load load_of(const void *arg, uint32_t port)
+{
+    const struct ft_load *load = &((const struct ft_loads *)arg)->link[port];
+
+    return (struct ft_pair_load){.bytes = load->bytes,
+                                 .variance = load->variance,
+                                 .flows = load->flows,
+                                 .elephants = load->elephants};
+}
+
 static void finish(struct ft_window *w)
 {
     const struct ft_topology *t = ft_join_topology(w->join);
+    const struct ft_pair_loads loads = {load_of, &w->loads};
 
     ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
     ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span, w->config.victims_max);
     if (w->pairs)
-        ft_pair_links_end(w->pairs, &w->loads, t);
+        ft_pair_links_end(w->pairs, &loads, t);
     if (w->exporters)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     if (w->detours)

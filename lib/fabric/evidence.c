@@ -341,12 +341,13 @@ bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *
     return false;
 }
 
-bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *t,
-                        const struct ft_path *path, unsigned slot)
+/* Counts the sightings with samples in a window, by whether they are of a path. */
+static void count_on(const struct ft_evidence *ev, const struct ft_topology *t,
+                     const struct ft_path *path, unsigned slot, unsigned *on, unsigned *off)
 {
     const struct ft_sighting *list = ft_evidence_list(ev);
-    bool sampled = false;
 
+    *on = *off = 0;
     for (uint16_t i = 0; i < ev->count; i++) {
         bool on_path = false;
 
@@ -354,11 +355,26 @@ bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *
             continue;
         for (uint32_t h = 0; h < path->hop_count && !on_path; h++)
             on_path = ft_sighting_matches(&list[i], t, &path->hops[h]);
-        if (!on_path)
-            return false;
-        sampled = true;
+        on_path ? ++*on : ++*off;
     }
-    return sampled;
+}
+
+bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *t,
+                        const struct ft_path *path, unsigned slot)
+{
+    unsigned on, off;
+
+    count_on(ev, t, path, slot, &on, &off);
+    return on > 0 && off == 0;
+}
+
+bool ft_evidence_differs(const struct ft_evidence *ev, const struct ft_topology *t,
+                         const struct ft_path *path, unsigned slot)
+{
+    unsigned on, off;
+
+    count_on(ev, t, path, slot, &on, &off);
+    return off > 0;
 }
 
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i)

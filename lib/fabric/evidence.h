@@ -36,6 +36,9 @@
 #define FT_STRETCH_GAP_MS 4000
 /* How far apart two single samples may be that speak for one path. */
 #define FT_APART_MS 2000
+/* What is certain of a path that is not known whole was sampled so shortly before the newest
+ * sample: the flow may have moved in between, and nothing that is known of it would tell. */
+#define FT_NEAR_MS 1000
 
 /* Switches that the topology does not know have this bit and a hash of their address below it. */
 #define FT_SWITCH_UNKNOWN 0x80000000u
@@ -201,6 +204,10 @@ bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *
 /* Whether a window has samples, and all of them agree with a path. */
 bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_path *path, unsigned slot);
+
+/* Whether a window has samples that are not of a path. */
+bool ft_evidence_differs(const struct ft_evidence *ev, const struct ft_topology *t,
+                         const struct ft_path *path, unsigned slot);
 
 /* A path of a multipath flow and its part of the recent samples. Paths that only members of
  * aggregates tell apart, which no sample names, are one path with the aggregates as its ends. */

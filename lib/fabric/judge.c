@@ -163,6 +163,7 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
             last_ms = trial->list[i].last_ms;
     }
     leave_before(trial, last_ms, out);
+    trial->astray_ms = last_ms;
     return true;
 }
 
@@ -240,24 +241,6 @@ static void find_stretch(struct ft_trial *trial)
     }
 }
 
-/* How long lay between the last sample of one sighting and the first of another; at most 0 where
- * all overlap. *last_ms: of the last sample that is needed for that. */
-static int64_t apart_ms(const struct ft_trial *trial, const bool *use, int64_t *last_ms)
-{
-    int64_t first_ms = INT64_MIN, end_ms = INT64_MAX;
-
-    for (uint16_t i = 0; i < trial->count; i++) {
-        if (!use[i])
-            continue;
-        if (ft_sighting_first_ms(&trial->list[i]) > first_ms)
-            first_ms = ft_sighting_first_ms(&trial->list[i]);
-        if (trial->list[i].last_ms < end_ms)
-            end_ms = trial->list[i].last_ms;
-    }
-    *last_ms = first_ms > end_ms ? first_ms : end_ms;
-    return first_ms - end_ms;
-}
-
 /* Whether one sighting of late leaves no other path. */
 static bool one_is_enough(struct ft_trial *trial, const bool *use)
 {
@@ -285,7 +268,7 @@ static bool is_one_stretch(struct ft_trial *trial, const bool *use)
     if (one_is_enough(trial, use))
         return true;
     ft_trial_newest_enough(trial, use, enough);
-    apart = apart_ms(trial, enough, &last_ms);
+    last_ms = ft_trial_common_ms(trial, enough, &apart);
     return apart <= 0 ||
            (apart <= FT_APART_MS && trial->by->now_ms - last_ms >= trial->by->policy.tolerance_ms);
 }
@@ -328,8 +311,10 @@ static int64_t since_ms(struct ft_trial *trial, const bool *use)
 {
     bool needed[FT_SIGHTINGS_MAX];
     int64_t since = INT64_MIN;
-    int64_t left_ms = trial->left == FT_NONE ? INT64_MIN : trial->list[trial->left].last_ms;
+    int64_t left_ms = trial->astray_ms;
 
+    if (trial->left != FT_NONE && trial->list[trial->left].last_ms > left_ms)
+        left_ms = trial->list[trial->left].last_ms;
     ft_trial_needed(trial, use, needed);
     for (uint16_t i = 0; i < trial->count; i++) {
         int64_t first_ms = ft_sighting_first_ms(&trial->list[i]);
@@ -470,6 +455,16 @@ static void find_past(const struct ft_trial *trial, const struct ft_path *path, 
     }
 }
 
+/* Whether the samples that a flow is back on its known path are of where it had left it, or as many
+ * as a new path needs: others may be of a path that goes there by the same hops. */
+static bool is_back(struct ft_trial *trial, const bool *firm, const struct ft_path *path)
+{
+    for (uint16_t i = 0; i < trial->count; i++)
+        if (firm[i] && trial->stage[i] == trial->stage[trial->left])
+            return true;
+    return is_one_stretch(trial, firm) && ft_trial_is_attested(trial, firm, path);
+}
+
 static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
                           struct ft_judgement *out)
 {
@@ -483,7 +478,7 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
         bool goes_on = is_known_path(trial, &path);
 
         if (has_settled(trial, firm) &&
-            (goes_on ? is_steady(ev)
+            (goes_on ? is_steady(ev) && is_back(trial, firm, &path)
                      : is_no_spray(trial, ev, firm) && is_one_stretch(trial, firm) &&
                            ft_trial_is_attested(trial, firm, &path))) {
             out->candidates = 1;

@@ -25,6 +25,7 @@ void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
     trial->list = ft_evidence_list(ev);
     trial->count = ev->count;
     trial->left = FT_NONE;
+    trial->astray_ms = INT64_MIN;
     trial->known = trial->strange = trial->off_path = trial->doubted = false;
     for (uint16_t i = 0; i < ev->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
@@ -125,12 +126,30 @@ void ft_trial_needed(struct ft_trial *trial, const bool *use, bool *enough)
     }
 }
 
+int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_t *apart_ms)
+{
+    int64_t first_ms = INT64_MIN, end_ms = INT64_MAX;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        if (!use[i])
+            continue;
+        if (ft_sighting_first_ms(&trial->list[i]) > first_ms)
+            first_ms = ft_sighting_first_ms(&trial->list[i]);
+        if (trial->list[i].last_ms < end_ms)
+            end_ms = trial->list[i].last_ms;
+    }
+    *apart_ms = first_ms - end_ms;
+    return first_ms > end_ms ? first_ms : end_ms;
+}
+
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
 {
     bool needed[FT_SIGHTINGS_MAX];
+    int64_t apart_ms;
 
     ft_trial_needed(trial, use, needed);
-    return ft_trial_newest_ms(trial, ft_trial_any(trial, needed) ? needed : use);
+    return ft_trial_any(trial, needed) ? ft_trial_common_ms(trial, needed, &apart_ms)
+                                       : ft_trial_newest_ms(trial, use);
 }
 
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by)

@@ -24,6 +24,7 @@ struct ft_trial {
     bool usable[FT_SIGHTINGS_MAX];    /* evidence of where the flow goes, or went */
     bool young[FT_SIGHTINGS_MAX];     /* of these: since it was last seen elsewhere, and certain */
     uint32_t left;                    /* the last sighting elsewhere; FT_NONE */
+    int64_t astray_ms;                /* the last sample on no path that was set aside */
     bool known;                       /* a switch of the topology saw the flow */
     bool strange;                     /* another one did */
     bool off_path;
@@ -59,8 +60,12 @@ void ft_trial_newest_enough(struct ft_trial *trial, const bool *use, bool *enoug
 /* Of these, those without which there would be several. */
 void ft_trial_needed(struct ft_trial *trial, const bool *use, bool *needed);
 
-/* When samples last told the path: the newest of those that it takes. Where a flow moved between
- * two of them, the newer one tells where it went. */
+/* The newest moment of which all of some sightings speak: up to then each of them went on. Where
+ * they do not overlap it is when the last of them began. *apart_ms: how long lay between the last
+ * sample of one and the first of another; at most 0 where all overlap. */
+int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_t *apart_ms);
+
+/* When samples last told the path: the moment of which all speak that it takes. */
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 
 /* Whether the flow was sampled on each link of a path: at both its ends, or at one of them where
@@ -68,8 +73,8 @@ int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use,
                           const struct ft_path *path);
 
-/* Of what the candidates agree on, leaves what was sampled, and what follows from it over links
- * that are confirmed. */
+/* Of what the candidates agree on, leaves what was sampled of late, and what follows from it over
+ * links that are confirmed. */
 void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *out);
 
 #endif

@@ -25,86 +25,9 @@
 #define TIMEOUT_S          15
 #define REQUEST_HEAD_BYTES (16 << 10)
 #define REQUEST_BODY_BYTES (64 << 10)
-#define ROUTES_MAX         64
 #define CONNECTIONS_MAX    256
 
-struct route {
-    char *path;
-    char *content_type;
-    int (*handler)(void *arg, const struct ft_http_request *request, struct ft_writer *body);
-    void *arg;
-};
-
-struct ft_http {
-    struct ft_http_room room;
-    struct evhttp *server;
-    uint16_t port;
-    struct route routes[ROUTES_MAX];
-    size_t route_count;
-    char **names; /* that it has */
-    size_t name_count;
-};
-
-struct ft_http_request {
-    struct evkeyvalq query;
-};
-
-static const char *status_text(int status)
-{
-    switch (status) {
-    case 200:
-        return "OK";
-    case 400:
-        return "Bad Request";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 421:
-        return "Misdirected Request";
-    case 503:
-        return "Service Unavailable";
-    default:
-        return "Internal Server Error";
-    }
-}
-
-static void free_bytes(const void *bytes, size_t len, void *arg)
-{
-    (void)len;
-    (void)arg;
-    free((void *)bytes);
-}
-
-/* Takes the writer's bytes. */
-static void answer(struct ft_http *http, struct evhttp_request *req, int status,
-                   const char *content_type, struct ft_writer *body)
-{
-    struct evhttp_connection *connection = evhttp_request_get_connection(req);
-    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
-    struct evbuffer *out = evhttp_request_get_output_buffer(req);
-
-    evhttp_add_header(headers, "Content-Type", status == 200 ? content_type : "text/plain");
-    evhttp_add_header(headers, "Cache-Control", "no-store");
-    evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), body->len);
-    if (body->len && evbuffer_add_reference(out, body->bytes, body->len, free_bytes, NULL) == 0)
-        ft_writer_init(body, body->max);
-    else
-        ft_writer_free(body);
-    evhttp_send_reply(req, status, status_text(status), NULL);
-}
-
-static void complain(struct ft_http *http, struct evhttp_request *req, int status, const char *text)
-{
-    struct ft_writer body;
-
-    ft_writer_init(&body, 1024);
-    ft_write_str(&body, text);
-    answer(http, req, status, NULL, &body);
-}
-
-static const struct route *find_route(const struct ft_http *http, const char *path)
+static const struct ft_http_route *find_route(const struct ft_http *http, const char *path)
 {
     for (size_t i = 0; i < http->route_count; i++)
         if (strcmp(http->routes[i].path, path) == 0)
@@ -112,31 +35,65 @@ static const struct route *find_route(const struct ft_http *http, const char *pa
     return NULL;
 }
 
-static void run_route(struct ft_http *http, struct evhttp_request *req, const struct route *route,
-                      const char *query)
+static void complain(struct ft_http *http, struct evhttp_request *req, int status, const char *text)
 {
-    struct ft_http_request request;
+    ft_http_problem(http, req, status, text, strlen(text));
+}
+
+/* Sends what a handler has made. */
+static void reply(struct ft_http *http, struct evhttp_request *req,
+                  const struct ft_http_route *route, const struct ft_http_reply *reply, int status,
+                  struct ft_writer *body)
+{
+    if (status == 200 && reply->slices.more) {
+        ft_writer_free(body);
+        ft_http_slice(http, req, route->content_type, reply->tag, &reply->slices);
+        return;
+    }
+    if (reply->slices.more)
+        reply->slices.free(reply->slices.arg);
+    if (status == 200) {
+        ft_http_answer(http, req, route->content_type, reply->tag, body);
+        return;
+    }
+    if (status == 304)
+        ft_http_answer_empty(http, req, status, reply->tag);
+    else
+        ft_http_problem(http, req, status, (const char *)body->bytes, body->len);
+    ft_writer_free(body);
+}
+
+static void run_route(struct ft_http *http, struct evhttp_request *req,
+                      const struct ft_http_route *route, const char *query)
+{
+    struct evkeyvalq parameters;
+    struct ft_http_reply said = {.tag = ""};
+    struct ft_http_request request = {http, req, &parameters, &said};
     struct ft_writer body;
     size_t left;
     int status;
 
-    if (evhttp_parse_query_str(query ? query : "", &request.query) < 0) {
-        complain(http, req, 400, "the query cannot be read\n");
+    if (evhttp_parse_query_str(query ? query : "", &parameters) < 0) {
+        complain(http, req, 400, "the query cannot be read");
         return;
     }
     left = ft_http_room_left(&http->room);
     ft_writer_init(&body, left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX);
     status = route->handler(route->arg, &request, &body);
-    evhttp_clear_headers(&request.query);
-    if (ft_writer_ok(&body)) {
-        answer(http, req, status, route->content_type, &body);
+    evhttp_clear_headers(&parameters);
+    if (said.taken) {
+        ft_writer_free(&body);
+    } else if (ft_writer_ok(&body)) {
+        reply(http, req, route, &said, status, &body);
     } else {
         /* Half an answer would pass for a whole one. */
         ft_writer_free(&body);
+        if (said.slices.more)
+            said.slices.free(said.slices.arg);
         http->room.stats.answers_refused++;
         complain(http, req, 503,
-                 left < FT_HTTP_BODY_BYTES_MAX ? "too many answers wait to be taken\n"
-                                               : "the answer is too large\n");
+                 left < FT_HTTP_BODY_BYTES_MAX ? "too many answers wait to be taken"
+                                               : "the answer is too large");
     }
 }
 
@@ -168,21 +125,40 @@ static bool is_for_us(const struct ft_http *http, struct evhttp_request *req)
     return false;
 }
 
+static bool is_reading(struct evhttp_request *req)
+{
+    return evhttp_request_get_command(req) == EVHTTP_REQ_GET ||
+           evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
+}
+
+static bool is_file(const struct ft_http *http, const char *path)
+{
+    for (size_t i = 0; i < http->file_count; i++)
+        if (strcmp(http->files[i].path, path) == 0)
+            return true;
+    return false;
+}
+
 static void serve(struct ft_http *http, struct evhttp_request *req)
 {
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-    const struct route *route = path ? find_route(http, path[0] ? path : "/") : NULL;
+    const struct ft_http_route *route;
 
+    if (path && !path[0])
+        path = "/";
+    route = path ? find_route(http, path) : NULL;
     if (!is_for_us(http, req)) {
-        complain(http, req, 421, "this server does not have that name\n");
-    } else if (!route) {
-        complain(http, req, 404, "there is nothing here\n");
-    } else if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {
-        evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET");
-        complain(http, req, 405, "only GET is served\n");
-    } else {
+        complain(http, req, 421, "this server does not have that name");
+    } else if (!route && !(path && is_file(http, path))) {
+        complain(http, req, 404, "there is nothing here");
+    } else if (!is_reading(req)) {
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET, HEAD");
+        complain(http, req, 405, "only GET and HEAD are served");
+    } else if (route) {
         run_route(http, req, route, evhttp_uri_get_query(uri));
+    } else {
+        ft_http_serve_file(http, req, path);
     }
 }
 
@@ -274,6 +250,8 @@ void ft_http_free(struct ft_http *http)
 {
     if (!http)
         return;
+    ft_http_slices_free(http);
+    ft_http_channels_free(http);
     if (http->server)
         evhttp_free(http->server);
     ft_http_room_close(&http->room);
@@ -297,9 +275,9 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
                                  struct ft_writer *body),
                   void *arg)
 {
-    struct route route = {.handler = handler, .arg = arg};
+    struct ft_http_route route = {.handler = handler, .arg = arg};
 
-    if (http->route_count == ROUTES_MAX)
+    if (http->route_count == FT_HTTP_ROUTES_MAX)
         return -ENOMEM;
     route.path = strdup(path);
     route.content_type = strdup(content_type);
@@ -314,7 +292,26 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
 
 const char *ft_http_query(const struct ft_http_request *request, const char *name)
 {
-    return evhttp_find_header(&request->query, name);
+    return evhttp_find_header(request->query, name);
+}
+
+const char *ft_http_stranger(const struct ft_http_request *request, const char *const *names)
+{
+    const struct evkeyval *parameter, *other;
+
+    TAILQ_FOREACH(parameter, request->query, next)
+    {
+        size_t i = 0;
+
+        while (names[i] && strcmp(names[i], parameter->key) != 0)
+            i++;
+        if (!names[i])
+            return parameter->key;
+        for (other = TAILQ_NEXT(parameter, next); other; other = TAILQ_NEXT(other, next))
+            if (strcmp(other->key, parameter->key) == 0)
+                return parameter->key;
+    }
+    return NULL;
 }
 
 void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max)

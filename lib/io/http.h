@@ -3,7 +3,11 @@
 #define FT_IO_HTTP_H
 /*
  * A small HTTP server inside the loop (evhttp), and one blocking GET for the command-line tool.
- * GET only; bodies are capped, each and all together; connections are, and time out.
+ * GET and HEAD only; bodies are capped, each and all together; connections are, and time out.
+ *
+ * What a client can unpack goes to it packed (gzip); what it has already is not sent again (ETag);
+ * what is refused is said as application/problem+json (RFC 9457). Large answers are made in slices,
+ * as fast as they are taken.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,9 +46,9 @@ void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_
 void ft_http_stats(const struct ft_http *http, struct ft_http_stats *stats);
 
 /* Answers GET path (exact match) with what handler writes into body: returns the status code (200,
- * 400, 404, 503); for another than 200 the body is the complaint, as plain text. A body over
- * FT_HTTP_BODY_BYTES_MAX, or over what is left of all answers' bytes, becomes a 503. -ENOMEM, also
- * for more than 64 routes. */
+ * 304, 400, 404, 503); for another the body is the complaint, a sentence, which goes out as the
+ * detail of a problem. A body over FT_HTTP_BODY_BYTES_MAX, or over what is left of all answers'
+ * bytes, becomes a 503. -ENOMEM, also for more than 64 routes. */
 int ft_http_route(struct ft_http *http, const char *path, const char *content_type,
                   int (*handler)(void *arg, const struct ft_http_request *request,
                                  struct ft_writer *body),
@@ -52,6 +56,63 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
 
 /* Decoded query parameter, NULL when absent. */
 const char *ft_http_query(const struct ft_http_request *request, const char *name);
+
+/* The first parameter that is in no list of names (ended by NULL) or is there twice; NULL: none. */
+const char *ft_http_stranger(const struct ft_http_request *request, const char *const *names);
+
+/* Tags the answer with what it depends on; true when the client has that answer already: return
+ * 304. Bodies without a tag get one from their bytes. At most 60 characters. */
+bool ft_http_tag(const struct ft_http_request *request, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* An answer that is made while it is sent: more appends the next part, a few milliseconds' work,
+ * and returns 1 while there is more, 0 after the last, -errno when it cannot go on: the client is
+ * cut off, since half an answer would pass for a whole one. A part may be empty. */
+struct ft_http_slices {
+    int (*more)(void *arg, struct ft_writer *part);
+    void (*free)(void *arg);
+    void *arg;
+    size_t bytes; /* that arg holds, about: they count as bytes of an answer */
+};
+
+/* The answer is made in slices; the handler then returns 200, and its body is not sent. The slices
+ * are freed in any case, also when the client goes away. -ENOMEM: no place (return 503). */
+int ft_http_answer_slices(const struct ft_http_request *request,
+                          const struct ft_http_slices *slices);
+
+/* A file that the program carries, packed by gzip. Borrowed for good. */
+struct ft_http_file {
+    const char *path; /* "/" and "/assets/page.js", say */
+    const char *content_type;
+    const uint8_t *gzip;
+    size_t gzip_bytes;
+    size_t plain_bytes; /* unpacked */
+    const char *etag;   /* of its content, without quotes: at most 60 of [0-9A-Za-z._-] */
+};
+
+/* Answers GET of each file's path; with Content-Security-Policy: default-src 'self', so that
+ * nothing in a page runs or loads but what is served here. Routes go before files. Once. */
+void ft_http_files(struct ft_http *http, const struct ft_http_file *files, size_t count);
+
+/* Server-sent events (text/event-stream): GET path stays open, and each message goes to everybody
+ * who listens. A comment every 15 s shows that the server lives. More than streams_max at once are
+ * refused (503); a reader with more than 256 KiB waiting is cut off; both are counted. A new
+ * listener gets the last message of each kept event first. NULL without memory. */
+struct ft_http_channel;
+
+struct ft_http_channel_stats {
+    uint32_t streams;
+    uint64_t opened, refused, slow, messages;
+};
+
+struct ft_http_channel *ft_http_channel_new(struct ft_http *http, const char *path,
+                                            uint32_t streams_max);
+
+/* event is a word; data is one line. keep: for new listeners, until the next message of it. */
+void ft_http_channel_send(struct ft_http_channel *channel, const char *event, const void *data,
+                          size_t len, bool keep);
+void ft_http_channel_stats(const struct ft_http_channel *channel,
+                           struct ft_http_channel_stats *stats);
 
 /* Blocking GET of http://endpoint/target. target is in URL form already. Appends the body.
  * Returns the status code, or -errno with a reason in error that names the endpoint (-ECONNREFUSED,

@@ -109,22 +109,54 @@ size_t ft_http_room_left(struct ft_http_room *room)
 
     TAILQ_FOREACH(client, &room->clients, next)
     bytes += waiting(client);
+    bytes += room->held;
     return bytes < room->bytes_max ? room->bytes_max - bytes : 0;
 }
 
-void ft_http_room_answer(struct ft_http_room *room, struct bufferevent *stream, size_t bytes)
+static struct ft_http_client *client_of(struct ft_http_room *room, struct bufferevent *stream)
 {
     struct ft_http_client *client;
 
     TAILQ_FOREACH(client, &room->clients, next)
     if (client->stream == stream)
         break;
+    return client;
+}
+
+void ft_http_room_answer(struct ft_http_room *room, struct bufferevent *stream, size_t bytes)
+{
+    struct ft_http_client *client = client_of(room, stream);
+
     if (!client)
         return;
     client->since = ft_mono_now();
     client->allowed_ns = ANSWER_NS + (int64_t)(bytes / ANSWER_BYTES_S) * NS_PER_S;
     TAILQ_REMOVE(&room->clients, client, next);
     TAILQ_INSERT_TAIL(&room->clients, client, next);
+}
+
+void ft_http_room_more(struct ft_http_room *room, struct bufferevent *stream, size_t bytes)
+{
+    struct ft_http_client *client = client_of(room, stream);
+
+    if (client)
+        client->allowed_ns += (int64_t)((double)bytes / ANSWER_BYTES_S * NS_PER_S);
+}
+
+void ft_http_room_endless(struct ft_http_room *room, struct bufferevent *stream)
+{
+    struct ft_http_client *client = client_of(room, stream);
+
+    if (client)
+        client->allowed_ns = INT64_MAX;
+}
+
+void ft_http_room_cut(struct ft_http_room *room, struct bufferevent *stream)
+{
+    struct ft_http_client *client = client_of(room, stream);
+
+    if (client)
+        cut_off(room, client);
 }
 
 /* Without descriptors the waiting connection keeps the listener readable: it rests. */

@@ -2,8 +2,9 @@
 #ifndef FT_IO_HTTP_IMPL_H
 #define FT_IO_HTTP_IMPL_H
 /*
- * Shared by the parts of the HTTP server alone: routes and answers (http.c), and who is connected
- * and what they hold (http_clients.c).
+ * Shared by the parts of the HTTP server alone: routes (http.c), answers (http_answer.c), those
+ * made while they are sent (http_slices.c), files (http_files.c), events (http_channel.c), and who
+ * is connected and what they hold (http_clients.c).
  *
  * evhttp tells nobody of its connections, so each stream is made here and a reference to it kept:
  * one that evhttp has let go of has no callbacks any more. Its descriptor is closed with the last
@@ -19,8 +20,11 @@
 #include "lib/io/loop.h"
 
 struct bufferevent;
+struct evbuffer;
 struct evconnlistener;
 struct event_base;
+struct evhttp;
+struct evhttp_request;
 
 struct ft_http_client {
     TAILQ_ENTRY(ft_http_client) next;
@@ -39,6 +43,7 @@ struct ft_http_room {
     struct ft_http_clients clients; /* the one heard least recently is the first */
     uint32_t connections_max;
     size_t bytes_max;
+    size_t held; /* bytes of answers that are being made */
     struct ft_http_stats stats;
 };
 
@@ -55,5 +60,101 @@ size_t ft_http_room_left(struct ft_http_room *room);
 
 /* An answer of so many bytes goes out on a stream. */
 void ft_http_room_answer(struct ft_http_room *room, struct bufferevent *stream, size_t bytes);
+
+/* So many bytes more of the same answer; it is given time for them. */
+void ft_http_room_more(struct ft_http_room *room, struct bufferevent *stream, size_t bytes);
+
+/* The answer stays open for good. */
+void ft_http_room_endless(struct ft_http_room *room, struct bufferevent *stream);
+
+/* Cuts a client off. */
+void ft_http_room_cut(struct ft_http_room *room, struct bufferevent *stream);
+
+#define FT_HTTP_ROUTES_MAX 64
+#define FT_HTTP_TAG_BYTES  64
+
+struct ft_http_route {
+    char *path;
+    char *content_type;
+    int (*handler)(void *arg, const struct ft_http_request *request, struct ft_writer *body);
+    void *arg;
+};
+
+struct ft_http_slicing;
+
+struct ft_http {
+    struct ft_http_room room;
+    struct evhttp *server;
+    uint16_t port;
+    struct ft_http_route routes[FT_HTTP_ROUTES_MAX];
+    size_t route_count;
+    char **names; /* that it has */
+    size_t name_count;
+    const struct ft_http_file *files;
+    size_t file_count;
+    LIST_HEAD(, ft_http_slicing) slicings; /* answers that are being made */
+    LIST_HEAD(, ft_http_channel) channels;
+};
+
+/* What a handler says of its answer beside the body. */
+struct ft_http_reply {
+    char tag[FT_HTTP_TAG_BYTES];
+    struct ft_http_slices slices; /* more NULL: none */
+    bool taken;                   /* the request is somebody else's from now on */
+};
+
+struct ft_http_request {
+    struct ft_http *http;
+    struct evhttp_request *req;
+    struct evkeyvalq *query;
+    struct ft_http_reply *reply;
+};
+
+const char *ft_http_status_text(int status);
+
+/* Whether the client takes gzip; and whether this program can make it, too. */
+bool ft_http_names_gzip(struct evhttp_request *req);
+bool ft_http_takes_gzip(struct evhttp_request *req);
+
+/* Whether the client says that it has the answer of this tag. */
+bool ft_http_has_tag(struct evhttp_request *req, const char *tag);
+
+/* The headers of each answer. content_type may be NULL (304); tag "" or NULL: none. */
+void ft_http_head(struct evhttp_request *req, const char *content_type, const char *tag);
+
+/* Sends a whole answer; takes the writer's bytes. tag NULL or "": from the bytes. */
+void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                    const char *tag, struct ft_writer *body);
+
+/* Likewise a body that is packed already. */
+void ft_http_answer_packed(struct ft_http *http, struct evhttp_request *req,
+                           const char *content_type, const char *tag, struct ft_writer *body);
+
+/* Sends a status without a body: 304. */
+void ft_http_answer_empty(struct ft_http *http, struct evhttp_request *req, int status,
+                          const char *tag);
+
+/* Sends a problem (RFC 9457); detail is a sentence. */
+void ft_http_problem(struct ft_http *http, struct evhttp_request *req, int status,
+                     const char *detail, size_t len);
+
+/* Sends an answer that is made while it is sent; the slices are its own from now on. */
+void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                   const char *tag, const struct ft_http_slices *slices);
+void ft_http_slices_free(struct ft_http *http);
+
+/* Sends the file of a path; false: there is none. */
+bool ft_http_serve_file(struct ft_http *http, struct evhttp_request *req, const char *path);
+
+void ft_http_channels_free(struct ft_http *http);
+
+/* Bytes into and out of gzip; a build without zlib makes and takes none. pack: level 1. -ENOMEM;
+ * unpack: -EBADMSG when they are not exactly plain_bytes. */
+struct ft_gzip;
+struct ft_gzip *ft_gzip_new(void);
+void ft_gzip_free(struct ft_gzip *gzip);
+int ft_gzip_add(struct ft_gzip *gzip, const uint8_t *bytes, size_t len, bool last,
+                struct evbuffer *out);
+int ft_gzip_unpack(const uint8_t *bytes, size_t len, size_t plain_bytes, struct ft_writer *w);
 
 #endif

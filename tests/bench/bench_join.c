@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "daemon/discovery/wiring.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
 #include "daemon/publish/publish.h"
 #include "lib/base/clock.h"
 #include "tests/unit/leafspine.h"
@@ -180,7 +182,7 @@ static double close_window(struct ft_pipeline *p, uint32_t flows, int64_t end_ms
         if (slice > *longest)
             *longest = slice;
         if (between && more) {
-            *feeding += feed(ft_pipeline_join(p), 0, between, flows, false, end_ms + 100);
+            *feeding += feed(ft_pipeline_stages(p)->join, 0, between, flows, false, end_ms + 100);
             *fed += between;
         }
     }
@@ -229,18 +231,18 @@ static void run(uint32_t flows)
     wiring_bytes = 0;
     if (!p || !w)
         exit(EXIT_FAILURE);
-    fresh_s = feed(ft_pipeline_join(p), 0, flows, flows, true, START_MS + 100);
+    fresh_s = feed(ft_pipeline_stages(p)->join, 0, flows, flows, true, START_MS + 100);
     /* Every switch on a flow's way has seen it: the evidence is as large as it gets. */
     for (int i = 0; i < 4; i++)
-        feed(ft_pipeline_join(p), 0, flows, flows, true, START_MS + 200);
+        feed(ft_pipeline_stages(p)->join, 0, flows, flows, true, START_MS + 200);
     wiring_s = 0;
-    known_s = feed(ft_pipeline_join(p), 0, known, flows, false, START_MS + 300);
+    known_s = feed(ft_pipeline_stages(p)->join, 0, known, flows, false, START_MS + 300);
     wiring_known_s = wiring_s;
     held = (double)(heap_bytes() - heap - wiring_bytes);
     first_s = close_window(p, flows, second_ms, 0, &longest, &feeding, &fed);
-    feed(ft_pipeline_join(p), 0, known, flows, false, second_ms + 50);
+    feed(ft_pipeline_stages(p)->join, 0, known, flows, false, second_ms + 50);
     close_s = close_window(p, flows, second_ms + WINDOW_MS, 0, &longest, &feeding, &fed);
-    feed(ft_pipeline_join(p), 0, known, flows, false, second_ms + WINDOW_MS + 50);
+    feed(ft_pipeline_stages(p)->join, 0, known, flows, false, second_ms + WINDOW_MS + 50);
     busy_s = close_window(p, flows, second_ms + 2 * WINDOW_MS, 2000, &longest, &feeding, &fed);
     printf("%9u %13.2f %13.2f %12.0f %13.2f %11.2f %11.2f %16.2f %13.1f %8.1f\n", flows,
            flows / fresh_s / 1e6, known / known_s / 1e6, held / flows, first_s, close_s, busy_s,

@@ -33,7 +33,7 @@ third_party=(
     "librdkafka/*    lib/io/kafka*.c"
     "openssl/*       lib/io/tls*.c"
     "pcap.h          lib/io/pcap*.c"
-    "zlib.h          lib/io/unpack.c"
+    "zlib.h          lib/io/unpack.c lib/io/http_gzip.c"
     "zstd.h          lib/io/unpack.c"
     "pcap/*          lib/io/pcap*.c"
     "libmnl/*        lib/io/netlink*.c"

@@ -8,6 +8,7 @@
 #include "daemon/api/doctor.h"
 #include "daemon/join/counters.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
@@ -630,7 +631,7 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
     report_port(0, 100, true, ms);
     observe(0, 1, 100, 10, 10000, ms + 1500);
     advance(ms + 2000);
-    flow = ft_join_find(ft_pipeline_join(pipeline), &tuple);
+    flow = ft_join_find(ft_pipeline_stages(pipeline)->join, &tuple);
     ck_assert_ptr_nonnull(flow);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     report_port(0, 100, false, ms + 3000);
@@ -642,10 +643,10 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
     observe(0, 1, 101, 10, 10000, ms + 4500);
     advance(ms + 5000);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
-    ck_assert_str_eq(
-        ft_topology_port(ft_join_topology(ft_pipeline_join(pipeline)), flow->path.hops[0].out)
-            ->name,
-        "up1");
+    ck_assert_str_eq(ft_topology_port(ft_join_topology(ft_pipeline_stages(pipeline)->join),
+                                      flow->path.hops[0].out)
+                         ->name,
+                     "up1");
     /* It stands as long as the link is down, whatever the windows do. */
     ft_writer_reset(&out);
     observe(0, 1, 101, 10, 10000, ms + 14500);

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "daemon/api/doctor.h"
+#include "daemon/health/unrated.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
+#include "daemon/pipeline/stages.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
@@ -202,13 +204,13 @@ START_TEST(a_sampling_rate_of_0_is_told)
                 "\"packets\":0,\"bytes\":0,\"point\":\"ingress\","
                 "\"flow\":{\"src\":\"10.0.0.1\",\"dst\":\"10.0.1.1\",\"sport\":50000,"
                 "\"dport\":4791,\"proto\":17}}");
-    t = ft_join_topology(ft_pipeline_join(pipeline));
-    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS, &findings);
+    t = ft_join_topology(ft_pipeline_stages(pipeline)->join);
+    ft_unrated_find(ft_pipeline_stages(pipeline)->unrated, t, NOW_MS, &findings);
     ck_assert_uint_eq(findings.count, 1);
     ck_assert_str_eq(findings.items[0].switch_name, "leaf0");
     ck_assert_ptr_nonnull(strstr(findings.items[0].text, "6 of its samples"));
     ft_findings_reset(&findings);
-    ft_unrated_find(ft_pipeline_unrated(pipeline), t, NOW_MS + 400000, &findings);
+    ft_unrated_find(ft_pipeline_stages(pipeline)->unrated, t, NOW_MS + 400000, &findings);
     ck_assert_uint_eq(findings.count, 0);
     ft_findings_free(&findings);
     close_pipeline();
@@ -313,7 +315,90 @@ START_TEST(lines_are_numbered_as_an_editor_does)
 }
 END_TEST
 
-FT_UNIT_MAIN("intake", what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
+/* The record that a text is, for the functions of this module alone. */
+static Fabrictrace__Record *record_of(const char *json)
+{
+    Fabrictrace__Record *record;
+    char error[200];
+
+    ck_assert_msg(ft_record_from_json(json, strlen(json), &record, error, sizeof(error)) == 0, "%s",
+                  error);
+    return record;
+}
+
+static bool observes(const char *json, struct ft_observation *taken)
+{
+    Fabrictrace__Record *record = record_of(json);
+    bool odd = false, fine = ft_intake_observation(record->observation, taken, &odd);
+
+    ft_record_free(record);
+    return fine && !odd;
+}
+
+#define OBSERVED(more)                                                                             \
+    "{\"schema\":\"fabrictrace.observation.v1\"" more                                              \
+    ",\"samples\":3,\"bytes\":3000,\"in_ifindex\":1,\"out_ifindex\":49}"
+#define AT    ",\"time_ms\":1700000000000"
+#define AGENT ",\"agent\":\"192.0.2.11\""
+#define FLOW                                                                                       \
+    ",\"flow\":{\"src\":\"10.0.1.1\",\"dst\":\"10.0.2.1\",\"sport\":50001,\"dport\":4791,"         \
+    "\"proto\":17}"
+
+START_TEST(what_an_observation_needs_is_there_or_it_is_refused)
+{
+    struct ft_observation o;
+
+    ck_assert(observes(OBSERVED(AT AGENT FLOW), &o));
+    ck_assert_int_eq(o.first_ms, INT64_C(1700000000000));
+    ck_assert_int_eq(o.last_ms, o.first_ms);
+    ck_assert_uint_eq(o.samples, 3);
+    ck_assert_uint_eq(o.bytes, 3000);
+    ck_assert_uint_eq(o.out_ifindex, 49);
+    ck_assert_uint_eq(o.tuple.sport, 50001);
+    ck_assert(!observes(OBSERVED(AGENT FLOW), &o));
+    ck_assert(!observes(OBSERVED(AT FLOW), &o));
+    ck_assert(!observes(OBSERVED(AT AGENT), &o));
+    /* The last sample before the first, and an interval of more than an hour. */
+    ck_assert(!observes(
+        OBSERVED(AT AGENT FLOW ",\"first_ms\":1700000000500,\"last_ms\":1700000000400"), &o));
+    ck_assert(!observes(
+        OBSERVED(AT AGENT FLOW ",\"first_ms\":1700000000000,\"last_ms\":1700003600001"), &o));
+    /* What was discarded left by no port; a notification of it has no volume. */
+    ck_assert(
+        observes(OBSERVED(AT AGENT FLOW ",\"fate\":\"discarded\",\"point\":\"discard\""), &o));
+    ck_assert_uint_eq(o.in_ifindex, 1);
+    ck_assert_uint_eq(o.out_ifindex + o.samples + o.bytes, 0);
+}
+END_TEST
+
+/* A flow's queue pairs are its source's and its destination's, whoever reports. */
+START_TEST(the_receivers_queue_pair_is_the_flows_destination)
+{
+    struct ft_host_report sent, received;
+    Fabrictrace__Record *tx = record_of("{\"schema\":\"fabrictrace.flow.v1\"" AT FLOW
+                                        ",\"direction\":\"tx\",\"host\":\"gpu01\","
+                                        "\"qp\":{\"local\":17,\"remote\":18}}");
+    Fabrictrace__Record *rx = record_of("{\"schema\":\"fabrictrace.flow.v1\"" AT FLOW
+                                        ",\"direction\":\"rx\",\"host\":\"gpu02\","
+                                        "\"qp\":{\"local\":18}}");
+    bool odd = false;
+
+    ck_assert(ft_intake_report(tx->flow, &sent, &odd));
+    ck_assert(ft_intake_report(rx->flow, &received, &odd));
+    ck_assert(!odd && sent.sending && !received.sending);
+    ck_assert_uint_eq(sent.qp_local, 17);
+    ck_assert_uint_eq(sent.qp_remote, 18);
+    ck_assert_uint_eq(received.qp_local, FT_NONE);
+    ck_assert_uint_eq(received.qp_remote, 18);
+    ck_assert_str_eq(received.host, "gpu02");
+    ft_record_free(tx);
+    ft_record_free(rx);
+}
+END_TEST
+
+FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
+             the_receivers_queue_pair_is_the_flows_destination,
+             what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
              times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
              volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,
              a_sampling_rate_of_0_is_told, lines_are_numbered_as_an_editor_does)

@@ -272,6 +272,97 @@ static void all_sample(int64_t ms)
         trust.switches[i] = (struct ft_switch_trust){ms, ms};
 }
 
+/* Known on a0 super1 b0, it is seen once at b1. Where it goes since is certain when it is
+ * seen behind that hop again, or on every link. */
+START_TEST(who_was_seen_elsewhere_is_back_when_seen_there_again)
+{
+    struct ft_judgement j;
+    int64_t ms;
+
+    setup();
+    confirm_all();
+    for (ms = 0; ms < 20000; ms += 500) {
+        sample("leaf0", "h0", "a0", ms);
+        sample("a0", "leaf0", "super1", ms);
+        sample("b0", "super1", "leaf1", ms);
+        all_sample(ms);
+        j = judge_by(ms, true);
+    }
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    sample("b1", "super1", "leaf1", ms);
+    for (ms += 500; ms < 25000; ms += 500) {
+        sample("super1", "a0", "b0", ms);
+        j = judge_by(ms, true);
+        ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+        ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
+    }
+    sample("b0", "super1", "leaf1", ms);
+    j = judge_by(ms, true);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    teardown();
+}
+END_TEST
+
+/* A sample in each pod, and then others in the first: the path is told of while both go on. */
+START_TEST(a_path_is_told_of_while_all_that_it_takes_goes_on)
+{
+    struct ft_judging by = {.src_nic = 0, .dst_nic = 1};
+
+    setup();
+    by.t = t;
+    sample("a0", "leaf0", "super1", 1000);
+    sample("leaf1", "b0", "h1", 2000);
+    /* They do not overlap: the later one tells where it went. */
+    ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), 2000);
+    sample("a0", "leaf0", "super1", 4500);
+    ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), 2000);
+    sample("leaf1", "b0", "h1", 5000);
+    ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), 4500);
+    teardown();
+}
+END_TEST
+
+/* Samples of a link that is taken for down are on no path. What began before the last of them is no
+ * proof of another way. */
+START_TEST(a_path_is_not_known_from_before_the_flow_went_astray)
+{
+    struct ft_judgement j;
+
+    setup();
+    for (int64_t ms = 1000; ms <= 8000; ms += 500) {
+        sample("super1", "a0", "b0", ms);
+        if (ms <= 4000)
+            sample("a0", "leaf0", "leaf0", ms);
+        j = judge(ms);
+    }
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_int_gt(j.since_ms, 4000);
+    teardown();
+}
+END_TEST
+
+/* Of a path that is not known whole, what was sampled long before the newest sample is not certain
+ * any more. */
+START_TEST(what_is_certain_of_a_partial_path_was_sampled_of_late)
+{
+    struct ft_judgement j;
+
+    setup();
+    all_sample(1000);
+    sample("super1", "a0", "b0", 1000);
+    sample("b0", "super1", "leaf1", 1000 + FT_NEAR_MS);
+    j = judge_by(1000 + FT_NEAR_MS, true);
+    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
+    ck_assert_uint_eq(j.path.hops[2].in, port("super1", "a0"));
+    sample("b0", "super1", "leaf1", 1000 + FT_NEAR_MS + 1);
+    j = judge_by(1000 + FT_NEAR_MS + 1, true);
+    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
+    ck_assert_uint_eq(j.path.hops[2].in, FT_NONE);
+    ck_assert_uint_eq(j.path.hops[3].in, port("b0", "super1"));
+    teardown();
+}
+END_TEST
+
 START_TEST(a_link_that_nobody_confirmed_needs_samples_of_both_ends)
 {
     struct ft_judgement j;
@@ -343,4 +434,8 @@ FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
              others_that_move_make_older_samples_doubtful, who_is_seen_all_the_time_is_not_in_doubt,
              a_bounce_is_over_once_it_is_over, two_moves_soon_after_each_other_settle,
              a_link_that_nobody_confirmed_needs_samples_of_both_ends,
-             a_confirmed_link_needs_one_end, a_blind_switch_does_not_blind_the_rest)
+             who_was_seen_elsewhere_is_back_when_seen_there_again,
+             a_path_is_told_of_while_all_that_it_takes_goes_on,
+             a_path_is_not_known_from_before_the_flow_went_astray,
+             what_is_certain_of_a_partial_path_was_sampled_of_late, a_confirmed_link_needs_one_end,
+             a_blind_switch_does_not_blind_the_rest)

@@ -126,23 +126,17 @@ int main(void)
         {what_may_not_be_read_is_told, become_other, "a first process that is another user's"},
         {who_may_trace_reads_the_environment, become_tracer, "root with CAP_SYS_PTRACE"},
     };
-    Suite *suite = suite_create("owners_others");
-    TCase *tcase = tcase_create("owners_others");
-    SRunner *runner = srunner_create(suite);
-    bool skipped = false;
-    int failed;
+    const TTest *runnable[sizeof(tests) / sizeof(tests[0])];
+    size_t count = 0;
+    int failed = EXIT_SUCCESS;
 
-    suite_add_tcase(suite, tcase);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-        if (can(tests[i].become)) {
-            tcase_add_test(tcase, tests[i].test);
-            continue;
-        }
-        printf("skipped: %s: needs %s\n", tests[i].test->name, tests[i].lacks);
-        skipped = true;
+        if (can(tests[i].become))
+            runnable[count++] = tests[i].test;
+        else
+            printf("skipped: %s: needs %s\n", tests[i].test->name, tests[i].lacks);
     }
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : skipped ? 77 : EXIT_SUCCESS;
+    if (count > 0)
+        failed = ft_unit_run("owners_others", runnable, count);
+    return failed ? failed : count < sizeof(tests) / sizeof(tests[0]) ? 77 : EXIT_SUCCESS;
 }

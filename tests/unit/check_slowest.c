@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
@@ -404,7 +405,7 @@ static void own(struct ft_pipeline *p, const struct ft_tuple *tuple, uint32_t ho
                                     .pid = PID};
 
     ft_pipeline_settle(p);
-    ck_assert_int_eq(ft_join_report(ft_pipeline_join(p), &report), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_report(ft_pipeline_stages(p)->join, &report), FT_JOIN_OK);
 }
 
 /* Leaf's host sends to that of leaf 3 over a spine, seen at the first leaf. */
@@ -459,7 +460,7 @@ static void share_the_uplink(struct ft_pipeline *p)
                                      .bytes = 500000000};
 
     ft_pipeline_settle(p);
-    ck_assert_int_eq(ft_join_observe(ft_pipeline_join(p), &o), FT_JOIN_OK);
+    ck_assert_int_eq(ft_join_observe(ft_pipeline_stages(p)->join, &o), FT_JOIN_OK);
 }
 
 static void close_window(struct ft_pipeline *p)

@@ -300,6 +300,9 @@ START_TEST(paths_are_published_when_known_changed_and_refreshed)
 }
 END_TEST
 
+/* Of samples that do not say where the packets went. */
+#define NO_SPINE ((uint32_t)-100)
+
 /* As observe(), of a tenth of a window. */
 static void observe_second(uint16_t sport, uint32_t spine, uint32_t samples, int64_t ms)
 {
@@ -356,6 +359,60 @@ START_TEST(a_move_after_the_window_does_not_reach_back)
     ck_assert_double_eq_tol(number(line, "bytes"), 100 * 100000, 1);
     line = line_with("fabrictrace.link.v1", "\"port\":\"up3\"");
     ck_assert_double_eq_tol(number(line, "bytes"), 0, 1e-9);
+    close_pipeline();
+}
+END_TEST
+
+/* In a whole window samples are of hops alone that the path before has as the one after: whether it
+ * had moved by then, nobody knows. */
+START_TEST(bytes_that_no_sample_tells_the_path_of_are_placed_nowhere)
+{
+    const int64_t untold = START_MS + WINDOW_MS;
+    const int64_t moved = START_MS + 2 * WINDOW_MS + 50;
+    const char *line;
+    char window[32];
+
+    snprintf(window, sizeof(window), "\"window_start_ms\":%lld", (long long)untold);
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < START_MS + 3 * WINDOW_MS; ms += 100) {
+        run_until(ms);
+        if (ms < untold)
+            observe_second(1, 1, 10, ms);
+        else if (ms >= moved)
+            observe_second(1, 3, 10, ms);
+        else if (ms < untold + 1000)
+            observe_second(1, NO_SPINE, 300, ms);
+        if (ms < moved)
+            ft_writer_reset(&out);
+    }
+    ck_assert_ptr_nonnull(line_with("path_change", "\"since_ms\":1020050"));
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up3\""), "bytes"), 0, 1e-9);
+    line = line_with("imbalance", "\"leaf0/up\"");
+    ck_assert_ptr_nonnull(strstr(line, window));
+    ck_assert_uint_eq((unsigned)number(line, "flows"), 0);
+    ck_assert_uint_eq((unsigned)number(line, "flows_unplaced"), 1);
+    close_pipeline();
+}
+END_TEST
+
+/* The same while it is not certain yet that the flow moved: what is known is the path before. */
+START_TEST(bytes_while_a_move_has_not_settled_are_placed_nowhere)
+{
+    const int64_t untold = START_MS + WINDOW_MS;
+    char window[32];
+
+    snprintf(window, sizeof(window), "\"window_start_ms\":%lld", (long long)untold);
+    open_pipeline(2, 4, 1);
+    observe_second(1, 1, 10, untold - 500);
+    observe_second(1, NO_SPINE, 300, untold + 500);
+    run_until(untold + WINDOW_MS - 1000);
+    /* One sample: it may be sprayed as well. */
+    observe_second(1, 3, 1, untold + WINDOW_MS + 1000);
+    close_window(untold);
+    ck_assert_ptr_nonnull(line_with("path.v1", "\"up1\""));
+    ck_assert_ptr_null(line_with("path.v1", "\"up3\""));
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
     close_pipeline();
 }
 END_TEST
@@ -532,4 +589,5 @@ FT_UNIT_MAIN("window", luck_among_many_groups_is_even, accounts_of_who_is_gone_m
              collisions_stand_and_clear, one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed, a_window_with_a_move_is_split,
              a_move_after_the_window_does_not_reach_back, elephants_protect_the_mice,
-             every_record_is_accounted_for)
+             bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
+             bytes_while_a_move_has_not_settled_are_placed_nowhere, every_record_is_accounted_for)

@@ -32,6 +32,12 @@ tests_unit_check_sink_file_SOURCES = tests/unit/check_sink_file.c tests/unit/uni
 tests_unit_check_sink_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sink_file_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_topology_diff
+TESTS += tests/unit/check_topology_diff
+tests_unit_check_topology_diff_SOURCES = tests/unit/check_topology_diff.c tests/unit/unit.h
+tests_unit_check_topology_diff_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_topology_diff_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_intake
 TESTS += tests/unit/check_intake
 tests_unit_check_intake_SOURCES = tests/unit/check_intake.c tests/unit/leafspine.h tests/unit/unit.h
@@ -138,3 +144,36 @@ TESTS += tests/unit/check_identity
 tests_unit_check_identity_SOURCES = tests/unit/check_identity.c tests/unit/unit.h
 tests_unit_check_identity_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_identity_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+# What is made of flows and published, each module alone.
+made_tests = tests/unit/check_names tests/unit/check_events tests/unit/check_publish tests/unit/check_loads \
+	tests/unit/check_collisions tests/unit/check_emit
+check_PROGRAMS += $(made_tests)
+TESTS += $(made_tests)
+
+tests_unit_check_names_SOURCES = tests/unit/check_names.c tests/unit/unit.h
+tests_unit_check_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_names_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_events_SOURCES = tests/unit/check_events.c tests/unit/unit.h
+tests_unit_check_events_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_events_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_publish_SOURCES = tests/unit/check_publish.c tests/unit/unit.h
+tests_unit_check_publish_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_publish_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_loads_SOURCES = tests/unit/check_loads.c tests/unit/join_rig.h tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_loads_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_loads_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_collisions_SOURCES = tests/unit/check_collisions.c tests/unit/join_rig.h tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_collisions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_collisions_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_emit_SOURCES = tests/unit/check_emit.c tests/unit/join_rig.h tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_emit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_emit_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

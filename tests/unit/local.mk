@@ -10,4 +10,15 @@ include tests/unit/agent.mk
 include tests/unit/switchpoll.mk
 include tests/unit/daemon.mk
 include tests/unit/cli.mk
+
+dist_check_SCRIPTS += tests/unit/run_one.sh
+TESTS += tests/unit/run_one.sh
 endif
+
+# make one TEST=check_join [CASE=what_is_tested]: builds and runs one unit test program, or one of its
+# tests. CK_FORK=no in the environment keeps it in one process, for a debugger.
+one: $(BUILT_SOURCES)
+	@test -n '$(TEST)' || { echo 'usage: make one TEST=check_MODULE [CASE=NAME]' >&2; exit 1; }
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) tests/unit/$(TEST)$(EXEEXT)
+	$(AM_V_at)srcdir=$(srcdir) $(if $(CASE),CK_RUN_CASE=$(CASE)) tests/unit/$(TEST)$(EXEEXT)
+.PHONY: one

@@ -32,6 +32,7 @@ struct rig_device {
     uint32_t address_count;
     bool agent, privileged, computed;
     uint32_t next_qpn;
+    uint32_t lost; /* queue pairs of its host in no list that arrived, though they are counted */
     struct rig_end ends[RIG_QPS];
     int64_t refreshed_ms;
 };
@@ -313,7 +314,7 @@ static inline void rig_round(struct rig *rig, uint32_t device)
     list.device = d->name;
     list.port = 1;
     list.driver = (char *)(uintptr_t) "mlx5";
-    list.listed = rig_total(rig, d->host);
+    list.listed = rig_total(rig, d->host) + d->lost;
     for (uint32_t i = 0; i < d->address_count; i++) {
         addresses[i].data = (uint8_t *)(uintptr_t)ft_ip_bytes(&d->address[i], &len);
         addresses[i].len = len;

@@ -3,27 +3,43 @@
 #define FT_TESTS_UNIT_H
 /* What every unit test program needs: Check, and a main() that runs one suite. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-/* Runs a test case list of functions made by START_TEST. */
+/* Each test is a test case of its own, named after it, so that CK_RUN_CASE=NAME runs that one
+ * alone. A name that no test has is a failure. */
+static inline int ft_unit_run(const char *name, const TTest *const *tests, size_t count)
+{
+    Suite *suite = suite_create(name);
+    SRunner *runner = srunner_create(suite);
+    const char *only = getenv("CK_RUN_CASE");
+    int failed;
+
+    for (size_t i = 0; i < count; i++) {
+        TCase *tcase = tcase_create(tests[i]->name);
+
+        tcase_set_timeout(tcase, 300);
+        tcase_add_test(tcase, tests[i]);
+        suite_add_tcase(suite, tcase);
+    }
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    if (srunner_ntests_run(runner) == 0) {
+        fprintf(stderr, "%s: no test is named '%s'; there are:\n", name, only ? only : "");
+        for (size_t i = 0; i < count; i++)
+            fprintf(stderr, "  %s\n", tests[i]->name);
+        failed = 1;
+    }
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Runs a list of functions made by START_TEST. */
 #define FT_UNIT_MAIN(name, ...)                                                                    \
     int main(void)                                                                                 \
     {                                                                                              \
-        const TTest *tests[] = {__VA_ARGS__};                                                      \
-        Suite *suite = suite_create(name);                                                         \
-        TCase *tcase = tcase_create(name);                                                         \
-        SRunner *runner;                                                                           \
-        int failed;                                                                                \
-                                                                                                   \
-        tcase_set_timeout(tcase, 300);                                                             \
-        for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)                              \
-            tcase_add_test(tcase, tests[i]);                                                       \
-        suite_add_tcase(suite, tcase);                                                             \
-        runner = srunner_create(suite);                                                            \
-        srunner_run_all(runner, CK_NORMAL);                                                        \
-        failed = srunner_ntests_failed(runner);                                                    \
-        srunner_free(runner);                                                                      \
-        return failed ? EXIT_FAILURE : EXIT_SUCCESS;                                               \
+        const TTest *const tests[] = {__VA_ARGS__};                                                \
+        return ft_unit_run(name, tests, sizeof(tests) / sizeof(tests[0]));                         \
     }
 
 #endif

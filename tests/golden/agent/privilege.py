@@ -146,8 +146,9 @@ def unprivileged(folder):
     equal("unprivileged capture: the lack in its record", [lack.get("capability") for lack in lacks], ["CAP_NET_RAW"])
     log = agent.log.read_text()
     equal("unprivileged capture: the lack in its log", log.count("not seen without CAP_NET_RAW"), 1)
-    equal("unprivileged capture: health", get(f"http://{http}/healthz"),
-          (503, "no interface is captured on: CAP_NET_RAW is missing\n"))
+    status, problem = get(f"http://{http}/healthz")
+    equal("unprivileged capture: health", (status, json.loads(problem)["detail"]),
+          (503, "no interface is captured on: CAP_NET_RAW is missing"))
     equal("unprivileged capture: exit code", agent.end(), 0)
     if not Path("/sys/class/infiniband").exists():
         # Nothing at all could be seen.

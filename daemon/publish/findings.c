@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/health/findings.h"
+#include "daemon/publish/findings.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_DAEMON_HEALTH_FINDINGS_H
-#define FT_DAEMON_HEALTH_FINDINGS_H
+#ifndef FT_DAEMON_PUBLISH_FINDINGS_H
+#define FT_DAEMON_PUBLISH_FINDINGS_H
 /*
  * What is wrong or missing at a switch or port, each with what to do: for `fabrictrace doctor` and
  * for standing events. Capped; what is over the cap is counted. Thread: one.

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_JOIN_FLOW_HOSTS_H
+#define FT_DAEMON_JOIN_FLOW_HOSTS_H
+/*
+ * Names of the two hosts of a flow: by the topology, else as their agents call themselves; NULL:
+ * not known. Pure. Thread: one.
+ */
+#include "daemon/join/join.h"
+
+const char *ft_flow_src_host(const struct ft_join *join, const struct ft_flow *flow);
+const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *flow);
+
+#endif

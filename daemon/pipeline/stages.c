@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/pipeline/stages.h"
+
+#include <errno.h>
+
+#include "daemon/health/congestion.h"
+#include "daemon/health/detours.h"
+#include "daemon/health/exporters.h"
+#include "daemon/health/losses.h"
+#include "daemon/jobs/ranks.h"
+#include "daemon/join/counters.h"
+#include "daemon/pipeline/pipeline_impl.h"
+
+#define EXPORTERS_MAX    65536
+#define DETOURS_MAX      256
+#define RANK_MEMBERS_MAX 65536
+#define RANK_EDGES_MAX   262144
+#define RANK_PAIRS_MAX   65536
+#define OPERATIONS_MAX   4096
+#define RDMA_PORTS_MAX   65536
+#define PORTS_A_SOURCE   16
+
+static struct ft_pairing *new_pairing(const struct ft_pipeline_config *config,
+                                      const struct ft_stage_hooks *hooks)
+{
+    const struct ft_pairing_config pairing = {.ends_max = config->ends_max,
+                                              .ports_max = RDMA_PORTS_MAX,
+                                              .members_max = RANK_MEMBERS_MAX,
+                                              .link_local = config->link_local,
+                                              .seed = config->join.seed};
+
+    return ft_pairing_new(&pairing, &hooks->pairing);
+}
+
+/* What judges the sources: programs, exporters, clocks, and the paths by which flows go. */
+static bool open_health(struct ft_stages *s, const struct ft_pipeline_config *config)
+{
+    s->agents = ft_agents_new(config->sources_max, FT_PIPELINE_STATUS_BYTES);
+    s->congestion = ft_congestion_new(PORTS_A_SOURCE * config->sources_max);
+    s->losses = ft_losses_new(config->sources_max + 1);
+    s->clocks = ft_clocks_new(config->sources_max, config->source_id);
+    s->processors = ft_processors_new(EXPORTERS_MAX);
+    s->unrated = ft_unrated_new(EXPORTERS_MAX);
+    s->detours = ft_detours_new(DETOURS_MAX);
+    return s->agents && s->congestion && s->losses && s->clocks && s->processors && s->unrated &&
+           s->detours;
+}
+
+static bool open_jobs(struct ft_stages *s, const struct ft_pipeline_config *config)
+{
+    const struct ft_ranks_config ranks = {
+        .members_max = RANK_MEMBERS_MAX, .edges_max = RANK_EDGES_MAX, .seed = config->join.seed};
+    const struct ft_slowest_config slowest = {
+        .ranks_max = RANK_MEMBERS_MAX, .operations_max = OPERATIONS_MAX, .seed = config->join.seed};
+
+    s->ranks = ft_ranks_new(&ranks);
+    s->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
+    s->slowest = ft_slowest_new(&slowest);
+    return s->ranks && s->pairs && s->slowest;
+}
+
+/* Stages that a configuration may do without. */
+static bool open_wanted(struct ft_stages *s, const struct ft_pipeline_config *config,
+                        const struct ft_topology *topology, const struct ft_stage_hooks *hooks)
+{
+    if (config->ends_max)
+        s->pairing = new_pairing(config, hooks);
+    if (config->discovery.switches_max)
+        s->discovery = ft_discovery_new(&config->discovery);
+    if (config->crossings.flows_max)
+        s->wiring = ft_wiring_new(&config->crossings, topology);
+    if (config->counters_max) {
+        s->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
+        s->exporters = ft_exporters_new(EXPORTERS_MAX);
+    }
+    return (s->pairing || !config->ends_max) && (s->discovery || !config->discovery.switches_max) &&
+           (s->wiring || !config->crossings.flows_max) &&
+           ((s->counters && s->exporters) || !config->counters_max);
+}
+
+int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
+                   const struct ft_topology *topology, const struct ft_emitter *emitter,
+                   const struct ft_stage_hooks *hooks)
+{
+    s->events = ft_events_new(config->events_max, emitter);
+    s->join = ft_join_new(&config->join, topology, &hooks->join);
+    if (!s->events || !s->join || !open_health(s, config) || !open_jobs(s, config) ||
+        !open_wanted(s, config, topology, hooks))
+        return -ENOMEM;
+    ft_join_set_ranks(s->join, s->ranks);
+    s->window = ft_window_new(&config->window, s->join, s->events, emitter);
+    if (!s->window)
+        return -ENOMEM;
+    ft_window_count(s->window, s->counters, s->exporters);
+    ft_window_watch(s->window, s->detours);
+    ft_window_pair(s->window, s->pairs);
+    return 0;
+}
+
+void ft_stages_close(struct ft_stages *s)
+{
+    ft_window_free(s->window);
+    ft_congestion_free(s->congestion);
+    ft_pairing_free(s->pairing);
+    ft_agents_free(s->agents);
+    ft_losses_free(s->losses);
+    ft_clocks_free(s->clocks);
+    ft_processors_free(s->processors);
+    ft_unrated_free(s->unrated);
+    ft_join_free(s->join);
+    ft_ranks_free(s->ranks);
+    ft_pair_links_free(s->pairs);
+    ft_slowest_free(s->slowest);
+    ft_events_free(s->events);
+    ft_discovery_free(s->discovery);
+    ft_wiring_free(s->wiring);
+    ft_counters_free(s->counters);
+    ft_exporters_free(s->exporters);
+    ft_detours_free(s->detours);
+}
+
+void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,
+                               const struct ft_stage_hooks *hooks)
+{
+    struct ft_pairing *fresh = s->pairing ? new_pairing(config, hooks) : NULL;
+
+    if (!fresh)
+        return;
+    ft_pairing_free(s->pairing);
+    s->pairing = fresh;
+}

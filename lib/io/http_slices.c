@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <stdlib.h>
+
+#include "lib/io/http_impl.h"
+
+#define PART_BYTES_MAX ((size_t)16 << 20)
+
+/* An answer on its way: a part is made when the one before has been taken. */
+struct ft_http_slicing {
+    LIST_ENTRY(ft_http_slicing) next;
+    struct ft_http *http;
+    struct evhttp_request *req;
+    struct ft_http_slices slices;
+    struct ft_gzip *gzip; /* NULL: as it is */
+    struct ft_watch *step;
+};
+
+int ft_http_answer_slices(const struct ft_http_request *request,
+                          const struct ft_http_slices *slices)
+{
+    const struct ft_http_room *room = &request->http->room;
+
+    if (slices->bytes > ft_http_room_left((struct ft_http_room *)(uintptr_t)room)) {
+        slices->free(slices->arg);
+        return -ENOMEM;
+    }
+    request->reply->slices = *slices;
+    return 0;
+}
+
+static void slicing_free(struct ft_http_slicing *s)
+{
+    LIST_REMOVE(s, next);
+    s->http->room.held -= s->slices.bytes;
+    ft_watch_free(s->step);
+    ft_gzip_free(s->gzip);
+    s->slices.free(s->slices.arg);
+    free(s);
+}
+
+/* evhttp has let the connection go: of a request that it took off it, nobody else frees the rest.
+ */
+static void on_close(struct evhttp_connection *connection, void *arg)
+{
+    struct ft_http_slicing *s = arg;
+    struct evhttp_request *req = s->req;
+
+    (void)connection;
+    slicing_free(s);
+    if (!evhttp_request_get_connection(req))
+        evhttp_send_reply_end(req);
+}
+
+static void end(struct ft_http_slicing *s)
+{
+    struct evhttp_request *req = s->req;
+
+    evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
+    slicing_free(s);
+    evhttp_send_reply_end(req);
+}
+
+static void on_taken(struct evhttp_connection *connection, void *arg)
+{
+    struct ft_http_slicing *s = arg;
+
+    (void)connection;
+    ft_watch_once_arm(s->step, 0);
+}
+
+/* Sends a part; true when one went out, which calls back once it is taken. */
+static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bool last)
+{
+    struct bufferevent *stream =
+        evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req));
+    struct evbuffer *out = evbuffer_new();
+    int rc = out ? 0 : -ENOMEM;
+
+    if (rc == 0 && s->gzip)
+        rc = ft_gzip_add(s->gzip, part->bytes, part->len, last, out);
+    else if (rc == 0)
+        rc = evbuffer_add(out, part->bytes, part->len) < 0 ? -ENOMEM : 0;
+    if (rc == 0 && evbuffer_get_length(out)) {
+        ft_http_room_more(&s->http->room, stream, evbuffer_get_length(out));
+        evhttp_send_reply_chunk_with_cb(s->req, out, last ? NULL : on_taken, s);
+        rc = 1;
+    }
+    if (out)
+        evbuffer_free(out);
+    return rc;
+}
+
+static void step(void *arg)
+{
+    struct ft_http_slicing *s = arg;
+    struct ft_writer part;
+    int more, rc;
+
+    ft_writer_init(&part, PART_BYTES_MAX);
+    more = s->slices.more(s->slices.arg, &part);
+    if (more >= 0 && !ft_writer_ok(&part))
+        more = -ENOSPC;
+    rc = more < 0 ? more : send_part(s, &part, !more);
+    ft_writer_free(&part);
+    if (rc < 0) {
+        s->http->room.stats.answers_refused++;
+        ft_http_room_cut(&s->http->room,
+                         evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req)));
+    } else if (!more) {
+        end(s);
+    } else if (rc == 0) {
+        ft_watch_once_arm(s->step, 0);
+    }
+}
+
+static struct ft_http_slicing *slicing_new(struct ft_http *http, struct evhttp_request *req,
+                                           const struct ft_http_slices *slices)
+{
+    struct ft_http_slicing *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->step = ft_watch_once(http->room.loop, step, s);
+    if (!s->step) {
+        free(s);
+        return NULL;
+    }
+    s->http = http;
+    s->req = req;
+    s->slices = *slices;
+    if (ft_http_takes_gzip(req))
+        s->gzip = ft_gzip_new();
+    http->room.held += slices->bytes;
+    LIST_INSERT_HEAD(&http->slicings, s, next);
+    return s;
+}
+
+void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                   const char *tag, const struct ft_http_slices *slices)
+{
+    static const char no_memory[] = "no memory";
+    struct evhttp_connection *connection = evhttp_request_get_connection(req);
+    struct ft_http_slicing *s;
+
+    if (evhttp_request_get_command(req) == EVHTTP_REQ_HEAD) {
+        slices->free(slices->arg);
+        ft_http_head(req, content_type, tag);
+        ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
+        evhttp_send_reply(req, 200, ft_http_status_text(200), NULL);
+        return;
+    }
+    s = slicing_new(http, req, slices);
+    if (!s) {
+        slices->free(slices->arg);
+        ft_http_problem(http, req, 503, no_memory, sizeof(no_memory) - 1);
+        return;
+    }
+    ft_http_head(req, content_type, tag);
+    if (s->gzip)
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Encoding", "gzip");
+    evhttp_connection_set_closecb(connection, on_close, s);
+    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
+    evhttp_send_reply_start(req, 200, ft_http_status_text(200));
+    ft_watch_once_arm(s->step, 0);
+}
+
+/* With the server, whose connections evhttp frees. */
+void ft_http_slices_free(struct ft_http *http)
+{
+    struct ft_http_slicing *s;
+
+    while ((s = LIST_FIRST(&http->slicings))) {
+        evhttp_connection_set_closecb(evhttp_request_get_connection(s->req), NULL, NULL);
+        slicing_free(s);
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/publish/events.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/unit.h"
+
+/* What was published: the newest record, and how many there were. */
+static struct {
+    unsigned count, cleared;
+    char subject[64], message[64];
+    int64_t time_ms, since_ms;
+    bool last_cleared;
+} published;
+
+static struct ft_events *events;
+
+static void on_record(void *arg, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Event *e = record->event;
+
+    (void)arg;
+    ck_assert_int_eq(record->kind_case, FABRICTRACE__RECORD__KIND_EVENT);
+    published.count++;
+    published.last_cleared = e->has_cleared && e->cleared;
+    published.cleared += published.last_cleared;
+    snprintf(published.subject, sizeof(published.subject), "%s", e->subject);
+    snprintf(published.message, sizeof(published.message), "%s", e->message);
+    published.time_ms = (int64_t)e->time_ms;
+    published.since_ms = (int64_t)e->since_ms;
+}
+
+static void setup(size_t cap)
+{
+    memset(&published, 0, sizeof(published));
+    events = ft_events_new(cap, &(struct ft_emitter){on_record, NULL});
+    ck_assert_ptr_nonnull(events);
+}
+
+static Fabrictrace__Event event(const char *subject, const char *message, int64_t since_ms)
+{
+    Fabrictrace__Event e = FABRICTRACE__EVENT__INIT;
+
+    e.has_kind = e.has_time_ms = e.has_since_ms = true;
+    e.kind = FABRICTRACE__KIND__KIND_COLLISION;
+    e.subject = (char *)(uintptr_t)subject;
+    e.message = (char *)(uintptr_t)message;
+    e.time_ms = e.since_ms = (uint64_t)since_ms;
+    return e;
+}
+
+static void raise_it(uint32_t window, const char *subject, const char *message, int64_t since_ms)
+{
+    Fabrictrace__Event e = event(subject, message, since_ms);
+
+    ft_events_raise(events, window, &e);
+}
+
+static void hold(const char *subject)
+{
+    Fabrictrace__Event e = event(subject, "held", 1000);
+
+    ft_events_hold(events, &e);
+}
+
+static void see(void *arg, const Fabrictrace__Event *e)
+{
+    snprintf(arg, 128, "%s|%s|%llu", e->subject, e->message, (unsigned long long)e->since_ms);
+}
+
+START_TEST(one_that_stands_is_published_twice)
+{
+    char seen[128] = "";
+
+    setup(10);
+    raise_it(1, "leaf0/up0", "two", 1000);
+    ft_events_sweep(events, 1, 2000);
+    raise_it(2, "leaf0/up0", "three", 2000);
+    ft_events_sweep(events, 2, 3000);
+    ck_assert_uint_eq(published.count, 1);
+    ck_assert_uint_eq(ft_events_count(events), 1);
+    /* The newest text, and the beginning. */
+    ft_events_each(events, see, seen);
+    ck_assert_str_eq(seen, "leaf0/up0|three|1000");
+    ft_events_sweep(events, 3, 4000);
+    ck_assert_uint_eq(published.count, 2);
+    ck_assert(published.last_cleared);
+    ck_assert_str_eq(published.message, "three");
+    ck_assert_int_eq(published.since_ms, 1000);
+    ck_assert_int_eq(published.time_ms, 4000);
+    ck_assert_uint_eq(ft_events_count(events), 0);
+    ft_events_sweep(events, 4, 5000);
+    ck_assert_uint_eq(published.count, 2);
+    /* Later the same is a new one. */
+    raise_it(5, "leaf0/up0", "two", 5000);
+    ck_assert_uint_eq(published.count, 3);
+    ck_assert(!published.last_cleared);
+    ck_assert_int_eq(published.since_ms, 5000);
+    ft_events_free(events);
+}
+END_TEST
+
+START_TEST(kind_and_subject_are_the_identity)
+{
+    Fabrictrace__Event other = event("leaf0/up0", "gone", 1000);
+
+    setup(10);
+    raise_it(1, "leaf0/up0", "two", 1000);
+    raise_it(1, "leaf0/up1", "two", 1000);
+    other.kind = FABRICTRACE__KIND__KIND_LINK_DOWN;
+    ft_events_raise(events, 1, &other);
+    ck_assert_uint_eq(published.count, 3);
+    ck_assert_uint_eq(ft_events_count(events), 3);
+    ft_events_raise(events, 2, &other);
+    ft_events_sweep(events, 2, 2000);
+    ck_assert_uint_eq(published.cleared, 2);
+    ck_assert_uint_eq(ft_events_count(events), 1);
+    ft_events_free(events);
+}
+END_TEST
+
+START_TEST(held_ones_outlast_windows_until_a_release)
+{
+    setup(10);
+    hold("source a");
+    hold("source b");
+    ft_events_sweep(events, 1000, 2000);
+    ck_assert_uint_eq(published.count, 2);
+    ft_events_release(events, 3000);
+    ck_assert_uint_eq(published.cleared, 0);
+    hold("source a");
+    ft_events_release(events, 4000);
+    ck_assert_uint_eq(published.cleared, 1);
+    ck_assert_str_eq(published.subject, "source b");
+    ft_events_release(events, 5000);
+    ck_assert_uint_eq(published.cleared, 2);
+    ck_assert_uint_eq(ft_events_count(events), 0);
+    ft_events_free(events);
+}
+END_TEST
+
+START_TEST(a_happening_does_not_stand)
+{
+    Fabrictrace__Event e = event("10.0.0.1", "path changed", 1000);
+
+    setup(10);
+    ft_events_once(events, &e);
+    ft_events_once(events, &e);
+    ck_assert_uint_eq(published.count, 2);
+    ck_assert_uint_eq(ft_events_count(events), 0);
+    ft_events_free(events);
+}
+END_TEST
+
+START_TEST(over_the_cap_they_are_counted)
+{
+    setup(2);
+    raise_it(1, "a", "", 1000);
+    raise_it(1, "b", "", 1000);
+    raise_it(1, "c", "", 1000);
+    raise_it(1, "c", "", 1000);
+    ck_assert_uint_eq(published.count, 2);
+    ck_assert_uint_eq(ft_events_refused(events), 2);
+    ft_events_sweep(events, 2, 2000);
+    raise_it(2, "c", "", 2000);
+    ck_assert_str_eq(published.subject, "c");
+    ft_events_free(events);
+    ft_events_free(NULL);
+}
+END_TEST
+
+FT_UNIT_MAIN("events", one_that_stands_is_published_twice, kind_and_subject_are_the_identity,
+             held_ones_outlast_windows_until_a_release, a_happening_does_not_stand,
+             over_the_cap_they_are_counted)

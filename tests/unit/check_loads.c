@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/window/loads.h"
+
+#include <errno.h>
+
+#include "tests/unit/join_rig.h"
+
+#define MBPS(n) ((uint64_t)(n)*1000000)
+
+static struct join_rig rig;
+static struct ft_loads loads;
+
+/* Links are of 1 Gb/s: below 10 Mb/s is a mouse, from 100 Mb/s on an elephant. */
+static const struct ft_loads_config config = {.window_ms = JOIN_RIG_WINDOW_MS,
+                                              .floor_share = 0.01,
+                                              .elephant_share = 0.1,
+                                              .elephants_max = 100};
+
+static void setup(void)
+{
+    join_rig_open(&rig);
+    ck_assert_int_eq(ft_loads_init(&loads, rig.t), 0);
+}
+
+static void teardown(void)
+{
+    ft_loads_free(&loads);
+    join_rig_close(&rig);
+}
+
+/* Closes the window and adds every flow; the number of those that could not be kept. */
+static unsigned add_all(const struct ft_loads_config *c)
+{
+    unsigned refused = 0;
+
+    join_rig_seal(&rig);
+    for (uint32_t i = 0; i < ft_join_limit(rig.join); i++) {
+        struct ft_flow *flow = ft_join_at(rig.join, i);
+
+        if (flow && ft_loads_add(&loads, c, rig.join, flow, i))
+            refused++;
+    }
+    return refused;
+}
+
+static const struct ft_load *link_of(const char *at, const char *port)
+{
+    return &loads.link[join_rig_port(&rig, at, port)];
+}
+
+static uint64_t unplaced_at(const char *at, const char *port)
+{
+    return loads.unplaced[ft_topology_port(rig.t, join_rig_port(&rig, at, port))->group];
+}
+
+START_TEST(a_resolved_flow_loads_each_link_of_its_path)
+{
+    const struct ft_load *up, *down;
+
+    setup();
+    join_rig_sample(&rig, 50000, 1, MBPS(200), 400);
+    ck_assert_uint_eq(add_all(&config), 0);
+    up = link_of("leaf0", "up1");
+    down = link_of("spine1", "down1");
+    ck_assert_double_eq(up->bytes, 250e6);
+    /* 400 samples: a standard error of 5 %. */
+    ck_assert_double_eq_tol(up->variance, 250e6 * 250e6 / 400, 1);
+    ck_assert_double_eq(up->flows, 1);
+    ck_assert_uint_eq(up->whole, 1);
+    ck_assert_uint_eq(up->elephants, 1);
+    ck_assert_double_eq(down->bytes, up->bytes);
+    ck_assert_double_eq(link_of("leaf1", "host0")->bytes, up->bytes);
+    ck_assert_double_eq(link_of("leaf0", "up0")->bytes, 0);
+    ck_assert_double_eq(link_of("leaf0", "up0")->flows, 0);
+    ck_assert_double_eq(link_of("leaf1", "up1")->bytes, 0);
+    ck_assert_uint_eq(loads.flows, 1);
+    ck_assert_uint_eq(loads.placed, 1);
+    ck_assert_double_eq(loads.bytes, 250e6);
+    ft_loads_reset(&loads, rig.t);
+    ck_assert_double_eq(up->bytes, 0);
+    ck_assert_uint_eq(loads.flows + loads.placed + loads.elephant_count, 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(mice_and_acknowledgements_have_bytes_and_no_number)
+{
+    struct ft_observation ack = join_rig_seen(50001, 0, MBPS(400), 100);
+
+    setup();
+    join_rig_sample(&rig, 50000, 0, MBPS(9), 100);
+    ack.data_samples = 0;
+    ack.ack_samples = ack.samples;
+    join_rig_take(&rig, &ack);
+    ck_assert_uint_eq(add_all(&config), 0);
+    ck_assert_double_eq(link_of("leaf0", "up0")->bytes, 409e6 / 8 * 10);
+    ck_assert_double_eq(link_of("leaf0", "up0")->flows, 0);
+    ck_assert_uint_eq(link_of("leaf0", "up0")->elephants, 0);
+    ck_assert_uint_eq(loads.flows, 0);
+    ck_assert_double_eq(loads.bytes, 0);
+    teardown();
+}
+END_TEST
+
+/* Only the last switch saw it, and not by which port it came: either spine may have passed it. */
+START_TEST(what_may_have_gone_two_ways_is_unplaced)
+{
+    struct ft_observation o = join_rig_seen(50000, 0, MBPS(200), 400);
+
+    setup();
+    o.agent = leafspine_switch_ip(1);
+    o.in_ifindex = 0;
+    o.out_ifindex = 1;
+    join_rig_take(&rig, &o);
+    join_rig_sample(&rig, 50001, 0, MBPS(50), 400);
+    ck_assert_uint_eq(add_all(&config), 0);
+    ck_assert_uint_eq(join_rig_flow(&rig, 50000)->state, FT_PATH_PARTIAL);
+    ck_assert_uint_eq(loads.flows, 2);
+    ck_assert_uint_eq(loads.placed, 1);
+    ck_assert_uint_eq(unplaced_at("leaf0", "up0"), 1);
+    ck_assert_uint_eq(unplaced_at("leaf1", "up0"), 0);
+    ck_assert_double_eq(link_of("leaf0", "up0")->flows, 1);
+    ck_assert_double_eq(link_of("leaf0", "up1")->flows, 0);
+    /* The link to the host is certain. */
+    ck_assert_double_eq(link_of("leaf1", "host0")->flows, 2);
+    teardown();
+}
+END_TEST
+
+/* By the lower end of its rate: few samples make no elephant. */
+START_TEST(elephants_are_certain_ones)
+{
+    setup();
+    join_rig_sample(&rig, 50000, 0, MBPS(110), 10000);
+    join_rig_sample(&rig, 50001, 0, MBPS(110), 100);
+    ck_assert_uint_eq(add_all(&config), 0);
+    ck_assert_uint_eq(link_of("leaf0", "up0")->elephants, 1);
+    ck_assert_double_eq(link_of("leaf0", "up0")->flows, 2);
+    ck_assert_uint_ge(loads.elephant_count, 1);
+    for (size_t i = 0; i < loads.elephant_count; i++)
+        ck_assert_ptr_eq(ft_join_at(rig.join, loads.elephants[i].flow), join_rig_flow(&rig, 50000));
+    teardown();
+}
+END_TEST
+
+START_TEST(elephants_over_the_cap_are_counted_and_the_loads_right)
+{
+    struct ft_loads_config few = config;
+
+    few.elephants_max = 1;
+    setup();
+    for (uint16_t i = 0; i < 3; i++)
+        join_rig_sample(&rig, 50000 + i, 0, MBPS(200), 10000);
+    ck_assert_uint_ge(add_all(&few), 2);
+    ck_assert_uint_eq(loads.elephant_count, 1);
+    ck_assert_uint_ge(loads.elephants_dropped, 2);
+    ck_assert_uint_eq(link_of("leaf0", "up0")->elephants, 3);
+    ck_assert_double_eq(link_of("leaf0", "up0")->bytes, 750e6);
+    teardown();
+}
+END_TEST
+
+/* Both hosts hang on leaf0, and a spine sampled it. */
+START_TEST(a_detour_over_a_spine_is_avoidable)
+{
+    struct ft_observation o = join_rig_seen(50000, 0, MBPS(200), 400);
+
+    setup();
+    o.tuple.dst = leafspine_host_ip(0, 1);
+    o.agent = leafspine_switch_ip(2);
+    o.in_ifindex = o.out_ifindex = 1;
+    join_rig_take(&rig, &o);
+    join_rig_sample(&rig, 50001, 0, MBPS(200), 400);
+    ck_assert_uint_eq(add_all(&config), 0);
+    ck_assert_uint_eq(loads.spine.flows, 1);
+    ck_assert_double_eq(loads.spine.bytes, 250e6);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("loads", a_resolved_flow_loads_each_link_of_its_path,
+             mice_and_acknowledgements_have_bytes_and_no_number,
+             what_may_have_gone_two_ways_is_unplaced, elephants_are_certain_ones,
+             elephants_over_the_cap_are_counted_and_the_loads_right,
+             a_detour_over_a_spine_is_avoidable)
