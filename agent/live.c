@@ -13,10 +13,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "agent/capture/sniffer.h"
 #include "agent/engine.h"
 #include "agent/jobs/jobs.h"
 #include "agent/metrics.h"
+#include "agent/rdma/sniffer.h"
 #include "agent/report/uplink.h"
 #include "agent/settings.h"
 #include "lib/base/log.h"

@@ -6,7 +6,6 @@ agent_libftagent_a_SOURCES = \
 	agent/capture/capture.c agent/capture/capture.h \
 	agent/capture/flows.c agent/capture/flows.h \
 	agent/capture/interfaces.c agent/capture/interfaces.h \
-	agent/capture/sniffer.c agent/capture/sniffer.h \
 	agent/engine.c agent/engine.h \
 	agent/jobs/collective_record.c agent/jobs/collective_record.h \
 	agent/jobs/collectives.c agent/jobs/collectives.h \
@@ -24,6 +23,7 @@ agent_libftagent_a_SOURCES = \
 	agent/rdma/qpc.c agent/rdma/qpc.h \
 	agent/rdma/query.c agent/rdma/query.h \
 	agent/rdma/rdma.c agent/rdma/rdma.h \
+	agent/rdma/sniffer.c agent/rdma/sniffer.h \
 	agent/rdma/sport.c agent/rdma/sport.h \
 	agent/rdma/sysfs.c agent/rdma/sysfs.h \
 	agent/rdma/table.c agent/rdma/table.h \

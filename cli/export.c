@@ -4,21 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/safe.h"
 #include "cli/show.h"
 
 /* Always in quotes: "#51" would be a comment, "fd00::1" a map. Names come from switches. */
 static void put_text(FILE *out, const char *text)
 {
-    fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)(text ? text : ""); *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(out, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(out, "\\x%02X", *c);
-        else
-            fputc(*c, out);
-    }
-    fputc('"', out);
+    ft_safe_put_yaml(out, text ? text : "");
 }
 
 static void put_member(FILE *out, const char *before, const char *key, const struct ft_value *of,
@@ -80,8 +72,10 @@ static void put_switch(FILE *out, const struct ft_value *sw)
 
     put_member(out, "  - ", "name", sw, "name");
     fputc('\n', out);
-    if (tier && strcmp(tier, "unknown") != 0)
-        fprintf(out, "    tier: %s\n", tier);
+    if (tier && strcmp(tier, "unknown") != 0) {
+        put_member(out, "    ", "tier", sw, "tier");
+        fputc('\n', out);
+    }
     put_texts(out, "    addresses: ", ft_value_get(sw, "addresses"));
     fputc('\n', out);
     put_ports(out, ft_value_get(sw, "ports"));

@@ -269,7 +269,7 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
     if (rc) {
         ft_answer_free(*answer);
         *answer = NULL;
-    } else if (!args->json) {
+    } else if (!args->json && !args->export) {
         ft_answer_clean(*answer);
     }
     return rc;

@@ -79,3 +79,27 @@ void ft_safe_put_json(FILE *out, const char *json)
         json += n;
     }
 }
+
+void ft_safe_put_yaml(FILE *out, const char *text)
+{
+    bool shown;
+
+    fputc('"', out);
+    while (*text) {
+        size_t n = ft_safe_character(text, &shown);
+        uint32_t c;
+
+        if (shown && (*text == '"' || *text == '\\'))
+            fprintf(out, "\\%c", *text);
+        else if (shown)
+            fwrite(text, 1, n, out);
+        else if (decode(text, &c) == 0)
+            fputc('?', out);
+        else if (c >= 0x10000)
+            fprintf(out, "\\U%08X", c);
+        else
+            fprintf(out, c < 0x100 ? "\\x%02X" : "\\u%04X", c);
+        text += n;
+    }
+    fputc('"', out);
+}

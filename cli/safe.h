@@ -20,4 +20,7 @@ void ft_safe_text(char *text);
 /* A line of JSON: what may not be shown is escaped, so that it is the same JSON. */
 void ft_safe_put_json(FILE *out, const char *json);
 
+/* A YAML text in quotes: what may not be shown is escaped, so that it is the same text. */
+void ft_safe_put_yaml(FILE *out, const char *text);
+
 #endif

@@ -9,6 +9,15 @@ dist_man_MANS += \
 	man/fabrictrace-switchpoll.8 \
 	man/fabrictraced.8
 
+# The list of fields comes from the comments of the records' definition; the page is in the tarball.
+EXTRA_DIST += man/fabrictrace-records.7.in man/records.awk
+MAINTAINERCLEANFILES += man/fabrictrace-records.7
+man/fabrictrace-records.7: man/fabrictrace-records.7.in man/records.awk proto/fabrictrace.proto
+	$(AM_V_GEN)$(MKDIR_P) man && { \
+	sed '/^@RECORD_FIELDS@$$/,$$d' $(srcdir)/man/fabrictrace-records.7.in && \
+	$(AWK) -f $(srcdir)/man/records.awk $(srcdir)/proto/fabrictrace.proto $(srcdir)/proto/fabrictrace.proto && \
+	sed '1,/^@RECORD_FIELDS@$$/d' $(srcdir)/man/fabrictrace-records.7.in; } >$@.tmp && mv $@.tmp $@
+
 # The option lists come from the daemons' own tables: the page cannot say what the program does not.
 man_MANS += man/fabrictrace.yaml.5 man/fabrictrace-metrics.7
 EXTRA_DIST += man/fabrictrace.yaml.5.in man/fabrictrace-metrics.7.in

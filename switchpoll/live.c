@@ -19,12 +19,12 @@
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
 #include "switchpoll/metrics.h"
-#include "switchpoll/output.h"
-#include "switchpoll/pipeline.h"
+#include "switchpoll/output/output.h"
+#include "switchpoll/sflow/pipeline.h"
+#include "switchpoll/sflow/telemetry.h"
+#include "switchpoll/sflow/udp.h"
+#include "switchpoll/sflow/workers.h"
 #include "switchpoll/snmp/service.h"
-#include "switchpoll/telemetry.h"
-#include "switchpoll/udp.h"
-#include "switchpoll/workers.h"
 
 #define PROGRAM         "fabrictrace-switchpoll"
 #define NS_PER_S        INT64_C(1000000000)
@@ -35,13 +35,13 @@
 #define HOST_NAME_BYTES 256
 
 struct live {
-    struct ft_settings *settings;
+    struct ft_switchpoll_settings *settings;
     const struct ft_live_config *config;
     char source_id[HOST_NAME_BYTES];
     struct ft_loop *loop;
     struct ft_sender *sender;
     struct ft_output *output;
-    struct ft_pipeline *pipeline;
+    struct ft_sflow_pipeline *pipeline;
     struct ft_udp *udp;         /* of the loop itself, with one worker */
     struct ft_workers *workers; /* with more */
     uint64_t seed;
@@ -84,8 +84,8 @@ static void tell_pipeline(struct live *live)
     struct ft_snmp_stats requests;
 
     ft_snmp_service_requests(live->snmp, &requests);
-    ft_pipeline_set_snmp(live->pipeline, &requests);
-    ft_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
+    ft_sflow_pipeline_set_snmp(live->pipeline, &requests);
+    ft_sflow_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
 }
 
 static bool connected(const struct live *live)
@@ -127,7 +127,7 @@ static void tell_status(struct live *live, struct ft_mono now)
 
     if (span_ns < STATUS_NS)
         return;
-    ft_pipeline_facts(live->pipeline, &facts);
+    ft_sflow_pipeline_facts(live->pipeline, &facts);
     ft_notify_status("%.0f datagrams/s, %.0f samples/s of %" PRIu64 " exporters, %" PRIu64
                      " datagrams missing%s",
                      (double)(s->datagrams - live->status_stats.datagrams) / seconds,
@@ -157,7 +157,7 @@ static void on_tick(void *arg)
     struct live *live = arg;
 
     tell_pipeline(live);
-    ft_pipeline_tick(live->pipeline, ft_wall_now());
+    ft_sflow_pipeline_tick(live->pipeline, ft_wall_now());
     if (!output_failed(live))
         tell_status(live, ft_mono_now());
 }
@@ -166,7 +166,7 @@ static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_w
 {
     struct live *live = arg;
 
-    ft_pipeline_datagram(live->pipeline, bytes, len, when);
+    ft_sflow_pipeline_datagram(live->pipeline, bytes, len, when);
 }
 
 static void on_sender(void *arg, bool up, const char *text)
@@ -205,7 +205,7 @@ static bool on_stop(void *arg)
     live->stopping = true;
     ft_snmp_service_stop(live->snmp);
     tell_pipeline(live);
-    ft_pipeline_end(live->pipeline, ft_wall_now());
+    ft_sflow_pipeline_end(live->pipeline, ft_wall_now());
     if (output_failed(live))
         return false;
     if (!live->sender)
@@ -223,7 +223,7 @@ static void warn_of_buffer(uint64_t bytes, uint64_t wanted)
                bytes, wanted);
 }
 
-static struct ft_udp *open_udp(struct live *live, const struct ft_settings *settings)
+static struct ft_udp *open_udp(struct live *live, const struct ft_switchpoll_settings *settings)
 {
     const struct ft_udp_config config = {
         .listen = settings->listen,
@@ -247,7 +247,7 @@ static struct ft_udp *open_udp(struct live *live, const struct ft_settings *sett
 /* Sockets and who reads them. Returns whether they stand. */
 static bool open_intake(struct live *live)
 {
-    const struct ft_settings *s = live->settings;
+    const struct ft_switchpoll_settings *s = live->settings;
     char error[ERROR_BYTES];
     struct ft_workers_stats stats;
 
@@ -262,11 +262,11 @@ static bool open_intake(struct live *live)
     }
     ft_workers_stats(live->workers, &stats);
     warn_of_buffer(stats.buffer_bytes, s->receive_buffer_bytes);
-    ft_pipeline_set_more(live->pipeline, ft_workers_account, live->workers);
+    ft_sflow_pipeline_set_more(live->pipeline, ft_workers_account, live->workers);
     return true;
 }
 
-static int reload_workers(struct live *live, const struct ft_settings *settings)
+static int reload_workers(struct live *live, const struct ft_switchpoll_settings *settings)
 {
     char error[ERROR_BYTES];
     int rc = ft_workers_reload(live->workers, settings, error, sizeof(error));
@@ -277,7 +277,7 @@ static int reload_workers(struct live *live, const struct ft_settings *settings)
 }
 
 /* The endpoint is bound anew only when it changes, since it cannot be bound twice. */
-static int reopen_udp(struct live *live, const struct ft_settings *settings)
+static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *settings)
 {
     struct ft_udp *udp;
 
@@ -299,9 +299,9 @@ static int reopen_udp(struct live *live, const struct ft_settings *settings)
 }
 
 /* The certificates for connections from here on; the one that stands goes on with its own. */
-static int renew_tls(struct live *live, const struct ft_settings *settings)
+static int renew_tls(struct live *live, const struct ft_switchpoll_settings *settings)
 {
-    const struct ft_tls_files files = ft_settings_tls(settings);
+    const struct ft_tls_files files = ft_switchpoll_settings_tls(settings);
     char error[ERROR_BYTES];
     int rc;
 
@@ -314,9 +314,9 @@ static int renew_tls(struct live *live, const struct ft_settings *settings)
 }
 
 /* Takes the settings over as a whole, or changes nothing and returns -errno. */
-static int adopt(struct live *live, const struct ft_settings *wanted)
+static int adopt(struct live *live, const struct ft_switchpoll_settings *wanted)
 {
-    struct ft_settings *settings = ft_settings_copy(wanted);
+    struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(wanted);
     struct ft_watch *tick = ft_watch_stage(
         ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live), "fold");
     struct ft_poller *poller = NULL;
@@ -330,14 +330,14 @@ static int adopt(struct live *live, const struct ft_settings *wanted)
         ft_poller_free(poller);
         ft_watch_free(tick);
         if (settings)
-            ft_options_free(&ft_settings_table, settings);
+            ft_options_free(&ft_switchpoll_settings_table, settings);
         return rc;
     }
     ft_watch_free(live->tick);
     live->tick = tick;
-    ft_options_free(&ft_settings_table, live->settings);
+    ft_options_free(&ft_switchpoll_settings_table, live->settings);
     live->settings = settings;
-    ft_pipeline_reload(live->pipeline, settings);
+    ft_sflow_pipeline_reload(live->pipeline, settings);
     ft_snmp_service_adopt(live->snmp, poller);
     return 0;
 }
@@ -345,8 +345,8 @@ static int adopt(struct live *live, const struct ft_settings *wanted)
 static void on_reload(void *arg)
 {
     struct live *live = arg;
-    const struct ft_settings *wanted = live->config->reload(live->config->arg);
-    const char *fixed = wanted ? ft_settings_fixed(live->settings, wanted) : NULL;
+    const struct ft_switchpoll_settings *wanted = live->config->reload(live->config->arg);
+    const char *fixed = wanted ? ft_switchpoll_settings_fixed(live->settings, wanted) : NULL;
 
     if (!wanted)
         ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
@@ -361,7 +361,8 @@ static void on_reload(void *arg)
 static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     struct live *live = arg;
-    const struct ft_exporters *tables[FT_WORKERS_MAX] = {ft_pipeline_exporters(live->pipeline)};
+    const struct ft_sflow_exporters *tables[FT_WORKERS_MAX] = {
+        ft_sflow_pipeline_exporters(live->pipeline)};
     struct ft_workers_stats workers;
     struct ft_udp_stats udp = {0};
     struct ft_telemetry t = {
@@ -384,7 +385,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     t.connected = sender.connected;
     t.queue_bytes = sender.queue_bytes;
     tell_pipeline(live);
-    ft_pipeline_facts(live->pipeline, &t.facts);
+    ft_sflow_pipeline_facts(live->pipeline, &t.facts);
     if (live->udp)
         ft_udp_stats(live->udp, &udp);
     t.receive_buffer_bytes = udp.buffer_bytes;
@@ -439,7 +440,7 @@ static int start_http(struct live *live)
 
 static int start_output(struct live *live, uint64_t boot_id)
 {
-    const struct ft_settings *s = live->settings;
+    const struct ft_switchpoll_settings *s = live->settings;
     const struct ft_sender_config sender = {
         .endpoint = s->daemon_endpoint,
         .source_id = live->source_id,
@@ -448,7 +449,7 @@ static int start_output(struct live *live, uint64_t boot_id)
         .queue_bytes_max = s->daemon_queue_bytes,
         .retry_min_ns = s->daemon_retry_min_ns,
         .retry_max_ns = s->daemon_retry_max_ns,
-        .tls = ft_settings_tls(s),
+        .tls = ft_switchpoll_settings_tls(s),
         .on_state = on_sender,
         .arg = live,
     };
@@ -510,7 +511,8 @@ static int start(struct live *live)
     code = start_output(live, random[0]);
     if (code)
         return code;
-    live->pipeline = ft_pipeline_new(live->settings, live->source_id, random[1], live->output);
+    live->pipeline =
+        ft_sflow_pipeline_new(live->settings, live->source_id, random[1], live->output);
     if (!live->pipeline)
         return EX_OSERR;
     live->seed = random[1];
@@ -538,7 +540,7 @@ static int start(struct live *live)
 int ft_live_run(const struct ft_live_config *config)
 {
     struct live live = {
-        .settings = ft_settings_copy(config->settings),
+        .settings = ft_switchpoll_settings_copy(config->settings),
         .config = config,
         .loss_limit = {.interval_ns = WARN_NS, .burst = 1},
         .daemon.limit = {.interval_ns = WARN_NS, .burst = 10},
@@ -561,11 +563,11 @@ int ft_live_run(const struct ft_live_config *config)
     ft_udp_free(live.udp);
     ft_workers_free(live.workers);
     ft_snmp_service_free(live.snmp);
-    ft_pipeline_free(live.pipeline);
+    ft_sflow_pipeline_free(live.pipeline);
     ft_output_free(live.output);
     ft_sender_free(live.sender);
     ft_loop_free(live.loop);
     if (live.settings)
-        ft_options_free(&ft_settings_table, live.settings);
+        ft_options_free(&ft_switchpoll_settings_table, live.settings);
     return code;
 }

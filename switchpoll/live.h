@@ -9,10 +9,10 @@
 #include "switchpoll/settings.h"
 
 struct ft_live_config {
-    const struct ft_settings *settings; /* copied */
-    const char *output;                 /* NDJSON file, "-" for standard output; NULL: the daemon */
+    const struct ft_switchpoll_settings *settings; /* copied */
+    const char *output; /* NDJSON file, "-" for standard output; NULL: the daemon */
     /* Loads the configuration again; NULL after complaints. Borrowed until the next call. */
-    const struct ft_settings *(*reload)(void *arg);
+    const struct ft_switchpoll_settings *(*reload)(void *arg);
     void *arg;
 };
 

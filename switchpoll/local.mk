@@ -15,24 +15,24 @@ switchpoll_snmp = \
 
 noinst_LIBRARIES += switchpoll/libftswitchpoll.a
 switchpoll_libftswitchpoll_a_SOURCES = \
-	switchpoll/exporters.c switchpoll/exporters.h \
-	switchpoll/fold.c switchpoll/fold.h \
-	switchpoll/ingest.c switchpoll/ingest.h \
+	switchpoll/sflow/exporters.c switchpoll/sflow/exporters.h \
+	switchpoll/sflow/fold.c switchpoll/sflow/fold.h \
+	switchpoll/sflow/ingest.c switchpoll/sflow/ingest.h \
 	switchpoll/live.c switchpoll/live.h \
-	switchpoll/loss.c switchpoll/loss.h \
 	switchpoll/metrics.c switchpoll/metrics.h \
-	switchpoll/output.c switchpoll/output.h \
-	switchpoll/pipeline.c switchpoll/pipeline.h \
-	switchpoll/ports.c switchpoll/ports.h \
+	switchpoll/output/loss.c switchpoll/output/loss.h \
+	switchpoll/output/output.c switchpoll/output/output.h \
+	switchpoll/sflow/pipeline.c switchpoll/sflow/pipeline.h \
+	switchpoll/sflow/ports.c switchpoll/sflow/ports.h \
 	switchpoll/replay.c switchpoll/replay.h \
-	switchpoll/sequence.c switchpoll/sequence.h \
+	switchpoll/sflow/sequence.c switchpoll/sflow/sequence.h \
 	switchpoll/settings.c switchpoll/settings.h \
-	switchpoll/sink.h \
+	switchpoll/output/sink.h \
 	$(switchpoll_snmp) \
 	switchpoll/switchpoll.c switchpoll/switchpoll.h \
-	switchpoll/telemetry.c switchpoll/telemetry.h \
-	switchpoll/udp.c switchpoll/udp.h \
-	switchpoll/workers.c switchpoll/workers.h
+	switchpoll/sflow/telemetry.c switchpoll/sflow/telemetry.h \
+	switchpoll/sflow/udp.c switchpoll/sflow/udp.h \
+	switchpoll/sflow/workers.c switchpoll/sflow/workers.h
 
 # What fabrictrace-switchpoll and its tests link.
 SWITCHPOLL_LIBS = switchpoll/libftswitchpoll.a proto/libftproto.a lib/config/libftconfig.a \

@@ -14,11 +14,11 @@
 #include "proto/packet.h"
 
 struct replay {
-    struct ft_pipeline *pipeline;
+    struct ft_sflow_pipeline *pipeline;
     const struct ft_output *output;
     uint16_t port;
     struct ft_wall last;
-    struct ft_replay_stats stats;
+    struct ft_sflow_replay_stats stats;
     char *error;
     size_t error_bytes;
 };
@@ -53,14 +53,14 @@ static int on_packet(void *arg, const struct ft_pcap_packet *p)
         return 0;
     replay->stats.sflow++;
     replay->stats.cut += p->captured < p->wire;
-    ft_pipeline_datagram(replay->pipeline, payload.pos, ft_reader_left(&payload), p->when);
+    ft_sflow_pipeline_datagram(replay->pipeline, payload.pos, ft_reader_left(&payload), p->when);
     /* There is no use in reading on when nobody takes the records. */
     return ft_output_error(replay->output, replay->error, replay->error_bytes) ? EX_IOERR : 0;
 }
 
-int ft_replay(const char *file, uint16_t port, struct ft_pipeline *pipeline,
-              const struct ft_output *output, struct ft_replay_stats *stats, char *error,
-              size_t error_bytes)
+int ft_sflow_replay(const char *file, uint16_t port, struct ft_sflow_pipeline *pipeline,
+                    const struct ft_output *output, struct ft_sflow_replay_stats *stats,
+                    char *error, size_t error_bytes)
 {
     struct replay replay = {.pipeline = pipeline,
                             .output = output,
@@ -75,7 +75,7 @@ int ft_replay(const char *file, uint16_t port, struct ft_pipeline *pipeline,
     }
     rc = ft_pcap_read(file, on_packet, &replay, error, error_bytes);
     if (rc == 0 || rc == -EINVAL)
-        ft_pipeline_end(pipeline, replay.last);
+        ft_sflow_pipeline_end(pipeline, replay.last);
     *stats = replay.stats;
     if (rc == -EINVAL)
         return EX_DATAERR;

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "switchpoll/output.h"
-#include "switchpoll/pipeline.h"
+#include "switchpoll/output/output.h"
+#include "switchpoll/sflow/pipeline.h"
 
-struct ft_replay_stats {
+struct ft_sflow_replay_stats {
     uint64_t packets; /* in the file */
     uint64_t sflow;   /* of these: UDP datagrams to the port */
     uint64_t cut;     /* of these: not whole in the capture */
@@ -21,8 +21,8 @@ struct ft_replay_stats {
  * of sysexits.h: EX_OK; EX_NOINPUT when the file cannot be opened; EX_DATAERR when it is no capture
  * or is cut off; EX_IOERR when the output fails. For another than EX_OK the complaint names the
  * file. What was read before a fault has been published. */
-int ft_replay(const char *file, uint16_t port, struct ft_pipeline *pipeline,
-              const struct ft_output *output, struct ft_replay_stats *stats, char *error,
-              size_t error_bytes);
+int ft_sflow_replay(const char *file, uint16_t port, struct ft_sflow_pipeline *pipeline,
+                    const struct ft_output *output, struct ft_sflow_replay_stats *stats,
+                    char *error, size_t error_bytes);
 
 #endif

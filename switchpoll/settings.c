@@ -11,10 +11,10 @@
 #include "lib/base/privilege.h"
 #include "lib/io/snmp.h"
 #include "lib/io/tls.h"
+#include "switchpoll/sflow/workers.h"
 #include "switchpoll/snmp/targets.h"
-#include "switchpoll/workers.h"
 
-#define AT(member)  offsetof(struct ft_settings, member)
+#define AT(member)  offsetof(struct ft_switchpoll_settings, member)
 #define ERROR_BYTES 512
 
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
@@ -105,20 +105,21 @@ static const struct ft_option options[] = {
     {0},
 };
 
-const struct ft_option_table ft_settings_table = {
+const struct ft_option_table ft_switchpoll_settings_table = {
     .program = "fabrictrace-switchpoll",
     .options = options,
-    .struct_bytes = sizeof(struct ft_settings),
+    .struct_bytes = sizeof(struct ft_switchpoll_settings),
 };
 
-struct ft_tls_files ft_settings_tls(const struct ft_settings *s)
+struct ft_tls_files ft_switchpoll_settings_tls(const struct ft_switchpoll_settings *s)
 {
     return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
 }
 
-static void check_tls(const struct ft_settings *s, const struct ft_run *run, struct ft_diag *diag)
+static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_run *run,
+                      struct ft_diag *diag)
 {
-    const struct ft_tls_files files = ft_settings_tls(s);
+    const struct ft_tls_files files = ft_switchpoll_settings_tls(s);
     const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
     char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
 
@@ -129,7 +130,8 @@ static void check_tls(const struct ft_settings *s, const struct ft_run *run, str
     ft_run_complain(run, diag, key, "%s", error);
 }
 
-bool ft_settings_check(const struct ft_settings *s, const struct ft_run *run, struct ft_diag *diag)
+bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_run *run,
+                       struct ft_diag *diag)
 {
     size_t before = ft_diag_count(diag);
     char error[ERROR_BYTES];
@@ -162,9 +164,10 @@ static bool copy_strings(struct ft_strings *list)
     return list->items;
 }
 
-struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
+struct ft_switchpoll_settings *
+ft_switchpoll_settings_copy(const struct ft_switchpoll_settings *settings)
 {
-    struct ft_settings *copy = malloc(sizeof(*copy));
+    struct ft_switchpoll_settings *copy = malloc(sizeof(*copy));
     bool ok = true;
 
     if (!copy)
@@ -182,7 +185,7 @@ struct ft_settings *ft_settings_copy(const struct ft_settings *settings)
     }
     if (ok)
         return copy;
-    ft_options_free(&ft_settings_table, copy);
+    ft_options_free(&ft_switchpoll_settings_table, copy);
     return NULL;
 }
 
@@ -191,7 +194,8 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_settings *now)
+const char *ft_switchpoll_settings_fixed(const struct ft_switchpoll_settings *old,
+                                         const struct ft_switchpoll_settings *now)
 {
     const struct {
         const char *key;

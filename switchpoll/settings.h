@@ -12,7 +12,7 @@
 #include "lib/config/program.h"
 #include "lib/io/transport.h"
 
-struct ft_settings {
+struct ft_switchpoll_settings {
     char *source_id; /* NULL: the host's name */
     char *listen;
     uint64_t receive_buffer_bytes;
@@ -49,21 +49,23 @@ struct ft_settings {
     int log_level;
 };
 
-extern const struct ft_option_table ft_settings_table;
+extern const struct ft_option_table ft_switchpoll_settings_table;
 
 /* What the table cannot say: settings that contradict each other, and what is not there: files,
  * users; and the file of switches. run tells where settings are from. Returns whether all is well.
  */
-bool ft_settings_check(const struct ft_settings *settings, const struct ft_run *run,
+bool ft_settings_check(const struct ft_switchpoll_settings *settings, const struct ft_run *run,
                        struct ft_diag *diag);
 
 /* Borrows the settings' texts. */
-struct ft_tls_files ft_settings_tls(const struct ft_settings *settings);
+struct ft_tls_files ft_switchpoll_settings_tls(const struct ft_switchpoll_settings *settings);
 
 /* A copy, for ft_options_free(); NULL without memory. */
-struct ft_settings *ft_settings_copy(const struct ft_settings *settings);
+struct ft_switchpoll_settings *
+ft_switchpoll_settings_copy(const struct ft_switchpoll_settings *settings);
 
 /* The key of a setting that differs and that a reload cannot change; NULL when there is none. */
-const char *ft_settings_fixed(const struct ft_settings *old, const struct ft_settings *now);
+const char *ft_switchpoll_settings_fixed(const struct ft_switchpoll_settings *old,
+                                         const struct ft_switchpoll_settings *now);
 
 #endif

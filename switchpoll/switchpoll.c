@@ -15,10 +15,10 @@
 #include "lib/io/transport.h"
 #include "switchpoll/live.h"
 #include "switchpoll/metrics.h"
-#include "switchpoll/output.h"
-#include "switchpoll/pipeline.h"
+#include "switchpoll/output/output.h"
 #include "switchpoll/replay.h"
 #include "switchpoll/settings.h"
+#include "switchpoll/sflow/pipeline.h"
 
 #define ERROR_BYTES     512
 #define HOST_NAME_BYTES 256
@@ -41,18 +41,19 @@ static void log_complaints(const struct ft_diag *diag)
 }
 
 /* The configuration as it is now, when it is good. */
-static const struct ft_settings *good_settings(const struct ft_run *run, struct ft_diag *diag)
+static const struct ft_switchpoll_settings *good_settings(const struct ft_run *run,
+                                                          struct ft_diag *diag)
 {
-    const struct ft_settings *settings = ft_run_config(run);
+    const struct ft_switchpoll_settings *settings = ft_run_config(run);
 
     return ft_settings_check(settings, run, diag) ? settings : NULL;
 }
 
-static const struct ft_settings *on_reload(void *arg)
+static const struct ft_switchpoll_settings *on_reload(void *arg)
 {
     struct ft_run *run = arg;
     struct ft_diag *diag = ft_diag_new();
-    const struct ft_settings *settings = NULL;
+    const struct ft_switchpoll_settings *settings = NULL;
 
     if (diag && ft_run_reload(run, diag) == 0)
         settings = good_settings(run, diag);
@@ -62,24 +63,24 @@ static const struct ft_settings *on_reload(void *arg)
     return settings;
 }
 
-static int replay_into(const char *file, const struct ft_settings *settings,
+static int replay_into(const char *file, const struct ft_switchpoll_settings *settings,
                        struct ft_output *output)
 {
     char host[HOST_NAME_BYTES];
     char error[ERROR_BYTES];
-    struct ft_replay_stats stats = {0};
-    struct ft_pipeline *pipeline;
+    struct ft_sflow_replay_stats stats = {0};
+    struct ft_sflow_pipeline *pipeline;
     int code;
 
     ft_host_name(host, sizeof(host));
-    pipeline = ft_pipeline_new(settings, settings->source_id ? settings->source_id : host,
-                               REPLAY_SEED, output);
+    pipeline = ft_sflow_pipeline_new(settings, settings->source_id ? settings->source_id : host,
+                                     REPLAY_SEED, output);
     if (!pipeline) {
         ft_log(FT_LOG_ERROR, "out of memory");
         return EX_OSERR;
     }
-    code = ft_replay(file, (uint16_t)settings->replay_port, pipeline, output, &stats, error,
-                     sizeof(error));
+    code = ft_sflow_replay(file, (uint16_t)settings->replay_port, pipeline, output, &stats, error,
+                           sizeof(error));
     if (code != EX_OK)
         ft_log(FT_LOG_ERROR, "replay %s", error);
     else
@@ -89,11 +90,12 @@ static int replay_into(const char *file, const struct ft_settings *settings,
     if (stats.cut)
         ft_log(FT_LOG_WARNING, "replay %s: %" PRIu64 " datagrams were captured in part", file,
                stats.cut);
-    ft_pipeline_free(pipeline);
+    ft_sflow_pipeline_free(pipeline);
     return code;
 }
 
-static int replay(const char *file, const char *output_file, const struct ft_settings *settings)
+static int replay(const char *file, const char *output_file,
+                  const struct ft_switchpoll_settings *settings)
 {
     char error[ERROR_BYTES];
     struct ft_output *output = ft_output_file(output_file, error, sizeof(error));
@@ -119,13 +121,13 @@ int ft_switchpoll_main(int argc, char **argv)
     static const struct ft_program program = {
         .name = "fabrictrace-switchpoll",
         .summary = "receives sFlow from switches and folds it into records for fabrictraced",
-        .table = &ft_settings_table,
+        .table = &ft_switchpoll_settings_table,
         .options = own,
         .check = check,
         .metrics = &ft_poll_metrics,
         .tell = tell,
     };
-    const struct ft_settings *settings;
+    const struct ft_switchpoll_settings *settings;
     struct ft_live_config live = {.reload = on_reload};
     struct ft_diag *diag = ft_diag_new();
     struct ft_run *run;

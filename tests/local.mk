@@ -13,4 +13,5 @@ include tests/nccl/local.mk
 include tests/prometheus/local.mk
 include tests/gpu/local.mk
 include tests/install/local.mk
+include tests/man/local.mk
 include tests/bench/local.mk

@@ -33,11 +33,22 @@ struct ft_join {
     struct ft_sampled *sampled;
     struct ft_trust trust;
     int64_t heard_ms; /* time of the newest sample */
+    int64_t moved_ms; /* since when a flow has been on the path that it moved to last */
     uint32_t window;  /* lowest open */
     uint32_t newest;  /* that took a record */
     bool sealed;      /* it takes no more */
     bool sweeping;    /* names that no flow has any more are looked for, until its close */
+    /* The last judgement, and of whom: it is published, and places bytes, before anything changes.
+     * NULL: something has. */
+    const struct ft_flow *judged;
+    struct ft_judgement judgement;
     struct ft_join_stats stats;
+};
+
+/* Where an observation was made, as far as the topology knows. */
+struct site {
+    const struct ft_topology *t;
+    uint32_t switch_id, in, out;
 };
 
 struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft_topology *t,
@@ -156,9 +167,10 @@ void ft_join_restart(struct ft_join *j, uint32_t window)
     memset(j->depths, 0, ports * sizeof(*j->depths));
     ft_sampled_restart(j->sampled);
     ft_trust_restart(&j->trust, j->t);
+    j->judged = NULL;
     j->window = window;
     j->newest = 0;
-    j->heard_ms = 0;
+    j->heard_ms = j->moved_ms = 0;
 }
 
 /* Finds the ends of a flow in the topology. */
@@ -168,11 +180,12 @@ static void locate(const struct ft_join *j, struct ft_flow *flow)
     flow->dst_nic = ft_topology_nic_at(j->t, &flow->tuple.dst);
 }
 
+/* likely: what the table thinks that it is; NULL: nothing. */
 static struct ft_flow *flow_of(struct ft_join *j, const struct ft_tuple *tuple, uint64_t hash,
-                               uint32_t window, int64_t ms)
+                               struct ft_flow *likely, uint32_t window, int64_t ms)
 {
     bool fresh;
-    struct ft_flow *flow = ft_table_insert_hashed(j->flows, tuple, hash, &fresh);
+    struct ft_flow *flow = ft_table_insert_likely(j->flows, tuple, hash, likely, &fresh);
 
     if (!flow || !fresh)
         return flow;
@@ -259,8 +272,13 @@ static struct ft_judging judging(const struct ft_join *j, const struct ft_flow *
 
 void ft_join_judge(const struct ft_join *j, const struct ft_flow *flow, struct ft_judgement *out)
 {
-    struct ft_judging by = judging(j, flow, j->heard_ms);
+    struct ft_judging by;
 
+    if (j->judged == flow && j->judgement.state == FT_PATH_PARTIAL) {
+        *out = j->judgement;
+        return;
+    }
+    by = judging(j, flow, j->heard_ms);
     ft_evidence_judge(&flow->evidence, &by, out);
 }
 
@@ -275,6 +293,17 @@ int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
         first_ms = ft_evidence_certain_ms(&flow->evidence, &by);
     }
     return first_ms != INT64_MAX && first_ms > flow->path_since_ms ? first_ms : flow->path_since_ms;
+}
+
+bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int64_t from_ms)
+{
+    int64_t moved_ms = j->moved_ms > j->trust.doubt_ms ? j->moved_ms : j->trust.doubt_ms;
+    int64_t first_ms, last_ms;
+
+    if (moved_ms < from_ms - j->config.evidence_ms)
+        return true;
+    ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
+    return first_ms >= from_ms || first_ms > moved_ms || ft_join_path_ms(j, flow) >= from_ms;
 }
 
 /* A steady flow leaves its path: whatever made it do so may have moved others that go where it
@@ -330,14 +359,17 @@ static bool take(struct ft_flow *flow, const struct ft_judgement *verdict, bool 
 static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
 {
     struct ft_judging by = judging(j, flow, now_ms);
+    struct ft_judgement *verdict = &j->judgement;
     struct ft_path before = flow->path;
-    struct ft_judgement verdict;
     bool moved, news;
 
-    ft_evidence_judge(&flow->evidence, &by, &verdict);
-    if (verdict.contradicted)
-        doubt_others(j, flow, &by, verdict.left_ms);
-    news = take(flow, &verdict, &moved);
+    ft_evidence_judge(&flow->evidence, &by, verdict);
+    j->judged = flow;
+    if (verdict->contradicted)
+        doubt_others(j, flow, &by, verdict->left_ms);
+    news = take(flow, verdict, &moved);
+    if (moved && flow->path_since_ms > j->moved_ms)
+        j->moved_ms = flow->path_since_ms;
     if (moved && j->hooks.moved)
         j->hooks.moved(j->hooks.arg, flow, &before, now_ms);
     if (news && j->hooks.judged)
@@ -429,19 +461,39 @@ static bool is_numbered(const struct ft_topology *t, uint32_t switch_id)
     return false;
 }
 
-/* The port or aggregate that a sample names. */
-static uint32_t end_of(struct ft_join *j, uint32_t switch_id, uint32_t ifindex)
+static void find_site(const struct ft_join *j, const struct ft_observation *o, struct site *at)
 {
-    uint32_t end;
+    *at = (struct site){j->t, ft_topology_switch_at(j->t, &o->agent), FT_NONE, FT_NONE};
+    if (at->switch_id == FT_NONE)
+        return;
+    if (o->in_ifindex)
+        at->in = ft_topology_end_at(j->t, at->switch_id, o->in_ifindex);
+    if (o->out_ifindex)
+        at->out = ft_topology_end_at(j->t, at->switch_id, o->out_ifindex);
+}
 
-    if (ifindex == 0)
-        return FT_NONE;
-    end = ft_topology_end_at(j->t, switch_id, ifindex);
-    if (end == FT_NONE) {
-        j->stats.unknown_port++;
-        j->stats.unnumbered_port += !is_numbered(j->t, switch_id);
+/* Asks for what is needed of it, so that the waits of a batch overlap. */
+static void hint_site(const struct ft_join *j, const struct site *at)
+{
+    if (at->in != FT_NONE && ft_is_port(at->in))
+        __builtin_prefetch(ft_topology_port(j->t, at->in));
+    if (at->out != FT_NONE && ft_is_port(at->out)) {
+        __builtin_prefetch(ft_topology_port(j->t, at->out));
+        __builtin_prefetch(&j->marks[at->out], 1);
+        __builtin_prefetch(&j->trust.links[at->out]);
     }
-    return end;
+}
+
+static void count_unknown(struct ft_join *j, const struct ft_observation *o, const struct site *at)
+{
+    unsigned unknown =
+        (o->in_ifindex && at->in == FT_NONE) + (o->out_ifindex && at->out == FT_NONE);
+
+    if (unknown == 0)
+        return;
+    j->stats.unknown_port += unknown;
+    if (!is_numbered(j->t, at->switch_id))
+        j->stats.unnumbered_port += unknown;
 }
 
 static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const struct ft_seen *seen,
@@ -462,10 +514,11 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
     return s;
 }
 
-static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash)
+static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash,
+                                   struct ft_flow *likely, struct site *at)
 {
     uint32_t window = ft_join_window_of(j, o->first_ms);
-    uint32_t switch_id, in = FT_NONE, out = FT_NONE;
+    uint32_t switch_id, in, out;
     enum ft_join_result result = admit(j, window);
     struct ft_sighting *s;
     struct ft_flow *flow;
@@ -473,17 +526,21 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
 
     if (result != FT_JOIN_OK)
         return result;
-    flow = flow_of(j, &o->tuple, hash, window, o->first_ms);
+    flow = flow_of(j, &o->tuple, hash, likely, window, o->first_ms);
     if (!flow)
         return FT_JOIN_TABLE_FULL;
+    j->judged = NULL;
     turn_to(flow, window);
-    switch_id = ft_topology_switch_at(j->t, &o->agent);
+    if (at->t != j->t)
+        find_site(j, o, at);
+    switch_id = at->switch_id;
+    in = at->in;
+    out = at->out;
     if (switch_id == FT_NONE) {
         switch_id = stranger(&o->agent);
         j->stats.unknown_switch++;
     } else {
-        in = end_of(j, switch_id, o->in_ifindex);
-        out = end_of(j, switch_id, o->out_ifindex);
+        count_unknown(j, o, at);
         ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
         ft_trust_named(&j->trust, j->t, switch_id, in, out, o->last_ms);
     }
@@ -517,7 +574,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
 
 enum ft_join_result ft_join_observe(struct ft_join *j, const struct ft_observation *o)
 {
-    enum ft_join_result result = observe(j, o, ft_table_hash(j->flows, &o->tuple));
+    struct site at = {.t = NULL};
+    enum ft_join_result result = observe(j, o, ft_table_hash(j->flows, &o->tuple), NULL, &at);
 
     j->stats.observations[result]++;
     return result;
@@ -527,16 +585,21 @@ void ft_join_observe_batch(struct ft_join *j, const struct ft_observation *o, si
                            uint64_t results[FT_JOIN_RESULTS])
 {
     uint64_t hash[FT_JOIN_BATCH];
+    struct ft_flow *likely[FT_JOIN_BATCH];
+    struct site at[FT_JOIN_BATCH];
 
     assert(count <= FT_JOIN_BATCH);
     for (size_t i = 0; i < count; i++) {
         hash[i] = ft_table_hash(j->flows, &o[i].tuple);
         ft_table_hint_slot(j->flows, hash[i]);
     }
-    for (size_t i = 0; i < count; i++)
-        ft_table_hint_entry(j->flows, hash[i]);
     for (size_t i = 0; i < count; i++) {
-        enum ft_join_result result = observe(j, &o[i], hash[i]);
+        likely[i] = ft_table_hint_entry(j->flows, hash[i]);
+        find_site(j, &o[i], &at[i]);
+        hint_site(j, &at[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        enum ft_join_result result = observe(j, &o[i], hash[i], likely[i], &at[i]);
 
         j->stats.observations[result]++;
         results[result]++;
@@ -605,7 +668,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
 
     if (result != FT_JOIN_OK)
         return result;
-    flow = flow_of(j, &r->tuple, ft_table_hash(j->flows, &r->tuple), window, r->time_ms);
+    flow = flow_of(j, &r->tuple, ft_table_hash(j->flows, &r->tuple), NULL, window, r->time_ms);
     if (!flow)
         return FT_JOIN_TABLE_FULL;
     if (!flow->host) {
@@ -709,7 +772,7 @@ static bool is_in_doubt(const struct ft_join *j, const struct ft_flow *flow)
 {
     int64_t doubt_ms = INT64_MIN, first_ms, last_ms;
 
-    if (flow->state != FT_PATH_RESOLVED)
+    if (flow->state != FT_PATH_RESOLVED || j->trust.doubt_ms == INT64_MIN)
         return false;
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         if (j->trust.links[flow->path.hops[h].out].doubt_ms > doubt_ms)
@@ -730,6 +793,7 @@ static bool is_idle(const struct ft_join *j, const struct ft_flow *flow, int64_t
 
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
 {
+    j->judged = NULL;
     if (is_idle(j, flow, now_ms) || (flow->ended && flow->window < window)) {
         release(flow);
         ft_table_remove(j->flows, flow);
@@ -788,6 +852,7 @@ const struct ft_join_stats *ft_join_stats(const struct ft_join *j)
 
 void ft_join_confirm_link(struct ft_join *j, uint32_t port, bool confirmed)
 {
+    j->judged = NULL;
     j->trust.links[port].confirmed = confirmed;
 }
 
@@ -824,5 +889,6 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t
         locate(j, flow);
         judge(j, flow, flow->last_ms);
     }
+    j->judged = NULL;
     return 0;
 }

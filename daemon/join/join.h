@@ -254,6 +254,10 @@ size_t ft_join_bytes(const struct ft_join *join);
 /* The newest moment at which samples told a resolved flow's path. */
 int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
 
+/* Whether samples of a resolved flow that did not move show it on its path in a window that began
+ * at from_ms, or nobody has moved since samples last told its path. */
+bool ft_join_is_placed(const struct ft_join *join, const struct ft_flow *flow, int64_t from_ms);
+
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */
 void ft_join_judge(const struct ft_join *join, const struct ft_flow *flow,
                    struct ft_judgement *out);

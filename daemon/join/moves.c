@@ -72,11 +72,15 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
 {
     const struct ft_moves *m = flow->moves;
     const struct ft_evidence *ev = &flow->evidence;
-    uint64_t stray = ft_evidence_samples_of(ev, FT_PAST_NONE, 0, slot);
+    uint64_t stray;
     double sum = 0;
     size_t n = 1;
     bool left;
 
+    parts[0] = (struct ft_move_part){path, 1};
+    if (!m && !is_filed(ev, FT_PAST_NONE))
+        return 1;
+    stray = ft_evidence_samples_of(ev, FT_PAST_NONE, 0, slot);
     for (uint8_t i = 0; m && i < m->count; i++) {
         uint64_t samples = ft_evidence_samples_of(ev, m->left[i].number, 0, slot);
 
@@ -86,7 +90,6 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
     left = n > 1;
     if (stray)
         parts[n++] = (struct ft_move_part){NULL, (double)stray};
-    parts[0] = (struct ft_move_part){path, 1};
     if (n == 1) {
         if (!is_told(flow, t, slot, from_ms))
             parts[0].path = NULL;

@@ -112,7 +112,7 @@ static void fill_shares(Fabrictrace__Path *out, struct parts *parts, const struc
 {
     struct ft_path_share shares[SHARES_MAX];
     size_t n = ft_evidence_shares(&flow->evidence, ft_join_topology(join), flow->src_nic,
-                                  flow->dst_nic, shares, SHARES_MAX);
+                                  flow->dst_nic, FT_SLOTS_BOTH, shares, SHARES_MAX);
 
     for (size_t i = 0; i < n; i++) {
         Fabrictrace__PathShare *s = &parts->shares[i];

@@ -248,9 +248,11 @@ static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
 static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
                                      int64_t from_ms, struct ft_judgement *judged, bool *whole)
 {
-    *whole = flow->state == FT_PATH_RESOLVED;
-    if (*whole)
-        return &flow->path;
+    if (flow->state == FT_PATH_RESOLVED) {
+        *whole = flow->moves || ft_join_is_placed(join, flow, from_ms);
+        return *whole ? &flow->path : NULL;
+    }
+    *whole = false;
     if (flow->state != FT_PATH_PARTIAL)
         return NULL;
     ft_join_judge(join, flow, judged);
@@ -305,8 +307,8 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     int rc = 0;
 
     if (flow->state == FT_PATH_MULTIPATH) {
-        n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic, shares,
-                               SHARES_MAX);
+        n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic,
+                               ft_slot_of(flow->bytes_window), shares, SHARES_MAX);
         counts = is_counted(config, t, flow, n ? &shares[0].path : &nothing, &rate);
     } else {
         counts = is_counted(config, t, flow, path ? path : &nothing, &rate);

@@ -216,11 +216,23 @@ struct ft_path_share {
     double share;
 };
 
+/* The open windows whose samples count. */
+enum ft_slots {
+    FT_SLOT_EVEN = 1 << 0,
+    FT_SLOT_ODD = 1 << 1,
+    FT_SLOTS_BOTH = FT_SLOT_EVEN | FT_SLOT_ODD,
+};
+
+static inline enum ft_slots ft_slot_of(uint32_t window)
+{
+    return window & 1 ? FT_SLOT_ODD : FT_SLOT_EVEN;
+}
+
 /* The paths that a multipath flow was seen on; shares add up to 1. Returns how many were stored: 0
- * where recent samples are of fewer than two. */
+ * where samples are of fewer than two. */
 size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
-                          uint32_t src_nic, uint32_t dst_nic, struct ft_path_share *shares,
-                          size_t max);
+                          uint32_t src_nic, uint32_t dst_nic, enum ft_slots slots,
+                          struct ft_path_share *shares, size_t max);
 
 /* Recent samples at a hop's switch, and how many of them took the hop, or may have. */
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,

@@ -138,13 +138,15 @@ static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judg
 /* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
  * went astray, or where the flow went before a link was lost; none is a change of path. It is set
  * aside, for good, once newer samples alone have followed a path for long enough: a link that comes
- * up again must not make it a second path. False while it stands. */
+ * up again must not make it a second path. False while it stands, else *out has the candidates of
+ * what is left. */
 static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
 {
     bool astray[FT_SIGHTINGS_MAX];
     int64_t newest_ms = INT64_MIN, last_ms = INT64_MIN;
 
-    if (!trial->off_path && ft_trial_fits(trial, trial->usable))
+    gather(trial, trial->usable, NULL, out);
+    if (!trial->off_path && out->candidates > 0)
         return true;
     for (uint16_t i = 0; i < trial->count; i++) {
         astray[i] = is_astray(trial, i);
@@ -164,6 +166,7 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
     }
     leave_before(trial, last_ms, out);
     trial->astray_ms = last_ms;
+    gather(trial, trial->usable, NULL, out);
     return true;
 }
 
@@ -223,10 +226,10 @@ static void leave_doubtful(struct ft_trial *trial)
 }
 
 /* Goes back in time as far as all samples allow one path. What contradicts them ended the stretch
- * before. */
-static void find_stretch(struct ft_trial *trial)
+ * before. *out has the candidates of all samples. */
+static void find_stretch(struct ft_trial *trial, const struct ft_judgement *out)
 {
-    if (ft_trial_fits(trial, trial->usable)) {
+    if (out->candidates > 0) {
         memcpy(trial->young, trial->usable, sizeof(trial->young));
         return;
     }
@@ -336,12 +339,13 @@ static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement
         out->since_ms = ft_trial_certain_ms(trial, use);
 }
 
-/* All evidence is of one stretch, as far as it goes. */
+/* All evidence is of one stretch, as far as it goes. *out has the candidates of all samples. */
 static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
 {
     enum ft_reason reason = trial->doubted ? FT_REASON_CHANGING : FT_REASON_AMBIGUOUS;
 
-    gather(trial, trial->young, NULL, out);
+    if (memcmp(trial->young, trial->usable, trial->count * sizeof(*trial->young)) != 0)
+        gather(trial, trial->young, NULL, out);
     if (!ft_trial_any(trial, trial->young) || out->candidates != 1) {
         settle_partial(trial, out, reason);
         return;
@@ -518,10 +522,12 @@ void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by
         return;
     }
     if (!set_astray_aside(&trial, out)) {
+        out->candidates = 0;
+        out->path.hop_count = 0;
         settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
         return;
     }
-    find_stretch(&trial);
+    find_stretch(&trial, out);
     leave_doubtful(&trial);
     if (trial.left == FT_NONE)
         judge_steady(&trial, out);

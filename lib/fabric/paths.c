@@ -191,11 +191,30 @@ static uint32_t stage_between(const struct ft_topology *t, uint32_t from, uint32
     return FT_NONE;
 }
 
+static bool is_end_of(const struct ft_topology *t, uint32_t end, const struct ft_nic *nic)
+{
+    for (uint32_t i = 0; i < nic->attach_count; i++)
+        if (ft_topology_ends_agree(t, end, nic->attach[i]))
+            return true;
+    return false;
+}
+
+/* Whether packets come from the source at the first stage, and go to the destination at the last,
+ * and only there. */
+static bool fits_stage(const struct ft_topology *t, const struct ft_nic *src,
+                       const struct ft_nic *dst, struct ft_hop ends, uint32_t stage,
+                       uint32_t length)
+{
+    return (ends.in == FT_NONE || (stage == 0) == is_end_of(t, ends.in, src)) &&
+           (ends.out == FT_NONE || (stage == length) == is_end_of(t, ends.out, dst));
+}
+
 uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
-                        uint32_t switch_id)
+                        uint32_t switch_id, struct ft_hop ends)
 {
     const struct ft_nic *src = ft_topology_nic(t, src_nic);
     const struct ft_nic *dst = ft_topology_nic(t, dst_nic);
+    uint32_t first = FT_NONE;
 
     if (src_nic == dst_nic)
         return FT_NONE;
@@ -212,9 +231,13 @@ uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t 
             if (ft_way_distance(t, from, to) != length)
                 continue;
             stage = stage_between(t, from, to, length, switch_id);
-            if (stage != FT_NONE)
+            if (stage == FT_NONE)
+                continue;
+            if (src->attach_count == 1 || fits_stage(t, src, dst, ends, stage, length))
                 return stage;
+            if (first == FT_NONE)
+                first = stage;
         }
     }
-    return FT_NONE;
+    return first;
 }

@@ -46,8 +46,10 @@ uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t d
 uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic);
 
 /* The stage at which a switch lies on equal-cost paths from src_nic to dst_nic, FT_NONE when it
- * lies on none; that of the source's first attachment where they differ. */
+ * lies on none. From a source with several leaves it may be the first or the last, or further on
+ * from one leaf than from another: of those that agree with the ends through it (FT_NONE: not
+ * known), that of the source's first attachment. */
 uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
-                        uint32_t switch_id);
+                        uint32_t switch_id, struct ft_hop ends);
 
 #endif

@@ -21,11 +21,17 @@ static bool accept_any(void *arg, uint32_t stage, const struct ft_hop *hop)
     return !sampled;
 }
 
-/* The stage that tells the paths apart best: most recent samples among those with alternatives,
- * where no sighting is of an aggregate if there is such a stage. */
-static uint32_t telling_stage(const struct ft_trial *trial)
+static double samples_of(const struct ft_sighting *s, enum ft_slots slots)
 {
-    uint64_t samples[FT_PATH_HOPS_MAX] = {0};
+    return (slots & FT_SLOT_EVEN ? (double)s->samples[0] : 0) +
+           (slots & FT_SLOT_ODD ? (double)s->samples[1] : 0);
+}
+
+/* The stage that tells the paths apart best: most samples among those with alternatives, where no
+ * sighting is of an aggregate if there is such a stage. */
+static uint32_t telling_stage(const struct ft_trial *trial, enum ft_slots slots)
+{
+    double samples[FT_PATH_HOPS_MAX] = {0};
     uint16_t ways[FT_PATH_HOPS_MAX] = {0};
     bool vague[FT_PATH_HOPS_MAX] = {false};
     uint32_t best = FT_NONE;
@@ -35,7 +41,7 @@ static uint32_t telling_stage(const struct ft_trial *trial)
 
         if (!trial->use[i])
             continue;
-        samples[trial->stage[i]] += (uint64_t)s->samples[0] + s->samples[1];
+        samples[trial->stage[i]] += samples_of(s, slots);
         vague[trial->stage[i]] |= ft_is_lag(s->in) || ft_is_lag(s->out);
         ways[trial->stage[i]]++;
     }
@@ -111,14 +117,9 @@ static size_t drop_empty(struct ft_path_share *shares, size_t count, double sum)
     return kept > 1 ? kept : 0;
 }
 
-static double samples_of(const struct ft_sighting *s)
-{
-    return (double)s->samples[0] + s->samples[1];
-}
-
 size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
-                          uint32_t src_nic, uint32_t dst_nic, struct ft_path_share *shares,
-                          size_t max)
+                          uint32_t src_nic, uint32_t dst_nic, enum ft_slots slots,
+                          struct ft_path_share *shares, size_t max)
 {
     struct ft_path paths[FT_COMPARED_MAX];
     uint32_t alike[FT_SIGHTINGS_MAX] = {0};
@@ -130,8 +131,9 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
 
     ft_trial_init(&trial, ev, &by);
     for (uint16_t i = 0; i < trial.count; i++)
-        trial.use[i] &= !ft_evidence_is_repeated(trial.list, trial.count, i);
-    stage = telling_stage(&trial);
+        trial.use[i] &= !ft_evidence_is_repeated(trial.list, trial.count, i) &&
+                        samples_of(&trial.list[i], slots) > 0;
+    stage = telling_stage(&trial, slots);
     if (stage == FT_NONE)
         return 0;
     if (max > FT_COMPARED_MAX)
@@ -149,7 +151,7 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
         for (uint16_t i = 0; i < trial.count; i++)
             if (trial.use[i] && trial.stage[i] == stage &&
                 ft_sighting_matches(&trial.list[i], t, &paths[p].hops[stage]))
-                shares[p].share += samples_of(&trial.list[i]) / alike[i];
+                shares[p].share += samples_of(&trial.list[i], slots) / alike[i];
         sum += shares[p].share;
     }
     count = merge_shares(&trial, paths, shares, (size_t)count);

@@ -235,7 +235,7 @@ static bool copy_lags(struct ft_topology *t, const struct ft_topology_builder *b
     return bad == 0;
 }
 
-static void complain_at(const struct ft_topology_builder *b, struct ft_place place,
+static void complain_at(const struct ft_topology_builder *b, struct ft_stated_place place,
                         struct ft_diag *diag, const char *text)
 {
     ft_diag_add(diag, place.file == FT_NONE ? NULL : b->files[place.file], place.line, "%s", text);

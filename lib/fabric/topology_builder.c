@@ -122,7 +122,7 @@ struct where {
     char text[32];
 };
 
-static struct where first_at(struct ft_place place)
+static struct where first_at(struct ft_stated_place place)
 {
     struct where where = {""};
 
@@ -417,7 +417,7 @@ static uint32_t free_port(struct ft_topology_builder *b, const char *switch_name
 }
 
 static bool same_link(const struct ft_topology_builder *b, const char *a, const char *a_port,
-                      const char *z, const char *z_port, struct ft_place *place)
+                      const char *z, const char *z_port, struct ft_stated_place *place)
 {
     uint32_t a_switch = ft_index_name(&b->index, FT_SCOPE_SWITCHES, a);
     uint32_t z_switch = ft_index_name(&b->index, FT_SCOPE_SWITCHES, z);
@@ -445,7 +445,7 @@ static void occupy(struct ft_topology_builder *b, uint32_t id)
 int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const char *a_port,
                          const char *z, const char *z_port, struct ft_diag *diag)
 {
-    struct ft_place place;
+    struct ft_stated_place place;
     uint32_t from, to;
 
     if (strcmp(a, z) == 0) {

@@ -17,7 +17,7 @@
 #define FT_NO_WAY       UINT8_MAX
 
 /* Where something was added. file is an index into the builder's list. */
-struct ft_place {
+struct ft_stated_place {
     uint32_t file;
     unsigned line;
 };
@@ -26,7 +26,7 @@ struct ft_new_switch {
     char *name;
     enum ft_tier tier;
     bool states_ports;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 struct ft_new_port {
@@ -36,26 +36,26 @@ struct ft_new_port {
     uint64_t speed_bps;
     uint32_t peer;
     uint32_t nic;
-    uint32_t lag;          /* id of its aggregate, FT_NONE */
-    struct ft_place place; /* of its link or NIC, once it has one */
+    uint32_t lag;                 /* id of its aggregate, FT_NONE */
+    struct ft_stated_place place; /* of its link or NIC, once it has one */
 };
 
 struct ft_new_lag {
     char *name;
     uint32_t switch_id;
     uint32_t ifindex;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 struct ft_new_host {
     char *name;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 struct ft_new_nic {
     uint32_t host_id;
     uint32_t rail;
-    struct ft_place place;
+    struct ft_stated_place place;
 };
 
 /* An address of a switch or NIC. */
@@ -80,7 +80,7 @@ struct ft_topology_builder {
     char *fabric;
     char **files;
     uint32_t file_count;
-    struct ft_place at;
+    struct ft_stated_place at;
     char *key;
     uint64_t speed_bps;
     struct ft_index index;

@@ -39,7 +39,8 @@ void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
             continue;
         }
         trial->known = true;
-        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, s->switch_id);
+        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, s->switch_id,
+                                         (struct ft_hop){s->in, s->out});
         trial->usable[i] = trial->stage[i] != FT_NONE;
         trial->off_path |= !trial->usable[i];
     }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/io/pcap_map.h"
+#include "lib/io/pcap_file.h"
 #include "lib/io/unpack.h"
 
 /* Packets taken before other work of the loop gets its turn. */
@@ -97,20 +97,22 @@ static int next_packet(pcap_t *handle, enum ft_pcap_link link, struct ft_pcap_pa
     return to_packet(header, bytes, link, packet) < 0 ? -EINVAL : 1;
 }
 
-static int next_mapped(struct ft_pcap_map *map, struct ft_pcap_packet *packet, const char **reason)
+static int next_in_file(struct ft_pcap_file *own, struct ft_pcap_packet *packet,
+                        const char **reason)
 {
-    int ret = ft_pcap_map_next(map, packet);
+    int ret = ft_pcap_file_next(own, packet);
 
     if (ret >= 0)
         return ret;
     *reason = ret == -ENODATA    ? "the file ends inside it"
+              : ret == -ESTALE   ? "the file was cut short while it was read"
               : ret == -EMSGSIZE ? "its length is out of range"
                                  : strerror(-ret);
     return -EINVAL;
 }
 
 /* From the one or the other. */
-static int read_packets(struct ft_pcap_map *map, pcap_t *handle, enum ft_pcap_link link,
+static int read_packets(struct ft_pcap_file *own, pcap_t *handle, enum ft_pcap_link link,
                         const char *name,
                         int (*on_packet)(void *arg, const struct ft_pcap_packet *packet), void *arg,
                         char *error, size_t error_bytes)
@@ -119,7 +121,7 @@ static int read_packets(struct ft_pcap_map *map, pcap_t *handle, enum ft_pcap_li
         struct ft_pcap_packet packet;
         const char *reason;
         int ret =
-            map ? next_mapped(map, &packet, &reason) : next_packet(handle, link, &packet, &reason);
+            own ? next_in_file(own, &packet, &reason) : next_packet(handle, link, &packet, &reason);
 
         if (ret < 0)
             snprintf(error, error_bytes, "%s: packet %llu: %s", name, (unsigned long long)number,
@@ -190,12 +192,12 @@ int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_p
                  void *arg, char *error, size_t error_bytes)
 {
     bool standard = strcmp(file, "-") == 0;
-    struct ft_pcap_map *map = standard ? NULL : ft_pcap_map_new(file);
+    struct ft_pcap_file *own = standard ? NULL : ft_pcap_file_new(file);
     int ret, fd;
 
-    if (map) {
-        ret = read_packets(map, NULL, 0, file, on_packet, arg, error, error_bytes);
-        ft_pcap_map_free(map);
+    if (own) {
+        ret = read_packets(own, NULL, 0, file, on_packet, arg, error, error_bytes);
+        ft_pcap_file_free(own);
         return ret;
     }
     if (standard)

@@ -68,7 +68,7 @@ static void free_connection(struct ft_connection *c)
     free(c);
 }
 
-void ft_receiver_close(struct ft_connection *c, const char *reason)
+static void close_connection(struct ft_connection *c, const char *reason)
 {
     /* One that was refused has been told of already. */
     bool silent = c->closing;
@@ -78,6 +78,11 @@ void ft_receiver_close(struct ft_connection *c, const char *reason)
     if (!silent)
         tell(c, false, reason);
     free_connection(c);
+}
+
+static void crowd_out(struct ft_connection *c)
+{
+    close_connection(c, "no memory is left for frames, and its was the longest under way");
 }
 
 static void set_deadline(struct ft_connection *c, int64_t ns)
@@ -102,7 +107,7 @@ static void refuse(struct ft_connection *c, const char *reason)
 
 static void forget_oldest_source(struct ft_receiver *receiver)
 {
-    struct ft_source *oldest = TAILQ_FIRST(&receiver->left);
+    struct ft_receiver_source *oldest = TAILQ_FIRST(&receiver->left);
 
     if (!oldest)
         return;
@@ -110,11 +115,11 @@ static void forget_oldest_source(struct ft_receiver *receiver)
     ft_table_remove(receiver->sources, oldest);
 }
 
-static struct ft_source *find_source(struct ft_receiver *receiver, const struct ft_frame *hello,
-                                     bool *fresh)
+static struct ft_receiver_source *find_source(struct ft_receiver *receiver,
+                                              const struct ft_frame *hello, bool *fresh)
 {
-    struct ft_source_key key = {{0}, {0}};
-    struct ft_source *source;
+    struct ft_receiver_source_key key = {{0}, {0}};
+    struct ft_receiver_source *source;
 
     *fresh = false;
     memcpy(key.program, hello->program, strlen(hello->program));
@@ -180,7 +185,7 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
     older = c->source->connection;
     if (older) {
         older->source = NULL;
-        ft_receiver_close(older, "replaced by a newer connection");
+        close_connection(older, "replaced by a newer connection");
     } else if (!fresh) {
         TAILQ_REMOVE(&c->receiver->left, c->source, left);
     }
@@ -196,7 +201,7 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
 static int take_data(struct ft_connection *c, const struct ft_frame *frame)
 {
     struct ft_receiver *receiver = c->receiver;
-    struct ft_source *source = c->source;
+    struct ft_receiver_source *source = c->source;
     int rc;
 
     if (frame->sequence <= source->applied) {
@@ -287,14 +292,14 @@ static void take_input(struct ft_connection *c)
     if (c->closing) {
         evbuffer_drain(bufferevent_get_input(c->bev), c->held);
         if (c->gone)
-            ft_receiver_close(c, "");
+            close_connection(c, "");
         return;
     }
     acknowledge(c);
     if (ret > 0)
         await_turn(c);
     else if (c->gone)
-        ft_receiver_close(c, "it closed the connection");
+        close_connection(c, "it closed the connection");
     else
         go_on(c, !had_source || c->held < before);
 }
@@ -358,7 +363,7 @@ static void handle_event(struct bufferevent *bev, short what, void *arg)
         bufferevent_disable(bev, EV_READ | EV_WRITE);
         return;
     }
-    ft_receiver_close(c, reason);
+    close_connection(c, reason);
 }
 
 static void handle_deadline(void *arg)
@@ -373,7 +378,7 @@ static void handle_deadline(void *arg)
     }
     if (!c->closing)
         c->receiver->stats.malformed++;
-    ft_receiver_close(c, c->source ? "it stalled within a frame" : "it did not say who it is");
+    close_connection(c, c->source ? "it stalled within a frame" : "it did not say who it is");
 }
 
 static void turn_away(struct ft_receiver *receiver, int fd)
@@ -472,13 +477,14 @@ static int prepare(struct ft_receiver *receiver, char *error, size_t error_bytes
     /* Peers choose their names: they must not know where these are put. */
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         seed = (uint64_t)ft_mono_now().ns;
-    receiver->sources = ft_table_new(sizeof(struct ft_source), sizeof(struct ft_source_key),
-                                     receiver->config.sources_max, seed);
+    receiver->sources =
+        ft_table_new(sizeof(struct ft_receiver_source), sizeof(struct ft_receiver_source_key),
+                     receiver->config.sources_max, seed);
     receiver->rest = ft_watch_once(receiver->loop, accept_again, receiver);
     receiver->next_turn =
         ft_watch_stage(ft_watch_once(receiver->loop, take_turn, receiver), "records");
     if (!receiver->sources || !receiver->rest || !receiver->next_turn ||
-        ft_receiver_open_room(receiver)) {
+        ft_receiver_open_room(receiver, crowd_out)) {
         snprintf(error, error_bytes, "no memory");
         return -ENOMEM;
     }

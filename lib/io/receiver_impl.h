@@ -18,24 +18,24 @@ struct bufferevent;
 struct evconnlistener;
 struct evbuffer_cb_entry;
 struct ft_connection;
-struct ft_source;
+struct ft_receiver_source;
 
 TAILQ_HEAD(ft_connections, ft_connection);
-TAILQ_HEAD(ft_sources, ft_source);
+TAILQ_HEAD(ft_receiver_sources, ft_receiver_source);
 
 /* Padded with zeroes. Programs of one host go by its name, each of them. */
-struct ft_source_key {
+struct ft_receiver_source_key {
     char program[FT_PROGRAM_BYTES_MAX];
     char id[FT_SOURCE_ID_BYTES_MAX];
 };
 
 /* What is remembered of a sender beyond its connection. */
-struct ft_source {
-    struct ft_source_key key;
+struct ft_receiver_source {
+    struct ft_receiver_source_key key;
     uint64_t boot_id;
     uint64_t applied; /* the number of the last payload */
     struct ft_connection *connection;
-    TAILQ_ENTRY(ft_source) left; /* while it has no connection */
+    TAILQ_ENTRY(ft_receiver_source) left; /* while it has no connection */
 };
 
 struct ft_connection {
@@ -47,9 +47,9 @@ struct ft_connection {
     struct evbuffer_cb_entry *counted;
     size_t held;
     struct ft_watch *deadline;
-    int64_t busy_ns;          /* of the loop, when the deadline was set */
-    struct ft_source *source; /* NULL before its HELLO */
-    void *known;              /* by admit(); NULL before */
+    int64_t busy_ns;                   /* of the loop, when the deadline was set */
+    struct ft_receiver_source *source; /* NULL before its HELLO */
+    void *known;                       /* by admit(); NULL before */
     size_t frame_max;
     uint64_t acked;
     bool waiting; /* for its turn: whole frames are left */
@@ -69,7 +69,8 @@ struct ft_receiver {
     uint16_t port;
     struct ft_connections connections;
     struct ft_table *sources;
-    struct ft_sources left; /* without a connection, the one that left first is the first */
+    struct ft_receiver_sources
+        left; /* without a connection, the one that left first is the first */
     struct ft_connections turns;
     struct ft_connection *applying; /* in the middle of a payload: nobody else's is begun */
     struct ft_watch *next_turn;
@@ -78,11 +79,9 @@ struct ft_receiver {
     size_t held;                   /* bytes in all inputs */
     bool crowded;                  /* nothing is read until there is room again */
     struct ft_watch *relief;
+    void (*crowd_out)(struct ft_connection *c);
     struct ft_receiver_stats stats;
 };
-
-/* Ends a connection now. */
-void ft_receiver_close(struct ft_connection *c, const char *reason);
 
 /* Begins and ends the count of the bytes in a connection's input. -ENOMEM. */
 int ft_receiver_count_input(struct ft_connection *c);
@@ -91,7 +90,8 @@ void ft_receiver_forget_input(struct ft_connection *c);
 /* Reads on from a connection, unless there is no room now: then it begins when there is. */
 void ft_receiver_read(struct ft_connection *c);
 
-int ft_receiver_open_room(struct ft_receiver *receiver);
+/* crowd_out ends a connection, to make room. */
+int ft_receiver_open_room(struct ft_receiver *receiver, void (*crowd_out)(struct ft_connection *c));
 void ft_receiver_close_room(struct ft_receiver *receiver);
 
 #endif

@@ -82,7 +82,7 @@ static void relieve(void *arg)
     while (receiver->held > receiver->config.input_bytes_max / 4 * 3 &&
            (c = TAILQ_FIRST(&receiver->holders))) {
         receiver->stats.crowded_out++;
-        ft_receiver_close(c, "no memory is left for frames, and its was the longest under way");
+        receiver->crowd_out(c);
     }
     receiver->crowded = false;
     TAILQ_FOREACH(c, &receiver->connections, next)
@@ -90,8 +90,9 @@ static void relieve(void *arg)
         bufferevent_enable(c->bev, EV_READ);
 }
 
-int ft_receiver_open_room(struct ft_receiver *receiver)
+int ft_receiver_open_room(struct ft_receiver *receiver, void (*crowd_out)(struct ft_connection *c))
 {
+    receiver->crowd_out = crowd_out;
     TAILQ_INIT(&receiver->holders);
     receiver->relief = ft_watch_once(receiver->loop, relieve, receiver);
     return receiver->relief ? 0 : -ENOMEM;

@@ -6,8 +6,9 @@
 #define HALF_32 (UINT64_C(1) << 31)
 #define MAX_32  UINT64_C(0xffffffff)
 
-enum ft_counters_verdict ft_counters_take(struct ft_counters *c, enum ft_mib_counters column,
-                                          uint64_t value, bool restarted)
+enum ft_counters_verdict ft_snmp_counters_take(struct ft_snmp_counters *c,
+                                               enum ft_mib_counters column, uint64_t value,
+                                               bool restarted)
 {
     unsigned i = (unsigned)column - FT_MIB_FIRST_COUNTER;
     bool known = c->known & 1u << i;
@@ -33,7 +34,7 @@ enum ft_counters_verdict ft_counters_take(struct ft_counters *c, enum ft_mib_cou
     return FT_COUNTERS_RESET;
 }
 
-bool ft_counters_get(const struct ft_counters *c, enum ft_mib_counters column, uint64_t *total)
+bool ft_counters_get(const struct ft_snmp_counters *c, enum ft_mib_counters column, uint64_t *total)
 {
     unsigned i = (unsigned)column - FT_MIB_FIRST_COUNTER;
 

@@ -14,7 +14,7 @@
 
 #define FT_COUNTERS_COUNT (FT_MIB_COUNTERS_END - FT_MIB_FIRST_COUNTER)
 
-struct ft_counters {
+struct ft_snmp_counters {
     uint64_t total[FT_COUNTERS_COUNT]; /* what is published */
     uint64_t raw[FT_COUNTERS_COUNT];   /* as last answered */
     uint32_t known;                    /* a bit for each */
@@ -30,10 +30,12 @@ enum ft_counters_verdict {
 
 /* Takes the value of a counter (FT_MIB_FIRST_COUNTER and above). restarted: the
  * agent started anew since the last poll, so what is less now is no wrap. */
-enum ft_counters_verdict ft_counters_take(struct ft_counters *c, enum ft_mib_counters column,
-                                          uint64_t value, bool restarted);
+enum ft_counters_verdict ft_snmp_counters_take(struct ft_snmp_counters *c,
+                                               enum ft_mib_counters column, uint64_t value,
+                                               bool restarted);
 
 /* False when the agent does not answer the column. */
-bool ft_counters_get(const struct ft_counters *c, enum ft_mib_counters column, uint64_t *total);
+bool ft_counters_get(const struct ft_snmp_counters *c, enum ft_mib_counters column,
+                     uint64_t *total);
 
 #endif

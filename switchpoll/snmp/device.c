@@ -252,7 +252,7 @@ bool ft_device_has_new_neighbors(const struct ft_device *d)
     return d->neighbors_new.count > 0;
 }
 
-static void copy_identity(struct ft_identity *to, const struct ft_identity *from)
+static void copy_identity(struct ft_switch_identity *to, const struct ft_switch_identity *from)
 {
     ft_identity_clear(to);
     to->subtype = from->subtype;

@@ -37,8 +37,8 @@ struct ft_device_port {
     bool oper_up;
     uint32_t lag_ifindex; /* 0: none */
     uint32_t lag_new;     /* being read */
-    struct ft_identity lldp;
-    struct ft_counters counters;
+    struct ft_switch_identity lldp;
+    struct ft_snmp_counters counters;
     struct ft_wall counted; /* when the agent answered them */
     uint32_t pause_poll;    /* the last poll that saw it in dot3PauseTable */
     uint32_t pfc_poll;      /* and in ieee8021PfcIfTable */
@@ -47,7 +47,7 @@ struct ft_device_port {
 /* A row of lldpLocPortTable. */
 struct ft_device_local {
     uint32_t number;
-    struct ft_identity id;
+    struct ft_switch_identity id;
     char *descr;
     uint32_t ifindex; /* 0: no port could be found for it */
 };
@@ -56,8 +56,8 @@ struct ft_device_neighbor {
     uint32_t local; /* lldpRemLocalPortNum */
     uint32_t remote;
     uint32_t ifindex; /* 0: unresolved */
-    struct ft_identity chassis;
-    struct ft_identity port;
+    struct ft_switch_identity chassis;
+    struct ft_switch_identity port;
     char *port_descr;
     char *name;
     bool has_forwards;
@@ -112,7 +112,7 @@ struct ft_device {
     struct ft_ip agent;
     struct ft_device_limits limits;
     char *name; /* sysName */
-    struct ft_identity chassis;
+    struct ft_switch_identity chassis;
     bool has_lldp;
     struct ft_device_scalars scalars;
     struct ft_device_ports ports;

@@ -63,7 +63,7 @@ static bool take_count(struct ft_device *d, struct ft_device_port *port,
 {
     if (v->type != FT_SNMP_COUNTER32 && v->type != FT_SNMP_COUNTER64)
         return false;
-    switch (ft_counters_take(&port->counters, counter, v->number, d->restarted)) {
+    switch (ft_snmp_counters_take(&port->counters, counter, v->number, d->restarted)) {
     case FT_COUNTERS_SAME:
         return false;
     case FT_COUNTERS_WRAPPED:

@@ -125,7 +125,7 @@ static Fabrictrace__IdKind kind_of(uint32_t subtype, enum ft_identity_what what)
     return what == FT_IDENTITY_CHASSIS ? chassis[subtype] : port[subtype];
 }
 
-void ft_identity_set(struct ft_identity *id, const uint8_t *bytes, size_t len)
+void ft_identity_set(struct ft_switch_identity *id, const uint8_t *bytes, size_t len)
 {
     free(id->bytes);
     id->len = len < OCTETS_MAX ? len : OCTETS_MAX;
@@ -136,7 +136,7 @@ void ft_identity_set(struct ft_identity *id, const uint8_t *bytes, size_t len)
         memcpy(id->bytes, bytes, id->len);
 }
 
-void ft_identity_settle(struct ft_identity *id, enum ft_identity_what what)
+void ft_identity_settle(struct ft_switch_identity *id, enum ft_identity_what what)
 {
     free(id->text);
     id->text = NULL;
@@ -156,9 +156,9 @@ void ft_identity_settle(struct ft_identity *id, enum ft_identity_what what)
     }
 }
 
-void ft_identity_clear(struct ft_identity *id)
+void ft_identity_clear(struct ft_switch_identity *id)
 {
     free(id->bytes);
     free(id->text);
-    *id = (struct ft_identity){0};
+    *id = (struct ft_switch_identity){0};
 }

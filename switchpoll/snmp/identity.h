@@ -14,7 +14,7 @@
 /* The subtypes' numbers as they are on the wire. */
 enum ft_identity_what { FT_IDENTITY_CHASSIS, FT_IDENTITY_PORT };
 
-struct ft_identity {
+struct ft_switch_identity {
     uint32_t subtype;
     uint8_t *bytes; /* NULL: not answered */
     size_t len;
@@ -23,13 +23,13 @@ struct ft_identity {
 };
 
 /* Keeps a copy of the octets, up to 255 of them. */
-void ft_identity_set(struct ft_identity *id, const uint8_t *bytes, size_t len);
+void ft_identity_set(struct ft_switch_identity *id, const uint8_t *bytes, size_t len);
 
 /* Works kind and text out, once subtype and octets are there. */
-void ft_identity_settle(struct ft_identity *id, enum ft_identity_what what);
+void ft_identity_settle(struct ft_switch_identity *id, enum ft_identity_what what);
 
 /* Frees what it holds and empties it. */
-void ft_identity_clear(struct ft_identity *id);
+void ft_identity_clear(struct ft_switch_identity *id);
 
 /* New text from octets of a DisplayString or SnmpAdminString; NULL for an empty one and without
  * memory. Trailing zero bytes and blanks are left out. */

@@ -135,7 +135,7 @@ static void announce(struct job *job)
     struct ft_poller *p = job->poller;
     char problem[PROBLEM_BYTES] = "";
     char device[FT_DEVICE_PROBLEM_BYTES];
-    struct ft_report report = {
+    struct ft_snmp_report report = {
         .device = job->device,
         .also = job->target->also,
         .also_count = job->target->also_count,

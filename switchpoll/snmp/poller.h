@@ -17,7 +17,7 @@
 
 #include "lib/io/loop.h"
 #include "lib/io/snmp.h"
-#include "switchpoll/sink.h"
+#include "switchpoll/output/sink.h"
 #include "switchpoll/snmp/device.h"
 #include "switchpoll/snmp/targets.h"
 
@@ -28,7 +28,7 @@ struct ft_poller_config {
     uint64_t parallel;
     uint64_t varbinds; /* in one answer */
     struct ft_device_limits limits;
-    struct ft_sink sink;
+    struct ft_record_sink sink;
     void (*on_poll)(void *arg);
     void *arg;
 };

@@ -40,7 +40,7 @@ static size_t neighbor_addresses(const struct ft_device *d)
 }
 
 /* calloc(0) may be NULL, hence the one more. */
-static bool form_init(struct form *form, const struct ft_report *r)
+static bool form_init(struct form *form, const struct ft_snmp_report *r)
 {
     const struct ft_device *d = r->device;
 
@@ -130,7 +130,7 @@ static void add_neighbor(struct form *form, const struct ft_device_neighbor *n, 
     form->report.neighbors = form->neighbor_list;
 }
 
-static void fill(struct form *form, const struct ft_report *r, struct ft_wall now)
+static void fill(struct form *form, const struct ft_snmp_report *r, struct ft_wall now)
 {
     const struct ft_device *d = r->device;
     Fabrictrace__SwitchReport *m = &form->report;
@@ -167,7 +167,8 @@ static void fill(struct form *form, const struct ft_report *r, struct ft_wall no
     m->problem = *r->problem ? (char *)(uintptr_t)r->problem : NULL;
 }
 
-int ft_report_switch(const struct ft_report *r, struct ft_wall now, const struct ft_sink *sink)
+int ft_report_switch(const struct ft_snmp_report *r, struct ft_wall now,
+                     const struct ft_record_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     struct form form;
@@ -185,7 +186,7 @@ int ft_report_switch(const struct ft_report *r, struct ft_wall now, const struct
 }
 
 /* The sum of three kinds of packets; false when the agent does not answer all of them. */
-static bool packets(const struct ft_counters *c, enum ft_mib_counters first, uint64_t *sum)
+static bool packets(const struct ft_snmp_counters *c, enum ft_mib_counters first, uint64_t *sum)
 {
     uint64_t total = 0;
 
@@ -205,7 +206,7 @@ static bool packets(const struct ft_counters *c, enum ft_mib_counters first, uin
 static void fill_flow_control(const struct ft_device *d, const struct ft_device_port *port,
                               Fabrictrace__PortCounters *m)
 {
-    const struct ft_counters *c = &port->counters;
+    const struct ft_snmp_counters *c = &port->counters;
 
     if (port->pause_poll == d->poll) {
         m->has_in_pause = ft_counters_get(c, FT_MIB_IN_PAUSE_HC, &m->in_pause) ||
@@ -220,11 +221,11 @@ static void fill_flow_control(const struct ft_device *d, const struct ft_device_
 }
 
 static void emit_port(const struct ft_device *d, const struct ft_device_port *port,
-                      const struct ft_sink *sink)
+                      const struct ft_record_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__PortCounters m = FABRICTRACE__PORT_COUNTERS__INIT;
-    const struct ft_counters *c = &port->counters;
+    const struct ft_snmp_counters *c = &port->counters;
 
     m.has_time_ms = true;
     m.time_ms = (uint64_t)port->counted.ms;
@@ -253,7 +254,7 @@ static void emit_port(const struct ft_device *d, const struct ft_device_port *po
     sink->emit(sink->arg, &record);
 }
 
-size_t ft_report_counters(const struct ft_device *d, const struct ft_sink *sink)
+size_t ft_report_counters(const struct ft_device *d, const struct ft_record_sink *sink)
 {
     size_t emitted = 0;
 

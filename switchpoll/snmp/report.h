@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
-#include "switchpoll/sink.h"
+#include "switchpoll/output/sink.h"
 #include "switchpoll/snmp/device.h"
 
-struct ft_report {
+struct ft_snmp_report {
     const struct ft_device *device;
     const struct ft_ip *also; /* addresses of the switch beside those that it answers */
     size_t also_count;
@@ -23,12 +23,12 @@ struct ft_report {
 
 /* Emits the SwitchReport. Neighbours on a port that could not be resolved are left out; the problem
  * tells of them. -ENOMEM: nothing was emitted. */
-int ft_report_switch(const struct ft_report *report, struct ft_wall now,
-                     const struct ft_sink *sink);
+int ft_report_switch(const struct ft_snmp_report *report, struct ft_wall now,
+                     const struct ft_record_sink *sink);
 
 /* Emits the counters of this poll, unless none has moved since the last one: an agent that answers
  * the same twice has stale values, and they would stand for ports without traffic. Returns how many
  * records. */
-size_t ft_report_counters(const struct ft_device *device, const struct ft_sink *sink);
+size_t ft_report_counters(const struct ft_device *device, const struct ft_record_sink *sink);
 
 #endif

@@ -30,7 +30,7 @@ static void on_poll(void *arg)
     ft_output_flush(service->output);
 }
 
-static struct ft_targets *load_targets(const struct ft_settings *settings)
+static struct ft_targets *load_targets(const struct ft_switchpoll_settings *settings)
 {
     struct ft_diag *diag = ft_diag_new();
     struct ft_targets *targets =
@@ -58,8 +58,8 @@ static void make_room(size_t switches)
 }
 
 /* *poller is NULL when there are no switches. */
-static int make_poller(struct ft_snmp_service *service, const struct ft_settings *settings,
-                       struct ft_poller **poller)
+static int make_poller(struct ft_snmp_service *service,
+                       const struct ft_switchpoll_settings *settings, struct ft_poller **poller)
 {
     const struct ft_poller_config config = {
         .interval_ns = settings->snmp_interval_ns,
@@ -112,7 +112,7 @@ static void start(struct ft_snmp_service *service)
 }
 
 struct ft_snmp_service *ft_snmp_service_new(struct ft_loop *loop, struct ft_output *output,
-                                            const struct ft_settings *settings)
+                                            const struct ft_switchpoll_settings *settings)
 {
     struct ft_snmp_service *service = calloc(1, sizeof(*service));
 
@@ -139,7 +139,8 @@ void ft_snmp_service_free(struct ft_snmp_service *service)
     free(service);
 }
 
-int ft_snmp_service_prepare(struct ft_snmp_service *service, const struct ft_settings *settings,
+int ft_snmp_service_prepare(struct ft_snmp_service *service,
+                            const struct ft_switchpoll_settings *settings,
                             struct ft_poller **poller)
 {
     return make_poller(service, settings, poller);

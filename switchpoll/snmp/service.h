@@ -9,7 +9,7 @@
 #include "lib/base/prometheus.h"
 #include "lib/io/loop.h"
 #include "lib/io/snmp.h"
-#include "switchpoll/output.h"
+#include "switchpoll/output/output.h"
 #include "switchpoll/settings.h"
 #include "switchpoll/snmp/poller.h"
 
@@ -17,13 +17,14 @@ struct ft_snmp_service;
 
 /* Starts to poll. NULL after a message in the log. */
 struct ft_snmp_service *ft_snmp_service_new(struct ft_loop *loop, struct ft_output *output,
-                                            const struct ft_settings *settings);
+                                            const struct ft_switchpoll_settings *settings);
 void ft_snmp_service_free(struct ft_snmp_service *service);
 
 /* A reload in two steps, so that it can be refused whole. The first reads the file of switches and
  * changes nothing; *poller (NULL: no switches) is for the second, which starts anew with it, or for
  * ft_poller_free(). -errno after a message. */
-int ft_snmp_service_prepare(struct ft_snmp_service *service, const struct ft_settings *settings,
+int ft_snmp_service_prepare(struct ft_snmp_service *service,
+                            const struct ft_switchpoll_settings *settings,
                             struct ft_poller **poller);
 void ft_snmp_service_adopt(struct ft_snmp_service *service, struct ft_poller *poller_take);
 

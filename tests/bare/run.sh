@@ -8,7 +8,8 @@
 # proxies, of pip and Maven, and further certificates go with it.
 # What ./check prints there is printed here; its logs are left in build/check-logs/bare.
 #
-# usage: run.sh SRCDIR [STEP...]     KEEP=1 leaves the folder, build/bare/root
+# usage: run.sh SRCDIR [STEP...]     KEEP=1 leaves the folder, build/bare/root; with AGAIN=1 the next
+#                                    run goes on in it, with the sources as they are by then
 set -euo pipefail
 srcdir=$(cd "$1" && pwd)
 shift
@@ -63,7 +64,7 @@ fill_root()
     take "$HOME/.m2/settings.xml" "$HOME/.config/pip/pip.conf"
     echo '127.0.0.1 localhost bare' >"$root/etc/hosts"
     mkdir -p "$root$inside"
-    if [ -e "$srcdir/.git" ]; then
+    if [ -e "$srcdir/.git" ] && [ ! -e "$root$inside/.git" ]; then
         # A clean clone with what is not yet committed: it is that which is to be judged.
         sources=$(git -c safe.directory="$srcdir" -C "$srcdir" rev-parse HEAD)
         git -c safe.directory='*' clone -q --no-hardlinks "$srcdir" "$root$inside"
@@ -112,9 +113,11 @@ if ! flock -n "$lock"; then
 fi
 trap clean_up EXIT
 trap 'exit 143' INT TERM HUP
-apt_sources >"$root.sources"
-say "packages from $(awk '{ print $2 }' "$root.sources" | sort -u | tr '\n' ' ')"
-make_root
+if [ -z "${AGAIN:-}" ] || [ ! -e "$root$inside" ]; then
+    apt_sources >"$root.sources"
+    say "packages from $(awk '{ print $2 }' "$root.sources" | sort -u | tr '\n' ' ')"
+    make_root
+fi
 fill_root
 say "a bare Debian $(<"$root/etc/debian_version"), $(find "$root/var/lib/dpkg/info" -name '*.list' | wc -l) packages"
 rc=0

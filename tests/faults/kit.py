@@ -55,11 +55,14 @@ class Peer:
     """A program that speaks the transport by hand."""
 
     def __init__(self, port, source="by-hand", program="test", boot_id=1):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=rig.WAIT_S)
+        self.socket = self.connected(port)
         self.socket.sendall(frame(HELLO, struct.pack(">BQB", VERSION, boot_id, len(program))
                                   + program.encode() + source.encode()))
         self.sequence = 0
         self.answer = self.receive()
+
+    def connected(self, port):
+        return socket.create_connection(("127.0.0.1", port), timeout=rig.WAIT_S)
 
     def receive(self):
         """(type, body), None at the end."""

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += \
+	tests/faults/README.md \
 	tests/faults/run.py \
 	tests/faults/kit.py \
+	tests/faults/honest.py \
+	tests/faults/hostile.py \
+	tests/faults/madeup.py \
+	tests/faults/judged.py \
 	tests/faults/scenarios/events_refused.py \
 	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/kept_records.py \
+	tests/faults/scenarios/kills.py \
 	tests/faults/scenarios/loss_sources.py \
 	tests/faults/scenarios/no_descriptors.py \
+	tests/faults/scenarios/siege.py \
 	tests/faults/scenarios/silent_jobs.py \
 	tests/faults/scenarios/slow_readers.py

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks, limits and kills, each a scenario with the real programs on loopback.
 
-usage: run.py [--build FOLDER] [SCENARIO...]   these, or all
-       run.py --list                           what there is, and what each fault did before
+usage: run.py [--build FOLDER] [--for TIME] [--kills N] [--seed N] [SCENARIO...]   these, or all
+       run.py --list                   what there is, and what each fault did before
+
+--for (90s, 10m, 1h) is the length of the scenario siege, --kills how often each program is killed in
+kills; what they draw follows from the seed that they print.
 
 A scenario is a file in scenarios/, named as the scenario, and in local.mk. The head of its text says
 what the fault did before it was mended; run(folder) gets an empty folder and judges by check(),
@@ -24,6 +27,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE / "scenarios"
 LIMIT_S = 600  # for a scenario that hangs: no slow machine takes that long
+KILL_S = 20    # more for each kill
+LONG = ("siege", "kills")  # whose figures are of interest though all is well
+UNITS = {"s": 1, "m": 60, "h": 3600}
 SKIPPED = 77
 
 sys.dont_write_bytecode = True
@@ -48,17 +54,35 @@ def run_one(name):
     return 1 if kit.failures else 0
 
 
+def limit_s():
+    """With what the long runs were told."""
+    return (LIMIT_S + 2 * float(os.environ.get("FT_SIEGE_SECONDS") or 0)
+            + KILL_S * 3 * float(os.environ.get("FT_SIEGE_KILLS") or 0))
+
+
 def run_apart(name):
     """(name, exit code, seconds, output)"""
     start = time.monotonic()
     try:
         done = subprocess.run([sys.executable, __file__, "--one", name], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=LIMIT_S)
+                              timeout=limit_s())
         code, output = done.returncode, done.stdout
     except subprocess.TimeoutExpired as late:
-        code, output = 1, f"{(late.stdout or b'').decode()}\nnot over after {LIMIT_S} s\n"
+        code, output = 1, f"{(late.stdout or b'').decode()}\nnot over after {limit_s():.0f} s\n"
     return name, code, time.monotonic() - start, output
+
+
+def figures(output):
+    """What a scenario tells of itself and the verdicts with numbers in them."""
+    return "".join(f"{line}\n" for line in output.splitlines()
+                   if not line.startswith("ok: ") or any(c.isdigit() for c in line))
+
+
+def seconds_of(text):
+    if text[-1:] not in UNITS or not text[:-1].isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is no time such as 90s, 10m or 1h")
+    return int(text[:-1]) * UNITS[text[-1]]
 
 
 def run_all(chosen):
@@ -69,6 +93,8 @@ def run_all(chosen):
             counts[word] += 1
             if word == "ok":
                 print(f"ok: {name} ({seconds:.1f} s)")
+                if name in LONG:
+                    print(textwrap.indent(figures(output), "    "), end="")
             else:
                 print(f"{word}: {name} ({seconds:.1f} s)\n{textwrap.indent(output, '    ')}")
             sys.stdout.flush()
@@ -80,10 +106,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=Path, default=".", help="build folder")
     parser.add_argument("--list", action="store_true", help="what there is")
+    parser.add_argument("--for", type=seconds_of, dest="seconds", help="length of the siege")
+    parser.add_argument("--kills", type=int, help="of each program")
+    parser.add_argument("--seed", type=int, help="of siege and kills")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("scenario", nargs="*")
     args = parser.parse_args()
     os.chdir(args.build)
+    for name, value in (("SECONDS", args.seconds), ("KILLS", args.kills), ("SEED", args.seed)):
+        if value is not None:
+            os.environ[f"FT_SIEGE_{name}"] = str(value)
     unknown = set(args.scenario) - set(names())
     if unknown:
         parser.error(f"there is no scenario {', '.join(sorted(unknown))}; --list names them")

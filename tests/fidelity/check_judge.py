@@ -3,6 +3,7 @@
 """The judge judged: records made from the truth are right, and each way of being wrong that is put
 into them is counted as what it is, and breaks the limit that is set for it."""
 import copy
+import json
 import sys
 from collections import Counter
 
@@ -323,5 +324,21 @@ def test_limits():
     equal("nor links that are not found", len(limits.broken("nofile2", tally)), 1)
 
 
+def test_saved():
+    """What was saved and added up is what the runs gave."""
+    tally, whole = Tally(), Tally()
+    tally.counts.update(records=7, wrong=1)
+    tally.shares["dense", "right"] += 1.5
+    tally.settled["usual"].append(2.5)
+    tally.known_after_s += [10, None]
+    tally.volumes[True].update(bytes=3.0)
+    for _ in range(2):
+        whole.add(Tally.of_plain(json.loads(json.dumps(tally.plain()))))
+    tally.add(copy.deepcopy(tally))
+    equal("twice the same is twice as much", whole.as_json(), tally.as_json())
+    equal("in each part", whole.plain(), tally.plain())
+
+
 sys.exit(run_tests(test_right, test_wrong_hops, test_wrong_times, test_other_states, test_sprayed,
-                   test_standing, test_volumes, test_found, test_events, test_limits))
+                   test_standing, test_volumes, test_found, test_events, test_limits,
+                   test_saved))

@@ -9,6 +9,9 @@
     tests/fidelity/run.py --build build bounce --explain 3 --only slow
     tests/fidelity/run.py --build build sparse --seed 3 --keep /tmp/kept  the files of the run
     tests/fidelity/run.py --build build --long 1000000   all cases, until so many path records
+    tests/fidelity/run.py --build build --seeds 5 --save a.json     what it found out, for later
+    tests/fidelity/run.py --build build --seed 6 --seeds 5 --save b.json
+    tests/fidelity/run.py --sum a.json b.json --check    one table of both
     tests/fidelity/run.py --list
 
 With --check, and with --long, what paper/limits.py says must hold; a case each is passed or failed.
@@ -39,7 +42,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from paper import limits, report  # noqa: E402
 from paper.cases import CASES  # noqa: E402
-from paper.replay import DaemonError, find_daemon, takes_ttl  # noqa: E402
+from paper.replay import DaemonError, find_daemon  # noqa: E402
 from paper.single import one_run  # noqa: E402
 
 
@@ -63,24 +66,31 @@ def parse(arguments):
     parser.add_argument("--only", action="append", metavar="VERDICT", default=[],
                         help="explain these alone: wrong, no_samples, unsprayed, bad_shares, "
                         "wrong_share, partial_wrong, outside, since_wrong, since_late, "
-                        "single, slow (flows that are not right again soon after moves)")
+                        "single, slow (flows that are not right again soon after moves), phantom (links "
+                        "with bytes that carried none)")
     parser.add_argument("--check", action="store_true", help="fail where a limit is broken")
     parser.add_argument("--long", type=int, metavar="RECORDS",
                         help="seed after seed, until there are so many path records")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--save", metavar="FILE", help="write there what the runs gave, for --sum")
+    parser.add_argument("--sum", action="append", nargs="+", metavar="FILE", default=[],
+                        help="run nothing, and add up what was saved")
     parser.add_argument("--list", action="store_true", help="list the cases")
     args = parser.parse_args(arguments)
+    if args.save and (args.long or args.sum):
+        parser.error("--save goes with --seeds: it says which seeds were run")
     for name in args.cases:
         if name not in CASES:
             parser.error(f"there is no case '{name}': {', '.join(CASES)}")
     return args
 
 
-def tasks(args, daemon, ttl, seed):
+def tasks(args, daemon, seed):
     keep = str(Path(args.keep).resolve()) if args.keep else None
     explain = {"most": args.explain, "only": args.only} if args.explain else None
     return [{"name": name, "seed": seed, "flows": args.flows, "seconds": args.seconds,
-             "delay": args.delay, "ttl": ttl, "daemon": str(daemon), "settings": args.set, "keep": keep, "explain": explain}
+             "delay": args.delay, "daemon": str(daemon), "settings": args.set, "keep": keep,
+             "explain": explain}
             for name in args.cases or CASES]
 
 
@@ -111,9 +121,8 @@ class Progress:
 
 def rounds(args, daemon):
     """The tasks, a list for each seed. Endless for a long run."""
-    ttl = takes_ttl(daemon)
     for seed in count(args.seed) if args.long else range(args.seed, args.seed + args.seeds):
-        yield tasks(args, daemon, ttl, seed)
+        yield tasks(args, daemon, seed)
 
 
 def results(args, daemon):
@@ -142,6 +151,27 @@ def measure(args, daemon):
     return tallies
 
 
+def save(tallies, seeds, path):
+    """seeds: (first, how many)."""
+    plain = {"seeds": seeds, "tallies": {name: tally.plain() for name, tally in tallies.items()}}
+    Path(path).write_text(json.dumps(plain), encoding="utf-8")
+
+
+def saved(paths):
+    """{case: Tally} of several files. Runs that are in two of them would count twice."""
+    tallies, seen = {}, set()
+    for path in paths:
+        plain = json.loads(Path(path).read_text(encoding="utf-8"))
+        first, many = plain["seeds"]
+        for name, tally in plain["tallies"].items():
+            runs = {(name, seed) for seed in range(first, first + many)}
+            if runs & seen:
+                sys.exit(f"run.py: {path}: seeds of {name} that another file has")
+            seen |= runs
+            tallies.setdefault(name, report.Tally()).add(report.Tally.of_plain(tally))
+    return {name: tallies[name] for name in CASES if name in tallies}
+
+
 def verdicts(tallies):
     """Prints what must hold and does not. Returns the exit code."""
     skipped = [name for name, tally in tallies.items() if not tally.counts["runs"]]
@@ -165,7 +195,10 @@ def main(arguments=None):
     if args.list:
         print("\n".join(CASES))
         return 0
-    tallies = measure(args, find_daemon(args.build))
+    paths = sum(args.sum, [])
+    tallies = saved(paths) if paths else measure(args, find_daemon(args.build))
+    if args.save:
+        save(tallies, (args.seed, args.seeds), args.save)
     if args.json:
         print(json.dumps({name: tally.as_json() for name, tally in tallies.items()}, indent=1))
     else:

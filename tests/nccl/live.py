@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -117,10 +118,29 @@ def total(found):
     return tuple(sum(e[key] for e in found["edges"]) for key in ("sent_bytes", "received_bytes"))
 
 
+def accounts(programs):
+    """{source: its last accounting} as the daemon has them."""
+    with urllib.request.urlopen(f"http://{programs.http}/api/v1/loss", timeout=WAIT_S) as answer:
+        return {r["source"]: r for r in json.loads(answer.read())["records"]}
+
+
+def told_all(programs):
+    """Whether every agent has accounted for all that it was given, after this was called first. Records
+    keep their order: whatever was to come before has come."""
+    begun_ms = time.time() * 1000
+
+    def done():
+        last = [r for source, r in accounts(programs).items() if source.startswith("gpu")]
+        return len(last) == HOSTS and all(
+            r["time_ms"] > begun_ms and stage([r], "nccl").get("pending") == 0 for r in last)
+
+    return wait_until(done)
+
+
 def settled(programs, sent_bytes):
-    """The matrix once all is in it that was sent, and a moment for what should not come."""
+    """The matrix once all is in it that was sent, and whatever should not have been."""
     wait_until(lambda: min(total(matrix(programs))) >= sent_bytes)
-    time.sleep(0.5)
+    check("agents account for all that they were given", told_all(programs), str(accounts(programs)))
     return matrix(programs)
 
 
@@ -346,18 +366,34 @@ def handover(programs):
     equal("handover: every call is reported by one of two agents", sum(told), calls)
 
 
+def socket_of(programs, host):
+    """Which socket an agent listens on: another one each time that it starts."""
+    try:
+        found = (programs.dir / f"{host}.sock").stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
 def restarts(programs):
     """The same job with an agent killed 20 times, beside one whose agent is left alone."""
-    host, calm = "gpu20", "gpu21"
+    host, calm, before = "gpu20", "gpu21", None
+
+    def listens(earlier):
+        return socket_of(programs, host) != earlier
+
     files = [programs.dir / f"kills{i}.ndjson" for i in range(21)]
     other = programs.agent(calm, "--output", programs.dir / "calm.ndjson")
     agent = programs.agent(host, "--output", files[0])
     wait_until(lambda: all((programs.dir / f"{h}.sock").exists() for h in (host, calm)))
     jobs = [programs.job(h, 0, 2, 4 * WAIT_S, 500) for h in (host, calm)]
-    # The first is killed while it holds events back; the others wherever they are by then.
-    wait_until(lambda: events(files[0]))
+    # Some are killed while they hold events back, some when they have just begun to listen, some when
+    # the job has found them and nothing is written yet.
     for i in range(20):
-        time.sleep(0.4)
+        states = (lambda: events(files[i]), lambda: listens(before), lambda: files[i].exists())
+        if not wait_until(states[i % 3 if i else 0]):
+            check(f"agent {i} comes as far as it is to be killed", False)
+        before = socket_of(programs, host)
         agent.send_signal(signal.SIGKILL)
         agent.wait()
         agent = programs.agent(host, "--output", files[i + 1])

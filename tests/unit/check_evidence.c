@@ -411,7 +411,7 @@ START_TEST(spraying_is_multipath_with_shares)
             sample(&ev, t, hop(t, stage, (uint32_t)(ms / 100 % 10) < 7 ? 0 : 2), ms, 1);
     j = judge(&ev, t);
     ck_assert_int_eq(j.state, FT_PATH_MULTIPATH);
-    n = ft_evidence_shares(&ev, t, SRC, DST, shares, 8);
+    n = ft_evidence_shares(&ev, t, SRC, DST, FT_SLOTS_BOTH, shares, 8);
     ck_assert_uint_eq(n, 2);
     for (size_t i = 0; i < n; i++) {
         sum += shares[i].share;
@@ -558,7 +558,7 @@ START_TEST(shares_count_no_packet_twice)
                             &before_ms)
                 ->samples[0]++;
     }
-    n = ft_evidence_shares(&ev, t, SRC, DST, shares, 8);
+    n = ft_evidence_shares(&ev, t, SRC, DST, FT_SLOTS_BOTH, shares, 8);
     ck_assert_uint_eq(n, 2);
     for (size_t i = 0; i < n; i++)
         ck_assert_double_eq_tol(shares[i].share,

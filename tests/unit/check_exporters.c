@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/exporters.h"
+#include "switchpoll/sflow/exporters.h"
 
 #include "tests/unit/unit.h"
 
-static struct ft_exporters *x;
+static struct ft_sflow_exporters *x;
 static struct ft_exporter *e;
 static int64_t now_ms;
 
 static void begin(uint64_t exporters_max, uint64_t sources_max)
 {
-    x = ft_exporters_new(exporters_max, sources_max, 0);
+    x = ft_sflow_exporters_new(exporters_max, sources_max, 0);
     now_ms = 1000;
 }
 
-static enum ft_exporters_verdict send_print(uint8_t agent, uint32_t sequence, uint32_t uptime_ms,
-                                            uint64_t print)
+static enum ft_sflow_exporters_verdict send_print(uint8_t agent, uint32_t sequence,
+                                                  uint32_t uptime_ms, uint64_t print)
 {
     const struct ft_sflow_head head = {
         .agent = ft_ip4((const uint8_t[]){192, 0, 2, agent}),
@@ -24,11 +24,11 @@ static enum ft_exporters_verdict send_print(uint8_t agent, uint32_t sequence, ui
         .uptime_ms = uptime_ms,
     };
 
-    return ft_exporters_datagram(x, &head, print, (struct ft_wall){now_ms}, &e);
+    return ft_sflow_exporters_datagram(x, &head, print, (struct ft_wall){now_ms}, &e);
 }
 
 /* Each datagram differs from the others. */
-static enum ft_exporters_verdict send(uint8_t agent, uint32_t sequence, uint32_t uptime_ms)
+static enum ft_sflow_exporters_verdict send(uint8_t agent, uint32_t sequence, uint32_t uptime_ms)
 {
     return send_print(agent, sequence, uptime_ms, (uint64_t)uptime_ms << 32 | sequence | 1);
 }
@@ -38,14 +38,14 @@ static void sample(uint32_t source, uint32_t sequence, uint32_t drops)
     const struct ft_sflow_flow flow = {
         .source_index = source, .sequence = sequence, .drops = drops};
 
-    ft_exporters_flow(x, e, &flow);
+    ft_sflow_exporters_flow(x, e, &flow);
 }
 
-static struct ft_exporters_stats stats(void)
+static struct ft_sflow_exporters_stats stats(void)
 {
-    struct ft_exporters_stats s;
+    struct ft_sflow_exporters_stats s;
 
-    ft_exporters_stats(x, &s);
+    ft_sflow_exporters_stats(x, &s);
     return s;
 }
 
@@ -63,7 +63,7 @@ START_TEST(a_gap_is_counted_and_a_late_datagram_takes_it_back)
     ck_assert_int_eq(send(1, 15, 1500), FT_EXPORTERS_FRESH);
     ck_assert_uint_eq(stats().gap, 2);
     ck_assert_uint_eq(stats().arrived, 4);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -89,7 +89,7 @@ START_TEST(a_restart_is_no_gap)
     ck_assert_uint_eq(stats().restarts, 4);
     ck_assert_uint_eq(stats().gap, 0);
     ck_assert_uint_eq(e->restarts, 4);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -103,7 +103,7 @@ START_TEST(numbers_and_uptime_wrap)
     ck_assert_int_eq(send(1, 0, 5), FT_EXPORTERS_LATE);
     ck_assert_uint_eq(stats().gap, 0);
     ck_assert_uint_eq(stats().restarts, 0);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -124,7 +124,7 @@ START_TEST(only_the_same_bytes_are_a_duplicate)
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(send_print(2, 0, 0, 1000 + i), FT_EXPORTERS_FRESH);
     ck_assert_uint_eq(stats().gap, 0);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -141,7 +141,7 @@ START_TEST(exporters_over_the_cap_are_processed)
     ck_assert_uint_eq(stats().arrived, 5);
     ck_assert_uint_eq(stats().flow_samples, 5);
     ck_assert_uint_eq(stats().exporters, 2);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -150,13 +150,13 @@ START_TEST(sub_agents_count_apart)
     struct ft_sflow_head head = {.agent = ft_ip4((const uint8_t[]){192, 0, 2, 1}), .sequence = 5};
 
     begin(8, 8);
-    ft_exporters_datagram(x, &head, 1, (struct ft_wall){0}, &e);
+    ft_sflow_exporters_datagram(x, &head, 1, (struct ft_wall){0}, &e);
     head.sub_agent = 1;
     head.sequence = 90;
-    ft_exporters_datagram(x, &head, 3, (struct ft_wall){0}, &e);
+    ft_sflow_exporters_datagram(x, &head, 3, (struct ft_wall){0}, &e);
     ck_assert_uint_eq(stats().exporters, 2);
     ck_assert_uint_eq(stats().gap, 0);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -189,7 +189,7 @@ START_TEST(samples_of_a_data_source_are_followed)
     sample(1, 40, 90);
     ck_assert_uint_eq(stats().samples_gap, 1);
     ck_assert_uint_eq(stats().agent_drops, 8);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(one_stray_datagram_adds_nothing_for_good)
     ck_assert_uint_eq(stats().gap, 0);
     send(1, 1005, 100500);
     ck_assert_uint_eq(stats().gap, 1);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -219,7 +219,7 @@ static void pooled(uint32_t sequence, uint32_t drops, uint32_t pool)
     const struct ft_sflow_flow flow = {
         .source_index = 1, .sequence = sequence, .drops = drops, .sample_pool = pool};
 
-    ft_exporters_flow(x, e, &flow);
+    ft_sflow_exporters_flow(x, e, &flow);
 }
 
 /* No agent drops more samples than it had packets to sample. */
@@ -245,7 +245,7 @@ START_TEST(one_odd_count_of_drops_adds_nothing_for_good)
     sample(2, 3, (1u << 17) + 100);
     ck_assert_uint_eq(stats().agent_drops, 1105);
     ck_assert_uint_eq(stats().odd_drops, 3);
-    ft_exporters_free(x);
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 
@@ -261,14 +261,14 @@ START_TEST(a_silent_exporter_is_forgotten_with_its_sources)
     now_ms = 5000;
     send(2, 1, 1000);
     sample(1, 1, 0);
-    ft_exporters_expire(x, (struct ft_wall){4000});
+    ft_sflow_exporters_expire(x, (struct ft_wall){4000});
     ck_assert_uint_eq(stats().exporters, 1);
     ck_assert_uint_eq(stats().sources, 1);
     ck_assert_uint_eq(stats().gap, 1);
-    left = ft_exporters_next(x, &at);
+    left = ft_sflow_exporters_next(x, &at);
     ck_assert_int_eq(left->agent.b[15], 2);
-    ck_assert_ptr_null(ft_exporters_next(x, &at));
-    ft_exporters_free(x);
+    ck_assert_ptr_null(ft_sflow_exporters_next(x, &at));
+    ft_sflow_exporters_free(x);
 }
 END_TEST
 

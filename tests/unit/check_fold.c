@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/fold.h"
+#include "switchpoll/sflow/fold.h"
 
 #include <errno.h>
 
@@ -24,7 +24,7 @@ static void keep(void *arg, const Fabrictrace__Record *record)
     records[record_count++] = fabrictrace__record__unpack(NULL, len, bytes);
 }
 
-static const struct ft_sink sink = {.emit = keep};
+static const struct ft_record_sink sink = {.emit = keep};
 
 static void drop_records(void)
 {

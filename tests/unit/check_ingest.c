@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/ingest.h"
+#include "switchpoll/sflow/ingest.h"
 
 #include <string.h>
 
 #include "lib/base/writer.h"
-#include "switchpoll/loss.h"
 #include "switchpoll/metrics.h"
-#include "switchpoll/telemetry.h"
+#include "switchpoll/output/loss.h"
+#include "switchpoll/sflow/telemetry.h"
 #include "tests/unit/unit.h"
 
 static struct ft_ingest *in;
@@ -51,7 +51,7 @@ static void count(void *arg, const Fabrictrace__Record *record)
     }
 }
 
-static const struct ft_sink sink = {.emit = count};
+static const struct ft_record_sink sink = {.emit = count};
 
 static void begin(uint64_t sums_max)
 {
@@ -317,7 +317,7 @@ END_TEST
 
 START_TEST(metrics_tell_the_same)
 {
-    const struct ft_exporters *tables[1];
+    const struct ft_sflow_exporters *tables[1];
     struct ft_telemetry t = {.facts = {.kernel_drops = 5}};
     struct ft_writer w;
     struct ft_prom page = {&w, &ft_poll_metrics, NULL};

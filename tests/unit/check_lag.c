@@ -222,7 +222,7 @@ START_TEST(sprayed_over_aggregates)
     ft_evidence_init(&ev);
     spray(&ev, false);
     ck_assert_int_eq(judge(&ev).state, FT_PATH_MULTIPATH);
-    ck_assert_uint_eq(ft_evidence_shares(&ev, t, 0, 1, shares, 8), 2);
+    ck_assert_uint_eq(ft_evidence_shares(&ev, t, 0, 1, FT_SLOTS_BOTH, shares, 8), 2);
     ck_assert_double_eq_tol(shares[0].share, 0.25, 1e-9);
     ck_assert_double_eq_tol(shares[1].share, 0.75, 1e-9);
     ck_assert_uint_eq(shares[0].path.hops[0].out, end("leaf1", "A"));
@@ -232,7 +232,7 @@ START_TEST(sprayed_over_aggregates)
     ck_assert_uint_eq(shares[1].path.hops[1].in, FT_NONE);
     ft_evidence_free(&ev);
     spray(&ev, true);
-    ck_assert_uint_eq(ft_evidence_shares(&ev, t, 0, 1, shares, 8), 2);
+    ck_assert_uint_eq(ft_evidence_shares(&ev, t, 0, 1, FT_SLOTS_BOTH, shares, 8), 2);
     ck_assert_uint_eq(shares[1].path.hops[0].out, end("leaf1", "b2"));
     ck_assert_double_eq_tol(shares[1].share, 0.75, 1e-9);
     ft_evidence_free(&ev);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/output.h"
+#include "switchpoll/output/output.h"
 
 #include <errno.h>
 #include <stdio.h>

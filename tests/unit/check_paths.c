@@ -7,6 +7,8 @@
 #include "lib/fabric/paths.h"
 #include "tests/unit/unit.h"
 
+static const struct ft_hop NO_ENDS = {FT_NONE, FT_NONE};
+
 static struct ft_diag *diag;
 static struct ft_topology_builder *b;
 
@@ -128,7 +130,7 @@ static void check_path(const struct ft_topology *t, uint32_t src, uint32_t dst,
     for (uint32_t i = 0; i < path->hop_count; i++) {
         at = ft_topology_port(t, path->hops[i].in)->switch_id;
         ck_assert_uint_eq(ft_topology_port(t, path->hops[i].out)->switch_id, at);
-        ck_assert_uint_eq(ft_paths_stage(t, src, dst, at), i);
+        ck_assert_uint_eq(ft_paths_stage(t, src, dst, at, path->hops[i]), i);
         if (i > 0)
             ck_assert_uint_eq(ft_topology_port(t, path->hops[i].in)->peer, path->hops[i - 1].out);
     }
@@ -204,7 +206,7 @@ START_TEST(counts_parallel_links_and_skips_dead_planes)
     ck_assert_uint_eq(ft_paths_walk(t, 0, 2, NULL, NULL, NULL, 0, UINT64_MAX), 7);
     ck_assert_uint_eq(ft_paths_walk(t, 0, 1, NULL, NULL, NULL, 0, UINT64_MAX), 1);
     ck_assert_uint_eq(ft_paths_walk(t, 0, 2, NULL, NULL, NULL, 0, 5), 5);
-    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 4), FT_NONE);
+    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 4, NO_ENDS), FT_NONE);
     check_pairs(t);
     ft_topology_free(t);
 }
@@ -230,7 +232,7 @@ START_TEST(never_goes_down_and_up_again)
     ck_assert_uint_eq(ft_paths_walk(t, 0, 2, NULL, NULL, NULL, 0, 9), 0);
     ck_assert_uint_eq(ft_paths_length(t, 0, 2), 0);
     ck_assert_uint_eq(ft_topology_distance(t, 0, 2), FT_NONE);
-    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 1), FT_NONE);
+    ck_assert_uint_eq(ft_paths_stage(t, 0, 2, 1, NO_ENDS), FT_NONE);
     check_pairs(t);
     ft_topology_free(t);
 }
@@ -240,7 +242,7 @@ START_TEST(walks_from_and_to_both_leaves_of_a_dual_nic)
 {
     struct ft_path paths[16];
     struct ft_topology *t;
-    uint32_t dual, single, other;
+    uint32_t dual, single, other, near;
 
     begin();
     for (int l = 0; l < 4; l++)
@@ -254,6 +256,7 @@ START_TEST(walks_from_and_to_both_leaves_of_a_dual_nic)
     dual = add_nic("leaf0", "leaf1");
     single = add_nic("leaf1", NULL);
     other = add_nic("leaf2", "leaf3");
+    near = add_nic("leaf0", NULL);
     t = finish();
     /* 2 leaves here, 2 spines, 2 leaves there. */
     ck_assert_uint_eq(ft_paths_walk(t, dual, other, NULL, NULL, paths, 16, 99), 8);
@@ -264,6 +267,12 @@ START_TEST(walks_from_and_to_both_leaves_of_a_dual_nic)
     ck_assert_uint_eq(paths[0].hop_count, 3);
     ck_assert_uint_eq(paths[2].hop_count, 1);
     ck_assert_uint_eq(ft_paths_length(t, dual, single), 3);
+    /* leaf1 is the first of the one and the last of the other: the ends through it tell which. */
+    for (int i = 0; i < 3; i++)
+        check_path(t, dual, single, &paths[i]);
+    ck_assert_uint_eq(ft_paths_walk(t, dual, near, NULL, NULL, paths, 16, 99), 3);
+    for (int i = 0; i < 3; i++)
+        check_path(t, dual, near, &paths[i]);
     /* Back the near leaf takes it. */
     ck_assert_uint_eq(ft_paths_walk(t, single, dual, NULL, NULL, paths, 16, 99), 1);
     ft_topology_free(t);

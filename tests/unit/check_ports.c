@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/ports.h"
+#include "switchpoll/sflow/ports.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void keep(void *arg, const Fabrictrace__Record *record)
     records[record_count++] = fabrictrace__record__unpack(NULL, len, bytes);
 }
 
-static const struct ft_sink sink = {.emit = keep};
+static const struct ft_record_sink sink = {.emit = keep};
 
 static void setup(uint64_t max)
 {

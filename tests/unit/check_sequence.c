@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/sequence.h"
+#include "switchpoll/sflow/sequence.h"
 
 #include "tests/unit/unit.h"
 

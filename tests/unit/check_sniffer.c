@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/capture/sniffer.h"
+#include "agent/rdma/sniffer.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "switchpoll/snmp/counters.h"
 #include "tests/unit/unit.h"
 
-static uint64_t total(const struct ft_counters *c, enum ft_mib_counters column)
+static uint64_t total(const struct ft_snmp_counters *c, enum ft_mib_counters column)
 {
     uint64_t value = 0;
 
@@ -14,13 +14,13 @@ static uint64_t total(const struct ft_counters *c, enum ft_mib_counters column)
 
 START_TEST(moves)
 {
-    struct ft_counters c = {0};
+    struct ft_snmp_counters c = {0};
     uint64_t value;
 
     ck_assert(!ft_counters_get(&c, FT_MIB_IN_OCTETS, &value));
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_OCTETS, 10, false), FT_COUNTERS_FIRST);
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_OCTETS, 10, false), FT_COUNTERS_SAME);
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_OCTETS, 25, false), FT_COUNTERS_MOVED);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_OCTETS, 10, false), FT_COUNTERS_FIRST);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_OCTETS, 10, false), FT_COUNTERS_SAME);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_OCTETS, 25, false), FT_COUNTERS_MOVED);
     ck_assert_uint_eq(total(&c, FT_MIB_IN_OCTETS), 25);
     ck_assert(!ft_counters_get(&c, FT_MIB_OUT_ERRORS, &value));
 }
@@ -28,12 +28,13 @@ END_TEST
 
 START_TEST(wraps_at_32_bits)
 {
-    struct ft_counters c = {0};
+    struct ft_snmp_counters c = {0};
 
-    ft_counters_take(&c, FT_MIB_IN_DISCARDS, 0xfffffff0, false);
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_DISCARDS, 0x10, false), FT_COUNTERS_WRAPPED);
+    ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0xfffffff0, false);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0x10, false),
+                     FT_COUNTERS_WRAPPED);
     ck_assert_uint_eq(total(&c, FT_MIB_IN_DISCARDS), UINT64_C(0x100000010));
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_DISCARDS, 0x20, false), FT_COUNTERS_MOVED);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0x20, false), FT_COUNTERS_MOVED);
     ck_assert_uint_eq(total(&c, FT_MIB_IN_DISCARDS), UINT64_C(0x100000020));
 }
 END_TEST
@@ -41,17 +42,17 @@ END_TEST
 /* A wrap is not a reset, and a reset is no wrap. */
 START_TEST(resets)
 {
-    struct ft_counters c = {0};
+    struct ft_snmp_counters c = {0};
 
-    ft_counters_take(&c, FT_MIB_IN_DISCARDS, 0xfffffff0, false);
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_DISCARDS, 0x10, true), FT_COUNTERS_RESET);
+    ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0xfffffff0, false);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0x10, true), FT_COUNTERS_RESET);
     ck_assert_uint_eq(total(&c, FT_MIB_IN_DISCARDS), 0x10);
     /* From low to lower: 2^32 in between would be a lot. */
-    ft_counters_take(&c, FT_MIB_IN_ERRORS, 1000, false);
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_ERRORS, 3, false), FT_COUNTERS_RESET);
+    ft_snmp_counters_take(&c, FT_MIB_IN_ERRORS, 1000, false);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_ERRORS, 3, false), FT_COUNTERS_RESET);
     /* 64 bits do not wrap in the life of a switch. */
-    ft_counters_take(&c, FT_MIB_IN_OCTETS, 0xfffffff0, false);
-    ck_assert_int_eq(ft_counters_take(&c, FT_MIB_IN_OCTETS, 5, false), FT_COUNTERS_RESET);
+    ft_snmp_counters_take(&c, FT_MIB_IN_OCTETS, 0xfffffff0, false);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_OCTETS, 5, false), FT_COUNTERS_RESET);
     ck_assert_uint_eq(total(&c, FT_MIB_IN_OCTETS), 5);
 }
 END_TEST

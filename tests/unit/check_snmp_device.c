@@ -227,11 +227,12 @@ static void keep(void *arg, const Fabrictrace__Record *record)
     }
 }
 
-static const struct ft_sink sink = {.emit = keep};
+static const struct ft_record_sink sink = {.emit = keep};
 
 static const Fabrictrace__SwitchReport *report(void)
 {
-    struct ft_report r = {.device = device, .interval_ms = 30000, .reachable = true, .problem = ""};
+    struct ft_snmp_report r = {
+        .device = device, .interval_ms = 30000, .reachable = true, .problem = ""};
 
     ck_assert_int_eq(ft_report_switch(&r, (struct ft_wall){5000}, &sink), 0);
     return kept->switch_report;

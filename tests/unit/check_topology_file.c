@@ -231,7 +231,24 @@ START_TEST(names_a_link_that_has_no_direction)
 }
 END_TEST
 
-FT_UNIT_MAIN("topology_file", reads_the_documented_format, names_an_unknown_switch,
-             names_a_duplicate_link_and_a_port_linked_twice, names_a_port_that_its_switch_lacks,
-             names_aggregates_that_do_not_fit, names_an_address_on_two, names_what_is_said_twice,
+/* As fabrictrace topology --export writes it. */
+START_TEST(reads_what_a_terminal_may_not_see)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = read_text("fabric: lab\n"
+                                      "switches:\n"
+                                      "  - {name: \"spine2\\x0A\\x1B\\u202E\\\\\u00e9\"}\n",
+                                      diag);
+
+    ck_assert_ptr_nonnull(t);
+    ck_assert_uint_ne(ft_topology_find_switch(t, "spine2\n\033\u202e\\\u00e9"), FT_NONE);
+    ft_topology_free(t);
+    ft_diag_free(diag);
+}
+END_TEST
+
+FT_UNIT_MAIN("topology_file", reads_the_documented_format, reads_what_a_terminal_may_not_see,
+             names_an_unknown_switch, names_a_duplicate_link_and_a_port_linked_twice,
+             names_a_port_that_its_switch_lacks, names_aggregates_that_do_not_fit,
+             names_an_address_on_two, names_what_is_said_twice,
              names_keys_and_values_that_are_wrong, names_a_link_that_has_no_direction)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "switchpoll/udp.h"
+#include "switchpoll/sflow/udp.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

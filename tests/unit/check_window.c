@@ -417,6 +417,61 @@ START_TEST(bytes_while_a_move_has_not_settled_are_placed_nowhere)
 }
 END_TEST
 
+/* A flow was on a spine, and in the window is seen where its path is not to be told. Elsewhere in
+ * the fabric another one moves, or none does. Returns the bytes on the mouse's link. */
+static double bytes_of_mouse(bool others_move)
+{
+    const int64_t untold = START_MS + WINDOW_MS;
+    const int64_t moved = untold + 4000;
+    char window[32];
+    double bytes;
+
+    snprintf(window, sizeof(window), "\"window_start_ms\":%lld", (long long)untold);
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < untold + WINDOW_MS; ms += 100) {
+        run_until(ms);
+        observe(9, 1, others_move && ms >= moved ? 2 : 0, 80000, 10, ms, 0);
+        if (ms < untold || ms == untold + 3050)
+            observe_second(1, ms < untold ? 1 : NO_SPINE, ms < untold ? 10 : 300, ms);
+    }
+    close_window(untold);
+    bytes = number(
+        line_with(window, "\"port\":\"up1\",\"peer\":\"spine1\",\"peer_port\":\"down0\""), "bytes");
+    close_pipeline();
+    return bytes;
+}
+
+START_TEST(where_others_move_a_window_needs_samples_that_tell)
+{
+    ck_assert_double_eq_tol(bytes_of_mouse(false), 3000000, 1);
+    ck_assert_double_eq_tol(bytes_of_mouse(true), 0, 1e-9);
+}
+END_TEST
+
+/* A sprayed flow leaves two spines for two others at the turn of a window. */
+START_TEST(shares_of_a_window_are_of_its_samples)
+{
+    static const char *const spines[] = {"up0", "up1", "up2", "up3"};
+    const int64_t moved = START_MS + 3 * WINDOW_MS;
+    char window[32];
+
+    snprintf(window, sizeof(window), "\"window_start_ms\":%lld", (long long)moved);
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < moved + WINDOW_MS; ms += 100) {
+        run_until(ms);
+        observe_second(1, (uint32_t)(ms / 100 % 2) + (ms < moved ? 0 : 2), 10, ms);
+    }
+    close_window(moved);
+    for (int i = 0; i < 4; i++) {
+        char port[32];
+
+        snprintf(port, sizeof(port), "\"leaf0\",\"port\":\"%s\"", spines[i]);
+        ck_assert_double_eq_tol(number(line_with(window, port), "bytes"), i < 2 ? 0 : 5000000, 1);
+    }
+    close_pipeline();
+}
+END_TEST
+
 /* An elephant leaves a spine. A mouse on the same spine was seen last before that: nobody knows
  * where it goes now, until it is seen again. */
 START_TEST(elephants_protect_the_mice)
@@ -590,4 +645,6 @@ FT_UNIT_MAIN("window", luck_among_many_groups_is_even, accounts_of_who_is_gone_m
              paths_are_published_when_known_changed_and_refreshed, a_window_with_a_move_is_split,
              a_move_after_the_window_does_not_reach_back, elephants_protect_the_mice,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
-             bytes_while_a_move_has_not_settled_are_placed_nowhere, every_record_is_accounted_for)
+             bytes_while_a_move_has_not_settled_are_placed_nowhere,
+             where_others_move_a_window_needs_samples_that_tell,
+             shares_of_a_window_are_of_its_samples, every_record_is_accounted_for)

@@ -165,11 +165,11 @@ class Run:
                     sprayed=rng.random() < case.sprayed and not data, start=start, end=end,
                     key=rng.getrandbits(64), ttl=255 if rng.random() < 0.1 else 64)
 
-    def write(self, out, ttl=True):
+    def write(self, out):
         """Returns the Writer, which knows what it wrote."""
         style, how = self.rng.choice(("ingress", "bridge")), self.rng.choice(self.case.ports)
         ports = Ports(self.fabric, self.truth, self.rng, how, BASE_MS) if how else None
         writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.blind, style, ports,
-                        ttl, self.late)
+                        self.late)
         writer.write(out)
         return writer

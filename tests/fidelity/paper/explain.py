@@ -6,6 +6,7 @@ import json
 from .samples import BASE_MS
 
 AROUND_S = 35.0
+PHANTOM_LINES = 200
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -58,6 +59,21 @@ class Explainer:
             *self.history_lines(flow, last, paths), *self.fault_lines(last),
             *self.sample_lines(flow, last, paths, 3, 15), "  said (by second):",
             *self.said_lines(claims, paths, self.run.seconds + 60)])
+
+    def phantom(self, start, end, link, said, claims):
+        """A link with bytes in a window in which it carried none: who was said to be on it."""
+        out = [self.title("phantom"), f"  link {link[0]} {link[1]}, window {start:.0f} to {end:.0f}: "
+               f"{said:.0f} bytes"]
+        for flow in sorted(self.run.truth.flows, key=lambda flow: -flow.bytes_per_s):
+            if len(out) > PHANTOM_LINES:
+                break
+            near = [hops for when, _, hops in claims[flow.number] if start - 20 < when < end + 20]
+            if any((switch, port) == link for hops in near for switch, _, port in hops):
+                paths = self.paths(flow)
+                out += [self.about(flow), *self.history_lines(flow, end, paths),
+                        *self.sample_lines(flow, end, paths, end - start + 10, 5), "  said:",
+                        *self.said_lines(claims[flow.number], paths, end + 20)[-8:]]
+        return "\n".join(out + self.fault_lines(end))
 
     def title(self, verdict):
         return (f"=== {verdict}: case {self.run.name}, seed {self.run.seed}, "

@@ -21,15 +21,6 @@ def find_daemon(build):
     return daemon
 
 
-def takes_ttl(daemon):
-    """Whether its observations have a TTL: an older build takes such a line for no record."""
-    line = '{"schema":"fabrictrace.observation.v1","time_ms":1795000000000,"ttl":63}\n'
-    done = subprocess.run([daemon, "-c", os.devnull, "--set", "topology=", "--replay", "-",
-                           "--sink", "file:-"], input=line, capture_output=True, text=True,
-                          check=False)
-    return "'ttl'" not in done.stderr
-
-
 def run(daemon, topology, observations, out, settings=()):
     """Writes the daemon's records to out. topology None: it has no file."""
     command = [daemon, "-c", os.devnull, "--set", "source_id=fidelity", "--log-level", "error"]

@@ -11,6 +11,11 @@ COUNTS = ("records", "resolved", "right", "stale", "wrong", "never", "late", "ea
           "lies", "lies_named", "true_links", "found_links", "found_wrong")
 
 
+# Of a tally: what is added up by key, and what is strung together.
+COUNTERS = "counts", "unsettled", "shares", "calm", "events", "seconds"
+LISTS = "since_errors", "known_after_s"
+
+
 def quantile(values, part):
     """None where there are no values."""
     if not values:
@@ -33,16 +38,35 @@ class Tally:
         self.seconds = Counter()  # of computing: generate, daemon, judge
 
     def add(self, other):
-        for mine, theirs in ((self.counts, other.counts), (self.shares, other.shares),
-                             (self.calm, other.calm), (self.unsettled, other.unsettled), (self.seconds, other.seconds),
-                             (self.events, other.events)):
-            mine.update(theirs)
+        for name in COUNTERS:
+            getattr(self, name).update(getattr(other, name))
         for name in CLASSES:
             self.settled[name] += other.settled[name]
-        self.since_errors += other.since_errors
-        self.known_after_s += other.known_after_s
+        for name in LISTS:
+            getattr(self, name).extend(getattr(other, name))
         for moved in (False, True):
             self.volumes[moved].update(other.volumes[moved])
+
+    def plain(self):
+        """For JSON: all sums, with tuples as lists."""
+        return {"counters": {name: [[list(key) if isinstance(key, tuple) else key, value]
+                                    for key, value in getattr(self, name).items()]
+                             for name in COUNTERS},
+                "lists": {name: getattr(self, name) for name in LISTS}, "settled": self.settled,
+                "volumes": {str(int(moved)): sums for moved, sums in self.volumes.items()}}
+
+    @staticmethod
+    def of_plain(plain):
+        tally = Tally()
+        for name, pairs in plain["counters"].items():
+            getattr(tally, name).update({tuple(key) if isinstance(key, list) else key: value
+                                         for key, value in pairs})
+        for name, values in plain["lists"].items():
+            setattr(tally, name, values)
+        tally.settled = plain["settled"]
+        tally.volumes = {bool(int(moved)): Counter(sums)
+                         for moved, sums in plain["volumes"].items()}
+        return tally
 
     def share(self, state, name=None, calm=False):
         """Of the seconds in which flows (of a class of rate) sent, the part in this state."""

@@ -25,15 +25,14 @@ class Delays:
 
 class Writer:
     """style: "ingress", or "bridge" for exporters that do not say where they sample. ports: what
-    tells of the ports. ttl: observations have one; late are switches that count it down before
-    they sample."""
+    tells of the ports. late: switches that count the TTL down before they sample."""
 
     def __init__(self, fabric, truth, rng, seconds, blind=(), style="ingress", ports=None,
-                 ttl=False, late=()):
+                 late=()):
         self.fabric, self.truth, self.rng, self.seconds = fabric, truth, rng, seconds
         self.blind, self.style = set(blind), style
         self.delays = {name: Delays(rng, seconds, truth.delay_s) for name in fabric.switches}
-        self.ports, self.ttl, self.late = ports, ttl, set(late)
+        self.ports, self.late = ports, set(late)
         self.buckets = {}
         self.templates = {}
         self.observations = 0
@@ -58,8 +57,7 @@ class Writer:
         source = '"sub_agent":0'
         if self.style == "bridge":
             source += ',"source_type":2,"source_index":1000'
-        if self.ttl:
-            source += f',"ttl":{flow.ttl - place - (hop[0] in self.late)}'
+        source += f',"ttl":{flow.ttl - place - (hop[0] in self.late)}'
         point = "ingress" if self.style == "ingress" else "unknown"
         head = (f'"agent":"{switch.address}","flow":{{"src":"{flow.src}","dst":"{flow.dst}",'
                 f'"sport":{flow.sport},"dport":4791,"proto":17}},'

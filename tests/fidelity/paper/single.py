@@ -14,8 +14,8 @@ from .volumes import Windows
 
 
 def one_run(task):
-    """task: a dict of name, seed, flows, seconds, delay, ttl, daemon, settings, keep, explain. Returns
-    (name, Tally, texts that explain)."""
+    """task: a dict of name, seed, flows, seconds, delay, daemon, settings, keep, explain. Returns (name,
+    Tally, texts that explain)."""
     run = Run(task["name"], task["seed"], task["flows"], task["seconds"], task["delay"])
     if task["keep"]:
         folder = Path(task["keep"], f"{run.name}-{run.seed}")
@@ -32,7 +32,7 @@ def measured(run, folder, task):
     begin = cpu_times()
     topology.write_text(run.fabric.yaml())
     with open(observations, "w", encoding="utf-8") as lines:
-        writer = run.write(lines, task["ttl"])
+        writer = run.write(lines)
     tally.counts["observations"] = writer.observations
     generated = cpu_times()
     replay.run(task["daemon"], topology if run.case.named else None, observations, out,
@@ -43,7 +43,7 @@ def measured(run, folder, task):
     fill_found(tally, run, links, events)
     tally.seconds.update({"generate": generated[0] - begin[0], "daemon": replayed[1] - begin[1],
                           "judge": cpu_times()[0] - replayed[0]})
-    return tally, explained(run, observations, judge, slow, task["explain"])
+    return tally, explained(run, observations, judge, slow, windows.phantoms, task["explain"])
 
 
 def cpu_times():
@@ -92,9 +92,9 @@ def fill_found(tally, run, links, events):
         tally.known_after_s.append(links.known_after_s)
 
 
-def explained(run, observations, judge, slow, wish):
+def explained(run, observations, judge, slow, phantoms, wish):
     """Texts of the first findings, wrong ones first. wish: None, or how many at most, and only which
-    verdicts; "slow" is one too."""
+    verdicts; "slow" and "phantom" are two more."""
     if not wish:
         return []
     explainer = Explainer(run, observations)
@@ -111,4 +111,7 @@ def explained(run, observations, judge, slow, wish):
     for flow, last, took in sorted(slow, key=lambda s: -s[0].rate):
         if len(texts) < wish["most"] and "slow" in wish["only"]:
             texts.append(explainer.slow(flow, last, took, judge.claims[flow.number]))
+    for start, end, link, said in phantoms:
+        if len(texts) < wish["most"] and "phantom" in wish["only"]:
+            texts.append(explainer.phantom(start, end, link, said, judge.claims))
     return texts

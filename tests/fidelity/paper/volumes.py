@@ -57,7 +57,7 @@ class Windows:
         self.records += 1
         if key not in self.near and said > PHANTOM_PART * mean(self.near.values()):
             self.phantom += 1
-            self.phantoms.append((start, key, said))
+            self.phantoms.append((start, end, key, said))
 
 
 def mean(values):

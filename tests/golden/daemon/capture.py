@@ -10,13 +10,13 @@ import random
 import shutil
 import signal
 import sys
-import time
 from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parents[1] / "fabric"))
+import sflow  # noqa: E402
 from lab import truth  # noqa: E402
 from lab.fabric import Fabric, LabError, end_tidily, wait_until  # noqa: E402
 from lab.layout import COLLECTOR, COLLECTOR_IP, Layout  # noqa: E402
@@ -46,6 +46,26 @@ def loads(paths, rng):
     return {flow: BIG if flow in big else SMALL for flow in paths}
 
 
+def readable(capture):
+    """The bytes of a capture that is still being written, without a packet that is not whole."""
+    data, end = capture.read_bytes(), 24
+    while end + 16 <= len(data) and end + 16 + int.from_bytes(data[end + 8:end + 12],
+                                                              sys.byteorder) <= len(data):
+        end += 16 + int.from_bytes(data[end + 8:end + 12], sys.byteorder)
+    return data[:end]
+
+
+def spans_s(capture):
+    """Seconds from its first datagram to its last."""
+    times = [at_ms for at_ms, _ in sflow.datagrams(readable(capture))]
+    return (times[-1] - times[0]) / 1000 if times else 0
+
+
+def captured(capture):
+    """Its samples of RoCEv2 packets."""
+    return sum(sample.dport == sflow.BTH_DPORT for sample in sflow.read(readable(capture))[1])
+
+
 def record(fabric, rocegen):
     """Drives the flows and captures. Returns their loads, and the paths of data flows and of
     acknowledgements."""
@@ -60,9 +80,10 @@ def record(fabric, rocegen):
     wait_until(lambda: capture.exists() and capture.stat().st_size >= 24, 5, "tcpdump")
     traffic = Traffic(fabric, rocegen)
     traffic.start(flows)
-    time.sleep(SECONDS)
+    wait_until(lambda: spans_s(capture) >= SECONDS, 10 * SECONDS, f"a capture of {SECONDS} s")
     traffic.stop()
-    time.sleep(2)  # the exporters' buffers
+    wait_until(lambda: captured(capture) >= sum(truth.Counters(fabric).samples().values()), 30,
+               "every packet that was sampled in the capture")
     tcpdump.send_signal(signal.SIGTERM)
     tcpdump.wait()
     wrong = truth.Counters(fabric).disagreements({**data, **acks})
@@ -83,7 +104,8 @@ def main():
     end_tidily()
     lab = HERE / "lab"
     lab.mkdir(exist_ok=True)
-    with Fabric("capture", Layout(speed_bps=SPEED_BPS), sampling=50, seed=SEED) as fabric:
+    with Fabric("capture", Layout(speed_bps=SPEED_BPS), sampling=50, seed=SEED,
+                prompt=True) as fabric:
         flows, data, acks, capture = record(fabric, build / "tests/fabric/rocegen")
         shutil.copyfile(capture, lab / "sflow.pcap")
         shutil.copyfile(fabric.dir / "topology.yaml", lab / "topology.yaml")

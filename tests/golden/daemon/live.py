@@ -257,7 +257,7 @@ def restart(folder, number, code):
     try:
         sender.start()
         until("paths come", lambda: json.loads(daemon.get("/api/v1/paths"))["total"])
-        time.sleep(2)
+        until("records come in batch after batch", lambda: delivered(poller) >= 100)
         daemon.stop(number, code)
         # Once it has seen the end it has read every acknowledgement before it.
         until("the poller sees the end", lambda: not poller.metric(
@@ -269,7 +269,8 @@ def restart(folder, number, code):
         daemon.start()
         until("what waited is delivered", lambda: delivered(poller) > acknowledged + 10)
         until("paths come again", lambda: json.loads(daemon.get("/api/v1/paths"))["total"])
-        time.sleep(1)
+        again = delivered(poller)
+        until("and new records with them", lambda: delivered(poller) >= again + 50)
         sender.stop()
         poller.stop()
         daemon.stop()
@@ -325,7 +326,8 @@ def test_agent(folder):
         sender.start()
         until("the agent sees packets", lambda: agent.metric(
             "fabrictrace_agent_processed_total") >= 50)
-        time.sleep(2)
+        until("reports wait for the daemon", lambda: agent.metric(
+            "fabrictrace_agent_flow_reports_total") >= 2)
         daemon.start()
         until("the flow is published", lambda: [
             r for r in of_kind(daemon.records(), "path") if r["flow"]["sport"] == sport])

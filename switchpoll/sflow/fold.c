@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/sflow/fold.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "lib/base/table.h"
+#include "proto/record.h"
+
+/* No switch samples one packet in more, no frame is longer: what says so stands for as much. */
+#define RATE_MAX  (1u << 28)
+#define FRAME_MAX (1u << 20)
+#define BYTES_MAX (UINT64_C(1) << 52) /* of a sum, which JSON's readers still have exactly */
+
+#define ECN_CE          3
+#define BATCH           16 /* look-ups whose waits overlap */
+#define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
+
+/* Hashed and compared as bytes: no padding. Whole words, since what was stored in parts is slow to
+ * read in words soon after. A port of 0 is one the exporter does not name; the data source is 0
+ * where the point says it: it is the port in or out. */
+struct key {
+    struct ft_ip agent;
+    struct ft_tuple tuple;
+    uint64_t ports;  /* in, out: 32 bits each, the first above */
+    uint64_t source; /* sub-agent, index of the data source: likewise */
+    uint64_t fate;   /* discard reason; type of the data source, point, fate: 32 bits, 3 times 8 */
+};
+_Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
+
+#define SPAN_MAX_MS 0xffffffu
+#define QP_MASK     0xffffffu
+#define QP_KNOWN    (1u << 24)
+#define QP_DIFFER   (1u << 25)
+
+/* What every sample touches comes first. With the table's 8 bytes before it a sum fills whole lines
+ * of the cache. */
+struct sum {
+    struct key key;
+    uint64_t packets;
+    uint64_t bytes;
+    struct ft_wall first;
+    uint32_t span_ms : 24; /* from the first to the last one */
+    uint32_t ttl : 8;      /* of the last one; 0: not known */
+    uint32_t samples;
+    uint32_t ce_samples;
+    uint32_t data_samples;
+    uint32_t ack_samples;
+    uint32_t dst_qp; /* and its bits above */
+
+    uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
+    bool has_outer;
+    bool outers_differ;
+    uint32_t cnp_samples; /* of ack_samples */
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
+    struct ft_tuple outer;
+};
+_Static_assert((sizeof(struct sum) + 8) % 64 == 0, "whole lines");
+
+/* A sample on its way into the table: what is left of it beside its key. */
+struct incoming {
+    struct key key;
+    uint64_t hash;
+    void *likely;
+    struct ft_wall when;
+    uint64_t bytes;
+    uint32_t packets;
+    uint32_t dst_qp;
+    uint8_t bth;
+    bool ce;
+    bool has_outer; /* this, has: of what few have, and what */
+    uint8_t has;
+    uint8_t ttl;
+};
+_Static_assert(sizeof(struct incoming) == 128, "a size that makes places easy to work out");
+
+struct extras {
+    struct ft_tuple outer;
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
+};
+
+struct ft_fold {
+    struct ft_table *sums;
+    uint64_t pending;
+    uint64_t refused;
+    uint64_t implausible;
+    uint32_t batched;
+    struct incoming batch[BATCH];
+    struct extras extras[BATCH];
+};
+
+struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
+{
+    struct ft_fold *fold = calloc(1, sizeof(*fold));
+
+    if (!fold)
+        return NULL;
+    fold->sums = ft_table_new(sizeof(struct sum), sizeof(struct key), max, seed);
+    if (!fold->sums) {
+        free(fold);
+        return NULL;
+    }
+    ft_table_hint_only(fold->sums, offsetof(struct sum, has));
+    return fold;
+}
+
+void ft_fold_free(struct ft_fold *fold)
+{
+    if (!fold)
+        return;
+    ft_table_free(fold->sums);
+    free(fold);
+}
+
+/* Where a packet was sampled, of one that was not discarded. */
+static uint32_t point_of(const struct ft_sflow_flow *flow, uint32_t in, uint32_t out)
+{
+    uint32_t source = flow->source_index;
+
+    if (flow->source_type != SOURCE_IF_INDEX || source == 0 || (in == source) == (out == source))
+        return FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
+    return in == source ? FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS
+                        : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS;
+}
+
+static inline void make_key(struct key *key, const struct ft_ip *agent, uint32_t sub_agent,
+                            const struct ft_sflow_flow *flow)
+{
+    uint32_t in = flow->in.kind == FT_SFLOW_IF_INDEX ? flow->in.value : 0;
+    uint32_t out = flow->out.kind == FT_SFLOW_IF_INDEX ? flow->out.value : 0;
+    uint32_t fate = FABRICTRACE__FATE__FATE_FORWARDED;
+    uint32_t point = point_of(flow, in, out);
+    uint32_t source_type = 0, source_index = 0;
+    uint64_t reason = 0;
+
+    if (point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN && !flow->discarded) {
+        /* 255 is that type or more, of which the standard has none. */
+        source_type = flow->source_type > UINT8_MAX ? UINT8_MAX : flow->source_type;
+        source_index = flow->source_index;
+    }
+    if (flow->discarded) {
+        fate = FABRICTRACE__FATE__FATE_DISCARDED;
+        point = FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD;
+        reason = flow->discard_reason;
+    } else if (flow->out.kind == FT_SFLOW_IF_DISCARD) {
+        fate = FABRICTRACE__FATE__FATE_DISCARDED;
+        reason = flow->out.value;
+    } else if (flow->out.kind == FT_SFLOW_IF_MULTIPLE) {
+        fate = FABRICTRACE__FATE__FATE_MULTIPLE;
+    }
+    key->agent = *agent;
+    key->tuple = flow->packet.tuple;
+    key->ports = (uint64_t)in << 32 | out;
+    key->source = (uint64_t)sub_agent << 32 | source_index;
+    key->fate = reason << 32 | source_type << 16 | point << 8 | fate;
+}
+
+/* What few samples have. */
+static void apply_extras(struct sum *sum, const struct incoming *in, const struct extras *extras)
+{
+    if (in->has_outer) {
+        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, &extras->outer);
+        sum->outer = extras->outer;
+        sum->has_outer = true;
+    }
+    sum->has |= in->has;
+    if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && extras->queue_bytes > sum->queue_bytes)
+        sum->queue_bytes = extras->queue_bytes;
+    if (in->has & FT_SFLOW_HAS_TRANSIT && extras->transit_ns > sum->transit_ns)
+        sum->transit_ns = extras->transit_ns;
+}
+
+static uint32_t within_span(int64_t ms)
+{
+    return ms < SPAN_MAX_MS ? (uint32_t)ms & SPAN_MAX_MS : SPAN_MAX_MS;
+}
+
+static void apply_time(struct sum *sum, struct ft_wall when, uint8_t ttl, bool fresh)
+{
+    if (fresh) {
+        sum->first = when;
+        sum->ttl = ttl;
+    } else if (when.ms < sum->first.ms) {
+        sum->span_ms = within_span(sum->span_ms + (sum->first.ms - when.ms));
+        sum->first = when;
+    } else if (when.ms - sum->first.ms >= sum->span_ms) {
+        sum->span_ms = within_span(when.ms - sum->first.ms);
+        sum->ttl = ttl;
+    }
+}
+
+static inline void apply(struct ft_fold *fold, const struct incoming *in,
+                         const struct extras *extras)
+{
+    bool fresh;
+    struct sum *sum = ft_table_insert_likely(fold->sums, &in->key, in->hash, in->likely, &fresh);
+
+    if (!sum) {
+        fold->pending--;
+        fold->refused++;
+        return;
+    }
+    apply_time(sum, in->when, in->ttl, fresh);
+    sum->samples++;
+    sum->packets += in->packets;
+    sum->bytes += in->bytes;
+    if (__builtin_expect(sum->bytes > BYTES_MAX, 0))
+        sum->bytes = BYTES_MAX;
+    sum->ce_samples += in->ce;
+    if (in->bth != FT_BTH_NONE) {
+        sum->data_samples += in->bth == FT_BTH_DATA;
+        sum->ack_samples += in->bth == FT_BTH_ACK || in->bth == FT_BTH_CNP;
+        sum->cnp_samples += in->bth == FT_BTH_CNP;
+        if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
+            sum->dst_qp |= QP_DIFFER;
+        else
+            sum->dst_qp |= QP_KNOWN | in->dst_qp;
+    }
+    if (in->has_outer || in->has)
+        apply_extras(sum, in, extras);
+}
+
+void ft_fold_settle(struct ft_fold *fold)
+{
+    uint32_t batched = fold->batched;
+
+    for (struct incoming *in = fold->batch; in < fold->batch + batched; in++)
+        in->likely = ft_table_hint_entry(fold->sums, in->hash);
+    for (uint32_t i = 0; i < batched; i++)
+        apply(fold, &fold->batch[i], &fold->extras[i]);
+    fold->batched = 0;
+}
+
+static inline void take_volume(struct ft_fold *fold, struct incoming *in,
+                               const struct ft_sflow_flow *flow)
+{
+    uint32_t rate = flow->sampling_rate, bytes = flow->frame_bytes;
+
+    if (__builtin_expect(rate > RATE_MAX || bytes > FRAME_MAX, 0)) {
+        fold->implausible++;
+        rate = rate > RATE_MAX ? RATE_MAX : rate;
+        bytes = bytes > FRAME_MAX ? FRAME_MAX : bytes;
+    }
+    in->packets = rate;
+    in->bytes = (uint64_t)rate * bytes;
+}
+
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
+                 const struct ft_sflow_flow *flow, struct ft_wall when)
+{
+    const struct ft_packet *packet = &flow->packet;
+    uint32_t place = fold->batched;
+    struct incoming *in = &fold->batch[place];
+
+    make_key(&in->key, agent, sub_agent, flow);
+    in->hash = ft_table_hash(fold->sums, &in->key);
+    ft_table_hint_slot(fold->sums, in->hash);
+    in->when = when;
+    take_volume(fold, in, flow);
+    in->ce = packet->ecn == ECN_CE;
+    in->ttl = packet->ttl;
+    in->bth = (uint8_t)packet->bth;
+    in->dst_qp = packet->dst_qp;
+    in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
+    if (in->has) {
+        fold->extras[place].queue_bytes = flow->extended.queue_bytes;
+        fold->extras[place].transit_ns = flow->extended.transit_ns;
+    }
+    in->has_outer = packet->has_outer;
+    if (packet->has_outer)
+        fold->extras[place].outer = packet->outer;
+    fold->pending++;
+    fold->batched = place + 1;
+    if (place + 1 == BATCH)
+        ft_fold_settle(fold);
+}
+
+static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
+{
+    o->in_ifindex = (uint32_t)(key->ports >> 32);
+    o->has_in_ifindex = o->in_ifindex != 0;
+    o->out_ifindex = (uint32_t)key->ports;
+    o->has_out_ifindex = o->out_ifindex != 0;
+    o->has_point = true;
+    o->point = (Fabrictrace__SamplingPoint)(key->fate >> 8 & 0xff);
+    o->has_sub_agent = true;
+    o->sub_agent = (uint32_t)(key->source >> 32);
+    o->has_source_type = o->has_source_index =
+        o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
+    o->source_type = key->fate >> 16 & 0xff;
+    o->source_index = (uint32_t)key->source;
+    o->has_fate = true;
+    o->fate = (Fabrictrace__Fate)(key->fate & 0xff);
+    o->has_discard_reason = o->fate == FABRICTRACE__FATE__FATE_DISCARDED;
+    o->discard_reason = (uint32_t)(key->fate >> 32);
+}
+
+static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
+{
+    o->has_first_ms = true;
+    o->first_ms = (uint64_t)sum->first.ms;
+    o->has_last_ms = true;
+    o->last_ms = (uint64_t)sum->first.ms + sum->span_ms;
+    o->has_samples = true;
+    o->samples = sum->samples;
+    o->has_packets = true;
+    o->packets = sum->packets;
+    o->has_bytes = true;
+    o->bytes = sum->bytes;
+    o->has_ce_samples = true;
+    o->ce_samples = sum->ce_samples;
+    o->has_data_samples = true;
+    o->data_samples = sum->data_samples;
+    o->has_ack_samples = true;
+    o->ack_samples = sum->ack_samples;
+    o->has_cnp_samples = sum->cnp_samples > 0;
+    o->cnp_samples = sum->cnp_samples;
+    o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
+    o->dst_qp = sum->dst_qp & QP_MASK;
+    o->has_ttl = sum->ttl != 0;
+    o->ttl = sum->ttl;
+    o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
+    o->queue_max_bytes = sum->queue_bytes;
+    o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
+    o->transit_max_ns = sum->transit_ns;
+}
+
+static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
+                 const struct ft_record_sink *sink)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    Fabrictrace__Flow outer = FABRICTRACE__FLOW__INIT;
+
+    ft_flow_from_tuple(&flow, &sum->key.tuple);
+    if (sum->has_outer && !sum->outers_differ) {
+        ft_flow_from_tuple(&outer, &sum->outer);
+        o.outer = &outer;
+    }
+    o.has_time_ms = true;
+    o.time_ms = (uint64_t)start.ms;
+    o.has_interval_ms = true;
+    o.interval_ms = interval_ms;
+    o.has_agent = true;
+    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&sum->key.agent, &o.agent.len);
+    o.flow = &flow;
+    fill_ports(&o, &sum->key);
+    fill_sums(&o, sum);
+    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    record.observation = &o;
+    sink->emit(sink->arg, &record);
+}
+
+uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
+                       const struct ft_record_sink *sink)
+{
+    uint64_t flushed;
+    uint32_t at = 0;
+    struct sum *sum;
+
+    ft_fold_settle(fold);
+    flushed = fold->pending;
+    while ((sum = ft_table_next(fold->sums, &at)))
+        emit(sum, start, interval_ms, sink);
+    ft_table_clear(fold->sums);
+    fold->pending = 0;
+    return flushed;
+}
+
+uint64_t ft_fold_pending(const struct ft_fold *fold)
+{
+    return fold->pending;
+}
+
+uint64_t ft_fold_refused(const struct ft_fold *fold)
+{
+    return fold->refused;
+}
+
+uint64_t ft_fold_implausible(const struct ft_fold *fold)
+{
+    return fold->implausible;
+}
+
+uint64_t ft_fold_sums(const struct ft_fold *fold)
+{
+    return ft_table_count(fold->sums);
+}
+
+uint64_t ft_fold_bytes(const struct ft_fold *fold)
+{
+    return ft_table_bytes(fold->sums);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SWITCHPOLL_SFLOW_FOLD_H
+#define FT_SWITCHPOLL_SFLOW_FOLD_H
+/*
+ * Folds flow samples of one interval into Observation records.
+ *
+ * Samples that agree in switch, sub-agent, in and out port, 5-tuple, sampling point and fate become
+ * one sum in a capped table; no memory is taken per sample once the table has its size. Where a
+ * sample was taken follows from its data source: the port it came in by (ingress) or the port it
+ * leaves by (egress). A source that is neither, or both, does not say; its samples make a sum of
+ * their own, and the record names it: two sources of a switch may have sampled the same packets (at
+ * entry and at exit), or each its own ports' (line cards), which whoever adds sums up must weigh.
+ * Flushing emits in the order in which the sums began, so equal input gives equal output.
+ * Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
+ */
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/tuple.h"
+#include "proto/sflow.h"
+#include "switchpoll/output/sink.h"
+
+struct ft_fold;
+
+/* At most `max` sums an interval. NULL without memory. */
+struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed);
+void ft_fold_free(struct ft_fold *fold);
+
+/* Adds a sample with a packet (has_packet). It is pending at once; samples meet the table some at
+ * a time, so that their waits for memory overlap. One that finds the table full is refused. */
+void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
+                 const struct ft_sflow_flow *flow, struct ft_wall when);
+
+/* Lets what was added meet the table now. */
+void ft_fold_settle(struct ft_fold *fold);
+
+/* Settles, emits an Observation for each sum and empties the table. Returns the samples they hold.
+ */
+uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
+                       const struct ft_record_sink *sink);
+
+/* Samples folded and not yet flushed. */
+uint64_t ft_fold_pending(const struct ft_fold *fold);
+
+/* Samples refused since the fold was made. */
+uint64_t ft_fold_refused(const struct ft_fold *fold);
+
+/* Samples whose rate or length cannot be, and was cut. */
+uint64_t ft_fold_implausible(const struct ft_fold *fold);
+
+/* Sums in the table now, and the bytes the table holds. */
+uint64_t ft_fold_sums(const struct ft_fold *fold);
+uint64_t ft_fold_bytes(const struct ft_fold *fold);
+
+#endif

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "switchpoll/sflow/ingest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/reader.h"
+#include "proto/sflow.h"
+#include "switchpoll/sflow/fold.h"
+
+/* Datagrams this many intervals older than the current one mean a clock that was set back. */
+#define BACK_INTERVALS 10
+
+struct ft_ingest {
+    uint32_t interval_ms;
+    struct ft_record_sink sink;
+    struct ft_fold *fold;
+    struct ft_ports *ports;
+    struct ft_sflow_exporters *exporters;
+
+    bool running; /* an interval is open and start holds */
+    struct ft_wall start;
+
+    /* The datagram in hand. */
+    struct ft_wall when;
+    struct ft_ip agent;
+    uint32_t sub_agent;
+    uint64_t print;
+    bool duplicate;
+    struct ft_exporter *exporter;
+
+    struct ft_sflow_stats decoded;
+    uint64_t no_packet;
+    struct ft_ingest_stats stats;
+};
+
+struct ft_ingest *ft_ingest_new(const struct ft_ingest_config *config)
+{
+    struct ft_ingest *in = calloc(1, sizeof(*in));
+
+    if (!in)
+        return NULL;
+    in->interval_ms = config->interval_ms;
+    in->sink = config->sink;
+    in->fold = ft_fold_new(config->sums_max, config->seed);
+    in->ports = ft_ports_new(config->ports_max, config->seed);
+    in->exporters =
+        ft_sflow_exporters_new(config->exporters_max, config->sources_max, config->seed);
+    if (!in->fold || !in->ports || !in->exporters) {
+        ft_ingest_free(in);
+        return NULL;
+    }
+    return in;
+}
+
+void ft_ingest_free(struct ft_ingest *in)
+{
+    if (!in)
+        return;
+    ft_fold_free(in->fold);
+    ft_ports_free(in->ports);
+    ft_sflow_exporters_free(in->exporters);
+    free(in);
+}
+
+/* Tells a datagram from another with the same sequence: its length and words spread over it. */
+static uint64_t fingerprint(const uint8_t *bytes, size_t len)
+{
+    enum { WORDS = 16 };
+    size_t stride = len / WORDS & ~(size_t)7;
+    uint64_t print = len, word;
+
+    if (stride < sizeof(word))
+        stride = sizeof(word);
+    for (size_t at = 0; at + sizeof(word) <= len; at += stride) {
+        memcpy(&word, bytes + at, sizeof(word));
+        print = (print ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        print = print << 29 | print >> 35;
+    }
+    return print | 1; /* 0 marks a number without a print */
+}
+
+void ft_ingest_flush(struct ft_ingest *in)
+{
+    if (!in->running)
+        return;
+    ft_fold_settle(in->fold);
+    in->stats.observations += ft_fold_sums(in->fold);
+    in->stats.samples_processed += ft_fold_flush(in->fold, in->start, in->interval_ms, &in->sink);
+    ft_ports_flush(in->ports, &in->sink);
+    in->running = false;
+}
+
+/* Opens the interval that holds the moment; closes the one before and returns whether there was. */
+static bool open_interval(struct ft_ingest *in, struct ft_wall when)
+{
+    int64_t interval = in->interval_ms;
+    bool close = in->running && (when.ms >= in->start.ms + interval ||
+                                 when.ms < in->start.ms - BACK_INTERVALS * interval);
+
+    if (close)
+        ft_ingest_flush(in);
+    if (!in->running) {
+        in->start.ms = when.ms - when.ms % interval;
+        in->running = true;
+    }
+    in->when = when;
+    if (in->when.ms < in->start.ms)
+        in->when = in->start;
+    return close;
+}
+
+static bool on_head(void *arg, const struct ft_sflow_head *head)
+{
+    struct ft_ingest *in = arg;
+
+    in->agent = head->agent;
+    in->sub_agent = head->sub_agent;
+    in->duplicate = ft_sflow_exporters_datagram(in->exporters, head, in->print, in->when,
+                                                &in->exporter) == FT_EXPORTERS_DUPLICATE;
+    return !in->duplicate;
+}
+
+static void on_flow(void *arg, const struct ft_sflow_flow *flow)
+{
+    struct ft_ingest *in = arg;
+
+    ft_sflow_exporters_flow(in->exporters, in->exporter, flow);
+    if (!flow->has_packet)
+        in->no_packet++;
+    else
+        ft_fold_add(in->fold, &in->agent, in->sub_agent, flow, in->when);
+}
+
+static void on_counters(void *arg, const struct ft_sflow_counters *counters)
+{
+    struct ft_ingest *in = arg;
+
+    ft_ports_put(in->ports, &in->agent, counters, in->when);
+}
+
+static void on_processor(void *arg, const struct ft_sflow_processor *processor)
+{
+    struct ft_ingest *in = arg;
+
+    ft_ports_put_processor(in->ports, &in->agent, in->sub_agent, processor, in->when);
+}
+
+bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, struct ft_wall when)
+{
+    const struct ft_sflow_visitor visitor = {.head = on_head,
+                                             .flow = on_flow,
+                                             .counters = on_counters,
+                                             .processor = on_processor,
+                                             .arg = in};
+    bool closed;
+
+    closed = open_interval(in, when);
+    in->print = fingerprint(bytes, len);
+    in->duplicate = false;
+    in->exporter = NULL;
+    in->stats.datagrams++;
+    switch (ft_sflow_decode(bytes, len, &visitor, &in->decoded)) {
+    case FT_SFLOW_OK:
+        if (in->duplicate)
+            in->stats.duplicate++;
+        else
+            in->stats.datagrams_processed++;
+        break;
+    case FT_SFLOW_SHORT:
+        in->stats.truncated++;
+        break;
+    case FT_SFLOW_BAD:
+        in->stats.malformed++;
+        break;
+    case FT_SFLOW_UNKNOWN:
+        in->stats.not_sflow_v5++;
+        break;
+    }
+    return closed;
+}
+
+bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)
+{
+    ft_fold_settle(in->fold);
+    /* Datagrams of the interval may still wait in the socket: give them a quarter of it. */
+    if (!in->running || now.ms < in->start.ms + in->interval_ms + in->interval_ms / 4)
+        return false;
+    ft_ingest_flush(in);
+    return true;
+}
+
+void ft_ingest_set_interval(struct ft_ingest *in, uint32_t interval_ms)
+{
+    ft_ingest_flush(in);
+    in->interval_ms = interval_ms;
+}
+
+void ft_ingest_expire(struct ft_ingest *in, struct ft_wall before)
+{
+    ft_sflow_exporters_expire(in->exporters, before);
+}
+
+void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
+{
+    const struct ft_sflow_stats *d = &in->decoded;
+
+    *stats = in->stats;
+    stats->samples = d->flow_samples + d->counter_samples + d->unknown_samples + d->broken_samples;
+    stats->samples_processed += d->counter_samples - d->counters_other;
+    stats->samples_pending = ft_fold_pending(in->fold);
+    stats->unknown_format = d->unknown_samples;
+    stats->malformed_samples = d->broken_samples;
+    stats->header_short = d->headers_short;
+    stats->header_bad = d->headers_bad;
+    stats->not_ip = in->no_packet - d->headers_short - d->headers_bad;
+    stats->no_port_counters = d->counters_other;
+    memcpy(stats->records, d->records, sizeof(stats->records));
+    stats->broken_records = d->broken_records;
+    stats->discards = d->discards;
+    stats->implausible = ft_fold_implausible(in->fold);
+    stats->table_full = ft_fold_refused(in->fold);
+    stats->sums = ft_fold_sums(in->fold);
+    stats->sums_bytes = ft_fold_bytes(in->fold);
+    ft_ports_stats(in->ports, &stats->ports);
+    ft_sflow_exporters_stats(in->exporters, &stats->exporters);
+}
+
+void ft_ingest_stats_add(struct ft_ingest_stats *sum, const struct ft_ingest_stats *more)
+{
+    enum { FIGURES = sizeof(*sum) / sizeof(uint64_t) };
+    uint64_t a[FIGURES], b[FIGURES];
+
+    /* Every member, also of the members, is a count of 64 bits. */
+    _Static_assert(sizeof(a) == sizeof(*sum), "not a table of counts");
+    memcpy(a, sum, sizeof(a));
+    memcpy(b, more, sizeof(b));
+    for (size_t i = 0; i < FIGURES; i++)
+        a[i] += b[i];
+    memcpy(sum, a, sizeof(a));
+}
+
+const struct ft_sflow_exporters *ft_ingest_exporters(const struct ft_ingest *in)
+{
+    return in->exporters;
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile records, frames, datagrams, memfds and HTTP at once, while honest peers work. Nobody had ever
+tried all together: each fault that the other scenarios stand for was found alone.
+
+Half a minute, or as long as run.py --for says. All together use a fifth of a processor (FT_SIEGE_SHARE),
+in a network namespace of their own."""
+import time
+
+import hostile
+import honest
+import judged
+import kit
+from kit import check, equal, until
+
+SECONDS = 30
+SHARE = 0.2
+STEP_S = 1.0  # of one thing on a loop, as in loss_sources
+
+
+def exporters(programs, work):
+    """What the poller heard of each honest exporter."""
+    text = programs.poller.get("/metrics").splitlines()
+    for exporter in work.exporters:
+        for name, want in (("datagrams", exporter.sequence), ("datagrams_missing", 0)):
+            line = [x for x in text if x.startswith(
+                f"fabrictrace_switchpoll_exporter_{name}_total{{")
+                and f'agent="{exporter.address}"' in x]
+            if len(line) != 1 or float(line[0].split()[-1]) != want:
+                return f"{exporter.address}: {name}: {line}, want {want}"
+    return ""
+
+
+def judge(programs, work, steps, calls):
+    sent = work.sent
+    for name, (own, told) in steps.items():
+        check(f"longest step of {name}'s loop: {own:.3f} s ({told:.3f} with waits)",
+              0 < told and own < STEP_S)
+    judged.check_memory(programs.peaks)
+    records = judged.Records(sent, programs.job.pid).read(programs.daemon.out)
+    print(f"{records.lines} records out; in: {sent.samples} samples, {sent.numbered} numbered "
+          f"records, {sent.wire_packets} packets, {calls} calls of NCCL")
+    equal("numbered records that are not there once", [
+        (n, records.numbered[n]) for n in range(1, sent.numbered + 1)
+        if records.numbered[n] != 1][:5], [])
+    equal("calls of NCCL in collective records", records.events, calls)
+    equal("collective records twice",
+          [r for r, n in records.operations.items() if n > 1][:2], [])
+    equal("mice without the bytes of their sample", records.lost_mice(), 0)
+    equal("flows that the agent alone saw", sorted(records.wires), list(honest.WIRE_SPORTS))
+    records.check_paths()
+    records.check_accounts()
+    equal("honest readers without an answer", sent.unread[:5], [])
+    print(f"{sent.reads} honest reads over HTTP, the slowest took {sent.slowest_read_s:.2f} s")
+
+
+def run(folder):
+    honest.own_network()
+    rng = honest.new_rng()
+    seconds = honest.asked("FT_SIEGE_SECONDS", SECONDS)
+    programs = honest.Programs(folder)
+    work = siege = steps = None
+    try:
+        programs.start()
+        programs.start_job()
+        siege = hostile.Siege(programs, rng.getrandbits(32), seconds,
+                              honest.asked("FT_SIEGE_SHARE", SHARE))
+        work = honest.Work(programs, rng)
+        steps = honest.Steps(programs)
+        begun = time.monotonic()
+        told = siege.join()
+        check("the hostile come to their end", told)
+        portions, errors = told
+        print(f"hostile for {time.monotonic() - begun:.0f} s: {sum(portions.values())} portions: "
+              f"{portions}; cut off: {errors}")
+        work.stop()
+        calls = programs.end_job()
+        until("each honest datagram is counted", lambda: not exporters(programs, work), 20)
+        equal("datagrams of honest exporters", exporters(programs, work), "")
+        programs.settle()
+        worst = steps.stop()
+        print("processor time:", ", ".join(
+            f"{p.name} {honest.processor_s(p.process.pid):.1f} s" for p in programs.all))
+        programs.stop()
+        judge(programs, work, worst, calls)
+    finally:
+        if siege:
+            siege.end()
+        if work:
+            work.over.set()
+        if steps:
+            steps.over.set()
+        programs.kill()
