@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #include "daemon/api/api.h"
+#include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
+#include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -39,6 +41,8 @@
 #define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
 #define WARN_NS         (INT64_C(60) * NS_PER_S)
 #define STORE_BYTES_MAX (256u << 20)
+#define PAST_EVENTS_MAX 100000
+#define HTTP_CLIENTS    256 /* beside those who listen to the stream */
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
@@ -62,6 +66,7 @@ struct ft_daemon {
     struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
     struct ft_api *api;
+    struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
     struct ft_watch *tick, *slice;
@@ -138,15 +143,36 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     return EX_CANTCREAT;
 }
 
+/* What the HTTP API answers from. */
+static int open_own_sinks(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    struct ft_history_config config = {
+        .keep_ms = s->history_ns / NS_PER_MS,
+        .bytes_max = s->history_memory_max,
+        .events_max = s->events_max + PAST_EVENTS_MAX,
+    };
+    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store), *history, *stream;
+
+    if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
+        return EX_OSERR;
+    if (!store || ft_publisher_take(d->view.publisher, store))
+        return EX_OSERR;
+    history = ft_history_new(&config, &d->view.history);
+    if (!history || ft_publisher_take(d->view.publisher, history))
+        return EX_OSERR;
+    stream = ft_live_new(&d->live);
+    return stream && ft_publisher_take(d->view.publisher, stream) == 0 ? EX_OK : EX_OSERR;
+}
+
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_daemon_sinks(d->run);
-    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store);
-    int rc = EX_OK;
+    int rc;
 
     d->view.publisher = ft_publisher_new();
-    if (!d->view.publisher || !store || ft_publisher_take(d->view.publisher, store))
-        return EX_OSERR;
+    rc = d->view.publisher ? open_own_sinks(d) : EX_OSERR;
     for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
         rc = open_sink(d, specs->items[i]);
     return rc;
@@ -201,7 +227,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                              .elephant_share = s->elephant,
                              .elephants_max = s->flows_max},
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
-                   .victims_max = (uint32_t)s->victims_max},
+                   .victims_max = (uint32_t)s->victims_max,
+                   .keep = ft_history_emitter(d->view.history)},
         .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
         .crossings = {.flows_max = s->crossing_flows_max,
                       .ports_max = s->crossing_ports_max,
@@ -228,6 +255,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
         return EX_OSERR;
     }
     d->view.stages = ft_pipeline_stages(d->view.pipeline);
+    ft_history_watch(d->view.history, d->view.stages->events);
     return EX_OK;
 }
 
@@ -344,6 +372,29 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
+static int open_http(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    char error[ERROR_BYTES] = "";
+    struct ft_http_channel *channel;
+
+    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
+    if (!d->http) {
+        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
+        return EX_UNAVAILABLE;
+    }
+    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, FT_HTTP_BODY_BYTES_MAX);
+    for (size_t i = 0; i < s->http_names.count; i++)
+        if (ft_http_allow(d->http, s->http_names.items[i]))
+            return EX_OSERR;
+    d->api = ft_api_new(d->http, &d->view);
+    channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
+    if (!d->api || !channel)
+        return EX_OSERR;
+    ft_live_to(d->live, channel);
+    return EX_OK;
+}
+
 static int open_network(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -365,18 +416,7 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
-    if (!s->http || !*s->http)
-        return EX_OK;
-    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
-    if (!d->http) {
-        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
-        return EX_UNAVAILABLE;
-    }
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return EX_OSERR;
-    d->api = ft_api_new(d->http, &d->view);
-    return d->api ? EX_OK : EX_OSERR;
+    return s->http && *s->http ? open_http(d) : EX_OK;
 }
 
 static void tell_status(struct ft_daemon *d)
@@ -594,6 +634,8 @@ static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
     ft_watch_free(d->tick);
+    if (d->live)
+        ft_live_to(d->live, NULL);
     ft_http_free(d->http);
     ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);

@@ -3,16 +3,22 @@ noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
 	daemon/api/api.c daemon/api/api.h \
 	daemon/api/doctor.c daemon/api/doctor.h \
+	daemon/api/explain.c daemon/api/explain.h \
+	daemon/api/happenings.c daemon/api/happenings.h \
+	daemon/api/list.c daemon/api/list.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
 	daemon/api/window_figures.c daemon/api/window_figures.h \
+	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
 	daemon/api/store.c daemon/api/store.h \
+	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
+	daemon/api/windows.c daemon/api/windows.h \
 	daemon/check.c daemon/check.h \
 	daemon/daemon.c daemon/daemon.h \
 	daemon/discovery/attach.c daemon/discovery/attach.h \
@@ -41,6 +47,10 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/losses.c daemon/health/losses.h \
 	daemon/health/processors.c daemon/health/processors.h \
 	daemon/health/unrated.c daemon/health/unrated.h \
+	daemon/history/fixed.c daemon/history/fixed.h \
+	daemon/history/history.c daemon/history/history.h daemon/history/history_impl.h \
+	daemon/history/past.c daemon/history/past.h \
+	daemon/history/row.c daemon/history/row.h \
 	daemon/jobs/flow_ranks.c daemon/jobs/flow_ranks.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \

@@ -34,6 +34,9 @@ struct ft_settings {
     struct ft_strings http_names;
     int metrics_links; /* enum ft_metrics_links */
     uint64_t metrics_events_max, metrics_jobs_max;
+    uint64_t http_streams_max;
+    int64_t history_ns;
+    uint64_t history_memory_max;
     char *user;
 };
 

@@ -4,7 +4,8 @@ EXTRA_DIST += packaging/install-deps packaging/lint.sh packaging/list-sources .c
 # An installed unit names the path where its program went.
 systemd_units = packaging/systemd/fabrictraced.service \
 	packaging/systemd/fabrictrace-agent.service \
-	packaging/systemd/fabrictrace-switchpoll.service
+	packaging/systemd/fabrictrace-switchpoll.service \
+	packaging/systemd/fabrictrace-switchpoll.socket
 nodist_systemdsystemunit_DATA = $(systemd_units)
 EXTRA_DIST += $(systemd_units:=.in) packaging/systemd/fabrictrace.sysusers
 CLEANFILES += $(systemd_units)
@@ -15,6 +16,8 @@ packaging/systemd/fabrictraced.service: packaging/systemd/fabrictraced.service.i
 packaging/systemd/fabrictrace-agent.service: packaging/systemd/fabrictrace-agent.service.in
 packaging/systemd/fabrictrace-switchpoll.service: \
 	packaging/systemd/fabrictrace-switchpoll.service.in
+packaging/systemd/fabrictrace-switchpoll.socket: \
+	packaging/systemd/fabrictrace-switchpoll.socket.in
 
 # sysusers.d wants the name *.conf.
 sysusersdir = $(prefix)/lib/sysusers.d

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/reader.h"
 #include "proto/arena.h"
 #include "proto/record.h"
@@ -82,13 +83,10 @@ static int keep(struct ft_batch *b, Fabrictrace__Record *record)
         b->unknown++;
         return 0;
     }
-    if (b->count == b->room) {
-        b->room = b->room ? 2 * b->room : 64;
-        grown = realloc(b->records, b->room * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        b->records = grown;
-    }
+    grown = ft_grow(b->records, b->count, &b->room, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    b->records = grown;
     b->records[b->count++] = record;
     return 0;
 }

@@ -3,8 +3,7 @@
 #define FT_PROTO_BATCH_H
 /*
  * A batch from the wire in steps, so that millions of records do not keep a loop: first all of it
- * is decoded, then each record is applied, in order. ft_batch_unpack() (proto/record.h) is the same
- * in one go.
+ * is decoded, then each record is applied, in order.
  *
  * Owner: the caller. Thread: one.
  */

@@ -227,13 +227,6 @@ const char *ft_record_schema(Fabrictrace__Record__KindCase kind)
     return k ? k->schema : NULL;
 }
 
-Fabrictrace__Record__KindCase ft_record_kind_of(const char *schema)
-{
-    const struct kind *k = find_schema(schema);
-
-    return k ? k->kind : FABRICTRACE__RECORD__KIND__NOT_SET;
-}
-
 const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record)
 {
     if (!find_kind(record->kind_case))
@@ -310,25 +303,6 @@ int ft_batch_pack(Fabrictrace__Record *const *records, size_t count, struct ft_w
         return -ENOSPC;
     fabrictrace__batch__pack(&batch, room);
     return 0;
-}
-
-int ft_batch_unpack(const uint8_t *bytes, size_t len,
-                    void (*apply)(void *arg, const Fabrictrace__Record *record), void *arg,
-                    uint64_t *records, uint64_t *unknown)
-{
-    struct ft_batch *batch = ft_batch_new(len);
-    int rc = -ENOMEM;
-
-    if (!batch)
-        return rc;
-    while ((rc = ft_batch_step(batch, bytes, SIZE_MAX, apply, arg)) > 0)
-        ;
-    if (rc == 0) {
-        *records = ft_batch_known(batch);
-        *unknown = ft_batch_unknown(batch);
-    }
-    ft_batch_free(batch);
-    return rc;
 }
 
 int ft_flow_to_tuple(const Fabrictrace__Flow *flow, struct ft_tuple *tuple)

@@ -22,9 +22,6 @@ Fabrictrace__Record__KindCase ft_record_kind(size_t i);
 /* "fabrictrace.path.v1"; NULL for an unknown kind. Also the Kafka topic (before its prefix). */
 const char *ft_record_schema(Fabrictrace__Record__KindCase kind);
 
-/* The kind of a schema name, FABRICTRACE__RECORD__KIND__NOT_SET when unknown. */
-Fabrictrace__Record__KindCase ft_record_kind_of(const char *schema);
-
 /* The message inside a record, NULL when none is set. */
 const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
 
@@ -46,14 +43,6 @@ void ft_record_free(Fabrictrace__Record *record);
 
 /* A batch for the wire. -ENOSPC when the writer fails. */
 int ft_batch_pack(Fabrictrace__Record *const *records, size_t count, struct ft_writer *w);
-
-/* Decodes a batch whole, then calls apply for each record, in order; -EBADMSG and no call when the
- * bytes are no batch or stand for far more memory than a batch of theirs should, -ENOMEM. *records
- * is set to the calls made, *unknown to the records skipped for lack of a known kind. The records
- * live until return. */
-int ft_batch_unpack(const uint8_t *bytes, size_t len,
-                    void (*apply)(void *arg, const Fabrictrace__Record *record), void *arg,
-                    uint64_t *records, uint64_t *unknown);
 
 /* Between a Flow message and a tuple. The message borrows the tuple's bytes. -EINVAL when src, dst,
  * or a number is missing or out of range. */

@@ -44,6 +44,7 @@ struct live {
     struct ft_sflow_pipeline *pipeline;
     struct ft_udp *udp;         /* of the loop itself, with one worker */
     struct ft_workers *workers; /* with more */
+    unsigned given;             /* sockets of the service manager, of which each worker has one */
     uint64_t seed;
     struct ft_snmp_service *snmp;
     struct ft_http *http;
@@ -214,19 +215,37 @@ static bool on_stop(void *arg)
     return false;
 }
 
-static void warn_of_buffer(uint64_t bytes, uint64_t wanted)
+static void warn_of_buffer(const struct live *live, uint64_t bytes, uint64_t wanted)
 {
     if (bytes < wanted)
-        ft_log(FT_LOG_WARNING,
-               "receive_buffer: is %" PRIu64 " bytes instead of %" PRIu64
-               "; raise net.core.rmem_max or give CAP_NET_ADMIN",
-               bytes, wanted);
+        ft_log(FT_LOG_WARNING, "receive_buffer: is %" PRIu64 " bytes instead of %" PRIu64 "; %s",
+               bytes, wanted,
+               live->given ? "raise ReceiveBuffer= of the socket unit"
+                           : "raise net.core.rmem_max or give CAP_NET_ADMIN");
+}
+
+/* Sockets of the service manager go before `listen`. Returns whether there are none, or as many as
+ * are needed. */
+static bool look_for_sockets(struct live *live)
+{
+    const struct ft_switchpoll_settings *s = live->settings;
+
+    live->given = ft_notify_sockets();
+    if (live->given && live->given != s->workers) {
+        ft_log(FT_LOG_ERROR,
+               "workers: %" PRIu64 " are to share %u sockets of the service manager; the socket "
+               "unit needs a ListenDatagram= for each, and ReusePort=yes",
+               (uint64_t)s->workers, live->given);
+        return false;
+    }
+    return true;
 }
 
 static struct ft_udp *open_udp(struct live *live, const struct ft_switchpoll_settings *settings)
 {
     const struct ft_udp_config config = {
         .listen = settings->listen,
+        .given = live->given ? FT_NOTIFY_SOCKETS : 0,
         .buffer_bytes = settings->receive_buffer_bytes,
         .on_datagram = on_datagram,
         .arg = live,
@@ -240,7 +259,7 @@ static struct ft_udp *open_udp(struct live *live, const struct ft_switchpoll_set
         return NULL;
     }
     ft_udp_stats(udp, &stats);
-    warn_of_buffer(stats.buffer_bytes, settings->receive_buffer_bytes);
+    warn_of_buffer(live, stats.buffer_bytes, settings->receive_buffer_bytes);
     return udp;
 }
 
@@ -251,6 +270,8 @@ static bool open_intake(struct live *live)
     char error[ERROR_BYTES];
     struct ft_workers_stats stats;
 
+    if (!look_for_sockets(live))
+        return false;
     if (s->workers == 1) {
         live->udp = open_udp(live, s);
         return live->udp != NULL;
@@ -261,7 +282,7 @@ static bool open_intake(struct live *live)
         return false;
     }
     ft_workers_stats(live->workers, &stats);
-    warn_of_buffer(stats.buffer_bytes, s->receive_buffer_bytes);
+    warn_of_buffer(live, stats.buffer_bytes, s->receive_buffer_bytes);
     ft_sflow_pipeline_set_more(live->pipeline, ft_workers_account, live->workers);
     return true;
 }
@@ -283,7 +304,7 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
 
     if (live->workers)
         return reload_workers(live, settings);
-    if (strcmp(live->settings->listen, settings->listen) == 0) {
+    if (live->given || strcmp(live->settings->listen, settings->listen) == 0) {
         if (live->settings->receive_buffer_bytes != settings->receive_buffer_bytes)
             ft_udp_set_buffer(live->udp, settings->receive_buffer_bytes);
         return 0;
@@ -552,7 +573,13 @@ int ft_live_run(const struct ft_live_config *config)
         ft_log(FT_LOG_ERROR, "out of memory");
     if (code == EX_OK) {
         ft_loop_on_signals(live.loop, on_reload, on_stop, &live);
-        ft_log(FT_LOG_INFO, "listening for sFlow on '%s'", live.settings->listen);
+        if (live.given)
+            ft_log(
+                FT_LOG_INFO,
+                "listening for sFlow on %u sockets of the service manager; listen '%s' is not used",
+                live.given, live.settings->listen);
+        else
+            ft_log(FT_LOG_INFO, "listening for sFlow on '%s'", live.settings->listen);
         ft_notify_ready();
         code = ft_loop_run(live.loop);
         if (code < 0)

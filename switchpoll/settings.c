@@ -25,10 +25,11 @@ static const struct ft_option options[] = {
      "differ. When unset, the name of the host."},
     {"listen", FT_OPTION_ENDPOINT, AT(listen), ":6343", 0, 0, NULL,
      "UDP endpoint on which sFlow version 5 is received. Without a host, all IPv4 and IPv6 "
-     "addresses."},
+     "addresses. Not used where the service manager hands over sockets "
+     "(fabrictrace-switchpoll.socket)."},
     {"receive_buffer", FT_OPTION_SIZE, AT(receive_buffer_bytes), "32MiB", 65536, 1073741824, NULL,
-     "Size of the socket's receive buffer. Above net.core.rmem_max it needs CAP_NET_ADMIN; a "
-     "smaller effective size is told in the log."},
+     "Size of the socket's receive buffer. Above net.core.rmem_max it needs CAP_NET_ADMIN, or "
+     "ReceiveBuffer= of the socket unit; a smaller effective size is told in the log."},
     {"workers", FT_OPTION_UINT, AT(workers), "1", 1, FT_WORKERS_MAX, NULL,
      "Threads that receive and fold. One core takes more than a million samples a second; more "
      "threads share the exporters by agent address, each with a socket, a receive buffer and its "

@@ -13,6 +13,7 @@ struct ft_publisher;
 struct ft_receiver;
 struct ft_store;
 struct ft_window_figures;
+struct ft_history;
 struct ft_http;
 struct ft_loop;
 
@@ -27,6 +28,7 @@ struct ft_view {
     const struct ft_stages *stages; /* of the pipeline */
     struct ft_publisher *publisher;
     struct ft_store *store;
+    struct ft_history *history;
     const struct ft_loop *loop;
     const struct ft_http *http;   /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
@@ -35,6 +37,7 @@ struct ft_view {
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
+    uint32_t instance; /* tells this run of the daemon from others, for tags */
 };
 
 #endif

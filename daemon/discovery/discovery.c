@@ -424,11 +424,6 @@ const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d)
     return &d->findings;
 }
 
-const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d)
-{
-    return d->reports;
-}
-
 bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port)
 {
     struct port_key key = key_from(switch_name, port);

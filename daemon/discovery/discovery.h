@@ -68,7 +68,6 @@ bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, 
 
 /* Of the last build. */
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d);
-const struct ft_reports *ft_discovery_reports(const struct ft_discovery *d);
 
 /* Whether the host on a port is known from samples alone. */
 bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port);

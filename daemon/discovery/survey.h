@@ -99,10 +99,12 @@ struct ft_survey {
     struct ft_ids *ids;
     struct ft_node *nodes;
     struct ft_end *ends;
-    uint32_t node_count, end_count, end_size;
+    uint32_t node_count, end_count;
+    size_t end_size;
     uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
     struct ft_found_nic *nics;
-    uint32_t nic_count, nic_size;
+    uint32_t nic_count;
+    size_t nic_size;
     struct ft_crossing_found *sampled; /* ports that samples name, by agent and ifIndex */
     uint32_t sampled_count;
     uint32_t sampled_switches; /* that nothing else tells of */

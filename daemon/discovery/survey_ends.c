@@ -5,20 +5,15 @@
 #include <stdlib.h>
 
 #include "daemon/discovery/survey.h"
+#include "lib/base/grow.h"
 
 struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
 {
-    struct ft_end *end;
+    struct ft_end *end = ft_grow(s->ends, s->end_count, &s->end_size, sizeof(*end));
 
-    if (s->end_count == s->end_size) {
-        uint32_t size = s->end_size ? 2 * s->end_size : 256;
-        struct ft_end *grown = realloc(s->ends, size * sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        s->ends = grown;
-        s->end_size = size;
-    }
+    if (!end)
+        return NULL;
+    s->ends = end;
     end = &s->ends[s->end_count++];
     *end = (struct ft_end){.node = node,
                            .base = FT_NONE,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/discovery/survey.h"
+#include "lib/base/grow.h"
 
 /* More addresses behind one port are no host, but a router or a switch that nobody polls. */
 #define ADDRESSES_MAX 16
@@ -21,15 +22,11 @@ struct sighted {
 
 static struct ft_found_nic *add_nic(struct ft_survey *s, enum ft_source source)
 {
-    if (s->nic_count == s->nic_size) {
-        uint32_t size = s->nic_size ? 2 * s->nic_size : 64;
-        struct ft_found_nic *grown = realloc(s->nics, size * sizeof(*grown));
+    struct ft_found_nic *grown = ft_grow(s->nics, s->nic_count, &s->nic_size, sizeof(*grown));
 
-        if (!grown)
-            return NULL;
-        s->nics = grown;
-        s->nic_size = size;
-    }
+    if (!grown)
+        return NULL;
+    s->nics = grown;
     s->nics[s->nic_count] = (struct ft_found_nic){.base = FT_NONE, .source = source};
     return &s->nics[s->nic_count++];
 }
@@ -173,24 +170,22 @@ static void note_crowded(struct ft_survey *s, const uint32_t *crowd)
 
 static int learn(struct ft_survey *s)
 {
-    struct sighted *list = NULL, one;
+    struct sighted *list = NULL, *grown, one;
     uint32_t *crowd = calloc(s->end_count + 1, sizeof(*crowd));
-    uint32_t index = 0, count = 0, size = 0;
+    uint32_t index = 0, count = 0;
+    size_t size = 0;
     const struct ft_attached *at;
     int rc = crowd ? 0 : -ENOMEM;
 
     while (rc == 0 && (at = ft_attach_next(s->attach, &index))) {
         if (!place(s, at, &one))
             continue;
-        if (count == size) {
-            struct sighted *grown = realloc(list, (size = size ? 2 * size : 64) * sizeof(*grown));
-
-            if (!grown) {
-                rc = -ENOMEM;
-                break;
-            }
-            list = grown;
+        grown = ft_grow(list, count, &size, sizeof(*grown));
+        if (!grown) {
+            rc = -ENOMEM;
+            break;
         }
+        list = grown;
         for (uint32_t i = 0; i < one.end_count; i++)
             crowd[one.ends[i]]++;
         list[count++] = one;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/discovery/survey.h"
+#include "lib/base/grow.h"
 
 #define ADVISE_CABLE "look at the cable; where it is right, correct the file, or the switch's LLDP"
 #define ADVISE_ALIAS "give the switch this agent address in the topology file, or look at the cable"
@@ -19,18 +20,15 @@ static int by_port(const void *a, const void *b)
 
 int ft_survey_read_samples(struct ft_survey *s)
 {
-    uint32_t index = 0, size = 0;
-    struct ft_crossing_found f;
+    struct ft_crossing_found f, *grown;
+    uint32_t index = 0;
+    size_t size = 0;
 
     while (s->crossings && ft_crossings_next(s->crossings, &index, &f)) {
-        if (s->sampled_count == size) {
-            struct ft_crossing_found *grown =
-                realloc(s->sampled, (size = size ? 2 * size : 64) * sizeof(*grown));
-
-            if (!grown)
-                return -ENOMEM;
-            s->sampled = grown;
-        }
+        grown = ft_grow(s->sampled, s->sampled_count, &size, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        s->sampled = grown;
         s->sampled[s->sampled_count++] = f;
     }
     if (s->sampled_count)

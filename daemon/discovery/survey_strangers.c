@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "daemon/discovery/survey.h"
+#include "lib/base/grow.h"
 
 #define HOST_NAMES   0 /* scope */
 #define PARTNERS_MAX 64
@@ -30,7 +31,8 @@ struct strangers {
     struct heard *heard;
     struct stranger *list;
     uint32_t *of_end; /* stranger behind an end, OUR_SWITCH, FT_NONE */
-    uint32_t heard_count, heard_size, count;
+    uint32_t heard_count, count;
+    size_t heard_size;
 };
 
 static const char *text_of(const char *text)
@@ -61,6 +63,7 @@ static int hear(struct ft_survey *s, struct strangers *all, uint32_t node,
                 const Fabrictrace__Neighbor *row)
 {
     uint32_t end = ft_survey_end(s, node, row->ifindex);
+    struct heard *grown;
 
     if (end == FT_NONE || !row->chassis_id || !*row->chassis_id)
         return 0;
@@ -68,15 +71,10 @@ static int hear(struct ft_survey *s, struct strangers *all, uint32_t node,
         all->of_end[end] = OUR_SWITCH;
         return 0;
     }
-    if (all->heard_count == all->heard_size) {
-        uint32_t size = all->heard_size ? 2 * all->heard_size : 64;
-        struct heard *grown = realloc(all->heard, size * sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        all->heard = grown;
-        all->heard_size = size;
-    }
+    grown = ft_grow(all->heard, all->heard_count, &all->heard_size, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    all->heard = grown;
     all->heard[all->heard_count++] = (struct heard){row, end};
     return 0;
 }

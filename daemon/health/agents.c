@@ -154,3 +154,21 @@ void ft_agents_find(const struct ft_agents *a, int64_t now_ms, struct ft_finding
                         "look at the log of their agents: it says what is lacking",
                         "agents of %zu more hosts do not see all there is", hosts);
 }
+
+bool ft_agents_next(const struct ft_agents *a, int64_t now_ms, uint32_t *index,
+                    void (*each)(void *arg, const Fabrictrace__HostStatus *status), void *arg)
+{
+    const struct agent *agent = ft_table_next(a->table, index);
+    Fabrictrace__HostStatus *status;
+
+    if (!agent)
+        return false;
+    if (agent->until_ms < now_ms || !agent->packed)
+        return true;
+    status = fabrictrace__host_status__unpack(NULL, agent->packed_bytes, agent->packed);
+    if (!status)
+        return true;
+    each(arg, status);
+    fabrictrace__host_status__free_unpacked(status, NULL);
+    return true;
+}

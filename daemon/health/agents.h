@@ -6,6 +6,7 @@
  * the doctor until it was not said again for three of the agent's intervals. Capped. Pure; times
  * are Unix milliseconds. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,11 @@ void ft_agents_free(struct ft_agents *agents);
 
 /* -EINVAL: a field that is needed is missing; -ENOSPC over the cap. */
 int ft_agents_take(struct ft_agents *agents, const Fabrictrace__HostStatus *status, int64_t now_ms);
+
+/* The status of each agent that still speaks, unpacked for the call. index begins at 0; false: that
+ * was all. */
+bool ft_agents_next(const struct ft_agents *agents, int64_t now_ms, uint32_t *index,
+                    void (*each)(void *arg, const Fabrictrace__HostStatus *status), void *arg);
 
 /* Adds a finding for everything that an agent lacks, host by host, and one for the rest where they
  * are many. */

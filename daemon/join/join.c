@@ -333,11 +333,12 @@ static void doubt_others(struct ft_join *j, const struct ft_flow *flow, const st
 }
 
 /* Takes a judgement over. Returns whether it is news. */
-static bool take(struct ft_flow *flow, const struct ft_judgement *verdict, bool *moved)
+static bool take(const struct ft_join *j, struct ft_flow *flow, const struct ft_judgement *verdict,
+                 const struct ft_path *before, bool *moved)
 {
     bool news = verdict->state != flow->state || verdict->reason != flow->reason ||
                 (verdict->state == FT_PATH_PARTIAL && verdict->candidates != flow->candidates);
-    uint8_t past = FT_PAST_NONE;
+    struct ft_left left = {j->t, before, FT_PAST_NONE};
 
     *moved = false;
     flow->state = (uint8_t)verdict->state;
@@ -346,13 +347,13 @@ static bool take(struct ft_flow *flow, const struct ft_judgement *verdict, bool 
     if (verdict->state == FT_PATH_RESOLVED) {
         if (!same_path(&flow->path, &verdict->path)) {
             *moved = flow->path.hop_count > 0;
-            past = ft_moves_leave(flow, &flow->path, verdict->since_ms);
+            left.number = ft_moves_leave(flow, before, verdict->since_ms);
             flow->path = verdict->path;
             news = true;
         }
         flow->path_since_ms = verdict->since_ms;
     }
-    ft_evidence_apply(&flow->evidence, verdict, past);
+    ft_evidence_apply(&flow->evidence, verdict, &left);
     return news;
 }
 
@@ -367,7 +368,7 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     j->judged = flow;
     if (verdict->contradicted)
         doubt_others(j, flow, &by, verdict->left_ms);
-    news = take(flow, verdict, &moved);
+    news = take(j, flow, verdict, &before, &moved);
     if (moved && flow->path_since_ms > j->moved_ms)
         j->moved_ms = flow->path_since_ms;
     if (moved && j->hooks.moved)

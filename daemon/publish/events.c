@@ -154,6 +154,30 @@ void ft_events_release(struct ft_events *e, int64_t now_ms)
     e->releases++;
 }
 
+static const struct standing *find(const struct ft_events *e, const Fabrictrace__Event *event)
+{
+    struct standing_key key = {.kind = event->kind};
+
+    strncpy(key.subject, event->subject ? event->subject : "", sizeof(key.subject) - 1);
+    return ft_table_find(e->table, &key);
+}
+
+bool ft_events_stands(const struct ft_events *e, const Fabrictrace__Event *event)
+{
+    return find(e, event) != NULL;
+}
+
+const uint8_t *ft_events_now(const struct ft_events *e, const Fabrictrace__Event *event,
+                             size_t *len)
+{
+    const struct standing *s = find(e, event);
+
+    if (!s || !s->packed)
+        return NULL;
+    *len = s->packed_bytes;
+    return s->packed;
+}
+
 void ft_events_each(const struct ft_events *e,
                     void (*each)(void *arg, const Fabrictrace__Event *event), void *arg)
 {

@@ -7,6 +7,7 @@
  * A condition is raised anew every window in which it holds; the sweep at the window's end clears
  * what was not. Capped; what is over the cap is counted. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,14 @@ void ft_events_release(struct ft_events *events, int64_t now_ms);
 
 /* Clears standing events that were last raised before this window. */
 void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
+
+/* Whether the condition (kind, subject) of an event stands. */
+bool ft_events_stands(const struct ft_events *events, const Fabrictrace__Event *event);
+
+/* The last form of the event that stands for the condition (kind, subject) of this one, packed;
+ * NULL when it does not stand. */
+const uint8_t *ft_events_now(const struct ft_events *events, const Fabrictrace__Event *event,
+                             size_t *len);
 
 /* The standing events, in the order of their raising. */
 void ft_events_each(const struct ft_events *events,

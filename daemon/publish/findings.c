@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
+
 #define FINDINGS_MAX 2000
 
 void ft_findings_free(struct ft_findings *f)
@@ -29,19 +31,12 @@ struct ft_finding *ft_findings_add(struct ft_findings *f, enum ft_finding_kind k
     struct ft_finding *to;
     va_list args;
 
-    if (f->count == f->size && f->count < FINDINGS_MAX) {
-        size_t size = f->size ? 2 * f->size : 32;
-        struct ft_finding *grown = realloc(f->items, size * sizeof(*grown));
-
-        if (grown) {
-            f->items = grown;
-            f->size = size;
-        }
-    }
-    if (f->count == f->size || f->count >= FINDINGS_MAX) {
+    to = f->count < FINDINGS_MAX ? ft_grow(f->items, f->count, &f->size, sizeof(*to)) : NULL;
+    if (!to) {
         f->dropped++;
         return NULL;
     }
+    f->items = to;
     to = &f->items[f->count++];
     memset(to, 0, sizeof(*to));
     to->kind = kind;

@@ -8,7 +8,7 @@
 
 #include "proto/record.h"
 
-#define SINKS_MAX        8
+#define SINKS_MAX        16
 #define RECORD_BYTES_MAX (1u << 20)
 
 struct ft_publisher {

@@ -9,6 +9,7 @@
 
 #include "daemon/join/moves.h"
 #include "daemon/publish/emit.h"
+#include "lib/base/grow.h"
 
 #define SHARES_MAX 64
 /* Groups in which a share of a flow is not certain; of more, the flow is unplaced in the first. */
@@ -63,17 +64,14 @@ static uint64_t slowest_bps(const struct ft_topology *t, const struct ft_path *p
 static int keep_elephant(struct ft_loads *l, const struct ft_loads_config *config, uint32_t port,
                          uint32_t flow, uint64_t lo_bps)
 {
+    struct ft_elephant *grown;
+
     if (l->elephant_count == config->elephants_max)
         goto drop;
-    if (l->elephant_count == l->elephant_size) {
-        size_t size = l->elephant_size ? 2 * l->elephant_size : 256;
-        struct ft_elephant *grown = realloc(l->elephants, size * sizeof(*grown));
-
-        if (!grown)
-            goto drop;
-        l->elephants = grown;
-        l->elephant_size = size;
-    }
+    grown = ft_grow(l->elephants, l->elephant_count, &l->elephant_size, sizeof(*grown));
+    if (!grown)
+        goto drop;
+    l->elephants = grown;
     l->elephants[l->elephant_count++] = (struct ft_elephant){port, flow, lo_bps};
     return 0;
 drop:

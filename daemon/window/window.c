@@ -193,7 +193,11 @@ static void close_flow(struct ft_window *w, uint32_t index)
     if (!flow || !ft_join_age(w->join, flow, w->number, w->now_ms))
         return;
     if (flow->bytes_window == w->number) {
+        size_t elephants = w->loads.elephant_count;
+
         ft_loads_add(&w->loads, &w->config.loads, w->join, flow, index);
+        if (w->config.keep.record && w->loads.elephant_count > elephants)
+            ft_emit_path(&w->config.keep, w->join, flow, &w->span);
         if (w->pairs)
             ft_pair_links_flow(w->pairs, w->join, flow);
         if (w->detours)

@@ -24,6 +24,7 @@ struct ft_window_config {
     struct ft_loads_config loads;
     int64_t refresh_ms; /* a path that stays is published again after this */
     uint32_t victims_max;
+    struct ft_emitter keep; /* gets each window's elephants; record NULL: nobody does */
 };
 
 struct ft_window_stats {

@@ -21,12 +21,3 @@ void ft_account_drop(struct ft_account_stage *stage, const char *reason, uint64_
     assert(stage->drop_count < FT_ACCOUNT_DROPS);
     stage->drops[stage->drop_count++] = (struct ft_account_drop){reason, count};
 }
-
-bool ft_account_balanced(const struct ft_account_stage *stage)
-{
-    uint64_t out = stage->processed + stage->pending;
-
-    for (size_t i = 0; i < stage->drop_count; i++)
-        out += stage->drops[i].count;
-    return stage->received == out;
-}

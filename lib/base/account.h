@@ -38,7 +38,4 @@ struct ft_account_stage *ft_account_stage(struct ft_account *account, const char
 /* Adds a drop, also one that has not happened yet. */
 void ft_account_drop(struct ft_account_stage *stage, const char *reason, uint64_t count);
 
-/* Whether the identity holds in a stage. */
-bool ft_account_balanced(const struct ft_account_stage *stage);
-
 #endif

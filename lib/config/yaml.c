@@ -10,6 +10,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/writer.h"
 
 #define FILE_MAX_BYTES ((size_t)64 << 20)
@@ -87,15 +88,12 @@ static bool out_of_memory(struct parse *p)
 
 static struct child *add_child(struct ft_yaml *parent)
 {
-    if (parent->count == parent->size) {
-        size_t size = parent->size ? parent->size * 2 : 4;
-        struct child *children = realloc(parent->children, size * sizeof(*children));
+    struct child *children =
+        ft_grow(parent->children, parent->count, &parent->size, sizeof(*children));
 
-        if (!children)
-            return NULL;
-        parent->children = children;
-        parent->size = size;
-    }
+    if (!children)
+        return NULL;
+    parent->children = children;
     return &parent->children[parent->count];
 }
 

@@ -78,15 +78,15 @@ bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use, const s
     return true;
 }
 
-/* Whether a sample of any present sighting at a stage, of since_ms or later, names the hop's port
- * in, or out. */
-static bool is_named(const struct ft_trial *trial, uint32_t stage, const struct ft_hop *hop,
-                     bool out, int64_t since_ms)
+/* Whether a sample of a sighting at a stage, of since_ms or later, names the hop's port in, or out.
+ */
+static bool is_named(const struct ft_trial *trial, const bool *use, uint32_t stage,
+                     const struct ft_hop *hop, bool out, int64_t since_ms)
 {
     const struct ft_hop one = {out ? FT_NONE : hop->in, out ? hop->out : FT_NONE};
 
     for (uint16_t i = 0; i < trial->count; i++)
-        if (trial->usable[i] && trial->stage[i] == stage && trial->list[i].last_ms >= since_ms &&
+        if (use[i] && trial->stage[i] == stage && trial->list[i].last_ms >= since_ms &&
             (out ? trial->list[i].out : trial->list[i].in) != FT_NONE &&
             ft_topology_ends_agree(trial->t, trial->list[i].in, one.in) &&
             ft_topology_ends_agree(trial->t, trial->list[i].out, one.out) &&
@@ -100,11 +100,11 @@ static bool is_confirmed(const struct ft_trial *trial, uint32_t end)
     return ft_is_port(end) && trial->by->trust->links[end].confirmed;
 }
 
-void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *out)
+void ft_trial_leave_sampled(const struct ft_trial *trial, const bool *use, struct ft_judgement *out)
 {
     uint32_t count = out->path.hop_count;
     bool in[FT_PATH_HOPS_MAX], leaves[FT_PATH_HOPS_MAX];
-    int64_t newest_ms = ft_trial_newest_ms(trial, trial->usable);
+    int64_t newest_ms = ft_trial_newest_ms(trial, use);
     int64_t since_ms = newest_ms == INT64_MIN ? newest_ms : newest_ms - FT_NEAR_MS;
 
     if (!trial->by->verify)
@@ -112,8 +112,8 @@ void ft_trial_leave_sampled(const struct ft_trial *trial, struct ft_judgement *o
     for (uint32_t h = 0; h < count; h++) {
         const struct ft_hop *hop = &out->path.hops[h];
 
-        in[h] = hop->in != FT_NONE && is_named(trial, h, hop, false, since_ms);
-        leaves[h] = hop->out != FT_NONE && is_named(trial, h, hop, true, since_ms);
+        in[h] = hop->in != FT_NONE && is_named(trial, use, h, hop, false, since_ms);
+        leaves[h] = hop->out != FT_NONE && is_named(trial, use, h, hop, true, since_ms);
     }
     for (uint32_t h = 0; h + 1 < count; h++)
         if (in[h + 1] != leaves[h] && is_confirmed(trial, out->path.hops[h].out))

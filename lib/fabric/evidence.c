@@ -132,13 +132,24 @@ bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
     return any;
 }
 
-void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement, uint8_t past)
+static bool is_on(const struct ft_sighting *s, const struct ft_topology *t,
+                  const struct ft_path *path)
+{
+    for (uint32_t h = 0; h < path->hop_count; h++)
+        if (ft_sighting_matches(s, t, &path->hops[h]))
+            return true;
+    return false;
+}
+
+void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement,
+                       const struct ft_left *left)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
 
     for (uint16_t i = 0; i < ev->count; i++) {
         if (judgement->past[i])
-            list[i].past = past;
+            list[i].past =
+                left && is_on(&list[i], left->t, left->path) ? left->number : FT_PAST_NONE;
         if (judgement->stray[i])
             ft_sighting_forget_way(&list[i]);
     }
@@ -349,13 +360,9 @@ static void count_on(const struct ft_evidence *ev, const struct ft_topology *t,
 
     *on = *off = 0;
     for (uint16_t i = 0; i < ev->count; i++) {
-        bool on_path = false;
-
         if (list[i].samples[slot] == 0 || (list[i].switch_id & FT_SWITCH_UNKNOWN))
             continue;
-        for (uint32_t h = 0; h < path->hop_count && !on_path; h++)
-            on_path = ft_sighting_matches(&list[i], t, &path->hops[h]);
-        on_path ? ++*on : ++*off;
+        is_on(&list[i], t, path) ? ++*on : ++*off;
     }
 }
 

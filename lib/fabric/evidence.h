@@ -161,9 +161,17 @@ bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);
 void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by,
                        struct ft_judgement *out);
 
-/* Files what a judgement found to be past under the number of the path that was left, and forgets
- * the way of what is on no path. */
-void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement, uint8_t past);
+/* A path that was left, and the number that sightings of it get. */
+struct ft_left {
+    const struct ft_topology *t;
+    const struct ft_path *path;
+    uint8_t number;
+};
+
+/* Files what a judgement found to be past under the number of the path that was left, or of none
+ * where it is not of it (left NULL: of none), and forgets the way of what is on no path. */
+void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement,
+                       const struct ft_left *left);
 
 /* After ft_evidence_see(): whether the flow came back from other switches, which samples of one
  * source cannot tell; counted then. */

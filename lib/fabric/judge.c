@@ -12,6 +12,8 @@
  * that goes down and up again every five seconds stays below both. */
 #define TURNS_SPRAYED 6
 #define TURNS_ONE_IN  3
+/* So long after a move or a change of links others are likely. */
+#define UNQUIET_MS 30000
 /* A flow that is sampled this often needs no other flow's word: what is older is in doubt where
  * others moved. */
 #define FRESH_MS 3000
@@ -276,21 +278,31 @@ static bool is_one_stretch(struct ft_trial *trial, const bool *use)
            (apart <= FT_APART_MS && trial->by->now_ms - last_ms >= trial->by->policy.tolerance_ms);
 }
 
-/* Counts the paths that sightings close to the newest allow, and what these agree on. */
-static void gather_newest(struct ft_trial *trial, const bool *use, struct ft_judgement *out)
-{
-    bool recent[FT_SIGHTINGS_MAX];
-    int64_t newest = ft_trial_newest_ms(trial, use);
-
-    for (uint16_t i = 0; i < trial->count; i++)
-        recent[i] = use[i] && newest - trial->list[i].last_ms <= FT_APART_MS;
-    gather(trial, recent, NULL, out);
-}
-
 static void settle_partial(const struct ft_trial *trial, struct ft_judgement *out,
                            enum ft_reason reason)
 {
-    ft_trial_leave_sampled(trial, out);
+    ft_trial_leave_sampled(trial, trial->usable, out);
+    settle(out, FT_PATH_PARTIAL, reason);
+}
+
+/* Sightings that are not of one stretch: certain is what those allow that are close to the newest,
+ * of the hops of those that overlap with it. */
+static void settle_apart(struct ft_trial *trial, struct ft_judgement *out, enum ft_reason reason)
+{
+    bool recent[FT_SIGHTINGS_MAX];
+    int64_t newest = ft_trial_newest_ms(trial, trial->young), first_ms = INT64_MIN;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        recent[i] = trial->young[i] && newest - s->last_ms <= FT_APART_MS;
+        if (recent[i] && s->last_ms == newest && ft_sighting_first_ms(s) > first_ms)
+            first_ms = ft_sighting_first_ms(s);
+    }
+    gather(trial, recent, NULL, out);
+    for (uint16_t i = 0; i < trial->count; i++)
+        recent[i] = recent[i] && trial->list[i].last_ms >= first_ms;
+    ft_trial_leave_sampled(trial, recent, out);
     settle(out, FT_PATH_PARTIAL, reason);
 }
 
@@ -339,6 +351,23 @@ static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement
         out->since_ms = ft_trial_certain_ms(trial, use);
 }
 
+/* Whether samples attest each link of a path. After a move, or a change of links, those do that are
+ * of late: the topology may not know of the next change yet, and leave but one path when the flow
+ * has another. */
+static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
+{
+    const struct ft_trust *trust = trial->by->trust;
+    bool use[FT_SIGHTINGS_MAX];
+    int64_t since_ms;
+
+    if (!trust || trust->doubt_ms < trial->by->now_ms - UNQUIET_MS)
+        return ft_trial_is_attested(trial, trial->young, path);
+    since_ms = ft_trial_newest_ms(trial, trial->young) - FT_STRETCH_GAP_MS;
+    for (uint16_t i = 0; i < trial->count; i++)
+        use[i] = trial->young[i] && trial->list[i].last_ms >= since_ms;
+    return ft_trial_is_attested(trial, use, path);
+}
+
 /* All evidence is of one stretch, as far as it goes. *out has the candidates of all samples. */
 static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
 {
@@ -355,9 +384,8 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
         return;
     }
     if (!is_one_stretch(trial, trial->young)) {
-        gather_newest(trial, trial->young, out);
-        settle_partial(trial, out, reason);
-    } else if (!ft_trial_is_attested(trial, trial->young, &out->path)) {
+        settle_apart(trial, out, reason);
+    } else if (!is_attested(trial, &out->path)) {
         settle_partial(trial, out, FT_REASON_UNCONFIRMED);
     } else {
         resolve(trial, trial->young, out);

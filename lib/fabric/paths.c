@@ -199,14 +199,34 @@ static bool is_end_of(const struct ft_topology *t, uint32_t end, const struct ft
     return false;
 }
 
-/* Whether packets come from the source at the first stage, and go to the destination at the last,
- * and only there. */
-static bool fits_stage(const struct ft_topology *t, const struct ft_nic *src,
-                       const struct ft_nic *dst, struct ft_hop ends, uint32_t stage,
-                       uint32_t length)
+/* A source's leaf and a destination's, and the links between. */
+struct span {
+    uint32_t from, to, length;
+};
+
+/* Whether an end of a switch leads to one that is at a stage; FT_NONE may lead anywhere. */
+static bool leads_to(const struct ft_topology *t, const struct span *way, uint32_t end,
+                     uint32_t stage)
 {
-    return (ends.in == FT_NONE || (stage == 0) == is_end_of(t, ends.in, src)) &&
-           (ends.out == FT_NONE || (stage == length) == is_end_of(t, ends.out, dst));
+    uint32_t port = ft_is_lag(end) ? ft_topology_lag(t, end)->members[0] : end;
+
+    if (end == FT_NONE)
+        return true;
+    return t->ports[port].peer != FT_NONE &&
+           stage_between(t, way->from, way->to, way->length,
+                         switch_of_port(t, t->ports[port].peer)) == stage;
+}
+
+/* Whether packets that came and went by these ends were at a stage of a way. */
+static bool fits_stage(const struct ft_topology *t, const struct ft_nic *src,
+                       const struct ft_nic *dst, struct ft_hop ends, const struct span *way,
+                       uint32_t stage)
+{
+    bool in_fits = stage ? leads_to(t, way, ends.in, stage - 1)
+                         : ends.in == FT_NONE || is_end_of(t, ends.in, src);
+
+    return in_fits && (stage < way->length ? leads_to(t, way, ends.out, stage + 1)
+                                           : ends.out == FT_NONE || is_end_of(t, ends.out, dst));
 }
 
 uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
@@ -225,15 +245,15 @@ uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t 
         if (length >= FT_PATH_HOPS_MAX)
             continue;
         for (uint32_t k = 0; k < dst->attach_count; k++) {
-            uint32_t to = switch_of_port(t, dst->attach[k]);
+            struct span way = {from, switch_of_port(t, dst->attach[k]), length};
             uint32_t stage;
 
-            if (ft_way_distance(t, from, to) != length)
+            if (ft_way_distance(t, from, way.to) != length)
                 continue;
-            stage = stage_between(t, from, to, length, switch_id);
+            stage = stage_between(t, from, way.to, length, switch_id);
             if (stage == FT_NONE)
                 continue;
-            if (src->attach_count == 1 || fits_stage(t, src, dst, ends, stage, length))
+            if (src->attach_count == 1 || fits_stage(t, src, dst, ends, &way, stage))
                 return stage;
             if (first == FT_NONE)
                 first = stage;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/fabric/topology_impl.h"
 
 #define FILES_MAX 64
@@ -133,15 +134,11 @@ static struct where first_at(struct ft_stated_place place)
 
 static void *add_item(struct ft_list *list, size_t item_bytes)
 {
-    if (list->count == list->size) {
-        uint32_t size = list->size ? list->size * 2 : 16;
-        void *items = realloc(list->items, size * item_bytes);
+    void *items = ft_grow(list->items, list->count, &list->size, item_bytes);
 
-        if (!items)
-            return NULL;
-        list->items = items;
-        list->size = size;
-    }
+    if (!items)
+        return NULL;
+    list->items = items;
     return memset((char *)list->items + list->count++ * item_bytes, 0, item_bytes);
 }
 

@@ -73,7 +73,7 @@ struct ft_new_attach {
 struct ft_list {
     void *items;
     uint32_t count;
-    uint32_t size;
+    size_t size;
 };
 
 struct ft_topology_builder {

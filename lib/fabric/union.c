@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/grow.h"
 #include "lib/fabric/chance.h"
 #include "lib/fabric/metrics.h"
 
@@ -53,6 +54,8 @@ void ft_union_reset(struct ft_union *u)
 /* Room for m more links and one more group. */
 static bool make_room(struct ft_union *u, size_t m)
 {
+    struct group *groups;
+
     if (u->values + m > u->value_size) {
         size_t size = 2 * (u->values + m);
         double *value = realloc(u->value, size * sizeof(*value));
@@ -62,15 +65,10 @@ static bool make_room(struct ft_union *u, size_t m)
         u->value = value;
         u->value_size = size;
     }
-    if (u->count == u->size) {
-        size_t size = u->size ? 2 * u->size : 16;
-        struct group *groups = realloc(u->groups, size * sizeof(*groups));
-
-        if (!groups)
-            return false;
-        u->groups = groups;
-        u->size = size;
-    }
+    groups = ft_grow(u->groups, u->count, &u->size, sizeof(*groups));
+    if (!groups)
+        return false;
+    u->groups = groups;
     return true;
 }
 

@@ -27,14 +27,6 @@
 #define REQUEST_BODY_BYTES (64 << 10)
 #define CONNECTIONS_MAX    256
 
-static const struct ft_http_route *find_route(const struct ft_http *http, const char *path)
-{
-    for (size_t i = 0; i < http->route_count; i++)
-        if (strcmp(http->routes[i].path, path) == 0)
-            return &http->routes[i];
-    return NULL;
-}
-
 static void complain(struct ft_http *http, struct evhttp_request *req, int status, const char *text)
 {
     ft_http_problem(http, req, status, text, strlen(text));
@@ -147,7 +139,7 @@ static void serve(struct ft_http *http, struct evhttp_request *req)
 
     if (path && !path[0])
         path = "/";
-    route = path ? find_route(http, path) : NULL;
+    route = path ? ft_http_find_route(http, path) : NULL;
     if (!is_for_us(http, req)) {
         complain(http, req, 421, "this server does not have that name");
     } else if (!route && !(path && is_file(http, path))) {
@@ -268,50 +260,6 @@ void ft_http_free(struct ft_http *http)
 uint16_t ft_http_port(const struct ft_http *http)
 {
     return http->port;
-}
-
-int ft_http_route(struct ft_http *http, const char *path, const char *content_type,
-                  int (*handler)(void *arg, const struct ft_http_request *request,
-                                 struct ft_writer *body),
-                  void *arg)
-{
-    struct ft_http_route route = {.handler = handler, .arg = arg};
-
-    if (http->route_count == FT_HTTP_ROUTES_MAX)
-        return -ENOMEM;
-    route.path = strdup(path);
-    route.content_type = strdup(content_type);
-    if (!route.path || !route.content_type) {
-        free(route.path);
-        free(route.content_type);
-        return -ENOMEM;
-    }
-    http->routes[http->route_count++] = route;
-    return 0;
-}
-
-const char *ft_http_query(const struct ft_http_request *request, const char *name)
-{
-    return evhttp_find_header(request->query, name);
-}
-
-const char *ft_http_stranger(const struct ft_http_request *request, const char *const *names)
-{
-    const struct evkeyval *parameter, *other;
-
-    TAILQ_FOREACH(parameter, request->query, next)
-    {
-        size_t i = 0;
-
-        while (names[i] && strcmp(names[i], parameter->key) != 0)
-            i++;
-        if (!names[i])
-            return parameter->key;
-        for (other = TAILQ_NEXT(parameter, next); other; other = TAILQ_NEXT(other, next))
-            if (strcmp(other->key, parameter->key) == 0)
-                return parameter->key;
-    }
-    return NULL;
 }
 
 void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max)

@@ -4,7 +4,6 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,6 @@
 
 #include "lib/io/http_impl.h"
 
-#define PACKED_MIN_BYTES 1024         /* smaller ones fit into a packet or two as they are */
-#define WHOLE_MAX_BYTES  (256u << 10) /* larger ones are packed in slices, and get no tag */
-#define PART_BYTES       ((size_t)128 << 10)
 #define DETAIL_BYTES_MAX 2048
 
 const char *ft_http_status_text(int status)
@@ -136,9 +132,8 @@ static void free_bytes(const void *bytes, size_t len, void *arg)
     free((void *)bytes);
 }
 
-/* Takes the writer's bytes. A HEAD is told the length alone. */
-static void send_whole(struct ft_http *http, struct evhttp_request *req, int status,
-                       struct ft_writer *body, bool pack)
+void ft_http_send(struct ft_http *http, struct evhttp_request *req, int status,
+                  struct ft_writer *body, bool pack)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(req);
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
@@ -167,82 +162,12 @@ static void send_whole(struct ft_http *http, struct evhttp_request *req, int sta
     evhttp_send_reply(req, status, ft_http_status_text(status), NULL);
 }
 
-/* A whole body that is packed in slices. */
-struct whole {
-    struct ft_writer body;
-    size_t sent;
-};
-
-static int more_of_whole(void *arg, struct ft_writer *part)
-{
-    struct whole *whole = arg;
-    size_t left = whole->body.len - whole->sent;
-    size_t n = left < PART_BYTES ? left : PART_BYTES;
-
-    ft_write_bytes(part, whole->body.bytes + whole->sent, n);
-    whole->sent += n;
-    return whole->sent < whole->body.len;
-}
-
-static void free_whole(void *arg)
-{
-    struct whole *whole = arg;
-
-    ft_writer_free(&whole->body);
-    free(whole);
-}
-
-static bool slice_whole(struct ft_http *http, struct evhttp_request *req, const char *content_type,
-                        const char *tag, struct ft_writer *body)
-{
-    struct whole *whole = calloc(1, sizeof(*whole));
-    struct ft_http_slices slices = {more_of_whole, free_whole, whole, body->len};
-
-    if (!whole)
-        return false;
-    whole->body = *body;
-    ft_writer_init(body, body->max);
-    ft_http_slice(http, req, content_type, tag, &slices);
-    return true;
-}
-
-/* FNV-1a of 64 bits: it tells answers of one server apart, and promises nobody more. */
-static uint64_t digest(const struct ft_writer *body)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < body->len; i++)
-        hash = (hash ^ body->bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char *content_type,
-                    const char *tag, struct ft_writer *body)
-{
-    bool gzip = body->len >= PACKED_MIN_BYTES && ft_http_takes_gzip(req);
-    char own[FT_HTTP_TAG_BYTES] = "";
-
-    if (tag && *tag)
-        snprintf(own, sizeof(own), "%s", tag);
-    else if (body->len <= WHOLE_MAX_BYTES)
-        snprintf(own, sizeof(own), "%016" PRIx64, digest(body));
-    if (ft_http_has_tag(req, own)) {
-        ft_writer_free(body);
-        ft_http_answer_empty(http, req, 304, own);
-        return;
-    }
-    if (gzip && body->len > WHOLE_MAX_BYTES && slice_whole(http, req, content_type, own, body))
-        return;
-    ft_http_head(req, content_type, own);
-    send_whole(http, req, 200, body, gzip && body->len <= WHOLE_MAX_BYTES);
-}
-
 void ft_http_answer_packed(struct ft_http *http, struct evhttp_request *req,
                            const char *content_type, const char *tag, struct ft_writer *body)
 {
     evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Encoding", "gzip");
     ft_http_head(req, content_type, tag);
-    send_whole(http, req, 200, body, false);
+    ft_http_send(http, req, 200, body, false);
 }
 
 void ft_http_answer_empty(struct ft_http *http, struct evhttp_request *req, int status,
@@ -279,5 +204,5 @@ void ft_http_problem(struct ft_http *http, struct evhttp_request *req, int statu
     write_plain(&body, detail, len);
     ft_write_str(&body, "\"}\n");
     ft_http_head(req, "application/problem+json", NULL);
-    send_whole(http, req, status, &body, false);
+    ft_http_send(http, req, status, &body, false);
 }

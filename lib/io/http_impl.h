@@ -2,9 +2,10 @@
 #ifndef FT_IO_HTTP_IMPL_H
 #define FT_IO_HTTP_IMPL_H
 /*
- * Shared by the parts of the HTTP server alone: routes (http.c), answers (http_answer.c), those
- * made while they are sent (http_slices.c), files (http_files.c), events (http_channel.c), and who
- * is connected and what they hold (http_clients.c).
+ * Shared by the parts of the HTTP server alone: who is connected and what they hold
+ * (http_clients.c), routes and questions (http_routes.c), answers (http_answer.c), long ones and
+ * those made while they are sent (http_slices.c), files (http_files.c), events (http_channel.c),
+ * the server (http.c).
  *
  * evhttp tells nobody of its connections, so each stream is made here and a reference to it kept:
  * one that evhttp has let go of has no callbacks any more. Its descriptor is closed with the last
@@ -110,6 +111,9 @@ struct ft_http_request {
     struct ft_http_reply *reply;
 };
 
+/* The route of a path, NULL. */
+const struct ft_http_route *ft_http_find_route(const struct ft_http *http, const char *path);
+
 const char *ft_http_status_text(int status);
 
 /* Whether the client takes gzip; and whether this program can make it, too. */
@@ -122,11 +126,12 @@ bool ft_http_has_tag(struct evhttp_request *req, const char *tag);
 /* The headers of each answer. content_type may be NULL (304); tag "" or NULL: none. */
 void ft_http_head(struct evhttp_request *req, const char *content_type, const char *tag);
 
-/* Sends a whole answer; takes the writer's bytes. tag NULL or "": from the bytes. */
-void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char *content_type,
-                    const char *tag, struct ft_writer *body);
+/* Sends a body, whose headers are set; takes the writer's bytes. A HEAD is told the length alone.
+ */
+void ft_http_send(struct ft_http *http, struct evhttp_request *req, int status,
+                  struct ft_writer *body, bool pack);
 
-/* Likewise a body that is packed already. */
+/* Sends a body that is packed already; takes the writer's bytes. */
 void ft_http_answer_packed(struct ft_http *http, struct evhttp_request *req,
                            const char *content_type, const char *tag, struct ft_writer *body);
 
@@ -142,6 +147,11 @@ void ft_http_problem(struct ft_http *http, struct evhttp_request *req, int statu
 void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
                    const char *tag, const struct ft_http_slices *slices);
 void ft_http_slices_free(struct ft_http *http);
+
+/* Sends a whole answer, a long one in slices; takes the writer's bytes. tag NULL or "": from the
+ * bytes. */
+void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                    const char *tag, struct ft_writer *body);
 
 /* Sends the file of a path; false: there is none. */
 bool ft_http_serve_file(struct ft_http *http, struct evhttp_request *req, const char *path);

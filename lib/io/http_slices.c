@@ -5,11 +5,16 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/io/http_impl.h"
 
-#define PART_BYTES_MAX ((size_t)16 << 20)
+#define PACKED_MIN_BYTES 1024         /* smaller ones fit into a packet or two as they are */
+#define WHOLE_MAX_BYTES  (256u << 10) /* larger ones are packed in slices, and get no tag */
+#define PART_BYTES       ((size_t)128 << 10)
+#define PART_BYTES_MAX   ((size_t)16 << 20)
 
 /* An answer on its way: a part is made when the one before has been taken. */
 struct ft_http_slicing {
@@ -168,6 +173,76 @@ void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char 
     ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
     evhttp_send_reply_start(req, 200, ft_http_status_text(200));
     ft_watch_once_arm(s->step, 0);
+}
+
+/* A whole body that is packed in slices. */
+struct whole {
+    struct ft_writer body;
+    size_t sent;
+};
+
+static int more_of_whole(void *arg, struct ft_writer *part)
+{
+    struct whole *whole = arg;
+    size_t left = whole->body.len - whole->sent;
+    size_t n = left < PART_BYTES ? left : PART_BYTES;
+
+    ft_write_bytes(part, whole->body.bytes + whole->sent, n);
+    whole->sent += n;
+    return whole->sent < whole->body.len;
+}
+
+static void free_whole(void *arg)
+{
+    struct whole *whole = arg;
+
+    ft_writer_free(&whole->body);
+    free(whole);
+}
+
+static bool slice_whole(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                        const char *tag, struct ft_writer *body)
+{
+    struct whole *whole = calloc(1, sizeof(*whole));
+    struct ft_http_slices slices = {more_of_whole, free_whole, whole, body->len};
+
+    if (!whole)
+        return false;
+    whole->body = *body;
+    ft_writer_init(body, body->max);
+    ft_http_slice(http, req, content_type, tag, &slices);
+    return true;
+}
+
+/* FNV-1a of 64 bits: it tells answers of one server apart, and promises nobody more. */
+static uint64_t digest(const struct ft_writer *body)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < body->len; i++)
+        hash = (hash ^ body->bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                    const char *tag, struct ft_writer *body)
+{
+    bool gzip = body->len >= PACKED_MIN_BYTES && ft_http_takes_gzip(req);
+    char own[FT_HTTP_TAG_BYTES] = "";
+
+    if (tag && *tag)
+        snprintf(own, sizeof(own), "%s", tag);
+    else if (body->len <= WHOLE_MAX_BYTES)
+        snprintf(own, sizeof(own), "%016" PRIx64, digest(body));
+    if (ft_http_has_tag(req, own)) {
+        ft_writer_free(body);
+        ft_http_answer_empty(http, req, 304, own);
+        return;
+    }
+    if (gzip && body->len > WHOLE_MAX_BYTES && slice_whole(http, req, content_type, own, body))
+        return;
+    ft_http_head(req, content_type, own);
+    ft_http_send(http, req, 200, body, gzip && body->len <= WHOLE_MAX_BYTES);
 }
 
 /* With the server, whose connections evhttp frees. */

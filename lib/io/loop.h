@@ -88,4 +88,9 @@ void ft_notify_status(const char *format, ...) __attribute__((format(printf, 1, 
 /* The service manager's watchdog interval for this process, 0 when there is none. */
 int64_t ft_notify_watchdog_ns(void);
 
+/* How many sockets it bound and hands over (sd_listen_fds(3)); they are the descriptors from
+ * FT_NOTIFY_SOCKETS on. */
+#define FT_NOTIFY_SOCKETS 3
+unsigned ft_notify_sockets(void);
+
 #endif

@@ -26,6 +26,14 @@ int64_t ft_notify_watchdog_ns(void)
         return 0;
     return (int64_t)usec * 1000;
 }
+
+unsigned ft_notify_sockets(void)
+{
+    int count = sd_listen_fds(0);
+
+    _Static_assert(FT_NOTIFY_SOCKETS == SD_LISTEN_FDS_START, "where they begin");
+    return count > 0 ? (unsigned)count : 0;
+}
 #else
 static void notify(const char *state)
 {
@@ -33,6 +41,11 @@ static void notify(const char *state)
 }
 
 int64_t ft_notify_watchdog_ns(void)
+{
+    return 0;
+}
+
+unsigned ft_notify_sockets(void)
 {
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "switchpoll/sflow/udp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -120,6 +121,27 @@ static int open_socket(const char *endpoint, bool shared, char *error, size_t er
     return fd;
 }
 
+/* A socket that somebody else bound. What it dropped by now, with nobody to read it, shows in the
+ * numbers of the exporters. */
+static int take_over(struct ft_udp *udp, int fd, char *error, size_t error_bytes)
+{
+    int type = 0, family = 0, flags = fcntl(fd, F_GETFL);
+    struct ft_udp_stats stats;
+    socklen_t len = sizeof(type);
+
+    if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
+        getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) || type != SOCK_DGRAM ||
+        (family != AF_INET && family != AF_INET6) || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+        snprintf(error, error_bytes, "descriptor %d of the service manager is no UDP socket", fd);
+        return -EINVAL;
+    }
+    udp->fd = fd;
+    ft_udp_stats(udp, &stats);
+    udp->stats = (struct ft_udp_stats){0};
+    return 0;
+}
+
 static void on_ready(void *arg);
 
 struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *config, char *error,
@@ -134,7 +156,11 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
     }
     udp->config = *config;
     udp->config.listen = NULL;
-    udp->fd = open_socket(config->listen, config->shared, error, error_bytes);
+    udp->fd = -1;
+    if (!config->given)
+        udp->fd = open_socket(config->listen, config->shared, error, error_bytes);
+    else if (take_over(udp, config->given, error, error_bytes))
+        goto fail;
     if (udp->fd < 0)
         goto fail;
     ft_udp_set_buffer(udp, config->buffer_bytes);
@@ -214,7 +240,8 @@ void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes)
     socklen_t len = sizeof(got);
 
     /* FORCE needs CAP_NET_ADMIN; without it the kernel's limit rules. */
-    if (setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
+    if (setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0 &&
+        !udp->config.given)
         setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want));
     /* The kernel doubles the size for its own bookkeeping (socket(7)). */
     if (getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &got, &len) == 0)

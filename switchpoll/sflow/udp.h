@@ -24,6 +24,7 @@ struct ft_udp_config {
     const char *listen;    /* "host:port", "[v6]:port"; ":port" is all IPv4 and IPv6 addresses */
     uint64_t buffer_bytes; /* wanted */
     bool shared;           /* others bind the same endpoint (SO_REUSEPORT) */
+    int given;             /* a UDP socket to take over instead, which is ours from then; 0: none */
     void (*on_datagram)(void *arg, const uint8_t *bytes, size_t len, struct ft_wall when);
     void *arg;
 };
@@ -34,8 +35,8 @@ struct ft_udp_stats {
     uint64_t buffer_bytes; /* effective */
 };
 
-/* Binds, and watches where there is a loop (may be NULL). NULL with a complaint that names the
- * endpoint. */
+/* Binds or takes over, and watches where there is a loop (may be NULL). NULL with a complaint that
+ * names the endpoint. */
 struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *config, char *error,
                           size_t error_bytes);
 void ft_udp_free(struct ft_udp *udp);
@@ -47,7 +48,7 @@ int ft_udp_fd(const struct ft_udp *udp);
 /* Takes what waits in the socket now, without the loop: before it is closed. */
 void ft_udp_drain(struct ft_udp *udp);
 
-/* Wants another buffer size. */
+/* Wants another buffer size. That of a given socket is whoever's made it where we may not. */
 void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes);
 
 /* The port that was bound, for a config with port 0. */

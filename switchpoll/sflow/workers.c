@@ -68,6 +68,7 @@ struct ft_workers {
     struct ft_watch *watch;
     int ready_fd;
     char *listen;
+    bool given; /* sockets of the service manager, one for each */
     size_t count;
     struct worker list[];
 };
@@ -280,6 +281,7 @@ static int open_sockets(struct ft_workers *workers, const struct ft_switchpoll_s
 
     for (; open < workers->count; open++) {
         config.arg = &workers->list[open];
+        config.given = workers->given ? FT_NOTIFY_SOCKETS + (int)open : 0;
         sockets[open] = ft_udp_new(NULL, &config, error, error_bytes);
         if (!sockets[open])
             goto fail;
@@ -350,6 +352,7 @@ struct ft_workers *ft_workers_new(struct ft_loop *loop,
         return NULL;
     workers->output = output;
     workers->count = count;
+    workers->given = ft_notify_sockets() > 0;
     for (size_t i = 0; i < count; i++)
         rc = init_worker(workers, &workers->list[i], settings, seed) < 0 ? -ENOMEM : rc;
     workers->listen = strdup(settings->listen);
@@ -453,7 +456,7 @@ static void change_socket(struct worker *w, struct ft_udp *udp)
 int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_settings *settings,
                       char *error, size_t error_bytes)
 {
-    bool moves = strcmp(workers->listen, settings->listen) != 0;
+    bool moves = !workers->given && strcmp(workers->listen, settings->listen) != 0;
     char *listen = strdup(settings->listen);
     struct ft_udp *sockets[FT_WORKERS_MAX];
 

@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "proto/record.h"
 #include "proto/sflow.h"
+#include "tests/batch.h"
 
 #define ROUNDS       7
 #define ROUND_NS     200000000

@@ -21,13 +21,14 @@ EXTRA_DIST += tests/bench/snmp_scale.py
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench
 bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl \
-	tests/bench/bench_pairing tests/bench/bench_rdma \
-	$(nccl_plugin)
+	tests/bench/bench_pairing tests/bench/bench_rdma tests/bench/flood \
+	switchpoll/fabrictrace-switchpoll $(nccl_plugin)
 	tests/bench/bench_decode
 	tests/bench/bench_join
 	tests/bench/bench_nccl $(nccl_plugin)
 	tests/bench/bench_pairing
 	tests/bench/bench_rdma
+	$(srcdir)/tests/bench/workers.py || :
 
 tests_bench_flood_SOURCES = tests/bench/flood.c
 tests_bench_flood_LDADD = lib/base/libftbase.a
@@ -35,7 +36,7 @@ tests_bench_flood_LDADD = lib/base/libftbase.a
 tests_bench_count_SOURCES = tests/bench/count.c
 
 # The poller against other collectors, for some minutes; root, for the receive buffer.
-EXTRA_DIST += tests/bench/sflow.py tests/bench/README.md
+EXTRA_DIST += tests/bench/sflow.py tests/bench/workers.py tests/bench/README.md
 .PHONY: bench-sflow
 bench-sflow: tests/bench/count tests/bench/flood switchpoll/fabrictrace-switchpoll
 	$(srcdir)/tests/bench/sflow.py

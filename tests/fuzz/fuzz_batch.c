@@ -4,6 +4,7 @@
 
 #include "proto/batch.h"
 #include "proto/record.h"
+#include "tests/batch.h"
 #include "tests/fuzz/fuzz.h"
 
 static void apply(void *arg, const Fabrictrace__Record *record)

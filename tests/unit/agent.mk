@@ -11,7 +11,7 @@ tests_unit_check_aggregates_SOURCES = tests/unit/check_aggregates.c tests/unit/u
 tests_unit_check_aggregates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_aggregates_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
-tests_unit_check_capture_SOURCES = tests/unit/check_capture.c tests/unit/unit.h
+tests_unit_check_capture_SOURCES = tests/unit/check_capture.c tests/unit/balanced.h tests/unit/unit.h
 tests_unit_check_capture_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_capture_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
@@ -39,7 +39,7 @@ tests_unit_check_settings_SOURCES = tests/unit/check_settings.c tests/unit/unit.
 tests_unit_check_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_settings_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
-tests_unit_check_uplink_SOURCES = tests/unit/check_uplink.c tests/unit/unit.h
+tests_unit_check_uplink_SOURCES = tests/unit/check_uplink.c tests/unit/balanced.h tests/unit/unit.h
 tests_unit_check_uplink_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_uplink_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/balanced.h"
 #include "tests/unit/unit.h"
 
 /* RDMA WRITE ONLY to queue pair 17, 10.0.0.1:49441 to 10.0.0.2:4791, and 8 bytes of payload. */

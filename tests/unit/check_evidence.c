@@ -88,7 +88,7 @@ static struct ft_judgement judge(struct ft_evidence *ev, const struct ft_topolog
     struct ft_judgement j;
 
     ft_evidence_judge(ev, &by, &j);
-    ft_evidence_apply(ev, &j, FT_PAST_NONE);
+    ft_evidence_apply(ev, &j, NULL);
     if (j.state == FT_PATH_RESOLVED) {
         known = j.path;
         known_since_ms = j.since_ms;

@@ -97,7 +97,7 @@ static struct ft_judgement judge_by(int64_t now_ms, bool verify)
     struct ft_judgement j;
 
     ft_evidence_judge(&ev, &by, &j);
-    ft_evidence_apply(&ev, &j, FT_PAST_NONE);
+    ft_evidence_apply(&ev, &j, NULL);
     is_known = j.state == FT_PATH_RESOLVED;
     if (is_known) {
         known = j.path;
@@ -389,6 +389,55 @@ START_TEST(a_link_that_nobody_confirmed_needs_samples_of_both_ends)
 }
 END_TEST
 
+/* A link came or went, and so may others of which nobody has told yet: that the topology leaves but
+ * one path is no proof where its links were sampled long ago. */
+START_TEST(in_unquiet_times_links_are_sampled_of_late)
+{
+    struct ft_judgement j;
+
+    for (int unquiet = 0; unquiet < 2; unquiet++) {
+        setup();
+        confirm_all();
+        all_sample(30000);
+        sample("leaf0", "h0", "a0", 30000);
+        sample("b0", "super1", "leaf1", 30000);
+        sample("super1", "a0", "b0", 30000 + FT_STRETCH_GAP_MS + 1);
+        if (unquiet)
+            ft_trust_doubt(&trust, port("leaf1", "b1"), 29000);
+        j = judge_by(40000, true);
+        ck_assert_int_eq(j.state, unquiet ? FT_PATH_PARTIAL : FT_PATH_RESOLVED);
+        teardown();
+    }
+}
+END_TEST
+
+/* Single samples one soon after the other: which of them are of the present path is not known. */
+START_TEST(samples_that_do_not_overlap_are_not_certain_together)
+{
+    struct ft_judgement j;
+
+    setup();
+    all_sample(1000);
+    confirm_all();
+    sample("leaf0", "h0", "a0", 1000);
+    sample("leaf1", "b0", "h1", 1100);
+    sample("super1", "a0", "b0", 900);
+    sample("a0", "leaf0", "super1", 1200);
+    j = judge_by(1300, true);
+    ck_assert_int_eq(j.state, FT_PATH_RESOLVED);
+    teardown();
+    setup();
+    all_sample(1000);
+    sample("a0", "leaf0", "super1", 1000);
+    sample("leaf1", "b0", "h1", 1100);
+    j = judge_by(1300, true);
+    ck_assert_int_eq(j.reason, FT_REASON_AMBIGUOUS);
+    ck_assert_uint_eq(j.path.hops[1].in, FT_NONE);
+    ck_assert_uint_eq(j.path.hops[4].in, port("leaf1", "b0"));
+    teardown();
+}
+END_TEST
+
 /* One end is enough where the link is confirmed, and none where it may be another way round. */
 START_TEST(a_confirmed_link_needs_one_end)
 {
@@ -438,4 +487,6 @@ FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
              a_path_is_told_of_while_all_that_it_takes_goes_on,
              a_path_is_not_known_from_before_the_flow_went_astray,
              what_is_certain_of_a_partial_path_was_sampled_of_late, a_confirmed_link_needs_one_end,
+             in_unquiet_times_links_are_sampled_of_late,
+             samples_that_do_not_overlap_are_not_certain_together,
              a_blind_switch_does_not_blind_the_rest)

@@ -89,7 +89,7 @@ static struct ft_judgement judge(struct ft_evidence *ev)
     struct ft_judgement j;
 
     ft_evidence_judge(ev, &by, &j);
-    ft_evidence_apply(ev, &j, FT_PAST_NONE);
+    ft_evidence_apply(ev, &j, NULL);
     return j;
 }
 

@@ -3,6 +3,7 @@
 
 #include "proto/loss.h"
 #include "proto/record.h"
+#include "tests/unit/balanced.h"
 #include "tests/unit/unit.h"
 
 START_TEST(lists_the_drops_that_happened)

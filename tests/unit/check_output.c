@@ -10,6 +10,7 @@
 
 #include "lib/io/loop.h"
 #include "proto/record.h"
+#include "tests/batch.h"
 #include "tests/unit/unit.h"
 
 static struct ft_loop *loop;

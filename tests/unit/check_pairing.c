@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "daemon/api/qps.h"
+#include "tests/unit/balanced.h"
 #include "tests/unit/pairing_rig.h"
 
 START_TEST(communicators_tell_colliding_numbers_apart)

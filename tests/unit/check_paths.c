@@ -305,6 +305,35 @@ START_TEST(prunes_by_what_the_caller_accepts)
 }
 END_TEST
 
-FT_UNIT_MAIN("paths", agrees_with_brute_force_in_three_tiers,
+/* From a leaf in the destination's pod and from one in another: the spines between are further on
+ * from the one than from the other. */
+START_TEST(knows_where_a_dual_nic_in_two_pods_is)
+{
+    struct ft_path paths[32];
+    struct ft_topology *t;
+    uint32_t dual, near;
+    uint64_t n;
+
+    begin();
+    add_pods();
+    dual = add_nic("leaf1-0", "leaf0-0");
+    near = add_nic("leaf0-1", NULL);
+    t = finish();
+    n = ft_paths_walk(t, dual, near, NULL, NULL, paths, 32, 99);
+    ck_assert_uint_gt(n, 2);
+    ck_assert_uint_le(n, 32);
+    ck_assert_uint_ne(paths[0].hop_count, paths[n - 1].hop_count);
+    /* But for the last leaf, which is the same to both. */
+    for (uint64_t i = 0; i < n; i++)
+        for (uint32_t h = 0; h + 1 < paths[i].hop_count; h++) {
+            uint32_t at = ft_topology_port(t, paths[i].hops[h].in)->switch_id;
+
+            ck_assert_uint_eq(ft_paths_stage(t, dual, near, at, paths[i].hops[h]), h);
+        }
+    ft_topology_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("paths", knows_where_a_dual_nic_in_two_pods_is, agrees_with_brute_force_in_three_tiers,
              counts_parallel_links_and_skips_dead_planes, never_goes_down_and_up_again,
              walks_from_and_to_both_leaves_of_a_dual_nic, prunes_by_what_the_caller_accepts)

@@ -9,6 +9,8 @@
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
 #include "proto/record.h"
+#include "tests/batch.h"
+#include "tests/unit/balanced.h"
 #include "tests/unit/unit.h"
 
 #define MS       INT64_C(1000000)

@@ -448,6 +448,25 @@ START_TEST(where_others_move_a_window_needs_samples_that_tell)
 }
 END_TEST
 
+/* Two moves, the second so soon that where it went in between was never known. */
+START_TEST(samples_between_two_moves_are_of_no_known_path)
+{
+    const int64_t moved = START_MS + WINDOW_MS;
+    char window[32];
+
+    snprintf(window, sizeof(window), "\"window_start_ms\":%lld", (long long)moved);
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < moved + WINDOW_MS; ms += 100) {
+        run_until(ms);
+        observe_second(1, ms < moved ? 1 : ms < moved + 300 ? 2 : 3, 10, ms);
+    }
+    close_window(moved);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up3\""), "bytes"), 9700000, 1);
+    close_pipeline();
+}
+END_TEST
+
 /* A sprayed flow leaves two spines for two others at the turn of a window. */
 START_TEST(shares_of_a_window_are_of_its_samples)
 {
@@ -647,4 +666,5 @@ FT_UNIT_MAIN("window", luck_among_many_groups_is_even, accounts_of_who_is_gone_m
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
              bytes_while_a_move_has_not_settled_are_placed_nowhere,
              where_others_move_a_window_needs_samples_that_tell,
-             shares_of_a_window_are_of_its_samples, every_record_is_accounted_for)
+             shares_of_a_window_are_of_its_samples, samples_between_two_moves_are_of_no_known_path,
+             every_record_is_accounted_for)

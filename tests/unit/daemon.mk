@@ -109,7 +109,7 @@ tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_pairing
 TESTS += tests/unit/check_pairing
-tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/pairing_rig.h \
+tests_unit_check_pairing_SOURCES = tests/unit/check_pairing.c tests/unit/balanced.h tests/unit/pairing_rig.h \
 	tests/unit/unit.h
 tests_unit_check_pairing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pairing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
@@ -144,6 +144,12 @@ TESTS += tests/unit/check_identity
 tests_unit_check_identity_SOURCES = tests/unit/check_identity.c tests/unit/unit.h
 tests_unit_check_identity_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_identity_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_history
+TESTS += tests/unit/check_history
+tests_unit_check_history_SOURCES = tests/unit/check_history.c tests/unit/unit.h
+tests_unit_check_history_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_history_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 # What is made of flows and published, each module alone.
 made_tests = tests/unit/check_names tests/unit/check_events tests/unit/check_publish tests/unit/check_loads \

@@ -15,7 +15,7 @@ tests_unit_check_json_SOURCES = tests/unit/check_json.c tests/unit/unit.h
 tests_unit_check_json_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_json_LDADD = $(proto_test_libs)
 
-tests_unit_check_loss_SOURCES = tests/unit/check_loss.c tests/unit/unit.h
+tests_unit_check_loss_SOURCES = tests/unit/check_loss.c tests/unit/balanced.h tests/unit/unit.h
 tests_unit_check_loss_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_loss_LDADD = $(proto_test_libs)
 

@@ -105,7 +105,7 @@ class Judge:
         if len(hops) > 1 and not sum(hop.get("samples", 0) for hop in record["hops"]):
             self.note("no_samples", record)
         verdict = self.verdict(flow, hops, moment)
-        if flow.sprayed and verdict in ("right", "stale"):
+        if len(self.truth.at(flow, moment)) > 1 and verdict in ("right", "stale"):
             verdict = "single"
         elif verdict == "right":
             self.compare_since(flow, record, hops, moment)

@@ -21,6 +21,9 @@ from ports import free_port  # noqa: E402
 POLLER = Path("switchpoll/fabrictrace-switchpoll").resolve()
 WAIT_S = speed.limit(120)
 FLUSH_DEFAULT_S = 5
+SO_RCVBUFFORCE = 33
+GIVEN_BYTES = 12 << 20
+EX_UNAVAILABLE = 69
 AT_ONCE = 50  # datagrams that the smallest socket buffer takes
 failures = []
 
@@ -42,7 +45,8 @@ def until(what, condition):
 class Poller:
     """One running poller; writes NDJSON to a file unless it is to speak to a daemon."""
 
-    def __init__(self, folder, to_file=True, **settings):
+    def __init__(self, folder, to_file=True, given=(), **settings):
+        """given: sockets that it gets as from a service manager."""
         self.port, self.http = free_port(socket.SOCK_DGRAM), free_port()
         self.config, self.out = folder / "poller.yaml", folder / "out.ndjson"
         self.log = folder / "log"
@@ -50,10 +54,16 @@ class Poller:
                          "http": f"127.0.0.1:{self.http}", "receive_buffer": "8MiB", **settings}
         self.write()
         command = [POLLER, "-c", self.config] + (["--output", self.out] if to_file else [])
+        if given:
+            # sd_listen_fds(3): from descriptor 3 on, and the process itself is meant.
+            moved = " ".join(f"{n}<&{s.fileno()}" for n, s in enumerate(given, 3))
+            command = ["bash", "-c", f"exec {moved} && LISTEN_FDS={len(given)} LISTEN_PID=$$ exec \"$@\"",
+                       "bash", *command]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL,
-                                            stdout=subprocess.DEVNULL)
-        self.ready = until("start", lambda: self.said("listening"))
+                                            stdout=subprocess.DEVNULL,
+                                            pass_fds=[s.fileno() for s in given])
+        self.ready = until("start", lambda: self.said("listening") or self.process.poll() is not None)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sent = 0
 
@@ -221,6 +231,61 @@ def test_workers(folder):
     balanced(records)
 
 
+def socket_of_manager(port=0):
+    """Bound, with a receive buffer that the poller cannot make."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, GIVEN_BYTES)
+    except PermissionError:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, GIVEN_BYTES)
+    s.bind(("127.0.0.1", port))
+    return s
+
+
+def test_given(folder):
+    """Sockets of the service manager are taken as they are, instead of those of `listen`."""
+    manager = socket_of_manager()
+    port = manager.getsockname()[1]
+    size = manager.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+    early = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    early.sendto(c.datagram(c.SPINE, 1, 1000, [
+        c.flow_sample(1, (0, 1), 1, 3, [c.roce(*c.DATA)])]), ("127.0.0.1", port))
+    poller = Poller(folder, given=[manager], receive_buffer=f"{size}")
+    check("it says so", poller.said("1 sockets of the service manager"), poller.log.read_text())
+    equal("the buffer is that of the socket", poller.metric("receive_buffer_bytes"), size)
+    until("what came before is taken", lambda: poller.metric("datagrams_received_total") == 1)
+    poller.send(range(1, 41), port=port)
+    until("what comes is taken", lambda: poller.metric("datagrams_received_total") == 41)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", poller.port))  # listen is left alone
+    poller.write(listen=f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}", fold_interval="200ms")
+    check("a reload keeps the socket", "reloaded" in poller.reload(), poller.log.read_text())
+    poller.send(range(41, 61), port=port)
+    until("what comes then is taken", lambda: poller.metric("datagrams_received_total") == 61)
+    equal("exit code", poller.stop(), 0)
+    # The next one goes on with what came meanwhile.
+    early.sendto(c.datagram(c.SPINE, 2, 2000, [
+        c.flow_sample(2, (0, 1), 1, 3, [c.roce(*c.DATA)])]), ("127.0.0.1", port))
+    poller = Poller(folder, given=[manager])
+    until("what came between two", lambda: poller.metric("datagrams_received_total") == 1)
+    equal("exit code of the next", poller.stop(), 0)
+    sockets = [manager, socket_of_manager(port)]
+    poller = Poller(folder, given=sockets)
+    equal("one worker and two sockets: exit code", poller.process.wait(WAIT_S), EX_UNAVAILABLE)
+    check("what the socket unit needs is told", poller.said("1 are to share 2 sockets"),
+          poller.log.read_text())
+    poller = Poller(folder, given=sockets, workers=2)
+    for i, agent in enumerate((c.LEAF, c.SPINE, "192.0.2.31", "192.0.2.41")):
+        poller.send(range(1, 11), agent=agent, port=port)
+        until(f"exporter {i}", lambda: poller.metric("datagrams_received_total") == poller.sent)
+    equal("exit code with two workers", poller.stop(), 0)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as wrong:
+        poller = Poller(folder, given=[wrong])
+        equal("another kind of socket: exit code", poller.process.wait(WAIT_S), EX_UNAVAILABLE)
+        check("is told", poller.said("is no UDP socket"), poller.log.read_text())
+
+
 def test_faults(folder):
     poller = Poller(folder)
     done = subprocess.run([POLLER, "-c", poller.config, "--output", folder / "other"],
@@ -264,7 +329,8 @@ def test_daemon_away(folder):
 
 
 def main():
-    for test in (test_live, test_reload, test_workers, test_faults, test_daemon_away):
+    given = (test_given,) if "#define HAVE_SYSTEMD 1" in Path("config.h").read_text() else ()
+    for test in (test_live, test_reload, test_workers, *given, test_faults, test_daemon_away):
         with tempfile.TemporaryDirectory() as folder:
             test(Path(folder))
     print(f"{len(failures)} failed")

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/base/grow.h"
+
+#include <stdlib.h>
+
+#define FIRST_ITEMS 16
+
+void *ft_grow(void *items, size_t count, size_t *size, size_t item_bytes)
+{
+    size_t more = *size ? 2 * *size : FIRST_ITEMS;
+    void *grown;
+
+    if (count < *size)
+        return items;
+    grown = reallocarray(items, more, item_bytes);
+    if (grown)
+        *size = more;
+    return grown;
+}
