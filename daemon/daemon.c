@@ -15,6 +15,7 @@
 #include "daemon/api/api.h"
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
+#include "daemon/api/page.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
@@ -443,6 +444,9 @@ static int open_http(struct ft_daemon *d)
     if (!channel || ft_api_add(d->http, &d->view))
         return EX_OSERR;
     ft_live_to(d->live, channel);
+#ifdef HAVE_PAGE
+    ft_http_files(d->http, ft_page_files, ft_page_file_count);
+#endif
     return EX_OK;
 }
 

@@ -13,6 +13,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
 	daemon/api/window_figures.c daemon/api/window_figures.h \
 	daemon/api/openapi.c daemon/api/openapi.h \
+	daemon/api/page.h \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
@@ -27,6 +28,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
+	daemon/discovery/port_names.c daemon/discovery/port_names.h \
 	daemon/discovery/port_words.c daemon/discovery/port_words.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
@@ -62,10 +64,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
-	daemon/join/flow_hosts.c daemon/join/flow_hosts.h \
+	daemon/join/flow_host.c daemon/join/flow_host.h \
+	daemon/join/flow_names.c daemon/join/flow_names.h \
 	daemon/join/join.c daemon/join/join.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
+	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \

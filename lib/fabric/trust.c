@@ -52,8 +52,11 @@ static uint32_t same_port(const struct ft_topology *t, const struct ft_topology 
 {
     const struct ft_port *p = ft_topology_port(from, port);
     uint32_t sw = ft_topology_find_switch(t, ft_topology_switch(from, p->switch_id)->name);
+    uint32_t now = sw == FT_NONE ? FT_NONE : ft_topology_find_port(t, sw, p->name);
 
-    return sw == FT_NONE ? FT_NONE : ft_topology_find_port(t, sw, p->name);
+    /* It may have got another name. */
+    return sw != FT_NONE && now == FT_NONE && p->ifindex ? ft_topology_port_at(t, sw, p->ifindex)
+                                                         : now;
 }
 
 void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,

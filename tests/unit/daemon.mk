@@ -196,3 +196,9 @@ TESTS += tests/unit/check_moves
 tests_unit_check_moves_SOURCES = tests/unit/check_moves.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_moves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_moves_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_port_names
+TESTS += tests/unit/check_port_names
+tests_unit_check_port_names_SOURCES = tests/unit/check_port_names.c tests/unit/unit.h
+tests_unit_check_port_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_port_names_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
