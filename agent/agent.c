@@ -8,6 +8,7 @@
 
 #include "agent/capture/interfaces.h"
 #include "agent/live.h"
+#include "agent/metrics.h"
 #include "agent/replay.h"
 #include "agent/settings.h"
 #include "lib/base/diag.h"
@@ -23,6 +24,11 @@ static const struct ft_program_option own_options[] = {
      .help = "write records as NDJSON (-: standard output) instead of sending them"},
     {.name = NULL},
 };
+
+static void tell(const struct ft_run *run, FILE *out)
+{
+    ft_agent_metrics_tell(ft_run_config(run), out);
+}
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
@@ -49,6 +55,8 @@ static const struct ft_program program = {
     .options = own_options,
     .check = check,
     .shares = ft_agent_shares,
+    .tell = tell,
+    .metrics = &ft_agent_metrics_table,
 };
 
 static int run_agent(struct ft_run *run)

@@ -262,7 +262,8 @@ static int open_captures(struct live *live, const struct ft_agent_settings *sett
 static int start_ticks(struct live *live)
 {
     ft_watch_free(live->tick);
-    live->tick = ft_watch_timer(live->loop, live->settings->tick_ns, on_tick, live);
+    live->tick = ft_watch_stage(ft_watch_timer(live->loop, live->settings->tick_ns, on_tick, live),
+                                "report");
     return live->tick ? 0 : -1;
 }
 
@@ -320,27 +321,23 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
 {
     struct live *live = arg;
     struct ft_account account;
+    struct ft_sender_stats sender;
     const struct ft_agent_metrics metrics = {
-        .account = &account,
+        .common = {live->loop, live->http, &account},
+        .settings = live->settings,
         .capture = ft_engine_capture(live->engine),
         .flows = ft_engine_flows(live->engine),
         .rdma = ft_engine_rdma(live->engine),
-        .sender = live->daemon.sender != NULL,
-        .connected = ft_daemon_link_connected(&live->daemon),
+        .jobs = live->jobs,
+        .sender = live->daemon.sender ? &sender : NULL,
     };
 
     (void)request;
+    if (live->daemon.sender)
+        ft_sender_stats(live->daemon.sender, &sender);
     ft_engine_account(live->engine, &account);
     ft_agent_metrics_write(body, &metrics);
-    ft_loop_metrics(live->loop, "fabrictrace_agent_", body);
-    ft_http_metrics(live->http, "fabrictrace_agent_", body);
-    if (live->jobs)
-        ft_write_fmt(body,
-                     "# HELP fabrictrace_agent_nccl_refused_total Connections of jobs that were "
-                     "turned away.\n# TYPE fabrictrace_agent_nccl_refused_total counter\n"
-                     "fabrictrace_agent_nccl_refused_total %" PRIu64 "\n",
-                     ft_jobs_refused(live->jobs));
-    return 200;
+    return ft_writer_ok(body) ? 200 : 503;
 }
 
 /* Healthy is an agent that captures and reaches its daemon, or has not tried yet. */
@@ -381,7 +378,7 @@ static int start_http(struct live *live)
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_UNAVAILABLE;
     }
-    if (ft_http_route(live->http, "/metrics", "text/plain; version=0.0.4", serve_metrics, live) ||
+    if (ft_http_route(live->http, "/metrics", FT_PROM_CONTENT_TYPE, serve_metrics, live) ||
         ft_http_route(live->http, "/healthz", "text/plain", serve_health, live))
         return EX_OSERR;
     for (size_t i = 0; i < live->settings->http_names.count; i++)
@@ -525,7 +522,8 @@ static int start(struct live *live)
         return EX_NOPERM;
     }
     tell_self(live);
-    live->rescan = ft_watch_timer(live->loop, RESCAN_NS, scan_addresses, live);
+    live->rescan =
+        ft_watch_stage(ft_watch_timer(live->loop, RESCAN_NS, scan_addresses, live), "addresses");
     return !live->rescan || start_ticks(live) ? EX_OSERR : EX_OK;
 }
 

@@ -5,112 +5,176 @@
 
 #include <inttypes.h>
 
-#include "proto/json.h"
+#define PREFIX "fabrictrace_agent_"
 
-static void family(struct ft_writer *w, const char *name, const char *type, const char *help)
-{
-    ft_write_fmt(w, "# HELP fabrictrace_agent_%s %s\n# TYPE fabrictrace_agent_%s %s\n", name, help,
-                 name, type);
-}
+enum metric {
+    METRIC_FLOWS = FT_METRIC_COMMON_COUNT,
+    METRIC_FLOW_REPORTS,
+    METRIC_TABLE_ENTRIES,
+    METRIC_TABLE_LIMIT,
+    METRIC_CAPTURE_PACKETS,
+    METRIC_CAPTURE_DROPS,
+    METRIC_CAPTURE_OPEN,
+    METRIC_RDMA_DEVICES,
+    METRIC_RDMA_QPS,
+    METRIC_RDMA_ROUNDS,
+    METRIC_RDMA_ROUND_SECONDS,
+    METRIC_RDMA_REQUESTS_FAILED,
+    METRIC_RDMA_LISTS_CUT,
+    METRIC_RDMA_QUERIES,
+    METRIC_RDMA_QUERIES_FAILED,
+    METRIC_RDMA_QUERIES_AMBIGUOUS,
+    METRIC_NCCL_JOBS,
+    METRIC_NCCL_REFUSED,
+    METRIC_QUEUE_BYTES,
+    METRIC_QUEUE_LIMIT,
+    METRIC_CONNECTED,
+};
 
-static void single(struct ft_writer *w, const char *name, const char *type, const char *help,
-                   uint64_t value)
-{
-    family(w, name, type, help);
-    ft_write_fmt(w, "fabrictrace_agent_%s %" PRIu64 "\n", name, value);
-}
+/* clang-format off */
+static const struct ft_prom_metric table[] = {
+    FT_COMMON_METRICS(PREFIX),
+    [METRIC_FLOWS] = {PREFIX "flows", FT_PROM_GAUGE, "flows", NULL, NULL, 1,
+        "Flows remembered."},
+    [METRIC_FLOW_REPORTS] = {PREFIX "flow_reports_total", FT_PROM_COUNTER, "reports", NULL, NULL, 1,
+        "Flow reports made."},
+    [METRIC_TABLE_ENTRIES] = {PREFIX "table_entries", FT_PROM_GAUGE, "entries", "table", NULL, 3,
+        "What a table holds: flows, queue pairs, training processes."},
+    [METRIC_TABLE_LIMIT] = {PREFIX "table_limit_entries", FT_PROM_GAUGE, "entries", "table", NULL, 3,
+        "What it may hold, by the settings flows_max, rdma.qps_max and nccl.jobs_max."},
+    [METRIC_CAPTURE_PACKETS] = {PREFIX "capture_packets_total", FT_PROM_COUNTER, "packets", "interface", "interface", 1,
+        "Packets taken from an interface."},
+    [METRIC_CAPTURE_DROPS] = {PREFIX "capture_drops_total", FT_PROM_COUNTER, "packets", "interface", "interface", 1,
+        "Packets that the kernel dropped for lack of buffer space."},
+    [METRIC_CAPTURE_OPEN] = {PREFIX "capture_open", FT_PROM_GAUGE, "0 or 1", "interface", "interface", 1,
+        "Whether an interface is being captured on."},
+    [METRIC_RDMA_DEVICES] = {PREFIX "rdma_devices", FT_PROM_GAUGE, "devices", NULL, NULL, 1,
+        "RDMA devices."},
+    [METRIC_RDMA_QPS] = {PREFIX "rdma_queue_pairs", FT_PROM_GAUGE, "queue pairs", "state", NULL, 5,
+        "Queue pairs, by whether their flow is known."},
+    [METRIC_RDMA_ROUNDS] = {PREFIX "rdma_rounds_total", FT_PROM_COUNTER, "rounds", NULL, NULL, 1,
+        "Looks at the kernel's RDMA state."},
+    [METRIC_RDMA_ROUND_SECONDS] = {PREFIX "rdma_round_seconds_total", FT_PROM_COUNTER, "seconds", NULL, NULL, 1,
+        "Time spent on them."},
+    [METRIC_RDMA_REQUESTS_FAILED] = {PREFIX "rdma_requests_failed_total", FT_PROM_COUNTER, "requests", NULL, NULL, 1,
+        "Requests that the kernel refused."},
+    [METRIC_RDMA_LISTS_CUT] = {PREFIX "rdma_lists_cut_total", FT_PROM_COUNTER, "lists", NULL, NULL, 1,
+        "Lists that changed while they were written."},
+    [METRIC_RDMA_QUERIES] = {PREFIX "rdma_queries_total", FT_PROM_COUNTER, "processes", NULL, NULL, 1,
+        "Processes whose queue pairs were queried."},
+    [METRIC_RDMA_QUERIES_FAILED] = {PREFIX "rdma_queries_failed_total", FT_PROM_COUNTER, "processes", NULL, NULL, 1,
+        "Of them those that could not be."},
+    [METRIC_RDMA_QUERIES_AMBIGUOUS] = {PREFIX "rdma_queries_ambiguous_total", FT_PROM_COUNTER, "queue pairs", NULL, NULL, 1,
+        "Queue pairs that a query could not tell from others."},
+    [METRIC_NCCL_JOBS] = {PREFIX "nccl_jobs", FT_PROM_GAUGE, "processes", NULL, NULL, 1,
+        "Training processes connected by the plugin."},
+    [METRIC_NCCL_REFUSED] = {PREFIX "nccl_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
+        "Connections of jobs that were turned away."},
+    [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
+        "Memory of the records that wait for the daemon."},
+    [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
+        "What that may grow to: the setting daemon.queue_bytes."},
+    [METRIC_CONNECTED] = {PREFIX "connected", FT_PROM_GAUGE, "0 or 1", NULL, NULL, 1,
+        "Whether the daemon is connected."},
+    {.name = NULL},
+};
+/* clang-format on */
 
-static void write_interface(struct ft_writer *w, const char *name, const char *interface,
-                            uint64_t value)
-{
-    ft_write_fmt(w, "fabrictrace_agent_%s{interface=", name);
-    ft_json_write_label(w, interface);
-    ft_write_fmt(w, "} %" PRIu64 "\n", value);
-}
+const struct ft_prom_table ft_agent_metrics_table = {table};
 
-static void write_interfaces(struct ft_writer *w, struct ft_capture *capture)
+static void write_interfaces(struct ft_prom *p, struct ft_capture *capture)
 {
     struct ft_capture_stats stats;
 
-    family(w, "capture_packets_total", "counter", "Packets taken from an interface.");
+    ft_prom_family(p, METRIC_CAPTURE_PACKETS);
     for (size_t i = 0; ft_capture_stats(capture, i, &stats); i++)
-        write_interface(w, "capture_packets_total", stats.interface, stats.packets);
-    family(w, "capture_drops_total", "counter",
-           "Packets that the kernel dropped for lack of buffer space.");
+        ft_prom_u64(p, FT_PROM_LABELS(stats.interface), stats.packets);
+    ft_prom_family(p, METRIC_CAPTURE_DROPS);
     for (size_t i = 0; ft_capture_stats(capture, i, &stats); i++)
-        write_interface(w, "capture_drops_total", stats.interface, stats.kernel_drops);
-    family(w, "capture_open", "gauge", "Whether an interface is being captured on.");
+        ft_prom_u64(p, FT_PROM_LABELS(stats.interface), stats.kernel_drops);
+    ft_prom_family(p, METRIC_CAPTURE_OPEN);
     for (size_t i = 0; ft_capture_stats(capture, i, &stats); i++)
-        write_interface(w, "capture_open", stats.interface, stats.open);
+        ft_prom_u64(p, FT_PROM_LABELS(stats.interface), stats.open);
 }
 
-static void write_account(struct ft_writer *w, const struct ft_account *account)
+static void write_tables(struct ft_prom *p, const struct ft_agent_metrics *m, uint64_t flows,
+                         const struct ft_rdma_status *rdma)
 {
-    family(w, "received_total", "counter", "What entered a stage.");
-    for (size_t i = 0; i < account->stage_count; i++)
-        ft_write_fmt(w, "fabrictrace_agent_received_total{stage=\"%s\"} %" PRIu64 "\n",
-                     account->stages[i].name, account->stages[i].received);
-    family(w, "processed_total", "counter", "What left a stage as it should.");
-    for (size_t i = 0; i < account->stage_count; i++)
-        ft_write_fmt(w, "fabrictrace_agent_processed_total{stage=\"%s\"} %" PRIu64 "\n",
-                     account->stages[i].name, account->stages[i].processed);
-    family(w, "pending", "gauge", "What is still in a stage.");
-    for (size_t i = 0; i < account->stage_count; i++)
-        ft_write_fmt(w, "fabrictrace_agent_pending{stage=\"%s\"} %" PRIu64 "\n",
-                     account->stages[i].name, account->stages[i].pending);
-    family(w, "dropped_total", "counter", "What a stage lost, by reason.");
-    for (size_t i = 0; i < account->stage_count; i++)
-        for (size_t d = 0; d < account->stages[i].drop_count; d++)
-            ft_write_fmt(
-                w, "fabrictrace_agent_dropped_total{stage=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
-                account->stages[i].name, account->stages[i].drops[d].reason,
-                account->stages[i].drops[d].count);
+    ft_prom_family(p, METRIC_TABLE_ENTRIES);
+    ft_prom_u64(p, FT_PROM_LABELS("flows"), flows);
+    if (rdma)
+        ft_prom_u64(p, FT_PROM_LABELS("queue_pairs"),
+                    rdma->table.resolved + rdma->table.unconnected + rdma->table.no_destination +
+                        rdma->table.no_port);
+    if (m->jobs)
+        ft_prom_u64(p, FT_PROM_LABELS("jobs"), ft_jobs_count(m->jobs));
+    ft_prom_family(p, METRIC_TABLE_LIMIT);
+    ft_prom_u64(p, FT_PROM_LABELS("flows"), m->settings->flows_max);
+    if (rdma)
+        ft_prom_u64(p, FT_PROM_LABELS("queue_pairs"), m->settings->rdma_qps_max);
+    if (m->jobs)
+        ft_prom_u64(p, FT_PROM_LABELS("jobs"), m->settings->nccl_jobs_max);
 }
 
-static void write_qps(struct ft_writer *w, const char *state, uint64_t value)
+static void write_rdma(struct ft_prom *p, const struct ft_rdma_status *s)
 {
-    ft_write_fmt(w, "fabrictrace_agent_rdma_queue_pairs{state=\"%s\"} %" PRIu64 "\n", state, value);
+    const struct {
+        const char *state;
+        uint64_t count;
+    } states[] = {{"resolved", s->table.resolved},
+                  {"unconnected", s->table.unconnected},
+                  {"no_destination", s->table.no_destination},
+                  {"no_port", s->table.no_port},
+                  {"table_full", s->table.refused}};
+
+    ft_prom_one(p, METRIC_RDMA_DEVICES, s->devices);
+    ft_prom_family(p, METRIC_RDMA_QPS);
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+        ft_prom_u64(p, FT_PROM_LABELS(states[i].state), states[i].count);
+    ft_prom_one(p, METRIC_RDMA_ROUNDS, s->rounds);
+    ft_prom_one_double(p, METRIC_RDMA_ROUND_SECONDS, (double)s->round_ns / 1e9);
+    ft_prom_one(p, METRIC_RDMA_REQUESTS_FAILED, s->requests_failed);
+    ft_prom_one(p, METRIC_RDMA_LISTS_CUT, s->lists_cut);
+    ft_prom_one(p, METRIC_RDMA_QUERIES, s->queries);
+    ft_prom_one(p, METRIC_RDMA_QUERIES_FAILED, s->queries_failed);
+    ft_prom_one(p, METRIC_RDMA_QUERIES_AMBIGUOUS, s->queries_ambiguous);
 }
 
-static void write_rdma(struct ft_writer *w, const struct ft_rdma *rdma)
+void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *m)
 {
-    struct ft_rdma_status status;
-
-    ft_rdma_status(rdma, &status);
-    single(w, "rdma_devices", "gauge", "RDMA devices.", status.devices);
-    family(w, "rdma_queue_pairs", "gauge", "Queue pairs, by whether their flow is known.");
-    write_qps(w, "resolved", status.table.resolved);
-    write_qps(w, "unconnected", status.table.unconnected);
-    write_qps(w, "no_destination", status.table.no_destination);
-    write_qps(w, "no_port", status.table.no_port);
-    write_qps(w, "table_full", status.table.refused);
-    single(w, "rdma_rounds_total", "counter", "Looks at the kernel's RDMA state.", status.rounds);
-    single(w, "rdma_round_nanoseconds_total", "counter", "Time spent on them.", status.round_ns);
-    single(w, "rdma_requests_failed_total", "counter", "Requests that the kernel refused.",
-           status.requests_failed);
-    single(w, "rdma_lists_cut_total", "counter", "Lists that changed while they were written.",
-           status.lists_cut);
-    single(w, "rdma_queries_total", "counter", "Processes whose queue pairs were queried.",
-           status.queries);
-    single(w, "rdma_queries_failed_total", "counter", "Of them those that could not be.",
-           status.queries_failed);
-    single(w, "rdma_queries_ambiguous_total", "counter",
-           "Queue pairs that a query could not tell from others.", status.queries_ambiguous);
-}
-
-void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *metrics)
-{
+    struct ft_prom page = {w, &ft_agent_metrics_table, NULL};
+    struct ft_rdma_status rdma;
     struct ft_flows_stats flows;
 
-    family(w, "build_info", "gauge", "Version of the program.");
-    ft_write_fmt(w, "fabrictrace_agent_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
-    ft_flows_stats(metrics->flows, &flows);
-    single(w, "flows", "gauge", "Flows remembered.", flows.active);
-    single(w, "flow_reports_total", "counter", "Flow reports made.", flows.reports);
-    write_interfaces(w, metrics->capture);
-    if (metrics->rdma)
-        write_rdma(w, metrics->rdma);
-    write_account(w, metrics->account);
-    if (metrics->sender)
-        single(w, "connected", "gauge", "Whether the daemon is connected.", metrics->connected);
+    ft_common_metrics_write(&page, &m->common);
+    ft_flows_stats(m->flows, &flows);
+    if (m->rdma)
+        ft_rdma_status(m->rdma, &rdma);
+    ft_prom_one(&page, METRIC_FLOWS, flows.active);
+    ft_prom_one(&page, METRIC_FLOW_REPORTS, flows.reports);
+    write_tables(&page, m, flows.active, m->rdma ? &rdma : NULL);
+    write_interfaces(&page, m->capture);
+    if (m->rdma)
+        write_rdma(&page, &rdma);
+    if (m->jobs) {
+        ft_prom_one(&page, METRIC_NCCL_JOBS, ft_jobs_count(m->jobs));
+        ft_prom_one(&page, METRIC_NCCL_REFUSED, ft_jobs_refused(m->jobs));
+    }
+    if (m->sender) {
+        ft_prom_one(&page, METRIC_QUEUE_BYTES, m->sender->queue_bytes);
+        ft_prom_one(&page, METRIC_QUEUE_LIMIT, m->settings->queue_bytes);
+        ft_prom_one(&page, METRIC_CONNECTED, m->sender->connected);
+    }
+}
+
+void ft_agent_metrics_tell(const struct ft_agent_settings *settings, FILE *out)
+{
+    const struct ft_prom_things most[] = {{"interface", settings->interfaces.count}, {NULL, 0}};
+
+    fprintf(out,
+            "/metrics: at most %" PRIu64 " series: %" PRIu64 ", and %" PRIu64
+            " for each interface of capture.interfaces\n",
+            ft_prom_series(&ft_agent_metrics_table, most),
+            ft_prom_series_each(&ft_agent_metrics_table, NULL),
+            ft_prom_series_each(&ft_agent_metrics_table, "interface"));
 }

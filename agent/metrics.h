@@ -2,27 +2,32 @@
 #ifndef FT_AGENT_METRICS_H
 #define FT_AGENT_METRICS_H
 /*
- * The agent's own state as a Prometheus page (text format 0.0.4). Labels are interfaces, stages and
+ * The agent's own state as a Prometheus page, from one table. Labels are interfaces, stages and
  * reasons, never flows.
  */
-#include <stdbool.h>
-
 #include "agent/capture/capture.h"
 #include "agent/capture/flows.h"
+#include "agent/jobs/jobs.h"
 #include "agent/rdma/rdma.h"
-#include "lib/base/account.h"
-#include "lib/base/writer.h"
+#include "agent/settings.h"
+#include "lib/io/common_metrics.h"
+#include "lib/io/transport.h"
 
-/* sender: whether there is a connection to speak of, and whether it is up. */
 struct ft_agent_metrics {
-    const struct ft_account *account;
+    struct ft_common_facts common;
+    const struct ft_agent_settings *settings;
     struct ft_capture *capture;
     const struct ft_flows *flows;
-    const struct ft_rdma *rdma; /* NULL: off */
-    bool sender;
-    bool connected;
+    const struct ft_rdma *rdma;           /* NULL: off */
+    const struct ft_jobs *jobs;           /* NULL: off */
+    const struct ft_sender_stats *sender; /* NULL: records go to no daemon */
 };
 
+extern const struct ft_prom_table ft_agent_metrics_table;
+
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *metrics);
+
+/* At most so many series, for --check. */
+void ft_agent_metrics_tell(const struct ft_agent_settings *settings, FILE *out);
 
 #endif

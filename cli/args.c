@@ -61,11 +61,15 @@ enum {
     OPT_MESSAGES,
     OPT_CSV,
     OPT_SVG,
-    OPT_EXPORT
+    OPT_EXPORT,
+    OPT_WIDE,
+    OPT_SORT,
+    OPT_COLUMNS
 };
 
 #define FOR(command)   (1U << FT_COMMAND_##command)
 #define FOR_ALL        (~0U)
+#define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
 
@@ -113,6 +117,13 @@ static const struct {
     {{"export", no_argument, NULL, OPT_EXPORT},
      FOR(TOPOLOGY),
      "         as a topology file that fabrictraced reads back"},
+    {{"sort", required_argument, NULL, OPT_SORT},
+     FOR_TABLES,
+     "COLUMN   rows by this column: numbers the largest first; -COLUMN turns the order"},
+    {{"columns", required_argument, NULL, OPT_COLUMNS}, FOR_TABLES, "A,B,...  these columns alone"},
+    {{"wide", no_argument, NULL, OPT_WIDE},
+     FOR_TABLES,
+     "         whole lines, however wide the terminal is"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -270,6 +281,15 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         break;
     case OPT_EXPORT:
         args->export = true;
+        break;
+    case OPT_WIDE:
+        args->wide = true;
+        break;
+    case OPT_SORT:
+        args->sort = value;
+        break;
+    case OPT_COLUMNS:
+        args->columns = value;
         break;
     case OPT_HOST:
         args->host = value;

@@ -46,9 +46,11 @@ struct ft_args {
     const char *svg; /* file of the heat map, NULL: none */
     bool has_flow;
     struct ft_tuple flow;
-    unsigned interval_s; /* between two pictures of top */
-    uint64_t limit;      /* 0: the daemon's */
-    uint64_t *loads;     /* of --loads; freed by ft_args_free() */
+    bool wide;                  /* no column is cut or left out */
+    const char *sort, *columns; /* of a table, NULL: as it is */
+    unsigned interval_s;        /* between two pictures of top */
+    uint64_t limit;             /* 0: the daemon's */
+    uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
 };
 

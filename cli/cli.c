@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,32 @@ static int show(const struct ft_args *args, const struct ft_value *root)
     if (args->export)
         return ft_export_topology(stdout, root);
     ft_screen_init(&screen, stdout);
+    screen.layout = (struct ft_layout){args->sort, args->columns};
+    if (args->wide)
+        screen.width = 0;
     if (args->command == FT_COMMAND_MATRIX)
         return ft_show_matrix(&screen, root, args);
     return shows[args->command](&screen, root);
 }
 
+/* Of what the doctor finds and of events: whether one is worse than a note. */
+static bool stands(const struct ft_args *args, const struct ft_value *root)
+{
+    const struct ft_value *records = ft_value_get(root, "records");
+
+    if (args->command != FT_COMMAND_DOCTOR && args->command != FT_COMMAND_EVENTS)
+        return false;
+    for (size_t i = 0; i < ft_value_count(records); i++)
+        if (ft_value_is(ft_value_at(records, i), "severity", "warning") ||
+            ft_value_is(ft_value_at(records, i), "severity", "critical"))
+            return true;
+    return false;
+}
+
 static int run(const struct ft_args *args)
 {
     struct ft_answer *answer;
+    bool standing = false;
     int rc;
 
     if (args->command == FT_COMMAND_TOP)
@@ -52,6 +71,7 @@ static int run(const struct ft_args *args)
         rc = ft_fetch(args, &answer, stderr);
         if (rc)
             return rc;
+        standing = stands(args, ft_answer_root(answer));
         rc = show(args, ft_answer_root(answer));
         ft_answer_free(answer);
     }
@@ -59,12 +79,18 @@ static int run(const struct ft_args *args)
         fprintf(stderr, "fabrictrace matrix: --svg shows one communicator; choose it by --comm\n");
         return EX_USAGE;
     }
+    if (rc == -EINVAL && (args->sort || args->columns)) {
+        fprintf(stderr,
+                "fabrictrace: --sort and --columns take names of columns, as the head of the table "
+                "has them\n");
+        return EX_USAGE;
+    }
     if (rc < 0) {
         fprintf(stderr, "fabrictrace: %s%s%s\n", args->svg ? args->svg : "", args->svg ? ": " : "",
                 strerror(-rc));
         return rc == -ENOMEM || !args->svg ? EX_OSERR : EX_CANTCREAT;
     }
-    return EX_OK;
+    return standing ? FT_EXIT_STANDS : EX_OK;
 }
 
 int ft_cli_run(int argc, char **argv)

@@ -11,6 +11,8 @@
 
 /* Exit status for a flow that the daemon does not know. */
 #define FT_EXIT_NOT_FOUND 1
+/* And of doctor and events where something stands that needs somebody. */
+#define FT_EXIT_STANDS 1
 /* No exit status: the request was ended by its stop_fd or a signal, and nothing was said. */
 #define FT_FETCH_ENDED (-1)
 

@@ -4,9 +4,11 @@
 #include "cli/grid.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -37,6 +39,7 @@ void ft_screen_init(struct ft_screen *screen, FILE *out)
     struct winsize size;
 
     screen->out = out;
+    screen->layout = (struct ft_layout){NULL, NULL};
     screen->now = ft_wall_now();
     screen->colour =
         terminal && !(no_color && *no_color) && term && *term && strcmp(term, "dumb") != 0;
@@ -194,7 +197,9 @@ static size_t total_width(const size_t *width, size_t count, unsigned indent)
     return total + indent;
 }
 
-static void fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsigned indent)
+/* keep: a column that is not given up, SIZE_MAX: none. */
+static void fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsigned indent,
+                size_t keep)
 {
     size_t total = total_width(width, grid->column_count, indent), over;
 
@@ -202,7 +207,7 @@ static void fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsi
         size_t worst = grid->column_count;
 
         for (size_t i = 0; i < grid->column_count; i++)
-            if (width[i] && grid->columns[i].give_up &&
+            if (width[i] && grid->columns[i].give_up && i != keep &&
                 (worst == grid->column_count ||
                  grid->columns[i].give_up > grid->columns[worst].give_up))
                 worst = i;
@@ -215,6 +220,118 @@ static void fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsi
     for (size_t i = 0; over && i < grid->column_count; i++)
         if (width[i] && grid->columns[i].elastic)
             width[i] = width[i] > over + CUT_LEAST ? width[i] - over : CUT_LEAST;
+}
+
+/* A number with the prefix of its unit: "24.1 Gb/s"; "<1e-6" is just below. */
+static double number_of(const char *text)
+{
+    static const char prefixes[] = "kMGTPE";
+    double scale = 1, value;
+    const char *prefix;
+    char *end;
+
+    value = strtod(*text == '<' ? text + 1 : text, &end);
+    if (end == text || (*text == '<' && end == text + 1))
+        return -HUGE_VAL;
+    while (*end == ' ')
+        end++;
+    prefix = *end ? strchr(prefixes, *end == 'K' ? 'k' : *end) : NULL;
+    for (ptrdiff_t i = 0; prefix && i <= prefix - prefixes; i++)
+        scale *= 1000;
+    return value * scale;
+}
+
+struct order {
+    const struct ft_grid *grid;
+    size_t column;
+    bool turned;
+};
+
+struct row {
+    size_t number;
+    const struct order *order;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+    const struct order *o = a->order;
+    const char *x = cell_at(o->grid, a->number, o->column)->text;
+    const char *y = cell_at(o->grid, b->number, o->column)->text;
+    double m = number_of(x), n = number_of(y);
+    int by;
+
+    if (o->grid->columns[o->column].right)
+        by = m < n ? 1 : m > n ? -1 : 0;
+    else
+        by = strcmp(x, y);
+    if (by == 0)
+        return a->number < b->number ? -1 : 1;
+    return o->turned ? -by : by;
+}
+
+static size_t find_column(const struct ft_grid *grid, const char *title, size_t len)
+{
+    size_t i = 0;
+
+    while (i < grid->column_count && (strlen(grid->columns[i].title) != len ||
+                                      strncasecmp(grid->columns[i].title, title, len) != 0))
+        i++;
+    return i;
+}
+
+bool ft_grid_has(const struct ft_grid *grid, const char *title, size_t len)
+{
+    return grid->columns[0].title && find_column(grid, title, len) < grid->column_count;
+}
+
+/* Rows in the order of the layout. NULL without memory. */
+static struct row *order_rows(struct order *order, const char *sort)
+{
+    size_t count = ft_grid_rows(order->grid);
+    struct row *rows = calloc(count ? count : 1, sizeof(*rows));
+
+    for (size_t i = 0; rows && i < count; i++)
+        rows[i] = (struct row){i, order};
+    if (!rows || !sort || !order->grid->columns[0].title)
+        return rows;
+    order->turned = *sort == '-';
+    sort += order->turned;
+    order->column = find_column(order->grid, sort, strlen(sort));
+    qsort(rows, count, sizeof(*rows), compare);
+    return rows;
+}
+
+static bool is_wanted(const struct ft_grid *grid, size_t column, const char *wanted)
+{
+    while (*wanted) {
+        size_t n = strcspn(wanted, ",");
+
+        if (find_column(grid, wanted, n) == column)
+            return true;
+        wanted += n + (wanted[n] == ',');
+    }
+    return false;
+}
+
+/* Whether a table has the columns that the layout names; one without titles has no say. */
+static bool knows(const struct ft_grid *grid, const struct ft_layout *layout)
+{
+    const char *wanted = layout->columns ? layout->columns : "";
+    const char *sort = layout->sort ? layout->sort + (*layout->sort == '-') : NULL;
+
+    if (!grid->columns[0].title)
+        return true;
+    if (sort && !ft_grid_has(grid, sort, strlen(sort)))
+        return false;
+    while (*wanted) {
+        size_t n = strcspn(wanted, ",");
+
+        if (!ft_grid_has(grid, wanted, n))
+            return false;
+        wanted += n + (wanted[n] == ',');
+    }
+    return true;
 }
 
 static void print_cell(const struct ft_screen *screen, const struct ft_column *column,
@@ -265,20 +382,31 @@ static void print_row(const struct ft_grid *grid, const struct ft_screen *screen
 
 int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, unsigned indent)
 {
+    const struct ft_layout *layout = &screen->layout;
+    struct order order = {.grid = grid, .column = SIZE_MAX};
+    struct row *rows;
     size_t *width;
 
     if (!grid || grid->failed)
         return -ENOMEM;
+    if (!knows(grid, layout))
+        return -EINVAL;
+    rows = order_rows(&order, layout->sort);
     width = calloc(grid->column_count, sizeof(*width));
-    if (!width)
+    if (!width || !rows) {
+        free(rows);
+        free(width);
         return -ENOMEM;
+    }
     for (size_t i = 0; i < grid->column_count; i++)
-        width[i] = column_width(grid, i);
-    fit(grid, width, screen->width, indent);
+        if (!layout->columns || !grid->columns[0].title || is_wanted(grid, i, layout->columns))
+            width[i] = column_width(grid, i);
+    fit(grid, width, screen->width, indent, order.column);
     if (grid->columns[0].title && ft_grid_rows(grid))
         print_row(grid, screen, width, indent, SIZE_MAX);
     for (size_t row = 0; row < ft_grid_rows(grid); row++)
-        print_row(grid, screen, width, indent, row);
+        print_row(grid, screen, width, indent, rows[row].number);
+    free(rows);
     free(width);
     return 0;
 }

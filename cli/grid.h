@@ -23,12 +23,19 @@ enum ft_colour {
     FT_GREEN,
 };
 
+/* What a person wants of tables with titles; all zero: nothing. */
+struct ft_layout {
+    const char *sort;    /* title of a column, a '-' before it turns the order; NULL */
+    const char *columns; /* titles, separated by commas; NULL: all */
+};
+
 struct ft_screen {
     FILE *out;
     unsigned width;  /* columns; 0: as wide as it takes */
     unsigned height; /* lines; 0: as many as it takes */
     bool colour;
     struct ft_wall now; /* decides which times need a date */
+    struct ft_layout layout;
 };
 
 /* Standard output: width and colour only on a terminal, no colour with NO_COLOR or TERM=dumb. */
@@ -59,7 +66,12 @@ void ft_grid_skip(struct ft_grid *grid);
 
 size_t ft_grid_rows(const struct ft_grid *grid);
 
-/* Each line begins with indent blanks. -ENOMEM when a cell was lost or grid is NULL. */
+/* Whether a title is one of a grid's columns, whatever its case; len of its bytes count. */
+bool ft_grid_has(const struct ft_grid *grid, const char *title, size_t len);
+
+/* Each line begins with indent blanks. Rows come in the order of the screen's layout: numbers,
+ * which are aligned to the right, the largest first, with their units; texts from A to Z. -ENOMEM
+ * when a cell was lost or grid is NULL, -EINVAL where the layout names a column that is none. */
 int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, unsigned indent);
 
 #endif

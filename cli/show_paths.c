@@ -13,8 +13,8 @@
 static const struct ft_column columns[] = {
     {.title = "FLOW"},
     {.title = "ROLE", .give_up = 6},
-    {.title = "STATE"},
-    {.title = "RATE", .right = true, .give_up = 2},
+    {.title = "STATE", .give_up = 1},
+    {.title = "RATE", .right = true}, /* what they are sorted by */
     {.title = "FROM", .give_up = 3},
     {.title = "TO", .give_up = 4},
     {.title = "JOB", .give_up = 5},

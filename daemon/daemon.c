@@ -14,9 +14,11 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/live.h"
+#include "daemon/api/metrics.h"
 #include "daemon/api/page.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
+#include "daemon/api/window_figures.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
@@ -46,6 +48,9 @@
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
+/* On the metrics page. */
+#define LINKS_MAX  1000000
+#define SCOPES_MAX 100000
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
@@ -67,6 +72,7 @@ struct ft_daemon {
     struct ft_batch *batch;           /* that is being applied */
     struct ft_keeper *keeper;         /* NULL: the history is not kept */
     struct ft_watch *tick, *slice;
+    struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
     uint64_t restarts; /* of the pipeline, told */
@@ -86,6 +92,18 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     if (t)
         ft_daemon_tell_size(run, t);
     ft_topology_free(t);
+}
+
+/* What the topology and the settings make of the metrics page. */
+static void tell(const struct ft_run *run, FILE *out)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = diag ? ft_daemon_check(run, false, diag) : NULL;
+
+    if (t)
+        ft_metrics_tell(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
+    ft_topology_free(t);
+    ft_diag_free(diag);
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -166,11 +184,42 @@ static int open_sinks(struct ft_daemon *d)
     return rc;
 }
 
+static void on_record(void *arg, const Fabrictrace__Record *record)
+{
+    struct ft_daemon *d = arg;
+
+    if (d->view.figures)
+        ft_window_figures_take(d->view.figures, record);
+    ft_publisher_record(d->view.publisher, record);
+}
+
+/* What the metrics page shows of windows. */
+static int open_figures(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+    uint64_t seed;
+
+    d->view.limits = (struct ft_view_limits){
+        .flows_max = s->flows_max,
+        .events_max = s->events_max,
+        .ends_max = s->ends_max,
+        .connections_max = s->connections_max,
+        .links_max = LINKS_MAX,
+        .shown_events_max = s->metrics_events_max,
+        .jobs_max = s->metrics_jobs_max,
+    };
+    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        return EX_OSERR;
+    d->view.figures =
+        ft_window_figures_new((enum ft_metrics_links)s->metrics_links, LINKS_MAX, SCOPES_MAX, seed);
+    return d->view.figures ? EX_OK : EX_OSERR;
+}
+
 /* Takes the topology over. */
 static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay)
 {
     const struct ft_settings *s = d->settings;
-    struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
+    struct ft_emitter emitter = {on_record, d};
     struct ft_pipeline_config config = {
         .join = {.flows_max = s->flows_max,
                  .beside_max = s->flows_max * FT_FLOW_BESIDE_BYTES,
@@ -443,9 +492,18 @@ static void tell_status(struct ft_daemon *d)
 static void on_slice(void *arg)
 {
     struct ft_daemon *d = arg;
+    const struct ft_window *window = d->view.stages->window;
+    uint64_t closed = ft_window_stats(window)->closed;
+    struct ft_mono start = ft_mono_now();
 
+    if (!ft_window_busy(window))
+        d->close_begun = start;
     if (ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, SLICE_ITEMS))
         ft_watch_once_arm(d->slice, 0);
+    if (ft_window_stats(window)->closed == closed)
+        return;
+    d->view.close_took_ns = ft_mono_since_ns(ft_mono_now(), d->close_begun);
+    d->view.close_lag_ms = ft_wall_now().ms - ft_window_last(window).end_ms;
 }
 
 static void on_tick(void *arg)
@@ -455,7 +513,7 @@ static void on_tick(void *arg)
     int rc;
 
     if (!ft_watch_once_armed(d->slice))
-        on_slice(d);
+        ft_watch_once_arm(d->slice, 0);
     if (ft_pipeline_stats(d->view.pipeline)->restarts != d->restarts) {
         d->restarts = ft_pipeline_stats(d->view.pipeline)->restarts;
         ft_log(FT_LOG_WARNING, "this host's clock was set back: flows are learnt anew");
@@ -569,7 +627,13 @@ static void log_trouble(const char *text)
 
 static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
-    int rc = open_pipeline(d, t, false);
+    int rc = open_figures(d);
+
+    if (rc) {
+        ft_topology_free(t);
+        return rc;
+    }
+    rc = open_pipeline(d, t, false);
 
     if (rc)
         return rc;
@@ -581,8 +645,8 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);
-    d->tick = ft_watch_timer(d->loop, TICK_NS, on_tick, d);
-    d->slice = ft_watch_once(d->loop, on_slice, d);
+    d->tick = ft_watch_stage(ft_watch_timer(d->loop, TICK_NS, on_tick, d), "publish");
+    d->slice = ft_watch_stage(ft_watch_once(d->loop, on_slice, d), "window");
     if (!d->tick || !d->slice)
         return EX_OSERR;
     ft_loop_on_trouble(d->loop, log_trouble);
@@ -642,6 +706,7 @@ static void close_all(struct ft_daemon *d)
     ft_batch_free(d->batch);
     ft_pipeline_free(d->view.pipeline);
     ft_publisher_free(d->view.publisher);
+    ft_window_figures_free(d->view.figures);
     ft_loop_free(d->loop);
     free(d->source_id);
     ft_run_free(d->run);
@@ -713,6 +778,8 @@ int ft_daemon_main(int argc, char **argv)
         .options = options,
         .check = check,
         .shares = ft_daemon_shares,
+        .tell = tell,
+        .metrics = &ft_daemon_metrics,
     };
     struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
                           .peer_limit = {.interval_ns = WARN_NS, .burst = 100},

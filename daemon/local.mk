@@ -8,7 +8,10 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/list.c daemon/api/list.h \
 	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
+	daemon/api/job_figures.c daemon/api/job_figures.h \
+	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
+	daemon/api/window_figures.c daemon/api/window_figures.h \
 	daemon/api/openapi.c daemon/api/openapi.h \
 	daemon/api/page.h \
 	daemon/api/paths.c daemon/api/paths.h \

@@ -13,6 +13,11 @@ static const char *const formats[] = {
 static const char *const identities[] = {
     [FT_TLS_BY_CERTIFICATE] = "certificate", [FT_TLS_ANY] = "any", NULL};
 
+static const char *const metrics_links[] = {[FT_METRICS_LINKS_ALL] = "all",
+                                            [FT_METRICS_LINKS_FABRIC] = "fabric",
+                                            [FT_METRICS_LINKS_NONE] = "none",
+                                            NULL};
+
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
 static const struct ft_option options[] = {
@@ -304,6 +309,27 @@ static const struct ft_option options[] = {
      .min = 1,
      .max = 64,
      .help = "Flows that a collision's record names."},
+    {.key = "metrics.links",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(metrics_links),
+     .standard = "all",
+     .choices = metrics_links,
+     .help = "Links that have series on /metrics, up to 18 each: all, those between switches "
+             "(fabric), or none. --check prints how many series that is."},
+    {.key = "metrics.events_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(metrics_events_max),
+     .standard = "200",
+     .min = 0,
+     .max = 100000,
+     .help = "Standing events that have a series of their own on /metrics; all are counted there."},
+    {.key = "metrics.jobs_max",
+     .type = FT_OPTION_UINT,
+     .offset = AT(metrics_jobs_max),
+     .standard = "50",
+     .min = 0,
+     .max = 10000,
+     .help = "Training jobs that have series on /metrics: the largest."},
     {.key = "kafka.brokers",
      .type = FT_OPTION_STRING,
      .offset = AT(kafka_brokers),

@@ -37,6 +37,8 @@ struct ft_settings {
     struct ft_strings tls_peers, tls_inventory;
     bool listen_plain;
     struct ft_strings http_names;
+    int metrics_links; /* enum ft_metrics_links */
+    uint64_t metrics_events_max, metrics_jobs_max;
     char *http_cert, *http_key, *http_token_file;
     bool http_plain;
     struct ft_strings http_origins;
@@ -50,6 +52,12 @@ struct ft_settings {
 enum ft_tls_identity {
     FT_TLS_BY_CERTIFICATE,
     FT_TLS_ANY,
+};
+
+enum ft_metrics_links {
+    FT_METRICS_LINKS_ALL,
+    FT_METRICS_LINKS_FABRIC,
+    FT_METRICS_LINKS_NONE,
 };
 
 enum ft_kafka_format {

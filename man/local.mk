@@ -3,6 +3,7 @@ dist_man_MANS += \
 	man/fabrictrace.1 \
 	man/fabrictrace-topology.5 \
 	man/fabrictrace-api.7 \
+	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \
@@ -19,9 +20,9 @@ man/fabrictrace-records.7: man/fabrictrace-records.7.in man/records.awk proto/fa
 	sed '1,/^@RECORD_FIELDS@$$/d' $(srcdir)/man/fabrictrace-records.7.in; } >$@.tmp && mv $@.tmp $@
 
 # The option lists come from the daemons' own tables: the page cannot say what the program does not.
-man_MANS += man/fabrictrace.yaml.5
-EXTRA_DIST += man/fabrictrace.yaml.5.in
-CLEANFILES += man/fabrictrace.yaml.5
+man_MANS += man/fabrictrace.yaml.5 man/fabrictrace-metrics.7
+EXTRA_DIST += man/fabrictrace.yaml.5.in man/fabrictrace-metrics.7.in
+CLEANFILES += man/fabrictrace.yaml.5 man/fabrictrace-metrics.7
 man/fabrictrace.yaml.5: man/fabrictrace.yaml.5.in $(sbin_PROGRAMS)
 	$(AM_V_GEN)$(MKDIR_P) man && { \
 	sed '/^@OPTIONS@$$/,$$d' $(srcdir)/man/fabrictrace.yaml.5.in && \
@@ -29,3 +30,11 @@ man/fabrictrace.yaml.5: man/fabrictrace.yaml.5.in $(sbin_PROGRAMS)
 		echo ".Sh FILE `basename $$p | tr a-z A-Z`.YAML" && ./$$p --print-mdoc || exit 1; \
 	done && \
 	sed '1,/^@OPTIONS@$$/d' $(srcdir)/man/fabrictrace.yaml.5.in; } >$@.tmp && mv $@.tmp $@
+man/fabrictrace-metrics.7: man/fabrictrace-metrics.7.in $(sbin_PROGRAMS)
+	$(AM_V_GEN)$(MKDIR_P) man && { \
+	sed '/^@METRICS@$$/,$$d' $(srcdir)/man/fabrictrace-metrics.7.in && \
+	for p in $(sbin_PROGRAMS); do \
+		echo ".Sh METRICS OF `basename $$p | tr a-z A-Z`" && ./$$p --print-metrics || exit 1; \
+	done && \
+	sed -e '1,/^@METRICS@$$/d' -e 's,[@]pkgdatadir[@],$(pkgdatadir),' \
+		$(srcdir)/man/fabrictrace-metrics.7.in; } >$@.tmp && mv $@.tmp $@

@@ -28,6 +28,17 @@ install-data-local:
 uninstall-local:
 	rm -f '$(DESTDIR)$(sysusersdir)/fabrictrace.conf'
 
+prometheusdir = $(pkgdatadir)/prometheus
+dist_prometheus_DATA = packaging/prometheus/fabrictrace.rules.yaml \
+	packaging/prometheus/prometheus.yaml
+grafanadir = $(pkgdatadir)/grafana
+dist_grafana_DATA = \
+	packaging/grafana/fabrictrace-fabric.json \
+	packaging/grafana/fabrictrace-group.json \
+	packaging/grafana/fabrictrace-health.json \
+	packaging/grafana/fabrictrace-job.json \
+	packaging/grafana/fabrictrace-link.json
+
 dist_doc_DATA = README.md NEWS LICENSE
 examplesdir = $(docdir)/examples
 dist_examples_DATA = \

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/tuple.h"
+#include "lib/base/utf8.h"
 #include "proto/json_field.h"
 
 /* Length of the prefix that all values of an enum carry: "SAMPLING_POINT_" of SamplingPoint. */
@@ -111,41 +112,17 @@ static void write_double(struct ft_writer *w, double v)
     ft_write_bytes(w, text, (size_t)decimals + 1);
 }
 
-/* Length of the UTF-8 character at s (RFC 3629), 0 when there is none. */
-static size_t utf8_bytes(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] >= 0xc2 && s[0] <= 0xdf)
-        return (s[1] & 0xc0) == 0x80 ? 2 : 0;
-    if (s[0] >= 0xe0 && s[0] <= 0xef) {
-        if ((s[1] & 0xc0) != 0x80 || (s[2] & 0xc0) != 0x80 || (s[0] == 0xe0 && s[1] < 0xa0) ||
-            (s[0] == 0xed && s[1] > 0x9f))
-            return 0;
-        return 3;
-    }
-    if (s[0] >= 0xf0 && s[0] <= 0xf4) {
-        if ((s[1] & 0xc0) != 0x80 || (s[2] & 0xc0) != 0x80 || (s[3] & 0xc0) != 0x80 ||
-            (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-            return 0;
-        return 4;
-    }
-    return 0;
-}
-
 /* RFC 8259 section 7. Names of processes and interfaces may hold any bytes: what is no UTF-8
  * becomes the replacement character, so that a record is always valid JSON. */
-/* Quoted; bytes that are no UTF-8 become U+FFFD. In a label of Prometheus only these three are
- * escaped, and no other escape is known. */
-static void write_quoted(struct ft_writer *w, const char *text, bool label)
+void ft_json_write_text(struct ft_writer *w, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     const unsigned char *plain = s;
 
     ft_write_u8(w, '"');
     while (*s) {
-        bool special = *s == '"' || *s == '\\' || *s == '\n' || (*s < 0x20 && !label);
-        size_t n = special ? 0 : utf8_bytes(s);
+        bool special = *s == '"' || *s == '\\' || *s == '\n' || *s < 0x20;
+        size_t n = special ? 0 : ft_utf8_bytes(s);
 
         if (n > 0) {
             s += n;
@@ -166,16 +143,6 @@ static void write_quoted(struct ft_writer *w, const char *text, bool label)
     }
     ft_write_bytes(w, plain, (size_t)(s - plain));
     ft_write_u8(w, '"');
-}
-
-void ft_json_write_text(struct ft_writer *w, const char *text)
-{
-    write_quoted(w, text, false);
-}
-
-void ft_json_write_label(struct ft_writer *w, const char *text)
-{
-    write_quoted(w, text, true);
 }
 
 void ft_json_write_member(struct ft_writer *w, const char *name, const char *text)

@@ -24,9 +24,6 @@ int ft_json_write(struct ft_writer *w, const ProtobufCMessage *message, const ch
 /* Appends a text as a JSON string with its quotes (RFC 8259 section 7). */
 void ft_json_write_text(struct ft_writer *w, const char *text);
 
-/* The value of a label in Prometheus' text format, quoted. */
-void ft_json_write_label(struct ft_writer *w, const char *text);
-
 /* Appends a further member of an object, `,"name":"text"`; nothing for NULL or "". */
 void ft_json_write_member(struct ft_writer *w, const char *name, const char *text);
 

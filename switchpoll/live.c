@@ -18,6 +18,7 @@
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
+#include "switchpoll/metrics.h"
 #include "switchpoll/output/output.h"
 #include "switchpoll/sflow/pipeline.h"
 #include "switchpoll/sflow/telemetry.h"
@@ -292,8 +293,8 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
 static int adopt(struct live *live, const struct ft_switchpoll_settings *wanted)
 {
     struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(wanted);
-    struct ft_watch *tick =
-        ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live);
+    struct ft_watch *tick = ft_watch_stage(
+        ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live), "fold");
     const struct ft_tls_files files = ft_switchpoll_settings_tls(wanted);
     struct ft_poller *poller = NULL;
     int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, wanted, &poller) : -ENOMEM;
@@ -345,10 +346,21 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         .exporters = tables,
         .exporter_tables = 1,
         .has_sender = live->daemon.sender != NULL,
-        .connected = ft_daemon_link_connected(&live->daemon),
+        .sums_max = live->settings->sums_max,
+        .exporters_max = live->settings->exporters_max,
+        .sources_max = live->settings->sources_max,
+        .queue_bytes_max = live->settings->daemon_queue_bytes,
     };
+    struct ft_account account;
+    const struct ft_common_facts common = {live->loop, live->http, &account};
+    struct ft_prom page = {body, &ft_poll_metrics, NULL};
+    struct ft_sender_stats sender = {0};
 
     (void)request;
+    if (live->daemon.sender)
+        ft_sender_stats(live->daemon.sender, &sender);
+    t.connected = sender.connected;
+    t.queue_bytes = sender.queue_bytes;
     tell_pipeline(live);
     ft_sflow_pipeline_facts(live->pipeline, &t.facts);
     if (live->udp)
@@ -359,13 +371,13 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         t.receive_buffer_bytes = workers.buffer_bytes;
         t.exporter_tables = ft_workers_hold(live->workers, tables);
     }
-    ft_telemetry_write(&t, body);
+    ft_loss_account(&t.facts, &account);
+    ft_common_metrics_write(&page, &common);
+    ft_telemetry_write(&t, &page);
     if (live->workers)
         ft_workers_release(live->workers);
-    ft_snmp_service_write(live->snmp, body);
-    ft_loop_metrics(live->loop, "fabrictrace_switchpoll_", body);
-    ft_http_metrics(live->http, "fabrictrace_switchpoll_", body);
-    return 200;
+    ft_snmp_service_write(live->snmp, &page);
+    return ft_writer_ok(body) ? 200 : 503;
 }
 
 /* Healthy is a poller that listens and reaches its daemon, or has not tried yet. */
@@ -394,7 +406,7 @@ static int start_http(struct live *live)
         ft_log(FT_LOG_ERROR, "http: %s", error);
         return EX_UNAVAILABLE;
     }
-    if (ft_http_route(live->http, "/metrics", "text/plain; version=0.0.4", serve_metrics, live) ||
+    if (ft_http_route(live->http, "/metrics", FT_PROM_CONTENT_TYPE, serve_metrics, live) ||
         ft_http_route(live->http, "/healthz", "text/plain", serve_health, live))
         return EX_OSERR;
     for (size_t i = 0; i < live->settings->http_names.count; i++)
@@ -489,8 +501,9 @@ static int start(struct live *live)
     code = start_http(live);
     if (code)
         return code;
-    live->tick =
-        ft_watch_timer(live->loop, live->settings->fold_interval_ns / TICKS, on_tick, live);
+    live->tick = ft_watch_stage(
+        ft_watch_timer(live->loop, live->settings->fold_interval_ns / TICKS, on_tick, live),
+        "fold");
     return live->tick ? EX_OK : EX_OSERR;
 }
 

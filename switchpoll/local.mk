@@ -19,6 +19,7 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 	switchpoll/sflow/fold.c switchpoll/sflow/fold.h \
 	switchpoll/sflow/ingest.c switchpoll/sflow/ingest.h \
 	switchpoll/live.c switchpoll/live.h \
+	switchpoll/metrics.c switchpoll/metrics.h \
 	switchpoll/output/loss.c switchpoll/output/loss.h \
 	switchpoll/output/output.c switchpoll/output/output.h \
 	switchpoll/sflow/pipeline.c switchpoll/sflow/pipeline.h \

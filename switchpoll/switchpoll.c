@@ -14,6 +14,7 @@
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
 #include "switchpoll/live.h"
+#include "switchpoll/metrics.h"
 #include "switchpoll/output/output.h"
 #include "switchpoll/replay.h"
 #include "switchpoll/settings.h"
@@ -26,6 +27,11 @@
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
     ft_settings_check(ft_run_config(run), run, diag);
+}
+
+static void tell(const struct ft_run *run, FILE *out)
+{
+    ft_poll_metrics_tell(ft_run_config(run), out);
 }
 
 static void log_complaints(const struct ft_diag *diag)
@@ -119,6 +125,8 @@ int ft_switchpoll_main(int argc, char **argv)
         .options = own,
         .check = check,
         .shares = ft_switchpoll_settings_shares,
+        .metrics = &ft_poll_metrics,
+        .tell = tell,
     };
     const struct ft_switchpoll_settings *settings;
     struct ft_live_config live = {.reload = on_reload};

@@ -11,6 +11,7 @@ include tests/page/local.mk
 include tests/rxe/local.mk
 include tests/kafka/local.mk
 include tests/nccl/local.mk
+include tests/prometheus/local.mk
 include tests/gpu/local.mk
 include tests/install/local.mk
 include tests/man/local.mk

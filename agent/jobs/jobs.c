@@ -417,12 +417,12 @@ static void on_connection(void *arg)
     job->next = jobs->first;
     jobs->first = job;
     jobs->count++;
-    job->watch = ft_watch_fd(jobs->loop, fd, on_job, job);
+    job->watch = ft_watch_stage(ft_watch_fd(jobs->loop, fd, on_job, job), "jobs");
     job->deadline = ft_watch_once(jobs->loop, on_silent, job);
     if (job->deadline)
         ft_watch_once_arm(job->deadline, HELLO_NS);
     if (!jobs->polling)
-        jobs->polling = ft_watch_timer(jobs->loop, POLL_NS, on_poll, jobs);
+        jobs->polling = ft_watch_stage(ft_watch_timer(jobs->loop, POLL_NS, on_poll, jobs), "jobs");
     if (!job->watch || !job->deadline || !jobs->polling)
         end_job(job, true);
 }

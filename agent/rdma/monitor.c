@@ -103,7 +103,7 @@ struct ft_rdma_monitor *ft_rdma_monitor_new(struct ft_loop *loop, void (*changed
     m->loop = loop;
     m->changed = changed;
     m->arg = arg;
-    m->settle = ft_watch_once(loop, on_settled, m);
+    m->settle = ft_watch_stage(ft_watch_once(loop, on_settled, m), "rdma");
     if (!m->settle) {
         free(m);
         return NULL;

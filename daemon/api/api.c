@@ -15,6 +15,7 @@
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
 #include "daemon/api/windows.h"
+#include "lib/base/prometheus.h"
 #include "lib/io/http.h"
 
 static int get_metrics(void *view, const struct ft_http_request *request, struct ft_writer *body)
@@ -70,7 +71,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},
-        {"/metrics", "text/plain; version=0.0.4", get_metrics},
+        {"/metrics", FT_PROM_CONTENT_TYPE, get_metrics},
         {"/healthz", "text/plain", get_health},
         {"/readyz", "text/plain", get_ready},
     };

@@ -3,10 +3,10 @@
 
 #include "daemon/api/metrics_text.h"
 
-#include <inttypes.h>
-
-#include "daemon/api/store.h"
+#include "daemon/api/job_figures.h"
+#include "daemon/api/metrics.h"
 #include "daemon/api/view.h"
+#include "daemon/api/window_figures.h"
 #include "daemon/health/detours.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/pairing/pairing.h"
@@ -14,79 +14,147 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
-#include "lib/io/http.h"
-#include "lib/io/loop.h"
 #include "lib/io/transport.h"
 #include "proto/json.h"
 
-#define PREFIX "fabrictraced_"
+#define SEVERITIES 3
 
-static void head(struct ft_writer *w, const char *name, const char *type, const char *help)
-{
-    ft_write_fmt(w, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
-}
+static const char *const severities[SEVERITIES] = {
+    [FABRICTRACE__SEVERITY__SEVERITY_INFO] = "info",
+    [FABRICTRACE__SEVERITY__SEVERITY_WARNING] = "warning",
+    [FABRICTRACE__SEVERITY__SEVERITY_CRITICAL] = "critical",
+};
 
-static void plain(struct ft_writer *w, const char *name, const char *type, const char *help,
-                  uint64_t value)
+static void write_records(struct ft_prom *p, const struct ft_pipeline *pipeline)
 {
-    head(w, name, type, help);
-    ft_write_fmt(w, PREFIX "%s %" PRIu64 "\n", name, value);
-}
+    const struct ft_pipeline_stats *s = ft_pipeline_stats(pipeline);
 
-static void write_records(struct ft_writer *w, const struct ft_pipeline_stats *s)
-{
-    head(w, "records_total", "counter", "Records that came in, by what became of them.");
+    ft_prom_family(p, FT_METRIC_RECORDS);
     for (int f = 0; f < FT_RECORD_FATES; f++)
-        ft_write_fmt(w, PREFIX "records_total{fate=\"%s\"} %" PRIu64 "\n",
-                     ft_record_fate_name((enum ft_record_fate)f), s->fates[f]);
-    plain(w, "records_implausible_total", "counter",
-          "Records of more bytes than a flow can carry: cut to what it could.", s->implausible);
-    head(w, "first_path_seconds", "summary",
-         "From a flow's first sample to its first resolved path.");
-    ft_write_fmt(w, PREFIX "first_path_seconds_sum %.3f\n", (double)s->first_path_sum_ms / 1000);
-    ft_write_fmt(w, PREFIX "first_path_seconds_count %" PRIu64 "\n", s->first_paths);
-    head(w, "first_path_max_seconds", "gauge", "The longest of these since the start.");
-    ft_write_fmt(w, PREFIX "first_path_max_seconds %.3f\n", (double)s->first_path_max_ms / 1000);
+        ft_prom_u64(p, FT_PROM_LABELS(ft_record_fate_name((enum ft_record_fate)f)), s->fates[f]);
+    ft_prom_one(p, FT_METRIC_RECORDS_IMPLAUSIBLE, s->implausible);
+    ft_prom_family(p, FT_METRIC_FIRST_PATH);
+    ft_prom_summary(p, (double)s->first_path_sum_ms / 1000, s->first_paths);
+    ft_prom_one_double(p, FT_METRIC_FIRST_PATH_MAX, (double)s->first_path_max_ms / 1000);
 }
 
-static void write_join(struct ft_writer *w, const struct ft_view *view)
+static void write_join(struct ft_prom *p, const struct ft_stages *stages)
 {
-    const struct ft_pipeline_stats *pipeline = ft_pipeline_stats(view->pipeline);
-    const struct ft_join *join = view->stages->join;
+    const struct ft_join *join = stages->join;
     const struct ft_join_stats *s = ft_join_stats(join);
 
-    plain(w, "flows", "gauge", "Flows known.", ft_join_flows(join));
-    plain(w, "flow_table_bytes", "gauge", "Memory of the flow table.", ft_join_bytes(join));
-    plain(w, "unknown_switch_observations_total", "counter",
-          "Observations of switches that the topology does not know.", s->unknown_switch);
-    plain(w, "unknown_port_observations_total", "counter",
-          "Ports in observations that the topology does not know.", s->unknown_port);
-    plain(w, "windows_total", "counter", "Windows closed.",
-          ft_window_stats(view->stages->window)->closed);
-    plain(w, "windows_skipped_total", "counter",
-          "Windows that the clock jumped over: nobody was there in them.",
-          pipeline->windows_skipped);
-    plain(w, "clock_set_back_total", "counter",
-          "Times that the clock was set back by more than a window, and flows were learnt anew.",
-          pipeline->restarts);
-    plain(w, "path_records_total", "counter", "Path records published.",
-          ft_window_stats(view->stages->window)->paths);
-    plain(w, "standing_events", "gauge", "Events that stand now.",
-          ft_events_count(view->stages->events));
-    plain(w, "detours_refused_total", "counter", "Sightings of detours without room to keep them.",
-          ft_detours_refused(view->stages->detours));
-    plain(w, "events_refused_total", "counter",
-          "Events, once a window, that found no room beside those that stand.",
-          ft_events_refused(view->stages->events));
-    plain(w, "rank_pairs_refused_total", "counter",
-          "Pairs of ranks, once a window, that found no room for the link under them.",
-          ft_pair_links_refused(view->stages->pairs));
-    plain(w, "operations_forgotten_total", "counter",
-          "Times that there were too many kinds of collectives to compare, and all were forgotten.",
-          ft_slowest_forgotten(view->stages->slowest));
+    ft_prom_one(p, FT_METRIC_FLOWS, ft_join_flows(join));
+    ft_prom_one(p, FT_METRIC_FLOW_TABLE_BYTES, ft_join_bytes(join));
+    ft_prom_one(p, FT_METRIC_UNKNOWN_SWITCH, s->unknown_switch);
+    ft_prom_one(p, FT_METRIC_UNKNOWN_PORT, s->unknown_port);
+    ft_prom_one(p, FT_METRIC_DETOURS_REFUSED, ft_detours_refused(stages->detours));
+    ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
+    ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
+    ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));
 }
 
-static void write_pairing(struct ft_writer *w, const struct ft_pairing *pairing)
+static void write_window(struct ft_prom *p, const struct ft_view *view)
+{
+    const struct ft_window_stats *s = ft_window_stats(view->stages->window);
+    struct ft_span last = ft_window_last(view->stages->window);
+
+    ft_prom_one(p, FT_METRIC_WINDOWS, s->closed);
+    ft_prom_one(p, FT_METRIC_WINDOWS_SKIPPED, ft_pipeline_stats(view->pipeline)->windows_skipped);
+    ft_prom_one(p, FT_METRIC_CLOCK_SET_BACK, ft_pipeline_stats(view->pipeline)->restarts);
+    ft_prom_one(p, FT_METRIC_PATH_RECORDS, s->paths);
+    if (!s->closed)
+        return;
+    ft_prom_one_double(p, FT_METRIC_WINDOW_START, (double)last.start_ms / 1000);
+    ft_prom_one_double(p, FT_METRIC_WINDOW_END, (double)last.end_ms / 1000);
+    ft_prom_one_double(p, FT_METRIC_CLOSE_LAG, (double)view->close_lag_ms / 1000);
+    ft_prom_one_double(p, FT_METRIC_CLOSE_SECONDS, (double)view->close_took_ns / 1e9);
+}
+
+static void write_tables(struct ft_prom *p, const struct ft_view *view)
+{
+    const struct ft_pairing *pairing = view->stages->pairing;
+    struct ft_pairing_stats ends = {0};
+    struct ft_receiver_stats peers = {0};
+
+    if (pairing)
+        ft_pairing_stats(pairing, &ends);
+    if (view->receiver)
+        ft_receiver_stats(view->receiver, &peers);
+    ft_prom_family(p, FT_METRIC_TABLE_ENTRIES);
+    ft_prom_u64(p, FT_PROM_LABELS("flows"), ft_join_flows(view->stages->join));
+    ft_prom_u64(p, FT_PROM_LABELS("events"), ft_events_count(view->stages->events));
+    ft_prom_u64(p, FT_PROM_LABELS("queue_pairs"),
+                ends.received - ends.ended - ends.refused - ends.aged);
+    ft_prom_u64(p, FT_PROM_LABELS("connections"), peers.connected);
+    ft_prom_u64(p, FT_PROM_LABELS("links"), ft_window_figures_links(view->figures));
+    ft_prom_family(p, FT_METRIC_TABLE_LIMIT);
+    ft_prom_u64(p, FT_PROM_LABELS("flows"), view->limits.flows_max);
+    ft_prom_u64(p, FT_PROM_LABELS("events"), view->limits.events_max);
+    ft_prom_u64(p, FT_PROM_LABELS("queue_pairs"), view->limits.ends_max);
+    ft_prom_u64(p, FT_PROM_LABELS("connections"), view->limits.connections_max);
+    ft_prom_u64(p, FT_PROM_LABELS("links"), view->limits.links_max);
+}
+
+/* Standing events on their way to the page. */
+struct events {
+    struct ft_prom *page;
+    uint64_t counts[FT_METRICS_KINDS][SEVERITIES];
+    size_t shown, shown_max;
+};
+
+static size_t place_of(Fabrictrace__Kind kind)
+{
+    const ProtobufCEnumDescriptor *kinds = &fabrictrace__kind__descriptor;
+    size_t i = 0;
+
+    while (i < kinds->n_values && kinds->values[i].value != (int)kind)
+        i++;
+    return i;
+}
+
+static void take_event(void *arg, const Fabrictrace__Event *event)
+{
+    struct events *e = arg;
+    char kind[FT_JSON_ENUM_BYTES];
+    size_t place = place_of(event->kind), severity = (size_t)event->severity;
+
+    if (place >= FT_METRICS_KINDS || severity >= SEVERITIES)
+        return;
+    e->counts[place][severity]++;
+    if (e->shown++ >= e->shown_max)
+        return;
+    ft_json_enum_text(&fabrictrace__kind__descriptor, (int32_t)event->kind, kind);
+    ft_prom_double(e->page,
+                   FT_PROM_LABELS(kind, severities[severity], event->subject ? event->subject : ""),
+                   (double)event->since_ms / 1000);
+}
+
+static void write_counts(struct ft_prom *p, const struct events *e)
+{
+    const ProtobufCEnumDescriptor *kinds = &fabrictrace__kind__descriptor;
+    char kind[FT_JSON_ENUM_BYTES];
+
+    ft_prom_family(p, FT_METRIC_EVENTS);
+    for (size_t k = 0; k < kinds->n_values && k < FT_METRICS_KINDS; k++) {
+        if (kinds->values[k].value == FABRICTRACE__KIND__KIND_UNKNOWN)
+            continue;
+        ft_json_enum_text(kinds, kinds->values[k].value, kind);
+        for (int s = 0; s < SEVERITIES; s++)
+            ft_prom_u64(p, FT_PROM_LABELS(kind, severities[s]), e->counts[k][s]);
+    }
+}
+
+static void write_events(struct ft_prom *p, const struct ft_view *view)
+{
+    struct events e = {.page = p, .shown_max = view->limits.shown_events_max};
+
+    ft_prom_family(p, FT_METRIC_EVENT_SINCE);
+    ft_events_each(view->stages->events, take_event, &e);
+    write_counts(p, &e);
+    ft_prom_one(p, FT_METRIC_EVENTS_UNTOLD, e.shown > e.shown_max ? e.shown - e.shown_max : 0);
+}
+
+static void write_pairing(struct ft_prom *p, const struct ft_pairing *pairing)
 {
     uint64_t states[FT_PAIR_STATES] = {0};
     struct ft_pairing_stats s;
@@ -97,77 +165,73 @@ static void write_pairing(struct ft_writer *w, const struct ft_pairing *pairing)
         return;
     while (ft_pairing_next(pairing, &index, &end))
         states[end.state]++;
-    head(w, "queue_pairs", "gauge", "Connected queue pairs, by whether their other end is known.");
+    ft_prom_family(p, FT_METRIC_QPS);
     for (int i = 0; i < FT_PAIR_STATES; i++)
-        ft_write_fmt(w, PREFIX "queue_pairs{state=\"%s\"} %" PRIu64 "\n",
-                     ft_pair_state_name((enum ft_pair_state)i), states[i]);
+        ft_prom_u64(p, FT_PROM_LABELS(ft_pair_state_name((enum ft_pair_state)i)), states[i]);
     ft_pairing_stats(pairing, &s);
-    plain(w, "queue_pairs_withdrawn_total", "counter",
-          "Flows of queue pairs that were told, and then were not certain any more.", s.withdrawn);
-    plain(w, "pairing_bytes", "gauge", "Memory of the tables of queue pairs.",
-          ft_pairing_bytes(pairing));
+    ft_prom_one(p, FT_METRIC_QPS_WITHDRAWN, s.withdrawn);
+    ft_prom_one(p, FT_METRIC_PAIRING_BYTES, ft_pairing_bytes(pairing));
 }
 
-static void write_sink(struct ft_writer *w, const struct ft_publisher *publisher, size_t i,
-                       const char *name, const char *fate, uint64_t value)
-{
-    ft_write_fmt(w, PREFIX "%s{sink=", name);
-    ft_json_write_label(w, ft_publisher_spec(publisher, i));
-    if (fate)
-        ft_write_fmt(w, ",fate=\"%s\"", fate);
-    ft_write_fmt(w, "} %" PRIu64 "\n", value);
-}
-
-static void write_sinks(struct ft_writer *w, const struct ft_publisher *publisher)
+static void write_sinks(struct ft_prom *p, const struct ft_publisher *publisher)
 {
     struct ft_sink_stats s;
 
-    head(w, "sink_records_total", "counter", "Records handed to a sink, by what became of them.");
+    ft_prom_family(p, FT_METRIC_SINK_RECORDS);
     for (size_t i = 0; i < ft_publisher_sinks(publisher); i++) {
+        const char *sink = ft_publisher_spec(publisher, i);
+
         ft_publisher_sink(publisher, i, &s);
-        write_sink(w, publisher, i, "sink_records_total", "processed", s.processed);
-        write_sink(w, publisher, i, "sink_records_total", "failed", s.failed);
-        write_sink(w, publisher, i, "sink_records_total", "refused", s.refused);
+        ft_prom_u64(p, FT_PROM_LABELS(sink, "processed"), s.processed);
+        ft_prom_u64(p, FT_PROM_LABELS(sink, "failed"), s.failed);
+        ft_prom_u64(p, FT_PROM_LABELS(sink, "refused"), s.refused);
     }
-    head(w, "sink_pending", "gauge", "Records that wait in a sink.");
+    ft_prom_family(p, FT_METRIC_SINK_PENDING);
     for (size_t i = 0; i < ft_publisher_sinks(publisher); i++) {
         ft_publisher_sink(publisher, i, &s);
-        write_sink(w, publisher, i, "sink_pending", NULL, s.pending);
+        ft_prom_u64(p, FT_PROM_LABELS(ft_publisher_spec(publisher, i)), s.pending);
     }
 }
 
-static void write_transport(struct ft_writer *w, const struct ft_receiver *receiver)
+static void write_transport(struct ft_prom *p, const struct ft_receiver *receiver)
 {
     struct ft_receiver_stats s;
 
     if (!receiver)
         return;
     ft_receiver_stats(receiver, &s);
-    head(w, "payloads_total", "counter", "Payloads of agents and pollers.");
-    ft_write_fmt(w, PREFIX "payloads_total{fate=\"applied\"} %" PRIu64 "\n", s.applied);
-    ft_write_fmt(w, PREFIX "payloads_total{fate=\"duplicate\"} %" PRIu64 "\n", s.duplicates);
-    ft_write_fmt(w, PREFIX "payloads_total{fate=\"lost_with_sender\"} %" PRIu64 "\n", s.lost);
-    ft_write_fmt(w, PREFIX "payloads_total{fate=\"refused\"} %" PRIu64 "\n", s.refused);
-    plain(w, "peers", "gauge", "Agents and pollers connected.", s.connected);
-    plain(w, "connections_refused_total", "counter",
-          "Connections that were turned away: too many, or no memory.", s.connections_refused);
-    plain(w, "connections_crowded_out_total", "counter",
-          "Connections cut off within a frame, as all frames together took too much memory.",
-          s.crowded_out);
+    ft_prom_family(p, FT_METRIC_PAYLOADS);
+    ft_prom_u64(p, FT_PROM_LABELS("applied"), s.applied);
+    ft_prom_u64(p, FT_PROM_LABELS("duplicate"), s.duplicates);
+    ft_prom_u64(p, FT_PROM_LABELS("lost_with_sender"), s.lost);
+    ft_prom_u64(p, FT_PROM_LABELS("refused"), s.refused);
+    ft_prom_one(p, FT_METRIC_PEERS, s.connected);
+    ft_prom_one(p, FT_METRIC_CONNECTIONS_REFUSED, s.connections_refused);
+    ft_prom_one(p, FT_METRIC_CROWDED_OUT, s.crowded_out);
 }
 
 void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
 {
-    head(w, "build_info", "gauge", "The version that runs.");
-    ft_write_fmt(w, PREFIX "build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
-    write_records(w, ft_pipeline_stats(view->pipeline));
-    write_join(w, view);
-    write_pairing(w, view->stages->pairing);
-    write_sinks(w, view->publisher);
-    write_transport(w, view->receiver);
-    if (view->loop)
-        ft_loop_metrics(view->loop, PREFIX, w);
-    if (view->http)
-        ft_http_metrics(view->http, PREFIX, w);
-    ft_store_write_figures(view->store, PREFIX, w);
+    struct ft_prom page = {w, &ft_daemon_metrics, NULL};
+    struct ft_pipeline *p = view->pipeline;
+    struct ft_account account;
+    const struct ft_common_facts common = {view->loop, view->http, &account};
+    const struct ft_job_sources jobs = {view->stages->ranks, view->stages->slowest,
+                                        view->stages->events};
+
+    ft_pipeline_account(p, &account);
+    ft_common_metrics_write(&page, &common);
+    ft_prom_family(&page, FT_METRIC_FABRIC_INFO);
+    ft_prom_u64(&page, FT_PROM_LABELS(ft_topology_fabric(ft_join_topology(view->stages->join))), 1);
+    write_records(&page, p);
+    write_join(&page, view->stages);
+    write_window(&page, view);
+    write_tables(&page, view);
+    write_events(&page, view);
+    write_pairing(&page, view->stages->pairing);
+    write_sinks(&page, view->publisher);
+    write_transport(&page, view->receiver);
+    ft_window_figures_write(view->figures, &page);
+    ft_prom_one(&page, FT_METRIC_LINKS_UNTOLD, ft_window_figures_refused(view->figures));
+    ft_job_figures_write(&jobs, view->limits.jobs_max, &page);
 }

@@ -2,8 +2,8 @@
 #ifndef FT_DAEMON_API_METRICS_TEXT_H
 #define FT_DAEMON_API_METRICS_TEXT_H
 /*
- * The daemon's own figures in Prometheus text form: accounting, flows, and the imbalance of each
- * group. Labels are names of a bounded kind (group, sink, reason), never a flow.
+ * The daemon's metrics page: what it sees of the fabric and how it fares itself. Labels are names
+ * of a bounded kind (link, group, event, job, sink, reason), never a flow.
  */
 #include "lib/base/writer.h"
 

@@ -3,35 +3,15 @@
 
 #include "daemon/api/store.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/grow.h"
-#include "proto/json.h"
 #include "proto/record.h"
-
-#define NAME_BYTES  96
-#define FIGURES_MAX 8192
-
-/* What Prometheus gets of an imbalance record. */
-struct figure {
-    char name[NAME_BYTES];
-    bool some;
-    double fim, fim_expected, p_value, max_over_mean;
-};
-
-struct figures {
-    struct figure *list;
-    size_t count, size;
-};
 
 /* Records lie one behind the other, each as: kind (1), then key, group and JSON, each ended by NUL.
  */
 struct ft_store {
     struct ft_writer halves[2];
-    struct figures figures[2];
     unsigned filling;
     struct ft_sink_stats stats;
 };
@@ -59,28 +39,6 @@ static void keep(struct ft_store *s, enum ft_store_kind kind, const char *group,
     s->stats.failed++;
 }
 
-static void keep_figure(struct figures *f, const Fabrictrace__Record *record)
-{
-    const Fabrictrace__Imbalance *i = record->imbalance;
-    char key[FT_RECORD_KEY_BYTES];
-    struct figure *to;
-
-    if (f->count == FIGURES_MAX)
-        return;
-    to = ft_grow(f->list, f->count, &f->size, sizeof(*to));
-    if (!to)
-        return;
-    f->list = to;
-    to = &f->list[f->count++];
-    *to = (struct figure){.some = i->has_fim,
-                          .fim = i->fim,
-                          .fim_expected = i->fim_expected,
-                          .p_value = i->p_value,
-                          .max_over_mean = i->max_over_mean};
-    ft_record_key(record, key);
-    snprintf(to->name, sizeof(to->name), "%.*s", NAME_BYTES - 1, key);
-}
-
 static void write_record(void *self, const struct ft_published *out)
 {
     struct ft_store *s = self;
@@ -92,11 +50,9 @@ static void write_record(void *self, const struct ft_published *out)
     } else if (r->kind_case == FABRICTRACE__RECORD__KIND_IMBALANCE) {
         s->stats.received++;
         keep(s, FT_STORE_IMBALANCE, "", out);
-        keep_figure(&s->figures[s->filling], r);
         if (r->imbalance->scope == FABRICTRACE__SCOPE__SCOPE_FABRIC) {
             s->filling = !s->filling;
             ft_writer_reset(&s->halves[s->filling]);
-            s->figures[s->filling].count = 0;
         }
     }
 }
@@ -119,8 +75,6 @@ static void free_store(void *self)
 
     ft_writer_free(&s->halves[0]);
     ft_writer_free(&s->halves[1]);
-    free(s->figures[0].list);
-    free(s->figures[1].list);
     free(s);
 }
 
@@ -166,37 +120,4 @@ void ft_store_each(const struct ft_store *s, enum ft_store_kind kind,
             each(arg, key, group, json, len);
         at = json + len + 1;
     }
-}
-
-static void write_gauge(struct ft_writer *w, const struct figures *f, const char *prefix,
-                        const char *name, const char *help, size_t offset)
-{
-    ft_write_fmt(w, "# HELP %s%s %s\n# TYPE %s%s gauge\n", prefix, name, help, prefix, name);
-    for (size_t i = 0; i < f->count; i++) {
-        const struct figure *figure = &f->list[i];
-        const char *slash = strchr(figure->name, '/');
-
-        /* The key is "scope/name". */
-        if (!figure->some || !slash)
-            continue;
-        ft_write_fmt(w, "%s%s{scope=\"%.*s\",name=", prefix, name, (int)(slash - figure->name),
-                     figure->name);
-        ft_json_write_label(w, slash + 1);
-        ft_write_fmt(w, "} %.6g\n", *(const double *)((const char *)figure + offset));
-    }
-}
-
-void ft_store_write_figures(const struct ft_store *s, const char *prefix, struct ft_writer *w)
-{
-    const struct figures *f = &s->figures[!s->filling];
-
-    write_gauge(w, f, prefix, "fim_percent", "Flow imbalance of the last window.",
-                offsetof(struct figure, fim));
-    write_gauge(w, f, prefix, "fim_expected_percent", "Flow imbalance that chance gives.",
-                offsetof(struct figure, fim_expected));
-    write_gauge(w, f, prefix, "imbalance_p_value",
-                "Probability of an imbalance at least this large by chance.",
-                offsetof(struct figure, p_value));
-    write_gauge(w, f, prefix, "max_over_mean", "Fullest link against the mean, by flows.",
-                offsetof(struct figure, max_over_mean));
 }

@@ -28,7 +28,4 @@ void ft_store_each(const struct ft_store *store, enum ft_store_kind kind,
                                 size_t len),
                    void *arg);
 
-/* The kept imbalance figures as Prometheus gauges, names begun with prefix. */
-void ft_store_write_figures(const struct ft_store *store, const char *prefix, struct ft_writer *w);
-
 #endif

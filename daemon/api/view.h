@@ -12,9 +12,16 @@ struct ft_stages;
 struct ft_publisher;
 struct ft_receiver;
 struct ft_store;
+struct ft_window_figures;
 struct ft_history;
 struct ft_http;
 struct ft_loop;
+
+/* Settings as they were at the start, for the metrics page. */
+struct ft_view_limits {
+    uint64_t flows_max, events_max, ends_max, connections_max, links_max;
+    uint64_t shown_events_max, jobs_max;
+};
 
 struct ft_view {
     struct ft_pipeline *pipeline;
@@ -26,7 +33,11 @@ struct ft_view {
     const struct ft_http *http;   /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
     int64_t window_ms;            /* as it was at the start */
-    uint32_t instance;            /* tells this run of the daemon from others, for tags */
+    struct ft_window_figures *figures;
+    int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
+    int64_t close_took_ns; /* and its close alone */
+    struct ft_view_limits limits;
+    uint32_t instance; /* tells this run of the daemon from others, for tags */
 };
 
 #endif

@@ -42,13 +42,19 @@ static void add_own_stages(const struct ft_pipeline *p, struct ft_account *accou
         ft_pairing_account(p->stages.pairing, account);
 }
 
+void ft_pipeline_account(struct ft_pipeline *p, struct ft_account *account)
+{
+    account->stage_count = 0;
+    add_own_stages(p, account);
+    if (p->add_stages)
+        p->add_stages(p->add_stages_arg, account);
+}
+
 void ft_pipeline_fill_loss(struct ft_pipeline *p, struct ft_loss_record *out, int64_t now_ms)
 {
-    struct ft_account account = {.stage_count = 0};
+    struct ft_account account;
 
-    add_own_stages(p, &account);
-    if (p->add_stages)
-        p->add_stages(p->add_stages_arg, &account);
+    ft_pipeline_account(p, &account);
     ft_loss_record_fill(out, &account, "fabrictraced", p->config.source_id, now_ms);
 }
 

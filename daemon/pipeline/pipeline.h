@@ -105,6 +105,9 @@ void ft_pipeline_finish(struct ft_pipeline *p);
 void ft_pipeline_on_account(struct ft_pipeline *p,
                             void (*add)(void *arg, struct ft_account *account), void *arg);
 
+/* The daemon's own accounting now. */
+void ft_pipeline_account(struct ft_pipeline *p, struct ft_account *account);
+
 /* Emits the daemon's own accounting through another emitter, on demand. */
 void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms);
 

@@ -8,8 +8,11 @@ lib_base_libftbase_a_SOURCES = \
 	lib/base/lines.c lib/base/lines.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/privilege.c lib/base/privilege.h \
+	lib/base/process.c lib/base/process.h \
+	lib/base/prometheus.c lib/base/prometheus.h \
 	lib/base/reader.h \
 	lib/base/secret.c lib/base/secret.h \
 	lib/base/table.c lib/base/table.h \
 	lib/base/tuple.c lib/base/tuple.h \
+	lib/base/utf8.h \
 	lib/base/writer.c lib/base/writer.h

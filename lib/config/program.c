@@ -23,6 +23,7 @@ enum action {
     ACTION_CHECK,
     ACTION_PRINT_CONFIG,
     ACTION_PRINT_MDOC,
+    ACTION_PRINT_METRICS,
     ACTION_VERSION,
     ACTION_HELP,
 };
@@ -34,6 +35,7 @@ enum {
     CODE_CHECK,
     CODE_PRINT_CONFIG,
     CODE_PRINT_MDOC,
+    CODE_PRINT_METRICS,
     CODE_OWN,
 };
 
@@ -63,6 +65,7 @@ static const struct option shared[] = {
     {"check", no_argument, NULL, CODE_CHECK},
     {"print-config", no_argument, NULL, CODE_PRINT_CONFIG},
     {"print-mdoc", no_argument, NULL, CODE_PRINT_MDOC},
+    {"print-metrics", no_argument, NULL, CODE_PRINT_METRICS},
     {"version", no_argument, NULL, 'V'},
     {"help", no_argument, NULL, 'h'},
 };
@@ -157,6 +160,9 @@ static bool take_option(struct ft_run *run, int code, const char *argument)
         return true;
     case CODE_PRINT_MDOC:
         run->action = ACTION_PRINT_MDOC;
+        return true;
+    case CODE_PRINT_METRICS:
+        run->action = ACTION_PRINT_METRICS;
         return true;
     default:
         break;
@@ -292,6 +298,8 @@ static void tell_valid(const struct ft_run *run)
     printf("%s: the configuration is valid\n", run->program->name);
     if (run->share_count)
         ft_budget_print(run->shares, run->share_count, memory_max(run, run->config), stdout);
+    if (run->program->tell)
+        run->program->tell(run, stdout);
 }
 
 /* Does what the command line asks for; true when the program is to run. */
@@ -310,6 +318,10 @@ static bool act(struct ft_run *run, int *exit_code)
         return false;
     case ACTION_PRINT_MDOC:
         ft_options_mdoc(program->table, stdout);
+        return false;
+    case ACTION_PRINT_METRICS:
+        if (program->metrics)
+            ft_prom_mdoc(program->metrics, stdout);
         return false;
     default:
         break;

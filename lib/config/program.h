@@ -11,6 +11,7 @@
  *   --print-config      prints the effective configuration, exits
  *   -V, --version  -h, --help
  *   --print-mdoc        the option list for the manual page; not in the help
+ *   --print-metrics     the same of its metrics
  *
  * and the program's own long options. Complaints go to standard error, one a line.
  *
@@ -18,8 +19,10 @@
  * Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "lib/base/diag.h"
+#include "lib/base/prometheus.h"
 #include "lib/config/budget.h"
 #include "lib/config/options.h"
 
@@ -45,6 +48,9 @@ struct ft_program {
      * The budget is its option "memory_max". Called for each configuration that is loaded, before
      * ft_run_config() knows it; --check prints the table. May be NULL. */
     size_t (*shares)(const struct ft_run *run, void *config, struct ft_share shares[FT_SHARES_MAX]);
+    /* What a valid configuration means in figures, a line each, for --check. May be NULL. */
+    void (*tell)(const struct ft_run *run, FILE *out);
+    const struct ft_prom_table *metrics; /* of its page, for the manual page; NULL: none */
 };
 
 /* Reads the command line and the configuration. NULL when the program is to exit at once, with

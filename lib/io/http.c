@@ -204,7 +204,7 @@ static void handle_request(struct evhttp_request *req, void *arg)
     struct ft_mono start = ft_mono_now();
 
     serve(http, req);
-    ft_loop_step(http->room.loop, start);
+    ft_loop_step(http->room.loop, "http", start);
 }
 
 static int start_listening(struct ft_http *http, struct ft_loop *loop, int fd)
@@ -354,26 +354,4 @@ void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_
 void ft_http_stats(const struct ft_http *http, struct ft_http_stats *stats)
 {
     *stats = http->room.stats;
-}
-
-static void metric(struct ft_writer *w, const char *prefix, const char *name, const char *type,
-                   const char *help, uint64_t value)
-{
-    ft_write_fmt(w, "# HELP %s%s %s\n# TYPE %s%s %s\n%s%s %" PRIu64 "\n", prefix, name, help,
-                 prefix, name, type, prefix, name, value);
-}
-
-void ft_http_metrics(const struct ft_http *http, const char *prefix, struct ft_writer *w)
-{
-    const struct ft_http_stats *s = &http->room.stats;
-
-    metric(w, prefix, "http_connections", "gauge", "HTTP clients connected.", s->connected);
-    metric(w, prefix, "http_connections_total", "counter", "HTTP clients that came.",
-           s->connections);
-    metric(w, prefix, "http_accept_failures_total", "counter",
-           "Times that no client could be accepted, for lack of descriptors.", s->accept_failures);
-    metric(w, prefix, "http_cut_off_total", "counter",
-           "HTTP clients cut off: too many at once, or too slow.", s->cut_off);
-    metric(w, prefix, "http_answers_refused_total", "counter",
-           "Answers too large for the memory that is left for answers.", s->answers_refused);
 }

@@ -56,7 +56,6 @@ uint16_t ft_http_port(const struct ft_http *http);
  * (standard: FT_HTTP_BODY_BYTES_MAX), all together. */
 void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max);
 void ft_http_stats(const struct ft_http *http, struct ft_http_stats *stats);
-void ft_http_metrics(const struct ft_http *http, const char *prefix, struct ft_writer *w);
 
 /* Answers GET path (exact match) with what handler writes into body: returns the status code (200,
  * 304, 400, 404, 503); for another the body is the complaint, a sentence, which goes out as the

@@ -253,7 +253,8 @@ struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config
     kafka->conf = rd_kafka_conf_new();
     kafka->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (kafka->wake >= 0)
-        kafka->watch = ft_watch_fd(loop, kafka->wake, handle_wake, kafka);
+        kafka->watch =
+            ft_watch_stage(ft_watch_fd(loop, kafka->wake, handle_wake, kafka), "publish");
     if (!kafka->watch) {
         snprintf(error, error_bytes, "kafka: no memory");
         ft_kafka_free(kafka);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/io/libftio.a
 lib_io_libftio_a_SOURCES = \
+	lib/io/common_metrics.c lib/io/common_metrics.h \
 	lib/io/loop.c lib/io/loop.h \
 	lib/io/netlink.c lib/io/netlink.h \
 	lib/io/notify.c \

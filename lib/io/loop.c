@@ -10,10 +10,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/log.h"
 
 #define TROUBLE_NS (INT64_C(60) * 1000000000)
+
+struct stage {
+    const char *name;
+    int64_t busy_ns;
+};
 
 struct ft_loop {
     struct event_base *base;
@@ -28,6 +34,8 @@ struct ft_loop {
     struct ft_log_limit trouble_limit;
     int64_t longest_ns, busy_ns;
     uint64_t slow;
+    struct stage stages[FT_LOOP_STAGES];
+    size_t stage_count;
 };
 
 struct ft_watch {
@@ -35,6 +43,7 @@ struct ft_watch {
     struct event *event;
     void (*call)(void *arg);
     void *arg;
+    size_t stage;
 };
 
 static struct timeval timeval_of(int64_t ns)
@@ -55,6 +64,8 @@ struct ft_loop *ft_loop_new(void)
         free(loop);
         return NULL;
     }
+    loop->stages[0].name = "other";
+    loop->stage_count = 1;
     /* A peer that closes its socket must cost an error, not the process. */
     signal(SIGPIPE, SIG_IGN);
     return loop;
@@ -85,14 +96,41 @@ struct event_base *ft_loop_base(struct ft_loop *loop)
     return loop->base;
 }
 
-void ft_loop_step(struct ft_loop *loop, struct ft_mono start)
+static size_t stage_of(struct ft_loop *loop, const char *name)
+{
+    size_t i = 1;
+
+    while (i < loop->stage_count && strcmp(loop->stages[i].name, name) != 0)
+        i++;
+    if (i == FT_LOOP_STAGES)
+        return 0;
+    if (i == loop->stage_count)
+        loop->stages[loop->stage_count++].name = name;
+    return i;
+}
+
+static void count_step(struct ft_loop *loop, size_t stage, struct ft_mono start)
 {
     int64_t ns = ft_mono_since_ns(ft_mono_now(), start);
 
+    loop->stages[stage].busy_ns += ns;
     loop->busy_ns += ns;
     if (ns > loop->longest_ns)
         loop->longest_ns = ns;
     loop->slow += ns > FT_LOOP_SLOW_NS;
+}
+
+void ft_loop_step(struct ft_loop *loop, const char *stage, struct ft_mono start)
+{
+    count_step(loop, stage_of(loop, stage), start);
+}
+
+const char *ft_loop_stage(const struct ft_loop *loop, size_t i, int64_t *busy_ns)
+{
+    if (i >= loop->stage_count)
+        return NULL;
+    *busy_ns = loop->stages[i].busy_ns;
+    return loop->stages[i].name;
 }
 
 int64_t ft_loop_longest_ns(const struct ft_loop *loop)
@@ -108,21 +146,6 @@ int64_t ft_loop_busy_ns(const struct ft_loop *loop)
 uint64_t ft_loop_slow(const struct ft_loop *loop)
 {
     return loop->slow;
-}
-
-void ft_loop_metrics(const struct ft_loop *loop, const char *prefix, struct ft_writer *w)
-{
-    ft_write_fmt(
-        w,
-        "# HELP %sloop_longest_step_seconds The longest that the main loop was kept by one "
-        "thing.\n# TYPE %sloop_longest_step_seconds gauge\n"
-        "%sloop_longest_step_seconds %.6f\n",
-        prefix, prefix, prefix, (double)loop->longest_ns / 1e9);
-    ft_write_fmt(w,
-                 "# HELP %sloop_slow_steps_total Times that it was for more than 100 ms.\n"
-                 "# TYPE %sloop_slow_steps_total counter\n"
-                 "%sloop_slow_steps_total %" PRIu64 "\n",
-                 prefix, prefix, prefix, loop->slow);
 }
 
 static void handle_stop(evutil_socket_t number, short what, void *arg)
@@ -226,13 +249,14 @@ static void run_watch(evutil_socket_t fd, short what, void *arg)
 {
     struct ft_watch *watch = arg;
     struct ft_loop *loop = watch->loop;
+    size_t stage = watch->stage;
     struct ft_mono start = ft_mono_now();
 
     (void)fd;
     (void)what;
     /* The callback may free the watch. */
     watch->call(watch->arg);
-    ft_loop_step(loop, start);
+    count_step(loop, stage, start);
 }
 
 static struct ft_watch *watch_new(struct ft_loop *loop, int fd, short what, void (*call)(void *arg),
@@ -295,6 +319,13 @@ void ft_watch_once_disarm(struct ft_watch *watch)
 bool ft_watch_once_armed(const struct ft_watch *watch)
 {
     return event_pending(watch->event, EV_TIMEOUT, NULL);
+}
+
+struct ft_watch *ft_watch_stage(struct ft_watch *watch, const char *stage)
+{
+    if (watch)
+        watch->stage = stage_of(watch->loop, stage);
+    return watch;
 }
 
 void ft_watch_free(struct ft_watch *watch)

@@ -9,10 +9,10 @@
  * Thread: the loop's own.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/writer.h"
 
 struct ft_loop;
 struct ft_watch;
@@ -25,8 +25,9 @@ void ft_loop_free(struct ft_loop *loop);
 /* For adapters of lib/io alone. */
 struct event_base *ft_loop_base(struct ft_loop *loop);
 
-/* For adapters whose callbacks are no watch's: a step that began at `start` has ended. */
-void ft_loop_step(struct ft_loop *loop, struct ft_mono start);
+/* For adapters whose callbacks are no watch's: a step of a stage that began at `start` has ended.
+ * Stages are named by literals. */
+void ft_loop_step(struct ft_loop *loop, const char *stage, struct ft_mono start);
 
 /* The longest step so far, and how many took more than FT_LOOP_SLOW_NS. */
 #define FT_LOOP_SLOW_NS INT64_C(100000000)
@@ -36,8 +37,10 @@ uint64_t ft_loop_slow(const struct ft_loop *loop);
 /* Time spent in steps since the start: nobody else could be served in it. */
 int64_t ft_loop_busy_ns(const struct ft_loop *loop);
 
-/* Longest and slow ones as metrics; the prefix is the program's ("fabrictraced_"). */
-void ft_loop_metrics(const struct ft_loop *loop, const char *prefix, struct ft_writer *w);
+/* The time of them by stage: the i-th stage's name, NULL behind the last. The first is that of all
+ * watches that nobody named, and of stages over FT_LOOP_STAGES. */
+#define FT_LOOP_STAGES 16
+const char *ft_loop_stage(const struct ft_loop *loop, size_t i, int64_t *busy_ns);
 
 /* Either may be NULL. on_stop returns true when the loop may end now, false when it will call
  * ft_loop_exit() itself once its work is flushed; a second signal ends at once. The service manager
@@ -68,6 +71,9 @@ struct ft_watch *ft_watch_once(struct ft_loop *loop, void (*on_tick)(void *arg),
 void ft_watch_once_arm(struct ft_watch *watch, int64_t delay_ns);
 void ft_watch_once_disarm(struct ft_watch *watch);
 bool ft_watch_once_armed(const struct ft_watch *watch);
+
+/* Steps of the watch count for this stage. Takes NULL. Returns the watch. */
+struct ft_watch *ft_watch_stage(struct ft_watch *watch, const char *stage);
 
 /* Takes NULL. A watch may be freed from its own callback. */
 void ft_watch_free(struct ft_watch *watch);

@@ -169,7 +169,8 @@ int ft_netlink_listen(struct ft_loop *loop, const struct ft_netlink_listener_con
         ft_netlink_listener_free(l);
         return -err;
     }
-    l->watch = ft_watch_fd(loop, mnl_socket_get_fd(l->socket), take_notices, l);
+    l->watch =
+        ft_watch_stage(ft_watch_fd(loop, mnl_socket_get_fd(l->socket), take_notices, l), "rdma");
     if (!l->watch) {
         ft_netlink_listener_free(l);
         return -ENOMEM;

@@ -356,8 +356,8 @@ static int watch(struct ft_pcap *pcap, struct ft_loop *loop, char *error, size_t
         return -EINVAL;
     }
     fcntl(fd, F_SETFD, FD_CLOEXEC);
-    pcap->ready = ft_watch_fd(loop, fd, take_packets, pcap);
-    pcap->again = ft_watch_once(loop, take_packets, pcap);
+    pcap->ready = ft_watch_stage(ft_watch_fd(loop, fd, take_packets, pcap), "capture");
+    pcap->again = ft_watch_stage(ft_watch_once(loop, take_packets, pcap), "capture");
     if (!pcap->ready || !pcap->again) {
         snprintf(error, error_bytes, "interface '%s': no memory", pcap->interface);
         return -ENOMEM;

@@ -341,7 +341,7 @@ static void handle_input(struct bufferevent *bev, void *arg)
         await_turn(c);
     else
         take_input(c);
-    ft_loop_step(receiver->loop, start);
+    ft_loop_step(receiver->loop, "records", start);
 }
 
 /* A step of the loop is one turn. */
@@ -505,7 +505,8 @@ static int prepare(struct ft_receiver *receiver, char *error, size_t error_bytes
         ft_table_new(sizeof(struct ft_receiver_source), sizeof(struct ft_receiver_source_key),
                      receiver->config.sources_max, seed);
     receiver->rest = ft_watch_once(receiver->loop, accept_again, receiver);
-    receiver->next_turn = ft_watch_once(receiver->loop, take_turn, receiver);
+    receiver->next_turn =
+        ft_watch_stage(ft_watch_once(receiver->loop, take_turn, receiver), "records");
     if (!receiver->sources || !receiver->rest || !receiver->next_turn ||
         ft_receiver_open_room(receiver, crowd_out)) {
         snprintf(error, error_bytes, "no memory");

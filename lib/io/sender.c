@@ -266,7 +266,7 @@ static void handle_input(struct bufferevent *bev, void *arg)
         drop_connection(sender, reason);
     else if (sender->bev == bev)
         pump(sender);
-    ft_loop_step(loop, start);
+    ft_loop_step(loop, "send", start);
 }
 
 static void handle_output(struct bufferevent *bev, void *arg)
@@ -276,7 +276,7 @@ static void handle_output(struct bufferevent *bev, void *arg)
 
     (void)bev;
     pump(arg);
-    ft_loop_step(loop, start);
+    ft_loop_step(loop, "send", start);
 }
 
 static void say_hello(struct ft_sender *sender)

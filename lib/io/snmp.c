@@ -434,7 +434,8 @@ static void reconcile(struct ft_snmp_session *s)
 
     if (fd != s->fd) {
         ft_watch_free(s->reader);
-        s->reader = fd >= 0 ? ft_watch_fd(s->snmp->loop, fd, on_readable, s) : NULL;
+        s->reader =
+            fd >= 0 ? ft_watch_stage(ft_watch_fd(s->snmp->loop, fd, on_readable, s), "snmp") : NULL;
         s->fd = s->reader ? fd : -1;
     }
     if (s->state != STATE_PROBING && s->state != STATE_ASKING) {
@@ -580,7 +581,7 @@ struct ft_snmp_session *ft_snmp_session_new(struct ft_snmp *snmp, const struct f
     s->snmp = snmp;
     s->auth = auth;
     s->fd = -1;
-    s->timer = ft_watch_once(snmp->loop, on_timer, s);
+    s->timer = ft_watch_stage(ft_watch_once(snmp->loop, on_timer, s), "snmp");
     s->handle = open_handle(auth, address, port, timeout_ns, retries);
     if (!s->timer || !s->handle) {
         snprintf(error, error_bytes, "cannot open an SNMP socket: %s", strerror(errno));

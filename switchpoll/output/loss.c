@@ -76,20 +76,27 @@ static void add_snmp(struct ft_account *account, const struct ft_snmp_stats *s)
     ft_account_drop(stage, "error", s->errors);
 }
 
+void ft_loss_account(const struct ft_loss_facts *facts, struct ft_account *account)
+{
+    const struct ft_loss_transport *t = &facts->transport;
+    struct ft_account_stage *stage;
+
+    account->stage_count = 0;
+    add_network(account, &facts->ingest);
+    add_datagrams(account, facts);
+    add_samples(account, &facts->ingest);
+    add_snmp(account, &facts->snmp);
+    stage = add_stage(account, "transport", "records", t->received, t->processed, t->pending);
+    ft_account_drop(stage, "queue_full", t->dropped);
+}
+
 void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now,
                   const struct ft_record_sink *sink)
 {
-    const struct ft_loss_transport *t = &facts->transport;
-    struct ft_account account = {.stage_count = 0};
-    struct ft_account_stage *stage;
+    struct ft_account account;
     struct ft_loss_record out;
 
-    add_network(&account, &facts->ingest);
-    add_datagrams(&account, facts);
-    add_samples(&account, &facts->ingest);
-    add_snmp(&account, &facts->snmp);
-    stage = add_stage(&account, "transport", "records", t->received, t->processed, t->pending);
-    ft_account_drop(stage, "queue_full", t->dropped);
+    ft_loss_account(facts, &account);
     ft_loss_record_fill(&out, &account, "fabrictrace-switchpoll", facts->source_id, now.ms);
     sink->emit(sink->arg, &out.record);
 }

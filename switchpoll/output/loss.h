@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/io/snmp.h"
 #include "switchpoll/output/sink.h"
@@ -35,6 +36,9 @@ struct ft_loss_facts {
     struct ft_snmp_stats snmp;
     struct ft_loss_transport transport;
 };
+
+/* The accounting itself. */
+void ft_loss_account(const struct ft_loss_facts *facts, struct ft_account *account);
 
 /* Emits one Loss record. */
 void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now,

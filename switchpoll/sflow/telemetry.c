@@ -3,189 +3,148 @@
 
 #include "switchpoll/sflow/telemetry.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 
-#define PREFIX "fabrictrace_switchpoll_"
+#include "switchpoll/metrics.h"
 
-static void family(struct ft_writer *w, const char *name, const char *type, const char *help)
+struct reason {
+    const char *name;
+    uint64_t count;
+};
+
+static void write_reasons(struct ft_prom *p, enum ft_poll_metric metric,
+                          const struct reason *reasons, size_t count)
 {
-    ft_write_fmt(w, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
+    ft_prom_family(p, metric);
+    for (size_t i = 0; i < count; i++)
+        ft_prom_u64(p, FT_PROM_LABELS(reasons[i].name), reasons[i].count);
 }
 
-static void value(struct ft_writer *w, const char *name, uint64_t v)
-{
-    ft_write_str(w, PREFIX);
-    ft_write_str(w, name);
-    ft_write_u8(w, ' ');
-    ft_write_u64(w, v);
-    ft_write_u8(w, '\n');
-}
-
-static void counter(struct ft_writer *w, const char *name, const char *help, uint64_t v)
-{
-    family(w, name, "counter", help);
-    value(w, name, v);
-}
-
-static void gauge(struct ft_writer *w, const char *name, const char *help, uint64_t v)
-{
-    family(w, name, "gauge", help);
-    value(w, name, v);
-}
-
-static void reason(struct ft_writer *w, const char *name, const char *label, uint64_t v)
-{
-    ft_write_fmt(w, PREFIX "%s{reason=\"%s\"} ", name, label);
-    ft_write_u64(w, v);
-    ft_write_u8(w, '\n');
-}
-
-static void write_datagrams(const struct ft_loss_facts *f, struct ft_writer *w)
+static void write_datagrams(const struct ft_loss_facts *f, struct ft_prom *p)
 {
     const struct ft_ingest_stats *s = &f->ingest;
-    const char *drops = "datagrams_dropped_total";
+    const struct reason reasons[] = {{"kernel_buffer", f->kernel_drops},
+                                     {"not_sflow_v5", s->not_sflow_v5},
+                                     {"malformed", s->malformed},
+                                     {"truncated", s->truncated},
+                                     {"duplicate", s->duplicate}};
 
-    counter(w, "datagrams_received_total", "Datagrams that reached this machine's socket.",
-            s->datagrams + f->kernel_drops);
-    counter(w, "datagrams_processed_total", "Datagrams decoded.", s->datagrams_processed);
-    family(w, drops, "counter", "Datagrams dropped, by reason.");
-    reason(w, drops, "kernel_buffer", f->kernel_drops);
-    reason(w, drops, "not_sflow_v5", s->not_sflow_v5);
-    reason(w, drops, "malformed", s->malformed);
-    reason(w, drops, "truncated", s->truncated);
-    reason(w, drops, "duplicate", s->duplicate);
+    ft_prom_one(p, FT_POLL_DATAGRAMS_RECEIVED, s->datagrams + f->kernel_drops);
+    ft_prom_one(p, FT_POLL_DATAGRAMS_PROCESSED, s->datagrams_processed);
+    write_reasons(p, FT_POLL_DATAGRAMS_DROPPED, reasons, sizeof(reasons) / sizeof(reasons[0]));
 }
 
-static void write_samples(const struct ft_ingest_stats *s, struct ft_writer *w)
+static void write_samples(const struct ft_ingest_stats *s, struct ft_prom *p)
 {
-    const char *drops = "samples_dropped_total", *records = "sample_records_total";
+    const struct reason reasons[] = {{"unknown_format", s->unknown_format},
+                                     {"malformed", s->malformed_samples},
+                                     {"not_ip", s->not_ip},
+                                     {"header_short", s->header_short},
+                                     {"header_bad", s->header_bad},
+                                     {"table_full", s->table_full},
+                                     {"no_port_counters", s->no_port_counters}};
 
-    counter(w, "samples_received_total", "Samples in the datagrams.", s->samples);
-    counter(w, "samples_processed_total", "Samples that went into a record.", s->samples_processed);
-    gauge(w, "samples_pending", "Samples folded in the interval that runs.", s->samples_pending);
-    family(w, drops, "counter", "Samples dropped, by reason.");
-    reason(w, drops, "unknown_format", s->unknown_format);
-    reason(w, drops, "malformed", s->malformed_samples);
-    reason(w, drops, "not_ip", s->not_ip);
-    reason(w, drops, "header_short", s->header_short);
-    reason(w, drops, "header_bad", s->header_bad);
-    reason(w, drops, "table_full", s->table_full);
-    reason(w, drops, "no_port_counters", s->no_port_counters);
-    family(w, records, "counter", "Records inside samples, by kind; unknown ones are skipped.");
+    ft_prom_one(p, FT_POLL_SAMPLES_RECEIVED, s->samples);
+    ft_prom_one(p, FT_POLL_SAMPLES_PROCESSED, s->samples_processed);
+    ft_prom_one(p, FT_POLL_SAMPLES_PENDING, s->samples_pending);
+    write_reasons(p, FT_POLL_SAMPLES_DROPPED, reasons, sizeof(reasons) / sizeof(reasons[0]));
+    ft_prom_family(p, FT_POLL_SAMPLE_RECORDS);
     for (int kind = 0; kind < FT_SFLOW_RECORD_KINDS; kind++)
-        ft_write_fmt(w, PREFIX "%s{record=\"%s\"} %" PRIu64 "\n", records,
-                     ft_sflow_record_name((enum ft_sflow_record)kind), s->records[kind]);
-    counter(w, "broken_records_total", "Records skipped, since shorter than their kind.",
-            s->broken_records);
-    counter(w, "discard_notifications_total", "Notifications of packets that switches discarded.",
-            s->discards);
-    counter(w, "samples_implausible_total",
-            "Samples whose rate or frame length cannot be, and was cut.", s->implausible);
-    counter(w, "observations_total", "Observation records made.", s->observations);
-    counter(w, "port_counters_total", "Interface counters received.", s->ports.received);
-    counter(w, "port_counters_dropped_total", "Interface counters that found the table full.",
-            s->ports.refused);
-    gauge(w, "fold_entries", "Sums in the interval that runs.", s->sums);
-    gauge(w, "fold_bytes", "Memory of the table of sums.", s->sums_bytes);
+        ft_prom_u64(p, FT_PROM_LABELS(ft_sflow_record_name((enum ft_sflow_record)kind)),
+                    s->records[kind]);
+    ft_prom_one(p, FT_POLL_BROKEN_RECORDS, s->broken_records);
+    ft_prom_one(p, FT_POLL_DISCARD_NOTIFICATIONS, s->discards);
+    ft_prom_one(p, FT_POLL_IMPLAUSIBLE, s->implausible);
+    ft_prom_one(p, FT_POLL_OBSERVATIONS, s->observations);
+    ft_prom_one(p, FT_POLL_PORT_COUNTERS, s->ports.received);
+    ft_prom_one(p, FT_POLL_PORT_COUNTERS_DROPPED, s->ports.refused);
 }
 
-static void write_totals(const struct ft_sflow_exporters_stats *x, struct ft_writer *w)
+static void write_tables(const struct ft_telemetry *t, struct ft_prom *p)
 {
-    counter(w, "network_datagrams_missing_total",
-            "Datagrams missing by the exporters' sequence numbers.", x->gap);
-    counter(w, "network_samples_missing_total",
-            "Flow samples missing by the data sources' sequence numbers.", x->samples_gap);
-    counter(w, "agent_drops_total", "Samples that agents say they dropped themselves.",
-            x->agent_drops);
-    counter(w, "agent_drops_implausible_total",
-            "Times that an agent's count of drops grew by more than it had packets: not counted.",
-            x->odd_drops);
-    counter(w, "exporters_untracked_total",
-            "Datagrams of exporters that did not fit into the table; they are processed.",
-            x->untracked);
-    gauge(w, "exporters", "Exporters known.", x->exporters);
-    gauge(w, "data_sources", "Data sources known.", x->sources);
+    const struct ft_ingest_stats *s = &t->facts.ingest;
+    const struct {
+        const char *name;
+        uint64_t entries, limit;
+    } tables[] = {{"sums", s->sums, t->sums_max},
+                  {"exporters", s->exporters.exporters, t->exporters_max},
+                  {"data_sources", s->exporters.sources, t->sources_max}};
+
+    ft_prom_one(p, FT_POLL_FOLD_BYTES, s->sums_bytes);
+    ft_prom_family(p, FT_POLL_TABLE_ENTRIES);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        ft_prom_u64(p, FT_PROM_LABELS(tables[i].name), tables[i].entries);
+    ft_prom_family(p, FT_POLL_TABLE_LIMIT);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        ft_prom_u64(p, FT_PROM_LABELS(tables[i].name), tables[i].limit);
 }
 
-enum figure { DATAGRAMS, MISSING, RESTARTS, REORDERED, SAMPLES, LAST_SEEN };
-
-static uint64_t figure_of(const struct ft_exporter *e, enum figure figure)
+static void write_totals(const struct ft_sflow_exporters_stats *x, struct ft_prom *p)
 {
-    switch (figure) {
-    case DATAGRAMS:
+    ft_prom_one(p, FT_POLL_DATAGRAMS_MISSING, x->gap);
+    ft_prom_one(p, FT_POLL_SAMPLES_MISSING, x->samples_gap);
+    ft_prom_one(p, FT_POLL_AGENT_DROPS, x->agent_drops);
+    ft_prom_one(p, FT_POLL_ODD_DROPS, x->odd_drops);
+    ft_prom_one(p, FT_POLL_UNTRACKED, x->untracked);
+    ft_prom_one(p, FT_POLL_EXPORTERS, x->exporters);
+    ft_prom_one(p, FT_POLL_DATA_SOURCES, x->sources);
+}
+
+static uint64_t figure_of(const struct ft_exporter *e, enum ft_poll_metric metric)
+{
+    switch (metric) {
+    case FT_POLL_EXPORTER_DATAGRAMS:
         return e->datagrams;
-    case MISSING:
+    case FT_POLL_EXPORTER_MISSING:
         return e->gap;
-    case RESTARTS:
+    case FT_POLL_EXPORTER_RESTARTS:
         return e->restarts;
-    case REORDERED:
+    case FT_POLL_EXPORTER_REORDERED:
         return e->reordered;
-    case SAMPLES:
+    case FT_POLL_EXPORTER_SAMPLES:
         return e->flow_samples;
-    case LAST_SEEN:
+    default:
         return (uint64_t)e->last_seen.ms / 1000;
     }
-    return 0;
 }
 
-static void write_exporter(const char *name, const struct ft_exporter *e, uint64_t v,
-                           struct ft_writer *w)
+static void write_exporters(const struct ft_telemetry *t, struct ft_prom *p)
 {
-    char agent[FT_IP_TEXT_BYTES];
-
-    ft_ip_format(&e->agent, agent);
-    ft_write_fmt(w, PREFIX "%s{agent=\"%s\",sub_agent=\"%u\"} ", name, agent, e->sub_agent);
-    ft_write_u64(w, v);
-    ft_write_u8(w, '\n');
-}
-
-static void write_exporters(const struct ft_telemetry *t, struct ft_writer *w)
-{
-    static const struct {
-        const char *name;
-        const char *type;
-        const char *help;
-    } families[] = {
-        [DATAGRAMS] = {"exporter_datagrams_total", "counter", "Datagrams of an exporter."},
-        [MISSING] = {"exporter_datagrams_missing_total", "counter",
-                     "Datagrams missing by its sequence numbers."},
-        [RESTARTS] = {"exporter_restarts_total", "counter",
-                      "Times its sequence numbers began anew."},
-        [REORDERED] = {"exporter_datagrams_reordered_total", "counter",
-                       "Datagrams that came out of order."},
-        [SAMPLES] = {"exporter_flow_samples_total", "counter", "Flow samples of an exporter."},
-        [LAST_SEEN] = {"exporter_last_seen_timestamp_seconds", "gauge",
-                       "When its last datagram came."},
-    };
-
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        family(w, families[i].name, families[i].type, families[i].help);
+    for (int m = FT_POLL_EXPORTER_DATAGRAMS; m <= FT_POLL_EXPORTER_LAST_SEEN; m++) {
+        ft_prom_family(p, (size_t)m);
         for (size_t n = 0; n < t->exporter_tables; n++) {
             const struct ft_exporter *e;
             uint32_t at = 0;
 
-            while ((e = ft_sflow_exporters_next(t->exporters[n], &at)))
-                write_exporter(families[i].name, e, figure_of(e, (enum figure)i), w);
+            while ((e = ft_sflow_exporters_next(t->exporters[n], &at))) {
+                char agent[FT_IP_TEXT_BYTES], sub_agent[16];
+
+                ft_ip_format(&e->agent, agent);
+                snprintf(sub_agent, sizeof(sub_agent), "%u", e->sub_agent);
+                ft_prom_u64(p, FT_PROM_LABELS(agent, sub_agent),
+                            figure_of(e, (enum ft_poll_metric)m));
+            }
         }
     }
 }
 
-void ft_telemetry_write(const struct ft_telemetry *t, struct ft_writer *w)
+void ft_telemetry_write(const struct ft_telemetry *t, struct ft_prom *p)
 {
     const struct ft_loss_transport *records = &t->facts.transport;
 
-    family(w, "build_info", "gauge", "The version that runs.");
-    ft_write_str(w, PREFIX "build_info{version=\"" PACKAGE_VERSION "\"} 1\n");
-    write_datagrams(&t->facts, w);
-    write_samples(&t->facts.ingest, w);
-    write_totals(&t->facts.ingest.exporters, w);
-    counter(w, "records_total", "Records made for the daemon or the output.", records->received);
-    counter(w, "records_delivered_total", "Records acknowledged or written.", records->processed);
-    counter(w, "records_dropped_total", "Records lost at the cap of the queue.", records->dropped);
-    gauge(w, "records_pending", "Records that wait.", records->pending);
-    gauge(w, "receive_buffer_bytes", "Effective size of the socket's receive buffer.",
-          t->receive_buffer_bytes);
-    if (t->has_sender)
-        gauge(w, "daemon_connected", "Whether the daemon is connected.", t->connected);
-    write_exporters(t, w);
+    write_datagrams(&t->facts, p);
+    write_samples(&t->facts.ingest, p);
+    write_tables(t, p);
+    write_totals(&t->facts.ingest.exporters, p);
+    ft_prom_one(p, FT_POLL_RECORDS, records->received);
+    ft_prom_one(p, FT_POLL_RECORDS_DELIVERED, records->processed);
+    ft_prom_one(p, FT_POLL_RECORDS_DROPPED, records->dropped);
+    ft_prom_one(p, FT_POLL_RECORDS_PENDING, records->pending);
+    ft_prom_one(p, FT_POLL_RECEIVE_BUFFER, t->receive_buffer_bytes);
+    if (t->has_sender) {
+        ft_prom_one(p, FT_POLL_QUEUE_BYTES, t->queue_bytes);
+        ft_prom_one(p, FT_POLL_QUEUE_LIMIT, t->queue_bytes_max);
+        ft_prom_one(p, FT_POLL_DAEMON_CONNECTED, t->connected);
+    }
+    write_exporters(t, p);
 }

@@ -170,7 +170,7 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
         udp->messages[i].msg_hdr = (struct msghdr){.msg_iov = &udp->vectors[i], .msg_iovlen = 1};
     }
     if (loop)
-        udp->watch = ft_watch_fd(loop, udp->fd, on_ready, udp);
+        udp->watch = ft_watch_stage(ft_watch_fd(loop, udp->fd, on_ready, udp), "datagrams");
     if (loop && !udp->watch) {
         snprintf(error, error_bytes, "listen '%s': out of memory", config->listen);
         goto fail;

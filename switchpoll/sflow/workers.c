@@ -359,7 +359,8 @@ struct ft_workers *ft_workers_new(struct ft_loop *loop,
     workers->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rc < 0 || workers->ready_fd < 0 || !workers->listen)
         goto fail;
-    workers->watch = ft_watch_fd(loop, workers->ready_fd, collect, workers);
+    workers->watch =
+        ft_watch_stage(ft_watch_fd(loop, workers->ready_fd, collect, workers), "collect");
     if (!workers->watch || open_sockets(workers, settings, sockets, error, error_bytes) < 0)
         goto fail;
     for (size_t i = 0; i < count; i++) {

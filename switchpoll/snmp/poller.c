@@ -300,7 +300,7 @@ static int make_jobs(struct ft_poller *p)
         job->poller = p;
         job->target = &p->targets->items[i];
         job->device = ft_device_new(&job->target->address, &limits);
-        job->timer = ft_watch_once(p->loop, on_due, job);
+        job->timer = ft_watch_stage(ft_watch_once(p->loop, on_due, job), "snmp");
         if (!job->device || !job->timer)
             return -ENOMEM;
         job->poll = (struct ft_poll){

@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 
 #include "lib/base/log.h"
+#include "switchpoll/metrics.h"
 #include "switchpoll/snmp/targets.h"
 
-#define PREFIX      "fabrictrace_switchpoll_snmp_"
 #define ERROR_BYTES 512
 #define SPARE_FILES 256 /* descriptors for everything but switches */
 
@@ -167,74 +167,58 @@ void ft_snmp_service_requests(const struct ft_snmp_service *service, struct ft_s
         ft_snmp_stats(service->snmp, stats);
 }
 
-static void figure(struct ft_writer *w, const char *name, const char *help, uint64_t value)
+static void write_requests(const struct ft_snmp_stats *s, struct ft_prom *p)
 {
-    size_t len = strlen(name);
-    bool total = len > 6 && strcmp(name + len - 6, "_total") == 0;
-
-    ft_write_fmt(w, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n" PREFIX "%s %" PRIu64 "\n",
-                 name, help, name, total ? "counter" : "gauge", name, value);
+    ft_prom_one(p, FT_POLL_SNMP_REQUESTS, s->requests);
+    ft_prom_one(p, FT_POLL_SNMP_ANSWERS, s->answers);
+    ft_prom_one(p, FT_POLL_SNMP_TIMEOUTS, s->timeouts);
+    ft_prom_one(p, FT_POLL_SNMP_REFUSED, s->refused);
+    ft_prom_one(p, FT_POLL_SNMP_ERRORS, s->errors);
+    ft_prom_one(p, FT_POLL_SNMP_RESENT, s->resent);
+    ft_prom_one(p, FT_POLL_SNMP_VARBINDS, s->varbinds);
 }
 
-static void write_requests(const struct ft_snmp_stats *s, struct ft_writer *w)
-{
-    figure(w, "requests_total", "Requests made.", s->requests);
-    figure(w, "answers_total", "Requests answered.", s->answers);
-    figure(w, "timeouts_total", "Requests without an answer after all tries.", s->timeouts);
-    figure(w, "refused_total", "Requests refused for user, key or view.", s->refused);
-    figure(w, "errors_total", "Requests that failed otherwise.", s->errors);
-    figure(w, "resent_total", "Tries after the first one.", s->resent);
-    figure(w, "varbinds_total", "Values read.", s->varbinds);
-}
-
-static void write_polls(const struct ft_poller_stats *s, struct ft_writer *w)
+static void write_polls(const struct ft_poller_stats *s, struct ft_prom *p)
 {
     const struct ft_device_stats *d = &s->devices;
 
-    figure(w, "switches", "Switches that are polled.", s->switches);
-    figure(w, "switches_reachable", "Switches whose last poll was answered.", s->reachable);
-    figure(w, "ports", "Ports known.", s->ports);
-    figure(w, "neighbors", "LLDP neighbours known.", s->neighbors);
-    figure(w, "neighbors_unresolved", "LLDP neighbours on a port that IF-MIB does not name.",
-           d->unresolved);
-    figure(w, "polls_total", "Polls ended.", s->polls);
-    figure(w, "polls_failed_total", "Polls that were not answered at all.", s->polls_failed);
-    figure(w, "polls_partial_total", "Polls in which a table was not read whole.", s->polls_partly);
-    figure(w, "polls_late_total", "Polls not begun since the one before still ran.", s->polls_late);
-    figure(w, "agent_restarts_total", "Restarts of SNMP agents.", d->restarts);
-    figure(w, "counter_wraps_total", "32-bit counters that began again.", d->wraps);
-    figure(w, "counter_resets_total", "Counters that went back, which is no wrap.", d->resets);
-    figure(w, "polls_frozen_total", "Polls answered with counters that long stand still.",
-           d->frozen);
-    figure(w, "walks_not_increasing_total", "Tables that did not increase, read in part.",
-           d->not_increasing);
-    figure(w, "walks_truncated_total", "Tables larger than the caps, read in part.", d->truncated);
+    ft_prom_one(p, FT_POLL_SNMP_SWITCHES, s->switches);
+    ft_prom_one(p, FT_POLL_SNMP_SWITCHES_REACHABLE, s->reachable);
+    ft_prom_one(p, FT_POLL_SNMP_PORTS, s->ports);
+    ft_prom_one(p, FT_POLL_SNMP_NEIGHBORS, s->neighbors);
+    ft_prom_one(p, FT_POLL_SNMP_NEIGHBORS_UNRESOLVED, d->unresolved);
+    ft_prom_one(p, FT_POLL_SNMP_POLLS, s->polls);
+    ft_prom_one(p, FT_POLL_SNMP_POLLS_FAILED, s->polls_failed);
+    ft_prom_one(p, FT_POLL_SNMP_POLLS_PARTIAL, s->polls_partly);
+    ft_prom_one(p, FT_POLL_SNMP_POLLS_LATE, s->polls_late);
+    ft_prom_one(p, FT_POLL_SNMP_AGENT_RESTARTS, d->restarts);
+    ft_prom_one(p, FT_POLL_SNMP_COUNTER_WRAPS, d->wraps);
+    ft_prom_one(p, FT_POLL_SNMP_COUNTER_RESETS, d->resets);
+    ft_prom_one(p, FT_POLL_SNMP_POLLS_FROZEN, d->frozen);
+    ft_prom_one(p, FT_POLL_SNMP_WALKS_NOT_INCREASING, d->not_increasing);
+    ft_prom_one(p, FT_POLL_SNMP_WALKS_TRUNCATED, d->truncated);
 }
 
-static void write_switches(const struct ft_poller *poller, struct ft_writer *w)
+static void write_switches(const struct ft_poller *poller, struct ft_prom *p)
 {
+    static const enum ft_poll_metric families[] = {FT_POLL_SNMP_SWITCH_UP,
+                                                   FT_POLL_SNMP_POLL_DURATION};
     struct ft_poller_view view;
 
-    ft_write_str(w, "# HELP " PREFIX "switch_up Whether a switch answered its last poll.\n"
-                    "# TYPE " PREFIX "switch_up gauge\n");
-    for (size_t i = 0; ft_poller_view(poller, i, &view); i++) {
-        char agent[FT_IP_TEXT_BYTES];
+    for (size_t f = 0; f < sizeof(families) / sizeof(families[0]); f++) {
+        ft_prom_family(p, families[f]);
+        for (size_t i = 0; ft_poller_view(poller, i, &view); i++) {
+            char agent[FT_IP_TEXT_BYTES];
 
-        ft_ip_format(&view.agent, agent);
-        ft_write_fmt(w, PREFIX "switch_up{agent=\"%s\"} %d\n", agent, view.reachable);
-    }
-    ft_write_str(w, "# HELP " PREFIX "poll_duration_seconds How long a switch's last poll took.\n"
-                    "# TYPE " PREFIX "poll_duration_seconds gauge\n");
-    for (size_t i = 0; ft_poller_view(poller, i, &view); i++) {
-        char agent[FT_IP_TEXT_BYTES];
-
-        ft_ip_format(&view.agent, agent);
-        ft_write_fmt(w, PREFIX "poll_duration_seconds{agent=\"%s\"} %.3f\n", agent,
-                     (double)view.duration_ns / 1e9);
+            ft_ip_format(&view.agent, agent);
+            ft_prom_double(p, FT_PROM_LABELS(agent),
+                           families[f] == FT_POLL_SNMP_SWITCH_UP ? view.reachable
+                                                                 : (double)view.duration_ns / 1e9);
+        }
     }
 }
 
-void ft_snmp_service_write(const struct ft_snmp_service *service, struct ft_writer *w)
+void ft_snmp_service_write(const struct ft_snmp_service *service, struct ft_prom *p)
 {
     struct ft_snmp_stats requests;
     struct ft_poller_stats polls;
@@ -243,7 +227,7 @@ void ft_snmp_service_write(const struct ft_snmp_service *service, struct ft_writ
         return;
     ft_snmp_service_requests(service, &requests);
     ft_poller_stats(service->poller, &polls);
-    write_requests(&requests, w);
-    write_polls(&polls, w);
-    write_switches(service->poller, w);
+    write_requests(&requests, p);
+    write_polls(&polls, p);
+    write_switches(service->poller, p);
 }

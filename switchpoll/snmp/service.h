@@ -6,7 +6,7 @@
  * its reload, and its figures. Without snmp.switches it is there and does nothing.
  * Owner: the caller; loop and output outlive it. Thread: the loop's own.
  */
-#include "lib/base/writer.h"
+#include "lib/base/prometheus.h"
 #include "lib/io/loop.h"
 #include "lib/io/snmp.h"
 #include "switchpoll/output/output.h"
@@ -34,7 +34,7 @@ void ft_snmp_service_stop(struct ft_snmp_service *service);
 /* Requests and what became of them, for the loss record. Zero for NULL. */
 void ft_snmp_service_requests(const struct ft_snmp_service *service, struct ft_snmp_stats *stats);
 
-/* The figures in the Prometheus text format. Takes NULL. */
-void ft_snmp_service_write(const struct ft_snmp_service *service, struct ft_writer *w);
+/* The figures, on a page of ft_poll_metrics. Takes NULL. */
+void ft_snmp_service_write(const struct ft_snmp_service *service, struct ft_prom *page);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/writer.h"
+#include "switchpoll/metrics.h"
 #include "switchpoll/output/loss.h"
 #include "switchpoll/sflow/telemetry.h"
 #include "tests/unit/unit.h"
@@ -319,6 +320,7 @@ START_TEST(metrics_tell_the_same)
     const struct ft_sflow_exporters *tables[1];
     struct ft_telemetry t = {.facts = {.kernel_drops = 5}};
     struct ft_writer w;
+    struct ft_prom page = {&w, &ft_poll_metrics, NULL};
     const char *text;
 
     ft_writer_init(&w, 65536);
@@ -332,7 +334,7 @@ START_TEST(metrics_tell_the_same)
     t.exporters = tables;
     t.exporter_tables = 1;
     ft_writer_reset(&w);
-    ft_telemetry_write(&t, &w);
+    ft_telemetry_write(&t, &page);
     ft_write_u8(&w, 0);
     ck_assert(ft_writer_ok(&w));
     text = (const char *)w.bytes;

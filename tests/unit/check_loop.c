@@ -69,22 +69,41 @@ static void take_long(void *arg)
 START_TEST(long_steps_are_told)
 {
     struct ft_watch *once;
-    struct ft_writer w;
+    int64_t busy_ns = -1;
 
     loop = ft_loop_new();
-    once = ft_watch_once(loop, take_long, loop);
+    once = ft_watch_stage(ft_watch_once(loop, take_long, loop), "long");
     ck_assert_int_eq(ft_loop_longest_ns(loop), 0);
     ft_watch_once_arm(once, 0);
     ck_assert_int_eq(ft_loop_run(loop), 0);
     ck_assert_int_ge(ft_loop_longest_ns(loop), FT_LOOP_SLOW_NS + MS);
     ck_assert_uint_eq(ft_loop_slow(loop), 1);
-    ft_writer_init(&w, 4096);
-    ft_loop_metrics(loop, "some_", &w);
-    ft_write_u8(&w, 0);
-    ck_assert_double_ge(strtod(strstr((const char *)w.bytes, "seconds 0.") + 7, NULL), 0.1);
-    ck_assert(strstr((const char *)w.bytes, "\nsome_loop_slow_steps_total 1\n"));
-    ft_writer_free(&w);
+    ck_assert_str_eq(ft_loop_stage(loop, 0, &busy_ns), "other");
+    ck_assert_int_eq(busy_ns, 0);
+    ck_assert_str_eq(ft_loop_stage(loop, 1, &busy_ns), "long");
+    ck_assert_int_eq(busy_ns, ft_loop_longest_ns(loop));
+    ck_assert_ptr_null(ft_loop_stage(loop, 2, &busy_ns));
     ft_watch_free(once);
+    ft_loop_free(loop);
+}
+END_TEST
+
+/* However many stages there are: what is over the places is told as other. */
+START_TEST(stages_are_capped)
+{
+    static char names[FT_LOOP_STAGES + 4][8];
+    int64_t busy_ns, sum_ns = 0;
+    size_t count = 0;
+
+    loop = ft_loop_new();
+    for (int i = 0; i < FT_LOOP_STAGES + 4; i++) {
+        snprintf(names[i], sizeof(names[i]), "s%d", i);
+        ft_loop_step(loop, names[i], ft_mono_now());
+    }
+    for (; ft_loop_stage(loop, count, &busy_ns); count++)
+        sum_ns += busy_ns;
+    ck_assert_uint_eq(count, FT_LOOP_STAGES);
+    ck_assert_int_eq(sum_ns, ft_loop_busy_ns(loop));
     ft_loop_free(loop);
 }
 END_TEST
@@ -213,5 +232,5 @@ END_TEST
 #define NOTIFY_TESTS
 #endif
 
-FT_UNIT_MAIN("loop", timers_fire_as_asked, long_steps_are_told, descriptor_stays_the_callers,
-             second_signal_ends_at_once NOTIFY_TESTS)
+FT_UNIT_MAIN("loop", timers_fire_as_asked, long_steps_are_told, stages_are_capped,
+             descriptor_stays_the_callers, second_signal_ends_at_once NOTIFY_TESTS)

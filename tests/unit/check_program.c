@@ -40,7 +40,21 @@ static void check_more(const struct ft_run *run, struct ft_diag *diag)
         ft_diag_add(diag, ft_run_file(run), 0, "key 'cap': unlucky");
 }
 
-static const struct ft_program program = {"check_program", "Tests.", &table, own, check_more, NULL};
+static void tell_more(const struct ft_run *run, FILE *out)
+{
+    const struct config *config = ft_run_config(run);
+
+    fprintf(out, "room for %llu\n", (unsigned long long)config->cap);
+}
+
+static const struct ft_prom_metric metrics[] = {
+    {"check_up", FT_PROM_GAUGE, "0 or 1", NULL, NULL, 1, "Whether it runs."},
+    {.name = NULL},
+};
+static const struct ft_prom_table page = {metrics};
+
+static const struct ft_program program = {"check_program", "Tests.", &table,    own,
+                                          check_more,      NULL,     tell_more, &page};
 
 /* What the last start() wrote. */
 static char out_text[8192];
@@ -160,7 +174,11 @@ START_TEST(checks_and_lists_every_problem)
     ck_assert_ptr_null(START("--check", "-c", file));
     ck_assert_int_eq(exit_code, 0);
     ck_assert_str_eq(err_text, "");
-    ck_assert_str_eq(out_text, "check_program: the configuration is valid\n");
+    ck_assert_str_eq(out_text, "check_program: the configuration is valid\nroom for 14\n");
+    ck_assert_ptr_null(START("--print-metrics"));
+    ck_assert_int_eq(exit_code, 0);
+    ck_assert_str_eq(
+        out_text, ".Bl -tag -width Ds\n.It Va check_up\ngauge, 0 or 1.\nWhether it runs.\n.El\n");
     unlink(file);
 }
 END_TEST

@@ -44,6 +44,18 @@ tests_unit_check_intake_SOURCES = tests/unit/check_intake.c tests/unit/leafspine
 tests_unit_check_intake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_intake_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_window_figures
+TESTS += tests/unit/check_window_figures
+tests_unit_check_window_figures_SOURCES = tests/unit/check_window_figures.c tests/unit/unit.h
+tests_unit_check_window_figures_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_window_figures_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_job_figures
+TESTS += tests/unit/check_job_figures
+tests_unit_check_job_figures_SOURCES = tests/unit/check_job_figures.c tests/unit/unit.h
+tests_unit_check_job_figures_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_job_figures_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_ranks
 TESTS += tests/unit/check_ranks
 tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
@@ -126,12 +138,6 @@ TESTS += tests/unit/check_agents
 tests_unit_check_agents_SOURCES = tests/unit/check_agents.c tests/unit/unit.h
 tests_unit_check_agents_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_agents_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
-
-check_PROGRAMS += tests/unit/check_store
-TESTS += tests/unit/check_store
-tests_unit_check_store_SOURCES = tests/unit/check_store.c tests/unit/unit.h
-tests_unit_check_store_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_store_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_identity
 TESTS += tests/unit/check_identity

@@ -185,7 +185,7 @@ def test_counts(agent):
 
 def test_http(agent):
     page = agent.http("/metrics")
-    check("metrics", f'fabrictrace_agent_processed_total{{stage="packets"}} {5 * PACKETS}\n'
+    check("metrics", f'fabrictrace_agent_processed_total{{stage="packets",unit="packets"}} {5 * PACKETS}\n'
           in page, page)
     equal("health", agent.http("/healthz").strip(), "ok")
 
@@ -267,7 +267,7 @@ def test_no_daemon(folder):
                   "daemon: {endpoint: \"127.0.0.1:9\"}\n", to_file=False)
     try:
         send(A, "10.99.0.1", "10.99.0.2", 50040, 10)
-        pending = 'fabrictrace_agent_pending{stage="transport"} 2\n'
+        pending = 'fabrictrace_agent_pending{stage="transport",unit="records"} 2\n'
         check("two records wait", wait_until(lambda: pending in agent.http("/metrics")))
         equal("exit code without a daemon", agent.stop(), 0)
         check("what was not delivered is told", "3 records are not acknowledged" in
