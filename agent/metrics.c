@@ -36,7 +36,7 @@ static void write_interfaces(struct ft_writer *w, struct ft_capture *capture)
     for (size_t i = 0; ft_capture_stats(capture, i, &stats); i++)
         write_interface(w, "capture_packets_total", stats.interface, stats.packets);
     family(w, "capture_drops_total", "counter",
-           "Packets that the kernel dropped for lack of buffer space.");
+           "Packets that the kernel dropped because the buffer was full.");
     for (size_t i = 0; ft_capture_stats(capture, i, &stats); i++)
         write_interface(w, "capture_drops_total", stats.interface, stats.kernel_drops);
     family(w, "capture_open", "gauge", "Whether an interface is being captured on.");
@@ -95,7 +95,7 @@ static void write_rdma(struct ft_writer *w, const struct ft_rdma *rdma)
     single(w, "rdma_queries_failed_total", "counter", "Of them those that could not be.",
            status.queries_failed);
     single(w, "rdma_queries_ambiguous_total", "counter",
-           "Queue pairs that a query could not tell from others.", status.queries_ambiguous);
+           "Queue pairs that a query could not distinguish from others.", status.queries_ambiguous);
 }
 
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *metrics)

@@ -49,9 +49,8 @@ static const struct ft_option options[] = {
      .standard = "32768",
      .min = 0,
      .max = 10000000,
-     .help = "Flows looked at, at most, to find and confirm links by the samples of both their "
-             "ends, 400 bytes each; of more flows it is a share, in turn. 0: samples tell of no "
-             "links."},
+     .help = "Flows examined, at most, to find and confirm links by samples of both sides, 400 "
+             "bytes each; of more flows a rotating share. 0: samples find no links."},
     {.key = "discovery.ports_max",
      .type = FT_OPTION_UINT,
      .offset = AT(crossing_ports_max),
@@ -81,8 +80,8 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRINGS,
      .offset = AT(http_names),
      .help = "Further names of this server that requests may ask for, such as that of a proxy. "
-             "Always taken are addresses, localhost, this host's name and the host of http: what "
-             "another name leads here may be a page of somebody else."},
+             "Always taken are addresses, localhost, this host's name and the host of http: a "
+             "request for another name may come from a foreign web page."},
     {.key = "http_streams_max",
      .type = FT_OPTION_UINT,
      .offset = AT(http_streams_max),
@@ -139,9 +138,8 @@ static const struct ft_option options[] = {
      .standard = "3s",
      .min = 0,
      .max = 600,
-     .help =
-         "How long after its end a window still takes records that were under way; shorter than "
-         "the window."},
+     .help = "How long after its end a window still accepts records that are delayed; shorter than "
+             "the window."},
     {.key = "path_refresh",
      .type = FT_OPTION_DURATION,
      .offset = AT(path_refresh_ns),
@@ -162,14 +160,14 @@ static const struct ft_option options[] = {
      .standard = "30s",
      .min = 1,
      .max = 86400,
-     .help = "A sample older than this says nothing about a flow's path any more."},
+     .help = "A sample older than this is not used for a flow's path any more."},
     {.key = "settle",
      .type = FT_OPTION_DURATION,
      .offset = AT(settle_ns),
      .standard = "2s",
      .min = 0,
      .max = 600,
-     .help = "A new path is believed when the old one has been silent for this time."},
+     .help = "A new path is accepted when the old one has had no samples for this time."},
     {.key = "tolerance",
      .type = FT_OPTION_DURATION,
      .offset = AT(tolerance_ns),
@@ -181,11 +179,9 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_BOOL,
      .offset = AT(verify_topology),
      .standard = "true",
-     .help =
-         "Whether a link counts only once samples of both its ends, or LLDP, confirm that it is "
-         "where the topology has it. With false the topology is taken as it stands: flows that "
-         "few switches sample are resolved sooner, and wrongly where a cable is not where the "
-         "file says."},
+     .help = "Whether a link counts only once samples of both its ends, or LLDP, confirm it. With "
+             "false the topology is trusted: flows that few switches sample are resolved sooner, "
+             "but wrongly where the cabling differs from the file."},
     {.key = "counters_max",
      .type = FT_OPTION_UINT,
      .offset = AT(counters_max),
@@ -209,8 +205,8 @@ static const struct ft_option options[] = {
      .standard = "500000",
      .min = 0,
      .max = 10000000,
-     .help = "Queue pairs that agents list at most, 700 bytes each: those whose host does not know "
-             "where they send to are paired with their other ends. 0: none are."},
+     .help = "Queue pairs that agents list at most, 700 bytes each: those whose host cannot read "
+             "the destination are paired with the remote queue pair. 0: pairing is off."},
     {.key = "pairing.link_local",
      .type = FT_OPTION_BOOL,
      .offset = AT(link_local),
@@ -238,7 +234,7 @@ static const struct ft_option options[] = {
      .standard = "10000",
      .min = 1,
      .max = 1000000,
-     .help = "Events that stand at once."},
+     .help = "Active events at the same time."},
     {.key = "floor",
      .type = FT_OPTION_DOUBLE,
      .offset = AT(floor),
@@ -317,9 +313,9 @@ static const struct ft_option options[] = {
      .offset = AT(tls_identity),
      .standard = "certificate",
      .choices = identities,
-     .help = "Who a peer is: what its certificate says (see IDENTITY in fabrictraced(8)), and it "
-             "may report that alone; or anybody that it says, with any certificate of the "
-             "authority."},
+     .help = "What identifies a peer. certificate: its certificate, and it may report only what "
+             "that covers (see IDENTITY in fabrictraced(8)); any: the name that it sends, with any "
+             "certificate of the authority."},
     {.key = "tls.peers",
      .type = FT_OPTION_STRINGS,
      .offset = AT(tls_peers),

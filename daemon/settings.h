@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef FT_DAEMON_SETTINGS_H
 #define FT_DAEMON_SETTINGS_H
-/* What fabrictraced can be told in its configuration file: the table and the struct it fills. */
+/* What the configuration file of fabrictraced can set: the table and the struct it fills. */
 #include <stdbool.h>
 
 #include "lib/config/options.h"

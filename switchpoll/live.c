@@ -369,11 +369,11 @@ static void on_reload(void *arg)
     const char *fixed = wanted ? ft_switchpoll_settings_fixed(live->settings, wanted) : NULL;
 
     if (!wanted)
-        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
     else if (fixed)
-        ft_log(FT_LOG_ERROR, "reload refused: '%s' cannot change without a restart", fixed);
+        ft_log(FT_LOG_ERROR, "reload failed: '%s' cannot change without a restart", fixed);
     else if (adopt(live, wanted) < 0)
-        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
     else
         ft_log(FT_LOG_NOTICE, "reloaded");
 }
@@ -477,7 +477,7 @@ static int start_output(struct live *live, uint64_t boot_id)
     }
     if (!s->tls_cert && !ft_endpoint_is_local(s->daemon_endpoint))
         ft_log(FT_LOG_WARNING,
-               "daemon '%s': plain TCP: everybody on the way can read and change what is reported",
+               "daemon '%s': plain TCP: reports can be read and changed on the network",
                s->daemon_endpoint);
     live->output = ft_output_sender(live->sender);
     return live->output ? EX_OK : EX_OSERR;
@@ -494,7 +494,7 @@ static int give_up_privilege(const struct live *live)
         return EX_NOPERM;
     }
     if (geteuid() == 0)
-        ft_log(FT_LOG_NOTICE, "runs as root: set 'user' to run as somebody else");
+        ft_log(FT_LOG_NOTICE, "running as root: set 'user' to run as another user");
     return EX_OK;
 }
 

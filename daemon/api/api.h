@@ -44,10 +44,9 @@
  *       "since_ms"}; states and by as in daemon/pairing/pairing.h, flow what it sends by, where the
  * daemon found that. GET /api/v1/doctor                   what is not seen, and what to do
  *       "records" as above: [{"switch","port","severity":"warning"|"info","text","advice",
- *       "since_ms"}], switch and port absent where the finding is of the whole, host and device in
- *       their place where it is of a host
- *   GET /metrics                         Prometheus text
- *   GET /healthz                         "ok"
+ *       "since_ms"}], switch and port absent where the finding is of the complete fabric, host and
+ * device instead where it is of a host GET /metrics                         Prometheus text GET
+ * /healthz                         "ok"
  *
  * F is a flow as a person writes it (lib/base/tuple.h). A wrong parameter is 400 with a sentence.
  */

@@ -103,7 +103,7 @@ static void write_pairing(struct ft_writer *w, const struct ft_pairing *pairing)
                      ft_pair_state_name((enum ft_pair_state)i), states[i]);
     ft_pairing_stats(pairing, &s);
     plain(w, "queue_pairs_withdrawn_total", "counter",
-          "Flows of queue pairs that were told, and then were not certain any more.", s.withdrawn);
+          "Flows of queue pairs that were reported and later withdrawn.", s.withdrawn);
     plain(w, "pairing_bytes", "gauge", "Memory of the tables of queue pairs.",
           ft_pairing_bytes(pairing));
 }

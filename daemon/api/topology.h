@@ -22,7 +22,7 @@ struct ft_api_origins {
     const struct ft_findings *open;
 };
 
-/* origins NULL: they are not told. */
+/* origins NULL: they are not reported. */
 void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t,
                            const struct ft_api_origins *origins);
 

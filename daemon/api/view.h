@@ -26,7 +26,7 @@ struct ft_view {
     const struct ft_http *http;   /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
     int64_t window_ms;            /* as it was at the start */
-    uint32_t instance;            /* tells this run of the daemon from others, for tags */
+    uint32_t instance;            /* reports this run of the daemon from others, for tags */
 };
 
 #endif

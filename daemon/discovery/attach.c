@@ -21,14 +21,14 @@
 #define SWEEP_MS 60000
 
 /* Who has an address, by its own word; often told before the first sample of it. */
-struct told {
+struct reported {
     struct ft_ip address;
     const char *host;
 };
 
 struct ft_attach {
     struct ft_table *table;
-    struct ft_table *told;
+    struct ft_table *reported;
     struct ft_names *names;
     bool news;
     bool swept;
@@ -42,9 +42,9 @@ struct ft_attach *ft_attach_new(size_t cap)
     if (!a)
         return NULL;
     a->table = ft_table_new(sizeof(struct ft_attached), sizeof(struct ft_ip), cap, 0);
-    a->told = ft_table_new(sizeof(struct told), sizeof(struct ft_ip), cap, 0);
+    a->reported = ft_table_new(sizeof(struct reported), sizeof(struct ft_ip), cap, 0);
     a->names = ft_names_new(NAMES_MAX);
-    if (!a->table || !a->told || !a->names) {
+    if (!a->table || !a->reported || !a->names) {
         ft_attach_free(a);
         return NULL;
     }
@@ -56,7 +56,7 @@ void ft_attach_free(struct ft_attach *a)
     if (!a)
         return;
     ft_table_free(a->table);
-    ft_table_free(a->told);
+    ft_table_free(a->reported);
     ft_names_free(a->names);
     free(a);
 }
@@ -135,20 +135,20 @@ static bool has_rival(const struct ft_attached *at, const struct ft_place *p)
 static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
 {
     uint32_t steady = 0, believed = 0;
-    bool doubted;
+    bool uncertain;
 
     for (uint32_t i = 0; i < at->place_count; i++) {
         steady += ft_place_is_steady(&at->places[i]) && !has_rival(at, &at->places[i]);
         believed += at->places[i].believed;
     }
     if (steady > 2)
-        at->doubted_ms = ms;
-    doubted = at->doubted_ms && ms - at->doubted_ms < DOUBT_MS;
+        at->uncertain_ms = ms;
+    uncertain = at->uncertain_ms && ms - at->uncertain_ms < DOUBT_MS;
     for (uint32_t i = 0; i < at->place_count; i++) {
         struct ft_place *p = &at->places[i];
         bool now = ft_place_is_steady(p);
 
-        if (doubted)
+        if (uncertain)
             now = p->believed && believed == 1;
         else if (has_rival(at, p))
             now = p->believed;
@@ -204,15 +204,15 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     if (!at)
         return;
     if (fresh) {
-        const struct told *told = ft_table_find(a->told, address);
+        const struct reported *reported = ft_table_find(a->reported, address);
 
-        at->host = told ? told->host : NULL;
+        at->host = reported ? reported->host : NULL;
     }
     if (twice)
-        at->doubted_ms = ms;
+        at->uncertain_ms = ms;
     p = place_of(at, agent, ifindex, ms);
     if (!p) {
-        at->doubted_ms = ms;
+        at->uncertain_ms = ms;
         return;
     }
     p->seen += p->seen < UINT32_MAX;
@@ -226,14 +226,14 @@ void ft_attach_named(struct ft_attach *a, const struct ft_ip *address, const cha
 {
     const char *name = ft_names_intern(a->names, host);
     struct ft_attached *at = ft_table_find(a->table, address);
-    struct told *told;
+    struct reported *reported;
     bool fresh;
 
     if (!name || !is_host_address(address))
         return;
-    told = ft_table_insert(a->told, address, &fresh);
-    if (told)
-        told->host = name;
+    reported = ft_table_insert(a->reported, address, &fresh);
+    if (reported)
+        reported->host = name;
     if (!at || at->host == name)
         return;
     at->host = name;
@@ -255,9 +255,9 @@ const struct ft_attached *ft_attach_next(const struct ft_attach *a, uint32_t *in
 
 const char *ft_attach_next_name(const struct ft_attach *a, uint32_t *index)
 {
-    const struct told *told = ft_table_next(a->told, index);
+    const struct reported *reported = ft_table_next(a->reported, index);
 
-    return told ? told->host : NULL;
+    return reported ? reported->host : NULL;
 }
 
 void ft_attach_forget(struct ft_attach *a,
@@ -276,12 +276,12 @@ void ft_attach_forget(struct ft_attach *a,
         if (at->place_count == count)
             continue;
         if (at->place_count < 2)
-            at->doubted_ms = 0;
+            at->uncertain_ms = 0;
         believe(a, at, last_seen_ms(at));
     }
 }
 
 uint64_t ft_attach_refused(const struct ft_attach *a)
 {
-    return ft_table_refused(a->table) + ft_table_refused(a->told);
+    return ft_table_refused(a->table) + ft_table_refused(a->reported);
 }

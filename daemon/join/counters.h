@@ -48,22 +48,22 @@ bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t win
 bool ft_counters_known(const struct ft_counters *c, uint32_t port, bool snmp);
 
 /* Broken frames that a port received, over the last windows (eight at most), its state as a
- * member of an aggregate and what its optical module says, by whoever told of them within ten
- * minutes. */
+ * member of an aggregate and what its optical module says, by any source that reported them within
+ * ten minutes. */
 struct ft_port_health {
     bool has_errors, has_lag;
     double fcs_errors, symbol_errors, too_long;
     double seconds;
     uint32_t lag_ifindex; /* 0: attached to none */
     uint32_t lag_state;   /* octet of a LACPDU */
-    /* Of its optical module; 0: not told, or the port is down. */
+    /* Of its optical module; 0: not reported, or the port is down. */
     uint32_t lanes, lanes_low, lanes_high; /* that receive less light than is needed, or too much */
 };
 
 void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_ms,
                         struct ft_port_health *out);
 
-/* Speed that the counters tell of a port; 0: not known. */
+/* Speed of a port by its counters; 0: not known. */
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 
 /* Polls without a difference because a counter went back or jumped. */

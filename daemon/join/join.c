@@ -37,7 +37,7 @@ struct ft_join {
     uint32_t window;  /* lowest open */
     uint32_t newest;  /* that took a record */
     bool sealed;      /* it takes no more */
-    bool sweeping;    /* names that no flow has any more are looked for, until its close */
+    bool sweeping;    /* unreferenced names are being collected until this window closes */
     /* The last judgement, and of whom: it is published, and places bytes, before anything changes.
      * NULL: something has. */
     const struct ft_flow *judged;
@@ -297,7 +297,7 @@ int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
 
 bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int64_t from_ms)
 {
-    int64_t moved_ms = j->moved_ms > j->trust.doubt_ms ? j->moved_ms : j->trust.doubt_ms;
+    int64_t moved_ms = j->moved_ms > j->trust.uncertain_ms ? j->moved_ms : j->trust.uncertain_ms;
     int64_t first_ms, last_ms;
 
     if (moved_ms < from_ms - j->config.evidence_ms)
@@ -315,21 +315,21 @@ static void doubt_others(struct ft_join *j, const struct ft_flow *flow, const st
     int64_t until_ms = flow->last_ms + j->config.policy.tolerance_ms;
     uint32_t first, last, ports[CHOICE_MAX];
 
-    if (!by->trust || !by->known || ev->stays < STAYS_STEADY || ev->stays <= 3 * ev->turns ||
+    if (!by->trust || !by->known || ev->stays < STAYS_STEADY || ev->stays <= 3 * ev->returns ||
         !ft_evidence_left_at(ev, by, &first, &last))
         return;
     /* Once for each move. */
-    if (j->trust.links[by->known->hops[first].out].doubt_ms >=
+    if (j->trust.links[by->known->hops[first].out].uncertain_ms >=
         left_ms + j->config.policy.tolerance_ms)
         return;
     for (uint32_t h = first; h <= last; h++) {
         size_t n = ft_evidence_choice(by, by->known, h, ports, CHOICE_MAX);
 
         for (size_t i = 0; i < n; i++)
-            ft_trust_doubt(&j->trust, ports[i], until_ms);
+            ft_trust_mark_uncertain(&j->trust, ports[i], until_ms);
     }
     for (uint32_t h = last + 1; h < by->known->hop_count; h++)
-        ft_trust_doubt(&j->trust, by->known->hops[h].out, until_ms);
+        ft_trust_mark_uncertain(&j->trust, by->known->hops[h].out, until_ms);
 }
 
 /* Takes a judgement over. Returns whether it is news. */
@@ -502,15 +502,15 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
 {
     int64_t before_ms;
     bool in_doubt = seen->out != FT_NONE && ft_is_port(seen->out);
-    int64_t doubt_ms = in_doubt ? j->trust.links[seen->out].doubt_ms : INT64_MIN;
-    uint8_t turns = flow->evidence.turns;
-    struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, doubt_ms, &before_ms);
+    int64_t uncertain_ms = in_doubt ? j->trust.links[seen->out].uncertain_ms : INT64_MIN;
+    uint8_t returns = flow->evidence.returns;
+    struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, uncertain_ms, &before_ms);
 
     *fresh = before_ms == INT64_MIN;
-    if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.turns == turns) {
+    if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.returns == returns) {
         struct ft_judging by = judging(j, flow, j->heard_ms);
 
-        ft_evidence_recount(&flow->evidence, &by, s, before_ms, doubt_ms);
+        ft_evidence_recount(&flow->evidence, &by, s, before_ms, uncertain_ms);
     }
     return s;
 }
@@ -632,7 +632,7 @@ static void add_sent(struct ft_join *j, struct ft_flow *flow, const struct ft_ho
     flow->host->sent_until_ms = r->time_ms;
 }
 
-static void keep_first(struct ft_join *j, const char **kept, const char *text)
+static void set_name(struct ft_join *j, const char **kept, const char *text)
 {
     if (text && (!*kept || strcmp(*kept, text) != 0))
         *kept = ft_names_intern(j->names, text);
@@ -649,15 +649,15 @@ static void note_pairing(struct ft_join *j, struct ft_flow_host *host,
                          const struct ft_host_report *r)
 {
     if (r->paired_by == 0) {
-        host->told = true;
+        host->reported = true;
         return;
     }
-    keep_first(j, r->sending ? &host->dst_host : &host->src_host, r->peer_host);
+    set_name(j, r->sending ? &host->dst_host : &host->src_host, r->peer_host);
     host->paired_by = (uint8_t)r->paired_by;
     host->withdrawn = false;
     if (r->sending)
-        keep_first(j, &host->peer_device, r->peer_device);
-    keep_first(j, &host->pair_comm, r->pair_comm);
+        set_name(j, &host->peer_device, r->peer_device);
+    set_name(j, &host->pair_comm, r->pair_comm);
 }
 
 static enum ft_join_result report(struct ft_join *j, const struct ft_host_report *r)
@@ -681,14 +681,14 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
     host = flow->host;
     before = *host;
     turn_to(flow, window);
-    keep_first(j, r->sending ? &host->src_host : &host->dst_host, r->host);
+    set_name(j, r->sending ? &host->src_host : &host->dst_host, r->host);
     note_pairing(j, host, r);
     if (r->tuple_source)
         host->tuple_source = r->tuple_source;
     if (r->sending) {
         add_sent(j, flow, r);
-        keep_first(j, &host->comm, r->comm);
-        keep_first(j, &host->job, r->job);
+        set_name(j, &host->comm, r->comm);
+        set_name(j, &host->job, r->job);
         if (r->pid)
             host->pid = r->pid;
     }
@@ -724,11 +724,11 @@ struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple
 
     if (!host || !host->paired_by)
         return NULL;
-    flow->ended = flow->evidence.count == 0 && !host->told;
+    flow->ended = flow->evidence.count == 0 && !host->reported;
     *host = (struct ft_flow_host){
         .qp_local = FT_NONE,
         .qp_remote = FT_NONE,
-        .told = host->told,
+        .reported = host->reported,
         .shown = host->shown,
         .withdrawn = true,
         .sent_until_ms = host->sent_until_ms,
@@ -771,17 +771,17 @@ static void use_names(struct ft_join *j, const struct ft_flow_host *host)
 /* Whether other flows moved on a flow's way, after it was seen there. */
 static bool is_in_doubt(const struct ft_join *j, const struct ft_flow *flow)
 {
-    int64_t doubt_ms = INT64_MIN, first_ms, last_ms;
+    int64_t uncertain_ms = INT64_MIN, first_ms, last_ms;
 
-    if (flow->state != FT_PATH_RESOLVED || j->trust.doubt_ms == INT64_MIN)
+    if (flow->state != FT_PATH_RESOLVED || j->trust.uncertain_ms == INT64_MIN)
         return false;
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
-        if (j->trust.links[flow->path.hops[h].out].doubt_ms > doubt_ms)
-            doubt_ms = j->trust.links[flow->path.hops[h].out].doubt_ms;
-    if (doubt_ms == INT64_MIN)
+        if (j->trust.links[flow->path.hops[h].out].uncertain_ms > uncertain_ms)
+            uncertain_ms = j->trust.links[flow->path.hops[h].out].uncertain_ms;
+    if (uncertain_ms == INT64_MIN)
         return false;
     ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
-    return first_ms < doubt_ms;
+    return first_ms < uncertain_ms;
 }
 
 /* Whether nobody has seen the flow, or said that it is there, for long. Hosts list their idle queue

@@ -288,7 +288,8 @@ void ft_http_metrics(const struct ft_http *http, const char *prefix, struct ft_w
     metric(w, prefix, "http_connections_total", "counter", "HTTP clients that came.",
            s->connections);
     metric(w, prefix, "http_accept_failures_total", "counter",
-           "Times that no client could be accepted, for lack of descriptors.", s->accept_failures);
+           "Times that no client could be accepted, because no descriptor was free.",
+           s->accept_failures);
     metric(w, prefix, "http_cut_off_total", "counter",
            "HTTP clients cut off: too many at once, or too slow.", s->cut_off);
     metric(w, prefix, "http_answers_refused_total", "counter",

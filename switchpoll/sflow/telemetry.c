@@ -95,8 +95,7 @@ static void write_totals(const struct ft_sflow_exporters_stats *x, struct ft_wri
             "Datagrams missing by the exporters' sequence numbers.", x->gap);
     counter(w, "network_samples_missing_total",
             "Flow samples missing by the data sources' sequence numbers.", x->samples_gap);
-    counter(w, "agent_drops_total", "Samples that agents say they dropped themselves.",
-            x->agent_drops);
+    counter(w, "agent_drops_total", "Samples that agents report as dropped.", x->agent_drops);
     counter(w, "agent_drops_implausible_total",
             "Times that an agent's count of drops grew by more than it had packets: not counted.",
             x->odd_drops);
@@ -150,7 +149,7 @@ static void write_exporters(const struct ft_telemetry *t, struct ft_writer *w)
         [MISSING] = {"exporter_datagrams_missing_total", "counter",
                      "Datagrams missing by its sequence numbers."},
         [RESTARTS] = {"exporter_restarts_total", "counter",
-                      "Times its sequence numbers began anew."},
+                      "Times its sequence numbers restarted."},
         [REORDERED] = {"exporter_datagrams_reordered_total", "counter",
                        "Datagrams that came out of order."},
         [SAMPLES] = {"exporter_flow_samples_total", "counter", "Flow samples of an exporter."},

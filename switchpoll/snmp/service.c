@@ -198,12 +198,13 @@ static void write_polls(const struct ft_poller_stats *s, struct ft_writer *w)
            d->unresolved);
     figure(w, "polls_total", "Polls ended.", s->polls);
     figure(w, "polls_failed_total", "Polls that were not answered at all.", s->polls_failed);
-    figure(w, "polls_partial_total", "Polls in which a table was not read whole.", s->polls_partly);
+    figure(w, "polls_partial_total", "Polls in which a table was not read completely.",
+           s->polls_partly);
     figure(w, "polls_late_total", "Polls not begun since the one before still ran.", s->polls_late);
     figure(w, "agent_restarts_total", "Restarts of SNMP agents.", d->restarts);
     figure(w, "counter_wraps_total", "32-bit counters that began again.", d->wraps);
-    figure(w, "counter_resets_total", "Counters that went back, which is no wrap.", d->resets);
-    figure(w, "polls_frozen_total", "Polls answered with counters that long stand still.",
+    figure(w, "counter_resets_total", "Counters that went back without a wrap.", d->resets);
+    figure(w, "polls_frozen_total", "Polls answered with counters that have not changed for long.",
            d->frozen);
     figure(w, "walks_not_increasing_total", "Tables that did not increase, read in part.",
            d->not_increasing);
