@@ -21,7 +21,7 @@
 #include "agent/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
-#include "lib/io/endpoint.h"
+#include "lib/io/daemon_link.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
@@ -45,14 +45,13 @@ struct live {
     void (*check)(const struct ft_run *run, struct ft_diag *diag);
     char host[HOST_BYTES];
     struct ft_loop *loop;
-    struct ft_sender *sender;
+    struct ft_daemon_link daemon;
     struct ft_uplink *uplink;
     struct ft_engine *engine;
     struct ft_http *http;
     struct ft_jobs *jobs;
     struct ft_watch *tick, *rescan;
     struct ft_log_limit loss_limit;
-    struct ft_log_state daemon; /* the connection to it */
     uint64_t lost;
     uint64_t packets;
     struct ft_mono status_at;
@@ -67,15 +66,6 @@ struct live {
 static const char *source_id(const struct live *live)
 {
     return live->settings->source_id ? live->settings->source_id : live->host;
-}
-
-static bool connected(const struct live *live)
-{
-    struct ft_sender_stats stats = {0};
-
-    if (live->sender)
-        ft_sender_stats(live->sender, &stats);
-    return stats.connected;
 }
 
 static uint64_t lost_of(const struct ft_account *account)
@@ -100,7 +90,7 @@ static void tell_status(struct live *live, const struct ft_account *account, str
     if (span_ns > 0)
         ft_notify_status("%" PRIu64 " flows, %.0f packets/s%s", flows.active,
                          (double)(packets - live->packets) * NS_PER_S / (double)span_ns,
-                         !live->sender || connected(live) ? "" : ", daemon not connected");
+                         ft_daemon_link_status(&live->daemon));
     if (lost > live->lost && ft_log_limit_pass(&live->loss_limit, now, &held)) {
         ft_log(FT_LOG_WARNING, "%" PRIu64 " packets or reports lost; the loss record says where",
                lost - live->lost);
@@ -205,25 +195,6 @@ static void scan_addresses(void *arg)
         ft_log(FT_LOG_WARNING, "local addresses: %s", strerror(-err));
 }
 
-static void on_sender(void *arg, bool up, const char *text)
-{
-    struct live *live = arg;
-
-    ft_log_change(&live->daemon, up, text, ft_mono_now());
-}
-
-static void on_flushed(void *arg)
-{
-    struct live *live = arg;
-    struct ft_sender_stats stats;
-
-    ft_sender_stats(live->sender, &stats);
-    if (stats.records_queued)
-        ft_log(FT_LOG_WARNING, "daemon '%s': %" PRIu64 " records are not acknowledged",
-               live->settings->endpoint, stats.records_queued);
-    ft_loop_exit(live->loop, EX_OK);
-}
-
 static bool on_stop(void *arg)
 {
     struct live *live = arg;
@@ -235,10 +206,7 @@ static bool on_stop(void *arg)
         ft_loop_exit(live->loop, EX_IOERR);
         return false;
     }
-    if (!live->sender)
-        return true;
-    ft_sender_flush(live->sender, FLUSH_NS, on_flushed, live);
-    return false;
+    return !ft_daemon_link_finish(&live->daemon, FLUSH_NS);
 }
 
 /* Says how an RDMA device is captured on; false when it cannot be. */
@@ -297,30 +265,19 @@ static int start_ticks(struct live *live)
     return live->tick ? 0 : -1;
 }
 
-/* The certificates for connections from here on; the one that stands goes on with its own. */
-static bool renew_tls(struct live *live, const struct ft_agent_settings *settings)
-{
-    const struct ft_tls_files files = ft_agent_tls(settings);
-    char error[ERROR_BYTES];
-
-    if (!live->sender || !settings->tls_cert ||
-        ft_sender_set_tls(live->sender, &files, error, sizeof(error)) == 0)
-        return true;
-    ft_log(FT_LOG_ERROR, "tls: %s", error);
-    return false;
-}
-
 /* The new settings, NULL after complaints: then nothing has changed. */
 static const struct ft_agent_settings *reload(struct live *live)
 {
     struct ft_diag *diag = ft_diag_new();
     const struct ft_agent_settings *settings = NULL;
+    struct ft_tls_files files = {.cert = NULL};
     const char *fixed;
 
     if (!diag)
         return NULL;
     if (ft_run_reload(live->run, diag) == 0) {
         settings = ft_run_config(live->run);
+        files = ft_agent_tls(settings);
         live->check(live->run, diag);
         fixed = ft_agent_settings_fixed(live->settings, settings);
         if (fixed)
@@ -328,7 +285,7 @@ static const struct ft_agent_settings *reload(struct live *live)
     }
     for (size_t i = 0; ft_diag_text(diag, i); i++)
         ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
-    if (settings && (ft_diag_count(diag) > 0 || !renew_tls(live, settings) ||
+    if (settings && (ft_diag_count(diag) > 0 || ft_daemon_link_renew_tls(&live->daemon, &files) ||
                      (ft_agent_settings_capture_differs(live->settings, settings) &&
                       open_captures(live, settings)))) {
         ft_run_revert(live->run);
@@ -367,8 +324,8 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         .capture = ft_engine_capture(live->engine),
         .flows = ft_engine_flows(live->engine),
         .rdma = ft_engine_rdma(live->engine),
-        .sender = live->sender != NULL,
-        .connected = connected(live),
+        .sender = live->daemon.sender != NULL,
+        .connected = ft_daemon_link_connected(&live->daemon),
     };
 
     (void)request;
@@ -404,10 +361,8 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
         ft_write_str(body, "no interface is captured on: CAP_NET_RAW is missing\n");
         return 503;
     }
-    if (live->sender && live->daemon.known && !live->daemon.up) {
-        ft_write_fmt(body, "daemon not connected: %s\n", live->daemon.text);
+    if (!ft_daemon_link_health(&live->daemon, body))
         return 503;
-    }
     ft_write_str(body, "ok\n");
     return 200;
 }
@@ -444,10 +399,9 @@ static int start_uplink(struct live *live)
         .retry_min_ns = s->retry_min_ns,
         .retry_max_ns = s->retry_max_ns,
         .tls = ft_agent_tls(s),
-        .on_state = on_sender,
-        .arg = live,
     };
     char error[ERROR_BYTES];
+    int code;
 
     if (live->output) {
         live->uplink = ft_uplink_to_file(&config, live->output, error, sizeof(error));
@@ -457,16 +411,10 @@ static int start_uplink(struct live *live)
     }
     if (getrandom(&sender.boot_id, sizeof(sender.boot_id), 0) != sizeof(sender.boot_id))
         return EX_OSERR;
-    live->sender = ft_sender_new(live->loop, &sender, error, sizeof(error));
-    if (!live->sender) {
-        ft_log(FT_LOG_ERROR, "%s", error);
-        return EX_CONFIG;
-    }
-    if (!s->tls_cert && !ft_endpoint_is_local(s->endpoint))
-        ft_log(FT_LOG_WARNING,
-               "daemon '%s': plain TCP: reports can be read and changed on the network",
-               s->endpoint);
-    live->uplink = ft_uplink_to_daemon(&config, live->sender);
+    code = ft_daemon_link_open(&live->daemon, live->loop, &sender);
+    if (code)
+        return code == -ENOMEM ? EX_OSERR : EX_CONFIG;
+    live->uplink = ft_uplink_to_daemon(&config, live->daemon.sender);
     return live->uplink ? EX_OK : EX_OSERR;
 }
 
@@ -541,7 +489,6 @@ static int start(struct live *live)
 
     ft_agent_host(live->settings, live->host, sizeof(live->host));
     live->loss_limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 1};
-    live->daemon.limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 10};
     live->status_at = ft_mono_now();
     live->loop = ft_loop_new();
     if (!live->loop || getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
@@ -606,7 +553,7 @@ int ft_agent_live(struct ft_run *run, const char *output,
     ft_jobs_free(live.jobs);
     ft_engine_free(live.engine);
     ft_uplink_free(live.uplink);
-    ft_sender_free(live.sender);
+    ft_daemon_link_close(&live.daemon);
     ft_loop_free(live.loop);
     return code;
 }

@@ -22,7 +22,8 @@ agent_libftagent_a_SOURCES = \
 	agent/rdma/ports.c agent/rdma/ports.h \
 	agent/rdma/qpc.c agent/rdma/qpc.h \
 	agent/rdma/query.c agent/rdma/query.h \
-	agent/rdma/rdma.c agent/rdma/rdma.h \
+	agent/rdma/rdma.c agent/rdma/rdma.h agent/rdma/rdma_impl.h \
+	agent/rdma/rdma_lists.c \
 	agent/rdma/sniffer.c agent/rdma/sniffer.h \
 	agent/rdma/sport.c agent/rdma/sport.h \
 	agent/rdma/sysfs.c agent/rdma/sysfs.h \

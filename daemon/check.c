@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/discovery/topology_file.h"
+#include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
@@ -18,6 +20,7 @@
 #include "lib/io/tls.h"
 
 #define ERROR_BYTES 512
+#define MIB         1048576.0
 
 /* The standard file need not be there; one that somebody names must. */
 const char *ft_daemon_topology(const struct ft_run *run)
@@ -159,6 +162,28 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
                         "%s", error);
 }
 
+static void check_http(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    char error[ERROR_BYTES], *token = NULL;
+
+    if (!s->http || !*s->http)
+        return;
+    if (!s->http_cert != !s->http_key)
+        ft_run_complain(run, diag, s->http_cert ? "http_tls.cert" : "http_tls.key",
+                        "http_tls.cert and http_tls.key belong together");
+    else if (s->http_cert && ft_tls_server_check(s->http_cert, s->http_key, error, sizeof(error)))
+        ft_run_complain(run, diag, "http_tls.cert", "%s", error);
+    if (s->http_token_file && ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "http_token_file", "%s", error);
+    free(token);
+    if (!s->http_plain && !ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
+        ft_run_complain(run, diag, "http",
+                        "'%s' is beyond loopback, where everybody could read: set http_tls.cert, "
+                        "http_tls.key and http_token_file, or http_plain",
+                        s->http);
+}
+
 static void check_peers(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
@@ -192,6 +217,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     if (!replay) {
         check_tls(run, diag);
         check_peers(run, diag);
+        check_http(run, diag);
     }
     check_sinks(run, reload, diag);
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
@@ -204,4 +230,19 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
         return t;
     ft_topology_free(t);
     return NULL;
+}
+
+void ft_daemon_tell_size(const struct ft_run *run, const struct ft_topology *t)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    size_t windows = (size_t)(s->history_ns / s->window_ns) + 1, links = 0, need;
+
+    for (uint32_t i = 0; i < ft_topology_ports(t); i++)
+        links += ft_topology_port(t, i)->peer != FT_NONE || ft_topology_port(t, i)->nic != FT_NONE;
+    need = ft_history_estimate(windows, links, ft_topology_groups(t));
+    printf("history: about %.1f MiB for %zu windows of %zu links and %u groups, and %.1f KiB for "
+           "each flow that is an elephant all the time; history_memory_max is %.1f MiB%s\n",
+           (double)need / MIB, windows, links, ft_topology_groups(t),
+           (double)ft_history_elephant(windows) / 1024, (double)s->history_memory_max / MIB,
+           need > s->history_memory_max ? ": the oldest windows go before their time" : "");
 }

@@ -14,10 +14,12 @@
 
 #include "daemon/api/api.h"
 #include "daemon/api/live.h"
+#include "daemon/api/page.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
+#include "daemon/history/keeper.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -26,6 +28,7 @@
 #include "daemon/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
+#include "lib/base/secret.h"
 #include "lib/config/program.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
@@ -60,10 +63,10 @@ struct ft_daemon {
     struct ft_loop *loop;
     struct ft_view view; /* the stages, owned here */
     struct ft_http *http;
-    struct ft_api *api;
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
+    struct ft_keeper *keeper;         /* NULL: the history is not kept */
     struct ft_watch *tick, *slice;
     struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
@@ -79,7 +82,11 @@ static void complain(const struct ft_diag *diag)
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
-    ft_topology_free(ft_daemon_check(run, false, diag));
+    struct ft_topology *t = ft_daemon_check(run, false, diag);
+
+    if (t)
+        ft_daemon_tell_size(run, t);
+    ft_topology_free(t);
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -322,6 +329,46 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
+/* Certificate and token, as the files are now. */
+static bool secure_http(struct ft_daemon *d, const struct ft_settings *s)
+{
+    char error[ERROR_BYTES], *token = NULL;
+    bool good = true;
+
+    if (!d->http)
+        return true;
+    if (!s->http_cert != !d->settings->http_cert) {
+        ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
+        return false;
+    }
+    if (s->http_token_file &&
+        ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "http_token_file: %s", error);
+        return false;
+    }
+    if (s->http_cert &&
+        ft_http_secure(d->http, s->http_cert, s->http_key, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "http_tls: %s", error);
+        good = false;
+    }
+    good = good && ft_http_need_token(d->http, token) == 0;
+    free(token);
+    return good;
+}
+
+static bool name_http(struct ft_daemon *d)
+{
+    const struct ft_settings *s = d->settings;
+
+    for (size_t i = 0; i < s->http_names.count; i++)
+        if (ft_http_allow(d->http, s->http_names.items[i]))
+            return false;
+    for (size_t i = 0; i < s->http_origins.count; i++)
+        if (ft_http_allow_origin(d->http, s->http_origins.items[i]))
+            return false;
+    return true;
+}
+
 static int open_http(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -334,14 +381,22 @@ static int open_http(struct ft_daemon *d)
         return EX_UNAVAILABLE;
     }
     ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, FT_HTTP_BODY_BYTES_MAX);
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return EX_OSERR;
-    d->api = ft_api_new(d->http, &d->view);
+    if (!name_http(d))
+        return EX_OSERR;
+    if (!secure_http(d, s))
+        return EX_CONFIG;
+    if (!ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
+        ft_log(FT_LOG_WARNING,
+               "http '%s': plain (http_plain): whoever reaches this port can read all that is "
+               "known of the fabric and its jobs",
+               s->http);
     channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
-    if (!d->api || !channel)
+    if (!channel || ft_api_add(d->http, &d->view))
         return EX_OSERR;
     ft_live_to(d->live, channel);
+#ifdef HAVE_PAGE
+    ft_http_files(d->http, ft_page_files, ft_page_file_count);
+#endif
     return EX_OK;
 }
 
@@ -436,7 +491,8 @@ static void on_reload(void *arg)
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
         t = ft_daemon_check(d->run, true, diag);
-    if (t && renew_tls(d) && ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
+    if (t && renew_tls(d) && secure_http(d, ft_run_config(d->run)) &&
+        ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
@@ -464,6 +520,7 @@ static bool on_stop(void *arg)
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
+    ft_keeper_finish(d->keeper);
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
@@ -517,6 +574,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
         rc = open_network(d);
     if (rc)
         return rc;
+    d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);
     d->tick = ft_watch_timer(d->loop, TICK_NS, on_tick, d);
     d->slice = ft_watch_once(d->loop, on_slice, d);
     if (!d->tick || !d->slice)
@@ -569,10 +627,10 @@ static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
     ft_watch_free(d->tick);
+    ft_keeper_free(d->keeper);
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->http);
-    ft_api_free(d->api);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_batch_free(d->batch);

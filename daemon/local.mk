@@ -6,8 +6,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/explain.c daemon/api/explain.h \
 	daemon/api/happenings.c daemon/api/happenings.h \
 	daemon/api/list.c daemon/api/list.h \
+	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
+	daemon/api/openapi.c daemon/api/openapi.h \
+	daemon/api/page.h \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
@@ -22,6 +25,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
+	daemon/discovery/port_names.c daemon/discovery/port_names.h \
 	daemon/discovery/port_words.c daemon/discovery/port_words.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
@@ -46,18 +50,23 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/unrated.c daemon/health/unrated.h \
 	daemon/history/fixed.c daemon/history/fixed.h \
 	daemon/history/history.c daemon/history/history.h daemon/history/history_impl.h \
+	daemon/history/keeper.c daemon/history/keeper.h \
+	daemon/history/latest.c daemon/history/latest.h \
 	daemon/history/past.c daemon/history/past.h \
 	daemon/history/row.c daemon/history/row.h \
+	daemon/history/snapshot.c daemon/history/snapshot.h \
 	daemon/jobs/flow_ranks.c daemon/jobs/flow_ranks.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
-	daemon/join/flow_hosts.c daemon/join/flow_hosts.h \
+	daemon/join/flow_host.c daemon/join/flow_host.h \
+	daemon/join/flow_names.c daemon/join/flow_names.h \
 	daemon/join/join.c daemon/join/join.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
+	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
@@ -96,3 +105,14 @@ DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabr
 sbin_PROGRAMS += daemon/fabrictraced
 daemon_fabrictraced_SOURCES = daemon/main.c
 daemon_fabrictraced_LDADD = $(DAEMON_LIBS)
+
+# The description of the HTTP API is made of the same table and descriptors as the answers.
+noinst_PROGRAMS += daemon/api/print_openapi
+daemon_api_print_openapi_SOURCES = daemon/api/print_openapi.c
+daemon_api_print_openapi_LDADD = $(DAEMON_LIBS)
+
+openapidir = $(pkgdatadir)
+openapi_DATA = daemon/api/openapi.json
+CLEANFILES += daemon/api/openapi.json
+daemon/api/openapi.json: daemon/api/print_openapi$(EXEEXT)
+	$(AM_V_GEN)daemon/api/print_openapi$(EXEEXT) >$@.tmp && mv $@.tmp $@

@@ -74,8 +74,36 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(http),
      .standard = "127.0.0.1:9478",
-     .help = "Where fabrictrace(1), dashboards and Prometheus read. Plain HTTP without passwords: "
-             "keep it on loopback or behind a proxy."},
+     .help = "Where fabrictrace(1), the page, dashboards and Prometheus read. Beyond loopback, "
+             ":9478 say, http_tls and http_token_file are needed, or http_plain."},
+    {.key = "http_tls.cert",
+     .type = FT_OPTION_STRING,
+     .offset = AT(http_cert),
+     .help =
+         "Certificate of the HTTP server (PEM). With it and its key HTTPS is spoken there, from "
+         "TLS 1.2 on."},
+    {.key = "http_tls.key",
+     .type = FT_OPTION_STRING,
+     .offset = AT(http_key),
+     .help = "Its key (PEM)."},
+    {.key = "http_token_file",
+     .type = FT_OPTION_STRING,
+     .offset = AT(http_token_file),
+     .help =
+         "File with a token of one line that each request must show (Authorization: Bearer), but "
+         "for /healthz, /readyz and the page's files; credential:NAME is one of the service "
+         "manager's. Everybody else may not read the file."},
+    {.key = "http_plain",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(http_plain),
+     .standard = "false",
+     .help = "Whether HTTP may be spoken beyond loopback without TLS or without a token. Whoever "
+             "reaches the port can then read all that the daemon knows."},
+    {.key = "http_origins",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(http_origins),
+     .help = "Origins (https://ops.example.org) whose pages may read the answers (CORS). Standard: "
+             "none."},
     {.key = "http_names",
      .type = FT_OPTION_STRINGS,
      .offset = AT(http_names),
@@ -105,6 +133,12 @@ static const struct ft_option options[] = {
      .max = 1099511627776,
      .help = "What they may take; the oldest window goes first. 'fabrictraced --check' says how "
              "much the topology needs."},
+    {.key = "history_file",
+     .type = FT_OPTION_STRING,
+     .offset = AT(history_file),
+     .help = "File that keeps them over a restart; written at the end and every few minutes. "
+             "Default: history in the service manager's state folder (STATE_DIRECTORY), without "
+             "one none."},
     {.key = "user",
      .type = FT_OPTION_STRING,
      .offset = AT(user),

@@ -32,9 +32,13 @@ struct ft_settings {
     struct ft_strings tls_peers, tls_inventory;
     bool listen_plain;
     struct ft_strings http_names;
+    char *http_cert, *http_key, *http_token_file;
+    bool http_plain;
+    struct ft_strings http_origins;
     uint64_t http_streams_max;
     int64_t history_ns;
     uint64_t history_memory_max;
+    char *history_file;
     char *user;
 };
 

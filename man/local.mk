@@ -2,6 +2,7 @@
 dist_man_MANS += \
 	man/fabrictrace.1 \
 	man/fabrictrace-topology.5 \
+	man/fabrictrace-api.7 \
 	man/fabrictrace-records.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \

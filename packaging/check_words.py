@@ -34,7 +34,7 @@ PRIVATE = [
 ]
 # An option, a field or a system's own name in which such a word stands.
 ALLOWED = re.compile(r"ptrace_scope|\bsettle:|'settle'|\.Cm settle\b|\.Ql scope\b|^settle$|^scope$"
-                     r"|Scope scope|\.It Ql scope")
+                     r"|Scope scope|imbalance Pq Cm scope|\.It Ql scope")
 COMPILED = [(re.compile(pattern), advice) for pattern, advice in PRIVATE]
 
 

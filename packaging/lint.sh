@@ -46,7 +46,8 @@ needs()
 files()
 {
     # What autotools and compilers make is not ours.
-    (cd "$srcdir" && find . \( -path './build*' -o -path ./.git -o -path ./autom4te.cache \) -prune \
+    (cd "$srcdir" && find . \( -path './build*' -o -path ./.git -o -path ./autom4te.cache -o \
+        -name node_modules \) -prune \
         -o -type f ! -name 'configure*' ! -path ./config.status "$@" -print | sed 's,^\./,,' | sort)
 }
 

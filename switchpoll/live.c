@@ -14,7 +14,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
-#include "lib/io/endpoint.h"
+#include "lib/io/daemon_link.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
@@ -38,7 +38,7 @@ struct live {
     const struct ft_live_config *config;
     char source_id[HOST_NAME_BYTES];
     struct ft_loop *loop;
-    struct ft_sender *sender;
+    struct ft_daemon_link daemon;
     struct ft_output *output;
     struct ft_sflow_pipeline *pipeline;
     struct ft_udp *udp;         /* of the loop itself, with one worker */
@@ -51,7 +51,6 @@ struct live {
     bool stopping;
     uint64_t kernel_drops_past; /* of sockets closed by a reload */
     struct ft_log_limit loss_limit;
-    struct ft_log_state daemon; /* the connection to it */
     struct ft_mono status_at;
     struct ft_ingest_stats status_stats; /* as they were then */
     uint64_t status_kernel_drops;
@@ -86,15 +85,6 @@ static void tell_pipeline(struct live *live)
     ft_snmp_service_requests(live->snmp, &requests);
     ft_sflow_pipeline_set_snmp(live->pipeline, &requests);
     ft_sflow_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
-}
-
-static bool connected(const struct live *live)
-{
-    struct ft_sender_stats stats = {0};
-
-    if (live->sender)
-        ft_sender_stats(live->sender, &stats);
-    return stats.connected;
 }
 
 /* Bad input is told of at most once a minute; the counts are in the loss records. */
@@ -133,7 +123,7 @@ static void tell_status(struct live *live, struct ft_mono now)
                      (double)(s->datagrams - live->status_stats.datagrams) / seconds,
                      (double)(s->samples - live->status_stats.samples) / seconds,
                      s->exporters.exporters, s->exporters.gap,
-                     !live->sender || connected(live) ? "" : ", daemon not connected");
+                     ft_daemon_link_status(&live->daemon));
     warn_of_loss(live, s, facts.kernel_drops, now);
     live->status_at = now;
     live->status_stats = *s;
@@ -169,25 +159,6 @@ static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_w
     ft_sflow_pipeline_datagram(live->pipeline, bytes, len, when);
 }
 
-static void on_sender(void *arg, bool up, const char *text)
-{
-    struct live *live = arg;
-
-    ft_log_change(&live->daemon, up, text, ft_mono_now());
-}
-
-static void on_flushed(void *arg)
-{
-    struct live *live = arg;
-    struct ft_sender_stats stats;
-
-    ft_sender_stats(live->sender, &stats);
-    if (stats.records_queued)
-        ft_log(FT_LOG_WARNING, "daemon '%s': %" PRIu64 " records are not acknowledged",
-               live->settings->daemon_endpoint, stats.records_queued);
-    ft_loop_exit(live->loop, EX_OK);
-}
-
 static bool on_stop(void *arg)
 {
     struct live *live = arg;
@@ -208,10 +179,7 @@ static bool on_stop(void *arg)
     ft_sflow_pipeline_end(live->pipeline, ft_wall_now());
     if (output_failed(live))
         return false;
-    if (!live->sender)
-        return true;
-    ft_sender_flush(live->sender, live->settings->daemon_flush_ns, on_flushed, live);
-    return false;
+    return !ft_daemon_link_finish(&live->daemon, live->settings->daemon_flush_ns);
 }
 
 static void warn_of_buffer(const struct live *live, uint64_t bytes, uint64_t wanted)
@@ -318,32 +286,18 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
     return 0;
 }
 
-/* The certificates for connections from here on; the one that stands goes on with its own. */
-static int renew_tls(struct live *live, const struct ft_switchpoll_settings *settings)
-{
-    const struct ft_tls_files files = ft_switchpoll_settings_tls(settings);
-    char error[ERROR_BYTES];
-    int rc;
-
-    if (!live->sender || !settings->tls_cert)
-        return 0;
-    rc = ft_sender_set_tls(live->sender, &files, error, sizeof(error));
-    if (rc < 0)
-        ft_log(FT_LOG_ERROR, "tls: %s", error);
-    return rc;
-}
-
 /* Takes the settings over as a whole, or changes nothing and returns -errno. */
 static int adopt(struct live *live, const struct ft_switchpoll_settings *wanted)
 {
     struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(wanted);
     struct ft_watch *tick =
         ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live);
+    const struct ft_tls_files files = ft_switchpoll_settings_tls(wanted);
     struct ft_poller *poller = NULL;
     int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, wanted, &poller) : -ENOMEM;
 
     if (rc == 0)
-        rc = renew_tls(live, wanted);
+        rc = ft_daemon_link_renew_tls(&live->daemon, &files);
     if (rc == 0)
         rc = reopen_udp(live, wanted);
     if (rc < 0) {
@@ -388,8 +342,8 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     struct ft_telemetry t = {
         .exporters = tables,
         .exporter_tables = 1,
-        .has_sender = live->sender != NULL,
-        .connected = connected(live),
+        .has_sender = live->daemon.sender != NULL,
+        .connected = ft_daemon_link_connected(&live->daemon),
     };
 
     (void)request;
@@ -420,9 +374,7 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
     (void)request;
     if (live->stopping)
         ft_write_str(body, "stopping\n");
-    else if (live->sender && live->daemon.known && !live->daemon.up)
-        ft_write_fmt(body, "daemon not connected: %s\n", live->daemon.text);
-    else
+    else if (ft_daemon_link_health(&live->daemon, body))
         ft_write_str(body, "ok\n");
     return body->len == 3 ? 200 : 503;
 }
@@ -459,10 +411,9 @@ static int start_output(struct live *live, uint64_t boot_id)
         .retry_min_ns = s->daemon_retry_min_ns,
         .retry_max_ns = s->daemon_retry_max_ns,
         .tls = ft_switchpoll_settings_tls(s),
-        .on_state = on_sender,
-        .arg = live,
     };
     char error[ERROR_BYTES];
+    int rc;
 
     if (live->config->output) {
         live->output = ft_output_file(live->config->output, error, sizeof(error));
@@ -470,16 +421,10 @@ static int start_output(struct live *live, uint64_t boot_id)
             ft_log(FT_LOG_ERROR, "output %s", error);
         return live->output ? EX_OK : EX_CANTCREAT;
     }
-    live->sender = ft_sender_new(live->loop, &sender, error, sizeof(error));
-    if (!live->sender) {
-        ft_log(FT_LOG_ERROR, "%s", error);
-        return EX_CONFIG;
-    }
-    if (!s->tls_cert && !ft_endpoint_is_local(s->daemon_endpoint))
-        ft_log(FT_LOG_WARNING,
-               "daemon '%s': plain TCP: reports can be read and changed on the network",
-               s->daemon_endpoint);
-    live->output = ft_output_sender(live->sender);
+    rc = ft_daemon_link_open(&live->daemon, live->loop, &sender);
+    if (rc)
+        return rc == -ENOMEM ? EX_OSERR : EX_CONFIG;
+    live->output = ft_output_sender(live->daemon.sender);
     return live->output ? EX_OK : EX_OSERR;
 }
 
@@ -551,7 +496,6 @@ int ft_live_run(const struct ft_live_config *config)
         .settings = ft_switchpoll_settings_copy(config->settings),
         .config = config,
         .loss_limit = {.interval_ns = WARN_NS, .burst = 1},
-        .daemon.limit = {.interval_ns = WARN_NS, .burst = 10},
         .status_at = ft_mono_now(),
     };
     int code = live.settings ? start(&live) : EX_OSERR;
@@ -579,7 +523,7 @@ int ft_live_run(const struct ft_live_config *config)
     ft_snmp_service_free(live.snmp);
     ft_sflow_pipeline_free(live.pipeline);
     ft_output_free(live.output);
-    ft_sender_free(live.sender);
+    ft_daemon_link_close(&live.daemon);
     ft_loop_free(live.loop);
     if (live.settings)
         ft_options_free(&ft_switchpoll_settings_table, live.settings);

@@ -7,6 +7,7 @@ include tests/fabric/local.mk
 include tests/faults/local.mk
 include tests/fidelity/local.mk
 include tests/snmp/local.mk
+include tests/page/local.mk
 include tests/rxe/local.mk
 include tests/kafka/local.mk
 include tests/nccl/local.mk

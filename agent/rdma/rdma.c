@@ -4,8 +4,6 @@
 #include "agent/rdma/rdma.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <linux/netlink.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,57 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/rdma/devices.h"
-#include "agent/rdma/monitor.h"
-#include "agent/rdma/qpc.h"
-#include "agent/rdma/query.h"
+#include "agent/rdma/rdma_impl.h"
 #include "agent/rdma/sport.h"
-#include "lib/io/netlink.h"
-#include "lib/io/verbs.h"
 
 #define NS_PER_S   INT64_C(1000000000)
 #define OWNERS_MAX 8192
 /* Addresses, speeds and drivers seldom change; a new device is looked at in the same round. */
 #define LOOK_NS (10 * NS_PER_S)
-/* The kernel's module may come later than the agent. */
-#define REOPEN_NS (30 * NS_PER_S)
 /* Destinations are asked for once, and again in case that a number was used anew. */
 #define ASK_AGAIN_NS (30 * NS_PER_S)
-#define ASK_MAX      1024
-#define QUERIED_MAX  16384
-
-/* Rounds in a row with a row that cannot be read, in which nothing is forgotten. */
-#define ODD_ROUNDS 3
-
-struct ft_rdma {
-    struct ft_rdma_config config;
-    struct ft_rdma_hooks hooks;
-    struct ft_netlink *netlink;
-    struct ft_rdma_monitor *monitor; /* NULL: without a loop */
-    struct ft_rdma_table *table;
-    struct ft_owners *owners;
-    struct ft_rdma_ports *ports;
-    struct ft_rdma_devices devices;
-    uint64_t complete_ticks; /* when the last complete list was begun */
-    bool polled, counted, opened;
-    bool reported; /* of a change: a round is due */
-    struct ft_mono polled_at, looked_at, counted_at, opened_at;
-    struct ft_rdma_status status;
-    /* Of the round at work. */
-    struct ft_rdma_known *current;
-    bool places_changed;
-    bool odd;            /* a row of queue pairs could not be read */
-    uint32_t odd_rounds; /* in a row */
-    struct ft_wall wall;
-    struct ft_mono now;
-    struct ft_rdma_place place;
-    uint32_t asked_lqpn, asked_rqpn;
-    struct ft_rdma_qpc qpc;
-    bool qpc_known;
-    bool no_context; /* the kernel does not tell the device's contexts */
-    struct ft_rdma_asked_for wanted[ASK_MAX];
-    struct ft_rdma_queried queried[QUERIED_MAX];
-};
 
 const char *ft_rdma_driver_name(uint32_t driver)
 {
@@ -144,137 +100,6 @@ void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
     ft_owners_job_variable(r->owners, config->job_variable);
 }
 
-static void decoded(struct ft_rdma *r, int rc)
-{
-    r->status.messages++;
-    if (rc)
-        r->status.malformed++;
-}
-
-static int ask(struct ft_rdma *r, enum ft_nldev_request request, uint32_t device,
-               ft_netlink_message message)
-{
-    uint8_t attributes[FT_NLDEV_ATTRIBUTES];
-    size_t len = ft_nldev_attributes(request, device, r->asked_lqpn, attributes);
-    bool dump = request != FT_NLDEV_CHARDEV && request != FT_NLDEV_QP_RAW;
-    int rc =
-        ft_netlink_request(r->netlink, ft_nldev_type(request), dump, attributes, len, message, r);
-
-    if (rc == -EINTR)
-        r->status.lists_cut++;
-    else if (rc)
-        r->status.requests_failed++;
-    return rc;
-}
-
-static void on_device(void *arg, const uint8_t *bytes, size_t len)
-{
-    struct ft_rdma *r = arg;
-    struct ft_rdma_device info;
-    int rc = ft_nldev_device(bytes, len, &info);
-
-    decoded(r, rc);
-    if (rc == 0 && ft_rdma_devices_take(&r->devices, &info))
-        r->places_changed = true;
-}
-
-static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
-{
-    struct ft_rdma *r = arg;
-    struct ft_rdma_chardev chardev;
-    int rc = ft_nldev_chardev(bytes, len, &chardev);
-
-    decoded(r, rc);
-    if (rc)
-        return;
-    r->current->rdev = chardev.rdev;
-    r->current->driver = chardev.driver;
-}
-
-/* In one piece by libibverbs where the device may be opened, else slot by slot. The interfaces'
- * names are sysfs's in any case: a number would be of the device's network namespace. */
-static size_t read_gids(struct ft_rdma *r, uint32_t port, struct ft_rdma_gid *gids)
-{
-    const char *device = r->current->info.name;
-    struct ft_verbs_gid found[FT_RDMA_GIDS_MAX];
-    size_t count;
-
-    r->status.by_verbs =
-        r->config.verbs && ft_verbs_gids(device, port, found, FT_RDMA_GIDS_MAX, &count) == 0;
-    if (!r->status.by_verbs)
-        return ft_rdma_gids(r->config.sysfs, device, port, gids, FT_RDMA_GIDS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        gids[i] = (struct ft_rdma_gid){.index = found[i].index, .ip = found[i].ip};
-        ft_rdma_gid_netdev(r->config.sysfs, device, port, found[i].index, gids[i].netdev);
-    }
-    return count;
-}
-
-static void on_port(void *arg, const uint8_t *bytes, size_t len)
-{
-    struct ft_rdma *r = arg;
-    struct ft_rdma_port port;
-    int rc = ft_nldev_port(bytes, len, &port);
-
-    decoded(r, rc);
-    if (rc)
-        return;
-    r->place = (struct ft_rdma_place){
-        .device = r->current->info.index,
-        .port = port.number,
-        .driver = r->current->driver,
-    };
-    snprintf(r->place.netdev, sizeof(r->place.netdev), "%s", port.netdev);
-    r->place.gid_count = read_gids(r, port.number, r->place.gids);
-    /* A kernel in another network namespace than the device's does not name the interface. */
-    for (size_t i = 0; !r->place.netdev[0] && i < r->place.gid_count; i++)
-        memcpy(r->place.netdev, r->place.gids[i].netdev, sizeof(r->place.netdev));
-    ft_rdma_table_place(r->table, &r->place);
-    ft_rdma_ports_note(r->ports, r->current->info.name, r->current->driver, &port, r->place.netdev);
-}
-
-static void on_qp(void *arg, const struct ft_rdma_qp *qp)
-{
-    struct ft_rdma *r = arg;
-
-    ft_rdma_table_qp(r->table, r->current->info.index, qp, r->wall);
-}
-
-static void on_qps(void *arg, const uint8_t *bytes, size_t len)
-{
-    struct ft_rdma *r = arg;
-    int rc = ft_nldev_qps(bytes, len, on_qp, r);
-
-    decoded(r, rc);
-    r->odd |= rc != 0;
-}
-
-static void on_cm_id(void *arg, const struct ft_rdma_cm_id *id)
-{
-    struct ft_rdma *r = arg;
-
-    ft_rdma_table_cm_id(r->table, r->current->info.index, id);
-}
-
-static void on_cm_ids(void *arg, const uint8_t *bytes, size_t len)
-{
-    decoded(arg, ft_nldev_cm_ids(bytes, len, on_cm_id, arg));
-}
-
-static void look_at_devices(struct ft_rdma *r)
-{
-    ft_rdma_table_places(r->table);
-    ft_rdma_ports_look(r->ports);
-    for (size_t i = 0; i < r->devices.count; i++) {
-        r->current = &r->devices.list[i];
-        if (r->current->driver == RDMA_DRIVER_UNKNOWN)
-            ask(r, FT_NLDEV_CHARDEV, r->current->info.index, on_chardev);
-        ask(r, FT_NLDEV_PORTS, r->current->info.index, on_port);
-    }
-    r->looked_at = r->now;
-    r->places_changed = false;
-}
-
 static void take_answer(struct ft_rdma *r, const struct ft_rdma_asked_for *w, size_t count)
 {
     const struct ft_rdma_queried *q =
@@ -309,8 +134,8 @@ static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
     /* Gone, or too new to be told from another of its number: there is another round. */
     if (!owner)
         return;
-    rc = ft_rdma_query(r->config.proc, owner->process, d->rdev, d->driver, r->queried, QUERIED_MAX,
-                       &count);
+    rc = ft_rdma_query(r->config.proc, owner->process, d->rdev, d->driver, r->queried,
+                       FT_RDMA_QUERIED_MAX, &count);
     /* Else its number may have been another's when it was asked. */
     if (rc == 0 && !ft_owners_alive(r->owners, owner))
         rc = -ESRCH;
@@ -339,7 +164,7 @@ static void on_raw(void *arg, const uint8_t *bytes, size_t len)
     int rc = ft_rdma_qpc_message(bytes, len, r->asked_rqpn, &r->qpc);
 
     r->qpc_known = rc == 0;
-    decoded(r, rc == -EBADMSG ? rc : 0);
+    ft_rdma_decoded(r, rc == -EBADMSG ? rc : 0);
 }
 
 /* What the device itself has, which the kernel tells whoever has CAP_NET_ADMIN. */
@@ -351,7 +176,7 @@ static bool read_context(struct ft_rdma *r, const struct ft_rdma_asked_for *w)
     r->asked_lqpn = w->lqpn;
     r->asked_rqpn = w->rqpn;
     r->qpc_known = false;
-    rc = ask(r, FT_NLDEV_QP_RAW, w->device, on_raw);
+    rc = ft_rdma_ask(r, FT_NLDEV_QP_RAW, w->device, on_raw);
     if (rc == -EPERM || rc == -EOPNOTSUPP)
         r->no_context = true;
     if (rc || !r->qpc_known)
@@ -366,7 +191,7 @@ static bool read_context(struct ft_rdma *r, const struct ft_rdma_asked_for *w)
 static void query(struct ft_rdma *r)
 {
     const struct ft_mono before = {r->now.ns - ASK_AGAIN_NS};
-    size_t wanted = ft_rdma_table_to_query(r->table, before, r->wanted, ASK_MAX);
+    size_t wanted = ft_rdma_table_to_query(r->table, before, r->wanted, FT_RDMA_ASK_MAX);
 
     for (size_t i = 0; i < wanted; i++) {
         const struct ft_rdma_asked_for *w = &r->wanted[i];
@@ -379,87 +204,6 @@ static void query(struct ft_rdma *r)
         else if (d->rdev)
             query_process(r, d, w, wanted);
     }
-}
-
-static bool open_socket(struct ft_rdma *r)
-{
-    int rc;
-
-    if (r->netlink)
-        return true;
-    /* To ask where nothing is would make the kernel load its RDMA modules. */
-    if (access(r->config.sysfs, F_OK)) {
-        snprintf(r->status.problem, sizeof(r->status.problem), "this host has no RDMA devices");
-        return false;
-    }
-    if (r->opened && ft_mono_since_ns(r->now, r->opened_at) < REOPEN_NS)
-        return false;
-    r->opened = true;
-    r->opened_at = r->now;
-    rc = ft_netlink_new(NETLINK_RDMA, &r->netlink);
-    if (rc) {
-        snprintf(r->status.problem, sizeof(r->status.problem), "the kernel lists no RDMA: %s",
-                 strerror(-rc));
-        return false;
-    }
-    r->status.problem[0] = '\0';
-    /* Before the list is read, so that nothing comes in between. Few kernels have it. */
-    if (r->monitor)
-        ft_rdma_monitor_start(r->monitor, r->netlink);
-    return true;
-}
-
-static void close_socket(struct ft_rdma *r)
-{
-    if (r->monitor)
-        ft_rdma_monitor_stop(r->monitor);
-    ft_netlink_free(r->netlink);
-    r->netlink = NULL;
-}
-
-static void list_devices(struct ft_rdma *r)
-{
-    int rc;
-
-    ft_rdma_devices_begin(&r->devices);
-    rc = ask(r, FT_NLDEV_DEVICES, 0, on_device);
-    /* Whatever held a place may hold another one now. */
-    if (rc == 0 && ft_rdma_devices_end(&r->devices))
-        r->places_changed = true;
-    if (r->devices.refused)
-        snprintf(r->status.problem, sizeof(r->status.problem),
-                 "%" PRIu64 " RDMA devices more than %d are not looked at", r->devices.refused,
-                 FT_RDMA_DEVICES_MAX);
-    if (rc && rc != -EINTR) {
-        snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));
-        /* The family without its devices' module refuses every request. */
-        close_socket(r);
-        r->devices.count = 0;
-        r->places_changed = true;
-    }
-}
-
-/* 0, or what cut the list of a device short: a round that did not see everything must not forget.
- */
-static int list_queue_pairs(struct ft_rdma *r)
-{
-    int rc = 0;
-
-    r->odd = false;
-    for (size_t i = 0; i < r->devices.count; i++) {
-        int err;
-
-        r->current = &r->devices.list[i];
-        err = ask(r, FT_NLDEV_QPS, r->current->info.index, on_qps);
-        if (err && err != -ENODEV && err != -EINVAL)
-            rc = err;
-        ask(r, FT_NLDEV_CM_IDS, r->current->info.index, on_cm_ids);
-    }
-    r->odd_rounds = r->odd ? r->odd_rounds + 1 : 0;
-    /* One that stays odd must not keep what is gone for ever. */
-    if (r->odd && r->odd_rounds <= ODD_ROUNDS && rc == 0)
-        rc = -EBADMSG;
-    return rc;
 }
 
 /* proc(5): start times of processes are in these, rounded down. */
@@ -489,12 +233,12 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
     r->wall = wall;
     ft_owners_round(r->owners, ticks);
     start = ft_mono_now();
-    if (open_socket(r))
-        list_devices(r);
+    if (ft_rdma_open(r))
+        ft_rdma_list_devices(r);
     if (r->places_changed || ft_mono_since_ns(now, r->looked_at) >= LOOK_NS)
-        look_at_devices(r);
+        ft_rdma_look(r);
     ft_rdma_table_begin(r->table);
-    if (!r->netlink || list_queue_pairs(r) == 0) {
+    if (!r->netlink || ft_rdma_list_queue_pairs(r) == 0) {
         if (r->netlink && r->config.query)
             query(r);
         ft_rdma_table_end(r->table);

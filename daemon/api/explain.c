@@ -10,6 +10,7 @@
 #include "daemon/api/happenings.h"
 #include "daemon/api/list.h"
 #include "daemon/api/paths.h"
+#include "daemon/api/ranks.h"
 #include "daemon/history/history.h"
 #include "daemon/join/join.h"
 #include "daemon/pipeline/stages.h"
@@ -211,7 +212,10 @@ static int explain_group(const struct ft_view *view, const struct ft_http_reques
 
 static void before_job(struct ft_list *list, const struct ft_flow_filter *filter)
 {
-    (void)filter;
+    const struct ft_stages *stages = list->view->stages;
+    const struct ft_rank_filter ranks = {.job = filter->job};
+
+    ft_api_write_ranks(list, stages->ranks, stages->slowest, &ranks);
     ft_list_begin(list, "paths");
 }
 

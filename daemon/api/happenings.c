@@ -158,7 +158,8 @@ static void add_form(struct of_events *o, const struct ft_history_event *event)
 
     if (o->both) {
         add(o, event->begun, event->begun_len);
-        if (event->over)
+        if (event->over && (event->over_len != event->begun_len ||
+                            memcmp(event->over, event->begun, event->over_len) != 0))
             add(o, event->over, event->over_len);
         return;
     }

@@ -3,11 +3,8 @@
 
 #include "daemon/api/matrix.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "proto/json.h"
 
 static int by_ranks(const void *a, const void *b)
 {
@@ -61,87 +58,152 @@ static struct list sorted(const struct ft_ranks *ranks,
     return list;
 }
 
-static void write_member(struct ft_writer *w, const struct ft_rank_member *m)
+static char *text(const char *t)
 {
-    ft_write_fmt(w, "{\"rank\":%" PRIu32, m->rank);
-    ft_json_write_member(w, "host", m->host);
-    ft_write_fmt(w, ",\"pid\":%" PRIu32, m->pid);
-    ft_json_write_member(w, "gpu", m->gpu);
-    ft_json_write_member(w, "job", m->job);
-    if (m->closed)
-        ft_write_str(w, ",\"closed\":true");
-    ft_write_u8(w, '}');
+    return *t ? (char *)(uintptr_t)t : NULL;
 }
 
-static void write_edge(struct ft_writer *w, const struct ft_rank_edge *e)
+static void fill_member(Fabrictrace__MatrixMember *out, const struct ft_rank_member *m)
 {
-    ft_write_fmt(w, "{\"src\":%" PRIu32 ",\"dst\":%" PRIu32, e->src, e->dst);
-    ft_json_write_member(w, "op", e->op);
-    ft_write_fmt(w,
-                 ",\"sent_bytes\":%" PRIu64 ",\"received_bytes\":%" PRIu64
-                 ",\"sent_messages\":%" PRIu64 ",\"received_messages\":%" PRIu64,
-                 e->sent_bytes, e->received_bytes, e->sent_messages, e->received_messages);
-    if (e->expected_bytes > 0)
-        ft_write_fmt(w, ",\"expected_bytes\":%.0f", e->expected_bytes);
-    if (e->step_max_ns)
-        ft_write_fmt(w, ",\"step_median_ns\":%" PRIu64 ",\"step_max_ns\":%" PRIu64,
-                     e->step_median_ns, e->step_max_ns);
-    ft_write_u8(w, '}');
+    fabrictrace__matrix_member__init(out);
+    out->has_rank = out->has_pid = true;
+    out->rank = m->rank;
+    out->host = text(m->host);
+    out->pid = m->pid;
+    out->gpu = text(m->gpu);
+    out->job = text(m->job);
+    out->has_closed = out->closed = m->closed;
 }
 
-/* A communicator's members from *at on, which moves behind them. */
-static void write_comm(struct ft_writer *w, const struct list *members, size_t *at,
+static void fill_edge(Fabrictrace__MatrixEdge *out, const struct ft_rank_edge *e)
+{
+    fabrictrace__matrix_edge__init(out);
+    out->has_src = out->has_dst = true;
+    out->src = e->src;
+    out->dst = e->dst;
+    out->op = text(e->op);
+    out->has_sent_bytes = out->has_received_bytes = true;
+    out->has_sent_messages = out->has_received_messages = true;
+    out->sent_bytes = e->sent_bytes;
+    out->received_bytes = e->received_bytes;
+    out->sent_messages = e->sent_messages;
+    out->received_messages = e->received_messages;
+    out->has_expected_bytes = e->expected_bytes > 0;
+    out->expected_bytes = e->expected_bytes > 0 ? (uint64_t)(e->expected_bytes + 0.5) : 0;
+    out->has_step_median_ns = out->has_step_max_ns = e->step_max_ns != 0;
+    out->step_median_ns = e->step_median_ns;
+    out->step_max_ns = e->step_max_ns;
+}
+
+/* Where a communicator's members, or edges, end in a sorted list. */
+static size_t end_of(const struct list *list, size_t from, const char *comm_id)
+{
+    /* Both kinds begin with the communicator's id. */
+    while (from < list->count && strcmp(list->items[from], comm_id) == 0)
+        from++;
+    return from;
+}
+
+/* The first edge of a communicator. */
+static size_t first_edge(const struct list *edges, const char *comm_id)
+{
+    size_t low = 0, high = edges->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(edges->items[middle], comm_id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct matrix {
+    Fabrictrace__MatrixMember *members, **member_list;
+    Fabrictrace__MatrixEdge *edges, **edge_list;
+};
+
+static bool matrix_alloc(struct matrix *m, size_t members, size_t edges)
+{
+    m->members = calloc(members + 1, sizeof(*m->members));
+    m->member_list = calloc(members + 1, sizeof(Fabrictrace__MatrixMember *));
+    m->edges = calloc(edges + 1, sizeof(*m->edges));
+    m->edge_list = calloc(edges + 1, sizeof(Fabrictrace__MatrixEdge *));
+    return m->members && m->member_list && m->edges && m->edge_list;
+}
+
+static void matrix_free(struct matrix *m)
+{
+    free(m->members);
+    free(m->member_list);
+    free(m->edges);
+    free(m->edge_list);
+}
+
+/* A communicator's members from..to. */
+static void write_comm(struct ft_list *list, const struct list *members, size_t from, size_t to,
                        const struct list *edges, const char *op)
 {
-    const struct ft_rank_member *first = members->items[*at];
-    bool begun = false;
+    const struct ft_rank_member *first = members->items[from];
+    size_t edge = first_edge(edges, first->comm_id), end = end_of(edges, edge, first->comm_id);
+    Fabrictrace__Matrix out = FABRICTRACE__MATRIX__INIT;
+    struct matrix matrix;
 
-    ft_write_str(w, "{\"comm_id\":");
-    ft_json_write_text(w, first->comm_id);
-    ft_json_write_member(w, "name", first->name);
-    ft_write_fmt(w, ",\"ranks\":%" PRIu32 ",\"members\":[", first->ranks);
-    for (size_t i = *at; i < members->count; i++, ++*at) {
-        const struct ft_rank_member *m = members->items[i];
-
-        if (strcmp(m->comm_id, first->comm_id) != 0)
-            break;
-        if (m != first)
-            ft_write_u8(w, ',');
-        write_member(w, m);
+    if (!matrix_alloc(&matrix, to - from, end - edge)) {
+        list->w->failed = true;
+        matrix_free(&matrix);
+        return;
     }
-    ft_write_str(w, "],\"edges\":[");
-    for (size_t i = 0; i < edges->count; i++) {
+    out.comm_id = text(first->comm_id);
+    out.name = text(first->name);
+    out.has_ranks = true;
+    out.ranks = first->ranks;
+    for (size_t i = from; i < to; i++) {
+        fill_member(&matrix.members[out.n_members], members->items[i]);
+        matrix.member_list[out.n_members] = &matrix.members[out.n_members];
+        out.n_members++;
+    }
+    for (size_t i = edge; i < end; i++) {
         const struct ft_rank_edge *e = edges->items[i];
 
-        if (strcmp(e->comm_id, first->comm_id) != 0 || (op && strcmp(op, e->op) != 0))
+        if (op && strcmp(op, e->op) != 0)
             continue;
-        if (begun)
-            ft_write_u8(w, ',');
-        begun = true;
-        write_edge(w, e);
+        fill_edge(&matrix.edges[out.n_edges], e);
+        matrix.edge_list[out.n_edges] = &matrix.edges[out.n_edges];
+        out.n_edges++;
     }
-    ft_write_str(w, "]}");
+    out.members = matrix.member_list;
+    out.edges = matrix.edge_list;
+    ft_list_message(list, "fabrictrace.matrix.v1", &out.base);
+    matrix_free(&matrix);
 }
 
-size_t ft_api_write_matrix(struct ft_writer *w, const struct ft_ranks *ranks, const char *comm_id,
-                           const char *op)
+static bool has_job(const struct list *members, size_t from, size_t to, const char *job)
+{
+    for (size_t i = from; i < to; i++)
+        if (strcmp(((const struct ft_rank_member *)members->items[i])->job, job) == 0)
+            return true;
+    return false;
+}
+
+void ft_api_write_matrix(struct ft_list *list, const struct ft_ranks *ranks, const char *comm_id,
+                         const char *job, const char *op)
 {
     struct list members = sorted(ranks, next_member, ft_ranks_by_place);
     struct list edges = sorted(ranks, next_edge, by_ranks);
-    size_t written = 0;
 
-    for (size_t at = 0; edges.items && at < members.count;) {
+    if (!members.items || !edges.items)
+        list->w->failed = true;
+    for (size_t at = 0, end; edges.items && at < members.count; at = end) {
         const struct ft_rank_member *m = members.items[at];
 
-        if (comm_id && strcmp(comm_id, m->comm_id) != 0) {
-            at++;
-            continue;
-        }
-        if (written++)
-            ft_write_u8(w, ',');
-        write_comm(w, &members, &at, &edges, op);
+        end = end_of(&members, at, m->comm_id);
+        if ((!comm_id || strcmp(comm_id, m->comm_id) == 0) &&
+            (!job || has_job(&members, at, end, job)))
+            write_comm(list, &members, at, end, &edges, op);
     }
     free(members.items);
     free(edges.items);
-    return written;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "daemon/jobs/flow_ranks.h"
-#include "daemon/join/flow_hosts.h"
+#include "daemon/join/flow_names.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/emit.h"
 #include "lib/io/http.h"

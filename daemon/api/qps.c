@@ -3,11 +3,10 @@
 
 #include "daemon/api/qps.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/json.h"
+#include "proto/record.h"
 
 bool ft_api_qps_is_state(const char *name)
 {
@@ -29,65 +28,69 @@ static int by_place(const void *a, const void *b)
     return x->local < y->local ? -1 : x->local > y->local;
 }
 
-static void write_flow(struct ft_writer *w, const struct ft_pairing_end *e)
+static char *text(const char *t)
 {
-    char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES];
-
-    ft_ip_format(&e->tuple.src, src);
-    ft_ip_format(&e->tuple.dst, dst);
-    ft_write_fmt(w,
-                 ",\"flow\":{\"src\":\"%s\",\"dst\":\"%s\",\"sport\":%u,\"dport\":%u,"
-                 "\"proto\":%u},\"tuple_source\":\"%s\"",
-                 src, dst, e->tuple.sport, e->tuple.dport, e->tuple.proto,
-                 e->observed ? "observed" : "computed");
+    return t && *t ? (char *)(uintptr_t)t : NULL;
 }
 
-static void write_end(struct ft_writer *w, const struct ft_pairing_end *e)
+static void write_end(struct ft_list *list, const struct ft_pairing_end *e)
 {
-    ft_write_str(w, "{\"host\":");
-    ft_json_write_text(w, e->host);
-    ft_json_write_member(w, "device", e->device);
-    ft_write_fmt(w, ",\"port\":%" PRIu32 ",\"local\":%" PRIu32 ",\"remote\":%" PRIu32, e->port,
-                 e->local, e->remote);
-    ft_json_write_member(w, "driver", e->driver);
-    ft_json_write_member(w, "state", ft_pair_state_name(e->state));
-    ft_json_write_member(w, "by", ft_paired_by_name(e->by));
-    if (e->has_tuple)
-        write_flow(w, e);
-    ft_json_write_member(w, "peer_host", e->peer_host);
-    ft_json_write_member(w, "peer_device", e->peer_device);
-    ft_json_write_member(w, "comm_id", e->comm_id);
-    if (e->pid)
-        ft_write_fmt(w, ",\"pid\":%" PRIu32, e->pid);
-    ft_json_write_member(w, "comm", e->comm);
-    ft_json_write_member(w, "job", e->job);
-    ft_write_fmt(w, ",\"since_ms\":%" PRId64 "}", e->since_ms);
+    Fabrictrace__QueuePairEnd out = FABRICTRACE__QUEUE_PAIR_END__INIT;
+    Fabrictrace__Flow flow;
+
+    out.host = text(e->host);
+    out.device = text(e->device);
+    out.has_port = out.has_local = out.has_remote = out.has_since_ms = true;
+    out.port = e->port;
+    out.local = e->local;
+    out.remote = e->remote;
+    out.since_ms = (uint64_t)e->since_ms;
+    out.driver = text(e->driver);
+    out.state = text(ft_pair_state_name(e->state));
+    out.by = text(ft_paired_by_name(e->by));
+    if (e->has_tuple) {
+        ft_flow_from_tuple(&flow, &e->tuple);
+        out.flow = &flow;
+        out.has_tuple_source = true;
+        out.tuple_source = e->observed ? FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_OBSERVED
+                                       : FABRICTRACE__TUPLE_SOURCE__TUPLE_SOURCE_COMPUTED;
+    }
+    out.peer_host = text(e->peer_host);
+    out.peer_device = text(e->peer_device);
+    out.comm_id = text(e->comm_id);
+    out.has_pid = e->pid != 0;
+    out.pid = e->pid;
+    out.comm = text(e->comm);
+    out.job = text(e->job);
+    ft_list_message(list, "fabrictrace.queue_pair.v1", &out.base);
 }
 
-size_t ft_api_write_qps(struct ft_writer *w, const struct ft_pairing *pairing,
-                        const struct ft_api_qps_filter *filter)
+static bool matches(const struct ft_pairing_end *e, const struct ft_api_qps_filter *f)
+{
+    return (!f->host || strcmp(f->host, e->host) == 0) &&
+           (!f->job || (e->job && strcmp(f->job, e->job) == 0)) &&
+           (!f->state || strcmp(f->state, ft_pair_state_name(e->state)) == 0);
+}
+
+void ft_api_write_qps(struct ft_list *list, const struct ft_pairing *pairing,
+                      const struct ft_api_qps_filter *filter)
 {
     size_t n = 0;
     uint32_t index = 0;
-    struct ft_pairing_end *list, end;
+    struct ft_pairing_end *ends, end;
 
     if (!pairing)
-        return 0;
-    list = calloc(ft_pairing_ends(pairing) + 1, sizeof(*list));
-    if (!list) {
-        w->failed = true;
-        return 0;
+        return;
+    ends = calloc(ft_pairing_ends(pairing) + 1, sizeof(*ends));
+    if (!ends) {
+        list->w->failed = true;
+        return;
     }
     while (ft_pairing_next(pairing, &index, &end))
-        if ((!filter->host || strcmp(filter->host, end.host) == 0) &&
-            (!filter->state || strcmp(filter->state, ft_pair_state_name(end.state)) == 0))
-            list[n++] = end;
-    qsort(list, n, sizeof(*list), by_place);
-    for (size_t i = 0; i < n && i < filter->limit; i++) {
-        if (i)
-            ft_write_u8(w, ',');
-        write_end(w, &list[i]);
-    }
-    free(list);
-    return n;
+        if (matches(&end, filter))
+            ends[n++] = end;
+    qsort(ends, n, sizeof(*ends), by_place);
+    for (size_t i = 0; i < n; i++)
+        write_end(list, &ends[i]);
+    free(ends);
 }

@@ -3,71 +3,79 @@
 
 #include "daemon/api/ranks.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/json.h"
-
-static void write_last(struct ft_writer *w, const struct ft_slowest_last *last)
+static char *text(const char *s)
 {
-    ft_json_write_member(w, "op", last->op);
-    if (last->time_ms)
-        ft_write_fmt(w, ",\"time_ms\":%" PRIu64, last->time_ms);
+    return s && *s ? (char *)(uintptr_t)s : NULL;
+}
+
+static void fill_last(Fabrictrace__Rank *out, const struct ft_slowest_last *last)
+{
+    out->op = text(last->op);
+    out->has_time_ms = last->time_ms != 0;
+    out->time_ms = last->time_ms;
     if (!last->named)
         return;
-    ft_write_fmt(w,
-                 ",\"slowest_peer\":%" PRIu32 ",\"slowest_step_median_ns\":%" PRIu64
-                 ",\"others_step_median_ns\":%" PRIu64,
-                 last->peer, last->step_median_ns, last->others_median_ns);
+    out->has_slowest_peer = out->has_slowest_step_median_ns = out->has_others_step_median_ns = true;
+    out->slowest_peer = last->peer;
+    out->slowest_step_median_ns = last->step_median_ns;
+    out->others_step_median_ns = last->others_median_ns;
     if (!last->has_link)
         return;
-    ft_json_write_member(w, "slowest_switch", last->link.switch_name);
-    ft_json_write_member(w, "slowest_port", last->link.port);
-    ft_write_fmt(w, ",\"slowest_port_flows\":%" PRIu64, last->link.flows);
+    out->slowest_switch = text(last->link.switch_name);
+    out->slowest_port = text(last->link.port);
+    out->has_slowest_port_flows = true;
+    out->slowest_port_flows = last->link.flows;
 }
 
-static void write_rank(struct ft_writer *w, const struct ft_rank_member *m,
+static void write_rank(struct ft_list *list, const struct ft_rank_member *m,
                        const struct ft_slowest_last *last)
 {
-    ft_write_str(w, "{\"comm_id\":");
-    ft_json_write_text(w, m->comm_id);
-    ft_write_fmt(w, ",\"rank\":%" PRIu32 ",\"ranks\":%" PRIu32, m->rank, m->ranks);
-    ft_json_write_member(w, "host", m->host);
-    ft_write_fmt(w, ",\"pid\":%" PRIu32, m->pid);
-    ft_json_write_member(w, "gpu", m->gpu);
-    ft_json_write_member(w, "job", m->job);
-    if (m->closed)
-        ft_write_str(w, ",\"closed\":true");
+    Fabrictrace__Rank out = FABRICTRACE__RANK__INIT;
+
+    out.comm_id = text(m->comm_id);
+    out.has_rank = out.has_ranks = out.has_pid = true;
+    out.rank = m->rank;
+    out.ranks = m->ranks;
+    out.host = text(m->host);
+    out.pid = m->pid;
+    out.gpu = text(m->gpu);
+    out.job = text(m->job);
+    out.has_closed = out.closed = m->closed;
     if (last)
-        write_last(w, last);
-    ft_write_u8(w, '}');
+        fill_last(&out, last);
+    ft_list_message(list, "fabrictrace.rank.v1", &out.base);
 }
 
-size_t ft_api_write_ranks(struct ft_writer *w, const struct ft_ranks *ranks,
-                          const struct ft_slowest *slowest, const char *comm_id)
+static bool matches(const struct ft_rank_member *m, const struct ft_rank_filter *f)
 {
-    const struct ft_rank_member **list, *m;
+    return (!f->comm_id || strcmp(f->comm_id, m->comm_id) == 0) &&
+           (!f->job || strcmp(f->job, m->job) == 0) &&
+           (!f->host || strcmp(f->host, m->host) == 0) && (!f->has_rank || f->rank == m->rank);
+}
+
+void ft_api_write_ranks(struct ft_list *list, const struct ft_ranks *ranks,
+                        const struct ft_slowest *slowest, const struct ft_rank_filter *filter)
+{
+    const struct ft_rank_member **members, *m;
     size_t count = 0, n = 0;
     uint32_t index = 0;
 
     while (ft_ranks_next_member(ranks, &index))
         count++;
-    list = calloc(count ? count : 1, sizeof(*list));
-    if (!list) {
-        w->failed = true;
-        return 0;
+    members = calloc(count ? count : 1, sizeof(*members));
+    if (!members) {
+        list->w->failed = true;
+        return;
     }
     index = 0;
     while ((m = ft_ranks_next_member(ranks, &index)))
-        if (!comm_id || strcmp(comm_id, m->comm_id) == 0)
-            list[n++] = m;
-    qsort(list, n, sizeof(*list), ft_ranks_by_place);
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            ft_write_u8(w, ',');
-        write_rank(w, list[i], ft_slowest_of(slowest, list[i]->comm_id, list[i]->rank));
-    }
-    free(list);
-    return n;
+        if (matches(m, filter))
+            members[n++] = m;
+    qsort(members, n, sizeof(*members), ft_ranks_by_place);
+    for (size_t i = 0; i < n; i++)
+        write_rank(list, members[i], ft_slowest_of(slowest, members[i]->comm_id, members[i]->rank));
+    free(members);
 }

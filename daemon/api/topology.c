@@ -3,194 +3,324 @@
 
 #include "daemon/api/topology.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/api/list.h"
+#include "daemon/discovery/wiring.h"
+#include "daemon/join/join.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/findings.h"
+#include "lib/fabric/topology.h"
+#include "lib/io/http.h"
 #include "proto/json.h"
 
-static void member(struct ft_writer *w, const char *name)
+#define PORTS_A_STEP 2000
+#define NICS_A_STEP  2000
+
+enum part {
+    SWITCHES,
+    HOSTS,
+};
+
+struct of_topology {
+    const struct ft_view *view;
+    const struct ft_topology *topology; /* that it began with */
+    uint32_t port_count;
+    bool begun;
+    enum part part;
+    uint32_t index; /* in the part */
+    struct ft_findings open;
+};
+
+static char *text(const char *s)
 {
-    ft_write_fmt(w, "\"%s\":", name);
+    return (char *)(uintptr_t)s;
 }
 
-static void text_member(struct ft_writer *w, const char *name, const char *text)
+static void fill_address(ProtobufCBinaryData *out, const struct ft_ip *ip)
 {
-    member(w, name);
-    ft_json_write_text(w, text);
+    out->data = (uint8_t *)(uintptr_t)ft_ip_bytes(ip, &out->len);
 }
 
-static void comma(struct ft_writer *w, uint32_t i)
+static void fill_origin(Fabrictrace__TopologyPort *out, const struct ft_view *view, uint32_t id,
+                        bool linked)
 {
-    if (i)
-        ft_write_u8(w, ',');
-}
+    const struct ft_wiring *wiring = view->stages->wiring;
 
-static void write_addresses(struct ft_writer *w, const struct ft_ip *addresses, uint32_t count)
-{
-    char text[FT_IP_TEXT_BYTES];
+    out->source = text(ft_pipeline_source(view->pipeline, id));
+    if (!linked)
+        return;
+    out->has_confirmed = true;
+    out->confirmed = ft_pipeline_confirms(view->pipeline, id);
+    if (wiring && ft_wiring_confirms(wiring, id)) {
+        struct ft_crossing_proof proof = ft_wiring_proof(wiring, id);
 
-    member(w, "addresses");
-    ft_write_u8(w, '[');
-    for (uint32_t i = 0; i < count; i++) {
-        comma(w, i);
-        ft_ip_format(&addresses[i], text);
-        ft_json_write_text(w, text);
+        out->has_samples = out->has_flows = proof.samples != 0;
+        out->samples = proof.samples;
+        out->flows = proof.flows;
     }
-    ft_write_u8(w, ']');
 }
 
-static void write_origin(struct ft_writer *w, const struct ft_api_origins *origins, uint32_t id,
-                         bool linked)
+static void fill_port(Fabrictrace__TopologyPort *out, const struct of_topology *o, uint32_t id)
 {
-    const struct ft_api_origin origin = origins->of(origins->arg, id);
-
-    ft_write_u8(w, ',');
-    text_member(w, "source", origin.source);
-    if (linked)
-        ft_write_fmt(w, ",\"confirmed\":%s", origin.confirmed ? "true" : "false");
-    if (linked && origin.samples)
-        ft_write_fmt(w, ",\"samples\":%llu,\"flows\":%u", (unsigned long long)origin.samples,
-                     origin.flows);
-}
-
-static void write_port(struct ft_writer *w, const struct ft_topology *t, uint32_t id,
-                       const struct ft_api_origins *origins)
-{
+    const struct ft_topology *t = o->topology;
     const struct ft_port *port = ft_topology_port(t, id);
 
-    ft_write_u8(w, '{');
-    text_member(w, "name", port->name);
-    if (port->ifindex)
-        ft_write_fmt(w, ",\"ifindex\":%u", port->ifindex);
-    if (port->lag_ifindex)
-        ft_write_fmt(w, ",\"lag_ifindex\":%u", port->lag_ifindex);
-    if (port->speed_bps)
-        ft_write_fmt(w, ",\"speed_bps\":%llu", (unsigned long long)port->speed_bps);
+    fabrictrace__topology_port__init(out);
+    out->name = text(port->name);
+    out->has_ifindex = port->ifindex != 0;
+    out->ifindex = port->ifindex;
+    out->has_lag_ifindex = port->lag_ifindex != 0;
+    out->lag_ifindex = port->lag_ifindex;
+    out->has_speed_bps = port->speed_bps != 0;
+    out->speed_bps = port->speed_bps;
     if (port->peer != FT_NONE) {
         const struct ft_port *peer = ft_topology_port(t, port->peer);
 
-        ft_write_u8(w, ',');
-        text_member(w, "peer", ft_topology_switch(t, peer->switch_id)->name);
-        ft_write_u8(w, ',');
-        text_member(w, "peer_port", peer->name);
+        out->peer = text(ft_topology_switch(t, peer->switch_id)->name);
+        out->peer_port = text(peer->name);
     }
-    if (port->nic != FT_NONE) {
-        ft_write_u8(w, ',');
-        text_member(w, "host", ft_topology_host(t, ft_topology_nic(t, port->nic)->host_id)->name);
-    }
-    if (port->group != FT_NONE) {
-        ft_write_u8(w, ',');
-        text_member(w, "group", ft_topology_group(t, port->group)->name);
-    }
-    if (origins && (port->peer != FT_NONE || port->nic != FT_NONE))
-        write_origin(w, origins, id, port->peer != FT_NONE);
-    ft_write_u8(w, '}');
+    if (port->nic != FT_NONE)
+        out->host = text(ft_topology_host(t, ft_topology_nic(t, port->nic)->host_id)->name);
+    if (port->group != FT_NONE)
+        out->group = text(ft_topology_group(t, port->group)->name);
+    if (port->peer != FT_NONE || port->nic != FT_NONE)
+        fill_origin(out, o->view, id, port->peer != FT_NONE);
 }
 
-static void write_lags(struct ft_writer *w, const struct ft_topology *t, uint32_t switch_id)
+/* Memory of one message, given back all at once. */
+struct memory {
+    void *blocks[64];
+    size_t count;
+    bool failed;
+};
+
+static void *get(struct memory *m, size_t count, size_t bytes)
 {
-    uint32_t written = 0;
+    void *block =
+        m->count < sizeof(m->blocks) / sizeof(m->blocks[0]) ? calloc(count + 1, bytes) : NULL;
 
-    for (uint32_t i = 0; i < ft_topology_lags(t); i++) {
-        const struct ft_lag *lag = ft_topology_lag(t, i);
-
-        if (lag->switch_id != switch_id)
-            continue;
-        ft_write_str(w, written++ ? ",{" : ",\"lags\":[{");
-        text_member(w, "name", lag->name);
-        if (lag->ifindex)
-            ft_write_fmt(w, ",\"ifindex\":%u", lag->ifindex);
-        ft_write_str(w, ",\"members\":[");
-        for (uint32_t k = 0; k < lag->member_count; k++) {
-            comma(w, k);
-            ft_json_write_text(w, ft_topology_port(t, lag->members[k])->name);
-        }
-        ft_write_str(w, "]}");
-    }
-    if (written)
-        ft_write_u8(w, ']');
+    if (block)
+        m->blocks[m->count++] = block;
+    else
+        m->failed = true;
+    return block;
 }
 
-static void write_switch(struct ft_writer *w, const struct ft_topology *t, uint32_t id,
-                         const struct ft_api_origins *origins)
+static void give_back(struct memory *m)
 {
-    const struct ft_switch *s = ft_topology_switch(t, id);
+    while (m->count)
+        free(m->blocks[--m->count]);
+}
 
-    ft_write_u8(w, '{');
-    text_member(w, "name", s->name);
-    ft_write_u8(w, ',');
-    text_member(w, "tier", ft_tier_name(s->tier));
-    ft_write_u8(w, ',');
-    write_addresses(w, s->addresses, s->address_count);
-    ft_write_str(w, ",\"ports\":[");
+static void fill_ports(Fabrictrace__TopologySwitch *out, const struct of_topology *o,
+                       const struct ft_switch *s, struct memory *m)
+{
+    Fabrictrace__TopologyPort *ports = get(m, s->port_count, sizeof(*ports));
+
+    out->ports = get(m, s->port_count, sizeof(Fabrictrace__TopologyPort *));
+    if (m->failed)
+        return;
     for (uint32_t i = 0; i < s->port_count; i++) {
-        comma(w, i);
-        write_port(w, t, s->ports[i], origins);
+        fill_port(&ports[i], o, s->ports[i]);
+        out->ports[out->n_ports++] = &ports[i];
     }
-    ft_write_u8(w, ']');
-    write_lags(w, t, id);
-    ft_write_u8(w, '}');
 }
 
-static void write_nic(struct ft_writer *w, const struct ft_topology *t, uint32_t id)
+static uint32_t lags_of(const struct ft_topology *t, uint32_t switch_id)
 {
-    const struct ft_nic *nic = ft_topology_nic(t, id);
+    uint32_t n = 0;
 
-    ft_write_u8(w, '{');
-    write_addresses(w, nic->addresses, nic->address_count);
-    if (nic->rail != FT_NONE)
-        ft_write_fmt(w, ",\"rail\":%u", nic->rail);
-    ft_write_str(w, ",\"attach\":[");
-    for (uint32_t i = 0; i < nic->attach_count; i++) {
+    for (uint32_t i = 0; i < ft_topology_lags(t); i++)
+        n += ft_topology_lag(t, i)->switch_id == switch_id;
+    return n;
+}
+
+static void fill_lags(Fabrictrace__TopologySwitch *out, const struct ft_topology *t,
+                      uint32_t switch_id, struct memory *m)
+{
+    uint32_t count = lags_of(t, switch_id), ports = ft_topology_switch(t, switch_id)->port_count;
+    Fabrictrace__TopologyLag *lags;
+    char **names;
+
+    if (!count)
+        return;
+    lags = get(m, count, sizeof(*lags));
+    out->lags = get(m, count, sizeof(Fabrictrace__TopologyLag *));
+    names = get(m, ports, sizeof(char *));
+    for (uint32_t i = 0; !m->failed && i < ft_topology_lags(t); i++) {
+        const struct ft_lag *lag = ft_topology_lag(t, i);
+        Fabrictrace__TopologyLag *to = &lags[out->n_lags];
+
+        if (lag->switch_id != switch_id || lag->member_count > ports)
+            continue;
+        fabrictrace__topology_lag__init(to);
+        to->name = text(lag->name);
+        to->has_ifindex = lag->ifindex != 0;
+        to->ifindex = lag->ifindex;
+        to->members = names;
+        for (uint32_t k = 0; k < lag->member_count; k++)
+            names[to->n_members++] = text(ft_topology_port(t, lag->members[k])->name);
+        names += lag->member_count;
+        ports -= lag->member_count;
+        out->lags[out->n_lags++] = to;
+    }
+}
+
+static void fill_addresses(size_t *count, ProtobufCBinaryData **list, const struct ft_ip *addresses,
+                           uint32_t n, struct memory *m)
+{
+    *list = get(m, n, sizeof(**list));
+    for (uint32_t i = 0; *list && i < n; i++)
+        fill_address(&(*list)[(*count)++], &addresses[i]);
+}
+
+static uint32_t write_switch(struct ft_writer *w, const struct of_topology *o, uint32_t id)
+{
+    const struct ft_switch *s = ft_topology_switch(o->topology, id);
+    Fabrictrace__TopologySwitch out = FABRICTRACE__TOPOLOGY_SWITCH__INIT;
+    struct memory memory = {.count = 0};
+
+    out.name = text(s->name);
+    out.tier = text(ft_tier_name(s->tier));
+    fill_addresses(&out.n_addresses, &out.addresses, s->addresses, s->address_count, &memory);
+    fill_ports(&out, o, s, &memory);
+    fill_lags(&out, o->topology, id, &memory);
+    if (memory.failed || ft_json_write(w, &out.base, NULL))
+        w->failed = true;
+    give_back(&memory);
+    return s->port_count + 1;
+}
+
+static void fill_nic(Fabrictrace__TopologyNic *out, const struct ft_topology *t,
+                     const struct ft_nic *nic, struct memory *m)
+{
+    Fabrictrace__PortName *names = get(m, nic->attach_count, sizeof(*names));
+
+    fabrictrace__topology_nic__init(out);
+    fill_addresses(&out->n_addresses, &out->addresses, nic->addresses, nic->address_count, m);
+    out->has_rail = nic->rail != FT_NONE;
+    out->rail = nic->rail;
+    out->attach = get(m, nic->attach_count, sizeof(Fabrictrace__PortName *));
+    for (uint32_t i = 0; !m->failed && i < nic->attach_count; i++) {
         const struct ft_port *port = ft_topology_port(t, nic->attach[i]);
 
-        comma(w, i);
-        ft_write_u8(w, '{');
-        text_member(w, "switch", ft_topology_switch(t, port->switch_id)->name);
-        ft_write_u8(w, ',');
-        text_member(w, "port", port->name);
-        ft_write_u8(w, '}');
+        fabrictrace__port_name__init(&names[i]);
+        names[i].switch_ = text(ft_topology_switch(t, port->switch_id)->name);
+        names[i].port = text(port->name);
+        out->attach[out->n_attach++] = &names[i];
     }
-    ft_write_str(w, "]}");
+}
+
+/* The NICs of a host in messages of their own memory: a host may have many. */
+static uint32_t write_host(struct ft_writer *w, const struct of_topology *o, uint32_t id)
+{
+    const struct ft_host *host = ft_topology_host(o->topology, id);
+    bool any = false;
+
+    ft_write_str(w, "{\"name\":");
+    ft_json_write_text(w, host->name);
+    for (uint32_t n = 0; n < host->nic_count; n++) {
+        struct memory memory = {.count = 0};
+        Fabrictrace__TopologyNic nic;
+
+        fill_nic(&nic, o->topology, ft_topology_nic(o->topology, host->nics[n]), &memory);
+        ft_write_str(w, any ? "," : ",\"nics\":[");
+        any = true;
+        if (memory.failed || ft_json_write(w, &nic.base, NULL))
+            w->failed = true;
+        give_back(&memory);
+    }
+    ft_write_str(w, any ? "]}" : "}");
+    return host->nic_count + 1;
 }
 
 static void write_open(struct ft_writer *w, const struct ft_findings *open)
 {
-    ft_write_str(w, ",\"open\":[");
     for (size_t i = 0; i < open->count; i++) {
-        comma(w, i != 0);
-        ft_write_u8(w, '{');
-        text_member(w, "switch", open->items[i].switch_name);
-        ft_write_u8(w, ',');
-        text_member(w, "port", open->items[i].port);
-        ft_write_u8(w, '}');
+        Fabrictrace__PortName name = FABRICTRACE__PORT_NAME__INIT;
+
+        name.switch_ = open->items[i].switch_name;
+        name.port = open->items[i].port;
+        ft_write_str(w, i ? "," : ",\"open\":[");
+        ft_json_write(w, &name.base, NULL);
     }
-    ft_write_u8(w, ']');
+    if (open->count)
+        ft_write_u8(w, ']');
 }
 
-void ft_api_write_topology(struct ft_writer *w, const struct ft_topology *t,
-                           const struct ft_api_origins *origins)
+/* Adds some of a part; true when that was its last. */
+static bool write_part(struct of_topology *o, struct ft_writer *w, uint32_t count, uint32_t budget,
+                       uint32_t (*write)(struct ft_writer *w, const struct of_topology *o,
+                                         uint32_t id))
 {
-    ft_write_u8(w, '{');
-    text_member(w, "fabric", ft_topology_fabric(t));
-    ft_write_str(w, ",\"switches\":[");
-    for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
-        comma(w, i);
-        write_switch(w, t, i, origins);
+    for (uint32_t done = 0; o->index < count && done < budget; o->index++) {
+        if (o->index)
+            ft_write_u8(w, ',');
+        done += write(w, o, o->index);
     }
-    ft_write_str(w, "],\"hosts\":[");
-    for (uint32_t i = 0; i < ft_topology_hosts(t); i++) {
-        const struct ft_host *host = ft_topology_host(t, i);
+    return o->index >= count;
+}
 
-        comma(w, i);
-        ft_write_u8(w, '{');
-        text_member(w, "name", host->name);
-        ft_write_str(w, ",\"nics\":[");
-        for (uint32_t n = 0; n < host->nic_count; n++) {
-            comma(w, n);
-            write_nic(w, t, host->nics[n]);
-        }
-        ft_write_str(w, "]}");
+static int more(void *arg, struct ft_writer *w)
+{
+    struct of_topology *o = arg;
+    const struct ft_topology *t = ft_join_topology(o->view->stages->join);
+
+    if (t != o->topology || ft_topology_ports(t) != o->port_count)
+        return -ESTALE;
+    if (!o->begun) {
+        ft_write_str(w, "{\"schema\":\"fabrictrace.topology.v1\",\"fabric\":");
+        ft_json_write_text(w, ft_topology_fabric(t));
+        ft_write_str(w, ",\"switches\":[");
+        o->begun = true;
+        return 1;
     }
+    if (o->part == SWITCHES) {
+        if (!write_part(o, w, ft_topology_switches(t), PORTS_A_STEP, write_switch))
+            return 1;
+        ft_write_str(w, "],\"hosts\":[");
+        o->part = HOSTS;
+        o->index = 0;
+        return 1;
+    }
+    if (!write_part(o, w, ft_topology_hosts(t), NICS_A_STEP, write_host))
+        return 1;
     ft_write_u8(w, ']');
-    if (origins && origins->open && origins->open->count)
-        write_open(w, origins->open);
+    write_open(w, &o->open);
     ft_write_str(w, "}\n");
+    return 0;
+}
+
+static void free_topology(void *arg)
+{
+    struct of_topology *o = arg;
+
+    ft_findings_free(&o->open);
+    free(o);
+}
+
+int ft_api_topology(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {NULL};
+    const struct ft_view *view = arg;
+    const char *stranger = ft_http_stranger(request, names);
+    struct of_topology *o = calloc(1, sizeof(*o));
+    struct ft_http_slices slices = {more, free_topology, o, sizeof(*o)};
+
+    if (!o || stranger) {
+        free(o);
+        return stranger ? ft_api_refuse(body, 400, "'%.40s' is not a filter here", stranger)
+                        : ft_api_refuse(body, 503, "no memory");
+    }
+    o->view = view;
+    o->topology = ft_join_topology(view->stages->join);
+    o->port_count = ft_topology_ports(o->topology);
+    if (view->stages->wiring)
+        ft_wiring_find(view->stages->wiring, ft_pipeline_now_ms(view->pipeline), &o->open);
+    return ft_http_answer_slices(request, &slices)
+               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               : 200;
 }

@@ -314,7 +314,11 @@ int ft_api_history(void *arg, const struct ft_http_request *request, struct ft_w
 {
     static const char *const names[] = {"kind", "key", "from_ms", "to_ms", NULL};
     const char *kind = ft_http_query(request, "kind");
+    struct ft_page page;
+    int rc = ft_page_read(request, names, UINT64_MAX, &page, body);
 
+    if (rc)
+        return rc;
     if (!kind || !ft_http_query(request, "key"))
         return ft_api_refuse(body, 400, "kind and key are needed: kind=link&key=leaf1/Ethernet1");
     if (strcmp(kind, "link") == 0)

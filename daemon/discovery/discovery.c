@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/discovery/port_names.h"
 #include "daemon/discovery/port_words.h"
 #include "daemon/discovery/survey.h"
 #include "lib/base/table.h"
@@ -45,6 +46,7 @@ struct mark {
 struct ft_discovery {
     struct ft_reports *reports;
     struct ft_port_words *words;
+    struct ft_port_names *names;
     struct ft_attach *attach;
     struct ft_table *links;
     struct ft_table *learnt; /* ports whose hosts samples alone have shown */
@@ -66,12 +68,13 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
         return NULL;
     d->reports = ft_reports_new(config->switches_max, REPORTS_BYTES_MAX);
     d->words = ft_port_words_new(WORDS_A_SWITCH * config->switches_max);
+    d->names = ft_port_names_new(WORDS_A_SWITCH * config->switches_max);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
     d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
     d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), LINKS_MAX, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
-    if (!d->reports || !d->words || !d->links || !d->learnt || !d->marks ||
+    if (!d->reports || !d->words || !d->names || !d->links || !d->learnt || !d->marks ||
         (config->addresses_max && !d->attach)) {
         ft_discovery_free(d);
         return NULL;
@@ -85,6 +88,7 @@ void ft_discovery_free(struct ft_discovery *d)
         return;
     ft_reports_free(d->reports);
     ft_port_words_free(d->words);
+    ft_port_names_free(d->names);
     ft_attach_free(d->attach);
     ft_table_free(d->links);
     ft_table_free(d->learnt);
@@ -107,13 +111,16 @@ int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport 
 int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounters *poll,
                           int64_t now_ms)
 {
-    bool changed;
+    bool changed, named;
     int rc = ft_port_words_take(d->words, poll, now_ms, &changed);
+    int names_rc = ft_port_names_take(d->names, poll, now_ms, &named);
 
     /* A fabric of a file alone is looked at anew from here on. */
     if (changed)
         d->dirty = d->some = true;
-    return rc;
+    /* A name alone is of use where something else is found. */
+    d->dirty |= named && d->some;
+    return rc ? rc : names_rc;
 }
 
 void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
@@ -381,6 +388,7 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
     struct ft_survey s = {.base = base,
                           .reports = d->reports,
                           .words = d->words,
+                          .names = d->names,
                           .attach = d->attach,
                           .findings = &d->findings,
                           .crossings = d->crossings,

@@ -17,6 +17,7 @@
 
 #include "daemon/discovery/attach.h"
 #include "daemon/discovery/ids.h"
+#include "daemon/discovery/port_names.h"
 #include "daemon/discovery/port_words.h"
 #include "daemon/discovery/reports.h"
 #include "daemon/publish/findings.h"
@@ -90,6 +91,7 @@ struct ft_survey {
     const struct ft_topology *base;
     const struct ft_reports *reports;
     const struct ft_port_words *words; /* NULL: nothing is said by sFlow */
+    const struct ft_port_names *names; /* likewise */
     const struct ft_attach *attach;    /* NULL: nothing is learnt */
     /* What samples say of cables, and the topology by whose switches they were taken; NULL: nothing
      * is known, none is yet. */

@@ -57,13 +57,28 @@ static bool is_of(const struct ft_survey *s, uint32_t i, const struct ft_ip *age
     return i < s->sampled_count && ft_ip_equal(&s->sampled[i].port.agent, agent);
 }
 
-static struct ft_end *add_port(struct ft_survey *s, uint32_t node, uint32_t ifindex)
+/* What the exporter calls it by sFlow, unless another port of the switch has that name. */
+static const char *said_name(const struct ft_survey *s, uint32_t node, const struct ft_ip *agent,
+                             uint32_t ifindex)
 {
+    const char *name = s->names ? ft_port_names_find(s->names, agent, ifindex) : NULL;
+    const struct ft_node *n = &s->nodes[node];
+
+    for (uint32_t i = n->first_end; name && i < n->first_end + n->end_count; i++)
+        if (strcmp(s->ends[i].name, name) == 0)
+            name = NULL;
+    return name;
+}
+
+static struct ft_end *add_port(struct ft_survey *s, uint32_t node, const struct ft_ip *agent,
+                               uint32_t ifindex)
+{
+    const char *said = said_name(s, node, agent, ifindex);
     struct ft_end *end;
     char name[32];
 
     snprintf(name, sizeof(name), "#%u", ifindex);
-    end = ft_survey_add_end(s, node, name);
+    end = ft_survey_add_end(s, node, said ? said : name);
     if (end)
         end->ifindex = ifindex;
     return end;
@@ -76,7 +91,7 @@ static int add_ports_of(struct ft_survey *s, uint32_t node, const struct ft_ip *
         uint32_t ifindex = s->sampled[i].port.ifindex;
 
         if (s->sampled[i].linked && ft_survey_end(s, node, ifindex) == FT_NONE &&
-            !add_port(s, node, ifindex))
+            !add_port(s, node, agent, ifindex))
             return -ENOMEM;
     }
     return 0;
@@ -162,7 +177,7 @@ static int add_switch(struct ft_survey *s, uint32_t first)
     ft_ip_format(&agent, s->nodes[node].name);
     s->node_count++;
     for (uint32_t i = first; is_of(s, i, &agent); i++)
-        if (!add_port(s, node, s->sampled[i].port.ifindex))
+        if (!add_port(s, node, &agent, s->sampled[i].port.ifindex))
             return -ENOMEM;
     ft_ids_add_address(s->ids, &agent, node);
     return 0;

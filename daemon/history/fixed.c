@@ -143,6 +143,11 @@ uint32_t ft_fixed_take(struct ft_fixed_table *t, uint8_t kind, const uint8_t *by
     return number;
 }
 
+void ft_fixed_use(struct ft_fixed_table *t, uint32_t number)
+{
+    t->list[number].users++;
+}
+
 void ft_fixed_drop(struct ft_fixed_table *t, uint32_t number)
 {
     struct ft_fixed *f = &t->list[number];

@@ -27,6 +27,9 @@ void ft_fixed_table_free(struct ft_fixed_table *table);
 uint32_t ft_fixed_take(struct ft_fixed_table *table, uint8_t kind, const uint8_t *bytes, size_t len,
                        uint64_t key_hash);
 
+/* A user more. */
+void ft_fixed_use(struct ft_fixed_table *table, uint32_t number);
+
 /* A user less: without any it is forgotten. */
 void ft_fixed_drop(struct ft_fixed_table *table, uint32_t number);
 

@@ -9,13 +9,17 @@
 
 #include "daemon/history/fixed.h"
 #include "daemon/history/history_impl.h"
+#include "daemon/history/latest.h"
 #include "daemon/history/past.h"
 #include "lib/base/reader.h"
 #include "proto/record.h"
 
-#define ROW_BYTES_MAX   1024
-#define FIXED_BYTES_MAX (64u << 10)
-#define OVERHEAD_BYTES  16 /* of malloc */
+#define ROW_BYTES_MAX     1024
+#define FIXED_BYTES_MAX   (64u << 10)
+#define OVERHEAD_BYTES    16 /* of malloc */
+#define COLLECTIVES_MAX   65536
+#define COLLECTIVES_BYTES ((size_t)64 << 20)
+#define COLLECTIVES_MS    3600000
 
 static size_t size_of(const struct ft_kept_window *w)
 {
@@ -98,6 +102,7 @@ static void forget_old(struct ft_history *h, int64_t now_ms)
         h->stats.windows_dropped++;
     }
     ft_past_forget(h->past, window_at(h, h->first)->span.start_ms);
+    ft_latest_forget(h->latest, now_ms - COLLECTIVES_MS);
 }
 
 /* The list is a ring by the windows' numbers. */
@@ -174,6 +179,13 @@ struct ft_kept_window *ft_kept_new(struct ft_history *h, const struct ft_span *s
 void ft_kept_free(struct ft_history *h, struct ft_kept_window *w)
 {
     free_window(h, w);
+}
+
+void ft_kept_clear(struct ft_history *h)
+{
+    while (h->first < h->end)
+        forget_oldest(h);
+    ft_past_forget(h->past, INT64_MAX);
 }
 
 /* Room for n bytes more. */
@@ -275,7 +287,6 @@ static void take_record(struct ft_history *h, const Fabrictrace__Record *record)
         return;
     }
     keep(h, record);
-    h->sink.processed = h->sink.received - h->sink.failed;
 }
 
 static void take_elephant(void *arg, const Fabrictrace__Record *record)
@@ -290,8 +301,12 @@ static void write_record(void *self, const struct ft_published *out)
 
     if (r->kind_case == FABRICTRACE__RECORD__KIND_EVENT) {
         h->sink.received++;
-        h->sink.processed++;
         ft_past_add(h->past, r->event, h->events && ft_events_stands(h->events, r->event));
+        return;
+    }
+    if (r->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE) {
+        h->sink.received++;
+        ft_latest_take(h->latest, r->collective);
         return;
     }
     if (r->kind_case != FABRICTRACE__RECORD__KIND_LINK &&
@@ -312,7 +327,11 @@ static int flush(void *self, int64_t timeout_ns)
 
 static void sink_stats(void *self, struct ft_sink_stats *out)
 {
-    *out = ((struct ft_history *)self)->sink;
+    const struct ft_history *h = self;
+
+    *out = h->sink;
+    out->refused = ft_past_refused(h->past) + ft_latest_refused(h->latest);
+    out->processed = out->received - out->failed - out->refused;
 }
 
 static void free_history(void *self)
@@ -326,6 +345,7 @@ static void free_history(void *self)
     free(h->list);
     ft_fixed_table_free(h->fixed);
     ft_past_free(h->past);
+    ft_latest_free(h->latest);
     ft_writer_free(&h->fixed_part);
     ft_writer_free(&h->row);
     free(h);
@@ -341,10 +361,11 @@ struct ft_sink *ft_history_new(const struct ft_history_config *config, struct ft
         h->first = h->end = 1;
         h->fixed = ft_fixed_table_new(config->seed);
         h->past = ft_past_new(config->events_max);
+        h->latest = ft_latest_new(COLLECTIVES_MAX, COLLECTIVES_BYTES, config->seed);
         ft_writer_init(&h->fixed_part, FIXED_BYTES_MAX);
         ft_writer_init(&h->row, ROW_BYTES_MAX);
     }
-    if (!h || !sink || !h->fixed || !h->past || grow(h)) {
+    if (!h || !sink || !h->fixed || !h->past || !h->latest || grow(h)) {
         if (h)
             free_history(h);
         free(sink);
@@ -482,6 +503,12 @@ Fabrictrace__Record *ft_history_read(const struct ft_history *h, struct ft_histo
     return NULL;
 }
 
+bool ft_history_collective(const struct ft_history *h, uint32_t *index,
+                           void (*each)(void *arg, const Fabrictrace__Collective *c), void *arg)
+{
+    return ft_latest_next(h->latest, index, each, arg);
+}
+
 bool ft_history_event(const struct ft_history *h, uint64_t number, struct ft_history_event *event)
 {
     return ft_past_event(h->past, number, event);
@@ -502,11 +529,18 @@ bool ft_history_stood(const struct ft_history_event *event, const struct ft_span
            (event->stands || (event->over_ms > span->start_ms && event->over_ms != span->end_ms));
 }
 
-size_t ft_history_estimate(size_t windows, size_t links, size_t groups, size_t elephants)
-{
-    /* By the rows of a busy fabric: tests/unit/check_history.c holds them to it. */
-    const size_t link_row = 40, group_row = 80, path_row = 24, fixed_part = 240;
+/* By the rows of a busy fabric: tests/unit/check_history.c holds them to it. */
+#define LINK_ROW   40
+#define GROUP_ROW  80
+#define PATH_ROW   24
+#define FIXED_PART 240
 
-    return windows * (links * link_row + groups * group_row + elephants * path_row) +
-           (links + groups + elephants) * fixed_part;
+size_t ft_history_estimate(size_t windows, size_t links, size_t groups)
+{
+    return windows * (links * LINK_ROW + groups * GROUP_ROW) + (links + groups) * FIXED_PART;
+}
+
+size_t ft_history_elephant(size_t windows)
+{
+    return windows * PATH_ROW + 2 * FIXED_PART;
 }

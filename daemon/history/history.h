@@ -84,13 +84,19 @@ Fabrictrace__Record *ft_history_read(const struct ft_history *history,
                                      size_t *rows);
 bool ft_history_at_end(const struct ft_history_cursor *cursor);
 
+/* The last collective record of each rank and operation, one after the other. index begins at 0;
+ * false: that was all. */
+bool ft_history_collective(const struct ft_history *history, uint32_t *index,
+                           void (*each)(void *arg, const Fabrictrace__Collective *c), void *arg);
+
 /* Events that are over and those that stand, in the order of their beginning, as they were
  * published last; of those that stand that is how they began. index begins at 0. */
 struct ft_history_event {
     uint64_t number; /* in that order */
     bool stands;
     int64_t begun_ms, over_ms;   /* over: when it was cleared, or when a happening happened */
-    const uint8_t *begun, *over; /* packed; over NULL: it stands, or is no more than a happening */
+    const uint8_t *begun, *over; /* packed; over NULL: it stands, or is a happening; the
+                                  * same as begun: the daemon ended before it did */
     size_t begun_len, over_len;
 };
 
@@ -103,8 +109,9 @@ uint64_t ft_history_events_end(const struct ft_history *history);
 /* Whether an event stood in a window. */
 bool ft_history_stood(const struct ft_history_event *event, const struct ft_span *span);
 
-/* About how many bytes an hour takes: windows of so many links and groups, and flows that are
- * elephants. */
-size_t ft_history_estimate(size_t windows, size_t links, size_t groups, size_t elephants);
+/* About how many bytes so many windows take of a topology, without elephants, and one elephant that
+ * is there all the time. */
+size_t ft_history_estimate(size_t windows, size_t links, size_t groups);
+size_t ft_history_elephant(size_t windows);
 
 #endif

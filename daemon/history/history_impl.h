@@ -8,6 +8,7 @@
  * varints), its bytes.
  */
 #include "daemon/history/history.h"
+#include "daemon/history/past.h"
 
 struct ft_rows {
     uint8_t *bytes;
@@ -24,12 +25,13 @@ struct ft_kept_window {
 };
 
 struct ft_fixed_table;
-struct ft_past;
+struct ft_latest;
 
 struct ft_history {
     struct ft_history_config config;
     struct ft_fixed_table *fixed;
     struct ft_past *past;
+    struct ft_latest *latest;
     const struct ft_events *events; /* NULL: nobody reports */
     struct ft_kept_window **list;   /* a ring, by number: first <= n < end */
     size_t size;
@@ -61,5 +63,8 @@ int ft_kept_add(struct ft_history *h, struct ft_kept_window *w, enum ft_row_kind
 
 /* Lists a window as the newest; what is too old or too much goes. -ENOMEM. */
 int ft_kept_append(struct ft_history *h, struct ft_kept_window *w);
+
+/* Forgets all windows and events. */
+void ft_kept_clear(struct ft_history *h);
 
 #endif

@@ -34,7 +34,7 @@ struct ft_past {
     struct ft_table *standing;
     uint64_t next_number;
     size_t count, bytes, events_max;
-    uint64_t dropped;
+    uint64_t dropped, refused;
 };
 
 struct ft_past *ft_past_new(size_t events_max)
@@ -161,7 +161,7 @@ static void add_new(struct ft_past *p, const Fabrictrace__Event *event, bool sta
     if (!e || !e->begun || (p->count >= p->events_max && !ft_past_forget_one(p)) || make_room(p)) {
         if (e)
             event_free(e);
-        p->dropped++;
+        p->refused++;
         return;
     }
     e->begun_ms =
@@ -283,4 +283,9 @@ size_t ft_past_bytes(const struct ft_past *p)
 uint64_t ft_past_dropped(const struct ft_past *p)
 {
     return p->dropped;
+}
+
+uint64_t ft_past_refused(const struct ft_past *p)
+{
+    return p->refused;
 }

@@ -34,4 +34,7 @@ size_t ft_past_count(const struct ft_past *past);
 size_t ft_past_bytes(const struct ft_past *past);
 uint64_t ft_past_dropped(const struct ft_past *past);
 
+/* Of those that came: found no room at all. */
+uint64_t ft_past_refused(const struct ft_past *past);
+
 #endif

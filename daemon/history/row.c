@@ -65,6 +65,20 @@ static bool is_figure(const struct kind *kind, const ProtobufCFieldDescriptor *f
     return true;
 }
 
+uint32_t ft_row_version(void)
+{
+    uint32_t version = 2166136261u;
+
+    for (size_t k = 0; k < FT_ROW_KINDS; k++)
+        for (unsigned i = 0; i < kinds[k].descriptor->n_fields; i++) {
+            const ProtobufCFieldDescriptor *f = &kinds[k].descriptor->fields[i];
+
+            if (is_figure(&kinds[k], f))
+                version = (version ^ (uint32_t)(f->id << 8 | f->type)) * 16777619u;
+        }
+    return version;
+}
+
 static protobuf_c_boolean *has_of(uint8_t *message, const ProtobufCFieldDescriptor *f)
 {
     return (protobuf_c_boolean *)(void *)(message + f->quantifier_offset);

@@ -24,6 +24,9 @@ enum ft_row_kind {
     FT_ROW_KINDS,
 };
 
+/* Reports versions of rows apart: which figures there are, in which order. */
+uint32_t ft_row_version(void);
+
 /* The kind of a record, FT_ROW_KINDS when none of these. */
 enum ft_row_kind ft_row_kind_of(const Fabrictrace__Record *record);
 

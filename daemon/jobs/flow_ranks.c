@@ -3,7 +3,7 @@
 
 #include "daemon/jobs/flow_ranks.h"
 
-#include "daemon/join/flow_hosts.h"
+#include "daemon/join/flow_names.h"
 
 size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
                      struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more)

@@ -10,17 +10,21 @@ static struct ft_sighting *sightings(struct ft_evidence *ev)
     return ev->size ? ev->list : ev->own;
 }
 
-/* The same port in another topology, by the names of switch and port. */
+/* The same port in another topology: by its name, or by its ifIndex where it has got another one.
+ */
 static uint32_t follow(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
 {
     const struct ft_port *p;
-    uint32_t switch_id;
+    uint32_t switch_id, now;
 
     if (port == FT_NONE)
         return FT_NONE;
     p = ft_topology_port(from, port);
     switch_id = ft_topology_find_switch(to, ft_topology_switch(from, p->switch_id)->name);
-    return switch_id == FT_NONE ? FT_NONE : ft_topology_find_port(to, switch_id, p->name);
+    if (switch_id == FT_NONE)
+        return FT_NONE;
+    now = ft_topology_find_port(to, switch_id, p->name);
+    return now == FT_NONE && p->ifindex ? ft_topology_port_at(to, switch_id, p->ifindex) : now;
 }
 
 /* The same end of a sighting in another topology. A port that was its aggregate's only member may

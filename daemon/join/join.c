@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "daemon/join/flow_follow.h"
+#include "daemon/join/flow_host.h"
 #include "daemon/join/moves.h"
 #include "daemon/join/names.h"
+#include "daemon/join/port_marks.h"
 #include "daemon/join/sampled.h"
 #include "lib/base/table.h"
 
@@ -387,47 +389,6 @@ static uint32_t stranger(const struct ft_ip *agent)
     return h | FT_SWITCH_UNKNOWN;
 }
 
-static void mark(struct ft_join *j, uint32_t port, uint32_t window, const struct ft_observation *o)
-{
-    struct ft_port_marks *m = &j->marks[port];
-    unsigned slot = window & 1;
-
-    if (window > m->window) {
-        m->samples[slot] = m->ce_samples[slot] = 0;
-        if (window > m->window + 1)
-            m->samples[!slot] = m->ce_samples[!slot] = 0;
-        m->window = window;
-    }
-    m->samples[slot] += o->samples;
-    m->ce_samples[slot] += o->ce_samples;
-}
-
-static void clear_depths(struct ft_port_depths *d, unsigned slot)
-{
-    d->has_queue[slot] = d->has_transit[slot] = false;
-    d->queue_max_bytes[slot] = d->transit_max_ns[slot] = 0;
-}
-
-static void mark_depths(struct ft_join *j, uint32_t port, uint32_t window,
-                        const struct ft_observed_rest *rest)
-{
-    struct ft_port_depths *d = &j->depths[port];
-    unsigned slot = window & 1;
-
-    if (window > d->window) {
-        clear_depths(d, slot);
-        if (window > d->window + 1)
-            clear_depths(d, !slot);
-        d->window = window;
-    }
-    d->has_queue[slot] |= rest->has_queue;
-    d->has_transit[slot] |= rest->has_transit;
-    if (rest->has_queue && rest->queue_max_bytes > d->queue_max_bytes[slot])
-        d->queue_max_bytes[slot] = rest->queue_max_bytes;
-    if (rest->has_transit && rest->transit_max_ns > d->transit_max_ns[slot])
-        d->transit_max_ns[slot] = rest->transit_max_ns;
-}
-
 /* Without memory the flow has no tunnel; the next sample tries again. */
 static void keep_outer(struct ft_flow *flow, const struct ft_tuple *outer)
 {
@@ -561,10 +522,10 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     if (o->rest && o->rest->has_outer)
         keep_outer(flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
-        mark_depths(j, out, window, o->rest);
+        ft_port_depths_add(&j->depths[out], window, o->rest);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     if (ft_is_port(out))
-        mark(j, out, window, o);
+        ft_port_marks_add(&j->marks[out], window, o);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
     if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH ||
@@ -607,64 +568,10 @@ void ft_join_observe_batch(struct ft_join *j, const struct ft_observation *o, si
     }
 }
 
-/* Of a report's bytes, those of the part of its interval between two moments. */
-static uint64_t part_of(const struct ft_host_report *r, int64_t from_ms, int64_t to_ms)
-{
-    int64_t begun_ms = r->time_ms - r->interval_ms;
-    int64_t ms =
-        (to_ms < r->time_ms ? to_ms : r->time_ms) - (from_ms > begun_ms ? from_ms : begun_ms);
-
-    return ms <= 0 ? 0 : (uint64_t)((double)r->bytes * (double)ms / (double)r->interval_ms);
-}
-
-/* A report's interval may reach over the edges of windows: its bytes are divided by time. What lies
- * in windows that are closed is late: it is no rate of those that are open. */
-static void add_sent(struct ft_join *j, struct ft_flow *flow, const struct ft_host_report *r)
-{
-    uint32_t window = ft_join_window_of(j, r->time_ms - 1);
-    int64_t edge_ms = (int64_t)window * j->config.window_ms;
-    uint64_t before = part_of(r, edge_ms - j->config.window_ms, edge_ms);
-    uint64_t older = part_of(r, INT64_MIN, edge_ms - j->config.window_ms);
-
-    flow->host->sent_bytes[window & 1] += r->bytes - before - older;
-    if (window > j->window && !(j->sealed && window - 1 == j->window))
-        flow->host->sent_bytes[!(window & 1)] += before;
-    flow->host->sent_until_ms = r->time_ms;
-}
-
-static void set_name(struct ft_join *j, const char **kept, const char *text)
-{
-    if (text && (!*kept || strcmp(*kept, text) != 0))
-        *kept = ft_names_intern(j->names, text);
-}
-
-static bool same_owner(const struct ft_flow_host *a, const struct ft_flow_host *b)
-{
-    return a->pid == b->pid && a->comm == b->comm && a->job == b->job &&
-           a->qp_local == b->qp_local && a->qp_remote == b->qp_remote &&
-           a->paired_by == b->paired_by;
-}
-
-static void note_pairing(struct ft_join *j, struct ft_flow_host *host,
-                         const struct ft_host_report *r)
-{
-    if (r->paired_by == 0) {
-        host->reported = true;
-        return;
-    }
-    set_name(j, r->sending ? &host->dst_host : &host->src_host, r->peer_host);
-    host->paired_by = (uint8_t)r->paired_by;
-    host->withdrawn = false;
-    if (r->sending)
-        set_name(j, &host->peer_device, r->peer_device);
-    set_name(j, &host->pair_comm, r->pair_comm);
-}
-
 static enum ft_join_result report(struct ft_join *j, const struct ft_host_report *r)
 {
     uint32_t window = ft_join_window_of(j, r->time_ms - 1);
     enum ft_join_result result = admit(j, window);
-    struct ft_flow_host *host, before;
     struct ft_flow *flow;
 
     if (result != FT_JOIN_OK)
@@ -678,31 +585,14 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
             return FT_JOIN_TABLE_FULL;
         flow->host->qp_local = flow->host->qp_remote = FT_NONE;
     }
-    host = flow->host;
-    before = *host;
     turn_to(flow, window);
-    set_name(j, r->sending ? &host->src_host : &host->dst_host, r->host);
-    note_pairing(j, host, r);
-    if (r->tuple_source)
-        host->tuple_source = r->tuple_source;
-    if (r->sending) {
-        add_sent(j, flow, r);
-        set_name(j, &host->comm, r->comm);
-        set_name(j, &host->job, r->job);
-        if (r->pid)
-            host->pid = r->pid;
-    }
-    if (r->qp_local != FT_NONE)
-        host->qp_local = r->qp_local;
-    if (r->qp_remote != FT_NONE)
-        host->qp_remote = r->qp_remote;
+    if (r->sending)
+        ft_flow_host_add_sent(flow->host, r, window, j->window + j->sealed, j->config.window_ms);
     /* Whose it is may be told last, by the other end: that is news, not for the refresh alone. */
-    if (!same_owner(&before, host))
+    if (ft_flow_host_take(flow->host, j->names, r))
         flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
-    if (r->time_ms > host->listed_ms)
-        host->listed_ms = r->time_ms;
     note_role(flow, r->data_packets, r->ack_packets, r->cnp_packets);
     if (r->sending)
         flow->ended = r->ended;
@@ -725,15 +615,7 @@ struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple
     if (!host || !host->paired_by)
         return NULL;
     flow->ended = flow->evidence.count == 0 && !host->reported;
-    *host = (struct ft_flow_host){
-        .qp_local = FT_NONE,
-        .qp_remote = FT_NONE,
-        .reported = host->reported,
-        .shown = host->shown,
-        .withdrawn = true,
-        .sent_until_ms = host->sent_until_ms,
-        .sent_bytes = {host->sent_bytes[0], host->sent_bytes[1]},
-    };
+    ft_flow_host_withdraw(host);
     return flow;
 }
 
@@ -756,16 +638,6 @@ static void settle_volume(struct ft_flow *flow, uint32_t window)
     flow->bytes = bytes;
     flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
     flow->bytes_window = window;
-}
-
-static void use_names(struct ft_join *j, const struct ft_flow_host *host)
-{
-    ft_names_use(j->names, host->src_host);
-    ft_names_use(j->names, host->dst_host);
-    ft_names_use(j->names, host->comm);
-    ft_names_use(j->names, host->job);
-    ft_names_use(j->names, host->peer_device);
-    ft_names_use(j->names, host->pair_comm);
 }
 
 /* Whether other flows moved on a flow's way, after it was seen there. */
@@ -802,7 +674,7 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
         return false;
     }
     if (j->sweeping && flow->host)
-        use_names(j, flow->host);
+        ft_flow_host_use_names(flow->host, j->names);
     settle_volume(flow, window);
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_in_doubt(j, flow))

@@ -67,21 +67,27 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
     emitter->record(emitter->arg, &out.record);
 }
 
+bool ft_pipeline_next_loss(const struct ft_pipeline *p, uint32_t *index,
+                           const struct ft_emitter *emitter)
+{
+    const struct ft_pipeline_program *s = ft_table_next(p->sources, index);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Loss *loss =
+        s && s->packed ? fabrictrace__loss__unpack(NULL, s->packed_bytes, s->packed) : NULL;
+
+    if (!loss)
+        return s != NULL;
+    record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
+    record.loss = loss;
+    emitter->record(emitter->arg, &record);
+    fabrictrace__loss__free_unpacked(loss, NULL);
+    return true;
+}
+
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter)
 {
-    struct ft_pipeline_program *s;
     uint32_t index = 0;
 
-    while ((s = ft_table_next(p->sources, &index))) {
-        Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-        Fabrictrace__Loss *loss =
-            s->packed ? fabrictrace__loss__unpack(NULL, s->packed_bytes, s->packed) : NULL;
-
-        if (!loss)
-            continue;
-        record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
-        record.loss = loss;
-        emitter->record(emitter->arg, &record);
-        fabrictrace__loss__free_unpacked(loss, NULL);
-    }
+    while (ft_pipeline_next_loss(p, &index, emitter))
+        ;
 }

@@ -106,7 +106,9 @@ void ft_pipeline_on_account(struct ft_pipeline *p,
 /* Emits the daemon's own accounting through another emitter, on demand. */
 void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitter, int64_t now_ms);
 
-/* The last loss record of each other program. */
+/* Emits the last loss record of the next other program. index begins at 0; false: that was all. */
+bool ft_pipeline_next_loss(const struct ft_pipeline *p, uint32_t *index,
+                           const struct ft_emitter *emitter);
 void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
 /* The stages, each to be read by its own header. */

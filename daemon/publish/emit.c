@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "daemon/jobs/flow_ranks.h"
-#include "daemon/join/flow_hosts.h"
+#include "daemon/join/flow_names.h"
 #include "lib/fabric/metrics.h"
 #include "proto/record.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "daemon/jobs/flow_ranks.h"
-#include "daemon/join/flow_hosts.h"
+#include "daemon/join/flow_names.h"
 
 #define VICTIMS_MAX 64
 

@@ -4,7 +4,9 @@
 #include "lib/base/secret.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -26,6 +28,68 @@ int ft_secret_check(const char *path, char *error, size_t error_bytes)
         return -EACCES;
     }
     return 0;
+}
+
+#define SECRET_MIN 16
+#define SECRET_MAX 1024
+
+/* The file of a credential, or the path itself. */
+static int find_file(const char *path, char file[PATH_MAX])
+{
+    static const char scheme[] = "credential:";
+    const char *folder = getenv("CREDENTIALS_DIRECTORY"), *name = path + sizeof(scheme) - 1;
+    bool credential = strncmp(path, scheme, sizeof(scheme) - 1) == 0;
+    int n;
+
+    if (credential && (!folder || !*name || strchr(name, '/')))
+        return -ENOENT;
+    n = credential ? snprintf(file, PATH_MAX, "%s/%s", folder, name)
+                   : snprintf(file, PATH_MAX, "%s", path);
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int read_line(const char *file, char line[SECRET_MAX + 2])
+{
+    FILE *in = fopen(file, "re");
+    size_t n;
+
+    if (!in)
+        return -errno;
+    n = fread(line, 1, SECRET_MAX + 1, in);
+    fclose(in);
+    if (n && line[n - 1] == '\n')
+        n--;
+    line[n] = '\0';
+    if (n < SECRET_MIN || n > SECRET_MAX)
+        return -EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (line[i] <= ' ' || line[i] > '~')
+            return -EINVAL;
+    return 0;
+}
+
+int ft_secret_read(const char *path, char **text, char *error, size_t error_bytes)
+{
+    char file[PATH_MAX], line[SECRET_MAX + 2], reason[128], *copy;
+    int rc = find_file(path, file);
+
+    if (rc == 0 && (rc = ft_secret_check(file, reason, sizeof(reason))) < 0) {
+        snprintf(error, error_bytes, "%s: %s", path, reason);
+        return rc;
+    }
+    if (rc == 0)
+        rc = read_line(file, line);
+    copy = rc == 0 ? strdup(line) : NULL;
+    if (rc == 0 && !copy)
+        rc = -ENOMEM;
+    if (rc == -EINVAL)
+        snprintf(error, error_bytes, "%s: holds no %d to %d printable characters in one line", path,
+                 SECRET_MIN, SECRET_MAX);
+    else if (rc < 0)
+        snprintf(error, error_bytes, "%s: %s", path, strerror(-rc));
+    else
+        *text = copy;
+    return rc;
 }
 
 bool ft_secret_setting(const char *setting)

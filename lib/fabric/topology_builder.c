@@ -132,7 +132,7 @@ static struct where first_at(struct ft_stated_place place)
     return where;
 }
 
-static void *add_item(struct ft_list *list, size_t item_bytes)
+static void *add_item(struct ft_topology_list *list, size_t item_bytes)
 {
     void *items = ft_grow(list->items, list->count, &list->size, item_bytes);
 
@@ -216,7 +216,7 @@ uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name,
     return id;
 }
 
-static int add_address(struct ft_topology_builder *b, uint32_t scope, struct ft_list *list,
+static int add_address(struct ft_topology_builder *b, uint32_t scope, struct ft_topology_list *list,
                        uint32_t owner, const struct ft_ip *address, struct ft_diag *diag)
 {
     struct ft_new_address *item = add_item(list, sizeof(*item));

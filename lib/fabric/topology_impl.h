@@ -70,7 +70,7 @@ struct ft_new_attach {
 };
 
 /* A growing array: the type of items is known by its user. */
-struct ft_list {
+struct ft_topology_list {
     void *items;
     uint32_t count;
     size_t size;
@@ -84,14 +84,14 @@ struct ft_topology_builder {
     char *key;
     uint64_t speed_bps;
     struct ft_index index;
-    struct ft_list switches;
-    struct ft_list switch_addresses;
-    struct ft_list ports;
-    struct ft_list lags;
-    struct ft_list hosts;
-    struct ft_list nics;
-    struct ft_list nic_addresses;
-    struct ft_list attaches;
+    struct ft_topology_list switches;
+    struct ft_topology_list switch_addresses;
+    struct ft_topology_list ports;
+    struct ft_topology_list lags;
+    struct ft_topology_list hosts;
+    struct ft_topology_list nics;
+    struct ft_topology_list nic_addresses;
+    struct ft_topology_list attaches;
 };
 
 /* The parallel links from one switch to another: count ports from links[first]. */

@@ -35,15 +35,15 @@ void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
     trust->uncertain_ms = INT64_MIN;
 }
 
-/* The equal-cost sets that a port may be in: those of its group, and parallel links. */
+/* The equal-cost sets that a port may be in, or was: those of its group, and parallel links. */
 static void doubt_around(struct ft_trust *trust, const struct ft_topology *t, uint32_t port,
-                         int64_t until_ms)
+                         enum ft_direction direction, int64_t until_ms)
 {
-    const struct ft_port *p = ft_topology_port(t, port);
-    const struct ft_switch *sw = ft_topology_switch(t, p->switch_id);
+    const struct ft_switch *sw = ft_topology_switch(t, ft_topology_port(t, port)->switch_id);
 
+    ft_trust_mark_uncertain(trust, port, until_ms);
     for (uint32_t i = 0; i < sw->port_count; i++)
-        if (ft_topology_port(t, sw->ports[i])->direction == p->direction)
+        if (ft_topology_port(t, sw->ports[i])->direction == direction)
             ft_trust_mark_uncertain(trust, sw->ports[i], until_ms);
 }
 
@@ -52,8 +52,11 @@ static uint32_t same_port(const struct ft_topology *t, const struct ft_topology 
 {
     const struct ft_port *p = ft_topology_port(from, port);
     uint32_t sw = ft_topology_find_switch(t, ft_topology_switch(from, p->switch_id)->name);
+    uint32_t now = sw == FT_NONE ? FT_NONE : ft_topology_find_port(t, sw, p->name);
 
-    return sw == FT_NONE ? FT_NONE : ft_topology_find_port(t, sw, p->name);
+    /* It may have got another name. */
+    return sw != FT_NONE && now == FT_NONE && p->ifindex ? ft_topology_port_at(t, sw, p->ifindex)
+                                                         : now;
 }
 
 void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
@@ -77,6 +80,10 @@ void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
         now = ft_topology_port(t, port)->peer;
         if ((peer == FT_NONE) != (now == FT_NONE) ||
             (peer != FT_NONE && same_port(t, from, peer) != now))
-            doubt_around(trust, t, port, now_ms);
+            /* Where it has no link any more, it has no direction either. */
+            doubt_around(
+                trust, t, port,
+                ft_topology_port(now == FT_NONE ? from : t, now == FT_NONE ? i : port)->direction,
+                now_ms);
     }
 }

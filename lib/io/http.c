@@ -21,6 +21,7 @@
 #include "lib/base/clock.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http_impl.h"
+#include "lib/io/tls.h"
 
 #define TIMEOUT_S          15
 #define REQUEST_HEAD_BYTES (16 << 10)
@@ -131,6 +132,45 @@ static bool is_file(const struct ft_http *http, const char *path)
     return false;
 }
 
+/* What watches over the program needs no token. */
+static bool is_open(const struct ft_http *http, const char *path)
+{
+    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 || is_file(http, path);
+}
+
+/* How long this takes tells nothing of the token. */
+static bool has_token(const struct ft_http *http, struct evhttp_request *req)
+{
+    static const char scheme[] = "Bearer ";
+    const char *said = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
+    size_t len = strlen(http->token);
+    unsigned differ = 0;
+
+    if (!said || strncasecmp(said, scheme, sizeof(scheme) - 1) != 0)
+        return false;
+    said += sizeof(scheme) - 1;
+    said += strspn(said, " ");
+    if (strlen(said) != len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        differ |= (unsigned char)said[i] ^ (unsigned char)http->token[i];
+    return differ == 0;
+}
+
+static void name_origin(const struct ft_http *http, struct evhttp_request *req)
+{
+    const char *origin = evhttp_find_header(evhttp_request_get_input_headers(req), "Origin");
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+
+    for (size_t i = 0; origin && i < http->origin_count; i++) {
+        if (strcmp(http->origins[i], origin) != 0)
+            continue;
+        evhttp_add_header(headers, "Access-Control-Allow-Origin", origin);
+        evhttp_add_header(headers, "Vary", "Origin");
+        return;
+    }
+}
+
 static void serve(struct ft_http *http, struct evhttp_request *req)
 {
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
@@ -147,7 +187,11 @@ static void serve(struct ft_http *http, struct evhttp_request *req)
     } else if (!is_reading(req)) {
         evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET, HEAD");
         complain(http, req, 405, "only GET and HEAD are served");
+    } else if (http->token && !is_open(http, path) && !has_token(http, req)) {
+        evhttp_add_header(evhttp_request_get_output_headers(req), "WWW-Authenticate", "Bearer");
+        complain(http, req, 401, "a token is needed, or this is not the one");
     } else if (route) {
+        name_origin(http, req);
         run_route(http, req, route, evhttp_uri_get_query(uri));
     } else {
         ft_http_serve_file(http, req, path);
@@ -180,15 +224,49 @@ static int start_listening(struct ft_http *http, struct ft_loop *loop, int fd)
     return 0;
 }
 
+static int add_text(char ***list, size_t *count, const char *text)
+{
+    char **grown = realloc(*list, (*count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    *list = grown;
+    grown[*count] = strdup(text);
+    return grown[*count] ? (++*count, 0) : -ENOMEM;
+}
+
 int ft_http_allow(struct ft_http *http, const char *name)
 {
-    char **names = realloc(http->names, (http->name_count + 1) * sizeof(*names));
+    return add_text(&http->names, &http->name_count, name);
+}
 
-    if (!names)
+int ft_http_allow_origin(struct ft_http *http, const char *origin)
+{
+    return add_text(&http->origins, &http->origin_count, origin);
+}
+
+int ft_http_need_token(struct ft_http *http, const char *token)
+{
+    char *copy = token ? strdup(token) : NULL;
+
+    if (token && !copy)
         return -ENOMEM;
-    http->names = names;
-    names[http->name_count] = strdup(name);
-    return names[http->name_count] ? (http->name_count++, 0) : -ENOMEM;
+    free(http->token);
+    http->token = copy;
+    return 0;
+}
+
+int ft_http_secure(struct ft_http *http, const char *cert, const char *key, char *error,
+                   size_t error_bytes)
+{
+    struct ft_tls *tls = ft_tls_server_new(cert, key, error, error_bytes);
+
+    if (!tls)
+        return -EINVAL;
+    /* Connections hold the context that they were made with. */
+    ft_tls_free(http->room.tls);
+    http->room.tls = tls;
+    return 0;
 }
 
 static int allow_own_names(struct ft_http *http, const char *listen)
@@ -254,6 +332,11 @@ void ft_http_free(struct ft_http *http)
     for (size_t i = 0; i < http->name_count; i++)
         free(http->names[i]);
     free(http->names);
+    for (size_t i = 0; i < http->origin_count; i++)
+        free(http->origins[i]);
+    free(http->origins);
+    free(http->token);
+    ft_tls_free(http->room.tls);
     free(http);
 }
 

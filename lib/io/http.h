@@ -37,6 +37,18 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
  * a browser took from elsewhere may have led its own name here (DNS rebinding). Known are
  * addresses, localhost, this host's name, the host of listen, and the names given here. -ENOMEM. */
 int ft_http_allow(struct ft_http *http, const char *name);
+
+/* Speaks HTTPS from here on; call again for renewed files. -EINVAL with a complaint that names the
+ * file: all is as it was. */
+int ft_http_secure(struct ft_http *http, const char *cert, const char *key, char *error,
+                   size_t error_bytes);
+
+/* Who asks for more than files, /healthz and /readyz must show this token (Authorization: Bearer,
+ * RFC 6750), else he gets 401. NULL: nobody must. -ENOMEM. */
+int ft_http_need_token(struct ft_http *http, const char *token);
+
+/* Pages of this origin (https://ops.example.org) may read answers (CORS). -ENOMEM. */
+int ft_http_allow_origin(struct ft_http *http, const char *origin);
 void ft_http_free(struct ft_http *http);
 uint16_t ft_http_port(const struct ft_http *http);
 

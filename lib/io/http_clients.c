@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "lib/io/http_impl.h"
+#include "lib/io/tls.h"
 
 #define NS_PER_S       INT64_C(1000000000)
 #define LOOK_NS        NS_PER_S
@@ -80,8 +81,10 @@ struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg)
 {
     struct ft_http_room *room = arg;
     struct ft_http_client *client = calloc(1, sizeof(*client));
-    struct bufferevent *stream =
-        client ? bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE) : NULL;
+    struct bufferevent *stream = !client ? NULL
+                                 : room->tls
+                                     ? ft_tls_accept(room->tls, base)
+                                     : bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 
     room->stats.connections++;
     if (!stream) {

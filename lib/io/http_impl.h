@@ -26,6 +26,7 @@ struct evconnlistener;
 struct event_base;
 struct evhttp;
 struct evhttp_request;
+struct ft_tls;
 
 struct ft_http_client {
     TAILQ_ENTRY(ft_http_client) next;
@@ -44,7 +45,8 @@ struct ft_http_room {
     struct ft_http_clients clients; /* the one heard least recently is the first */
     uint32_t connections_max;
     size_t bytes_max;
-    size_t held; /* bytes of answers that are being made */
+    struct ft_tls *tls; /* NULL: plain */
+    size_t held;        /* bytes of answers that are being made */
     struct ft_http_stats stats;
 };
 
@@ -91,6 +93,9 @@ struct ft_http {
     size_t route_count;
     char **names; /* that it has */
     size_t name_count;
+    char **origins; /* whose pages may read */
+    size_t origin_count;
+    char *token; /* NULL: none is needed */
     const struct ft_http_file *files;
     size_t file_count;
     LIST_HEAD(, ft_http_slicing) slicings; /* answers that are being made */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <inttypes.h>
@@ -14,7 +15,6 @@
 #define PACKED_MIN_BYTES 1024         /* smaller ones fit into a packet or two as they are */
 #define WHOLE_MAX_BYTES  (256u << 10) /* larger ones are packed in slices, and get no tag */
 #define PART_BYTES       ((size_t)128 << 10)
-#define PART_BYTES_MAX   ((size_t)16 << 20)
 
 /* An answer on its way: a part is made when the one before has been taken. */
 struct ft_http_slicing {
@@ -24,7 +24,10 @@ struct ft_http_slicing {
     struct ft_http_slices slices;
     struct ft_gzip *gzip; /* NULL: as it is */
     struct ft_watch *step;
+    bool last; /* all parts are made */
 };
+
+#define AGAIN_NS INT64_C(1000000)
 
 int ft_http_answer_slices(const struct ft_http_request *request,
                           const struct ft_http_slices *slices)
@@ -71,19 +74,31 @@ static void end(struct ft_http_slicing *s)
     evhttp_send_reply_end(req);
 }
 
+static struct bufferevent *stream_of(const struct ft_http_slicing *s)
+{
+    return evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req));
+}
+
+/* Of TLS libevent's word that all is written comes late, when there may be more to write: the end
+ * of an answer would then go for written, and the connection with it. So nothing is added, and
+ * least of all the end, before what went before is gone. */
+static bool is_taken(const struct ft_http_slicing *s)
+{
+    return evbuffer_get_length(bufferevent_get_output(stream_of(s))) == 0;
+}
+
 static void on_taken(struct evhttp_connection *connection, void *arg)
 {
     struct ft_http_slicing *s = arg;
 
     (void)connection;
-    ft_watch_once_arm(s->step, 0);
+    if (is_taken(s))
+        ft_watch_once_arm(s->step, 0);
 }
 
-/* Sends a part; true when one went out, which calls back once it is taken. */
+/* Sends a part: 1 when one went out, which calls back once it is taken; 0: nothing to send. */
 static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bool last)
 {
-    struct bufferevent *stream =
-        evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req));
     struct evbuffer *out = evbuffer_new();
     int rc = out ? 0 : -ENOMEM;
 
@@ -92,8 +107,8 @@ static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bo
     else if (rc == 0)
         rc = evbuffer_add(out, part->bytes, part->len) < 0 ? -ENOMEM : 0;
     if (rc == 0 && evbuffer_get_length(out)) {
-        ft_http_room_more(&s->http->room, stream, evbuffer_get_length(out));
-        evhttp_send_reply_chunk_with_cb(s->req, out, last ? NULL : on_taken, s);
+        ft_http_room_more(&s->http->room, stream_of(s), evbuffer_get_length(out));
+        evhttp_send_reply_chunk_with_cb(s->req, out, on_taken, s);
         rc = 1;
     }
     if (out)
@@ -104,21 +119,28 @@ static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bo
 static void step(void *arg)
 {
     struct ft_http_slicing *s = arg;
+    size_t left = ft_http_room_left(&s->http->room);
     struct ft_writer part;
     int more, rc;
 
-    ft_writer_init(&part, PART_BYTES_MAX);
+    if (!is_taken(s)) {
+        ft_watch_once_arm(s->step, AGAIN_NS);
+        return;
+    }
+    if (s->last) {
+        end(s);
+        return;
+    }
+    ft_writer_init(&part, left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX);
     more = s->slices.more(s->slices.arg, &part);
     if (more >= 0 && !ft_writer_ok(&part))
         more = -ENOSPC;
+    s->last = !more;
     rc = more < 0 ? more : send_part(s, &part, !more);
     ft_writer_free(&part);
     if (rc < 0) {
         s->http->room.stats.answers_refused++;
-        ft_http_room_cut(&s->http->room,
-                         evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req)));
-    } else if (!more) {
-        end(s);
+        ft_http_room_cut(&s->http->room, stream_of(s));
     } else if (rc == 0) {
         ft_watch_once_arm(s->step, 0);
     }

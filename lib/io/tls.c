@@ -48,9 +48,10 @@ static int complain(const char *file, char *error, size_t error_bytes)
     return -1;
 }
 
-static int load(SSL_CTX *context, const struct ft_tls_files *files, char *error, size_t error_bytes)
+/* The certificate and the key of this end. */
+static int load_own(SSL_CTX *context, const struct ft_tls_files *files, char *error,
+                    size_t error_bytes)
 {
-    STACK_OF(X509_NAME) * names;
     char reason[128];
 
     ERR_clear_error();
@@ -64,6 +65,15 @@ static int load(SSL_CTX *context, const struct ft_tls_files *files, char *error,
         return complain(files->key, error, error_bytes);
     if (SSL_CTX_check_private_key(context) != 1)
         return complain(files->key, error, error_bytes);
+    return 0;
+}
+
+static int load(SSL_CTX *context, const struct ft_tls_files *files, char *error, size_t error_bytes)
+{
+    STACK_OF(X509_NAME) * names;
+
+    if (load_own(context, files, error, error_bytes) < 0)
+        return -1;
     if (SSL_CTX_load_verify_file(context, files->ca) != 1)
         return complain(files->ca, error, error_bytes);
     names = SSL_load_client_CA_file(files->ca);
@@ -97,6 +107,46 @@ struct ft_tls *ft_tls_new(const struct ft_tls_files *files, char *error, size_t 
         return NULL;
     }
     return tls;
+}
+
+struct ft_tls *ft_tls_server_new(const char *cert, const char *key, char *error, size_t error_bytes)
+{
+    const struct ft_tls_files files = {.cert = cert, .key = key};
+    struct ft_tls *tls = calloc(1, sizeof(*tls));
+
+    if (!tls || !(tls->context = SSL_CTX_new(TLS_server_method()))) {
+        snprintf(error, error_bytes, "no memory for TLS");
+        free(tls);
+        return NULL;
+    }
+    SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION);
+    if (load_own(tls->context, &files, error, error_bytes) < 0) {
+        ft_tls_free(tls);
+        return NULL;
+    }
+    return tls;
+}
+
+int ft_tls_server_check(const char *cert, const char *key, char *error, size_t error_bytes)
+{
+    struct ft_tls *tls = ft_tls_server_new(cert, key, error, error_bytes);
+
+    ft_tls_free(tls);
+    return tls ? 0 : -EINVAL;
+}
+
+struct bufferevent *ft_tls_accept(struct ft_tls *tls, struct event_base *base)
+{
+    SSL *ssl = SSL_new(tls->context);
+    struct bufferevent *bev =
+        ssl ? bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING,
+                                             BEV_OPT_CLOSE_ON_FREE)
+            : NULL;
+
+    /* A client that goes away without a word has what it wanted. */
+    if (bev)
+        bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
+    return bev;
 }
 
 int ft_tls_check(const struct ft_tls_files *files, const char **which, char *error,

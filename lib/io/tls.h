@@ -3,7 +3,8 @@
 #define FT_IO_TLS_H
 /*
  * Mutual TLS 1.3 for the transport (OpenSSL inside libevent's bufferevents). Both ends show a
- * certificate of the given authority; the end that connects also checks the host name.
+ * certificate of the given authority; the end that connects also checks the host name. And TLS for
+ * HTTP servers, by their own certificate alone.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +38,18 @@ int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *er
  * deferred. NULL without memory; the descriptor is then still the caller's. */
 struct bufferevent *ft_tls_wrap(struct ft_tls *tls, struct event_base *base, int fd,
                                 const char *host);
+
+/* TLS for a server whose clients show no certificate: HTTPS. From version 1.2 on. NULL with a
+ * complaint that names the file. */
+struct ft_tls *ft_tls_server_new(const char *cert, const char *key, char *error,
+                                 size_t error_bytes);
+
+/* 0 when ft_tls_server_new() would load them, else -EINVAL with its complaint. */
+int ft_tls_server_check(const char *cert, const char *key, char *error, size_t error_bytes);
+
+/* A stream for a connection that is to be accepted, and set as its descriptor later. NULL without
+ * memory. */
+struct bufferevent *ft_tls_accept(struct ft_tls *tls, struct event_base *base);
 
 /* True when the stream is one of ft_tls_wrap(). */
 bool ft_tls_is(struct bufferevent *bev);

@@ -6,16 +6,20 @@ import argparse
 import json
 import os
 import random
+import signal
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections import Counter
 
 from lab import judge, truth
 from lab.broker import Broker
 from lab.fabric import Fabric, LabError, end_tidily, wait_until
-from lab.layout import Layout
-from lab.pipeline import Pipeline, find_programs
+from lab.layout import COLLECTOR, Layout
+from lab.pipeline import HTTP, Pipeline, find_programs
 from lab.records import RecordFile, latest_paths
+from lab.relay import Relay
 from lab.traffic import ELEPHANT, Traffic, plan
 
 BAR = 30
@@ -99,9 +103,43 @@ def verdict(fabric, records, paths, samples, start_ms, stop_ms):
     return bool(windows) and not (wrong or ever or uneven)
 
 
+def page_of(fabric):
+    """A relay to the daemon's page, at its usual address where that is free."""
+    port = int(HTTP.rpartition(":")[2])
+    try:
+        return Relay(fabric, COLLECTOR, port, port)
+    except OSError:
+        return Relay(fabric, COLLECTOR, port)
+
+
+def is_page(url):
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return answer.status == 200
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def stay(traffic, flows, url):
+    """Keeps the lab and its flows until Ctrl-C."""
+    traffic.start(flows)
+    section("The lab stays up")
+    say(f"  the page      {url}" if is_page(url) else "  no page: it was built --without-page, or without npm")
+    say(f"  on a terminal FABRICTRACE_ENDPOINT={url.split('/')[2]} fabrictrace top")
+    say("  Ctrl-C takes it down")
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        say("\n  taking it down ...")
+    traffic.stop()
+
+
 def show(fabric, programs, args, broker):
     traffic = Traffic(fabric, programs["rocegen"])
     pipeline = Pipeline(fabric, programs, args.window, kafka=broker and broker.endpoint)
+    relay = page_of(fabric)
+    if is_page(relay.url):
+        say(f"while it runs, the page is at {relay.url}")
     records = RecordFile(pipeline.records)
     flows = plan(fabric.layout, args.flows, args.elephants, random.Random(args.seed))
     paths = truth.kernel_paths(fabric, flows)
@@ -132,12 +170,17 @@ def show(fabric, programs, args, broker):
     if delays:
         say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
             f"longest {delays[-1] / 1000:.2f} s")
+    if args.stay:
+        stay(traffic, flows, relay.url)
+    relay.close()
     wrong = pipeline.stop()
     if broker:
         wrong += show_topics(broker, records.poll())
     for text in wrong:
         say(f"  WRONG {text}")
     say(f"  {'RIGHT' if right and not wrong else 'WRONG'}")
+    if not args.stay:
+        say(f"\nThe page was at {relay.url}: ./demo --stay keeps it there to be looked at.")
     return 0 if right and not wrong else 1
 
 
@@ -168,6 +211,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=30, help="of traffic (default: 30)")
     parser.add_argument("--flows", type=int, default=64, help="data flows (default: 64)")
     parser.add_argument("--elephants", type=int, default=8, help="of them large (default: 8)")
+    parser.add_argument("--stay", action="store_true",
+                        help="keep the lab and its flows up, with the page, until Ctrl-C")
     parser.add_argument("--window", type=int, default=10, help="seconds (default: 10)")
     parser.add_argument("--spines", type=int, default=4)
     parser.add_argument("--leaves", type=int, default=4)

@@ -13,7 +13,8 @@ EXTRA_DIST += tests/fabric/fabric.py tests/fabric/run.py tests/fabric/demo.py \
 	tests/fabric/lab/course.py tests/fabric/lab/exporters.py tests/fabric/lab/fabric.py \
 	tests/fabric/lab/faults.py tests/fabric/lab/judge.py tests/fabric/lab/layout.py \
 	tests/fabric/lab/moves.py tests/fabric/lab/packets.py tests/fabric/lab/pipeline.py \
-	tests/fabric/lab/records.py tests/fabric/lab/routes.py tests/fabric/lab/switchrules.py \
+	tests/fabric/lab/records.py tests/fabric/lab/relay.py tests/fabric/lab/routes.py \
+	tests/fabric/lab/switchrules.py \
 	tests/fabric/lab/timeline.py tests/fabric/lab/traffic.py tests/fabric/lab/truth.py \
 	tests/fabric/lab/variants.py tests/fabric/lab/volumes.py tests/fabric/lab/waited.py
 

@@ -6,6 +6,7 @@
 fuzz_programs = \
 	tests/fuzz/fuzz_batch \
 	tests/fuzz/fuzz_frame \
+	tests/fuzz/fuzz_history \
 	tests/fuzz/fuzz_identity \
 	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_packet \
@@ -43,6 +44,10 @@ tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_frame_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_frame_LDADD = lib/io/libftio.a lib/base/libftbase.a
+
+tests_fuzz_fuzz_history_SOURCES = tests/fuzz/fuzz_history.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_history_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_history_LDADD = $(DAEMON_LIBS)
 
 tests_fuzz_fuzz_identity_SOURCES = tests/fuzz/fuzz_identity.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_identity_LDFLAGS = $(fuzz_ldflags)

@@ -11,7 +11,8 @@ set -uf
 srcdir=$1
 CC=${CC:-cc}
 CPPFLAGS=${CPPFLAGS:-}
-lines_max=900
+source_lines_max=820
+lines_max=900 # of tests and scripts
 
 # layer: what it may include besides itself (and the C library)
 declare -A below=(
@@ -149,11 +150,14 @@ check_alone()
 
 check_file()
 {
-    local file=$1 head
+    local file=$1 head most=$lines_max
+    [[ $file = *.[ch] && $file != tests/* ]] && most=$source_lines_max
     head=$(head -n 2 "$srcdir/$file")
     grep -q "SPDX-License-Identifier: Apache-2.0" <<<"$head" ||
         complain "$file: lacks the SPDX line"
-    [ "$(wc -l <"$srcdir/$file")" -le $lines_max ] || complain "$file: is over $lines_max lines"
+    # The contract is one file, most of it comments.
+    [[ $file = *.proto ]] || [ "$(wc -l <"$srcdir/$file")" -le "$most" ] ||
+        complain "$file: is over $most lines"
     case $file in
     tests/*) return ;;
     *.h) check_guard "$file" && check_alone "$file" && check_includes "$file" ;;
@@ -169,9 +173,10 @@ while read -r file; do
     else
         failed=$((failed + 1))
     fi
-done < <(cd "$srcdir" && find lib proto agent switchpoll daemon cli tests packaging man -type f \
-    \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.mk' -o -name '*.proto' \) \
-    ! -name '*.pb-c.[ch]' | sort)
+done < <(cd "$srcdir" && find lib proto agent switchpoll daemon cli tests packaging man page \
+    \( -name node_modules -o -path page/tests/out -o -path page/dist \) -prune -o -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.mk' -o -name '*.proto' -o \
+    -name '*.ts' -o -name '*.tsx' -o -name '*.mjs' -o -name '*.css' \) \
+    ! -name '*.pb-c.[ch]' ! -name page_files.c -print | sort)
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

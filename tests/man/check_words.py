@@ -13,7 +13,7 @@ PRIVATE = (
     "what is told of it", "the kernel tells nothing", "takes its place", "known from the wire alone",
     "within a scope", "the first call claims one", "everything that an agent lacks",
     "until all is whole", "a file that is wanted", "settles the window", "behind the gate",
-    "an unexpected frame", "a number that was astray", "evidence that is young", "a firm path",
+    "a message out of turn", "a number that was astray", "evidence that is young", "a firm path",
     "evidence that is in doubt", "by the word of an agent", "a pause that is longer is no pause",
     "a peer whose name is none", "what ran before runs on", "what goes on", "of some no more than the switch",
 )

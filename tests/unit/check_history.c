@@ -3,11 +3,16 @@
 
 #include "daemon/history/history.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "daemon/history/snapshot.h"
 #include "proto/record.h"
 #include "tests/unit/unit.h"
 
@@ -17,6 +22,7 @@
 static struct ft_history *history;
 static struct ft_sink *sink;
 static struct ft_writer text, again;
+static char error[256];
 
 static char *str(const char *s)
 {
@@ -408,11 +414,126 @@ START_TEST(events_stand_in_their_windows)
 }
 END_TEST
 
+/* All that a history answers, as text. */
+static char *dump(void)
+{
+    struct ft_history_window w = {.number = 0};
+    struct ft_history_event e = {.number = 0};
+    struct ft_writer all;
+
+    ft_writer_init(&all, 16 << 20);
+    for (uint64_t n = 0; ft_history_window(history, n, &w); n = w.number + 1) {
+        ft_write_fmt(&all, "%lld %d\n", (long long)w.span.start_ms, w.partial);
+        for (int k = 0; k < FT_ROW_KINDS; k++) {
+            struct ft_history_cursor cursor;
+            Fabrictrace__Record *record;
+            size_t rows = SIZE_MAX;
+
+            ck_assert_int_eq(ft_history_open(history, w.number, (enum ft_row_kind)k, &cursor), 0);
+            while ((record = ft_history_read(history, &cursor, NULL, &rows))) {
+                ft_record_to_json(record, &all);
+                ft_write_u8(&all, '\n');
+                ft_record_free(record);
+            }
+            ft_history_close(history, &cursor);
+        }
+    }
+    for (uint64_t n = 0; ft_history_event(history, n, &e); n = e.number + 1)
+        ft_write_fmt(&all, "%lld %zu\n", (long long)e.begun_ms, e.begun_len);
+    ft_write_u8(&all, 0);
+    ck_assert(ft_writer_ok(&all));
+    return (char *)all.bytes;
+}
+
+static void reopen(void)
+{
+    close_history();
+    open_history(100 * WINDOW_MS, 1 << 20);
+}
+
+static void save(const char *path)
+{
+    struct ft_snapshot *s = ft_snapshot_new(history, path, error, sizeof(error));
+    int rc;
+
+    ck_assert_msg(s != NULL, "%s", error);
+    /* Windows that close meanwhile, and those that are forgotten, are no trouble. */
+    for (int64_t w = 1000; (rc = ft_snapshot_step(s)) > 0; w++)
+        put_window(w);
+    ck_assert_int_eq(rc, 0);
+    ft_snapshot_free(s);
+}
+
+START_TEST(a_snapshot_gives_it_back)
+{
+    const struct ft_emitter emitter = {on_event, NULL};
+    char path[] = "/tmp/check_history.XXXXXX", *before, *after;
+    int fd = mkstemp(path);
+    struct ft_history_window w;
+    Fabrictrace__Event event;
+    struct stat st;
+    uint8_t *bytes;
+
+    open_history(100 * WINDOW_MS, 1 << 20);
+    events = ft_events_new(100, &emitter);
+    ft_history_watch(history, events);
+    for (int64_t i = 1; i < 20; i++) {
+        event = event_of(FABRICTRACE__KIND__KIND_COLLISION, "leaf1/Ethernet1", i);
+        if (i > 5)
+            ft_events_raise(events, (uint32_t)i, &event);
+        put_window(i);
+    }
+    ft_events_free(events);
+    ft_history_watch(history, NULL);
+    before = dump();
+    save(path);
+    reopen();
+    ck_assert_msg(ft_snapshot_load(history, path, error, sizeof(error)) == 0, "%s", error);
+    after = dump();
+    ck_assert_str_eq(before, after);
+    /* It stood, as far as anybody knows, until the last window's end. */
+    ck_assert_uint_eq(stood_at(10), 1);
+    ck_assert(ft_history_at(history, 10 * WINDOW_MS, &w));
+    ck_assert_uint_eq(count(w.number, FT_ROW_LINK, "leaf1/Ethernet3"), 1);
+    /* And it goes on. */
+    put_window(20);
+    ck_assert(ft_history_last(history, &w));
+    ck_assert_int_eq(w.span.start_ms, 20 * WINDOW_MS);
+    /* Cut short, or changed anywhere: told, and nothing is left of it. */
+    ck_assert_int_eq(fstat(open(path, O_RDONLY), &st), 0);
+    bytes = malloc((size_t)st.st_size);
+    close(fd);
+    fd = open(path, O_RDWR);
+    ck_assert_int_eq(read(fd, bytes, (size_t)st.st_size), st.st_size);
+    for (off_t at = 0; at < st.st_size; at += 1 + at / 40) {
+        uint8_t other = bytes[at] ^ 0x10;
+
+        reopen();
+        ck_assert_int_eq(pwrite(fd, &other, 1, at), 1);
+        ck_assert_int_lt(ft_snapshot_load(history, path, error, sizeof(error)), 0);
+        ck_assert_int_eq(pwrite(fd, &bytes[at], 1, at), 1);
+        ck_assert(!ft_history_last(history, &w));
+        reopen();
+        ck_assert_int_ne(ft_snapshot_decode(history, bytes + 12, (size_t)at), 0);
+        ck_assert(!ft_history_last(history, &w));
+    }
+    ck_assert_int_eq(ft_snapshot_load(history, path, error, sizeof(error)), 0);
+    reopen();
+    ck_assert_int_eq(ft_snapshot_load(history, "/nowhere/at/all", error, sizeof(error)), -ENOENT);
+    free(bytes);
+    free(before);
+    free(after);
+    close(fd);
+    unlink(path);
+    close_history();
+}
+END_TEST
+
 /* A busy fabric takes no more than --check says, and no less than a third of it. */
 START_TEST(the_estimate_holds)
 {
     struct ft_history_stats stats;
-    size_t estimate = ft_history_estimate(60, 2000, 0, 0);
+    size_t estimate = ft_history_estimate(60, 2000, 0);
 
     open_history(60 * WINDOW_MS, 1 << 28);
     for (int64_t w = 1; w <= 60; w++) {
@@ -430,4 +551,4 @@ END_TEST
 
 FT_UNIT_MAIN("history", rows_give_the_record_back, windows_come_and_go, the_first_window_is_partial,
              memory_is_bounded, who_reads_a_window_keeps_it, events_stand_in_their_windows,
-             the_estimate_holds)
+             a_snapshot_gives_it_back, the_estimate_holds)

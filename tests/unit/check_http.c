@@ -136,6 +136,8 @@ static int flood(void *arg, const struct ft_http_request *request, struct ft_wri
     return 200;
 }
 
+static const char *token; /* that the server wants */
+
 static void serve(int result)
 {
     struct ft_loop *loop = ft_loop_new();
@@ -152,6 +154,9 @@ static void serve(int result)
         ft_http_route(http, "/flood", "text/plain", flood, NULL) < 0)
         _exit(1);
     ft_http_files(http, files, 1);
+    if (ft_http_need_token(http, token) || ft_http_allow_origin(http, "https://ops.example.org") ||
+        ft_http_route(http, "/healthz", "text/plain", echo, "well"))
+        _exit(1);
     channel = ft_http_channel_new(http, "/stream", 2);
     tick = ft_watch_timer(loop, SECOND / 50, tell, NULL);
     if (!channel || !tick)
@@ -427,6 +432,40 @@ START_TEST(embedded_files)
 }
 END_TEST
 
+START_TEST(tokens_and_origins)
+{
+    token = "0123456789abcdef";
+    start();
+    ask("GET /echo HTTP/1.0\r\n\r\n");
+    HAS("HTTP/1.0 401 ");
+    HAS("WWW-Authenticate: Bearer\r\n");
+    LACKS("arg|");
+    ask("GET /echo HTTP/1.0\r\nAuthorization: Bearer 0123456789abcdeF\r\n\r\n");
+    HAS("HTTP/1.0 401 ");
+    ask("GET /echo HTTP/1.0\r\nAuthorization: Bearer 0123456789abcde\r\n\r\n");
+    HAS("HTTP/1.0 401 ");
+    ask("GET /echo HTTP/1.0\r\nAuthorization: Basic 0123456789abcdef\r\n\r\n");
+    HAS("HTTP/1.0 401 ");
+    ask("GET /stream HTTP/1.0\r\n\r\n");
+    HAS("HTTP/1.0 401 ");
+    ask("GET /echo HTTP/1.0\r\nAuthorization: bearer 0123456789abcdef\r\n\r\n");
+    HAS("HTTP/1.0 200 ");
+    LACKS("Access-Control");
+    ask("GET /echo HTTP/1.0\r\nOrigin: https://ops.example.org\r\n"
+        "Authorization: Bearer 0123456789abcdef\r\n\r\n");
+    HAS("Access-Control-Allow-Origin: https://ops.example.org\r\n");
+    ask("GET /echo HTTP/1.0\r\nOrigin: https://ops.example.org.evil.example\r\n"
+        "Authorization: Bearer 0123456789abcdef\r\n\r\n");
+    HAS("HTTP/1.0 200 ");
+    LACKS("Access-Control");
+    ask("GET /healthz HTTP/1.0\r\n\r\n");
+    HAS("HTTP/1.0 200 ");
+    ask("GET /page HTTP/1.0\r\n\r\n");
+    HAS("HTTP/1.0 200 ");
+    stop();
+}
+END_TEST
+
 static int open_stream(void)
 {
     static const char request[] = "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -554,4 +593,5 @@ END_TEST
 
 FT_UNIT_MAIN("http", routes_and_queries, large_bodies, other_methods_are_refused,
              heads_and_problems, tags_spare_the_answer, answers_in_slices_and_packed,
-             embedded_files, streams_of_events, complaints_name_the_endpoint, answers_that_are_none)
+             embedded_files, streams_of_events, tokens_and_origins, complaints_name_the_endpoint,
+             answers_that_are_none)

@@ -596,8 +596,9 @@ END_TEST
 START_TEST(the_unpaired_are_told_host_by_host)
 {
     struct ft_findings findings = {.items = NULL};
-    struct ft_api_qps_filter filter = {.state = "several_peers", .limit = 2};
+    struct ft_api_qps_filter filter = {.state = "several_peers"};
     struct ft_writer w;
+    struct ft_list list = {.page = {.limit = 2}, .w = &w};
     struct rig rig;
 
     rig_init(&rig, 150, 1000);
@@ -620,13 +621,16 @@ START_TEST(the_unpaired_are_told_host_by_host)
     ft_findings_free(&findings);
     ft_writer_init(&w, 100000);
     ck_assert(ft_api_qps_is_state("several_peers") && !ft_api_qps_is_state("resolved"));
-    ck_assert_uint_eq(ft_api_write_qps(&w, rig.pairing, &filter), 150);
+    ft_api_write_qps(&list, rig.pairing, &filter);
+    ck_assert_uint_eq(list.total, 150);
     ft_write_u8(&w, 0);
     ck_assert_str_eq((const char *)w.bytes,
-                     "{\"host\":\"h0\",\"device\":\"mlx5_0\",\"port\":1,\"local\":17,"
+                     "{\"schema\":\"fabrictrace.queue_pair.v1\",\"host\":\"h0\",\"device\":\"mlx5_"
+                     "0\",\"port\":1,\"local\":17,"
                      "\"remote\":18,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
                      "\"comm\":\"train\",\"since_ms\":1001000},"
-                     "{\"host\":\"h1\",\"device\":\"mlx5_0\",\"port\":1,\"local\":18,"
+                     "{\"schema\":\"fabrictrace.queue_pair.v1\",\"host\":\"h1\",\"device\":\"mlx5_"
+                     "0\",\"port\":1,\"local\":18,"
                      "\"remote\":17,\"driver\":\"mlx5\",\"state\":\"several_peers\",\"pid\":100,"
                      "\"comm\":\"train\",\"since_ms\":1001000}");
     ft_writer_free(&w);

@@ -139,6 +139,13 @@ tests_unit_check_identity_SOURCES = tests/unit/check_identity.c tests/unit/unit.
 tests_unit_check_identity_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_identity_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_answers
+TESTS += tests/unit/check_answers
+tests_unit_check_answers_SOURCES = tests/unit/check_answers.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_answers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_answers_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_history
 TESTS += tests/unit/check_history
 tests_unit_check_history_SOURCES = tests/unit/check_history.c tests/unit/unit.h
@@ -177,3 +184,15 @@ tests_unit_check_emit_SOURCES = tests/unit/check_emit.c tests/unit/join_rig.h te
 	tests/unit/unit.h
 tests_unit_check_emit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_emit_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_moves
+TESTS += tests/unit/check_moves
+tests_unit_check_moves_SOURCES = tests/unit/check_moves.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_moves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_moves_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_port_names
+TESTS += tests/unit/check_port_names
+tests_unit_check_port_names_SOURCES = tests/unit/check_port_names.c tests/unit/unit.h
+tests_unit_check_port_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_port_names_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -34,3 +34,13 @@ tests_unit_check_judge_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(C
 tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
 tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_metrics_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_trust tests/unit/check_departure
+TESTS += tests/unit/check_trust tests/unit/check_departure
+tests_unit_check_trust_SOURCES = tests/unit/check_trust.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_trust_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_trust_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+tests_unit_check_departure_SOURCES = tests/unit/check_departure.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_departure_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_departure_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)

@@ -9,7 +9,7 @@ from kit import check, data, record, until
 
 READERS = 60
 SOURCES = 15000
-PEAK_BYTES = 700 << 20
+PEAK_BYTES = 300 << 20
 
 
 def loss(number):
@@ -36,10 +36,8 @@ def run(folder):
             peer.send(payload)
         check("all is applied", peer.settled())
         readers += [ask(daemon) for _ in range(READERS)]
-        until("answers are refused", lambda: daemon.metric("fabrictraced_http_answers_refused_total"))
         codes = Counter(reader.recv(12).decode() for reader in readers)
-        check("some are answered, others refused",
-              sorted(codes) == ["HTTP/1.1 200", "HTTP/1.1 503"], codes)
+        check("all are answered, as fast as they read", codes == {"HTTP/1.1 200": READERS}, codes)
         check("a small one is answered all the same", daemon.get("/healthz"))
         peak = kit.peak_bytes(daemon)
         check(f"peak memory: {peak >> 20} MiB", peak < PEAK_BYTES, peak)

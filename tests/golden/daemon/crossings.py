@@ -186,6 +186,46 @@ def test_alone():
     check("twice the same", replay(seen) == replay(seen))
 
 
+def counters(agent, ifindex, name, second):
+    return {"schema": "fabrictrace.counters.v1", "time_ms": START_MS + second * 1000,
+            "agent": agent, "ifindex": ifindex, "port": name, "source": "sflow", "oper_up": True}
+
+
+def test_port_names():
+    """Exporters name their ports once flows have their paths: links, paths and flows go on under the
+    names. One exporter says none, and one the same of two ports."""
+    fabric = Fabric(11, leaves=4, spines=2)
+    flows = fabric.flows(40)
+    ports = sorted({(agent, port) for hops in flows.values() for agent, *both in hops
+                    for port in both})
+    silent, twins = fabric.leaf(1), [(fabric.spine(0, 0), 1), (fabric.spine(0, 0), 2)]
+    said = {end: f"Ethernet{end[1]}" for end in ports if end[0] != silent}
+    said[twins[1]] = said[twins[0]]
+    names = {end: said.get(end, f"#{end[1]}") for end in ports}
+    names[twins[1]] = f"#{twins[1][1]}"
+    seen = observations(fabric, flows, 80, rate=2)
+    middle = next(i for i, o in enumerate(seen) if o["time_ms"] >= START_MS + 20000)
+    records = replay(seen[:middle] + [counters(*end, name, 20) for end, name in said.items()] +
+                     seen[middle:])
+    learnt = links_of(records)
+    before, after = learnt[START_MS + 10000], learnt[max(learnt)]
+    equal("before they are said ports are numbers", before, named(fabric.cables))
+    equal("then they have their names", after,
+          {(a, names[a, p]): (b, names[b, q]) for (a, p), (b, q) in fabric.cables.items()})
+    last = {}
+    for r in of_kind(records, "path"):
+        last[r["flow"]["src"], r["flow"]["dst"], r["flow"]["sport"]] = r
+        if r["window_start_ms"] >= START_MS + 20000 and r["state"] != "resolved":
+            check("no flow loses its path by that", False, r)
+    equal("no flow has moved", [r["message"] for r in of_kind(records, "event")
+                                if r["kind"] == "path_change"], [])
+    equal("paths go by the names", {flow: [(h["switch"], h["in"], h["out"])
+                                           for h in r.get("hops", [])]
+                                    for flow, r in last.items()},
+          {flow: [(agent, names[agent, i], names[agent, o]) for agent, i, o in hops]
+           for flow, hops in flows.items()})
+
+
 def topology_file(fabric, text, hosts=True):
     names = {}
     lines = ["fabric: lab", "switches:"]
@@ -294,6 +334,7 @@ def main():
         test_export(Path(folder))
         test_miscabling(Path(folder))
     test_alone()
+    test_port_names()
     return 1 if rig.failures else 0
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/join/flow_hosts.h"
+#include "daemon/join/flow_names.h"
 
 static const char *host_of(const struct ft_join *join, uint32_t nic)
 {

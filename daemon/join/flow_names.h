@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_DAEMON_JOIN_FLOW_HOSTS_H
-#define FT_DAEMON_JOIN_FLOW_HOSTS_H
+#ifndef FT_DAEMON_JOIN_FLOW_NAMES_H
+#define FT_DAEMON_JOIN_FLOW_NAMES_H
 /*
  * Names of the two hosts of a flow: by the topology, else as their agents call themselves; NULL:
  * not known. Pure. Thread: one.

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/netlink.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/rdma/rdma_impl.h"
+#include "lib/io/verbs.h"
+
+#define NS_PER_S INT64_C(1000000000)
+/* The kernel's module may come later than the agent. */
+#define REOPEN_NS (30 * NS_PER_S)
+
+/* Rounds in a row with a row that cannot be read, in which nothing is forgotten. */
+#define ODD_ROUNDS 3
+
+void ft_rdma_decoded(struct ft_rdma *r, int rc)
+{
+    r->status.messages++;
+    if (rc)
+        r->status.malformed++;
+}
+
+int ft_rdma_ask(struct ft_rdma *r, enum ft_nldev_request request, uint32_t device,
+                ft_netlink_message message)
+{
+    uint8_t attributes[FT_NLDEV_ATTRIBUTES];
+    size_t len = ft_nldev_attributes(request, device, r->asked_lqpn, attributes);
+    bool dump = request != FT_NLDEV_CHARDEV && request != FT_NLDEV_QP_RAW;
+    int rc =
+        ft_netlink_request(r->netlink, ft_nldev_type(request), dump, attributes, len, message, r);
+
+    if (rc == -EINTR)
+        r->status.lists_cut++;
+    else if (rc)
+        r->status.requests_failed++;
+    return rc;
+}
+
+static void on_device(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    struct ft_rdma_device info;
+    int rc = ft_nldev_device(bytes, len, &info);
+
+    ft_rdma_decoded(r, rc);
+    if (rc == 0 && ft_rdma_devices_take(&r->devices, &info))
+        r->places_changed = true;
+}
+
+static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    struct ft_rdma_chardev chardev;
+    int rc = ft_nldev_chardev(bytes, len, &chardev);
+
+    ft_rdma_decoded(r, rc);
+    if (rc)
+        return;
+    r->current->rdev = chardev.rdev;
+    r->current->driver = chardev.driver;
+}
+
+/* In one piece by libibverbs where the device may be opened, else slot by slot. The interfaces'
+ * names are sysfs's in any case: a number would be of the device's network namespace. */
+static size_t read_gids(struct ft_rdma *r, uint32_t port, struct ft_rdma_gid *gids)
+{
+    const char *device = r->current->info.name;
+    struct ft_verbs_gid found[FT_RDMA_GIDS_MAX];
+    size_t count;
+
+    r->status.by_verbs =
+        r->config.verbs && ft_verbs_gids(device, port, found, FT_RDMA_GIDS_MAX, &count) == 0;
+    if (!r->status.by_verbs)
+        return ft_rdma_gids(r->config.sysfs, device, port, gids, FT_RDMA_GIDS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        gids[i] = (struct ft_rdma_gid){.index = found[i].index, .ip = found[i].ip};
+        ft_rdma_gid_netdev(r->config.sysfs, device, port, found[i].index, gids[i].netdev);
+    }
+    return count;
+}
+
+static void on_port(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    struct ft_rdma_port port;
+    int rc = ft_nldev_port(bytes, len, &port);
+
+    ft_rdma_decoded(r, rc);
+    if (rc)
+        return;
+    r->place = (struct ft_rdma_place){
+        .device = r->current->info.index,
+        .port = port.number,
+        .driver = r->current->driver,
+    };
+    snprintf(r->place.netdev, sizeof(r->place.netdev), "%s", port.netdev);
+    r->place.gid_count = read_gids(r, port.number, r->place.gids);
+    /* A kernel in another network namespace than the device's does not name the interface. */
+    for (size_t i = 0; !r->place.netdev[0] && i < r->place.gid_count; i++)
+        memcpy(r->place.netdev, r->place.gids[i].netdev, sizeof(r->place.netdev));
+    ft_rdma_table_place(r->table, &r->place);
+    ft_rdma_ports_note(r->ports, r->current->info.name, r->current->driver, &port, r->place.netdev);
+}
+
+static void on_qp(void *arg, const struct ft_rdma_qp *qp)
+{
+    struct ft_rdma *r = arg;
+
+    ft_rdma_table_qp(r->table, r->current->info.index, qp, r->wall);
+}
+
+static void on_qps(void *arg, const uint8_t *bytes, size_t len)
+{
+    struct ft_rdma *r = arg;
+    int rc = ft_nldev_qps(bytes, len, on_qp, r);
+
+    ft_rdma_decoded(r, rc);
+    r->odd |= rc != 0;
+}
+
+static void on_cm_id(void *arg, const struct ft_rdma_cm_id *id)
+{
+    struct ft_rdma *r = arg;
+
+    ft_rdma_table_cm_id(r->table, r->current->info.index, id);
+}
+
+static void on_cm_ids(void *arg, const uint8_t *bytes, size_t len)
+{
+    ft_rdma_decoded(arg, ft_nldev_cm_ids(bytes, len, on_cm_id, arg));
+}
+
+void ft_rdma_look(struct ft_rdma *r)
+{
+    ft_rdma_table_places(r->table);
+    ft_rdma_ports_look(r->ports);
+    for (size_t i = 0; i < r->devices.count; i++) {
+        r->current = &r->devices.list[i];
+        if (r->current->driver == RDMA_DRIVER_UNKNOWN)
+            ft_rdma_ask(r, FT_NLDEV_CHARDEV, r->current->info.index, on_chardev);
+        ft_rdma_ask(r, FT_NLDEV_PORTS, r->current->info.index, on_port);
+    }
+    r->looked_at = r->now;
+    r->places_changed = false;
+}
+
+bool ft_rdma_open(struct ft_rdma *r)
+{
+    int rc;
+
+    if (r->netlink)
+        return true;
+    /* To ask where nothing is would make the kernel load its RDMA modules. */
+    if (access(r->config.sysfs, F_OK)) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "this host has no RDMA devices");
+        return false;
+    }
+    if (r->opened && ft_mono_since_ns(r->now, r->opened_at) < REOPEN_NS)
+        return false;
+    r->opened = true;
+    r->opened_at = r->now;
+    rc = ft_netlink_new(NETLINK_RDMA, &r->netlink);
+    if (rc) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "the kernel lists no RDMA: %s",
+                 strerror(-rc));
+        return false;
+    }
+    r->status.problem[0] = '\0';
+    /* Before the list is read, so that nothing comes in between. Few kernels have it. */
+    if (r->monitor)
+        ft_rdma_monitor_start(r->monitor, r->netlink);
+    return true;
+}
+
+static void close_socket(struct ft_rdma *r)
+{
+    if (r->monitor)
+        ft_rdma_monitor_stop(r->monitor);
+    ft_netlink_free(r->netlink);
+    r->netlink = NULL;
+}
+
+void ft_rdma_list_devices(struct ft_rdma *r)
+{
+    int rc;
+
+    ft_rdma_devices_begin(&r->devices);
+    rc = ft_rdma_ask(r, FT_NLDEV_DEVICES, 0, on_device);
+    /* Whatever held a place may hold another one now. */
+    if (rc == 0 && ft_rdma_devices_end(&r->devices))
+        r->places_changed = true;
+    if (r->devices.refused)
+        snprintf(r->status.problem, sizeof(r->status.problem),
+                 "%" PRIu64 " RDMA devices more than %d are not looked at", r->devices.refused,
+                 FT_RDMA_DEVICES_MAX);
+    if (rc && rc != -EINTR) {
+        snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));
+        /* The family without its devices' module refuses every request. */
+        close_socket(r);
+        r->devices.count = 0;
+        r->places_changed = true;
+    }
+}
+
+/* 0, or what cut the list of a device short: a round that did not see everything must not forget.
+ */
+int ft_rdma_list_queue_pairs(struct ft_rdma *r)
+{
+    int rc = 0;
+
+    r->odd = false;
+    for (size_t i = 0; i < r->devices.count; i++) {
+        int err;
+
+        r->current = &r->devices.list[i];
+        err = ft_rdma_ask(r, FT_NLDEV_QPS, r->current->info.index, on_qps);
+        if (err && err != -ENODEV && err != -EINVAL)
+            rc = err;
+        ft_rdma_ask(r, FT_NLDEV_CM_IDS, r->current->info.index, on_cm_ids);
+    }
+    r->odd_rounds = r->odd ? r->odd_rounds + 1 : 0;
+    /* One that stays odd must not keep what is gone for ever. */
+    if (r->odd && r->odd_rounds <= ODD_ROUNDS && rc == 0)
+        rc = -EBADMSG;
+    return rc;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/discovery/port_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define KEEP_MS 600000
+#define AGE_MS  10000
+
+struct port_key {
+    struct ft_ip agent;
+    uint32_t ifindex;
+};
+
+struct named {
+    struct port_key key;
+    int64_t heard_ms;
+    char name[FT_PORT_NAME_BYTES];
+};
+
+struct ft_port_names {
+    struct ft_table *table;
+    int64_t aged_ms;
+};
+
+struct ft_port_names *ft_port_names_new(size_t cap)
+{
+    struct ft_port_names *n = calloc(1, sizeof(*n));
+
+    if (!n)
+        return NULL;
+    n->table = ft_table_new(sizeof(struct named), sizeof(struct port_key), cap, 0);
+    if (!n->table) {
+        free(n);
+        return NULL;
+    }
+    return n;
+}
+
+void ft_port_names_free(struct ft_port_names *n)
+{
+    if (!n)
+        return;
+    ft_table_free(n->table);
+    free(n);
+}
+
+/* Makes room, and not again and again where there is none to be made. */
+static void forget(struct ft_port_names *n, int64_t now_ms)
+{
+    struct named *named;
+    uint32_t index = 0;
+
+    if (now_ms >= n->aged_ms && now_ms - n->aged_ms < AGE_MS)
+        return;
+    n->aged_ms = now_ms;
+    while ((named = ft_table_next(n->table, &index)))
+        if (now_ms - named->heard_ms > KEEP_MS)
+            ft_table_remove(n->table, named);
+}
+
+int ft_port_names_take(struct ft_port_names *n, const Fabrictrace__PortCounters *poll,
+                       int64_t now_ms, bool *changed)
+{
+    struct port_key key = {.ifindex = poll->ifindex};
+    size_t length = poll->port ? strnlen(poll->port, FT_PORT_NAME_BYTES) : 0;
+    struct named *named;
+    bool fresh;
+
+    *changed = false;
+    if (poll->source != FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW || length == 0 ||
+        length == FT_PORT_NAME_BYTES || !poll->ifindex || !poll->has_agent ||
+        ft_ip_from_bytes(poll->agent.data, poll->agent.len, &key.agent))
+        return 0;
+    named = ft_table_insert(n->table, &key, &fresh);
+    if (!named) {
+        forget(n, now_ms);
+        named = ft_table_insert(n->table, &key, &fresh);
+    }
+    if (!named)
+        return -ENOSPC;
+    named->heard_ms = now_ms;
+    if (fresh)
+        memcpy(named->name, poll->port, length + 1);
+    *changed = fresh;
+    return 0;
+}
+
+const char *ft_port_names_find(const struct ft_port_names *n, const struct ft_ip *agent,
+                               uint32_t ifindex)
+{
+    const struct port_key key = {*agent, ifindex};
+    const struct named *named = ft_table_find(n->table, &key);
+
+    return named ? named->name : NULL;
+}

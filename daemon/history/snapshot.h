@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_HISTORY_SNAPSHOT_H
+#define FT_DAEMON_HISTORY_SNAPSHOT_H
+/*
+ * The history in a file, over a restart of the daemon.
+ *
+ * Written in slices beside the file, which it then replaces, so that a file is complete or the one
+ * before; a checksum reports the rest. Of other versions of the records it is refused: rows are
+ * understood by the version that wrote them. Events that stood are over when they are read again.
+ * Thread: the loop's.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/history/history.h"
+
+struct ft_snapshot;
+
+/* Begins to write what is kept now. NULL with a complaint. */
+struct ft_snapshot *ft_snapshot_new(struct ft_history *history, const char *path, char *error,
+                                    size_t error_bytes);
+
+/* Writes the next part: 1 while there is more, 0 when the file is in its position, -errno. */
+int ft_snapshot_step(struct ft_snapshot *snapshot);
+
+/* Gives up what is not in its position. */
+void ft_snapshot_free(struct ft_snapshot *snapshot);
+
+/* Reads a file into an empty history, which is empty again when the file is broken: -EBADMSG, or
+ * what open() or read() said, with a complaint. */
+int ft_snapshot_load(struct ft_history *history, const char *path, char *error, size_t error_bytes);
+
+/* Likewise the bytes between its head and its checksum. Foreign. */
+int ft_snapshot_decode(struct ft_history *history, const uint8_t *bytes, size_t len);
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of each kind of event: what it is called, what it comes from, and what to do. Pure.
+
+export interface Meaning {
+    name: string;
+    cause: string;
+    advice: string;
+}
+
+const MEANINGS: Record<string, Meaning> = {
+    collision: {
+        name: 'Collision',
+        cause: 'The ECMP hash put several elephants on one link while a sibling carries fewer.',
+        advice: 'If a job waits for it: other source ports or more queue pairs draw anew. If it comes back with every job, look at the group for a fault.',
+    },
+    polarization: {
+        name: 'Polarization',
+        cause: 'The flows of a group fall on few of its links, more often than chance gives: hashes that are alike on two tiers, or a group that lacks members.',
+        advice: 'Give the tiers different hash seeds, and compare the group’s members on the switch with the topology.',
+    },
+    path_change: {
+        name: 'Path change',
+        cause: 'A flow left its path for another: a link or route changed, or its source port did.',
+        advice: 'Look for a link that went down at that moment; without one, ask for route changes.',
+    },
+    topology_change: {
+        name: 'Topology change',
+        cause: 'A link came, went or leads elsewhere.',
+        advice: 'Compare with planned work; undo what was not planned.',
+    },
+    link_down: {
+        name: 'Link down',
+        cause: 'A port of the link is down.',
+        advice: 'Look at the cable, its optics and both ports.',
+    },
+    congestion: {
+        name: 'Congestion',
+        cause: 'Packets that left by the link were marked or discarded, or the port had to wait.',
+        advice: 'Look at the link’s flows: too many elephants is a collision, one host that everybody sends to is incast.',
+    },
+    silent_exporter: {
+        name: 'Silent exporter',
+        cause: 'A switch sends no samples though its ports carry traffic.',
+        advice: 'Switch its sFlow exporter on, and look whether UDP 6343 gets through.',
+    },
+    loss: {
+        name: 'Loss',
+        cause: 'Something that was reported did not arrive, or did not fit.',
+        advice: 'Figures of that time are incomplete. “Not seen” names the stage and the reason.',
+    },
+    clock_skew: {
+        name: 'Clock skew',
+        cause: 'The clock of a program’s host is ahead or behind.',
+        advice: 'Look at NTP or PTP there; until then its reports fall into other windows.',
+    },
+    miscabling: {
+        name: 'Miscabling',
+        cause: 'Samples say that a cable leads elsewhere than the topology file or LLDP does.',
+        advice: 'Look where the cable ends; correct it, or the topology.',
+    },
+    detour: {
+        name: 'Detour',
+        cause: 'A switch sends flows a longer way than there is.',
+        advice: 'Look at its routes for that destination: a missing route or a stale metric.',
+    },
+    sampling_rate: {
+        name: 'Sampling rate',
+        cause: 'What a switch’s samples add up to is not what its counters say.',
+        advice: 'Compare the sampling rate that it reports with the one that it is configured for.',
+    },
+};
+
+export function meaning(kind: string): Meaning {
+    const name = kind.replace(/_/g, ' ');
+    return MEANINGS[kind] ?? { name: name.charAt(0).toUpperCase() + name.slice(1), cause: '', advice: '' };
+}

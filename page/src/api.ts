@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to the daemon that served the page.
+import type { Answer } from './records.ts';
+
+const BASE = '/api/v1/';
+const PAGES_MAX = 64;
+
+/** What the daemon said instead of an answer. status 0: it did not answer. */
+export class Refusal extends Error {
+    constructor(readonly status: number, text: string) {
+        super(text);
+    }
+}
+
+export type Query = Record<string, string | number | undefined>;
+
+export function target(what: string, query: Query = {}): string {
+    const pairs = Object.entries(query)
+        .filter(([, v]) => v !== undefined && v !== '')
+        .map(([k, v]) => `${encodeURIComponent(k)}=${encodeURIComponent(String(v))}`);
+    return `${BASE}${what}${pairs.length ? `?${pairs.join('&')}` : ''}`;
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+    const text = (await response.text().catch(() => '')).trim();
+    let said = text;
+    if ((response.headers.get('content-type') ?? '').includes('json')) {
+        try {
+            const problem = JSON.parse(text) as { detail?: string; title?: string };
+            said = problem.detail ?? problem.title ?? text;
+        } catch {
+            // The words as they are.
+        }
+    }
+    return new Refusal(response.status, said.slice(0, 300) || `the daemon answers ${response.status}`);
+}
+
+export async function get<T>(what: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+    let response: Response;
+    try {
+        response = await fetch(target(what, query), { ...(signal ? { signal } : {}), headers: { Accept: 'application/json' } });
+    } catch (error) {
+        if (signal?.aborted) throw error;
+        throw new Refusal(0, 'the daemon does not answer');
+    }
+    if (!response.ok) throw await refusalOf(response);
+    return (await response.json()) as T;
+}
+
+const tags = new Map<string, string>();
+
+/** What was answered before, the same object, where the daemon's tag says that it still holds. */
+export async function changed<T>(what: string, before: T | undefined): Promise<T> {
+    let response: Response;
+    try {
+        response = await fetch(target(what));
+    } catch {
+        throw new Refusal(0, 'the daemon does not answer');
+    }
+    if (!response.ok) throw await refusalOf(response);
+    const tag = response.headers.get('etag');
+    if (before !== undefined && tag !== null && tags.get(what) === tag) {
+        await response.body?.cancel();
+        return before;
+    }
+    if (tag !== null) tags.set(what, tag);
+    return (await response.json()) as T;
+}
+
+/** A list, all its pages. */
+export async function all<T>(what: string, query: Query = {}, signal?: AbortSignal): Promise<Answer<T>> {
+    const first = await get<Answer<T>>(what, query, signal);
+    let next = first.next;
+    for (let i = 1; next && i < PAGES_MAX; i++) {
+        const more: Answer<T> = await get<Answer<T>>(what, { ...query, cursor: next }, signal);
+        for (const record of more.records) first.records.push(record);
+        next = more.next;
+    }
+    delete first.next;
+    return first;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// How components look at the store, ask questions of their own, and know the space that they have.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { get, Refusal, target, type Query } from './api.ts';
+import { store, type State } from './store.ts';
+
+export function useStore(): State {
+    const [state, set] = useState(store.state);
+    useEffect(() => {
+        set(store.state);
+        return store.subscribe(() => set(store.state));
+    }, []);
+    return state;
+}
+
+export interface Asked<T> {
+    answer: T | undefined;
+    /** In words, where there is no answer. */
+    refusal: string;
+    /** The daemon does not know this question. */
+    absent: boolean;
+}
+
+/** The answer to a question, asked anew with each window; what != '' asks. The last answer stays until
+ * the next is there. */
+export function useAnswer<T>(what: string, query: Query = {}): Asked<T> {
+    const { window: shown, at } = useStore();
+    const [asked, set] = useState<Asked<T> & { for: string }>({ answer: undefined, refusal: '', absent: false, for: '' });
+    const url = what ? target(what, query) : '';
+    useEffect(() => {
+        if (!url) return undefined;
+        const stop = new AbortController();
+        get<T>(what, query, stop.signal).then(
+            (answer) => set({ answer, refusal: '', absent: false, for: url }),
+            (error: unknown) => {
+                if (stop.signal.aborted) return;
+                const missing = error instanceof Refusal && error.status === 404;
+                set({ answer: undefined, refusal: error instanceof Error ? error.message : String(error), absent: missing, for: url });
+            });
+        return () => stop.abort();
+    }, [url, at === undefined ? shown?.window_end_ms : at]);
+    return asked.for === url || asked.for === '' ? asked : { answer: undefined, refusal: '', absent: false };
+}
+
+/** The width of an element, as it changes. */
+export function useWidth<E extends Element>(): [{ current: E | null }, number] {
+    const ref = useRef<E>(null);
+    const [width, set] = useState(0);
+    useEffect(() => {
+        const e = ref.current;
+        if (!e) return undefined;
+        const observer = new ResizeObserver(() => set(Math.floor(e.getBoundingClientRect().width)));
+        observer.observe(e);
+        return () => observer.disconnect();
+    }, []);
+    return [ref, width];
+}
+
+const query = matchMedia('(prefers-color-scheme: dark)');
+
+export function isDark(): boolean {
+    const chosen = document.documentElement.dataset['theme'];
+    return chosen ? chosen === 'dark' : query.matches;
+}
+
+const themeListeners = new Set<() => void>();
+
+export function setTheme(theme: 'light' | 'dark' | ''): void {
+    if (theme) document.documentElement.dataset['theme'] = theme;
+    else delete document.documentElement.dataset['theme'];
+    for (const l of themeListeners) l();
+}
+
+export function useDark(): boolean {
+    const [dark, set] = useState(isDark());
+    useEffect(() => {
+        const look = () => set(isDark());
+        query.addEventListener('change', look);
+        themeListeners.add(look);
+        return () => {
+            query.removeEventListener('change', look);
+            themeListeners.delete(look);
+        };
+    }, []);
+    return dark;
+}

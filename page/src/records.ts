@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of fabrictrace.proto as JSON. A field that is not known is absent.
+
+export interface Flow {
+    src: string;
+    dst: string;
+    sport: number;
+    dport: number;
+    proto: number;
+}
+
+export interface Hop {
+    switch?: string;
+    in?: string;
+    out?: string;
+    samples?: number;
+    share?: number;
+    share_lo?: number;
+    in_lag?: string;
+    out_lag?: string;
+}
+
+export interface Path {
+    window_start_ms?: number;
+    window_end_ms?: number;
+    flow: Flow;
+    role?: string;
+    state?: string;
+    reason?: string;
+    hops?: Hop[];
+    candidates?: number;
+    shares?: { hops?: Hop[]; share?: number }[];
+    rate_bps?: number;
+    rate_lo_bps?: number;
+    rate_hi_bps?: number;
+    rate_source?: string;
+    bytes?: number;
+    src_host?: string;
+    dst_host?: string;
+    tuple_source?: string;
+    qp?: { local?: number; remote?: number };
+    pid?: number;
+    comm?: string;
+    job?: string;
+    comm_id?: string;
+    src_rank?: number;
+    dst_rank?: number;
+    first_seen_ms?: number;
+    path_since_ms?: number;
+    time_ms?: number;
+    outer?: Flow;
+    rank_candidates?: { comm_id?: string; src_rank?: number; dst_rank?: number }[];
+    pairing?: { by?: string; host?: string; device?: string; qp?: number; withdrawn?: boolean };
+}
+
+export interface Link {
+    window_start_ms?: number;
+    window_end_ms?: number;
+    switch: string;
+    port: string;
+    peer?: string;
+    peer_port?: string;
+    tier?: string;
+    direction?: string;
+    group?: string;
+    flows?: number;
+    bytes?: number;
+    share?: number;
+    speed_bps?: number;
+    utilization?: number;
+    counter_bytes?: number;
+    discards?: number;
+    errors?: number;
+    ce_marked_share?: number;
+    unexplained_bytes?: number;
+    pause_in?: number;
+    pause_out?: number;
+    pfc_in?: number;
+    pfc_out?: number;
+    queue_max_bytes?: number;
+    transit_max_ns?: number;
+    partial?: boolean;
+}
+
+export interface Imbalance {
+    window_start_ms?: number;
+    window_end_ms?: number;
+    scope?: string;
+    name?: string;
+    links?: number;
+    groups?: number;
+    idle_groups?: number;
+    flows?: number;
+    flows_unplaced?: number;
+    bytes?: number;
+    fim?: number;
+    fim_bytes?: number;
+    fim_expected?: number;
+    p_value?: number;
+    max_over_mean?: number;
+    cov?: number;
+    jain?: number;
+    effective_links?: number;
+    bottleneck_ratio?: number;
+    verdict?: string;
+    spine_crossings_avoidable?: number;
+    spine_crossings_avoidable_share?: number;
+    rail_crossings?: number;
+    rail_crossings_share?: number;
+    partial?: boolean;
+}
+
+export interface Victim {
+    flow: Flow;
+    rate_bps?: number;
+    rate_lo_bps?: number;
+    src_host?: string;
+    dst_host?: string;
+    job?: string;
+    src_rank?: number;
+    dst_rank?: number;
+    comm_id?: string;
+}
+
+export interface Evidence {
+    switch?: string;
+    port?: string;
+    peer?: string;
+    peer_port?: string;
+    group?: string;
+    elephants?: number;
+    elephants_least?: number;
+    elephants_even?: number;
+    victims?: Victim[];
+    p_value?: number;
+    fim?: number;
+    fim_expected?: number;
+    old_hops?: Hop[];
+    new_hops?: Hop[];
+    count?: number;
+    flow?: Flow;
+    host?: string;
+    program?: string;
+    source?: string;
+    reason?: string;
+    offset_ms?: number;
+    found_peer?: string;
+    found_peer_port?: string;
+    flows?: number;
+}
+
+export interface Event {
+    time_ms?: number;
+    kind: string;
+    severity?: string;
+    subject: string;
+    message?: string;
+    evidence?: Evidence;
+    since_ms?: number;
+    cleared?: boolean;
+}
+
+export interface Finding {
+    switch?: string;
+    port?: string;
+    host?: string;
+    device?: string;
+    severity?: string;
+    text: string;
+    advice?: string;
+    since_ms?: number;
+}
+
+export interface Port {
+    name: string;
+    ifindex?: number;
+    speed_bps?: number;
+    peer?: string;
+    peer_port?: string;
+    host?: string;
+    group?: string;
+    source?: string;
+    confirmed?: boolean;
+    samples?: number;
+    flows?: number;
+}
+
+export interface Switch {
+    name: string;
+    tier?: string;
+    addresses?: string[];
+    ports?: Port[];
+    lags?: { name: string; members?: string[] }[];
+}
+
+export interface Host {
+    name: string;
+    nics?: { addresses?: string[]; rail?: number; attach?: { switch: string; port: string }[] }[];
+}
+
+export interface Topology {
+    fabric?: string;
+    switches?: Switch[];
+    hosts?: Host[];
+    open?: { switch: string; port: string }[];
+}
+
+export interface Edge {
+    src: number;
+    dst: number;
+    op?: string;
+    sent_bytes?: number;
+    received_bytes?: number;
+    sent_messages?: number;
+    received_messages?: number;
+    expected_bytes?: number;
+    step_median_ns?: number;
+    step_max_ns?: number;
+}
+
+export interface Member {
+    rank: number;
+    host?: string;
+    pid?: number;
+    gpu?: string;
+    job?: string;
+    closed?: boolean;
+}
+
+export interface Communicator {
+    comm_id: string;
+    name?: string;
+    ranks?: number;
+    members?: Member[];
+    edges?: Edge[];
+}
+
+export interface Rank extends Member {
+    comm_id: string;
+    ranks?: number;
+    op?: string;
+    time_ms?: number;
+    slowest_peer?: number;
+    slowest_step_median_ns?: number;
+    others_step_median_ns?: number;
+    slowest_switch?: string;
+    slowest_port?: string;
+    slowest_port_flows?: number;
+}
+
+export interface QueuePair {
+    host?: string;
+    device?: string;
+    port?: number;
+    local?: number;
+    remote?: number;
+    driver?: string;
+    state?: string;
+    by?: string;
+    flow?: Flow;
+    tuple_source?: string;
+    peer_host?: string;
+    peer_device?: string;
+    comm_id?: string;
+    pid?: number;
+    comm?: string;
+    job?: string;
+    since_ms?: number;
+}
+
+export interface Loss {
+    time_ms?: number;
+    source?: string;
+    program?: string;
+    stages?: {
+        name: string;
+        unit?: string;
+        received?: number;
+        processed?: number;
+        pending?: number;
+        drops?: { reason: string; count: number }[];
+    }[];
+}
+
+export interface Window {
+    window_start_ms: number;
+    window_end_ms: number;
+    partial?: boolean;
+}
+
+export interface Answer<T> {
+    fabric?: string;
+    window_start_ms?: number;
+    window_end_ms?: number;
+    total?: number;
+    next?: string;
+    records: T[];
+}
+
+export interface Explanation extends Answer<Path> {
+    reverse?: Path[];
+    links?: Link[];
+    collisions?: Event[];
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every view looks at: the topology, and links, imbalance, events and doctor of the window that
+// is shown. Refreshed when a window has closed; the daemon's stream says so, or a small question
+// every two seconds.
+import { all, changed, get, Refusal } from './api.ts';
+import { Memory } from './history.ts';
+import { fabricOf, type Fabric } from './model.ts';
+import type { Answer, Event, Finding, Imbalance, Link, Rank, Topology, Window } from './records.ts';
+import { moment, parse, type Route } from './route.ts';
+
+const ASK_MS = 2000;
+const EVENT_MS = 500;
+const TOPOLOGY_MS = 60_000;
+const REMEMBERED = 720;
+const REMEMBERED_GROUPS = 128;
+
+export type Connection = 'asking' | 'live' | 'lost';
+
+export interface State {
+    route: Route;
+    /** The moment that is looked at; undefined: what is now. */
+    at: number | undefined;
+    connection: Connection;
+    trouble: string;
+    /** Of what is shown. */
+    window: Window | undefined;
+    /** The last one that has closed. */
+    latest: Window | undefined;
+    topology: Topology | undefined;
+    links: Link[] | undefined;
+    imbalance: Imbalance[];
+    events: Event[];
+    findings: Finding[];
+    ranks: Rank[];
+    windows: Window[] | undefined;
+    /** Whether the daemon keeps what was; undefined: not known yet. */
+    keeps: boolean | undefined;
+    fabric: Fabric | undefined;
+    /** How long fetching and working out the last window took. */
+    costMs: number;
+}
+
+type Listener = () => void;
+
+function windowOf(a: Answer<unknown>): Window | undefined {
+    return a.window_start_ms !== undefined && a.window_end_ms !== undefined
+        ? { window_start_ms: a.window_start_ms, window_end_ms: a.window_end_ms } : undefined;
+}
+
+/** Of these views the links are part; at 512 x 32 they are most of what a window says. */
+const WITH_LINKS = new Set(['fabric', 'links', 'link', 'switch', 'imbalance']);
+
+export function holds(window: Window | undefined, ms: number): boolean {
+    return window !== undefined && ms >= window.window_start_ms && ms < window.window_end_ms;
+}
+
+class Store {
+    state: State = {
+        route: parse(''), at: undefined, connection: 'asking', trouble: '', window: undefined, latest: undefined,
+        topology: undefined, links: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
+        keeps: undefined, fabric: undefined, costMs: 0,
+    };
+    readonly memory = new Memory(REMEMBERED, REMEMBERED_GROUPS);
+    private listeners = new Set<Listener>();
+    private topologyAt = 0;
+    private timer: ReturnType<typeof setTimeout> | undefined;
+    /** The end of the window that the links are of. */
+    private linksOf: number | undefined;
+    private running = false;
+    private again = false;
+    private stream: EventSource | undefined;
+
+    subscribe(listener: Listener): () => void {
+        this.listeners.add(listener);
+        return () => this.listeners.delete(listener);
+    }
+
+    private set(change: Partial<State>): void {
+        this.state = { ...this.state, ...change };
+        for (const l of this.listeners) l();
+    }
+
+    start(): void {
+        addEventListener('hashchange', () => this.follow());
+        document.addEventListener('visibilitychange', () => {
+            if (!document.hidden) void this.refresh();
+        });
+        this.follow();
+        void this.listen();
+    }
+
+    private follow(): void {
+        const route = parse(location.hash);
+        const at = moment(route.params);
+        const moved = at !== this.state.at;
+        this.set({ route, at });
+        const stale = WITH_LINKS.has(route.view) && this.linksOf !== this.state.window?.window_end_ms;
+        if (moved || this.state.window === undefined || stale) void this.refresh();
+    }
+
+    /** Waits for windows: by the stream where there is one, by asking else. */
+    private async listen(): Promise<void> {
+        await this.askWindows();
+        if (this.state.keeps && 'EventSource' in window) {
+            const stream = new EventSource('/api/v1/stream');
+            stream.addEventListener('window', () => void this.onWindow());
+            stream.addEventListener('event', () => this.soon());
+            stream.addEventListener('open', () => this.set({ connection: 'live', trouble: '' }));
+            stream.addEventListener('error', () => {
+                if (this.stream?.readyState === EventSource.CLOSED) this.stream = undefined;
+            });
+            this.stream = stream;
+        }
+        setInterval(() => void this.ask(), ASK_MS);
+    }
+
+    /** Events come in numbers, most of them beside a window. */
+    private soon(): void {
+        clearTimeout(this.timer);
+        this.timer = setTimeout(() => void this.refresh(), EVENT_MS);
+    }
+
+    /** The cheapest question that tells whether a window has closed, or the daemon is gone. */
+    private async ask(): Promise<void> {
+        if (document.hidden || (this.stream && this.stream.readyState === EventSource.OPEN)) return;
+        try {
+            const answer = await get<Answer<Event>>('events', { kind: 'clock_skew', limit: 1 });
+            const w = windowOf(answer);
+            if (this.state.connection !== 'live') this.set({ connection: 'live', trouble: '' });
+            if (w && w.window_end_ms !== this.state.latest?.window_end_ms) await this.onWindow();
+        } catch (error) {
+            this.lost(error);
+        }
+    }
+
+    private async onWindow(): Promise<void> {
+        if (document.hidden) return;
+        clearTimeout(this.timer);
+        if (this.state.keeps) await this.askWindows();
+        await this.refresh();
+    }
+
+    private lost(error: unknown): void {
+        const trouble = error instanceof Error ? error.message : String(error);
+        this.set({ connection: 'lost', trouble });
+    }
+
+    private async askWindows(): Promise<void> {
+        try {
+            const answer = await all<Window>('windows');
+            const windows = answer.records.slice().sort((a, b) => a.window_end_ms - b.window_end_ms);
+            this.set({ windows, keeps: true });
+        } catch (error) {
+            if (error instanceof Refusal && error.status === 404) this.set({ keeps: false });
+        }
+    }
+
+    /** One at a time; what is asked meanwhile is done once after it. */
+    async refresh(): Promise<void> {
+        if (this.running) {
+            this.again = true;
+            return;
+        }
+        this.running = true;
+        do {
+            this.again = false;
+            await this.load().catch((error: unknown) => this.lost(error));
+        } while (this.again);
+        this.running = false;
+    }
+
+    /** Of a moment; of now where that is not kept. */
+    private async imbalanceAt(at: number | undefined): Promise<Answer<Imbalance>> {
+        try {
+            return await all<Imbalance>('imbalance', at === undefined ? {} : { at_ms: at });
+        } catch (error) {
+            if (at === undefined || !(error instanceof Refusal) || error.status !== 404) throw error;
+            return all<Imbalance>('imbalance');
+        }
+    }
+
+    private async load(): Promise<void> {
+        const started = performance.now();
+        const at = this.state.at;
+        const imbalance = await this.imbalanceAt(at);
+        const shown = windowOf(imbalance);
+        const isNow = at === undefined || !holds(shown, at);
+        // Where that window is no longer kept, what is now is shown, whole.
+        const query = isNow ? {} : { at_ms: at };
+        const withLinks = WITH_LINKS.has(this.state.route.view);
+        const wanted = this.state.topology === undefined || Date.now() - this.topologyAt > TOPOLOGY_MS;
+        const [topology, events, doctor, links, ranks] = await Promise.all([
+            wanted ? changed<Topology>('topology', this.state.topology) : Promise.resolve(this.state.topology as Topology),
+            all<Event>('events', query),
+            all<Finding>('doctor'),
+            withLinks ? all<Link>('links', query) : Promise.resolve({ records: this.state.links ?? [] }),
+            wanted ? all<Rank>('ranks') : Promise.resolve({ records: this.state.ranks }),
+        ]);
+        if (at !== this.state.at) {
+            this.again = true;
+            return;
+        }
+        if (wanted) this.topologyAt = Date.now();
+        if (withLinks) this.linksOf = shown?.window_end_ms;
+        if (!withLinks && WITH_LINKS.has(this.state.route.view)) this.again = true;
+        if (isNow && shown) this.memory.add(shown.window_end_ms, imbalance.records);
+        const fabric = fabricOf(topology, links.records, events.records, doctor.records);
+        this.set({
+            topology, imbalance: imbalance.records, events: events.records, findings: doctor.records, links: links.records,
+            ranks: ranks.records, fabric, window: shown, connection: 'live', trouble: '',
+            ...(isNow ? { latest: shown } : {}), costMs: performance.now() - started,
+        });
+        performance.measure('fabrictrace:update', { start: started, end: performance.now() });
+    }
+}
+
+export const store = new Store();

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures and names as people read them. Pure.
+import type { Flow, Hop } from './records.ts';
+
+const ROCE_PORT = 4791;
+const UDP = 17;
+
+// What could move a cursor, turn a line around or hide: C0, C1, format and direction marks.
+// eslint-disable-next-line no-control-regex
+const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** Text from the network with every control character made visible. */
+export function clean(text: string): string {
+    return text.replace(HARMFUL, (c) => {
+        const code = c.charCodeAt(0);
+        if (code < 0x20) return String.fromCharCode(0x2400 + code);
+        return `<U+${code.toString(16).toUpperCase().padStart(4, '0')}>`;
+    });
+}
+
+/** Three significant digits. */
+function figure(value: number): string {
+    const size = Math.abs(value);
+    if (size >= 99.95) return value.toFixed(0);
+    if (size >= 9.995) return value.toFixed(1);
+    return value.toFixed(2);
+}
+
+function scaled(value: number, units: string[], step: number): string {
+    let unit = 0;
+    let v = value;
+    while (Math.abs(v) >= step * 0.99995 && unit < units.length - 1) {
+        v /= step;
+        unit++;
+    }
+    return `${unit === 0 && Number.isInteger(v) ? v : figure(v)} ${units[unit]}`;
+}
+
+export const NONE = '–';
+
+export function rate(bps: number | undefined): string {
+    return bps === undefined ? NONE : scaled(bps, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], 1000);
+}
+
+export function bytes(n: number | undefined): string {
+    return n === undefined ? NONE : scaled(n, ['B', 'kB', 'MB', 'GB', 'TB', 'PB'], 1000);
+}
+
+export function nanoseconds(ns: number | undefined): string {
+    return ns === undefined ? NONE : scaled(ns, ['ns', 'µs', 'ms', 's'], 1000);
+}
+
+export function count(n: number | undefined): string {
+    if (n === undefined) return NONE;
+    const whole = Number.isInteger(n) ? String(n) : n.toFixed(1);
+    return whole.replace(/\B(?=(\d{3})+(?!\d)(?=\.|$))/g, '\u202f');
+}
+
+export function percent(share: number | undefined): string {
+    if (share === undefined) return NONE;
+    const p = share * 100;
+    if (p === 0) return '0 %';
+    if (p < 0.1) return '<0.1 %';
+    return `${p >= 99.5 || Number.isInteger(p) ? p.toFixed(0) : p.toFixed(1)} %`;
+}
+
+export function ratio(value: number | undefined): string {
+    return value === undefined ? NONE : value.toFixed(2);
+}
+
+export function tenth(value: number | undefined): string {
+    return value === undefined ? NONE : value.toFixed(1);
+}
+
+export function probability(p: number | undefined): string {
+    if (p === undefined) return NONE;
+    if (p < 1e-6) return '<1e-6';
+    if (p < 0.001) return p.toExponential(0);
+    return p < 0.1 ? p.toFixed(3) : p.toFixed(2);
+}
+
+function two(n: number): string {
+    return String(n).padStart(2, '0');
+}
+
+/** Hours, minutes and seconds here; with the day where it is not today's. */
+export function clock(ms: number | undefined, now: number = Date.now()): string {
+    if (ms === undefined) return NONE;
+    const d = new Date(ms);
+    const time = `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+    if (d.toDateString() === new Date(now).toDateString()) return time;
+    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${time}`;
+}
+
+/** How long ago, coarsely: "40 s", "12 min", "3 h", "2 days". */
+export function age(ms: number): string {
+    const s = Math.max(0, Math.round(ms / 1000));
+    if (s < 100) return `${s} s`;
+    if (s < 100 * 60) return `${Math.round(s / 60)} min`;
+    if (s < 48 * 3600) return `${Math.round(s / 3600)} h`;
+    return `${Math.round(s / 86400)} days`;
+}
+
+function end(address: string, port: string): string {
+    return `${address.includes(':') ? `[${address}]` : address}${port}`;
+}
+
+/** As a person writes it and /api/v1/explain reads it; by its key where it is not UDP. */
+export function flowText(flow: Flow): string {
+    if (flow.proto !== UDP) return flowKey(flow);
+    return `${end(flow.src, `:${flow.sport}`)}-${end(flow.dst, flow.dport === ROCE_PORT ? '' : `:${flow.dport}`)}`;
+}
+
+/** The key of its path records. */
+export function flowKey(flow: Flow): string {
+    return [flow.src, flow.dst, flow.sport, flow.dport, flow.proto].join(',');
+}
+
+/** Whether a person means a flow by that. */
+export function looksLikeFlow(text: string): boolean {
+    return /^\[?[0-9a-f.:]+\]?:\d+-\[?[0-9a-f.:]+\]?$/i.test(text.trim()) || /^[0-9a-f.:]+,[0-9a-f.:]+,\d+,\d+,\d+$/i.test(text.trim());
+}
+
+export function hopsText(hops: Hop[] | undefined): string {
+    if (!hops || hops.length === 0) return NONE;
+    return hops
+        .map((h) => `${h.switch ?? '?'}${h.out || h.out_lag ? ` ${h.out ?? h.out_lag}` : ''}`)
+        .join(' › ');
+}
+
+export function plural(n: number, one: string, many: string = `${one}s`): string {
+    return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/** "link_down" as words. */
+export function words(name: string | undefined): string {
+    return (name ?? '').replace(/_/g, ' ');
+}

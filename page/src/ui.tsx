@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts that views are made of.
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { useStore } from './hooks.ts';
+import { byName, type LinkState } from './model.ts';
+import type { Flow, Hop } from './records.ts';
+import { format, kept } from './route.ts';
+import { flowText, hopsText, NONE } from './text.ts';
+
+/** The address of another view at the same moment. */
+export function useHref(): (view: string, names?: string[], params?: Record<string, string>) => string {
+    const { route } = useStore();
+    return (view, names = [], params = {}) => format({ view, names, params: { ...kept(route.params), ...params } });
+}
+
+export function go(hash: string): void {
+    location.hash = hash;
+}
+
+export function A(props: {
+    view: string; names?: string[]; params?: Record<string, string>; children: ComponentChildren; class?: string;
+    current?: boolean;
+}): JSX.Element {
+    const href = useHref();
+    return (
+        <a href={href(props.view, props.names, props.params)} class={props.class}
+            aria-current={props.current ? 'page' : undefined}>
+            {props.children}
+        </a>
+    );
+}
+
+export function SwitchLink({ name }: { name: string }): JSX.Element {
+    return <A view="switch" names={[name]} class="name">{name}</A>;
+}
+
+export function HostLink({ name }: { name: string | undefined }): JSX.Element {
+    return name ? <A view="host" names={[name]} class="name">{name}</A> : <span class="none">{NONE}</span>;
+}
+
+export function PortLink({ sw, port, short }: { sw: string; port: string; short?: boolean }): JSX.Element {
+    return <A view="link" names={[sw, port]} class="name">{short ? port : `${sw} ${port}`}</A>;
+}
+
+export function FlowLink({ flow }: { flow: Flow }): JSX.Element {
+    return <A view="flow" names={[flowText(flow)]} class="tuple">{flowText(flow)}</A>;
+}
+
+export function JobLink({ job }: { job: string | undefined }): JSX.Element {
+    return job ? <A view="job" names={[job]} class="name">{job}</A> : <span class="none">{NONE}</span>;
+}
+
+export function GroupLink({ name, scope = 'group' }: { name: string; scope?: string | undefined }): JSX.Element {
+    return <A view="imbalance" names={[scope, name]} class="name">{name}</A>;
+}
+
+/** A path in a line, every switch and port of it a link. */
+export function Hops({ hops }: { hops: Hop[] | undefined }): JSX.Element {
+    if (!hops || hops.length === 0) return <span class="none">{hopsText(hops)}</span>;
+    return (
+        <span class="hops">
+            {hops.map((h, i) => (
+                <>
+                    {i > 0 ? ' › ' : ''}
+                    {h.switch ? <SwitchLink name={h.switch} /> : '?'}
+                    {h.switch && h.out ? <> <PortLink sw={h.switch} port={h.out} short /></> : h.out_lag ? ` ${h.out_lag}` : ''}
+                </>
+            ))}
+        </span>
+    );
+}
+
+const STATE_MARKS: Record<LinkState, string> = { used: '●', idle: '○', down: '✕', unseen: '?' };
+
+export function StateMark({ state }: { state: LinkState }): JSX.Element {
+    return (
+        <span class={`state state-${state}`}>
+            <span aria-hidden="true" data-nocopy>{STATE_MARKS[state]}</span> {state}
+        </span>
+    );
+}
+
+const WORD_MARKS: Record<string, string> = {
+    critical: '■', warning: '▲', info: '·', fault: '■', uneven: '▲', even: '●', idle: '○',
+    resolved: '●', partial: '◐', multipath: '⑂', unresolved: '○', cleared: '✓',
+};
+
+/** A word that means good or bad, with a mark of its own beside the colour. */
+export function Word({ word, text }: { word: string | undefined; text?: string }): JSX.Element {
+    const name = word ?? 'idle';
+    return (
+        <span class={`word word-${name}`}>
+            <span aria-hidden="true" data-nocopy>{WORD_MARKS[name] ?? '·'}</span> {text ?? name}
+        </span>
+    );
+}
+
+/** How full, as a bar beside its figure. */
+export function Bar({ part, children }: { part: number | undefined; children: ComponentChildren }): JSX.Element {
+    return (
+        <span class="bar">
+            <span class="bar-track" aria-hidden="true">
+                <span class="bar-fill" style={{ width: `${Math.min(100, Math.max(0, (part ?? 0) * 100))}%` }} />
+            </span>
+            <span class="bar-text">{children}</span>
+        </span>
+    );
+}
+
+export type Fact = [string, ComponentChildren];
+
+/** What is known; what is not is left out. */
+export function Facts({ of }: { of: (Fact | false | undefined)[] }): JSX.Element {
+    return (
+        <dl class="facts">
+            {of.map((fact) => fact ? <div key={fact[0]}><dt>{fact[0]}</dt><dd>{fact[1]}</dd></div> : null)}
+        </dl>
+    );
+}
+
+export function Empty({ children }: { children: ComponentChildren }): JSX.Element {
+    return <p class="empty">{children}</p>;
+}
+
+export interface Column<R> {
+    key: string;
+    title: string;
+    num?: boolean;
+    /** Left out where there is little room. */
+    minor?: boolean;
+    cell: (row: R) => ComponentChildren;
+    /** What it is sorted by; without it it is not. */
+    by?: (row: R) => number | string | undefined;
+}
+
+function compare(a: number | string | undefined, b: number | string | undefined): number {
+    if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? 1 : -1;
+    return typeof a === 'number' && typeof b === 'number' ? a - b : byName(String(a), String(b));
+}
+
+const ROWS = 100;
+
+/** Sorted by the heads of its columns; figures begin with the largest. The order is part of the
+ * address. total: how many there are, where the daemon gave fewer. */
+export function Table<R>(props: {
+    id: string; label: string; columns: Column<R>[]; rows: R[]; rowKey: (row: R) => string; total?: number | undefined;
+    sort?: string; rowClass?: (row: R) => string;
+}): JSX.Element {
+    const { route } = useStore();
+    const [shown, setShown] = useState(ROWS);
+    const param = `sort-${props.id}`;
+    const order = route.params[param] ?? props.sort ?? '';
+    const descends = order.startsWith('-');
+    const column = props.columns.find((c) => c.key === order.replace(/^-/, ''));
+    const by = column?.by;
+    const rows = by
+        ? props.rows.slice().sort((a, b) => {
+            const x = by(a);
+            const y = by(b);
+            return x === undefined || y === undefined ? compare(x, y) : compare(x, y) * (descends ? -1 : 1);
+        })
+        : props.rows;
+    const visible = rows.slice(0, shown);
+    const resort = (c: Column<R>) => {
+        const first = c.num ? `-${c.key}` : c.key;
+        const next = order === first ? (c.num ? c.key : `-${c.key}`) : first;
+        go(format({ ...route, params: { ...route.params, [param]: next } }));
+    };
+    const left = rows.length - visible.length;
+    const beyond = Math.max(0, (props.total ?? rows.length) - rows.length);
+    return (
+        <div class="table-frame">
+            <div class="table-scroll" role="region" aria-label={props.label} tabIndex={0}>
+                <table data-more={left + beyond}>
+                    <thead>
+                        <tr>
+                            {props.columns.map((c) => (
+                                <th key={c.key} scope="col" class={`${c.num ? 'num' : ''} ${c.minor ? 'minor' : ''}`}
+                                    aria-sort={column?.key === c.key ? (descends ? 'descending' : 'ascending') : undefined}>
+                                    {c.by
+                                        ? <button type="button" onClick={() => resort(c)}>
+                                            {c.title}
+                                            {column?.key === c.key ? <span aria-hidden="true">{descends ? ' ▼' : ' ▲'}</span> : null}
+                                        </button>
+                                        : c.title}
+                                </th>
+                            ))}
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {visible.map((row) => (
+                            <tr key={props.rowKey(row)} class={props.rowClass?.(row)}>
+                                {props.columns.map((c) => (
+                                    <td key={c.key} class={`${c.num ? 'num' : ''} ${c.minor ? 'minor' : ''}`}>{c.cell(row)}</td>
+                                ))}
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            </div>
+            {left > 0 || beyond > 0
+                ? <p class="more">
+                    {left > 0 ? <button type="button" onClick={() => setShown(shown + 5 * ROWS)}>Show {Math.min(left, 5 * ROWS)} more of {left}</button> : null}
+                    {beyond > 0 ? <span> The daemon gave {rows.length} of {props.total}: the fastest.</span> : null}
+                </p>
+                : null}
+        </div>
+    );
+}
+
+export function Section({ title, children, id, aside }: {
+    title: string; children: ComponentChildren; id?: string; aside?: ComponentChildren;
+}): JSX.Element {
+    const name = id ?? title.toLowerCase().replace(/[^a-z]+/g, '-');
+    return (
+        <section aria-labelledby={name} class="section">
+            <div class="section-head"><h2 id={name}>{title}</h2>{aside}</div>
+            {children}
+        </section>
+    );
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { JSX } from 'preact';
+import { meaning } from '../advice.ts';
+import { useAnswer, useStore } from '../hooks.ts';
+import { byWorst, slowdown } from '../model.ts';
+import type { Answer, Event, Victim } from '../records.ts';
+import { format } from '../route.ts';
+import { age, clock, count, flowText, plural, probability, rate, ratio, tenth, words } from '../text.ts';
+import { A, Empty, Facts, FlowLink, GroupLink, Hops, HostLink, JobLink, PortLink, Section, SwitchLink, Table, Word, type Fact } from '../ui.tsx';
+
+/** An event's own place in the list. */
+function eventId(e: Event): string {
+    return `${e.kind}/${e.subject}`;
+}
+
+function Subject({ event }: { event: Event }): JSX.Element {
+    const at = event.evidence;
+    if (at?.switch && at.port) return <PortLink sw={at.switch} port={at.port} />;
+    if (at?.flow) return <FlowLink flow={at.flow} />;
+    if (at?.switch) return <SwitchLink name={at.switch} />;
+    if (at?.host) return <HostLink name={at.host} />;
+    if (at?.group) return <GroupLink name={at.group} />;
+    return <span class="name">{event.subject}</span>;
+}
+
+/** One line of a list: what, where, since when. */
+export function EventLine({ event }: { event: Event }): JSX.Element {
+    const since = event.since_ms ?? event.time_ms;
+    return (
+        <>
+            <Word word={event.cleared ? 'cleared' : event.severity} text={meaning(event.kind).name} /> <Subject event={event} />{' '}
+            <span class="said">{event.message}</span>{' '}
+            {since === undefined ? null : <span class="since">since <A view="events" names={[event.kind, event.subject]}>{clock(since)}</A></span>}
+        </>
+    );
+}
+
+function Victims({ victims, id }: { victims: Victim[]; id: string }): JSX.Element {
+    return (
+        <Table id={id} label="Flows that wait for each other" rows={victims} rowKey={(v) => flowText(v.flow)} columns={[
+            { key: 'flow', title: 'Flow', cell: (v) => <FlowLink flow={v.flow} /> },
+            { key: 'rate', title: 'Rate', num: true, cell: (v) => rate(v.rate_bps), by: (v) => v.rate_bps },
+            { key: 'from', title: 'From', minor: true, cell: (v) => <HostLink name={v.src_host} /> },
+            { key: 'to', title: 'To', minor: true, cell: (v) => <HostLink name={v.dst_host} /> },
+            { key: 'job', title: 'Job', cell: (v) => <JobLink job={v.job} /> },
+            { key: 'ranks', title: 'Ranks', cell: (v) => v.src_rank === undefined && v.dst_rank === undefined ? '' : `${v.src_rank ?? '?'} › ${v.dst_rank ?? '?'}` },
+        ]} />
+    );
+}
+
+function evidenceFacts(e: Event): (Fact | false | undefined)[] {
+    const at = e.evidence ?? {};
+    const slow = slowdown(e);
+    return [
+        at.switch !== undefined && at.port !== undefined && ['Link', <><PortLink sw={at.switch} port={at.port} />{at.peer ? <> to <SwitchLink name={at.peer} /> {at.peer_port}</> : ''}</>],
+        at.switch !== undefined && at.port === undefined && ['Switch', <SwitchLink name={at.switch} />],
+        at.group !== undefined && ['Group', <GroupLink name={at.group} />],
+        at.elephants !== undefined && ['Elephants', `${count(at.elephants)} here, ${count(at.elephants_least ?? 0)} on the sibling with the fewest, ${tenth(at.elephants_even)} would be even`],
+        slow !== undefined && slow > 1 && ['Costs', `at most ${ratio(slow)} times as long as on an even group, for who waits for these flows`],
+        at.fim !== undefined && ['FIM', `${tenth(at.fim)}, chance gives ${tenth(at.fim_expected)}, p ${probability(at.p_value)}`],
+        at.found_peer !== undefined && ['Leads to', <><SwitchLink name={at.found_peer} /> {at.found_peer_port ?? ''}: {plural(at.flows ?? 0, 'flow')}, {plural(at.count ?? 0, 'sample')}</>],
+        at.old_hops !== undefined && ['Was', <Hops hops={at.old_hops} />],
+        at.new_hops !== undefined && ['Is', <Hops hops={at.new_hops} />],
+        at.flow !== undefined && ['Flow', <FlowLink flow={at.flow} />],
+        at.host !== undefined && ['Host', <HostLink name={at.host} />],
+        at.program !== undefined && ['Program', `${at.program}${at.source ? ` ‘${at.source}’` : ''}`],
+        at.reason !== undefined && ['Reason', words(at.reason)],
+        at.found_peer === undefined && at.count !== undefined && ['Count', count(at.count)],
+        at.offset_ms !== undefined && ['Clock', `${age(Math.abs(at.offset_ms))} ${at.offset_ms < 0 ? 'behind' : 'ahead'}`],
+    ];
+}
+
+/** The whole of it: cause, evidence, who waits, what to do. */
+export function EventCard({ event, open }: { event: Event; open: boolean }): JSX.Element {
+    const { window: shown } = useStore();
+    const what = meaning(event.kind);
+    const since = event.since_ms ?? event.time_ms;
+    const now = shown?.window_end_ms ?? Date.now();
+    const victims = event.evidence?.victims ?? [];
+    const jobs = [...new Set(victims.map((v) => v.job).filter((j) => j !== undefined))];
+    return (
+        <article class={`card card-${event.cleared ? 'cleared' : event.severity ?? 'info'}`} id={eventId(event)}>
+            <h3>
+                <Word word={event.cleared ? 'cleared' : event.severity} text={what.name} /> <Subject event={event} />
+                {since === undefined ? null : <span class="since"> since {clock(since)}{event.cleared ? `, over ${clock(event.time_ms)}` : `, ${age(now - since)}`}</span>}
+            </h3>
+            {event.message ? <p>{event.message}</p> : null}
+            {jobs.length > 0 ? <p>Waiting: {jobs.map((j, i) => <>{i ? ', ' : ''}job <JobLink job={j} /></>)}</p> : null}
+            <details open={open}>
+                <summary>Cause, evidence, what to do</summary>
+                <Facts of={[what.cause !== '' && ['Cause', what.cause], ...evidenceFacts(event), what.advice !== '' && ['To do', what.advice]]} />
+                {victims.length > 0 ? <Victims victims={victims} id={`v-${event.subject}`} /> : null}
+            </details>
+        </article>
+    );
+}
+
+const OVER_MS = 3_600_000;
+
+export function EventsView(): JSX.Element {
+    const { events, route, window: shown, keeps } = useStore();
+    const over = route.params['over'] === '1';
+    const from = (shown?.window_end_ms ?? Date.now()) - OVER_MS;
+    const asked = useAnswer<Answer<Event>>(over && keeps ? 'events' : '', { from_ms: from });
+    const [kind, ...rest] = route.names;
+    const subject = rest.join('/');
+    const all = (over && asked.answer ? asked.answer.records : events).slice();
+    const kinds = [...new Set(all.map((e) => e.kind))].sort();
+    const rows = all.filter((e) => (!kind || e.kind === kind) && (!subject || e.subject === subject)).sort(byWorst);
+    return (
+        <>
+            <h1>{kind ? meaning(kind).name : 'Collisions and events'}{subject ? ` ${subject}` : ''}</h1>
+            <div class="filters" data-nocopy>
+                <span class="choice" role="group" aria-label="Kind">
+                    <A view="events" params={over ? { over: '1' } : {}} current={!kind}>All</A>
+                    {kinds.map((k) => <A key={k} view="events" names={[k]} params={over ? { over: '1' } : {}} current={kind === k}>{meaning(k).name}</A>)}
+                </span>
+                {keeps
+                    ? <a href={format({ ...route, params: { ...route.params, over: over ? '' : '1' } })} class="toggle" aria-current={over ? 'true' : undefined}>with what is over, last hour</a>
+                    : null}
+            </div>
+            {rows.length === 0 ? <Empty>{kind ? 'No such event stands.' : 'Nothing stands: no collision, no fault, no link down.'}</Empty> : null}
+            <div class="cards">{rows.slice(0, 100).map((e, i) => <EventCard key={`${eventId(e)}/${e.since_ms}`} event={e} open={i < 3 || subject !== ''} />)}</div>
+            {rows.length > 100 ? <p class="empty">{rows.length - 100} more of less weight are not shown; choose a kind.</p> : null}
+        </>
+    );
+}
+
+/** Those that name something. */
+export function EventsOf({ test, none }: { test: (e: Event) => boolean; none: string }): JSX.Element {
+    const { events } = useStore();
+    const found = events.filter(test).sort(byWorst);
+    return (
+        <Section title="Events">
+            {found.length === 0 ? <Empty>{none}</Empty> : null}
+            <div class="cards">{found.slice(0, 20).map((e, i) => <EventCard key={eventId(e)} event={e} open={i === 0} />)}</div>
+        </Section>
+    );
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useAnswer, useDark, useStore, useWidth } from '../hooks.ts';
+import { byName, slowdown } from '../model.ts';
+import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
+import { palette, STEPS } from '../scale.ts';
+import { bytes, clock, count, nanoseconds, plural, rate, ratio } from '../text.ts';
+import { A, Empty, Facts, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
+import { EventsOf } from './events.tsx';
+import { FlowsTable, PATHS } from './flows.tsx';
+
+interface Job {
+    name: string;
+    ranks: Rank[];
+    comms: string[];
+    hosts: string[];
+}
+
+function jobsOf(ranks: Rank[]): Job[] {
+    const by = new Map<string, Rank[]>();
+    for (const r of ranks) {
+        const name = r.job ?? '';
+        by.set(name, [...(by.get(name) ?? []), r]);
+    }
+    return [...by].map(([name, of]) => ({
+        name, ranks: of, comms: [...new Set(of.map((r) => r.comm_id))],
+        hosts: [...new Set(of.map((r) => r.host).filter((h) => h !== undefined))].sort(byName),
+    })).sort((a, b) => byName(a.name, b.name));
+}
+
+/** How much longer the slowest peer of a rank takes than its others. */
+function slower(r: Rank): number | undefined {
+    return r.slowest_step_median_ns !== undefined && r.others_step_median_ns ? r.slowest_step_median_ns / r.others_step_median_ns : undefined;
+}
+
+function slowestOf(ranks: Rank[]): Rank | undefined {
+    return ranks.filter((r) => slower(r) !== undefined).sort((a, b) => (slower(b) ?? 0) - (slower(a) ?? 0))[0];
+}
+
+function Slowest({ rank }: { rank: Rank | undefined }): JSX.Element {
+    if (!rank) return <span>{'–'}</span>;
+    return (
+        <>
+            rank {rank.rank} waits for rank {rank.slowest_peer}: {nanoseconds(rank.slowest_step_median_ns)}, its others {nanoseconds(rank.others_step_median_ns)}
+            {rank.slowest_switch && rank.slowest_port ? <> over <PortLink sw={rank.slowest_switch} port={rank.slowest_port} /></> : ''}
+        </>
+    );
+}
+
+export function JobsView(): JSX.Element {
+    const asked = useAnswer<Answer<Rank>>('ranks');
+    const jobs = useMemo(() => jobsOf(asked.answer?.records ?? []), [asked.answer]);
+    return (
+        <>
+            <h1>Jobs</h1>
+            {jobs.length === 0
+                ? <Empty>{asked.refusal || (asked.answer ? 'No rank is known. Ranks come from the NCCL plugin inside the jobs (fabrictrace-agent(8)).' : 'Asking …')}</Empty>
+                : <Table id="jobs" label="Jobs" rows={jobs} rowKey={(j) => j.name} columns={[
+                    { key: 'job', title: 'Job', cell: (j) => j.name ? <JobLink job={j.name} /> : <A view="job" names={['-']}>without a name</A>, by: (j) => j.name },
+                    { key: 'ranks', title: 'Ranks', num: true, cell: (j) => count(j.ranks.filter((r) => !r.closed).length), by: (j) => j.ranks.length },
+                    { key: 'comms', title: 'Communicators', num: true, minor: true, cell: (j) => count(j.comms.length), by: (j) => j.comms.length },
+                    { key: 'hosts', title: 'Hosts', num: true, cell: (j) => count(j.hosts.length), by: (j) => j.hosts.length },
+                    { key: 'slow', title: 'Slowest pair', cell: (j) => <Slowest rank={slowestOf(j.ranks)} />, by: (j) => slower(slowestOf(j.ranks) ?? { comm_id: '', rank: 0 }) },
+                ]} />}
+        </>
+    );
+}
+
+const HEAT_MAX = 620;
+
+/** Who sends how much to whom: rows send, columns receive. */
+function Heat({ comm }: { comm: Communicator }): JSX.Element {
+    const [frame, space] = useWidth<HTMLDivElement>();
+    const dark = useDark();
+    const canvas = useRef<HTMLCanvasElement>(null);
+    const [said, say] = useState('');
+    const n = Math.max(comm.ranks ?? 0, ...(comm.edges ?? []).map((e) => Math.max(e.src, e.dst) + 1), 1);
+    const sums = useMemo(() => {
+        const at = new Map<number, { sent: number; slow: number }>();
+        for (const e of comm.edges ?? []) {
+            const was = at.get(e.src * n + e.dst) ?? { sent: 0, slow: 0 };
+            at.set(e.src * n + e.dst, { sent: was.sent + Math.max(e.sent_bytes ?? 0, e.received_bytes ?? 0), slow: Math.max(was.slow, e.step_median_ns ?? 0) });
+        }
+        return at;
+    }, [comm, n]);
+    const cell = Math.max(1, Math.min(22, Math.floor((Math.min(space, HEAT_MAX) - 34) / n)));
+    useEffect(() => {
+        const e = canvas.current;
+        const c = e?.getContext('2d');
+        if (!e || !c || space === 0) return;
+        const dots = devicePixelRatio || 1;
+        const side = 34 + cell * n;
+        e.width = e.height = side * dots;
+        e.style.width = e.style.height = `${side}px`;
+        c.scale(dots, dots);
+        const style = getComputedStyle(e);
+        const most = Math.max(1, ...[...sums.values()].map((s) => s.sent));
+        const colours = palette(dark);
+        c.fillStyle = style.getPropertyValue('--sunken');
+        c.fillRect(34, 18, cell * n, cell * n);
+        for (const [index, s] of sums) {
+            c.fillStyle = colours[Math.round(Math.sqrt(s.sent / most) * (STEPS - 1))] ?? '';
+            c.fillRect(34 + (index % n) * cell, 18 + Math.floor(index / n) * cell, cell > 4 ? cell - 1 : cell, cell > 4 ? cell - 1 : cell);
+        }
+        c.fillStyle = style.getPropertyValue('--muted');
+        c.font = `11px ${style.fontFamily}`;
+        const step = Math.max(1, Math.ceil(22 / cell));
+        for (let i = 0; i < n; i += step) {
+            c.textAlign = 'right';
+            c.fillText(String(i), 28, 18 + i * cell + Math.min(cell, 12));
+            c.textAlign = 'left';
+            c.fillText(String(i), 34 + i * cell, 12);
+        }
+    }, [sums, cell, dark, space]);
+    const under = (e: MouseEvent) => {
+        const box = (e.currentTarget as Element).getBoundingClientRect();
+        const dst = Math.floor((e.clientX - box.left - 34) / cell);
+        const src = Math.floor((e.clientY - box.top - 18) / cell);
+        const s = sums.get(src * n + dst);
+        say(src < 0 || dst < 0 || src >= n || dst >= n ? '' : s ? `rank ${src} to rank ${dst}: ${bytes(s.sent)}, median step ${nanoseconds(s.slow)}` : `rank ${src} to rank ${dst}: nothing`);
+    };
+    return (
+        <div ref={frame} class="heat">
+            <canvas ref={canvas} role="img" aria-label={`Bytes from each of ${n} ranks to each; the table below has the figures`}
+                onMouseMove={under} onMouseLeave={() => say('')} />
+            <p class="readout" data-nocopy>{said || 'Rows send, columns receive; the darker or brighter, the more.'}</p>
+        </div>
+    );
+}
+
+function Edges({ comm }: { comm: Communicator }): JSX.Element {
+    const at = new Map((comm.members ?? []).map((m) => [m.rank, m]));
+    const host = (rank: number) => <>{rank} <HostLink name={at.get(rank)?.host} /></>;
+    return (
+        <Table id={`edges-${comm.comm_id}`} label="What ranks sent each other" rows={comm.edges ?? []} rowKey={(e: Edge) => `${e.src}-${e.dst}-${e.op}`} sort="-step" columns={[
+            { key: 'src', title: 'From rank', cell: (e) => host(e.src), by: (e) => e.src },
+            { key: 'dst', title: 'To rank', cell: (e) => host(e.dst), by: (e) => e.dst },
+            { key: 'op', title: 'Operation', minor: true, cell: (e) => e.op ?? '', by: (e) => e.op },
+            { key: 'bytes', title: 'Sent', num: true, cell: (e) => bytes(e.sent_bytes), by: (e) => e.sent_bytes },
+            { key: 'expected', title: 'Expected', num: true, minor: true, cell: (e) => bytes(e.expected_bytes), by: (e) => e.expected_bytes },
+            { key: 'step', title: 'Median step', num: true, cell: (e) => nanoseconds(e.step_median_ns), by: (e) => e.step_median_ns },
+            { key: 'max', title: 'Longest', num: true, minor: true, cell: (e) => nanoseconds(e.step_max_ns), by: (e) => e.step_max_ns },
+        ]} />
+    );
+}
+
+function RanksTable({ ranks }: { ranks: Rank[] }): JSX.Element {
+    return (
+        <Table id="ranks" label="Ranks" rows={ranks} rowKey={(r) => `${r.comm_id}/${r.rank}`} columns={[
+            { key: 'rank', title: 'Rank', num: true, cell: (r) => r.rank, by: (r) => r.rank },
+            { key: 'comm', title: 'Communicator', minor: true, cell: (r) => r.comm_id, by: (r) => r.comm_id },
+            { key: 'host', title: 'Host', cell: (r) => <HostLink name={r.host} />, by: (r) => r.host },
+            { key: 'gpu', title: 'GPU', minor: true, cell: (r) => r.gpu ?? '', by: (r) => r.gpu },
+            { key: 'op', title: 'Last', cell: (r) => r.closed ? 'closed' : `${r.op ?? ''} ${clock(r.time_ms)}`, by: (r) => r.time_ms },
+            { key: 'slow', title: 'Waits for', cell: (r) => r.slowest_peer === undefined ? '' : <Slowest rank={r} />, by: (r) => slower(r) },
+            { key: 'times', title: '×', num: true, cell: (r) => ratio(slower(r)), by: (r) => slower(r) },
+        ]} />
+    );
+}
+
+export function JobView(): JSX.Element {
+    const { route, events } = useStore();
+    const name = route.names[0] ?? '';
+    const real = name === '-' ? '' : name;
+    const asked = useAnswer<Answer<Rank>>('ranks');
+    const ranks = (asked.answer?.records ?? []).filter((r) => (r.job ?? '') === real);
+    const comms = [...new Set(ranks.map((r) => r.comm_id))];
+    const [first = ''] = comms;
+    const chosen = route.params['comm'] ?? first;
+    const matrix = useAnswer<Answer<Communicator>>(chosen ? 'matrix' : '', { comm: chosen });
+    const comm = matrix.answer?.records.find((c) => c.comm_id === chosen);
+    const paths = useAnswer<Answer<Path>>('paths', { job: real, limit: PATHS });
+    const flows = (paths.answer?.records ?? []).filter((p) => (p.job ?? '') === real && real !== '');
+    const mine = events.filter((e) => e.kind === 'collision' && !e.cleared && (e.evidence?.victims ?? []).some((v) => v.job === real && real !== ''));
+    const cost = Math.max(0, ...mine.map((e) => slowdown(e) ?? 0));
+    const slowest = slowestOf(ranks);
+    const total = flows.reduce((sum, p) => sum + (p.rate_bps ?? 0), 0);
+    if (asked.answer && ranks.length === 0 && flows.length === 0)
+        return <><h1>Job {name}</h1><Empty>No rank or flow of such a job is known. <A view="jobs">All jobs</A></Empty></>;
+    return (
+        <>
+            <h1>Job {real || 'without a name'}</h1>
+            <Facts of={[
+                ['Ranks', `${count(ranks.filter((r) => !r.closed).length)} open of ${count(ranks.length)}, in ${plural(comms.length, 'communicator')}`],
+                ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],
+                flows.length > 0 && ['Flows', `${count(flows.length)}, ${rate(total)}`],
+                ['Slowest pair', slowest ? <Slowest rank={slowest} /> : 'none stands out'],
+                ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
+            ]} />
+            {real ? <EventsOf test={(e) => (e.evidence?.victims ?? []).some((v) => v.job === real)} none="None of its flows collides." /> : null}
+            {comms.length > 0
+                ? <Section title="Who sends to whom">
+                    {comms.length > 1
+                        ? <div class="filters" data-nocopy><span class="choice" role="group" aria-label="Communicator">
+                            {comms.slice(0, 16).map((c) => <A key={c} view="job" names={[name]} params={{ comm: c }} current={c === chosen}>{c}</A>)}
+                        </span></div> : null}
+                    {comm ? <><p class="lead">{comm.name ? `${comm.name}, ` : ''}{comm.comm_id}: {plural(comm.ranks ?? 0, 'rank')}, sums since the daemon started</p><Heat comm={comm} /><Edges comm={comm} /></> : <Empty>{matrix.refusal || 'Asking …'}</Empty>}
+                </Section>
+                : null}
+            <Section title="Ranks"><RanksTable ranks={ranks} /></Section>
+            {flows.length > 0 ? <Section title="Its flows"><FlowsTable id="job-flows" paths={flows} /></Section> : null}
+        </>
+    );
+}

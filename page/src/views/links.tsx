@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { JSX } from 'preact';
+import { Chart } from '../chart.tsx';
+import { useAnswer, useStore } from '../hooks.ts';
+import { byName, portKey, type LinkState, type Way } from '../model.ts';
+import type { Answer, Finding, Link, Path } from '../records.ts';
+import { bytes, count, nanoseconds, percent, rate, ratio } from '../text.ts';
+import { A, Bar, Empty, Facts, GroupLink, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
+import { EventsOf } from './events.tsx';
+import { FlowsTable, PATHS } from './flows.tsx';
+
+interface Row {
+    link: Link | undefined;
+    way: Way | undefined;
+    key: string;
+    switch: string;
+    port: string;
+    peer: string;
+    state: LinkState;
+    use: number | undefined;
+}
+
+function rowOf(link: Link | undefined, way: Way | undefined): Row {
+    const sw = link?.switch ?? way?.switch ?? '';
+    const port = link?.port ?? way?.port ?? '';
+    const use = way?.use ?? link?.utilization;
+    const carried = (link?.flows ?? 0) > 0 || (link?.bytes ?? 0) > 0 || (use ?? 0) > 0;
+    return {
+        link, way, key: portKey(sw, port), switch: sw, port, peer: link?.peer ?? way?.peer ?? '',
+        state: way?.state ?? (carried ? 'used' : 'idle'), use,
+    };
+}
+
+function Rows({ id, rows, sort }: { id: string; rows: Row[]; sort?: string }): JSX.Element {
+    return (
+        <Table id={id} label="Links" rows={rows} rowKey={(r) => r.key} sort={sort ?? '-use'} columns={[
+            { key: 'link', title: 'Link', cell: (r) => <PortLink sw={r.switch} port={r.port} />, by: (r) => r.key },
+            { key: 'peer', title: 'To', cell: (r) => r.way ? <SwitchLink name={r.peer} /> : r.peer, by: (r) => r.peer },
+            { key: 'state', title: 'State', cell: (r) => <StateMark state={r.state} />, by: (r) => r.state },
+            { key: 'use', title: 'Used', num: true, cell: (r) => <Bar part={r.use}>{percent(r.use)}</Bar>, by: (r) => r.use },
+            { key: 'speed', title: 'Speed', num: true, minor: true, cell: (r) => rate(r.way?.speed ?? r.link?.speed_bps), by: (r) => r.way?.speed ?? r.link?.speed_bps },
+            { key: 'flows', title: 'Flows', num: true, cell: (r) => count(r.link?.flows), by: (r) => r.link?.flows },
+            { key: 'times', title: '× even', num: true, cell: (r) => ratio(r.way?.times), by: (r) => r.way?.times },
+            { key: 'ce', title: 'CE marked', num: true, minor: true, cell: (r) => percent(r.link?.ce_marked_share), by: (r) => r.link?.ce_marked_share },
+            { key: 'drops', title: 'Discards', num: true, minor: true, cell: (r) => count(r.link?.discards), by: (r) => r.link?.discards },
+            { key: 'group', title: 'Group', minor: true, cell: (r) => r.link?.group ?? r.way?.group ? <GroupLink name={r.link?.group ?? r.way?.group ?? ''} /> : '', by: (r) => r.link?.group },
+        ]} />
+    );
+}
+
+/** Of link records alone. */
+export function LinksTable({ id, links }: { id: string; links: Link[] }): JSX.Element {
+    const { fabric } = useStore();
+    return <Rows id={id} rows={links.map((l) => rowOf(l, fabric?.ways.get(portKey(l.switch, l.port))))} />;
+}
+
+const STATES: LinkState[] = ['used', 'idle', 'down', 'unseen'];
+
+export function LinksView(): JSX.Element {
+    const { links, fabric, route } = useStore();
+    const state = route.params['state'];
+    if (!links || !fabric) return <><h1>Links</h1><Empty>Asking the daemon …</Empty></>;
+    const known = new Set(links.map((l) => portKey(l.switch, l.port)));
+    const rows = [
+        ...links.map((l) => rowOf(l, fabric.ways.get(portKey(l.switch, l.port)))),
+        ...[...fabric.ways.values()].filter((w) => !known.has(w.key)).map((w) => rowOf(undefined, w)),
+    ];
+    const shown = state ? rows.filter((r) => r.state === state) : rows;
+    return (
+        <>
+            <h1>Links</h1>
+            <div class="filters" data-nocopy>
+                <span class="choice" role="group" aria-label="State">
+                    <A view="links" current={!state}>All {count(rows.length)}</A>
+                    {STATES.map((s) => <A key={s} view="links" params={{ state: s }} current={state === s}>{s} {count(rows.filter((r) => r.state === s).length)}</A>)}
+                </span>
+            </div>
+            {shown.length === 0 ? <Empty>No link is in this state.</Empty> : <Rows id="links" rows={shown} />}
+        </>
+    );
+}
+
+function crosses(path: Path, sw: string, port: string): boolean {
+    const at = (hops: Path['hops']) => (hops ?? []).some((h) => h.switch === sw && h.out === port);
+    return at(path.hops) || (path.shares ?? []).some((s) => at(s.hops));
+}
+
+/** What is drawn of a link over time. */
+function LinkHistory({ sw, port }: { sw: string; port: string }): JSX.Element {
+    const { keeps } = useStore();
+    const asked = useAnswer<Answer<Link>>(keeps ? 'history' : '', { kind: 'link', key: portKey(sw, port) });
+    if (keeps === false) return <Empty>This daemon keeps no history.</Empty>;
+    const records = asked.answer?.records ?? [];
+    if (records.length === 0) return <Empty>{asked.refusal || 'No earlier window is kept.'}</Empty>;
+    return (
+        <Chart times={records.map((r) => r.window_start_ms ?? 0)} marks={[]} unit="%" height={170}
+            label={`Use of ${sw} ${port} over ${records.length} windows`}
+            series={[{ label: 'used', values: records.map((r) => (r.utilization === undefined ? null : r.utilization * 100)), colour: '--accent', width: 2 }]} />
+    );
+}
+
+export function findingsAt(findings: Finding[], sw: string, port?: string): Finding[] {
+    return findings.filter((f) => f.switch === sw && (port === undefined || f.port === port));
+}
+
+export function Findings({ of }: { of: Finding[] }): JSX.Element | null {
+    if (of.length === 0) return null;
+    return (
+        <ul class="findings">
+            {of.map((f) => <li key={`${f.switch}/${f.port}/${f.text}`}><strong>{f.port ?? f.device ?? ''}</strong> {f.text}{f.advice ? <span class="advice"> — {f.advice}</span> : ''}</li>)}
+        </ul>
+    );
+}
+
+function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined }): JSX.Element {
+    const group = link?.group ?? way?.group;
+    const peer = link?.peer ?? way?.peer;
+    const peerPort = link?.peer_port ?? way?.peerPort;
+    return (
+        <Facts of={[
+            way !== undefined && ['State', <StateMark state={way.state} />],
+            peer !== undefined && ['Leads to', way ? <><SwitchLink name={peer} /> {peerPort ? <PortLink sw={peer} port={peerPort} short /> : ''}</> : `${peer} ${peerPort ?? ''}`],
+            (way?.speed ?? link?.speed_bps) !== undefined && ['Speed', rate(way?.speed ?? link?.speed_bps)],
+            (way?.use ?? link?.utilization) !== undefined && ['Used', <Bar part={way?.use ?? link?.utilization}>{percent(way?.use ?? link?.utilization)}</Bar>],
+            group !== undefined && ['Group', <><GroupLink name={group} />{link?.share === undefined ? '' : `, carries ${percent(link.share)} of its bytes`}{way?.times === undefined ? '' : `, ${ratio(way.times)} × the even share`}</>],
+            link?.flows !== undefined && ['Flows', count(link.flows)],
+            link?.bytes !== undefined && ['Bytes', `${bytes(link.bytes)} in the window, by flows`],
+            link?.counter_bytes !== undefined && ['Counted', `${bytes(link.counter_bytes)} by the port`],
+            link?.unexplained_bytes !== undefined && ['Unexplained', `${bytes(link.unexplained_bytes)}: counted, but of no flow that was seen`],
+            link?.ce_marked_share !== undefined && ['CE marked', `${percent(link.ce_marked_share)} of the packets sampled`],
+            link?.discards !== undefined && ['Discards', count(link.discards)],
+            link?.errors !== undefined && ['Errors', count(link.errors)],
+            link?.pfc_in !== undefined && ['PFC', `${count(link.pfc_in)} received, ${count(link.pfc_out)} sent`],
+            link?.pause_in !== undefined && ['PAUSE', `${count(link.pause_in)} received, ${count(link.pause_out)} sent`],
+            link?.queue_max_bytes !== undefined && ['Deepest queue', bytes(link.queue_max_bytes)],
+            link?.transit_max_ns !== undefined && ['Longest transit', nanoseconds(link.transit_max_ns)],
+        ]} />
+    );
+}
+
+export function LinkView(): JSX.Element {
+    const { route, fabric, links, findings, at } = useStore();
+    const [sw = '', ...rest] = route.names;
+    const port = rest.join('/');
+    const key = portKey(sw, port);
+    const way = fabric?.ways.get(key);
+    const link = way?.link ?? links?.find((l) => l.switch === sw && l.port === port);
+    const asked = useAnswer<Answer<Path>>('paths', { switch: sw, port, limit: PATHS });
+    const flows = (asked.answer?.records ?? []).filter((p) => crosses(p, sw, port));
+    const back = way ? fabric?.ways.get(portKey(way.peer, way.peerPort)) : undefined;
+    const group = link?.group ?? way?.group;
+    const siblings = group ? (links ?? []).filter((l) => l.group === group).sort((a, b) => byName(a.port, b.port)) : [];
+    if (fabric && !way && !link)
+        return <><h1>Link {sw} {port}</h1><Empty>No such link is known. <A view="links">All links</A></Empty></>;
+    return (
+        <>
+            <h1>Link {sw} {port}</h1>
+            <LinkFacts way={way} link={link} />
+            <Findings of={findingsAt(findings, sw, port)} />
+            {back ? <p>The other direction: <PortLink sw={back.switch} port={back.port} />, {back.state === 'used' ? `${percent(back.use)} used` : <StateMark state={back.state} />}</p> : null}
+            <EventsOf test={(e) => e.evidence?.switch === sw && e.evidence.port === port} none="Nothing stands on this link." />
+            <Section title="Flows on it">
+                {at === undefined ? null : <p class="note">Flows are those of now, not of then.</p>}
+                {flows.length === 0
+                    ? <Empty>{asked.refusal || (asked.answer ? 'No flow is known to cross it.' : 'Asking …')}</Empty>
+                    : <FlowsTable id="link-flows" paths={flows} />}
+            </Section>
+            <Section title="Over time"><LinkHistory sw={sw} port={port} /></Section>
+            {siblings.length > 1 ? <Section title={`Siblings in ${group}`} id="siblings"><LinksTable id="siblings" links={siblings} /></Section> : null}
+        </>
+    );
+}

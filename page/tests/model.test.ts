@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Memory } from '../src/history.ts';
+import { byScope, byWorst, fabricOf, isSmall, slowdown, verdictText } from '../src/model.ts';
+import type { Event, Link, Switch, Topology } from '../src/records.ts';
+
+function leafSpine(leaves: number, spines: number): Topology {
+    const switches: Switch[] = [];
+    for (let l = 1; l <= leaves; l++)
+        switches.push({ name: `leaf${l}`, tier: 'leaf', ports: Array.from({ length: spines }, (_, s) => ({ name: `u${s + 1}`, speed_bps: 1e11, peer: `spine${s + 1}`, peer_port: `d${l}`, group: `leaf${l}/up` })) });
+    for (let s = 1; s <= spines; s++)
+        switches.push({ name: `spine${s}`, tier: 'spine', ports: Array.from({ length: leaves }, (_, l) => ({ name: `d${l + 1}`, speed_bps: 1e11, peer: `leaf${l + 1}`, peer_port: `u${s}`, group: `leaf${l + 1}/down` })) });
+    return { fabric: 'lab', switches };
+}
+
+const link = (sw: string, port: string, more: Partial<Link> = {}): Link => ({ switch: sw, port, window_start_ms: 0, window_end_ms: 10_000, group: `${sw}/up`, ...more });
+
+test('a leaf-spine: tiers, one layer, cables with both ways', () => {
+    const f = fabricOf(leafSpine(12, 2), [], [], []);
+    assert.deepEqual(f.tiers.map((t) => [t.name, t.switches.length]), [['leaf', 12], ['spine', 2]]);
+    assert.equal(f.layers.length, 1);
+    assert.equal(f.layers[0]?.cables.length, 24);
+    assert.deepEqual(f.layers[0]?.rows.slice(0, 3), ['leaf1', 'leaf2', 'leaf3']);
+    for (const c of f.layers[0]?.cables ?? []) {
+        assert.equal(c.up.switch, c.low);
+        assert.equal(c.down?.switch, c.high);
+    }
+    assert.ok(isSmall(f));
+    assert.ok(!isSmall(fabricOf(leafSpine(512, 32), [], [], [])));
+});
+
+test('used, idle, down, unseen', () => {
+    const records = [
+        link('leaf1', 'u1', { utilization: 0.4, flows: 3, share: 0.75 }), link('leaf1', 'u2', { flows: 0, bytes: 0, utilization: 0, share: 0.25 }),
+        link('leaf2', 'u1', { flows: 9, utilization: 0.5 }), link('spine1', 'd1', { bytes: 12.5e9 }), link('spine1', 'd2', { flows: 0 }),
+    ];
+    const down: Event = { kind: 'link_down', subject: 'leaf2/u1', evidence: { switch: 'leaf2', port: 'u1', peer: 'spine1', peer_port: 'd2' } };
+    const f = fabricOf(leafSpine(2, 2), records, [down], []);
+    const state = (key: string) => f.ways.get(key)?.state;
+    assert.equal(state('leaf1/u1'), 'used');
+    assert.equal(f.ways.get('leaf1/u1')?.times, 1.5);
+    assert.equal(state('leaf1/u2'), 'idle');
+    assert.equal(state('leaf2/u1'), 'down');
+    assert.equal(state('spine1/d2'), 'down');
+    assert.equal(state('leaf2/u2'), 'unseen');
+    assert.equal(f.ways.get('spine1/d1')?.use, 0.1);
+    assert.deepEqual(f.counts, { used: 2, idle: 1, down: 2, unseen: 3 });
+    const over = fabricOf(leafSpine(2, 2), records, [{ ...down, cleared: true }], []);
+    assert.equal(over.ways.get('leaf2/u1')?.state, 'used');
+});
+
+test('a link between switches that send no samples and no counters is not idle: it is not seen', () => {
+    const silent = (sw: string): Event => ({ kind: 'silent_exporter', subject: sw, evidence: { switch: sw } });
+    const records = [link('leaf1', 'u1', { flows: 0, bytes: 0 }), link('leaf1', 'u2', { flows: 0, bytes: 0, counter_bytes: 0 })];
+    const f = fabricOf(leafSpine(1, 2), records, ['leaf1', 'spine1', 'spine2'].map(silent), []);
+    assert.equal(f.ways.get('leaf1/u1')?.state, 'unseen');
+    assert.equal(f.ways.get('leaf1/u2')?.state, 'idle');
+});
+
+test('idle is what somebody vouches for: where nobody tells anything, nothing is seen', () => {
+    const quiet = [link('leaf1', 'u1', { flows: 0, bytes: 0 }), link('spine1', 'd1', { flows: 0, bytes: 0 }), link('leaf2', 'u1', { flows: 0, bytes: 0 })];
+    const none = fabricOf(leafSpine(2, 1), quiet, [], []);
+    assert.ok(none.mute);
+    assert.equal(none.ways.get('leaf1/u1')?.state, 'unseen');
+    const t = leafSpine(2, 1);
+    const one = fabricOf(t, [...quiet, link('spine1', 'd2', { flows: 1 })], [], []);
+    assert.ok(!one.mute);
+    assert.equal(one.ways.get('leaf1/u1')?.state, 'idle', 'the spine would have sampled it');
+    const then = fabricOf(t, quiet, [], []);
+    assert.equal(then.ways.get('spine1/d2')?.state, 'unseen', 'told anew in each window');
+    assert.equal(then.layers, one.layers, 'what does not change is made once');
+});
+
+test('the doctor knows of links that are down, too', () => {
+    const f = fabricOf(leafSpine(1, 1), [link('leaf1', 'u1', { flows: 1 })], [], [{ switch: 'leaf1', port: 'u1', text: 'the link to spine1 d1 is down: a port of it is down' }]);
+    assert.equal(f.ways.get('leaf1/u1')?.state, 'down');
+});
+
+test('three tiers make two layers; a link to nowhere known makes none', () => {
+    const t = leafSpine(2, 2);
+    t.switches?.push({ name: 'super1', tier: 'superspine', ports: [{ name: 'p1', peer: 'spine1', peer_port: 'x1' }] });
+    t.switches?.find((s) => s.name === 'spine1')?.ports?.push({ name: 'x1', peer: 'super1', peer_port: 'p1' });
+    t.switches?.push({ name: 'odd', ports: [{ name: 'p', peer: 'gone', peer_port: 'q' }] });
+    const f = fabricOf(t, [], [], []);
+    assert.deepEqual(f.layers.filter((l) => l.low !== 'unknown').map((l) => `${l.low}/${l.high}`), ['leaf/spine', 'spine/superspine']);
+});
+
+test('worst first', () => {
+    const e = (severity: string, since_ms: number, cleared = false): Event => ({ kind: 'x', subject: `${severity}${since_ms}`, severity, since_ms, cleared });
+    const events = [e('info', 9), e('critical', 1, true), e('warning', 5), e('warning', 7), e('critical', 2)];
+    assert.deepEqual(events.sort(byWorst).map((x) => x.subject), ['critical2', 'warning7', 'warning5', 'info9', 'critical1']);
+    const groups = [{ scope: 'group', name: 'b', verdict: 'even' }, { scope: 'group', name: 'a', verdict: 'fault' }, { scope: 'fabric', name: 'lab', verdict: 'idle' }];
+    assert.deepEqual(groups.sort(byScope).map((g) => g.name), ['lab', 'a', 'b']);
+});
+
+test('verdicts and what a collision costs', () => {
+    assert.equal(verdictText({ scope: 'group', verdict: 'fault', links: 4, max_over_mean: 4 }), 'fault: every flow on one of 4 links');
+    assert.equal(verdictText({ scope: 'fabric', verdict: 'fault', links: 4, max_over_mean: 4 }), 'fault: chance does not do this');
+    assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 4, elephants_even: 2 } }), 2);
+    // An even share below one flow cannot be had.
+    assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 3, elephants_even: 0.5 } }), 3);
+});
+
+test('what the page remembers is bounded', () => {
+    const m = new Memory(3, 1);
+    for (let i = 1; i <= 5; i++) m.add(i * 10, [{ scope: 'fabric', name: 'lab', fim: i }, { scope: 'group', name: 'g', fim: 1 }]);
+    m.add(50, [{ scope: 'fabric', name: 'lab', fim: 99 }]);
+    assert.deepEqual(m.ends(), [30, 40, 50]);
+    assert.deepEqual(m.of('fabric/lab').map((r) => r.fim), [3, 4, 5]);
+    assert.equal(m.of('group/g').length, 3);
+    m.add(60, [{ scope: 'group', name: 'g' }, { scope: 'group', name: 'h' }]);
+    assert.equal(m.of('group/g').length, 2, 'too many groups are not kept');
+});

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page over fabrics on paper (paper.mjs): the moment that is looked at, before and after, a job, texts
+// that mean harm, pictures in light, dark and at a phone's size, and 512 leaves x 32 spines with
+// 100,000 flows, whose times are printed and written to FOLDER/figures.json.
+//
+// usage: check_paper.mjs FILES FOLDER [small|live|large]    FILES: the page as built
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { axe, check, newPage, settled, summary, withBrowser } from './browser.mjs';
+import { Paper, serve } from './paper.mjs';
+
+const [files, shots] = process.argv.slice(2);
+const VIEWS = [
+    'fabric', 'imbalance', 'imbalance/group/leaf1%2Fup', 'events', 'links', 'flows', 'jobs', 'job/88', 'hosts', 'unseen',
+    'link/leaf1/Ethernet50', 'switch/leaf3', 'host/gpu1',
+];
+const LOOKS = [['light', {}], ['dark', { dark: true }], ['phone', { width: 390, height: 844 }]];
+const STILL_MS = 3_600_000; // no window closes while a picture is taken
+
+const heading = (page) => page.locator('main h1').first().textContent();
+
+async function withPaper(options, work) {
+    const paper = new Paper(options);
+    const server = await serve(paper, files);
+    try {
+        await work(`http://127.0.0.1:${server.address().port}/`, paper);
+    } finally {
+        server.closeAllConnections();
+        server.close();
+    }
+}
+
+function silent(page, what) {
+    check(`${what}: nothing complains in the console`, page.complaints.length === 0, page.complaints.slice(0, 5).join('; '));
+}
+
+async function allViews(context, url) {
+    for (const [look, options] of LOOKS) {
+        const page = await newPage(context, options);
+        const wrong = [];
+        for (const view of VIEWS) {
+            await page.goto(`${url}#/${view}`);
+            await settled(page);
+            await page.waitForFunction(() => document.fonts.status === 'loaded');
+            for (const w of await axe(page)) wrong.push(`${view}: ${w}`);
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+            if (wide > 0) wrong.push(`${view}: ${wide} pixels wider than the screen`);
+            await page.screenshot({ path: join(shots, `paper-${look}-${view.replace(/\W+/g, '-')}.png`), fullPage: true });
+        }
+        check(`${look}: axe finds nothing serious in ${VIEWS.length} views, none is wider than the screen`, wrong.length === 0, wrong.join('; '));
+        silent(page, look);
+        await page.close();
+    }
+}
+
+async function moments(context, url, paper) {
+    const page = await newPage(context);
+    const now = paper.span(paper.number).window_end_ms;
+    await page.goto(`${url}#/imbalance`);
+    await settled(page);
+    await page.waitForSelector('.chart canvas');
+    const shown = () => page.getAttribute('header', 'data-window').then(Number);
+    const reaches = (ms) => page.waitForFunction((t) => document.querySelector('header')?.getAttribute('data-window') === String(t), ms);
+    check('it begins with the last window', await shown() === now, `${await shown()}`);
+    await page.getByRole('slider', { name: 'Moment' }).focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('ArrowLeft');
+    await reaches(now - 2 * paper.windowMs);
+    check('the slider goes two windows back by keys', true);
+    check('the head says that it is then', (await page.locator('.moment').textContent()).startsWith('then:'));
+    await page.getByRole('button', { name: 'Mark this moment as A' }).click();
+    await page.keyboard.press('l');
+    await reaches(now);
+    await page.getByRole('button', { name: 'as B' }).click();
+    const rows = page.getByRole('region', { name: 'Before and after' }).first().locator('tbody tr');
+    await rows.first().waitFor();
+    const of = (n) => paper.history.get(n).fim.toFixed(1);
+    const fim = await rows.first().locator('td').allTextContents();
+    check('before and after stand beside each other', fim[1] === of(paper.number - 2) && fim[2] === of(paper.number), fim.join(' '));
+    const address = page.url();
+    const other = await newPage(context);
+    await other.goto(address);
+    await other.getByRole('region', { name: 'Before and after' }).first().locator('tbody tr').first().waitFor();
+    check('the address alone shows the same', (await other.getByRole('region', { name: 'Before and after' }).first().locator('tbody tr').first().locator('td').allTextContents()).join() === fim.join());
+    await page.keyboard.press('[');
+    await reaches(now - paper.windowMs);
+    check('[ goes to the window before', true);
+    const strip = page.getByRole('slider', { name: 'Moment' });
+    const box = await strip.boundingBox();
+    await page.mouse.click(box.x + 2, box.y + 10);
+    await reaches(paper.span(paper.number - 360).window_end_ms);
+    check('a click on the strip goes to its window', true);
+    paper.advance();
+    silent(page, 'moments');
+    silent(other, 'an address that was passed on');
+    await page.close();
+    await other.close();
+}
+
+async function live(context, url) {
+    const page = await newPage(context);
+    await page.goto(url);
+    await settled(page);
+    const before = Number(await page.getAttribute('header', 'data-window'));
+    await page.waitForFunction((t) => Number(document.querySelector('header')?.getAttribute('data-window')) > t, before);
+    check('a window that closes is shown without a touch', true);
+    silent(page, 'live');
+    await page.close();
+}
+
+const HARM = '<img src=x onerror="document.title=\'harmed\'">\u001b[31m\u202e';
+
+async function hostile(context, url, paper) {
+    for (const s of paper.topology.switches) for (const p of s.ports) if (p.peer === 'spine1') p.peer = HARM;
+    for (const s of paper.topology.switches) if (s.name === 'spine1') s.name = HARM;
+    paper.topology.hosts[0].name = HARM;
+    paper.findings = () => [{ switch: HARM, severity: 'warning', text: HARM, advice: HARM }];
+    const page = await newPage(context);
+    for (const view of ['fabric', 'links', 'hosts', 'unseen', `switch/${encodeURIComponent(HARM)}`, `host/${encodeURIComponent(HARM)}`, `flow/${encodeURIComponent(HARM)}`]) {
+        await page.goto(`${url}#/${view}`);
+        await settled(page);
+        const text = await page.locator('body').textContent();
+        const images = await page.locator('img').count();
+        check(`${view.slice(0, 12)}: text from the network is text`, images === 0 && text.includes('<img src=x') && text.includes('␛[31m<U+202E>') && !/[\u001b\u202e]/.test(text), `${images} images`);
+    }
+    check('nothing of it ran', await page.title() !== 'harmed');
+    // A flow that nobody knows is answered 404, which the console notes.
+    const other = page.complaints.filter((c) => !/404.*explain/.test(c));
+    check('hostile: nothing else complains', other.length === 0, other.join('; '));
+    await page.close();
+}
+
+const median = (values) => values.slice().sort((a, b) => a - b)[Math.floor(values.length / 2)];
+
+/** Times in a browser without a GPU on this machine, with the answers made beforehand. */
+async function large(context, url, paper) {
+    const figures = { leaves: paper.leaves, spines: paper.spines, flows: paper.flows.length };
+    const page = await newPage(context);
+    const times = [];
+    for (let i = 0; i < 3; i++) {
+        await page.goto('about:blank');
+        await page.goto(`${url}#/fabric`);
+        await page.waitForSelector('.matrix canvas');
+        await settled(page);
+        times.push(await page.evaluate(() => ({
+            paint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
+            matrix: performance.now(),
+        })));
+    }
+    figures.first_paint_ms = Math.round(median(times.map((t) => t.paint)));
+    figures.matrix_ms = Math.round(median(times.map((t) => t.matrix)));
+    check('512 x 32: both directions are a matrix', await page.locator('.matrix').count() === 2, `${await page.locator('.matrix').count()}`);
+    await page.screenshot({ path: join(shots, 'large-light.png'), fullPage: true });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: join(shots, 'large-dark.png'), fullPage: true });
+    await page.emulateMedia({ colorScheme: 'light' });
+
+    const canvas = page.locator('.matrix canvas').first();
+    const box = await canvas.boundingBox();
+    await page.mouse.move(box.x + 74 + 40, box.y + 24 + 40);
+    await page.waitForFunction(() => /^\S+ \S+ to \S+ \S+: /.test(document.querySelector('.readout')?.textContent ?? ''));
+    const said = await page.locator('.readout').first().textContent();
+    const began = Date.now();
+    await page.mouse.click(box.x + 74 + 40, box.y + 24 + 40);
+    await page.getByRole('region', { name: 'Flows', exact: true }).locator('tbody tr').first().waitFor();
+    figures.drill_down_ms = Date.now() - began;
+    check('a cell opens its link with the flows on it', (await heading(page)) === `Link ${said.split(' to ')[0]}`, `${await heading(page)}: ${said}`);
+
+    await page.goto(`${url}#/fabric`);
+    await settled(page);
+    await page.locator('.matrix-frame').first().focus();
+    for (const key of ['ArrowRight', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+    const there = await page.locator('.readout').first().textContent();
+    check('the matrix is gone through by keys', /^leaf2 Ethernet51 to spine3 /.test(there), there);
+
+    const client = await page.context().newCDPSession(page);
+    await client.send('Performance.enable');
+    const metrics = async () => Object.fromEntries((await client.send('Performance.getMetrics')).metrics.map((m) => [m.name, m.value]));
+    const updates = [];
+    for (let i = 0; i < 3; i++) {
+        const before = await metrics();
+        const window = Number(await page.getAttribute('header', 'data-window'));
+        paper.advance();
+        paper.tell();
+        await page.waitForFunction((t) => Number(document.querySelector('header')?.getAttribute('data-window')) > t, window);
+        const after = await metrics();
+        updates.push({ script: (after.ScriptDuration - before.ScriptDuration) * 1000, all: (after.TaskDuration - before.TaskDuration) * 1000, heap: after.JSHeapUsedSize / 1e6 });
+    }
+    figures.update_script_ms = Math.round(median(updates.map((u) => u.script)));
+    figures.update_main_thread_ms = Math.round(median(updates.map((u) => u.all)));
+    figures.heap_mb = Math.round(median(updates.map((u) => u.heap)));
+    await page.goto(`${url}#/flows`);
+    await settled(page);
+    await page.getByRole('region', { name: 'Flows', exact: true }).locator('tbody tr').first().waitFor();
+    check('flows: the fastest, and how many there are', /100\s?000 in all/.test(await page.locator('main').textContent()), await page.locator('main .lead').first().textContent());
+    const bad = await axe(page);
+    check('512 x 32: axe finds nothing serious', bad.length === 0, bad.join('; '));
+    silent(page, '512 x 32');
+    writeFileSync(join(shots, 'figures.json'), `${JSON.stringify(figures, undefined, 1)}\n`);
+    console.log(JSON.stringify(figures));
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${url}#/fabric`);
+    await settled(page);
+    await page.screenshot({ path: join(shots, 'large-phone.png') });
+    await page.close();
+}
+
+const part = process.argv[4]; // for who works on it
+
+await withBrowser(async (context) => {
+    if (!part || part === 'small')
+        await withPaper({ windowMs: STILL_MS }, async (url, paper) => {
+            await allViews(context, url);
+            await moments(context, url, paper);
+            await hostile(context, url, paper);
+        });
+    if (!part || part === 'live') await withPaper({ windowMs: 1000 }, (url) => live(context, url));
+    if (!part || part === 'large')
+        await withPaper({ leaves: 512, spines: 32, flows: 100_000, windowMs: STILL_MS }, (url, paper) => large(context, url, paper));
+});
+process.exit(summary());
