@@ -48,6 +48,7 @@ static const struct ft_program program = {
     .table = &ft_agent_options,
     .options = own_options,
     .check = check,
+    .shares = ft_agent_shares,
 };
 
 static int run_agent(struct ft_run *run)

@@ -26,17 +26,19 @@
 #include "lib/io/loop.h"
 #include "lib/io/transport.h"
 
-#define PROGRAM       "fabrictrace-agent"
-#define NET_ROOT      "/sys/class/net"
-#define RDMA_ROOT     "/sys/class/infiniband"
-#define NS_PER_S      1000000000
-#define RESCAN_NS     (INT64_C(10) * NS_PER_S)
-#define FLUSH_NS      (INT64_C(3) * NS_PER_S)
-#define WARN_NS       (INT64_C(60) * NS_PER_S)
-#define ERROR_BYTES   512
-#define HOST_BYTES    256
-#define USER_BYTES    64
-#define STATUS_WHILES 5 /* ticks between two status texts */
+#define PROGRAM          "fabrictrace-agent"
+#define NET_ROOT         "/sys/class/net"
+#define RDMA_ROOT        "/sys/class/infiniband"
+#define NS_PER_S         1000000000
+#define RESCAN_NS        (INT64_C(10) * NS_PER_S)
+#define FLUSH_NS         (INT64_C(3) * NS_PER_S)
+#define WARN_NS          (INT64_C(60) * NS_PER_S)
+#define ERROR_BYTES      512
+#define HTTP_CLIENTS_MAX 32
+#define HTTP_BYTES_MAX   (4 << 20)
+#define HOST_BYTES       256
+#define USER_BYTES       64
+#define STATUS_WHILES    5 /* ticks between two status texts */
 
 struct live {
     struct ft_run *run;
@@ -374,6 +376,8 @@ static int start_http(struct live *live)
     if (strcmp(live->settings->http, "off") == 0)
         return EX_OK;
     live->http = ft_http_new(live->loop, live->settings->http, error, sizeof(error));
+    if (live->http)
+        ft_http_limit(live->http, HTTP_CLIENTS_MAX, HTTP_BYTES_MAX);
     if (!live->http) {
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_UNAVAILABLE;
@@ -425,6 +429,7 @@ static int start_jobs(struct live *live, uint64_t seed)
         .socket = s->nccl_socket,
         .host = live->host,
         .jobs_max = s->nccl_jobs_max,
+        .peers_max = s->nccl_peers / s->nccl_jobs_max,
         .refresh_ns = s->refresh_ns,
         .hold_ns = s->nccl_hold_ns,
         .reports_per_s = (uint32_t)s->nccl_reports_per_s,

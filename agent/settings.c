@@ -35,6 +35,18 @@ static const struct ft_option options[] = {
      .help = "User to run as once everything is open, when started by root. Unset: the user stays. "
              "Of the capabilities those alone are kept, either way, that the configuration needs: "
              "CAP_NET_RAW with interfaces, CAP_SYS_PTRACE and CAP_NET_ADMIN with rdma.query."},
+    {.key = "memory_max",
+     .type = FT_OPTION_SIZE,
+     .offset = AT(memory_max),
+     .standard = "224MiB",
+     .min = 64 * MIB,
+     .max = 1048576 * MIB,
+     .help =
+         "Memory that the program takes at most, with the buffers of its captures. It is shared "
+         "out to all that grows: caps below that are not set get their part of it, and their "
+         "defaults are those of the default; what is set must fit. The option --check prints "
+         "the shares and their sum. MemoryMax of the unit is a seventh of it above it, for "
+         "what the kernel keeps."},
     {.key = "interfaces",
      .type = FT_OPTION_STRINGS,
      .offset = AT(interfaces),
@@ -68,7 +80,7 @@ static const struct ft_option options[] = {
     {.key = "flows_max",
      .type = FT_OPTION_UINT,
      .offset = AT(flows_max),
-     .standard = "65536",
+     .standard = "130000",
      .min = 1,
      .max = 16777216,
      .help = "Flows remembered at a time. Packets of flows beyond it are counted as dropped."},
@@ -128,7 +140,7 @@ static const struct ft_option options[] = {
     {.key = "daemon.queue",
      .type = FT_OPTION_SIZE,
      .offset = AT(queue_bytes),
-     .standard = "16MiB",
+     .standard = "29MiB",
      .min = MIB,
      .max = 4096 * MIB,
      .help = "Reports kept while the daemon is away. When it is full the oldest are dropped and "
@@ -221,7 +233,7 @@ static const struct ft_option options[] = {
     {.key = "rdma.queue_pairs_max",
      .type = FT_OPTION_UINT,
      .offset = AT(rdma_qps_max),
-     .standard = "65536",
+     .standard = "74000",
      .min = 1,
      .max = 1048576,
      .help = "Queue pairs remembered at a time. Those beyond it are counted as dropped."},
@@ -244,6 +256,44 @@ const struct ft_option_table ft_agent_options = {
     .options = options,
     .struct_bytes = sizeof(struct ft_agent_settings),
 };
+
+/* Bytes of one of each, at most: its entry with 40 for the table (lib/base/table.h), and what hangs
+ * on it. */
+enum {
+    FLOW = 168,
+    QUEUE_PAIR = 152 + 2 * 144 + 8 * 80 + 200 + 120, /* tuples, hints, its process; its report */
+    JOB = 384 << 10,                                 /* its operations and what is read of it */
+    PEER = 272,
+};
+
+#define BASE_BYTES (24 * (UINT64_C(1) << 20)) /* the program, its libraries, HTTP */
+/* Interfaces may come with a reload. */
+#define CAPTURE_BYTES (32 * (UINT64_C(1) << 20))
+
+size_t ft_agent_shares(const struct ft_run *run, void *config,
+                       struct ft_share shares[FT_SHARES_MAX])
+{
+    struct ft_agent_settings *s = config;
+    uint64_t capture = s->interfaces.count * s->buffer_bytes;
+    const struct ft_share list[] = {
+        {.what = "the program", .bytes = BASE_BYTES},
+        {.what = "the allocator", .bytes = s->memory_max / 16},
+        {.what = "capture buffers", .bytes = capture > CAPTURE_BYTES ? capture : CAPTURE_BYTES},
+        {"captured flows", "flows_max", &s->flows_max, FLOW, 10, 100, 16777216, false, 0, false,
+         false},
+        {"records for daemon", "daemon.queue", &s->queue_bytes, 1.1, 15, UINT64_C(1) << 20, 0, true,
+         0, false, false},
+        {"queue pairs", "rdma.queue_pairs_max", &s->rdma_qps_max, QUEUE_PAIR, 45, 100, 1048576,
+         false, 0, false, false},
+        {"jobs", "nccl.jobs_max", &s->nccl_jobs_max, JOB, 15, 8, 64, false, 0, false, false},
+        {"peers in operations", NULL, &s->nccl_peers, PEER, 15, 1000, 0, false, 0, false, false},
+    };
+    size_t count = sizeof(list) / sizeof(list[0]);
+
+    (void)run;
+    memcpy(shares, list, sizeof(list));
+    return strcmp(s->nccl_socket, "off") == 0 ? count - 2 : count;
+}
 
 struct ft_tls_files ft_agent_tls(const struct ft_agent_settings *s)
 {
@@ -368,6 +418,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "source_id";
     if (!same(old->user, now->user))
         return "user";
+    if (old->memory_max != now->memory_max)
+        return "memory_max";
     if (old->flows_max != now->flows_max)
         return "flows_max";
     if (!same(old->endpoint, now->endpoint))

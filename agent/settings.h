@@ -48,6 +48,8 @@ struct ft_agent_settings {
     int64_t rdma_ns;
     int64_t rdma_counters_ns;
     uint64_t rdma_qps_max;
+    uint64_t memory_max;
+    uint64_t nccl_peers; /* share of it: peers of operations under way, of all jobs */
     char *job_variable;
 };
 
@@ -57,6 +59,10 @@ extern const struct ft_option_table ft_agent_options;
  * files, users. run says where options are from; it may be NULL. */
 void ft_agent_settings_check(const struct ft_agent_settings *settings, const struct ft_run *run,
                              struct ft_diag *diag);
+
+/* What grows with what comes from outside, and its share of memory_max: for struct ft_program. */
+size_t ft_agent_shares(const struct ft_run *run, void *config,
+                       struct ft_share shares[FT_SHARES_MAX]);
 
 /* Borrows the settings' strings. */
 struct ft_tls_files ft_agent_tls(const struct ft_agent_settings *settings);

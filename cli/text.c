@@ -103,4 +103,6 @@ void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
                 ft_unit_time(b, end, screen->now));
     else
         fprintf(screen->out, ", no window has closed yet");
+    if (ft_value_true(ft_value_at(ft_value_get(root, "records"), 0), "partial"))
+        fprintf(screen->out, " (only a part of it was seen: fabrictraced began within it)");
 }

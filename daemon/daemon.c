@@ -20,6 +20,7 @@
 #include "daemon/check.h"
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
+#include "daemon/memory.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -41,8 +42,6 @@
 #define FLUSH_NS        (INT64_C(10) * NS_PER_S)
 #define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
 #define WARN_NS         (INT64_C(60) * NS_PER_S)
-#define STORE_BYTES_MAX (256u << 20)
-#define PAST_EVENTS_MAX 100000
 #define HTTP_CLIENTS    256 /* beside those who listen to the stream */
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
@@ -139,9 +138,9 @@ static int open_own_sinks(struct ft_daemon *d)
     struct ft_history_config config = {
         .keep_ms = s->history_ns / NS_PER_MS,
         .bytes_max = s->history_memory_max,
-        .events_max = s->events_max + PAST_EVENTS_MAX,
+        .events_max = s->events_max + s->past_events_max,
     };
-    struct ft_sink *store = ft_store_new(STORE_BYTES_MAX, &d->view.store), *history, *stream;
+    struct ft_sink *store = ft_store_new(s->store_bytes, &d->view.store), *history, *stream;
 
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
         getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
@@ -174,6 +173,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     struct ft_pipeline_config config = {
         .join = {.flows_max = s->flows_max,
+                 .beside_max = s->flows_max * FT_FLOW_BESIDE_BYTES,
                  .window_ms = s->window_ns / NS_PER_MS,
                  .evidence_ms = s->evidence_ns / NS_PER_MS,
                  .idle_ms = s->flow_idle_ns / NS_PER_MS,
@@ -187,11 +187,15 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                    .refresh_ms = s->path_refresh_ns / NS_PER_MS,
                    .victims_max = (uint32_t)s->victims_max,
                    .keep = ft_history_emitter(d->view.history)},
-        .discovery = {.switches_max = s->switches_max, .addresses_max = s->learnt_max},
+        .discovery = {.switches_max = s->switches_max,
+                      .addresses_max = s->learnt_max,
+                      .ports_max = s->fabric_ports_max},
         .crossings = {.flows_max = s->crossing_flows_max,
                       .ports_max = s->crossing_ports_max,
                       .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
+        .ranks_max = s->ranks_max,
+        .kept_bytes = s->kept_bytes,
         .link_local = s->link_local,
         .counters_max = s->counters_max,
         .grace_ms = s->grace_ns / NS_PER_MS,
@@ -380,7 +384,7 @@ static int open_http(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
         return EX_UNAVAILABLE;
     }
-    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, FT_HTTP_BODY_BYTES_MAX);
+    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, s->http_bytes);
     if (!name_http(d))
         return EX_OSERR;
     if (!secure_http(d, s))
@@ -544,6 +548,7 @@ static void add_stages(void *arg, struct ft_account *account)
         stage->processed = transport.applied;
         ft_account_drop(stage, "duplicate", transport.duplicates);
         ft_account_drop(stage, "refused", transport.refused);
+        ft_account_drop(stage, "lost_with_sender", transport.lost);
     }
     for (size_t i = 0; i < ft_publisher_sinks(d->view.publisher); i++) {
         stage =
@@ -568,7 +573,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
-    ft_join_open(d->view.stages->join, ft_join_window_of(d->view.stages->join, ft_wall_now().ms));
+    ft_pipeline_begin(d->view.pipeline, ft_wall_now().ms);
     rc = open_identities(d);
     if (rc == EX_OK)
         rc = open_network(d);
@@ -706,6 +711,7 @@ int ft_daemon_main(int argc, char **argv)
         .table = &ft_settings_table,
         .options = options,
         .check = check,
+        .shares = ft_daemon_shares,
     };
     struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
                           .peer_limit = {.interval_ns = WARN_NS, .burst = 100},

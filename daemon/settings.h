@@ -20,6 +20,11 @@ struct ft_settings {
     uint64_t switches_max, learnt_max, counters_max, ends_max;
     bool link_local, verify_topology;
     uint64_t flows_max, sources_max, connections_max, events_max;
+    uint64_t memory_max;
+    /* Shares of it that are no options: of the records for HTTP, each of two windows; of answers
+     * under way; of the accounts and of the statuses of hosts. */
+    uint64_t store_bytes, http_bytes, kept_bytes, fabric_ports_max, ranks_max;
+    uint64_t past_events_max; /* that are over, in the history */
     double floor, elephant;
     uint64_t victims_max;
     char *kafka_brokers, *kafka_topic_prefix;
@@ -51,6 +56,10 @@ enum ft_kafka_format {
     FT_KAFKA_JSON,
     FT_KAFKA_PROTOBUF,
 };
+
+/* What a flow has beside its entry, on average: sightings at many positions, its host, its tunnel.
+ */
+#define FT_FLOW_BESIDE_BYTES 304
 
 /* The file that is read when no other is named; it need not be there. */
 #define FT_STANDARD_TOPOLOGY FT_SYSCONFDIR "/topology.yaml"

@@ -25,13 +25,15 @@
 #include "switchpoll/sflow/workers.h"
 #include "switchpoll/snmp/service.h"
 
-#define PROGRAM         "fabrictrace-switchpoll"
-#define NS_PER_S        INT64_C(1000000000)
-#define TICKS           4 /* an interval */
-#define STATUS_NS       (5 * NS_PER_S)
-#define WARN_NS         (60 * NS_PER_S)
-#define ERROR_BYTES     512
-#define HOST_NAME_BYTES 256
+#define HTTP_CLIENTS_MAX 32
+#define HTTP_BYTES_MAX   (4 << 20)
+#define PROGRAM          "fabrictrace-switchpoll"
+#define NS_PER_S         INT64_C(1000000000)
+#define TICKS            4 /* an interval */
+#define STATUS_NS        (5 * NS_PER_S)
+#define WARN_NS          (60 * NS_PER_S)
+#define ERROR_BYTES      512
+#define HOST_NAME_BYTES  256
 
 struct live {
     struct ft_switchpoll_settings *settings;
@@ -386,6 +388,8 @@ static int start_http(struct live *live)
     if (strcmp(live->settings->http, "off") == 0)
         return EX_OK;
     live->http = ft_http_new(live->loop, live->settings->http, error, sizeof(error));
+    if (live->http)
+        ft_http_limit(live->http, HTTP_CLIENTS_MAX, HTTP_BYTES_MAX);
     if (!live->http) {
         ft_log(FT_LOG_ERROR, "http: %s", error);
         return EX_UNAVAILABLE;

@@ -23,6 +23,11 @@ static const struct ft_option options[] = {
     {"source_id", FT_OPTION_STRING, AT(source_id), NULL, 0, 0, NULL,
      "Name of this poller in its records and towards the daemon. Two pollers of one fabric must "
      "differ. When unset, the name of the host."},
+    {"memory_max", FT_OPTION_SIZE, AT(memory_max), "896MiB", 134217728, 1099511627776, NULL,
+     "Memory that the program takes at most, with the receive buffers of its sockets. It is shared "
+     "out to all that grows: caps below that are not set get their part of it, and their defaults "
+     "are those of the default; what is set must fit. The option --check prints the shares and "
+     "their sum. MemoryMax of the unit is a seventh of it above it, for what the kernel keeps."},
     {"listen", FT_OPTION_ENDPOINT, AT(listen), ":6343", 0, 0, NULL,
      "UDP endpoint on which sFlow version 5 is received. Without a host, all IPv4 and IPv6 "
      "addresses. Not used where the service manager hands over sockets "
@@ -38,7 +43,7 @@ static const struct ft_option options[] = {
      "UDP destination port of the sFlow datagrams in a capture read with --replay."},
     {"daemon.endpoint", FT_OPTION_ENDPOINT, AT(daemon_endpoint), "127.0.0.1:9477", 0, 0, NULL,
      "Where fabrictraced takes records."},
-    {"daemon.queue", FT_OPTION_SIZE, AT(daemon_queue_bytes), "64MiB", 1048576, 17179869184, NULL,
+    {"daemon.queue", FT_OPTION_SIZE, AT(daemon_queue_bytes), "182MiB", 1048576, 17179869184, NULL,
      "Records wait here while the daemon is away. When it is full the oldest are dropped and "
      "counted."},
     {"daemon.retry_min", FT_OPTION_DURATION, AT(daemon_retry_min_ns), "500ms", 0.01, 3600, NULL,
@@ -56,15 +61,14 @@ static const struct ft_option options[] = {
      "PEM file with the authority that signed the daemon's certificate."},
     {"fold_interval", FT_OPTION_DURATION, AT(fold_interval_ns), "1s", 0.1, 60, NULL,
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
-    {"fold_entries", FT_OPTION_UINT, AT(sums_max), "262144", 16, 16777216, NULL,
-     "Most different sums in one interval; samples over it are dropped and counted. An entry takes "
-     "about 220 bytes, taken as needed."},
-    {"ports_max", FT_OPTION_UINT, AT(ports_max), "65536", 16, 16777216, NULL,
+    {"fold_entries", FT_OPTION_UINT, AT(sums_max), "750000", 16, 16777216, NULL,
+     "Most different sums in one interval; samples over it are dropped and counted."},
+    {"ports_max", FT_OPTION_UINT, AT(ports_max), "160000", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
-    {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "4096", 1, 1048576, NULL,
+    {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16384", 1, 1048576, NULL,
      "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "
      "the same, and counted."},
-    {"sources_max", FT_OPTION_UINT, AT(sources_max), "262144", 1, 16777216, NULL,
+    {"sources_max", FT_OPTION_UINT, AT(sources_max), "480000", 1, 16777216, NULL,
      "Most data sources whose sequences are followed."},
     {"exporter_timeout", FT_OPTION_DURATION, AT(exporter_timeout_ns), "1h", 60, 2592000, NULL,
      "An exporter silent for this long is forgotten."},
@@ -111,6 +115,55 @@ const struct ft_option_table ft_switchpoll_settings_table = {
     .options = options,
     .struct_bytes = sizeof(struct ft_switchpoll_settings),
 };
+
+/* Bytes of one of each, at most: its entry with 40 for the table (lib/base/table.h), and what hangs
+ * on it. */
+enum {
+    SUM = 224,
+    PORT = 384 + 120, /* and a processor */
+    EXPORTER = 704,
+    SOURCE = 104,
+    SNMP_PORT = 2048, /* with its names and neighbour; and the report of it */
+    SNMP_SESSION = 65536,
+};
+
+#define MIB          (UINT64_C(1) << 20)
+#define BASE_BYTES   (40 * MIB) /* the program, net-snmp and its other libraries, HTTP */
+#define WORKER_BYTES (4 * MIB)  /* datagrams of a turn */
+#define HANDED_BYTES (64 * MIB) /* that wait for the main loop, where there are several workers */
+
+size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,
+                                     struct ft_share shares[FT_SHARES_MAX])
+{
+    struct ft_switchpoll_settings *s = config;
+    uint64_t handed = s->workers > 1 ? s->workers * HANDED_BYTES : 0;
+    /* The kernel takes twice of what is asked for (socket(7)). */
+    uint64_t buffers = 2 * s->receive_buffer_bytes * s->workers;
+    const struct ft_share list[] = {
+        {.what = "the program", .bytes = BASE_BYTES},
+        {.what = "the allocator", .bytes = s->memory_max / 16},
+        {.what = "datagrams", .bytes = s->workers * WORKER_BYTES + handed},
+        {.what = "receive buffers", .bytes = run && ft_run_value(run, "replay") ? 0 : buffers},
+        {"sums of samples", "fold_entries", &s->sums_max, SUM, 20, 1000, 16777216, false, 0, false,
+         false},
+        {"ports with counters", "ports_max", &s->ports_max, PORT, 10, 100, 16777216, false, 0,
+         false, false},
+        {"exporters", "exporters_max", &s->exporters_max, EXPORTER, 2, 10, 16384, false, 0, false,
+         false},
+        {"data sources", "sources_max", &s->sources_max, SOURCE, 6, 100, 16777216, false, 0, false,
+         false},
+        {"records for daemon", "daemon.queue", &s->daemon_queue_bytes, 1.1, 25, MIB, 0, true, 0,
+         false, false},
+        {"polls under way", "snmp.parallel", &s->snmp_parallel, SNMP_SESSION, 3, 1, 256, false, 0,
+         false, false},
+        {"ports polled", NULL, &s->snmp_all_ports_max, SNMP_PORT, 25, 100, 0, false, 0, false,
+         false},
+    };
+
+    /* Those of SNMP as well where nothing is polled: a reload may name switches. */
+    memcpy(shares, list, sizeof(list));
+    return sizeof(list) / sizeof(list[0]);
+}
 
 struct ft_tls_files ft_switchpoll_settings_tls(const struct ft_switchpoll_settings *s)
 {
@@ -204,6 +257,7 @@ const char *ft_switchpoll_settings_fixed(const struct ft_switchpoll_settings *ol
         bool same;
     } fixed[] = {
         {"source_id", same(old->source_id, now->source_id)},
+        {"memory_max", old->memory_max == now->memory_max},
         {"workers", old->workers == now->workers},
         {"daemon.endpoint", same(old->daemon_endpoint, now->daemon_endpoint)},
         {"daemon.queue", old->daemon_queue_bytes == now->daemon_queue_bytes},

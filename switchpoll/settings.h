@@ -43,13 +43,19 @@ struct ft_switchpoll_settings {
     int64_t snmp_frozen_after_ns;
     uint64_t snmp_switches_max;
     uint64_t snmp_ports_max;
-    char *http; /* "off": none */
+    uint64_t memory_max;
+    uint64_t snmp_all_ports_max; /* share of it: ports of all switches */
+    char *http;                  /* "off": none */
     struct ft_strings http_names;
     char *user;
     int log_level;
 };
 
 extern const struct ft_option_table ft_switchpoll_settings_table;
+
+/* What grows with what comes from outside, and its share of memory_max: for struct ft_program. */
+size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,
+                                     struct ft_share shares[FT_SHARES_MAX]);
 
 /* What the table cannot say: settings that contradict each other, and what is not there: files,
  * users; and the file of switches. run says where settings are from. Returns whether all is well.

@@ -118,6 +118,7 @@ int ft_switchpoll_main(int argc, char **argv)
         .table = &ft_switchpoll_settings_table,
         .options = own,
         .check = check,
+        .shares = ft_switchpoll_settings_shares,
     };
     const struct ft_switchpoll_settings *settings;
     struct ft_live_config live = {.reload = on_reload};

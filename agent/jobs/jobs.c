@@ -294,7 +294,7 @@ static int adopt(struct job *job)
     const struct ft_jobs_config *config = &job->jobs->config;
     const struct ft_collectives_config folding = {
         .ops_max = OPS_MAX,
-        .peers_max = PEERS_MAX,
+        .peers_max = config->peers_max ? config->peers_max : PEERS_MAX,
         .seed = config->seed,
         .hold_ns = config->hold_ns,
         .reports_per_s = config->reports_per_s,

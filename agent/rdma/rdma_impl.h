@@ -33,8 +33,7 @@ struct ft_rdma {
     /* Of the round at work. */
     struct ft_rdma_known *current;
     bool places_changed;
-    bool odd;            /* a row of queue pairs could not be read */
-    uint32_t odd_rounds; /* in a row */
+    bool odd; /* a row of queue pairs could not be read */
     struct ft_wall wall;
     struct ft_mono now;
     struct ft_rdma_place place;

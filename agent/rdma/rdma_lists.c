@@ -16,9 +16,6 @@
 /* The kernel's module may come later than the agent. */
 #define REOPEN_NS (30 * NS_PER_S)
 
-/* Rounds in a row with a row that cannot be read, in which nothing is forgotten. */
-#define ODD_ROUNDS 3
-
 void ft_rdma_decoded(struct ft_rdma *r, int rc)
 {
     r->status.messages++;
@@ -224,9 +221,7 @@ int ft_rdma_list_queue_pairs(struct ft_rdma *r)
             rc = err;
         ft_rdma_ask(r, FT_NLDEV_CM_IDS, r->current->info.index, on_cm_ids);
     }
-    r->odd_rounds = r->odd ? r->odd_rounds + 1 : 0;
-    /* One that stays odd must not keep what is gone for ever. */
-    if (r->odd && r->odd_rounds <= ODD_ROUNDS && rc == 0)
+    if (!ft_rdma_table_may_end(r->table, r->odd) && rc == 0)
         rc = -EBADMSG;
     return rc;
 }

@@ -12,6 +12,7 @@
 
 /* Two tuples a queue pair; a hint for each address and direction of one without destination. */
 #define TUPLES_EACH 2
+#define ODD_ROUNDS  3
 #define HINTS_EACH  8
 /* Below it are the ports that services listen on (Linux net.ipv4.ip_local_port_range). */
 #define EPHEMERAL_MIN 32768
@@ -91,6 +92,7 @@ struct ft_rdma_table {
     struct ft_rdma_end ends[FT_RDMA_ENDS_MAX];
     uint32_t ask_from;        /* where the next questions begin: nobody is left out for long */
     uint32_t round, complete; /* complete: the last that ended */
+    uint32_t odd_rounds;      /* in a row */
     struct ft_table *qps, *flows, *hints;
     struct ft_rdma_table_stats stats;
 };
@@ -471,6 +473,12 @@ static void report(const struct ft_rdma_table *t, const struct flow *flow, bool 
     if (ended)
         out.netdev = "";
     emit(arg, &out);
+}
+
+bool ft_rdma_table_may_end(struct ft_rdma_table *t, bool odd)
+{
+    t->odd_rounds = odd ? t->odd_rounds + 1 : 0;
+    return !odd || t->odd_rounds > ODD_ROUNDS;
 }
 
 void ft_rdma_table_end(struct ft_rdma_table *t)

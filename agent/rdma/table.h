@@ -131,6 +131,11 @@ void ft_rdma_table_asked(struct ft_rdma_table *table, const struct ft_rdma_asked
 void ft_rdma_table_answer(struct ft_rdma_table *table, uint32_t device, uint32_t lqpn,
                           const struct ft_rdma_answer *answer);
 
+/* Whether the round may end. Not while a row of it could not be read, which may be any queue pair:
+ * then all that was known stays, and nothing is forgotten. Where that continues for more than three
+ * rounds in a row, what is gone must not stay for ever. */
+bool ft_rdma_table_may_end(struct ft_rdma_table *table, bool odd);
+
 /* Ends the round: what it did not list is gone. */
 void ft_rdma_table_end(struct ft_rdma_table *table);
 

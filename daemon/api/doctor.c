@@ -88,6 +88,12 @@ static void look_at_records(const struct ft_pipeline_stats *s, const struct ft_s
                         ft_losses_advice("records", "unauthorized"),
                         "%" PRIu64 " records were outside what their sender may report",
                         s->fates[FT_RECORD_UNAUTHORIZED]);
+    if (s->fates[FT_RECORD_TABLE_FULL])
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+                        "give it more memory (memory_max), or the cap that is too low; --check "
+                        "prints them",
+                        "%" PRIu64 " records found no room in a table",
+                        s->fates[FT_RECORD_TABLE_FULL]);
     if (j->unknown_switch)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
                         "add the exporter's agent address to its switch, or poll that switch",

@@ -146,6 +146,7 @@ static void write_transport(struct ft_writer *w, const struct ft_receiver *recei
     head(w, "payloads_total", "counter", "Payloads of agents and pollers.");
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"applied\"} %" PRIu64 "\n", s.applied);
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"duplicate\"} %" PRIu64 "\n", s.duplicates);
+    ft_write_fmt(w, PREFIX "payloads_total{fate=\"lost_with_sender\"} %" PRIu64 "\n", s.lost);
     ft_write_fmt(w, PREFIX "payloads_total{fate=\"refused\"} %" PRIu64 "\n", s.refused);
     plain(w, "peers", "gauge", "Agents and pollers connected.", s.connected);
     plain(w, "connections_refused_total", "counter",

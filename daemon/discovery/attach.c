@@ -17,22 +17,24 @@
 #define DOUBT_MS          30000
 #define NAMES_MAX         65536
 /* What was not seen for this time gives its place to others, where there is no other. */
-#define KEEP_MS  3600000
-#define SWEEP_MS 60000
+#define KEEP_MS      3600000
+#define KEEP_NAME_MS 600000
+/* So many are looked at for each that is new. */
+#define LOOKS 32
 
 /* Who has an address, by its own word; often told before the first sample of it. */
 struct reported {
     struct ft_ip address;
-    const char *host;
+    const char *host; /* held */
+    int64_t reported_ms;
 };
 
 struct ft_attach {
     struct ft_table *table;
     struct ft_table *reported;
     struct ft_names *names;
+    uint32_t hand, told_hand;
     bool news;
-    bool swept;
-    int64_t swept_ms; /* last */
 };
 
 struct ft_attach *ft_attach_new(size_t cap)
@@ -168,28 +170,43 @@ static int64_t last_seen_ms(const struct ft_attached *at)
     return ms;
 }
 
-/* Addresses of the world outside come in by a border port, without end. */
-static void forget_old(struct ft_attach *a, int64_t now_ms)
-{
-    struct ft_attached *at;
-    uint32_t index = 0;
+struct aging {
+    struct ft_attach *a;
+    int64_t now_ms;
+};
 
-    if (a->swept && now_ms >= a->swept_ms && now_ms - a->swept_ms < SWEEP_MS)
-        return;
-    a->swept = true;
-    a->swept_ms = now_ms;
-    while ((at = ft_table_next(a->table, &index))) {
-        if (last_seen_ms(at) >= now_ms - KEEP_MS)
-            continue;
-        for (uint32_t i = 0; i < at->place_count; i++)
-            a->news |= at->places[i].believed;
-        ft_table_remove(a->table, at);
-    }
+/* Addresses of the world outside come in by a border port, without end. */
+static bool is_unseen(void *arg, void *entry)
+{
+    const struct aging *aging = arg;
+    struct ft_attached *at = entry;
+
+    if (last_seen_ms(at) >= aging->now_ms - KEEP_MS)
+        return false;
+    for (uint32_t i = 0; i < at->place_count; i++)
+        aging->a->news |= at->places[i].believed;
+    ft_names_drop(aging->a->names, at->host);
+    return true;
+}
+
+static bool is_untold(void *arg, void *entry)
+{
+    const struct aging *aging = arg;
+    struct reported *reported = entry;
+
+    /* This host's clock was set back. */
+    if (reported->reported_ms > aging->now_ms)
+        reported->reported_ms = aging->now_ms;
+    if (aging->now_ms - reported->reported_ms < KEEP_NAME_MS)
+        return false;
+    ft_names_drop(aging->a->names, reported->host);
+    return true;
 }
 
 void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const struct ft_ip *agent,
                        uint32_t ifindex, int64_t ms, bool twice)
 {
+    struct aging aging = {a, ms};
     struct ft_attached *at;
     struct ft_place *p;
     bool fresh;
@@ -197,16 +214,14 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     if (!is_host_address(address))
         return;
     at = ft_table_insert(a->table, address, &fresh);
-    if (!at) {
-        forget_old(a, ms);
+    if (!at && ft_table_make_room(a->table, &a->hand, LOOKS, is_unseen, &aging))
         at = ft_table_insert(a->table, address, &fresh);
-    }
     if (!at)
         return;
     if (fresh) {
         const struct reported *reported = ft_table_find(a->reported, address);
 
-        at->host = reported ? reported->host : NULL;
+        at->host = reported ? ft_names_hold(a->names, reported->host) : NULL;
     }
     if (twice)
         at->uncertain_ms = ms;
@@ -222,22 +237,52 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     believe(a, at, ms);
 }
 
-void ft_attach_named(struct ft_attach *a, const struct ft_ip *address, const char *host)
+static struct reported *told_for(struct ft_attach *a, const struct ft_ip *address, int64_t now_ms)
 {
-    const char *name = ft_names_intern(a->names, host);
-    struct ft_attached *at = ft_table_find(a->table, address);
-    struct reported *reported;
+    struct aging aging = {a, now_ms};
     bool fresh;
+    struct reported *reported = ft_table_insert(a->reported, address, &fresh);
 
-    if (!name || !is_host_address(address))
+    if (!reported && ft_table_make_room(a->reported, &a->told_hand, LOOKS, is_untold, &aging))
+        reported = ft_table_insert(a->reported, address, &fresh);
+    return reported;
+}
+
+/* What is held for the one is held for the other before it is dropped. */
+static void rename_to(struct ft_attach *a, const char **place, const char *name)
+{
+    const char *before = *place;
+
+    *place = ft_names_hold(a->names, name);
+    ft_names_drop(a->names, before);
+}
+
+void ft_attach_named(struct ft_attach *a, const struct ft_ip *address, const char *host,
+                     int64_t now_ms)
+{
+    struct ft_attached *at = ft_table_find(a->table, address);
+    const char *name;
+    struct reported *reported;
+
+    if (!is_host_address(address))
         return;
-    reported = ft_table_insert(a->reported, address, &fresh);
+    /* First the room: names that go with old entries make room for this one. */
+    reported = told_for(a, address, now_ms);
     if (reported)
-        reported->host = name;
-    if (!at || at->host == name)
+        reported->reported_ms = now_ms;
+    name = ft_names_hold(a->names, ft_names_intern(a->names, host));
+    if (!name) {
+        if (reported && !reported->host)
+            ft_table_remove(a->reported, reported);
         return;
-    at->host = name;
-    a->news = true;
+    }
+    if (reported)
+        rename_to(a, &reported->host, name);
+    if (at && at->host != name) {
+        rename_to(a, &at->host, name);
+        a->news = true;
+    }
+    ft_names_drop(a->names, name);
 }
 
 bool ft_attach_take_news(struct ft_attach *a)

@@ -9,8 +9,9 @@
  * seen elsewhere and there no more. At most two attachments, on two switches (dual ToR); an address
  * seen at more of them, or whose packets enter twice on one way, hangs nowhere that samples can
  * show. The caller offers only ports without a switch at the other end. Capped: when it is full,
- * addresses that were not seen for an hour give way; those that find no room all the same are
- * counted. Pure; times come with the samples, in Unix milliseconds. Thread: one.
+ * addresses that were not seen for an hour give way, and names that no host said for ten minutes;
+ * what finds no room all the same is counted. Pure; times come with the samples, in Unix
+ * milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +54,8 @@ void ft_attach_entered(struct ft_attach *attach, const struct ft_ip *address,
                        const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
 
 /* The host at an address says its name, before samples have shown the address or after. */
-void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host);
+void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host,
+                     int64_t now_ms);
 
 /* Whether what is believed has changed since the last call, or what is steady. */
 bool ft_attach_take_news(struct ft_attach *attach);

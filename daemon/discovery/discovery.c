@@ -12,10 +12,10 @@
 #include "daemon/discovery/survey.h"
 #include "lib/base/table.h"
 
-#define LINKS_MAX (1u << 20)
-/* A switch of 64 ports with as many neighbours takes some 60 KB. */
-#define REPORTS_BYTES_MAX ((size_t)512 << 20)
-#define MEMORY_MS         3600000
+#define PORTS_MAX (1u << 20)
+/* With its neighbour. */
+#define REPORTED_PORT_BYTES 1024
+#define MEMORY_MS           3600000
 /* Of each switch, and some for their agents. */
 #define WORDS_A_SWITCH 80
 #define DISPUTED_MS    5000
@@ -51,6 +51,7 @@ struct ft_discovery {
     struct ft_table *links;
     struct ft_table *learnt; /* ports whose hosts samples alone have shown */
     struct ft_table *marks;
+    uint64_t looks;                 /* of the last build */
     struct ft_crossings *crossings; /* NULL: nobody looks */
     const struct ft_topology *present;
     struct ft_findings findings;
@@ -62,16 +63,19 @@ struct ft_discovery {
 
 struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
 {
+    size_t ports = config->ports_max ? config->ports_max : PORTS_MAX;
     struct ft_discovery *d = calloc(1, sizeof(*d));
 
     if (!d)
         return NULL;
-    d->reports = ft_reports_new(config->switches_max, REPORTS_BYTES_MAX);
-    d->words = ft_port_words_new(WORDS_A_SWITCH * config->switches_max);
-    d->names = ft_port_names_new(WORDS_A_SWITCH * config->switches_max);
-    d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), LINKS_MAX, 0);
-    d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), LINKS_MAX, 0);
-    d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), LINKS_MAX, 0);
+    d->reports = ft_reports_new(config->switches_max, ports * REPORTED_PORT_BYTES);
+    d->words = ft_port_words_new(config->ports_max ? config->ports_max
+                                                   : WORDS_A_SWITCH * config->switches_max);
+    d->names = ft_port_names_new(config->ports_max ? config->ports_max
+                                                   : WORDS_A_SWITCH * config->switches_max);
+    d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), ports, 0);
+    d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), ports, 0);
+    d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), ports, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
     if (!d->reports || !d->words || !d->names || !d->links || !d->learnt || !d->marks ||
@@ -130,10 +134,11 @@ void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
         ft_attach_entered(d->attach, address, agent, ifindex, ms, twice);
 }
 
-void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host)
+void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host,
+                        int64_t now_ms)
 {
     if (d->attach)
-        ft_attach_named(d->attach, address, host);
+        ft_attach_named(d->attach, address, host, now_ms);
 }
 
 void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
@@ -269,7 +274,7 @@ static int gather(struct ft_discovery *d, struct ft_survey *s)
 
 static bool leads_on(void *arg, const struct ft_ip *agent, uint32_t ifindex)
 {
-    const struct ft_survey *s = arg;
+    struct ft_survey *s = arg;
     uint32_t node = ft_ids_find_address(s->ids, agent);
     uint32_t end = node < s->node_count ? ft_survey_end(s, node, ifindex) : FT_NONE;
 
@@ -415,6 +420,7 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
     }
 out:
     d->disputed = s.disputed;
+    d->looks = s.looks;
     ft_survey_release(&s);
     ft_reports_saw_stale(d->reports);
     return t;
@@ -425,6 +431,11 @@ bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, 
     struct port_key key = key_from(switch_name, port);
 
     return ft_table_find(d->links, &key) != NULL;
+}
+
+uint64_t ft_discovery_looks(const struct ft_discovery *d)
+{
+    return d->looks;
 }
 
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d)

@@ -25,6 +25,7 @@ struct ft_discovery;
 struct ft_discovery_config {
     size_t switches_max;  /* reports kept */
     size_t addresses_max; /* attachments learnt; 0: none are */
+    size_t ports_max;     /* of reports, links and words of sFlow, about; 0: a million */
 };
 
 /* NULL without memory. */
@@ -43,7 +44,8 @@ int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounter
  */
 void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
                           const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
-void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host);
+void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host,
+                        int64_t now_ms);
 
 /* What samples say of cables, taken in by the switches of the present topology: borrowed for the
  * builds that follow. NULL: nothing. */
@@ -65,6 +67,10 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
 /* Whether a link of the fabric leads, or led, to a port; also one whose tiers are not known yet,
  * so that it is in no topology. */
 bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port);
+
+/* How often the last build looked for a port, a device or what they share: grows with what was
+ * reported the fabric, not with its square. */
+uint64_t ft_discovery_looks(const struct ft_discovery *discovery);
 
 /* Of the last build. */
 const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d);

@@ -178,8 +178,9 @@ static int gather_base_ports(struct ft_survey *s, uint32_t node)
         if (!end)
             return -ENOMEM;
         end->base = sw->ports[i];
-        end->ifindex = port->ifindex;
         end->speed_bps = port->speed_bps;
+        s->of_base[sw->ports[i]] = s->end_count - 1;
+        ft_survey_number(s, s->end_count - 1, port->ifindex);
     }
     return 0;
 }
@@ -196,68 +197,82 @@ static int gather_base_lags(struct ft_survey *s, uint32_t node)
         end = ft_survey_add_end(s, node, lag->name);
         if (!end)
             return -ENOMEM;
-        end->ifindex = lag->ifindex;
         end->aggregate = true;
-        for (uint32_t e = s->nodes[node].first_end; e < id; e++)
-            for (uint32_t m = 0; m < lag->member_count; m++)
-                if (s->ends[e].base == lag->members[m]) {
-                    s->ends[e].lag = id;
-                    s->ends[e].lag_stated = true;
-                }
+        ft_survey_number(s, id, lag->ifindex);
+        for (uint32_t m = 0; m < lag->member_count; m++) {
+            struct ft_end *member = &s->ends[s->of_base[lag->members[m]]];
+
+            member->lag = id;
+            member->lag_stated = true;
+        }
     }
     return 0;
 }
 
 /* The end that the file already made for a reported port: by ifIndex, else by a name without one.
  */
-static struct ft_end *known_end(struct ft_survey *s, uint32_t node,
+static struct ft_end *known_end(struct ft_survey *s, const struct ft_ids *names, uint32_t node,
                                 const Fabrictrace__PortInfo *info)
 {
-    const struct ft_node *n = &s->nodes[node];
     uint32_t at = ft_survey_end(s, node, info->ifindex);
+    struct ft_end *end;
 
     if (at != FT_NONE)
         return &s->ends[at];
-    for (uint32_t i = 0; info->name && i < n->end_count; i++) {
-        struct ft_end *end = &s->ends[n->first_end + i];
+    at = ft_ids_find(names, 0, 0, info->name);
+    if (at >= s->end_count)
+        return NULL;
+    end = &s->ends[at];
+    if (end->ifindex)
+        ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, s->nodes[node].name, info->name,
+                        ADVISE_FILE, "the file has ifIndex %u, the switch reports %u", end->ifindex,
+                        info->ifindex);
+    else
+        ft_survey_number(s, at, info->ifindex);
+    return end;
+}
 
-        if (strcmp(end->name, info->name) != 0)
-            continue;
-        if (end->ifindex)
-            ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, n->name, info->name, ADVISE_FILE,
-                            "the file has ifIndex %u, the switch reports %u", end->ifindex,
-                            info->ifindex);
-        else
-            end->ifindex = info->ifindex;
-        return end;
-    }
-    return NULL;
+/* Names of the ports that the file made; NULL without memory. */
+static struct ft_ids *name_ends(const struct ft_survey *s, uint32_t node)
+{
+    const struct ft_node *n = &s->nodes[node];
+    struct ft_ids *names = ft_ids_new();
+
+    for (uint32_t i = 0; names && i < n->end_count; i++)
+        ft_ids_add(names, 0, 0, s->ends[n->first_end + i].name, n->first_end + i);
+    return names;
 }
 
 static int gather_reported_ports(struct ft_survey *s, uint32_t node)
 {
     const Fabrictrace__SwitchReport *m = s->nodes[node].report->message;
+    bool in_file = s->nodes[node].base != FT_NONE;
+    struct ft_ids *names = in_file ? name_ends(s, node) : NULL;
+    int rc = in_file && !names ? -ENOMEM : 0;
     char unnamed[32];
 
-    for (size_t i = 0; i < m->n_ports; i++) {
+    for (size_t i = 0; rc == 0 && i < m->n_ports; i++) {
         const Fabrictrace__PortInfo *info = m->ports[i];
         struct ft_end *end;
 
         if (info->ifindex == 0)
             continue;
-        end = s->nodes[node].base == FT_NONE ? NULL : known_end(s, node, info);
+        end = in_file ? known_end(s, names, node, info) : NULL;
         snprintf(unnamed, sizeof(unnamed), "#%u", info->ifindex);
         if (!end)
             end = ft_survey_add_end(s, node, usable_name(info->name) ? info->name : unnamed);
-        if (!end)
-            return -ENOMEM;
+        if (!end) {
+            rc = -ENOMEM;
+            break;
+        }
         if (!end->ifindex)
-            end->ifindex = info->ifindex;
+            ft_survey_number(s, (uint32_t)(end - s->ends), info->ifindex);
         if (!end->speed_bps)
             end->speed_bps = info->speed_bps;
         end->info = info;
     }
-    return 0;
+    ft_ids_free(names);
+    return rc;
 }
 
 /* Members as the switch tells, where the file does not. */
@@ -279,6 +294,14 @@ static void gather_members(struct ft_survey *s, uint32_t node)
             continue;
         end->lag = at;
         s->ends[at].aggregate = true;
+    }
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
+        struct ft_end *lag = s->ends[i].lag == FT_NONE ? NULL : &s->ends[s->ends[i].lag];
+
+        if (!lag)
+            continue;
+        lag->members++;
+        lag->member = i;
     }
 }
 
@@ -377,7 +400,7 @@ static void hear_words(struct ft_survey *s)
 int ft_survey_gather(struct ft_survey *s)
 {
     s->ids = ft_ids_new();
-    if (!s->ids || gather_nodes(s) || ft_survey_read_samples(s))
+    if (!s->ids || ft_survey_index(s) || gather_nodes(s) || ft_survey_read_samples(s))
         return -ENOMEM;
     for (uint32_t i = 0; i < s->node_count; i++) {
         struct ft_node *n = &s->nodes[i];
@@ -405,4 +428,5 @@ void ft_survey_release(struct ft_survey *s)
     free(s->owner);
     free(s->nics);
     free(s->sampled);
+    ft_survey_unindex(s);
 }

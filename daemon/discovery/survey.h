@@ -21,6 +21,7 @@
 #include "daemon/discovery/port_words.h"
 #include "daemon/discovery/reports.h"
 #include "daemon/publish/findings.h"
+#include "lib/base/table.h"
 #include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"
 
@@ -66,6 +67,8 @@ struct ft_end {
     bool was_linked;   /* as discovery remembers */
     uint32_t recalled; /* the other end of that link, FT_NONE */
     uint32_t lag;      /* the aggregate that it is a member of, FT_NONE */
+    uint32_t members;  /* of an aggregate */
+    uint32_t member;   /* the last of them, FT_NONE */
     bool lag_stated;   /* by the file */
     uint32_t link;     /* the other end, FT_NONE */
     enum ft_source link_source;
@@ -103,6 +106,9 @@ struct ft_survey {
     struct ft_end *ends;
     uint32_t node_count, end_count;
     size_t end_size;
+    struct ft_table *numbered; /* ends by node and ifIndex */
+    uint32_t *of_base;         /* ends by the port of the static topology */
+    uint64_t looks;            /* ends that were looked at to find others */
     uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
     struct ft_found_nic *nics;
     uint32_t nic_count;
@@ -120,11 +126,18 @@ void ft_survey_release(struct ft_survey *s);
 /* A port of a switch, the last one added so far. NULL without memory. */
 struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name);
 
+/* Makes and frees what finds an end without a search. -ENOMEM. */
+int ft_survey_index(struct ft_survey *s);
+void ft_survey_unindex(struct ft_survey *s);
+
+/* Says an end's ifIndex; where two ends of a switch have one, it is that of the first. */
+void ft_survey_number(struct ft_survey *s, uint32_t end, uint32_t ifindex);
+
 /* The end of a switch with this ifIndex, FT_NONE. */
-uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex);
+uint32_t ft_survey_end(struct ft_survey *s, uint32_t node, uint32_t ifindex);
 
 /* The only member of an aggregate, as configured. FT_NONE: there are several, or none. */
-uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate);
+uint32_t ft_survey_member(struct ft_survey *s, uint32_t aggregate);
 
 /* Whether a link's ports are down, as their switches say. */
 bool ft_survey_is_down(const struct ft_survey *s, uint32_t end);

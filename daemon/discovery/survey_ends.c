@@ -1,11 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/discovery/survey.h"
 #include "lib/base/grow.h"
+
+#define ENDS_MAX (1u << 30)
+
+/* A switch may have thousands of ports: none is looked for among all. */
+struct number_key {
+    uint32_t node, ifindex;
+};
+
+struct number {
+    struct number_key key;
+    uint32_t end;
+};
+
+int ft_survey_index(struct ft_survey *s)
+{
+    size_t ports = ft_topology_ports(s->base);
+
+    s->numbered = ft_table_new(sizeof(struct number), sizeof(struct number_key), ENDS_MAX, 0);
+    s->of_base = malloc((ports + 1) * sizeof(*s->of_base));
+    if (!s->numbered || !s->of_base)
+        return -ENOMEM;
+    memset(s->of_base, 0xff, (ports + 1) * sizeof(*s->of_base));
+    return 0;
+}
+
+void ft_survey_unindex(struct ft_survey *s)
+{
+    free(s->of_base);
+    ft_table_free(s->numbered);
+}
+
+void ft_survey_number(struct ft_survey *s, uint32_t end, uint32_t ifindex)
+{
+    struct number_key key = {s->ends[end].node, ifindex};
+    struct number *number;
+    bool fresh;
+
+    s->ends[end].ifindex = ifindex;
+    number = ifindex ? ft_table_insert(s->numbered, &key, &fresh) : NULL;
+    if (number && fresh)
+        number->end = end;
+}
 
 struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name)
 {
@@ -19,6 +63,7 @@ struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char 
                            .base = FT_NONE,
                            .recalled = FT_NONE,
                            .lag = FT_NONE,
+                           .member = FT_NONE,
                            .link = FT_NONE,
                            .nic = FT_NONE};
     snprintf(end->name, sizeof(end->name), "%s", name);
@@ -26,29 +71,19 @@ struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char 
     return end;
 }
 
-uint32_t ft_survey_end(const struct ft_survey *s, uint32_t node, uint32_t ifindex)
+uint32_t ft_survey_end(struct ft_survey *s, uint32_t node, uint32_t ifindex)
 {
-    const struct ft_node *n = &s->nodes[node];
+    struct number_key key = {node, ifindex};
+    const struct number *number = ifindex ? ft_table_find(s->numbered, &key) : NULL;
 
-    for (uint32_t i = 0; ifindex && i < n->end_count; i++)
-        if (s->ends[n->first_end + i].ifindex == ifindex)
-            return n->first_end + i;
-    return FT_NONE;
+    s->looks++;
+    return number ? number->end : FT_NONE;
 }
 
-uint32_t ft_survey_member(const struct ft_survey *s, uint32_t aggregate)
+uint32_t ft_survey_member(struct ft_survey *s, uint32_t aggregate)
 {
-    const struct ft_node *n = &s->nodes[s->ends[aggregate].node];
-    uint32_t found = FT_NONE;
-
-    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++) {
-        if (s->ends[i].lag != aggregate)
-            continue;
-        if (found != FT_NONE)
-            return FT_NONE;
-        found = i;
-    }
-    return found;
+    s->looks++;
+    return s->ends[aggregate].members == 1 ? s->ends[aggregate].member : FT_NONE;
 }
 
 static bool says_down(const struct ft_end *end)

@@ -19,15 +19,11 @@ static void take_static_links(struct ft_survey *s)
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct ft_end *end = &s->ends[i];
         uint32_t peer = end->base == FT_NONE ? FT_NONE : ft_topology_port(s->base, end->base)->peer;
-        const struct ft_node *far;
 
         if (peer == FT_NONE)
             continue;
-        /* Static switches have the node of their id, and their static ports come first. */
-        far = &s->nodes[ft_topology_port(s->base, peer)->switch_id];
-        for (uint32_t k = 0; k < far->end_count; k++)
-            if (s->ends[far->first_end + k].base == peer)
-                end->link = far->first_end + k;
+        end->link = s->of_base[peer];
+        s->looks++;
         end->link_source = FT_SOURCE_STATIC;
     }
 }
@@ -76,7 +72,7 @@ static bool hears(const struct ft_end *end, uint32_t far)
 }
 
 /* Which port a row means that names an aggregate: what is not certain stays the aggregate. */
-static uint32_t through_lag(const struct ft_survey *s, uint32_t end)
+static uint32_t through_lag(struct ft_survey *s, uint32_t end)
 {
     uint32_t member = end == FT_NONE ? FT_NONE : ft_survey_member(s, end);
 

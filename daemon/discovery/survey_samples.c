@@ -80,7 +80,7 @@ static struct ft_end *add_port(struct ft_survey *s, uint32_t node, const struct 
     snprintf(name, sizeof(name), "#%u", ifindex);
     end = ft_survey_add_end(s, node, said ? said : name);
     if (end)
-        end->ifindex = ifindex;
+        ft_survey_number(s, s->end_count - 1, ifindex);
     return end;
 }
 
@@ -114,7 +114,7 @@ int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node)
     return rc;
 }
 
-static uint32_t end_at(const struct ft_survey *s, const struct ft_crossing_port *port)
+static uint32_t end_at(struct ft_survey *s, const struct ft_crossing_port *port)
 {
     uint32_t node = ft_ids_find_address(s->ids, &port->agent);
 
@@ -210,7 +210,7 @@ static void number(struct ft_survey *s, uint32_t at, const struct ft_crossing_po
 
     if (far && far->node == node && far->ifindex == 0 &&
         ft_survey_end(s, node, peer->ifindex) == FT_NONE)
-        far->ifindex = peer->ifindex;
+        ft_survey_number(s, (uint32_t)(far - s->ends), peer->ifindex);
 }
 
 static void link_ports(struct ft_survey *s)

@@ -30,8 +30,11 @@ struct stranger {
 struct strangers {
     struct heard *heard;
     struct stranger *list;
-    uint32_t *of_end; /* stranger behind an end, OUR_SWITCH, FT_NONE */
+    uint32_t *of_end;         /* stranger behind an end, OUR_SWITCH, FT_NONE */
+    uint32_t *of_report;      /* stranger that a report is of, by its order; FT_NONE */
+    struct meeting *meetings; /* by who */
     uint32_t heard_count, count;
+    uint32_t meeting_count, meeting_size;
     size_t heard_size;
 };
 
@@ -119,46 +122,44 @@ static int tell_apart(struct strangers *all)
     return 0;
 }
 
-static bool names_address(const struct strangers *all, const struct stranger *x,
-                          const struct ft_ip *address)
-{
-    struct ft_ip ip;
-
-    for (uint32_t i = x->first; i < x->first + x->count; i++) {
-        const Fabrictrace__Neighbor *row = all->heard[i].row;
-
-        for (size_t a = 0; a < row->n_addresses; a++)
-            if (ft_ip_from_bytes(row->addresses[a].data, row->addresses[a].len, &ip) == 0 &&
-                ft_ip_equal(&ip, address))
-                return true;
-    }
-    return false;
-}
-
 /* Whose management address a poller asks in vain. What two devices claim is neither's. */
-static void find_listed(const struct ft_survey *s, struct strangers *all)
+static int find_listed(struct ft_survey *s, struct strangers *all)
 {
+    struct ft_ids *named = ft_ids_new();
     const struct ft_report *r;
     uint32_t index = 0, i = 0;
+    struct ft_ip ip;
 
-    for (; (r = ft_reports_next(s->reports, &index)); i++) {
-        struct stranger *found = NULL;
-        bool several = false;
-
-        for (uint32_t k = 0; s->owner[i] == FT_NONE && k < all->count; k++) {
-            if (!names_address(all, &all->list[k], &r->agent))
-                continue;
-            several |= found != NULL;
-            found = &all->list[k];
-        }
-        if (found && !several && found->report == FT_NONE)
-            found->report = i;
+    all->of_report = malloc((ft_reports_count(s->reports) + 1) * sizeof(*all->of_report));
+    if (!named || !all->of_report) {
+        ft_ids_free(named);
+        return -ENOMEM;
     }
+    for (uint32_t k = 0, h = 0; k < all->count; k++)
+        for (; h < all->list[k].first + all->list[k].count; h++) {
+            const Fabrictrace__Neighbor *row = all->heard[h].row;
+
+            for (size_t a = 0; a < row->n_addresses; a++)
+                if (ft_ip_from_bytes(row->addresses[a].data, row->addresses[a].len, &ip) == 0)
+                    ft_ids_add_address(named, &ip, k);
+        }
+    for (; (r = ft_reports_next(s->reports, &index)); i++) {
+        uint32_t k = s->owner[i] == FT_NONE ? ft_ids_find_address(named, &r->agent) : FT_NONE;
+
+        s->looks++;
+        if (k < all->count && all->list[k].report == FT_NONE)
+            all->list[k].report = i;
+        else
+            k = FT_NONE;
+        all->of_report[i] = k;
+    }
+    ft_ids_free(named);
+    return 0;
 }
 
 /* Who is behind an end: the stranger, else the end itself; FT_NONE where we know that it is another
  * switch of ours. */
-static uint32_t behind(const struct ft_survey *s, const struct strangers *all,
+static uint32_t behind(struct ft_survey *s, const struct strangers *all,
                        const struct ft_place *place)
 {
     uint32_t node = ft_ids_find_address(s->ids, &place->agent);
@@ -186,26 +187,88 @@ static uint32_t partner(const struct partners *p, uint32_t who)
     return i;
 }
 
-static void add_partners(const struct ft_survey *s, const struct strangers *all, uint32_t x,
-                         const struct ft_attached *at, bool share, struct partners *p)
+/* An address that was seen at several places: one of those who are behind them, and the others. */
+struct meeting {
+    uint32_t who, count;
+    uint32_t others[FT_PLACES_MAX];
+};
+
+static int by_who(const void *a, const void *b)
+{
+    const struct meeting *x = a, *y = b;
+
+    return (x->who > y->who) - (x->who < y->who);
+}
+
+static int add_meetings(struct ft_survey *s, struct strangers *all, const struct ft_attached *at)
 {
     uint32_t who[FT_PLACES_MAX], count = 0;
-    bool mine = false;
 
     for (uint32_t i = 0; i < at->place_count; i++) {
         who[count] = behind(s, all, &at->places[i]);
-        mine |= who[count] == x;
-        count += who[count] != FT_NONE && who[count] != x;
+        count += who[count] != FT_NONE;
     }
-    for (uint32_t i = 0; !share && mine && i < count; i++)
-        if (partner(p, who[i]) == p->count && p->count < PARTNERS_MAX)
-            p->list[p->count++] = who[i];
-    for (uint32_t i = 0; share && i < count; i++)
-        for (uint32_t k = 0; k < count; k++) {
-            uint32_t a = partner(p, who[i]), b = partner(p, who[k]);
+    if (all->meeting_count + count > all->meeting_size) {
+        uint32_t size = 2 * all->meeting_size + 64;
+        struct meeting *grown = realloc(all->meetings, size * sizeof(*grown));
 
-            if (a < p->count && b < p->count)
-                p->share[a][b] = true;
+        if (!grown)
+            return -ENOMEM;
+        all->meetings = grown;
+        all->meeting_size = size;
+    }
+    for (uint32_t i = 0; count > 1 && i < count; i++) {
+        struct meeting *m = &all->meetings[all->meeting_count++];
+
+        *m = (struct meeting){.who = who[i]};
+        for (uint32_t k = 0; k < count; k++)
+            if (who[k] != who[i])
+                m->others[m->count++] = who[k];
+    }
+    return 0;
+}
+
+/* By who is behind: what a device shares with others is looked up, however many addresses there
+ * are. */
+static int gather_meetings(struct ft_survey *s, struct strangers *all)
+{
+    const struct ft_attached *at;
+    uint32_t index = 0;
+
+    while (s->attach && (at = ft_attach_next(s->attach, &index)))
+        if (at->place_count > 1 && add_meetings(s, all, at))
+            return -ENOMEM;
+    if (all->meeting_count)
+        qsort(all->meetings, all->meeting_count, sizeof(*all->meetings), by_who);
+    return 0;
+}
+
+static uint32_t first_meeting(const struct strangers *all, uint32_t who)
+{
+    uint32_t low = 0, high = all->meeting_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (all->meetings[middle].who < who)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void share(struct ft_survey *s, const struct strangers *all, struct partners *p, uint32_t a)
+{
+    uint32_t who = p->list[a];
+
+    for (uint32_t i = first_meeting(all, who);
+         i < all->meeting_count && all->meetings[i].who == who; i++, s->looks++)
+        for (uint32_t k = 0; k < all->meetings[i].count; k++) {
+            uint32_t b = partner(p, all->meetings[i].others[k]);
+
+            if (b < p->count)
+                p->share[a][b] = p->share[b][a] = true;
         }
 }
 
@@ -214,18 +277,20 @@ static void add_partners(const struct ft_survey *s, const struct strangers *all,
  * as where they hang. That these are hosts, and not two spines that see what comes out of one
  * host, shows by this, that no address comes in by both.
  */
-static bool is_transit(const struct ft_survey *s, const struct strangers *all, uint32_t x)
+static bool is_transit(struct ft_survey *s, const struct strangers *all, uint32_t x)
 {
     struct partners *p = s->attach ? calloc(1, sizeof(*p)) : NULL;
-    const struct ft_attached *at;
     bool found = false;
 
     if (!p)
         return false;
-    for (int share = 0; share < 2; share++)
-        for (uint32_t index = 0; (at = ft_attach_next(s->attach, &index));)
-            if (at->place_count > 1)
-                add_partners(s, all, x, at, share, p);
+    for (uint32_t i = first_meeting(all, x); i < all->meeting_count && all->meetings[i].who == x;
+         i++, s->looks++)
+        for (uint32_t k = 0; k < all->meetings[i].count; k++)
+            if (partner(p, all->meetings[i].others[k]) == p->count && p->count < PARTNERS_MAX)
+                p->list[p->count++] = all->meetings[i].others[k];
+    for (uint32_t a = 0; a < p->count; a++)
+        share(s, all, p, a);
     for (uint32_t i = 0; i < p->count; i++)
         for (uint32_t k = 0; k < i; k++)
             found |= !p->share[i][k];
@@ -265,7 +330,7 @@ static bool is_host(const struct ft_ids *hosts, const char *name)
  * did when it was linked first. Hosts forward as well, for the containers in them: what agents call
  * a host is none.
  */
-static bool is_switch(const struct ft_survey *s, const struct strangers *all, uint32_t id,
+static bool is_switch(struct ft_survey *s, const struct strangers *all, uint32_t id,
                       const struct ft_ids *hosts)
 {
     const struct stranger *x = &all->list[id];
@@ -378,17 +443,18 @@ static void note_stranger(struct ft_survey *s, const struct stranger *x, const c
 static void settle_reports(struct ft_survey *s, const struct strangers *all)
 {
     const struct ft_report *r;
+    const struct stranger *x;
     uint32_t index = 0, i = 0;
 
     for (; (r = ft_reports_next(s->reports, &index)); i++) {
         if (s->owner[i] != FT_NONE)
             continue;
-        for (uint32_t k = 0; k < all->count; k++)
-            if (all->list[k].report == i && all->list[k].index != FT_NONE) {
-                s->owner[i] = all->list[k].index;
-                ft_ids_add_address(s->ids, &r->agent, s->owner[i]);
-                note_stranger(s, &all->list[k], r->message->problem);
-            }
+        x = all->count && all->of_report[i] != FT_NONE ? &all->list[all->of_report[i]] : NULL;
+        if (x && x->index != FT_NONE) {
+            s->owner[i] = x->index;
+            ft_ids_add_address(s->ids, &r->agent, s->owner[i]);
+            note_stranger(s, x, r->message->problem);
+        }
         if (s->owner[i] == FT_NONE)
             ft_survey_note_nobody(s, r);
     }
@@ -403,8 +469,11 @@ int ft_survey_strangers(struct ft_survey *s)
     if (rc == 0)
         rc = tell_apart(&all);
     if (rc == 0 && all.count) {
-        find_listed(s, &all);
-        rc = name_hosts(s, &hosts);
+        rc = find_listed(s, &all);
+        if (rc == 0)
+            rc = gather_meetings(s, &all);
+        if (rc == 0)
+            rc = name_hosts(s, &hosts);
     }
     for (uint32_t i = 0; rc == 0 && i < all.count; i++) {
         struct stranger *x = &all.list[i];
@@ -418,6 +487,8 @@ int ft_survey_strangers(struct ft_survey *s)
     if (rc == 0)
         settle_reports(s, &all);
     ft_ids_free(hosts);
+    free(all.meetings);
+    free(all.of_report);
     free(all.of_end);
     free(all.list);
     free(all.heard);

@@ -15,7 +15,7 @@
 #define TEXT_MAX     255 /* a longer one is no text of an agent */
 #define LIST_MAX     1024
 #define MISSED       3
-#define SWEEP_MS     1000 /* so often a full table is searched for who is gone */
+#define LOOKS        32 /* at a full table, for each that is new */
 /* A fabric whose hosts are all alike needs not all of them named. */
 #define LACKS_SHOWN 200
 
@@ -28,7 +28,8 @@ struct agent {
 
 struct ft_agents {
     struct ft_table *table;
-    int64_t swept_ms;
+    int64_t now_ms;
+    uint32_t hand;           /* where a full table is looked at next */
     size_t bytes, bytes_max; /* of all that is kept packed */
 };
 
@@ -60,18 +61,16 @@ void ft_agents_free(struct ft_agents *a)
     free(a);
 }
 
-static void forget_old(struct ft_agents *a, int64_t now_ms)
+static bool is_gone(void *arg, void *entry)
 {
-    struct agent *agent;
-    uint32_t index = 0;
+    struct ft_agents *a = arg;
+    struct agent *agent = entry;
 
-    while ((agent = ft_table_next(a->table, &index))) {
-        if (agent->until_ms >= now_ms)
-            continue;
-        a->bytes -= agent->packed_bytes;
-        free(agent->packed);
-        ft_table_remove(a->table, agent);
-    }
+    if (agent->until_ms >= a->now_ms)
+        return false;
+    a->bytes -= agent->packed_bytes;
+    free(agent->packed);
+    return true;
 }
 
 int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, int64_t now_ms)
@@ -87,11 +86,9 @@ int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, i
         return -EINVAL;
     snprintf(source, sizeof(source), "%s", status->source);
     agent = ft_table_insert(a->table, source, &fresh);
-    if (!agent && llabs(now_ms - a->swept_ms) >= SWEEP_MS) {
-        a->swept_ms = now_ms;
-        forget_old(a, now_ms);
+    a->now_ms = now_ms;
+    if (!agent && ft_table_make_room(a->table, &a->hand, LOOKS, is_gone, a))
         agent = ft_table_insert(a->table, source, &fresh);
-    }
     if (!agent)
         return -ENOSPC;
     agent->until_ms = now_ms + MISSED * (int64_t)status->interval_ms;

@@ -15,8 +15,8 @@
 #define BEHIND_MS   5000
 #define ALIKE_MS    2000
 #define SILENT_MS   180000
-#define SWEEP_MS    10000 /* so often a full table is searched for who is silent */
-#define MOST_LEAST  3     /* programs that make a majority worth the name */
+#define LOOKS       32 /* at a full table, for each that is new */
+#define MOST_LEAST  3  /* programs that make a majority worth the name */
 #define MOST_MAX    4096
 #define ADVICE      "synchronise all hosts with one NTP or PTP server"
 #define DAEMON_NAME "fabrictraced"
@@ -38,7 +38,8 @@ struct program {
 
 struct ft_clocks {
     struct ft_table *programs;
-    int64_t swept_ms;
+    int64_t now_ms;
+    uint32_t hand;       /* where a full table is looked at next */
     struct program self; /* this daemon, against what most say */
     int64_t offsets_ms[MOST_MAX];
 };
@@ -75,20 +76,26 @@ static void note(struct program *p, int64_t offset_ms, int64_t now_ms)
     p->seen_ms = now_ms;
 }
 
+static bool is_silent(void *arg, void *entry)
+{
+    const struct ft_clocks *c = arg;
+    struct program *p = entry;
+
+    /* This host's clock was set back. */
+    if (p->seen_ms > c->now_ms)
+        p->seen_ms = c->now_ms;
+    return c->now_ms - p->seen_ms > SILENT_MS;
+}
+
 static struct program *program_of(struct ft_clocks *c, const struct clock_key *key, int64_t now_ms)
 {
-    struct program *p, *old;
-    uint32_t index = 0;
     bool fresh;
+    struct program *p = ft_table_insert(c->programs, key, &fresh);
 
-    p = ft_table_insert(c->programs, key, &fresh);
-    if (p || llabs(now_ms - c->swept_ms) < SWEEP_MS)
-        return p;
-    c->swept_ms = now_ms;
-    while ((old = ft_table_next(c->programs, &index)))
-        if (now_ms - old->seen_ms > SILENT_MS)
-            ft_table_remove(c->programs, old);
-    return ft_table_insert(c->programs, key, &fresh);
+    c->now_ms = now_ms;
+    if (!p && ft_table_make_room(c->programs, &c->hand, LOOKS, is_silent, c))
+        p = ft_table_insert(c->programs, key, &fresh);
+    return p;
 }
 
 void ft_clocks_take(struct ft_clocks *c, const char *program, const char *source, int64_t time_ms,

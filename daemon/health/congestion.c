@@ -20,8 +20,8 @@
 #define REPORTS_MISSING 3
 /* Where the table is full, ports that were not told of for this time give way; so often that is
  * looked at. */
-#define GONE_MS  3600000
-#define SWEEP_MS 10000
+#define GONE_MS 120000
+#define LOOKS   32
 
 struct port_key {
     char host[NAME_BYTES];
@@ -46,7 +46,8 @@ struct port {
 
 struct ft_congestion {
     struct ft_table *ports;
-    int64_t swept_ms;
+    int64_t now_ms;
+    uint32_t hand; /* where a full table is looked at next */
 };
 
 struct ft_congestion *ft_congestion_new(size_t ports_max)
@@ -85,19 +86,26 @@ static void judge(struct sign *sign, uint64_t count, double seconds, uint64_t le
     sign->learned = true;
 }
 
+static bool is_gone(void *arg, void *entry)
+{
+    const struct ft_congestion *c = arg;
+    struct port *port = entry;
+
+    /* This host's clock was set back. */
+    if (port->heard_ms > c->now_ms)
+        port->heard_ms = c->now_ms;
+    return c->now_ms - port->heard_ms >= GONE_MS;
+}
+
 static struct port *port_of(struct ft_congestion *c, const struct port_key *key, int64_t now_ms,
                             bool *fresh)
 {
-    struct port *port = ft_table_insert(c->ports, key, fresh), *old;
-    uint32_t index = 0;
+    struct port *port = ft_table_insert(c->ports, key, fresh);
 
-    if (port || llabs(now_ms - c->swept_ms) < SWEEP_MS)
-        return port;
-    c->swept_ms = now_ms;
-    while ((old = ft_table_next(c->ports, &index)))
-        if (now_ms - old->heard_ms > GONE_MS)
-            ft_table_remove(c->ports, old);
-    return ft_table_insert(c->ports, key, fresh);
+    c->now_ms = now_ms;
+    if (!port && ft_table_make_room(c->ports, &c->hand, LOOKS, is_gone, c))
+        port = ft_table_insert(c->ports, key, fresh);
+    return port;
 }
 
 void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters *host,

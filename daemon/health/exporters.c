@@ -20,6 +20,7 @@
 #define LAG_MS     10000
 #define STRAYS     0.05 /* of the samples: by ports whose links are not known, so not counted */
 #define NAME_BYTES 128
+#define LOOKS      32 /* at a full table, for each that is new */
 
 enum verdict {
     VERDICT_FINE,
@@ -47,6 +48,7 @@ struct exporter {
 
 struct ft_exporters {
     struct ft_table *table;
+    uint32_t window, hand; /* the last one; where a full table is looked at next */
     double bytes, samples; /* of all switches, fading: what a sample stands for */
 };
 
@@ -72,13 +74,37 @@ void ft_exporters_free(struct ft_exporters *x)
     free(x);
 }
 
-static struct exporter *exporter_of(const struct ft_exporters *x, const char *name, bool add)
+/* A switch that no window of those that are judged has seen: its name is no longer one. */
+static bool is_gone(void *arg, void *entry)
+{
+    const struct ft_exporters *x = arg;
+    const struct exporter *e = entry;
+
+    for (uint32_t i = 0; i < WINDOWS; i++)
+        if (e->seen[i].window + WINDOWS >= x->window)
+            return false;
+    return true;
+}
+
+static struct exporter *exporter_of(struct ft_exporters *x, const char *name)
 {
     char key[NAME_BYTES] = {0};
+    struct exporter *e;
     bool fresh;
 
     snprintf(key, sizeof(key), "%s", name);
-    return add ? ft_table_insert(x->table, key, &fresh) : ft_table_find(x->table, key);
+    e = ft_table_insert(x->table, key, &fresh);
+    if (!e && ft_table_make_room(x->table, &x->hand, LOOKS, is_gone, x))
+        e = ft_table_insert(x->table, key, &fresh);
+    return e;
+}
+
+static struct exporter *known(const struct ft_exporters *x, const char *name)
+{
+    char key[NAME_BYTES] = {0};
+
+    snprintf(key, sizeof(key), "%s", name);
+    return ft_table_find(x->table, key);
 }
 
 /* What came in by the switch's links and hosts, when all of them are counted. */
@@ -247,11 +273,12 @@ void ft_exporters_close(struct ft_exporters *x, const struct ft_join *join,
 {
     const struct ft_topology *t = ft_join_topology(join);
 
+    x->window = window;
     /* The fabric's mean of the last hundred windows or so, for switches that never sent one. */
     x->bytes *= 0.99;
     x->samples *= 0.99;
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
-        struct exporter *e = exporter_of(x, ft_topology_switch(t, i)->name, true);
+        struct exporter *e = exporter_of(x, ft_topology_switch(t, i)->name);
 
         if (!e)
             continue;
@@ -260,7 +287,7 @@ void ft_exporters_close(struct ft_exporters *x, const struct ft_join *join,
         x->samples += (double)e->seen[window % WINDOWS].samples;
     }
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
-        struct exporter *e = exporter_of(x, ft_topology_switch(t, i)->name, false);
+        struct exporter *e = known(x, ft_topology_switch(t, i)->name);
 
         if (!e)
             continue;
@@ -279,7 +306,7 @@ void ft_exporters_find(const struct ft_exporters *x, const struct ft_topology *t
     char text[200];
 
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
-        const struct exporter *e = exporter_of(x, ft_topology_switch(t, i)->name, false);
+        const struct exporter *e = known(x, ft_topology_switch(t, i)->name);
 
         if (!e)
             continue;

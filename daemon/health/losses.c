@@ -23,8 +23,8 @@
 #define INTERVAL_MS       60000 /* until two accounts say how long one is */
 /* Where the table is full, who was not heard for this time gives way; so often that is looked at.
  */
-#define GONE_MS  3600000
-#define SWEEP_MS 10000
+#define GONE_MS 120000
+#define LOOKS   32
 
 static const struct {
     const char *reason;
@@ -48,6 +48,7 @@ static const struct {
     {"late_after_pause", "the daemon was stopped for a while: check the load of its host", NULL},
     {"invalid", "install the same version of all programs", NULL},
     {"unauthorized", "certificates do not cover what is reported: see the daemon's log", NULL},
+    {"lost_with_sender", "an agent or a poller was killed while it sent: look why it ended", NULL},
     /* Of sinks. */
     {"failed", "look at the disk that records go to: lost records are not recovered", "file"},
     {"failed", "look at the brokers that records go to: lost records are not recovered", "kafka"},
@@ -85,7 +86,8 @@ struct program {
 
 struct ft_losses {
     struct ft_table *programs;
-    int64_t swept_ms;
+    int64_t now_ms;
+    uint32_t hand; /* where a full table is looked at next */
 };
 
 struct ft_losses *ft_losses_new(size_t programs_max)
@@ -195,19 +197,26 @@ static void judge(struct program *p, const struct worst *worst, int64_t before_m
     p->standing &= p->calm < CALM_INTERVALS;
 }
 
+static bool is_gone(void *arg, void *entry)
+{
+    const struct ft_losses *l = arg;
+    struct program *p = entry;
+
+    /* This host's clock was set back. */
+    if (p->time_ms > l->now_ms)
+        p->time_ms = l->now_ms;
+    return l->now_ms - p->time_ms >= GONE_MS;
+}
+
 static struct program *program_of(struct ft_losses *l, const struct program_key *key,
                                   int64_t now_ms, bool *fresh)
 {
-    struct program *p = ft_table_insert(l->programs, key, fresh), *old;
-    uint32_t index = 0;
+    struct program *p = ft_table_insert(l->programs, key, fresh);
 
-    if (p || llabs(now_ms - l->swept_ms) < SWEEP_MS)
-        return p;
-    l->swept_ms = now_ms;
-    while ((old = ft_table_next(l->programs, &index)))
-        if (now_ms - old->time_ms > GONE_MS)
-            ft_table_remove(l->programs, old);
-    return ft_table_insert(l->programs, key, fresh);
+    l->now_ms = now_ms;
+    if (!p && ft_table_make_room(l->programs, &l->hand, LOOKS, is_gone, l))
+        p = ft_table_insert(l->programs, key, fresh);
+    return p;
 }
 
 void ft_losses_take(struct ft_losses *l, const Fabrictrace__Loss *loss, int64_t now_ms)

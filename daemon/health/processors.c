@@ -11,6 +11,7 @@
 
 #define BUSY_PERCENT 90
 #define FRESH_MS     300000
+#define LOOKS        32 /* at a full table, for each that is new */
 
 struct key {
     struct ft_ip agent;
@@ -22,12 +23,15 @@ struct key {
 struct processor {
     struct key key;
     int64_t time_ms;
-    bool minute; /* percent is the mean of a minute, else of 5 seconds */
+    int64_t heard_ms; /* by this host's clock */
+    bool minute;      /* percent is the mean of a minute, else of 5 seconds */
     double percent;
 };
 
 struct ft_processors {
     struct ft_table *table;
+    int64_t now_ms;
+    uint32_t hand; /* where a full table is looked at next */
 };
 
 struct ft_processors *ft_processors_new(size_t cap)
@@ -52,7 +56,18 @@ void ft_processors_free(struct ft_processors *p)
     free(p);
 }
 
-int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *load)
+static bool is_old(void *arg, void *entry)
+{
+    const struct ft_processors *p = arg;
+    struct processor *at = entry;
+
+    /* This host's clock was set back. */
+    if (at->heard_ms > p->now_ms)
+        at->heard_ms = p->now_ms;
+    return p->now_ms - at->heard_ms > FRESH_MS;
+}
+
+int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *load, int64_t now_ms)
 {
     struct key key = {.sub_agent = load->sub_agent,
                       .source_type = load->source_type,
@@ -63,9 +78,13 @@ int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *lo
     if (!load->has_agent || ft_ip_from_bytes(load->agent.data, load->agent.len, &key.agent) ||
         !load->has_time_ms || load->time_ms == 0 || load->time_ms > INT64_MAX / 2)
         return -EINVAL;
+    p->now_ms = now_ms;
     to = ft_table_insert(p->table, &key, &fresh);
+    if (!to && ft_table_make_room(p->table, &p->hand, LOOKS, is_old, p))
+        to = ft_table_insert(p->table, &key, &fresh);
     if (!to)
         return -ENOSPC;
+    to->heard_ms = now_ms;
     /* Much older is not late: the poller's clock was set back. */
     if ((int64_t)load->time_ms < to->time_ms && to->time_ms - (int64_t)load->time_ms <= FRESH_MS)
         return 0;

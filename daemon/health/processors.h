@@ -20,8 +20,9 @@ struct ft_processors;
 struct ft_processors *ft_processors_new(size_t cap);
 void ft_processors_free(struct ft_processors *p);
 
-/* -EINVAL: a field that is needed is missing; -ENOSPC over the cap. */
-int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *load);
+/* Heard at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC: all positions are taken by
+ * those that were reported in the last five minutes. */
+int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *load, int64_t now_ms);
 
 /* Processors that were busy for at least 90 % of a minute (of 5 seconds, where that is all they
  * report), as said within the last five minutes. */

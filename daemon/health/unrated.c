@@ -5,21 +5,28 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/table.h"
 #include "lib/base/tuple.h"
 
-#define FRESH_MS 300000
+#define FRESH_MS   300000
+#define STANDS_MS  30000
+#define NAME_BYTES 128
+#define PAUSE_MS   60000 /* after which it begins anew */
+#define LOOKS      32    /* at a full table, for each that is new */
 
 struct unrated {
     struct ft_ip agent;
-    int64_t last_ms;
+    int64_t since_ms, last_ms;
     uint64_t samples;
 };
 
 struct ft_unrated {
     struct ft_table *table;
+    int64_t now_ms;
+    uint32_t hand; /* where a full table is looked at next */
 };
 
 struct ft_unrated *ft_unrated_new(size_t cap)
@@ -44,29 +51,80 @@ void ft_unrated_free(struct ft_unrated *u)
     free(u);
 }
 
+static bool is_old(void *arg, void *entry)
+{
+    const struct ft_unrated *u = arg;
+    struct unrated *at = entry;
+
+    /* This host's clock was set back. */
+    if (at->last_ms > u->now_ms)
+        at->last_ms = u->now_ms;
+    return u->now_ms - at->last_ms > FRESH_MS;
+}
+
 void ft_unrated_take(struct ft_unrated *u, const Fabrictrace__Observation *o, int64_t now_ms)
 {
-    struct unrated *at, *old;
+    struct unrated *at;
     struct ft_ip agent;
-    uint32_t index = 0;
     bool fresh;
 
     if (!o->samples || !o->has_packets || o->packets ||
         o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD ||
         ft_ip_from_bytes(o->agent.data, o->agent.len, &agent))
         return;
-    at = ft_table_find(u->table, &agent);
-    if (!at) {
-        /* Few switches do this: those of before make room. */
-        while ((old = ft_table_next(u->table, &index)))
-            if (now_ms - old->last_ms > FRESH_MS)
-                ft_table_remove(u->table, old);
+    u->now_ms = now_ms;
+    at = ft_table_insert(u->table, &agent, &fresh);
+    if (!at && ft_table_make_room(u->table, &u->hand, LOOKS, is_old, u))
         at = ft_table_insert(u->table, &agent, &fresh);
-    }
     if (!at)
         return;
+    if (fresh || now_ms < at->last_ms || now_ms - at->last_ms > PAUSE_MS)
+        at->since_ms = now_ms;
     at->last_ms = now_ms;
     at->samples += o->samples;
+}
+
+/* The switch of that agent address, else the address. */
+static void name_of(const struct unrated *at, const struct ft_topology *t, char name[NAME_BYTES])
+{
+    uint32_t id = ft_topology_switch_at(t, &at->agent);
+
+    if (id == FT_NONE)
+        ft_ip_format(&at->agent, name);
+    else
+        snprintf(name, NAME_BYTES, "%s", ft_topology_switch(t, id)->name);
+}
+
+void ft_unrated_raise(const struct ft_unrated *u, const struct ft_topology *t,
+                      struct ft_events *events, uint32_t window, int64_t now_ms)
+{
+    const struct unrated *at;
+    uint32_t index = 0;
+
+    while ((at = ft_table_next(u->table, &index))) {
+        Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+        Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+        char name[NAME_BYTES], message[NAME_BYTES + 128];
+
+        if (at->last_ms - at->since_ms < STANDS_MS || now_ms - at->last_ms > PAUSE_MS)
+            continue;
+        name_of(at, t, name);
+        snprintf(message, sizeof(message),
+                 "%s: its samples state a sampling rate of 0: they show paths, and no rates", name);
+        evidence.switch_ = name;
+        evidence.has_count = true;
+        evidence.count = at->samples;
+        event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
+        event.time_ms = (uint64_t)now_ms;
+        event.since_ms = (uint64_t)at->since_ms;
+        event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
+        event.kind = FABRICTRACE__KIND__KIND_SAMPLING_RATE;
+        event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+        event.subject = name;
+        event.message = message;
+        event.evidence = &evidence;
+        ft_events_raise(events, window, &event);
+    }
 }
 
 void ft_unrated_find(const struct ft_unrated *u, const struct ft_topology *t, int64_t now_ms,
@@ -76,15 +134,13 @@ void ft_unrated_find(const struct ft_unrated *u, const struct ft_topology *t, in
     uint32_t index = 0;
 
     while ((at = ft_table_next(u->table, &index))) {
-        uint32_t id = ft_topology_switch_at(t, &at->agent);
-        char agent[FT_IP_TEXT_BYTES];
+        char name[NAME_BYTES];
 
         if (now_ms - at->last_ms > FRESH_MS)
             continue;
-        ft_ip_format(&at->agent, agent);
+        name_of(at, t, name);
         ft_findings_add(
-            findings, FT_FINDING_NOTE, id == FT_NONE ? agent : ft_topology_switch(t, id)->name,
-            NULL, "set a sampling rate on its exporter",
+            findings, FT_FINDING_NOTE, name, NULL, "set a sampling rate on its exporter",
             "%" PRIu64 " of its samples have a sampling rate of 0: they show paths, but no rates",
             at->samples);
     }

@@ -3,12 +3,13 @@
 #define FT_DAEMON_HEALTH_UNRATED_H
 /*
  * Switches whose samples state a sampling rate of 0: they prove paths and stand for no bytes, so
- * that flows seem to carry nothing. For the doctor. Capped. Pure; times are in Unix milliseconds.
- * Thread: one.
+ * that flows seem to carry nothing. The doctor reports at once, an event where it stands. Capped.
+ * Pure; times are in Unix milliseconds. Thread: one.
  */
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/publish/events.h"
 #include "daemon/publish/findings.h"
 #include "lib/fabric/topology.h"
 #include "proto/fabrictrace.pb-c.h"
@@ -25,5 +26,10 @@ void ft_unrated_take(struct ft_unrated *u, const Fabrictrace__Observation *o, in
 /* Those of the last five minutes. */
 void ft_unrated_find(const struct ft_unrated *u, const struct ft_topology *t, int64_t now_ms,
                      struct ft_findings *findings);
+
+/* Raises the event sampling_rate for those that have sent such samples for half a minute and still
+ * do. */
+void ft_unrated_raise(const struct ft_unrated *u, const struct ft_topology *t,
+                      struct ft_events *events, uint32_t window, int64_t now_ms);
 
 #endif

@@ -17,6 +17,7 @@
 #define ROW_BYTES_MAX     1024
 #define FIXED_BYTES_MAX   (64u << 10)
 #define OVERHEAD_BYTES    16 /* of malloc */
+#define EVENTS_PART       4  /* of the memory, at most: the rest is the windows' */
 #define COLLECTIVES_MAX   65536
 #define COLLECTIVES_BYTES ((size_t)64 << 20)
 #define COLLECTIVES_MS    3600000
@@ -302,6 +303,9 @@ static void write_record(void *self, const struct ft_published *out)
     if (r->kind_case == FABRICTRACE__RECORD__KIND_EVENT) {
         h->sink.received++;
         ft_past_add(h->past, r->event, h->events && ft_events_stands(h->events, r->event));
+        while (ft_past_bytes(h->past) > h->config.bytes_max / EVENTS_PART &&
+               ft_past_forget_one(h->past))
+            ;
         return;
     }
     if (r->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE) {

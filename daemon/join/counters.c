@@ -19,6 +19,8 @@
  */
 #define OVER_SPEED 1.5
 #define SLACK_MS   15000
+/* Looks at a full table for each port that is new: as many as a look-up in the cache takes time. */
+#define LOOKS 32
 
 struct poll_key {
     struct ft_ip agent;
@@ -36,6 +38,7 @@ struct slice {
 struct polled {
     struct poll_key key;
     int64_t time_ms;
+    int64_t heard_ms; /* by this host's clock */
     uint64_t speed_bps;
     uint64_t value[FIELDS];
     bool has[FIELDS];
@@ -51,6 +54,7 @@ struct ft_counters {
     int64_t window_ms;
     uint32_t *snmp, *sflow; /* index into the table, by port; FT_NONE */
     uint64_t resets;
+    uint32_t hand; /* where a full table is looked at next */
 };
 
 static int map_ports(struct ft_counters *c)
@@ -72,15 +76,25 @@ static int map_ports(struct ft_counters *c)
     return 0;
 }
 
-static void map_one(struct ft_counters *c, const struct polled *p)
+/* Where the index of an entry stands by its port; NULL where there is none. */
+static uint32_t *mapped(struct ft_counters *c, const struct polled *p)
 {
     uint32_t switch_id = ft_topology_switch_at(c->t, &p->key.agent);
     uint32_t port =
         switch_id == FT_NONE ? FT_NONE : ft_topology_port_at(c->t, switch_id, p->key.ifindex);
     bool snmp = p->key.source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP;
 
-    if (port != FT_NONE && c->snmp)
-        (snmp ? c->snmp : c->sflow)[port] = ft_table_index(c->table, p);
+    if (port == FT_NONE || !c->snmp)
+        return NULL;
+    return &(snmp ? c->snmp : c->sflow)[port];
+}
+
+static void map_one(struct ft_counters *c, const struct polled *p)
+{
+    uint32_t *place = mapped(c, p);
+
+    if (place)
+        *place = ft_table_index(c->table, p);
 }
 
 struct ft_counters *ft_counters_new(size_t cap, int64_t window_ms, const struct ft_topology *t)
@@ -205,7 +219,42 @@ static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
     p->lanes_high = p->lanes ? poll->optics->lanes_high : 0;
 }
 
-int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll)
+struct aging {
+    struct ft_counters *c;
+    int64_t now_ms;
+};
+
+/* Nothing so old is used for a figure. */
+static bool is_gone(void *arg, void *entry)
+{
+    const struct aging *a = arg;
+    struct polled *p = entry;
+    uint32_t *place;
+
+    /* This host's clock was set back. */
+    if (p->heard_ms > a->now_ms)
+        p->heard_ms = a->now_ms;
+    if (a->now_ms - p->heard_ms < APART_MS)
+        return false;
+    place = mapped(a->c, p);
+    /* A switch with two addresses has two entries for a port. */
+    if (place && *place == ft_table_index(a->c->table, p))
+        *place = FT_NONE;
+    return true;
+}
+
+static struct polled *entry_for(struct ft_counters *c, const struct poll_key *key, int64_t now_ms,
+                                bool *fresh)
+{
+    struct aging aging = {c, now_ms};
+    struct polled *p = ft_table_insert(c->table, key, fresh);
+
+    if (!p && ft_table_make_room(c->table, &c->hand, LOOKS, is_gone, &aging))
+        p = ft_table_insert(c->table, key, fresh);
+    return p;
+}
+
+int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll, int64_t now_ms)
 {
     struct poll_key key = {.ifindex = poll->ifindex, .source = poll->source};
     struct polled *p, before;
@@ -216,14 +265,15 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     if (!poll->has_agent || ft_ip_from_bytes(poll->agent.data, poll->agent.len, &key.agent) ||
         !poll->ifindex || !poll->has_time_ms || poll->time_ms == 0 || poll->time_ms > INT64_MAX / 2)
         return -EINVAL;
-    p = ft_table_insert(c->table, &key, &fresh);
+    p = entry_for(c, &key, now_ms, &fresh);
     if (!p)
         return -ENOSPC;
+    p->heard_ms = now_ms;
     if (!fresh && (int64_t)poll->time_ms <= p->time_ms) {
         if (p->time_ms - (int64_t)poll->time_ms <= APART_MS)
             return 0;
         /* The poller's clock was set back: windows that it told of are yet to come. */
-        *p = (struct polled){.key = p->key};
+        *p = (struct polled){.key = p->key, .heard_ms = now_ms};
     }
     before = *p;
     read_poll(p, poll);

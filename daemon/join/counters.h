@@ -7,7 +7,8 @@
  * Differences between two polls are laid on the windows between them by time. A window has a figure
  * when polls cover nearly all of it; over a counter that went back, or that grew by more than its
  * port can carry, there is none: never a wrong one. SNMP's counters are used where there are any,
- * else sFlow's. Capped. Pure; times come with the records, in Unix milliseconds. Thread: one.
+ * else sFlow's. Capped; where it is full, a port of which nobody reported for ten minutes gives
+ * way. Pure; times come with the records, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +34,9 @@ struct ft_counted {
 struct ft_counters *ft_counters_new(size_t cap, int64_t window_ms, const struct ft_topology *t);
 void ft_counters_free(struct ft_counters *c);
 
-/* A poll of a port. -EINVAL: a field that is needed is missing; -ENOSPC over the cap. */
-int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll);
+/* A poll of a port, which came in at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC:
+ * all positions are taken by ports that were reported lately. */
+int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll, int64_t now_ms);
 
 /* Takes another topology. -ENOMEM: no port has figures until the next. */
 int ft_counters_follow(struct ft_counters *c, const struct ft_topology *t);

@@ -34,6 +34,7 @@ struct ft_join {
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
     struct ft_trust trust;
+    size_t beside;    /* bytes that flows have beside their entries */
     int64_t heard_ms; /* time of the newest sample */
     int64_t moved_ms; /* since when a flow has been on the path that it moved to last */
     uint32_t window;  /* lowest open */
@@ -77,8 +78,32 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
     return j;
 }
 
-static void release(struct ft_flow *flow)
+/* What the allocator keeps of an allocation. */
+#define HEAP_BYTES 16
+
+static size_t beside(const struct ft_flow *flow)
 {
+    return (flow->evidence.size ? flow->evidence.size * sizeof(*flow->evidence.list) + HEAP_BYTES
+                                : 0) +
+           (flow->host ? sizeof(*flow->host) + HEAP_BYTES : 0) +
+           (flow->outer ? sizeof(*flow->outer) + HEAP_BYTES : 0) +
+           (flow->moves ? sizeof(*flow->moves) + HEAP_BYTES : 0);
+}
+
+/* Counts what a flow has since it had `before`. */
+static void recount(struct ft_join *j, const struct ft_flow *flow, size_t before)
+{
+    j->beside += beside(flow) - before;
+}
+
+static bool is_full(const struct ft_join *j)
+{
+    return j->config.beside_max && j->beside >= j->config.beside_max;
+}
+
+static void release(struct ft_join *j, struct ft_flow *flow)
+{
+    j->beside -= beside(flow);
     ft_evidence_free(&flow->evidence);
     free(flow->host);
     free(flow->outer);
@@ -93,7 +118,7 @@ void ft_join_free(struct ft_join *j)
     if (!j)
         return;
     while (j->flows && (flow = ft_table_next(j->flows, &index)))
-        release(flow);
+        release(j, flow);
     ft_table_free(j->flows);
     ft_names_free(j->names);
     free(j->marks);
@@ -161,7 +186,7 @@ void ft_join_restart(struct ft_join *j, uint32_t window)
     struct ft_flow *flow;
 
     while ((flow = ft_table_next(j->flows, &index))) {
-        release(flow);
+        release(j, flow);
         ft_table_remove(j->flows, flow);
         j->stats.flows_removed++;
     }
@@ -364,6 +389,7 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     struct ft_judging by = judging(j, flow, now_ms);
     struct ft_judgement *verdict = &j->judgement;
     struct ft_path before = flow->path;
+    size_t had = beside(flow);
     bool moved, news;
 
     ft_evidence_judge(&flow->evidence, &by, verdict);
@@ -371,6 +397,7 @@ static void judge(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     if (verdict->contradicted)
         doubt_others(j, flow, &by, verdict->left_ms);
     news = take(j, flow, verdict, &before, &moved);
+    recount(j, flow, had);
     if (moved && flow->path_since_ms > j->moved_ms)
         j->moved_ms = flow->path_since_ms;
     if (moved && j->hooks.moved)
@@ -390,12 +417,15 @@ static uint32_t stranger(const struct ft_ip *agent)
 }
 
 /* Without memory the flow has no tunnel; the next sample tries again. */
-static void keep_outer(struct ft_flow *flow, const struct ft_tuple *outer)
+static void keep_outer(struct ft_join *j, struct ft_flow *flow, const struct ft_tuple *outer)
 {
     if (!flow->outer) {
-        flow->outer = malloc(sizeof(*flow->outer));
+        size_t before = beside(flow);
+
+        flow->outer = is_full(j) ? NULL : malloc(sizeof(*flow->outer));
         if (!flow->outer)
             return;
+        recount(j, flow, before);
         flow->published = 0;
     }
     *flow->outer = *outer;
@@ -465,8 +495,10 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
     bool in_doubt = seen->out != FT_NONE && ft_is_port(seen->out);
     int64_t uncertain_ms = in_doubt ? j->trust.links[seen->out].uncertain_ms : INT64_MIN;
     uint8_t returns = flow->evidence.returns;
+    size_t before = beside(flow);
     struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, uncertain_ms, &before_ms);
 
+    recount(j, flow, before);
     *fresh = before_ms == INT64_MIN;
     if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.returns == returns) {
         struct ft_judging by = judging(j, flow, j->heard_ms);
@@ -506,10 +538,11 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
         ft_trust_named(&j->trust, j->t, switch_id, in, out, o->last_ms);
     }
-    s = see(j, flow, &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms},
+    s = see(j, flow,
+            &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms, is_full(j)},
             &fresh);
     if (!s)
-        return FT_JOIN_SPREAD;
+        return is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     s->samples[window & 1] += o->samples;
     s->bytes[window & 1] += o->bytes;
     /* Walking paths is dear: a flow that a further sample may settle is looked at once a second. */
@@ -520,7 +553,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         j->heard_ms = o->last_ms;
     flow->ended = false;
     if (o->rest && o->rest->has_outer)
-        keep_outer(flow, &o->rest->outer);
+        keep_outer(j, flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
         ft_port_depths_add(&j->depths[out], window, o->rest);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
@@ -580,9 +613,12 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
     if (!flow)
         return FT_JOIN_TABLE_FULL;
     if (!flow->host) {
-        flow->host = calloc(1, sizeof(*flow->host));
+        size_t without = beside(flow);
+
+        flow->host = is_full(j) ? NULL : calloc(1, sizeof(*flow->host));
         if (!flow->host)
             return FT_JOIN_TABLE_FULL;
+        recount(j, flow, without);
         flow->host->qp_local = flow->host->qp_remote = FT_NONE;
     }
     turn_to(flow, window);
@@ -666,9 +702,11 @@ static bool is_idle(const struct ft_join *j, const struct ft_flow *flow, int64_t
 
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
 {
+    size_t had;
+
     j->judged = NULL;
     if (is_idle(j, flow, now_ms) || (flow->ended && flow->window < window)) {
-        release(flow);
+        release(j, flow);
         ft_table_remove(j->flows, flow);
         j->stats.flows_removed++;
         return false;
@@ -679,7 +717,9 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_in_doubt(j, flow))
         judge(j, flow, now_ms);
+    had = beside(flow);
     ft_moves_forget(flow, ((int64_t)window + 1) * j->config.window_ms);
+    recount(j, flow, had);
     return true;
 }
 
@@ -705,7 +745,7 @@ size_t ft_join_flows(const struct ft_join *j)
 
 size_t ft_join_bytes(const struct ft_join *j)
 {
-    return ft_table_bytes(j->flows);
+    return ft_table_bytes(j->flows) + j->beside;
 }
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *j, uint32_t port)
@@ -758,7 +798,10 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t
     j->depths = depths;
     j->t = t;
     while ((flow = ft_table_next(j->flows, &index))) {
+        size_t had = beside(flow);
+
         ft_flow_follow(flow, from, t);
+        recount(j, flow, had);
         locate(j, flow);
         judge(j, flow, flow->last_ms);
     }

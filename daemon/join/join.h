@@ -139,6 +139,7 @@ struct ft_flow {
 
 struct ft_join_config {
     size_t flows_max;
+    size_t beside_max; /* bytes that flows have beside their entries, all together; 0: any */
     int64_t window_ms;
     int64_t evidence_ms; /* sightings older than this are forgotten */
     int64_t idle_ms;     /* a flow without sign of life is removed */

@@ -14,6 +14,7 @@
 struct name {
     char text[NAME_BYTES];
     uint32_t round; /* in which it was used last */
+    uint32_t holders;
 };
 
 struct ft_names {
@@ -85,4 +86,20 @@ void ft_names_sweep(struct ft_names *names)
     while ((name = ft_table_next(names->table, &index)))
         if (name->round != names->round)
             ft_table_remove(names->table, name);
+}
+
+const char *ft_names_hold(struct ft_names *names, const char *name)
+{
+    (void)names;
+    if (name)
+        ((struct name *)(uintptr_t)name)->holders++;
+    return name;
+}
+
+void ft_names_drop(struct ft_names *names, const char *name)
+{
+    struct name *n = (struct name *)(uintptr_t)name;
+
+    if (n && --n->holders == 0)
+        ft_table_remove(names->table, n);
 }

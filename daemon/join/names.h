@@ -4,8 +4,8 @@
 /*
  * Interned names: host, job and command names repeat over thousands of flows, so each is kept once.
  * A name is cut at 63 bytes. Capped; over the cap a name is NULL (not known). Jobs come and go for
- * ever, so whoever holds names says now and then which are in use: the others are forgotten.
- * Thread: one.
+ * ever: whoever holds names either says now and then which are in use, and the others are
+ * forgotten, or holds and drops each. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +27,10 @@ bool ft_names_crowded(const struct ft_names *names);
 void ft_names_begin(struct ft_names *names);
 void ft_names_use(struct ft_names *names, const char *name);
 void ft_names_sweep(struct ft_names *names);
+
+/* Instead of sweeps: a name that was held as often as it is dropped is forgotten. NULL is ignored.
+ */
+const char *ft_names_hold(struct ft_names *names, const char *name);
+void ft_names_drop(struct ft_names *names, const char *name);
 
 #endif

@@ -69,7 +69,6 @@ struct ft_pairing_qp {
     uint32_t remote, pid;
     uint32_t seq; /* order in which ends came */
     uint32_t process, next, previous;
-    uint32_t next_uncertain;
     uint32_t peer; /* of a pair that was found without samples; it names this one; FT_NONE */
     struct ft_pairing_end_key wire_key;
     uint32_t wire_seq;
@@ -87,6 +86,7 @@ struct ft_pairing_qp {
     int64_t wire_ms; /* last sample that confirmed it */
     const char *comm, *job;
     uint32_t comm_index; /* communicator by which it was paired, FT_NONE */
+    uint32_t next_uncertain;
 };
 
 /* Pairs of the same two numbers within a group: two where each has an end at both of two ranks. */

@@ -17,7 +17,7 @@
 #define HOST_BYTES     64
 #define PREFIXES_MAX   256
 #define CLAIM_LASTS_MS (INT64_C(180) * 1000)
-#define SWEEP_MS       10000
+#define LOOKS          32 /* at a full table, for each that is new */
 
 enum role {
     ROLE_NONE,
@@ -57,7 +57,8 @@ struct ft_identities {
     struct inventory *inventories;
     size_t inventory_count;
     struct ft_table *claims;
-    int64_t swept_ms;
+    int64_t now_ms;
+    uint32_t hand; /* where a full table of claims is looked at next */
 };
 
 struct ft_identity {
@@ -415,20 +416,23 @@ static bool is_certified(const struct ft_identity *id, const struct ft_ip *ip)
     return false;
 }
 
+static bool has_lapsed(void *arg, void *entry)
+{
+    const struct ft_identities *ids = arg;
+
+    return llabs(ids->now_ms - ((const struct claim *)entry)->heard_ms) > CLAIM_LASTS_MS;
+}
+
 /* A place for a claim; where the table is full, those that have lapsed give theirs up. */
 static struct claim *claim_of(struct ft_identities *ids, const struct ft_ip *ip, int64_t now_ms,
                               bool *fresh)
 {
-    struct claim *claim = ft_table_insert(ids->claims, ip, fresh), *old;
-    uint32_t index = 0;
+    struct claim *claim = ft_table_insert(ids->claims, ip, fresh);
 
-    if (claim || llabs(now_ms - ids->swept_ms) < SWEEP_MS)
-        return claim;
-    ids->swept_ms = now_ms;
-    while ((old = ft_table_next(ids->claims, &index)))
-        if (llabs(now_ms - old->heard_ms) > CLAIM_LASTS_MS)
-            ft_table_remove(ids->claims, old);
-    return ft_table_insert(ids->claims, ip, fresh);
+    ids->now_ms = now_ms;
+    if (!claim && ft_table_make_room(ids->claims, &ids->hand, LOOKS, has_lapsed, ids))
+        claim = ft_table_insert(ids->claims, ip, fresh);
+    return claim;
 }
 
 static bool claim_address(const struct question *q, const struct ft_ip *ip, bool make,

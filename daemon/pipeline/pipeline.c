@@ -9,6 +9,8 @@
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/pipeline_impl.h"
 
+#define RANKS_MAX  65536
+#define KEPT_BYTES ((size_t)64 << 20)
 /* Longer gaps are skipped; no empty windows are published. */
 #define WINDOWS_GAP 60
 /* What waited in sockets while nobody drove us has come in after this time. */
@@ -22,6 +24,10 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     if (!p)
         return NULL;
     p->config = *config;
+    if (!p->config.ranks_max)
+        p->config.ranks_max = RANKS_MAX;
+    if (!p->config.kept_bytes)
+        p->config.kept_bytes = KEPT_BYTES;
     p->emitter = *emitter;
     p->hooks = (struct ft_stage_hooks){
         .join = {ft_pipeline_on_judged, ft_pipeline_on_moved, ft_pipeline_on_entered, p},
@@ -29,7 +35,7 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
     };
     p->sources = ft_table_new(sizeof(struct ft_pipeline_program), FT_PIPELINE_PROGRAM_BYTES,
                               config->sources_max, 0);
-    if (!p->sources || ft_stages_open(&p->stages, config, topology, emitter, &p->hooks)) {
+    if (!p->sources || ft_stages_open(&p->stages, &p->config, topology, emitter, &p->hooks)) {
         ft_pipeline_free(p);
         return NULL;
     }
@@ -75,6 +81,7 @@ static void begin_close(struct ft_pipeline *p, int64_t now_ms)
     ft_congestion_raise(p->stages.congestion, p->stages.events, window, now_ms, fabric);
     ft_losses_raise(p->stages.losses, p->stages.events, window, now_ms, fabric);
     ft_clocks_raise(p->stages.clocks, p->stages.events, window, now_ms, fabric);
+    ft_unrated_raise(p->stages.unrated, p->topology, p->stages.events, window, now_ms);
     ft_window_begin(p->stages.window, now_ms);
 }
 
@@ -85,10 +92,22 @@ static bool went_back(const struct ft_pipeline *p, int64_t now_ms)
     return !p->config.replay && now_ms < start_ms - p->config.join.window_ms;
 }
 
+static void open_at(struct ft_pipeline *p, int64_t now_ms, uint32_t window)
+{
+    ft_join_open(p->stages.join, window);
+    ft_window_whole_from(p->stages.window, now_ms);
+}
+
+void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
+{
+    open_at(p, now_ms, ft_join_window_of(p->stages.join, now_ms));
+}
+
 /* Hosts and pollers announce again whatever is there. */
 static void start_over(struct ft_pipeline *p, int64_t now_ms)
 {
     ft_join_restart(p->stages.join, ft_join_window_of(p->stages.join, now_ms));
+    ft_window_whole_from(p->stages.window, now_ms);
     ft_events_sweep(p->stages.events, UINT32_MAX, now_ms);
     if (p->stages.wiring)
         ft_wiring_restart(p->stages.wiring);
@@ -104,7 +123,7 @@ static void skip_gap(struct ft_pipeline *p, int64_t now_ms)
     if (window <= ft_join_newest(p->stages.join) || present < window + WINDOWS_GAP)
         return;
     p->stats.windows_skipped += present - window;
-    ft_join_open(p->stages.join, present);
+    open_at(p, now_ms, present);
 }
 
 /* Nobody drove us for longer than windows are kept open: what came meanwhile waits in sockets, and

@@ -19,15 +19,13 @@
 #include "lib/base/account.h"
 #include "lib/fabric/crossings.h"
 
-/* Of the accounts and of the host statuses of all other programs, as they are kept. */
-#define FT_PIPELINE_LOSS_BYTES   ((size_t)64 << 20)
-#define FT_PIPELINE_STATUS_BYTES ((size_t)64 << 20)
-
 struct ft_pipeline_config {
     struct ft_join_config join;
     struct ft_window_config window;
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
     struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
+    size_t ranks_max;                     /* members of communicators; 0: 65,536 */
+    size_t kept_bytes;   /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
     size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
     bool link_local;     /* as in daemon/pairing/pairing.h */
     size_t counters_max; /* ports and sources; 0: counters are not used */
@@ -73,6 +71,10 @@ struct ft_stages;
 struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
                                     struct ft_topology *topology, const struct ft_emitter *emitter);
 void ft_pipeline_free(struct ft_pipeline *p);
+
+/* Live, before the first record: the time is not the records' own. The window that it lies in is
+ * the lowest, and is marked as partial. */
+void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
 
 /* Finishes a close that is under way, then takes another static topology over. -ENOMEM: the old one
  * stays, the new one stays the caller's. */

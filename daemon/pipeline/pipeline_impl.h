@@ -45,7 +45,7 @@ struct ft_pipeline {
     struct ft_stage_hooks hooks;
     struct ft_emitter emitter;
     struct ft_table *sources;
-    int64_t sources_swept_ms;
+    uint32_t sources_hand; /* where a full table is looked at next */
     size_t sources_bytes;
     struct ft_pipeline_stats stats;
     void (*add_stages)(void *arg, struct ft_account *account);

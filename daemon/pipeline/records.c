@@ -16,10 +16,11 @@
 #define LOSS_TEXT_MAX 255
 #define LOSS_LIST_MAX 64
 
-/* Where the table is full, who was not heard for this time gives way; so often that is looked at.
- */
-#define GONE_MS  3600000
-#define SWEEP_MS 10000
+/* Where the table is full, who was not heard for twelve of the usual intervals gives way: whoever
+ * is there has said more than once by then that it is, and names that are made up hold no place for
+ * longer. So many are looked at for each that is new. */
+#define GONE_MS 120000
+#define LOOKS   32
 
 static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
 {
@@ -53,7 +54,7 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
         return FT_RECORD_INVALID;
     p->stats.implausible += odd;
     if (p->stages.discovery && in.sending)
-        ft_discovery_named(p->stages.discovery, &in.tuple.src, in.host);
+        ft_discovery_named(p->stages.discovery, &in.tuple.src, in.host, p->now_ms);
     return ft_pipeline_fate(p, ft_join_report(p->stages.join, &in));
 }
 
@@ -65,7 +66,7 @@ static enum ft_record_fate fate_of_error(int rc)
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
     int said = p->stages.discovery ? ft_discovery_counters(p->stages.discovery, c, p->now_ms) : 0;
-    int rc = p->stages.counters ? ft_counters_take(p->stages.counters, c) : 0;
+    int rc = p->stages.counters ? ft_counters_take(p->stages.counters, c, p->now_ms) : 0;
 
     if (!p->stages.counters && !p->stages.discovery)
         return FT_RECORD_UNUSED;
@@ -79,24 +80,29 @@ static enum ft_record_fate take_switch(struct ft_pipeline *p, const Fabrictrace_
                : FT_RECORD_UNUSED;
 }
 
+static bool is_gone(void *arg, void *entry)
+{
+    struct ft_pipeline *p = arg;
+    struct ft_pipeline_program *s = entry;
+
+    /* This host's clock was set back. */
+    if (s->heard_ms > p->now_ms)
+        s->heard_ms = p->now_ms;
+    if (p->now_ms - s->heard_ms < GONE_MS)
+        return false;
+    p->sources_bytes -= s->packed_bytes;
+    free(s->packed);
+    return true;
+}
+
 static struct ft_pipeline_program *program_of(struct ft_pipeline *p, const char *id)
 {
-    struct ft_pipeline_program *s, *old;
-    uint32_t index = 0;
     bool fresh;
+    struct ft_pipeline_program *s = ft_table_insert(p->sources, id, &fresh);
 
-    s = ft_table_insert(p->sources, id, &fresh);
-    if (s || llabs(p->now_ms - p->sources_swept_ms) < SWEEP_MS)
-        return s;
-    p->sources_swept_ms = p->now_ms;
-    while ((old = ft_table_next(p->sources, &index))) {
-        if (p->now_ms - old->heard_ms < GONE_MS)
-            continue;
-        p->sources_bytes -= old->packed_bytes;
-        free(old->packed);
-        ft_table_remove(p->sources, old);
-    }
-    return ft_table_insert(p->sources, id, &fresh);
+    if (!s && ft_table_make_room(p->sources, &p->sources_hand, LOOKS, is_gone, p))
+        s = ft_table_insert(p->sources, id, &fresh);
+    return s;
 }
 
 /* The account stays for whoever asks. Without room the older one does. */
@@ -112,7 +118,7 @@ static enum ft_record_fate keep_loss(struct ft_pipeline *p, const Fabrictrace__L
     if (!s)
         return FT_RECORD_TABLE_FULL;
     s->heard_ms = p->now_ms;
-    if (p->sources_bytes - s->packed_bytes + len > FT_PIPELINE_LOSS_BYTES)
+    if (p->sources_bytes - s->packed_bytes + len > p->config.kept_bytes)
         return FT_RECORD_TABLE_FULL;
     packed = malloc(len ? len : 1);
     if (!packed)
@@ -198,7 +204,7 @@ static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
     rc = ft_pairing_list(p->stages.pairing, list, p->now_ms);
     for (size_t i = 0; rc != -EINVAL && p->stages.discovery && i < list->n_addresses; i++)
         if (ft_ip_from_bytes(list->addresses[i].data, list->addresses[i].len, &ip) == 0)
-            ft_discovery_named(p->stages.discovery, &ip, list->host);
+            ft_discovery_named(p->stages.discovery, &ip, list->host, p->now_ms);
     return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
 }
 
@@ -243,7 +249,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return take_counters(p, record->counters);
     case FABRICTRACE__RECORD__KIND_PROCESSOR:
-        return fate_of_error(ft_processors_take(p->stages.processors, record->processor));
+        return fate_of_error(
+            ft_processors_take(p->stages.processors, record->processor, p->now_ms));
     case FABRICTRACE__RECORD__KIND_HOST:
         return forward_host(p, record);
     case FABRICTRACE__RECORD__KIND_QUEUE_PAIRS:

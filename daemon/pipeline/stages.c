@@ -13,21 +13,22 @@
 #include "daemon/join/counters.h"
 #include "daemon/pipeline/pipeline_impl.h"
 
-#define EXPORTERS_MAX    65536
-#define DETOURS_MAX      256
-#define RANK_MEMBERS_MAX 65536
-#define RANK_EDGES_MAX   262144
-#define RANK_PAIRS_MAX   65536
-#define OPERATIONS_MAX   4096
-#define RDMA_PORTS_MAX   65536
-#define PORTS_A_SOURCE   16
+#define EXPORTERS_MAX  65536
+#define DETOURS_MAX    256
+#define RANK_EDGES     4 /* a rank */
+#define OPERATIONS_MAX 4096
+#define RDMA_PORTS_MAX 65536
+#define ENDS_A_PORT    8 /* where there are fewer queue pairs */
+#define PORTS_A_SOURCE 16
 
 static struct ft_pairing *new_pairing(const struct ft_pipeline_config *config,
                                       const struct ft_stage_hooks *hooks)
 {
+    size_t ports = config->ends_max / ENDS_A_PORT + ENDS_A_PORT;
     const struct ft_pairing_config pairing = {.ends_max = config->ends_max,
-                                              .ports_max = RDMA_PORTS_MAX,
-                                              .members_max = RANK_MEMBERS_MAX,
+                                              .ports_max =
+                                                  ports < RDMA_PORTS_MAX ? ports : RDMA_PORTS_MAX,
+                                              .members_max = config->ranks_max,
                                               .link_local = config->link_local,
                                               .seed = config->join.seed};
 
@@ -37,7 +38,7 @@ static struct ft_pairing *new_pairing(const struct ft_pipeline_config *config,
 /* What judges the sources: programs, exporters, clocks, and the paths by which flows go. */
 static bool open_health(struct ft_stages *s, const struct ft_pipeline_config *config)
 {
-    s->agents = ft_agents_new(config->sources_max, FT_PIPELINE_STATUS_BYTES);
+    s->agents = ft_agents_new(config->sources_max, config->kept_bytes);
     s->congestion = ft_congestion_new(PORTS_A_SOURCE * config->sources_max);
     s->losses = ft_losses_new(config->sources_max + 1);
     s->clocks = ft_clocks_new(config->sources_max, config->source_id);
@@ -50,13 +51,15 @@ static bool open_health(struct ft_stages *s, const struct ft_pipeline_config *co
 
 static bool open_jobs(struct ft_stages *s, const struct ft_pipeline_config *config)
 {
-    const struct ft_ranks_config ranks = {
-        .members_max = RANK_MEMBERS_MAX, .edges_max = RANK_EDGES_MAX, .seed = config->join.seed};
-    const struct ft_slowest_config slowest = {
-        .ranks_max = RANK_MEMBERS_MAX, .operations_max = OPERATIONS_MAX, .seed = config->join.seed};
+    const struct ft_ranks_config ranks = {.members_max = config->ranks_max,
+                                          .edges_max = RANK_EDGES * config->ranks_max,
+                                          .seed = config->join.seed};
+    const struct ft_slowest_config slowest = {.ranks_max = config->ranks_max,
+                                              .operations_max = OPERATIONS_MAX,
+                                              .seed = config->join.seed};
 
     s->ranks = ft_ranks_new(&ranks);
-    s->pairs = ft_pair_links_new(RANK_PAIRS_MAX, config->join.seed);
+    s->pairs = ft_pair_links_new(config->ranks_max, config->join.seed);
     s->slowest = ft_slowest_new(&slowest);
     return s->ranks && s->pairs && s->slowest;
 }

@@ -33,6 +33,7 @@ struct ft_figures_work {
     Fabrictrace__Imbalance *held;
     double *p;
     size_t held_count, held_size;
+    bool partial; /* the window was not seen whole */
     /* scratch of one group */
     double *flows, *bytes;
     uint64_t *certain, *speed;
@@ -97,8 +98,9 @@ void ft_figures_work_free(struct ft_figures_work *w)
     free(w);
 }
 
-void ft_figures_begin(struct ft_figures_work *w)
+void ft_figures_begin(struct ft_figures_work *w, bool partial)
 {
+    w->partial = partial;
     w->held_count = 0;
     pool_reset(&w->fabric);
     for (int tier = 0; tier < TIERS; tier++)
@@ -122,8 +124,9 @@ static int reserve(struct ft_figures_work *w, size_t m)
     return w->size ? 0 : -ENOMEM;
 }
 
-static void begin_record(Fabrictrace__Imbalance *out, const struct ft_topology *t,
-                         const struct ft_span *span, Fabrictrace__Scope scope, const char *name)
+static void begin_record(const struct ft_figures_work *w, Fabrictrace__Imbalance *out,
+                         const struct ft_topology *t, const struct ft_span *span,
+                         Fabrictrace__Scope scope, const char *name)
 {
     fabrictrace__imbalance__init(out);
     out->has_window_start_ms = out->has_window_end_ms = true;
@@ -132,6 +135,7 @@ static void begin_record(Fabrictrace__Imbalance *out, const struct ft_topology *
     out->fabric = (char *)(uintptr_t)ft_topology_fabric(t);
     out->has_scope = true;
     out->scope = scope;
+    out->has_partial = out->partial = w->partial;
     out->name = (char *)(uintptr_t)name;
 }
 
@@ -315,14 +319,14 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     }
     ft_figures_of(w->flows, w->speed, m, &of_flows);
     ft_figures_of(w->bytes, w->speed, m, &of_bytes);
-    begin_record(&out, t, span, FABRICTRACE__SCOPE__SCOPE_GROUP, group->name);
+    begin_record(w, &out, t, span, FABRICTRACE__SCOPE__SCOPE_GROUP, group->name);
     fill_counts(&out, (uint32_t)m, (uint64_t)(flows + 0.5), unplaced, bytes);
     fill_figures(&out, &of_flows, &of_bytes);
     /* Chance speaks of whole flows on a choice of links. */
     fill_chance(&out, certain > 0 && m > 1, ft_fim_expected(certain, m),
                 ft_p_value(w->chance, w->certain, m));
     hold(w, emitter, &out);
-    if (out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
+    if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
         out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY)
         raise_polarization(&out, group, t, window, events);
     if (m < 2)
@@ -372,12 +376,12 @@ void ft_figures_end(struct ft_figures_work *w, const struct ft_loads *loads,
                 continue;
             snprintf(name, sizeof(name), "%s/%s", ft_tier_name((enum ft_tier)tier),
                      ft_direction_name(d ? FT_DIRECTION_DOWN : FT_DIRECTION_UP));
-            begin_record(&out, t, span, FABRICTRACE__SCOPE__SCOPE_LAYER, name);
+            begin_record(w, &out, t, span, FABRICTRACE__SCOPE__SCOPE_LAYER, name);
             fill_pool(&out, &w->layer[tier][d], w->chance);
             emit(emitter, &out);
         }
     }
-    begin_record(&out, t, span, FABRICTRACE__SCOPE__SCOPE_FABRIC, ft_topology_fabric(t));
+    begin_record(w, &out, t, span, FABRICTRACE__SCOPE__SCOPE_FABRIC, ft_topology_fabric(t));
     fill_pool(&out, &w->fabric, w->chance);
     /* A flow crosses several groups, yet it is one flow of the fabric. */
     out.flows = loads->placed;

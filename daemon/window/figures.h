@@ -15,7 +15,7 @@ struct ft_figures_work *ft_figures_work_new(void);
 void ft_figures_work_free(struct ft_figures_work *work);
 
 /* Begins a window. */
-void ft_figures_begin(struct ft_figures_work *work);
+void ft_figures_begin(struct ft_figures_work *work, bool partial);
 
 /* One group: its figures, and its part in its layer and the fabric. -ENOMEM. */
 int ft_figures_group(struct ft_figures_work *work, const struct ft_loads *loads,

@@ -35,6 +35,8 @@ struct ft_window {
     uint32_t cursor;
     uint32_t number;
     int64_t now_ms;
+    int64_t whole_from_ms; /* records are taken since then */
+    bool partial;          /* the window that is closed began before that */
     struct ft_span span;
     struct ft_span last;
     struct ft_window_stats stats;
@@ -104,6 +106,11 @@ static struct ft_span span_of(const struct ft_window *w, uint32_t number)
     return (struct ft_span){number * length_ms, (number + 1) * length_ms};
 }
 
+void ft_window_whole_from(struct ft_window *w, int64_t ms)
+{
+    w->whole_from_ms = ms;
+}
+
 void ft_window_begin(struct ft_window *w, int64_t now_ms)
 {
     ft_join_seal(w->join);
@@ -113,7 +120,8 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     w->cursor = 0;
     w->phase = PHASE_FLOWS;
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
-    ft_figures_begin(w->figures);
+    w->partial = w->span.start_ms < w->whole_from_ms;
+    ft_figures_begin(w->figures, w->partial);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);
 }
@@ -322,6 +330,7 @@ static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_
     out->direction = (char *)(uintptr_t)ft_direction_name(port->direction);
     if (port->group != FT_NONE)
         out->group = (char *)(uintptr_t)ft_topology_group(t, port->group)->name;
+    out->has_partial = out->partial = w->partial;
     out->has_flows = out->has_bytes = true;
     out->flows = (uint64_t)(load->flows + 0.5);
     out->bytes = (uint64_t)load->bytes;
@@ -377,10 +386,12 @@ static void finish(struct ft_window *w)
     const struct ft_pair_loads loads = {load_of, &w->loads};
 
     ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
-    ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span, w->config.victims_max);
+    if (!w->partial)
+        ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span,
+                            w->config.victims_max);
     if (w->pairs)
         ft_pair_links_end(w->pairs, &loads, t);
-    if (w->exporters)
+    if (w->exporters && !w->partial)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     if (w->detours)
         ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);

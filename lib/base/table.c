@@ -364,6 +364,25 @@ uint64_t ft_table_refused(const struct ft_table *t)
     return t->refused;
 }
 
+bool ft_table_make_room(struct ft_table *t, uint32_t *hand, uint32_t looks,
+                        bool (*gone)(void *arg, void *entry), void *arg)
+{
+    if (t->count < t->cap)
+        return true;
+    for (uint32_t i = 0; i < looks && i < t->limit; i++) {
+        void *entry;
+
+        if (*hand >= t->limit)
+            *hand = 0;
+        entry = ft_table_at(t, (*hand)++);
+        if (!entry || !gone(arg, entry))
+            continue;
+        ft_table_remove(t, entry);
+        return true;
+    }
+    return false;
+}
+
 size_t ft_table_bytes(const struct ft_table *t)
 {
     return sizeof(*t) + ((size_t)t->mask + 1) * sizeof(*t->slots) +

@@ -53,6 +53,13 @@ size_t ft_table_count(const struct ft_table *table);
 /* Inserts refused since the table was made. */
 uint64_t ft_table_refused(const struct ft_table *table);
 
+/* Ages a table that is full a little at a time: looks at up to `looks` entries, round and round
+ * from *hand (start at 0), and removes the first of which gone() says so; it frees what the entry
+ * owns. True: there is room for one. However many entries there are, a step costs no more than
+ * this. */
+bool ft_table_make_room(struct ft_table *table, uint32_t *hand, uint32_t looks,
+                        bool (*gone)(void *arg, void *entry), void *arg);
+
 /* Bytes of memory held. */
 size_t ft_table_bytes(const struct ft_table *table);
 

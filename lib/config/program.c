@@ -50,6 +50,8 @@ struct ft_run {
     void *config;
     void *config_before;
     unsigned *lines; /* by option of the table, of the configuration that was read last */
+    struct ft_share shares[FT_SHARES_MAX]; /* likewise */
+    size_t share_count;
 };
 
 static const struct ft_option a_list = {.type = FT_OPTION_STRINGS};
@@ -191,8 +193,40 @@ static bool take_arguments(struct ft_run *run, int argc, char **argv)
     return ok;
 }
 
+static uint64_t memory_max(const struct ft_run *run, const void *config)
+{
+    for (const struct ft_option *o = run->program->table->options; o->key; o++)
+        if (strcmp(o->key, "memory_max") == 0)
+            return *(const uint64_t *)((const char *)config + o->offset);
+    return 0;
+}
+
+/* On a reload nothing grows or shrinks because something else was told. */
+static void keep_cap(const struct ft_run *run, const void *config, struct ft_share *s)
+{
+    if (!s->cap || (s->key && ft_run_is_set(run, s->key)))
+        return;
+    *s->cap = *(const uint64_t *)((const char *)run->config +
+                                  ((const char *)s->cap - (const char *)config));
+    s->kept = true;
+}
+
+/* Shares out the memory; frees the config after a complaint. */
+static void *share(struct ft_run *run, void *config, struct ft_diag *diag)
+{
+    if (!config || !run->program->shares)
+        return config;
+    run->share_count = run->program->shares(run, config, run->shares);
+    for (size_t i = 0; run->config && i < run->share_count; i++)
+        keep_cap(run, config, &run->shares[i]);
+    if (ft_budget_share(run->shares, run->share_count, memory_max(run, config), run, diag) == 0)
+        return config;
+    ft_options_free(run->program->table, config);
+    return NULL;
+}
+
 /* The config by the file and the command line; NULL after complaints. */
-static void *load(const struct ft_run *run, struct ft_diag *diag)
+static void *load(struct ft_run *run, struct ft_diag *diag)
 {
     struct ft_yaml *root = NULL;
     void *config = NULL;
@@ -208,7 +242,7 @@ static void *load(const struct ft_run *run, struct ft_diag *diag)
     }
     config = ft_options_load_lines(run->program->table, root, &run->sets, diag, run->lines);
     ft_yaml_free(root);
-    return config;
+    return share(run, config, diag);
 }
 
 static void set_log_level(const struct ft_run *run)
@@ -235,6 +269,13 @@ static void print_complaints(const struct ft_diag *diag)
         fprintf(stderr, "%s\n", ft_diag_text(diag, i));
     if (i < ft_diag_count(diag))
         fprintf(stderr, "and %zu more\n", ft_diag_count(diag) - i);
+}
+
+static void tell_valid(const struct ft_run *run)
+{
+    printf("%s: the configuration is valid\n", run->program->name);
+    if (run->share_count)
+        ft_budget_print(run->shares, run->share_count, memory_max(run, run->config), stdout);
 }
 
 /* Does what the command line asks for; true when the program is to run. */
@@ -269,7 +310,7 @@ static bool act(struct ft_run *run, int *exit_code)
     if (!run->config || ft_diag_count(diag) > 0)
         *exit_code = EX_CONFIG;
     else if (run->action == ACTION_CHECK)
-        printf("%s: the configuration is valid\n", program->name);
+        tell_valid(run);
     else if (run->action == ACTION_PRINT_CONFIG)
         ft_options_print(program->table, run->config, stdout);
     else
@@ -350,6 +391,11 @@ void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char 
                 : run ? run->file
                       : NULL,
                 set ? 0 : line, "key '%s': %s", key, text);
+}
+
+bool ft_run_is_set(const struct ft_run *run, const char *key)
+{
+    return line_of(run, key) != 0;
 }
 
 bool ft_run_in_file(const struct ft_run *run, const char *key)

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 
 #include "lib/base/diag.h"
+#include "lib/config/budget.h"
 #include "lib/config/options.h"
 
 /* A long option of one program. */
@@ -40,6 +41,10 @@ struct ft_program {
     /* More to check than the table can (a file that the config names), for --check: complaints
      * into diag. May be NULL. A run does the same where it loads such a file. */
     void (*check)(const struct ft_run *run, struct ft_diag *diag);
+    /* What of a configuration grows, and the caps of it that are to be filled in: how many shares.
+     * The budget is its option "memory_max". Called for each configuration that is loaded, before
+     * ft_run_config() knows it; --check prints the table. May be NULL. */
+    size_t (*shares)(const struct ft_run *run, void *config, struct ft_share shares[FT_SHARES_MAX]);
 };
 
 /* Reads the command line and the configuration. NULL when the program is to exit at once, with
@@ -56,6 +61,9 @@ const void *ft_run_config(const struct ft_run *run);
  * the position when run is NULL. */
 void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char *key,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* True where the file or a --set says something of the key. */
+bool ft_run_is_set(const struct ft_run *run, const char *key);
 
 /* True where the file says something of the key, and not a --set. */
 bool ft_run_in_file(const struct ft_run *run, const char *key);

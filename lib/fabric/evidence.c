@@ -95,7 +95,7 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
     }
     if (ev->count == FT_SIGHTINGS_MAX)
         return NULL;
-    if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && !grow(ev))
+    if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && (seen->no_room || !grow(ev)))
         return NULL;
     s = &ft_evidence_list(ev)[ev->count++];
     *s = (struct ft_sighting){.switch_id = seen->switch_id,

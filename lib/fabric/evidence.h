@@ -80,6 +80,7 @@ struct ft_seen {
     uint32_t switch_id;
     uint32_t in, out, source; /* as in struct ft_sighting */
     int64_t first_ms, last_ms;
+    bool no_room; /* no memory may be taken for it */
 };
 
 enum ft_path_state {

@@ -37,10 +37,29 @@ static void tell(struct ft_connection *c, bool up, const char *reason)
         receiver->config.peer(receiver->config.arg, c->id, c->address, up, reason);
 }
 
+/* The number of a payload whose end is still to come: it comes again, unless its sender does not.
+ */
+static void note_begun(struct ft_connection *c)
+{
+    uint8_t head[FT_FRAME_DATA_HEAD_BYTES];
+    uint64_t sequence = 0;
+
+    if (c->held < sizeof(head) ||
+        evbuffer_copyout(bufferevent_get_input(c->bev), head, sizeof(head)) !=
+            (ssize_t)sizeof(head) ||
+        head[FT_FRAME_LENGTH_BYTES] != FT_FRAME_DATA)
+        return;
+    for (size_t i = FT_FRAME_LENGTH_BYTES + 1; i < sizeof(head); i++)
+        sequence = sequence << 8 | head[i];
+    if (sequence > c->source->applied)
+        c->source->begun = sequence;
+}
+
 static void leave_source(struct ft_connection *c)
 {
     if (!c->source)
         return;
+    note_begun(c);
     c->source->connection = NULL;
     TAILQ_INSERT_TAIL(&c->receiver->left, c->source, left);
     c->source = NULL;
@@ -131,6 +150,11 @@ static struct ft_receiver_source *find_source(struct ft_receiver *receiver,
         source = ft_table_insert(receiver->sources, &key, fresh);
     }
     if (source && source->boot_id != hello->boot_id) {
+        if (source->begun > source->applied) {
+            receiver->stats.payloads++;
+            receiver->stats.lost++;
+        }
+        source->begun = 0;
         source->boot_id = hello->boot_id;
         source->applied = 0;
     }

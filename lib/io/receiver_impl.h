@@ -34,6 +34,7 @@ struct ft_receiver_source {
     struct ft_receiver_source_key key;
     uint64_t boot_id;
     uint64_t applied; /* the number of the last payload */
+    uint64_t begun;   /* of one of which only a part came; 0: none */
     struct ft_connection *connection;
     TAILQ_ENTRY(ft_receiver_source) left; /* while it has no connection */
 };

@@ -123,9 +123,10 @@ struct ft_receiver_config {
     void *arg;
 };
 
-/* payloads = applied + duplicates + refused. */
+/* payloads = applied + duplicates + refused + lost; lost is what came in part and never again,
+ * since its sender began anew, and what the sender had in memory is gone. */
 struct ft_receiver_stats {
-    uint64_t payloads, applied, duplicates, refused;
+    uint64_t payloads, applied, duplicates, refused, lost;
     uint64_t connections, connections_refused, malformed; /* malformed closed a connection */
     uint64_t crowded_out; /* cut off within a frame, as there was no room for all */
     uint32_t connected;

@@ -47,12 +47,13 @@ options.vnode = (vnode) => {
 };
 
 function Moment(): JSX.Element {
-    const { connection, trouble, window: shown, at, route, keeps } = useStore();
+    const { connection, trouble, window: shown, at, route, keeps, windows } = useStore();
     const past = at !== undefined && holds(shown, at);
     const now = format({ ...route, params: { ...route.params, at: '' } });
     if (connection === 'lost') return <span class="moment lost" role="alert">✕ {trouble}; shown is what was last known</span>;
     if (!shown) return <span class="moment">{connection === 'asking' ? 'asking …' : 'no window has closed yet'}</span>;
-    const text = `${clock(shown.window_start_ms)} to ${clock(shown.window_end_ms)}`;
+    const partial = windows?.find((w) => w.window_start_ms === shown.window_start_ms)?.partial ?? false;
+    const text = `${clock(shown.window_start_ms)} to ${clock(shown.window_end_ms)}${partial ? ', seen in part' : ''}`;
     if (at !== undefined)
         return <span class="moment past">{past ? 'then: ' : keeps ? 'that window is not kept; now: ' : 'no history is kept; now: '}{text} <a href={now}>back to now</a></span>;
     return <span class="moment live"><span aria-hidden="true">●</span> live, {text}</span>;

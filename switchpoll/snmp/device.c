@@ -24,8 +24,10 @@ struct ft_device *ft_device_new(const struct ft_ip *agent, const struct ft_devic
     return d;
 }
 
-static void clear_port(struct ft_device_port *port)
+static void clear_port(struct ft_device *d, struct ft_device_port *port)
 {
+    if (d->limits.room)
+        d->limits.room->used--;
     free(port->name);
     free(port->alias);
     free(port->descr);
@@ -63,7 +65,7 @@ void ft_device_free(struct ft_device *d)
     if (!d)
         return;
     for (size_t i = 0; i < d->ports.count; i++)
-        clear_port(&d->ports.items[i]);
+        clear_port(d, &d->ports.items[i]);
     free(d->ports.items);
     clear_locals(&d->locals);
     clear_locals(&d->locals_new);
@@ -197,7 +199,7 @@ static void drop_gone_ports(struct ft_device *d)
         if (d->ports.items[i].poll == d->poll)
             d->ports.items[kept++] = d->ports.items[i];
         else
-            clear_port(&d->ports.items[i]);
+            clear_port(d, &d->ports.items[i]);
     }
     d->ports.count = kept;
 }

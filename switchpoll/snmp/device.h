@@ -102,10 +102,16 @@ struct ft_device_stats {
     uint64_t truncated;      /* walks ended at the cap of rows */
 };
 
+/* Ports of all devices together, and how many they may have; the owner's of the devices. */
+struct ft_device_room {
+    size_t used, max;
+};
+
 struct ft_device_limits {
     size_t ports_max;
-    int64_t frozen_after_ns; /* counters that have not moved for this long are called frozen */
-    int64_t names_age_ns;    /* names are read again after this long in any case */
+    struct ft_device_room *room; /* NULL: of each device alone */
+    int64_t frozen_after_ns;     /* counters that have not moved for this long are called frozen */
+    int64_t names_age_ns;        /* names are read again after this long in any case */
 };
 
 struct ft_device {

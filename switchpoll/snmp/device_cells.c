@@ -43,7 +43,8 @@ static struct ft_device_port *take_port(struct ft_device *d, uint32_t ifindex)
 
     if (port || ifindex == 0)
         return port;
-    if (d->ports.count >= d->limits.ports_max) {
+    if (d->ports.count >= d->limits.ports_max ||
+        (d->limits.room && d->limits.room->used >= d->limits.room->max)) {
         d->truncated = true;
         return NULL;
     }
@@ -53,6 +54,8 @@ static struct ft_device_port *take_port(struct ft_device *d, uint32_t ifindex)
     d->ports.items = room;
     port = &d->ports.items[at];
     port->ifindex = ifindex;
+    if (d->limits.room)
+        d->limits.room->used++;
     d->names_due = true;
     return port;
 }

@@ -53,6 +53,7 @@ struct ft_poller {
     struct ft_snmp *snmp;
     struct ft_poller_config config;
     struct ft_targets *targets;
+    struct ft_device_room room;
     struct ft_snmp_auth **auths; /* by index of the credentials */
     struct job *jobs;
     uint64_t running[PLACE_LOST + 1];
@@ -286,6 +287,10 @@ static int make_auths(struct ft_poller *p, char *error, size_t error_bytes)
 
 static int make_jobs(struct ft_poller *p)
 {
+    struct ft_device_limits limits = p->config.limits;
+
+    p->room.max = p->config.all_ports_max;
+    limits.room = p->room.max ? &p->room : NULL;
     p->jobs = calloc(p->targets->count + 1, sizeof(*p->jobs));
     if (!p->jobs)
         return -ENOMEM;
@@ -294,7 +299,7 @@ static int make_jobs(struct ft_poller *p)
 
         job->poller = p;
         job->target = &p->targets->items[i];
-        job->device = ft_device_new(&job->target->address, &p->config.limits);
+        job->device = ft_device_new(&job->target->address, &limits);
         job->timer = ft_watch_once(p->loop, on_due, job);
         if (!job->device || !job->timer)
             return -ENOMEM;

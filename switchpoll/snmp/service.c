@@ -67,6 +67,7 @@ static int make_poller(struct ft_snmp_service *service,
         .retries = settings->snmp_retries,
         .parallel = settings->snmp_parallel,
         .varbinds = settings->snmp_varbinds,
+        .all_ports_max = settings->snmp_all_ports_max,
         .limits =
             {
                 .ports_max = settings->snmp_ports_max,

@@ -5,7 +5,7 @@
 # there and runs ./check in it: what packaging/install-deps lacks shows there. It has processes, mounts
 # and a host name of its own, and this machine's kernel and way to the network. Needs root.
 # Packages come from where this machine's apt gets Debian's; the configuration of apt's transports, of
-# proxies, of pip and Maven, and further certificates go with it.
+# proxies, of pip, Maven and npm, and further certificates go with it.
 # What ./check prints there is printed here; its logs are left in build/check-logs/bare.
 #
 # usage: run.sh SRCDIR [STEP...]     KEEP=1 leaves the folder, build/bare/root; with AGAIN=1 the next
@@ -61,7 +61,7 @@ fill_root()
     take /etc/apt/auth.conf.d /etc/apt/auth.conf /etc/resolv.conf /etc/pip.conf /usr/local/share/ca-certificates
     # Its own will replace it once ca-certificates is installed, and hold the above too.
     take /etc/ssl/certs/ca-certificates.crt
-    take "$HOME/.m2/settings.xml" "$HOME/.config/pip/pip.conf"
+    take "$HOME/.m2/settings.xml" "$HOME/.config/pip/pip.conf" "$HOME/.npmrc" /etc/npmrc
     echo '127.0.0.1 localhost bare' >"$root/etc/hosts"
     mkdir -p "$root$inside"
     if [ -e "$srcdir/.git" ] && [ ! -e "$root$inside/.git" ]; then
@@ -77,7 +77,7 @@ fill_root()
 # What of this environment leads to the network, and what ./check is told.
 environment()
 {
-    env | grep -E '^([A-Za-z]+_(proxy|PROXY)|[A-Z_]*(CA_BUNDLE|CERT_FILE|CAINFO)|PIP_[A-Z_]*|MAVEN_[A-Z_]*|JAVA_TOOL_OPTIONS|JOBS|FUZZ_SECONDS|FABRIC_ROUNDS)=' ||
+    env | grep -E '^([A-Za-z]+_(proxy|PROXY)|[A-Z_]*(CA_BUNDLE|CERT_FILE|CAINFO)|PIP_[A-Z_]*|MAVEN_[A-Z_]*|JAVA_TOOL_OPTIONS|NODE_EXTRA_CA_CERTS|npm_config_[a-z_]*|JOBS|FUZZ_SECONDS|FABRIC_ROUNDS)=' ||
         :
 }
 

@@ -7,11 +7,13 @@ EXTRA_DIST += \
 	tests/faults/hostile.py \
 	tests/faults/madeup.py \
 	tests/faults/judged.py \
+	tests/faults/scenarios/event_streams.py \
 	tests/faults/scenarios/events_refused.py \
 	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/kept_records.py \
 	tests/faults/scenarios/kills.py \
 	tests/faults/scenarios/loss_sources.py \
+	tests/faults/scenarios/memory_full.py \
 	tests/faults/scenarios/no_descriptors.py \
 	tests/faults/scenarios/siege.py \
 	tests/faults/scenarios/silent_jobs.py \

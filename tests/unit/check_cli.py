@@ -33,6 +33,7 @@ SHOWN = {
     "paths": ["paths"],
     "links": ["links"],
     "imbalance": ["imbalance"],
+    "imbalance-partial": ["imbalance"],
     "events": ["collisions"],
     "events-none": ["collisions"],
     "events-all": ["events"],

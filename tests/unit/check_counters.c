@@ -21,6 +21,7 @@
 
 static struct ft_topology *topology;
 static struct ft_counters *counters;
+static int64_t heard_ms; /* when a poll comes in */
 static struct ft_pipeline *pipeline;
 static struct ft_writer out;
 
@@ -58,7 +59,7 @@ static void take(int64_t ms, uint64_t in_bytes, uint64_t out_bytes)
     struct poll p;
 
     make_poll(&p, 0, 100, ms, in_bytes, out_bytes);
-    ck_assert_int_eq(ft_counters_take(counters, &p.c), 0);
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, heard_ms), 0);
 }
 
 static uint32_t uplink(void)
@@ -162,7 +163,7 @@ static void take_pause(int64_t ms, bool has, uint64_t in_pause, uint64_t out_pfc
     p.c.has_in_pause = p.c.has_out_pfc = has;
     p.c.in_pause = in_pause;
     p.c.out_pfc = out_pfc;
-    ck_assert_int_eq(ft_counters_take(counters, &p.c), 0);
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, heard_ms), 0);
 }
 
 /* A poll that lacks a counter leaves the windows around it without a figure, not with a low one. */
@@ -200,7 +201,7 @@ START_TEST(snmp_goes_before_sflow)
     for (int i = 0; i < 2; i++) {
         make_poll(&p, 0, 100, START_MS + i * WINDOW_MS, 0, (uint64_t)i * 111);
         p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
-        ck_assert_int_eq(ft_counters_take(counters, &p.c), 0);
+        ck_assert_int_eq(ft_counters_take(counters, &p.c, heard_ms), 0);
     }
     ck_assert(ft_counters_window(counters, uplink(), WINDOW, &c));
     ck_assert_double_eq_tol(c.out_bytes, 111, 1e-6);
@@ -219,9 +220,54 @@ START_TEST(polls_that_cannot_be_are_refused)
 
     begin();
     make_poll(&p, 0, 0, START_MS, 0, 0);
-    ck_assert_int_eq(ft_counters_take(counters, &p.c), -EINVAL);
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, heard_ms), -EINVAL);
     make_poll(&p, 0, 100, 0, 0, 0);
-    ck_assert_int_eq(ft_counters_take(counters, &p.c), -EINVAL);
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, heard_ms), -EINVAL);
+    end();
+}
+END_TEST
+
+static int take_of(uint32_t switch_id, uint32_t ifindex)
+{
+    struct poll p;
+
+    make_poll(&p, switch_id, ifindex, START_MS, 0, 0);
+    return ft_counters_take(counters, &p.c, heard_ms);
+}
+
+/* Whoever sends polls of ports that do not exist shuts others out for ten minutes at most. */
+START_TEST(ports_that_nobody_tells_of_give_way)
+{
+    begin();
+    heard_ms = START_MS;
+    for (uint32_t i = 0; i < 100; i++)
+        ck_assert_int_eq(take_of(1, 1000 + i), 0);
+    ck_assert_int_eq(take_of(0, 100), -ENOSPC);
+    heard_ms += 300000;
+    ck_assert_int_eq(take_of(1, 1007), 0);
+    heard_ms += 299999;
+    ck_assert_int_eq(take_of(0, 100), -ENOSPC);
+    ck_assert(!ft_counters_known(counters, uplink(), true));
+    heard_ms++;
+    ck_assert_int_eq(take_of(0, 100), 0);
+    ck_assert(ft_counters_known(counters, uplink(), true));
+    for (uint32_t i = 1; i < 99; i++)
+        ck_assert_int_eq(take_of(1, 2000 + i), 0);
+    /* Who was told of meanwhile stays. */
+    ck_assert_int_eq(take_of(1, 2099), -ENOSPC);
+    ck_assert_int_eq(take_of(1, 1007), 0);
+    /* What had a port of the topology has it no more once it is forgotten. */
+    heard_ms += 600000;
+    for (uint32_t i = 0; i < 100; i++)
+        ck_assert_int_eq(take_of(1, 3000 + i), 0);
+    ck_assert(!ft_counters_known(counters, uplink(), true));
+    /* This host's clock is set back: they are as old as that from here on. */
+    heard_ms -= 86400000;
+    ck_assert_int_eq(take_of(0, 100), -ENOSPC);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(take_of(0, 100), -ENOSPC);
+    heard_ms += 600000;
+    ck_assert_int_eq(take_of(0, 100), 0);
     end();
 }
 END_TEST
@@ -659,9 +705,9 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
 }
 END_TEST
 
-FT_UNIT_MAIN("counters", the_doctor_tells_of_dim_light, differences_are_laid_on_windows_by_time,
-             a_clock_that_is_set_back_begins_anew, a_reset_gives_no_figure_a_wrap_does,
-             more_than_the_port_carries_is_no_figure,
+FT_UNIT_MAIN("counters", ports_that_nobody_tells_of_give_way, the_doctor_tells_of_dim_light,
+             differences_are_laid_on_windows_by_time, a_clock_that_is_set_back_begins_anew,
+             a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
              polls_that_cannot_be_are_refused, link_records_tell_the_counters,
              the_doctor_tells_of_ports_and_processors, a_silent_exporter_is_named_and_comes_back,

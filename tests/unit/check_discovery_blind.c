@@ -380,7 +380,7 @@ START_TEST(a_host_that_forwards_is_no_switch)
     for (uint32_t i = 0; i < LEAVES; i++) {
         struct ft_ip ip = leafspine_host_ip(i, 0);
 
-        ft_discovery_named(discovery, &ip, "gpu01");
+        ft_discovery_named(discovery, &ip, "gpu01", now_ms);
         enter((i + 1) % LEAVES, 1, ip, now_ms, 3);
         enter(i, 2, ip, now_ms, 3);
     }

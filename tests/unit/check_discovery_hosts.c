@@ -21,7 +21,7 @@ START_TEST(hosts_are_learnt_from_samples)
 
             enter(l, 1 + h, ip, now_ms, 3);
             snprintf(name, sizeof(name), "h%u-%u", l, h);
-            ft_discovery_named(discovery, &ip, name);
+            ft_discovery_named(discovery, &ip, name, now_ms);
         }
     ck_assert(ft_discovery_due(discovery, now_ms + 3000, 1000));
     build();
@@ -36,7 +36,7 @@ START_TEST(a_host_that_said_its_name_first_never_has_another)
 
     begin(false);
     send_all();
-    ft_discovery_named(discovery, &ip, "h0-0");
+    ft_discovery_named(discovery, &ip, "h0-0", now_ms);
     enter(0, 1, ip, now_ms, 3);
     build();
     ck_assert_str_eq(attached(ip), "leaf0/host0");

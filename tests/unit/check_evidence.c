@@ -136,7 +136,7 @@ START_TEST(says_why_it_does_not_know)
     struct ft_judgement j;
     struct ft_hop wrong;
     struct ft_judging by;
-    struct ft_seen unknown = {FT_SWITCH_UNKNOWN | 7, FT_NONE, FT_NONE, 0, 0, 0};
+    struct ft_seen unknown = {FT_SWITCH_UNKNOWN | 7, FT_NONE, FT_NONE, 0, 0, 0, false};
     int64_t before_ms;
 
     begin(&ev);
@@ -477,7 +477,8 @@ START_TEST(volume_is_of_the_best_sampled_place)
     sample(&ev, t, hop(t, 0, 2), 0, 30);
     sample(&ev, t, hop(t, 1, 1), 0, 60);
     /* The same packets once more, where they leave leaf0. */
-    s = ft_evidence_see(&ev, &(struct ft_seen){0, hop(t, 0, 1).in, hop(t, 0, 1).out, 2, 0, 0},
+    s = ft_evidence_see(&ev,
+                        &(struct ft_seen){0, hop(t, 0, 1).in, hop(t, 0, 1).out, 2, 0, 0, false},
                         INT64_MIN, &before_ms);
     s->samples[0] = 38;
     s->bytes[0] = 38000;
@@ -495,8 +496,8 @@ static void seen_by(struct ft_evidence *ev, uint32_t source, uint32_t in, uint32
                     uint32_t samples)
 {
     int64_t before_ms;
-    struct ft_sighting *s =
-        ft_evidence_see(ev, &(struct ft_seen){0, in, out, source, 0, 0}, INT64_MIN, &before_ms);
+    struct ft_sighting *s = ft_evidence_see(ev, &(struct ft_seen){0, in, out, source, 0, 0, false},
+                                            INT64_MIN, &before_ms);
 
     s->samples[0] = samples;
     s->bytes[0] = samples * 1000;
@@ -554,7 +555,7 @@ START_TEST(shares_count_no_packet_twice)
         sample(&ev, t, h, ms, 1);
         /* The card behind one of the two ports samples what leaves by it once more. */
         if (ms / 100 % 10 >= 7)
-            ft_evidence_see(&ev, &(struct ft_seen){0, h.in, h.out, 5, ms, ms}, INT64_MIN,
+            ft_evidence_see(&ev, &(struct ft_seen){0, h.in, h.out, 5, ms, ms, false}, INT64_MIN,
                             &before_ms)
                 ->samples[0]++;
     }
@@ -575,7 +576,7 @@ START_TEST(too_many_places_are_refused)
 
     begin(&ev);
     for (uint32_t i = 0; i < FT_SIGHTINGS_MAX + 10; i++)
-        ck_assert(!!ft_evidence_see(&ev, &(struct ft_seen){i, i, i, 0, 0, 0}, INT64_MIN,
+        ck_assert(!!ft_evidence_see(&ev, &(struct ft_seen){i, i, i, 0, 0, 0, false}, INT64_MIN,
                                     &before_ms) == (i < FT_SIGHTINGS_MAX));
     ft_evidence_free(&ev);
 }

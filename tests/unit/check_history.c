@@ -414,6 +414,39 @@ START_TEST(events_stand_in_their_windows)
 }
 END_TEST
 
+/* A storm of events takes no window away. */
+START_TEST(events_leave_room_for_windows)
+{
+    const struct ft_history_config config = {100 * WINDOW_MS, 1 << 20, 100000, 7};
+    struct ft_history_stats stats;
+    char message[2000];
+
+    sink = ft_history_new(&config, &history);
+    ck_assert_ptr_nonnull(sink);
+    memset(message, 'x', sizeof(message) - 1);
+    message[sizeof(message) - 1] = '\0';
+    for (int64_t w = 1; w <= 10; w++)
+        put_window(w);
+    for (int i = 0; i < 5000; i++) {
+        Fabrictrace__Event event = event_of(FABRICTRACE__KIND__KIND_PATH_CHANGE, "flow", 10);
+        Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+        event.message = message;
+        record.kind_case = FABRICTRACE__RECORD__KIND_EVENT;
+        record.event = &event;
+        publish(&record);
+    }
+    put_window(11);
+    ft_history_stats(history, &stats);
+    ck_assert_uint_eq(stats.windows, 11);
+    ck_assert_uint_le(stats.bytes, 1 << 20);
+    ck_assert_uint_gt(stats.events, 50);
+    ck_assert_uint_eq(stats.events + stats.events_dropped, 5000);
+    sink->free(sink->self);
+    free(sink);
+}
+END_TEST
+
 /* All that a history answers, as text. */
 static char *dump(void)
 {
@@ -551,4 +584,4 @@ END_TEST
 
 FT_UNIT_MAIN("history", rows_give_the_record_back, windows_come_and_go, the_first_window_is_partial,
              memory_is_bounded, who_reads_a_window_keeps_it, events_stand_in_their_windows,
-             a_snapshot_gives_it_back, the_estimate_holds)
+             a_snapshot_gives_it_back, events_leave_room_for_windows, the_estimate_holds)

@@ -29,9 +29,10 @@ static void on_moved(void *arg, struct ft_flow *flow, const struct ft_path *befo
     moved++;
 }
 
-static void open_join(size_t flows_max)
+static void open_join_within(size_t flows_max, size_t beside_max)
 {
     struct ft_join_config config = {.flows_max = flows_max,
+                                    .beside_max = beside_max,
                                     .window_ms = WINDOW_MS,
                                     .evidence_ms = 30000,
                                     .idle_ms = 60000,
@@ -43,6 +44,11 @@ static void open_join(size_t flows_max)
     t = leafspine(4, 4, 2);
     join = ft_join_new(&config, t, &hooks);
     ck_assert_ptr_nonnull(join);
+}
+
+static void open_join(size_t flows_max)
+{
+    open_join_within(flows_max, 0);
 }
 
 static void close_join(void)
@@ -409,9 +415,45 @@ START_TEST(notifications_alone_are_a_role)
 }
 END_TEST
 
-FT_UNIT_MAIN("join", notifications_alone_are_a_role, both_sides_meet_on_the_tuple,
-             a_new_owner_is_news, windows_take_what_is_theirs, a_report_over_the_edge_is_divided,
-             a_report_of_many_windows_is_no_burst, a_quiet_report_does_not_change_whose_rate_it_is,
-             a_move_is_told_once, full_tables_refuse_and_count,
-             an_idle_queue_pair_stays_while_it_is_listed, strangers_are_kept_and_counted,
-             another_topology_takes_over, names_of_jobs_that_are_over_make_room)
+/* Flows that are seen in ever more places, by ever more hosts: their lists have a bound all
+ * together, and places that are known go on counting. */
+START_TEST(what_hangs_on_flows_has_a_bound)
+{
+    enum { FLOWS = 50, BESIDE = 8192 };
+    size_t before, refused = 0;
+
+    open_join_within(FLOWS, BESIDE);
+    before = ft_join_bytes(join);
+    for (uint32_t place = 0; place < 100; place++)
+        for (uint16_t i = 0; i < FLOWS; i++) {
+            struct ft_observation o = at_leaf(i, 0, START_MS + 100);
+
+            o.source = place;
+            refused += ft_join_observe(join, &o) == FT_JOIN_TABLE_FULL;
+        }
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_eq(refused, ft_join_stats(join)->observations[FT_JOIN_TABLE_FULL]);
+    for (uint16_t i = 0; i < FLOWS; i++) {
+        struct ft_observation o = at_leaf(i, 0, START_MS + 200);
+        struct ft_host_report r = by_source(i, START_MS + 4000, 777);
+
+        ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+        ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_TABLE_FULL);
+    }
+    /* The table has a slab of flows; a list that was let in may be the last. */
+    ck_assert_uint_le(ft_join_bytes(join) - before, 1024 * 408 + BESIDE + 128 * 56 + 64);
+    /* What goes makes room. */
+    age_all(101, START_MS + 200000);
+    ck_assert_uint_eq(ft_join_flows(join), 0);
+    ck_assert_uint_le(ft_join_bytes(join) - before, 1024 * 408 + 64);
+    close_join();
+}
+END_TEST
+
+FT_UNIT_MAIN("join", what_hangs_on_flows_has_a_bound, notifications_alone_are_a_role,
+             both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
+             a_report_over_the_edge_is_divided, a_report_of_many_windows_is_no_burst,
+             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_told_once,
+             full_tables_refuse_and_count, an_idle_queue_pair_stays_while_it_is_listed,
+             strangers_are_kept_and_counted, another_topology_takes_over,
+             names_of_jobs_that_are_over_make_room)

@@ -74,7 +74,8 @@ static uint32_t port(const char *from, const char *to)
 
 static void sample(const char *at, const char *in, const char *out, int64_t ms)
 {
-    struct ft_seen seen = {ft_topology_find_switch(t, at), port(at, in), port(at, out), 0, ms, ms};
+    struct ft_seen seen = {
+        ft_topology_find_switch(t, at), port(at, in), port(at, out), 0, ms, ms, false};
     int64_t before_ms;
     struct ft_sighting *s = ft_evidence_see(&ev, &seen, INT64_MIN, &before_ms);
 

@@ -75,7 +75,7 @@ static void see(struct ft_evidence *ev, const char *switch_name, const char *in,
                 int64_t ms)
 {
     uint32_t from = in ? end(switch_name, in) : FT_NONE, to = out ? end(switch_name, out) : FT_NONE;
-    struct ft_seen seen = {switch_of(switch_name), from, to, 0, ms, ms};
+    struct ft_seen seen = {switch_of(switch_name), from, to, 0, ms, ms, false};
     int64_t before_ms;
     struct ft_sighting *s = ft_evidence_see(ev, &seen, INT64_MIN, &before_ms);
 
@@ -292,7 +292,8 @@ START_TEST(what_is_certain_is_true)
                                       blur(&state, hop->out),
                                       0,
                                       0,
-                                      0};
+                                      0,
+                                      false};
 
             ft_evidence_see(&ev, &seen_at, INT64_MIN, &before_ms)->samples[0]++;
         }

@@ -40,7 +40,7 @@ static void check_more(const struct ft_run *run, struct ft_diag *diag)
         ft_diag_add(diag, ft_run_file(run), 0, "key 'cap': unlucky");
 }
 
-static const struct ft_program program = {"check_program", "Tests.", &table, own, check_more};
+static const struct ft_program program = {"check_program", "Tests.", &table, own, check_more, NULL};
 
 /* What the last start() wrote. */
 static char out_text[8192];

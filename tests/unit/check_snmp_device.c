@@ -531,6 +531,35 @@ START_TEST(caps)
 }
 END_TEST
 
+/* One switch with more ports than it can have leaves the others room, and what goes gives it back.
+ */
+START_TEST(ports_of_all_devices_have_a_cap)
+{
+    struct ft_device_room room = {.used = 2, .max = 4};
+    struct answers a = {0}, fewer = {0};
+    char problem[FT_DEVICE_PROBLEM_BYTES];
+
+    set_up();
+    device->limits.room = &room;
+    begin();
+    for (uint32_t i = 1; i <= 3; i++)
+        set_number(answer(&a, FT_MIB_COUNTERS, FT_MIB_OPER_STATUS, INDEX(i)), FT_SNMP_INTEGER, 1);
+    feed(&a, FT_MIB_COUNTERS);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->ports.count, 2);
+    ck_assert_uint_eq(room.used, 4);
+    ft_device_problem(device, problem);
+    ck_assert_ptr_nonnull(strstr(problem, "larger than what is kept"));
+    begin();
+    set_number(answer(&fewer, FT_MIB_COUNTERS, FT_MIB_OPER_STATUS, INDEX(1)), FT_SNMP_INTEGER, 1);
+    feed(&fewer, FT_MIB_COUNTERS);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(room.used, 3);
+    ft_device_free(device);
+    ck_assert_uint_eq(room.used, 2);
+}
+END_TEST
+
 /* What a peer says becomes text that a record may hold. */
 START_TEST(hostile_text)
 {
@@ -559,6 +588,6 @@ START_TEST(hostile_text)
 }
 END_TEST
 
-FT_UNIT_MAIN("snmp_device", resolves_by_subtype, never_guesses, contradictions, neighbours,
-             neighbours_that_forward, half_a_table, restarts, new_and_gone_ports, frozen,
-             members_of_a_lag, pause_and_pfc, caps, hostile_text)
+FT_UNIT_MAIN("snmp_device", ports_of_all_devices_have_a_cap, resolves_by_subtype, never_guesses,
+             contradictions, neighbours, neighbours_that_forward, half_a_table, restarts,
+             new_and_gone_ports, frozen, members_of_a_lag, pause_and_pfc, caps, hostile_text)

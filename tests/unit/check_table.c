@@ -125,5 +125,42 @@ START_TEST(every_byte_of_a_key_counts)
 }
 END_TEST
 
-FT_UNIT_MAIN("table", every_byte_of_a_key_counts, finds_what_a_plain_array_holds,
-             refuses_over_its_cap_and_counts, iterates_in_the_order_of_inserts)
+static bool is_odd(void *arg, void *entry)
+{
+    ++*(uint32_t *)arg;
+    return ((struct item *)entry)->value % 2;
+}
+
+START_TEST(a_full_table_is_aged_in_short_steps)
+{
+    enum { CAP = 1000, LOOKS = 8 };
+    struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), CAP, 0);
+    uint32_t hand = 0, looked = 0;
+    bool fresh;
+
+    for (uint32_t i = 0; i < CAP; i++) {
+        ck_assert(ft_table_make_room(t, &hand, LOOKS, is_odd, &looked));
+        ((struct item *)ft_table_insert(t, &i, &fresh))->value = 2 * i;
+    }
+    ck_assert_uint_eq(looked, 0);
+    ck_assert(!ft_table_make_room(t, &hand, LOOKS, is_odd, &looked));
+    ck_assert_uint_eq(looked, LOOKS);
+    /* Wherever the one is that may go, it is found within a round. */
+    for (uint32_t gone = 0; gone < CAP; gone += 37) {
+        uint32_t steps = 0, other = CAP + gone;
+
+        ((struct item *)ft_table_find(t, &gone))->value = 1;
+        do {
+            looked = 0;
+            ck_assert_uint_le(++steps, CAP / LOOKS + 1);
+        } while (!ft_table_make_room(t, &hand, LOOKS, is_odd, &looked) && looked == LOOKS);
+        ck_assert_ptr_null(ft_table_find(t, &gone));
+        ck_assert_ptr_nonnull(ft_table_insert(t, &other, &fresh));
+    }
+    ft_table_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("table", a_full_table_is_aged_in_short_steps, every_byte_of_a_key_counts,
+             finds_what_a_plain_array_holds, refuses_over_its_cap_and_counts,
+             iterates_in_the_order_of_inserts)

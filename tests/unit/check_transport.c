@@ -605,10 +605,42 @@ START_TEST(flush_waits_for_the_last)
 }
 END_TEST
 
-FT_UNIT_MAIN("transport", delivers_once_and_in_order, receiver_restarted_in_the_middle,
-             sender_cut_off_sends_again_without_doubles, second_connection_replaces_the_first,
-             programs_of_one_host_are_two_sources, overflow_drops_the_oldest,
-             what_is_in_flight_is_not_dropped, silent_receivers_are_given_up,
-             bad_bytes_cost_only_their_connection, stalled_peers_are_dropped, sources_over_the_cap,
-             connections_over_the_cap, refused_payload_is_not_asked_for_again,
-             texts_name_the_endpoint, connects_by_name, flush_waits_for_the_last)
+/* A sender that ends within a payload: where it goes on, the payload comes again; where it begins
+ * anew, what it had in memory is gone, and that much is known. */
+START_TEST(what_was_cut_off_is_lost_with_its_sender)
+{
+    struct ft_receiver_stats stats;
+    struct ft_frame frame;
+    int fd;
+
+    rig_start();
+    for (uint64_t life = 0; life < 3; life++) {
+        fd = rig_raw_connect();
+        rig_raw_hello(fd, "gpu01", life < 2 ? 5 : 6);
+        ck_assert(rig_raw_read(fd, &frame));
+        ck_assert_uint_eq(frame.sequence, life < 2 ? life : 0);
+        wanted = (unsigned)life + 1;
+        rig_raw_data(fd, life < 2 ? life + 1 : 1, 9);
+        rig_run(seen_wanted, "a payload");
+        /* The head of the next, and some of it. */
+        rig_raw_write(
+            fd, life < 1 ? "\0\0\0\24\3\0\0\0\0\0\0\0\2xyz" : "\0\0\0\24\3\0\0\0\0\0\0\0\3xyz", 16);
+        close(fd);
+        rig_run(nobody_connected, "its end");
+        ft_receiver_stats(rig.receiver, &stats);
+        ck_assert_uint_eq(stats.lost, life == 2);
+        ck_assert_uint_eq(stats.payloads,
+                          stats.applied + stats.duplicates + stats.refused + stats.lost);
+    }
+    rig_stop();
+}
+END_TEST
+
+FT_UNIT_MAIN("transport", what_was_cut_off_is_lost_with_its_sender, delivers_once_and_in_order,
+             receiver_restarted_in_the_middle, sender_cut_off_sends_again_without_doubles,
+             second_connection_replaces_the_first, programs_of_one_host_are_two_sources,
+             overflow_drops_the_oldest, what_is_in_flight_is_not_dropped,
+             silent_receivers_are_given_up, bad_bytes_cost_only_their_connection,
+             stalled_peers_are_dropped, sources_over_the_cap, connections_over_the_cap,
+             refused_payload_is_not_asked_for_again, texts_name_the_endpoint, connects_by_name,
+             flush_waits_for_the_last)

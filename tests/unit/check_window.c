@@ -270,6 +270,42 @@ START_TEST(collisions_stand_and_clear)
 }
 END_TEST
 
+/* All flows of a group on one link, in a window of which only the end was seen, then in a whole
+ * one.
+ */
+START_TEST(a_window_that_was_not_seen_whole_is_marked)
+{
+    int64_t later = START_MS + WINDOW_MS;
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    ft_pipeline_begin(pipeline, START_MS + 4000);
+    for (uint16_t i = 0; i < 40; i++)
+        observe(1 + i, 0, 1, LINK_BPS / 4, 10000, START_MS + 5000, 0);
+    close_window(START_MS);
+    line = line_with("fabrictrace.link.v1", "\"port\":\"up1\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"partial\":true"));
+    line = line_with("fabrictrace.imbalance.v1", "\"leaf0/up\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"verdict\":\"fault\""));
+    ck_assert_ptr_nonnull(strstr(line, "\"partial\":true"));
+    line = line_with("\"scope\":\"fabric\"", "");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"partial\":true"));
+    ck_assert_ptr_null(line_with("\"collision\"", ""));
+    ck_assert_ptr_null(line_with("\"polarization\"", ""));
+    ft_writer_reset(&out);
+    for (uint16_t i = 0; i < 40; i++)
+        observe(1 + i, 0, 1, LINK_BPS / 4, 10000, later + 10, 0);
+    close_window(later);
+    ck_assert_ptr_null(line_with("\"partial\":", "window_start_ms"));
+    ck_assert_ptr_nonnull(line_with("\"collision\"", ""));
+    ck_assert_ptr_nonnull(line_with("\"polarization\"", ""));
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(one_elephant_each_is_no_collision)
 {
     open_pipeline(2, 4, 1);
@@ -656,11 +692,12 @@ START_TEST(accounts_of_who_is_gone_make_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", luck_among_many_groups_is_even, accounts_of_who_is_gone_make_room,
-             time_that_jumps_ahead_leaves_no_trail, a_pause_is_published,
-             a_clock_that_is_set_back_learns_anew, figures_of_groups_and_their_union,
-             idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
-             collisions_stand_and_clear, one_elephant_each_is_no_collision,
+FT_UNIT_MAIN("window", a_window_that_was_not_seen_whole_is_marked, luck_among_many_groups_is_even,
+             accounts_of_who_is_gone_make_room, time_that_jumps_ahead_leaves_no_trail,
+             a_pause_is_published, a_clock_that_is_set_back_learns_anew,
+             figures_of_groups_and_their_union, idle_groups_have_no_figures,
+             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
+             one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed, a_window_with_a_move_is_split,
              a_move_after_the_window_does_not_reach_back, elephants_protect_the_mice,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,

@@ -139,6 +139,19 @@ tests_unit_check_identity_SOURCES = tests/unit/check_identity.c tests/unit/unit.
 tests_unit_check_identity_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_identity_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_ageing
+TESTS += tests/unit/check_ageing
+tests_unit_check_ageing_SOURCES = tests/unit/check_ageing.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_ageing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ageing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_discovery_large
+TESTS += tests/unit/check_discovery_large
+tests_unit_check_discovery_large_SOURCES = tests/unit/check_discovery_large.c \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_discovery_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_large_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_answers
 TESTS += tests/unit/check_answers
 tests_unit_check_answers_SOURCES = tests/unit/check_answers.c tests/unit/leafspine.h \

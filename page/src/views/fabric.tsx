@@ -48,14 +48,14 @@ function troubles(events: Event[], findings: Finding[]): Map<string, string> {
 }
 
 function Troubled({ fabric }: { fabric: Fabric }): JSX.Element | null {
-    const ways = [...fabric.ways.values()].filter((w) => w.state === 'down' || w.state === 'unseen');
+    const ways = [...fabric.ways.values()].filter((w) => w.state === 'down' || w.state === 'unseen').sort((a, b) => (a.state < b.state ? -1 : a.state > b.state ? 1 : 0));
     if (ways.length === 0) return null;
     return (
         <p class="troubled-links">
             {ways.slice(0, 12).map((w: Way) => (
                 <span key={w.key}><StateMark state={w.state} /> <PortLink sw={w.switch} port={w.port} /> to {w.peer}</span>
             ))}
-            {ways.length > 12 ? <A view="links" params={{ state: 'down' }}>and {ways.length - 12} more</A> : null}
+            {ways.length > 12 ? <A view="links" params={{ state: ways[ways.length - 1]?.state ?? '' }}>and {ways.length - 12} more</A> : null}
         </p>
     );
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/memory.h"
+
+#include <string.h>
+
+#include "daemon/check.h"
+#include "daemon/settings.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/*
+ * Bytes of one of each, at most: its entries in all tables, each with 40 for the table itself
+ * (lib/base/table.h), and what hangs on them.
+ */
+enum {
+    FLOW = 408 + FT_FLOW_BESIDE_BYTES + 48, /* and its place in lists while a window closes */
+    PORT_COUNTERS = 1264,
+    ADDRESS = 272 + 112, /* where it was seen, and what its host calls itself */
+    ADDRESS_CLAIM = 136, /* by a certificate */
+    CROSSING_FLOW = 304,
+    CROSSING_PORT = 1144 + 80,
+    QUEUE_PAIR = 2100, /* in up to eight scopes; and an eighth of an RDMA port */
+    EVENT = 6144,      /* with the victims of a collision */
+    SWITCH = 512,
+    FABRIC_PORT = 4608, /* a report's, twice a topology's, and discovery's while it builds one */
+    SOURCE = 8192,      /* its account, clock and status; 16 RDMA ports of its host */
+    CONNECTION = 6144,
+    TLS_CONNECTION = 32768,
+    RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
+    KAFKA_MESSAGE = 320,
+    PAST_EVENT = 768,
+    STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
+};
+
+#define BASE_BYTES   (64 * MIB) /* the program, its libraries, threads */
+#define DECODE_BYTES (64 * MIB) /* the records of the largest frame */
+#define FRAMES_BYTES (64 * MIB) /* that are not whole yet */
+/* Tables whose caps nobody needs to set: names of hosts and jobs, exporters and their processors,
+ * operations. */
+#define TABLES_BYTES (136 * MIB)
+
+static bool uses_kafka(const struct ft_run *run, const struct ft_settings *s)
+{
+    const struct ft_strings *named = run ? ft_run_values(run, "sink") : NULL;
+    const struct ft_strings *specs = named && named->count ? named : &s->sinks;
+
+    for (size_t i = 0; i < specs->count; i++)
+        if (strcmp(specs->items[i], "kafka") == 0)
+            return true;
+    return false;
+}
+
+size_t ft_daemon_shares(const struct ft_run *run, void *config,
+                        struct ft_share shares[FT_SHARES_MAX])
+{
+    struct ft_settings *s = config;
+    bool tls = s->tls_cert != NULL, kafka = uses_kafka(run, s);
+    uint64_t all = s->memory_max;
+    double address = ADDRESS + (tls ? ADDRESS_CLAIM : 0);
+    const struct ft_share list[] = {
+        {.what = "the program", .bytes = BASE_BYTES},
+        {.what = "the allocator", .bytes = all / 16},
+        {.what = "frames under way", .bytes = FRAMES_BYTES},
+        {.what = "records of a frame", .bytes = DECODE_BYTES},
+        {.what = "names and exporters", .bytes = TABLES_BYTES},
+        {"last records", NULL, &s->store_bytes, 2, 4, 8 * MIB, 256 * MIB, true, 0, false, false},
+        {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
+        {"history", "history_memory_max", &s->history_memory_max, 1.1, 16, MIB, 512 * MIB, true, 0,
+         false, false},
+        {"events that are over", NULL, &s->past_events_max, PAST_EVENT, 2, 1000, 100000, false, 0,
+         false, false},
+        {"HTTP streams", "http_streams_max", &s->http_streams_max, STREAM, 5, 4, 1000, false, 0,
+         false, false},
+        {"accounts", NULL, &s->kept_bytes, 2, 3, 4 * MIB, 64 * MIB, true, 0, false, false},
+        {"flows", "flows_max", &s->flows_max, FLOW, 34, 1000, 100000000, false, 0, false, false},
+        {"counters of ports", "counters_max", &s->counters_max, PORT_COUNTERS, 12, 100, 100000000,
+         false, 0, false, false},
+        {"queue pairs", "pairing.ends_max", &s->ends_max, QUEUE_PAIR, 13, 100, 10000000, false, 0,
+         false, false},
+        {"ports of switches", NULL, &s->fabric_ports_max, FABRIC_PORT, 13, 100, 10000000, false, 0,
+         false, false},
+        {"switches", "discovery.switches_max", &s->switches_max, SWITCH, 1, 100, 20000, false, 0,
+         false, false},
+        {"learnt addresses", "discovery.learnt_max", &s->learnt_max, address, 5, 100, 10000000,
+         false, 0, false, false},
+        {"sampled ports", "discovery.ports_max", &s->crossing_ports_max, CROSSING_PORT, 5, 100,
+         131072, false, 0, false, false},
+        {"flows for links", "discovery.flows_max", &s->crossing_flows_max, CROSSING_FLOW, 1, 100,
+         32768, false, 0, false, false},
+        {"programs", "sources_max", &s->sources_max, SOURCE, 6, 16, 1000000, false, 0, false,
+         false},
+        {"connections", "connections_max", &s->connections_max, tls ? TLS_CONNECTION : CONNECTION,
+         tls ? 10 : 5, 16, tls ? 1000000 : 20000, false, 0, false, false},
+        {"ranks", NULL, &s->ranks_max, RANK, 7, 100, 65536, false, 0, false, false},
+        {"events", "events_max", &s->events_max, EVENT, 2, 100, 10000, false, 0, false, false},
+        {"Kafka's queue", "kafka.queue_bytes", &s->kafka_queue_bytes, 1, 25, MIB, 1024 * MIB, true,
+         0, false, false},
+        {"Kafka's messages", "kafka.queue_messages", &s->kafka_queue_messages, KAFKA_MESSAGE, 8,
+         1000, 1000000, false, 0, false, false},
+    };
+    size_t count = sizeof(list) / sizeof(list[0]) - (kafka ? 0 : 2);
+
+    memcpy(shares, list, count * sizeof(list[0]));
+    return count;
+}
