@@ -233,7 +233,8 @@ void ft_engine_account(struct ft_engine *engine, struct ft_account *account)
 }
 
 /* The drivers of the host's devices, each once. */
-static size_t list_drivers(const struct ft_rdma *rdma, struct ft_lack_driver *drivers, size_t max)
+static size_t list_drivers(const struct ft_rdma *rdma, struct ft_missing_driver *drivers,
+                           size_t max)
 {
     struct ft_rdma_port_view view;
     size_t count = 0;
@@ -244,14 +245,15 @@ static size_t list_drivers(const struct ft_rdma *rdma, struct ft_lack_driver *dr
         for (size_t d = 0; d < count; d++)
             known = known || drivers[d].name == view.driver;
         if (!known && count < max)
-            drivers[count++] = (struct ft_lack_driver){view.driver, view.computed};
+            drivers[count++] = (struct ft_missing_driver){view.driver, view.computed};
     }
     return count;
 }
 
-size_t ft_engine_lacks(struct ft_engine *engine, struct ft_lack lacks[FT_LACKS_MAX])
+size_t ft_engine_missing(struct ft_engine *engine,
+                         struct ft_missing missing_capabilities[FT_MISSING_MAX])
 {
-    struct ft_lack_driver drivers[FT_LACKS_MAX];
+    struct ft_missing_driver drivers[FT_MISSING_MAX];
     struct ft_capture_stats capture = {0};
     struct ft_rdma_status rdma;
     struct ft_sight sight = {
@@ -267,7 +269,7 @@ size_t ft_engine_lacks(struct ft_engine *engine, struct ft_lack lacks[FT_LACKS_M
     if (engine->rdma) {
         ft_rdma_status(engine->rdma, &rdma);
         sight.devices = rdma.devices;
-        sight.driver_count = list_drivers(engine->rdma, drivers, FT_LACKS_MAX);
+        sight.driver_count = list_drivers(engine->rdma, drivers, FT_MISSING_MAX);
         sight.has_contexts = rdma.has_contexts;
         sight.no_context = rdma.no_context;
         sight.connected = rdma.table.listed - rdma.table.unconnected - rdma.table.refused;
@@ -279,7 +281,7 @@ size_t ft_engine_lacks(struct ft_engine *engine, struct ft_lack lacks[FT_LACKS_M
         sight.denied = rdma.owners.denied;
         sight.hidden = rdma.owners.hidden;
     }
-    return ft_lacks(&sight, lacks);
+    return ft_missing_list(&sight, missing_capabilities);
 }
 
 /* Aggregates are known once somebody asks: here for those that no flow goes over yet. */
@@ -297,13 +299,13 @@ static void ask_for_aggregates(struct ft_engine *engine)
 
 static void send_status(struct ft_engine *engine, struct ft_wall wall)
 {
-    struct ft_lack lacks[FT_LACKS_MAX];
+    struct ft_missing missing_capabilities[FT_MISSING_MAX];
     struct ft_status status = {
         .time = wall,
         .interval_ns = engine->loss_ns,
         .user = engine->user,
         .held = engine->held,
-        .lacks = lacks,
+        .missing_capabilities = missing_capabilities,
         .rdma = engine->rdma,
         .aggregates = engine->aggregates,
     };
@@ -313,7 +315,7 @@ static void send_status(struct ft_engine *engine, struct ft_wall wall)
         return;
     if (engine->aggregates)
         ask_for_aggregates(engine);
-    status.lack_count = ft_engine_lacks(engine, lacks);
+    status.missing_count = ft_engine_missing(engine, missing_capabilities);
     ft_uplink_status(engine->uplink, &status);
     if (engine->rdma)
         ft_rdma_status(engine->rdma, &rdma);

@@ -14,7 +14,7 @@
 #include "agent/capture/flows.h"
 #include "agent/capture/interfaces.h"
 #include "agent/rdma/rdma.h"
-#include "agent/report/lacks.h"
+#include "agent/report/missing.h"
 #include "agent/report/uplink.h"
 #include "agent/settings.h"
 #include "lib/base/account.h"
@@ -39,8 +39,9 @@ int ft_engine_watch_aggregates(struct ft_engine *engine, const char *root);
  * tick and with every loss record. user is borrowed. Live operation only. */
 void ft_engine_set_self(struct ft_engine *engine, const char *user, unsigned held, bool no_trace);
 
-/* What is not seen now; see agent/report/lacks.h. */
-size_t ft_engine_lacks(struct ft_engine *engine, struct ft_lack lacks[FT_LACKS_MAX]);
+/* What is not seen now; see agent/report/missing.h. */
+size_t ft_engine_missing(struct ft_engine *engine,
+                         struct ft_missing missing_capabilities[FT_MISSING_MAX]);
 
 /* Takes over new intervals; captures are the caller's to open anew. */
 void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_settings *settings);

@@ -60,8 +60,8 @@ struct live {
     unsigned ticks;
     size_t rdma_devices;
     char rdma_problem[sizeof(((struct ft_rdma_status *)0)->problem)];
-    struct ft_lack told[FT_LACKS_MAX];
-    size_t told_count;
+    struct ft_missing reported[FT_MISSING_MAX];
+    size_t reported_count;
     char user[USER_BYTES];
 };
 
@@ -125,22 +125,23 @@ static void tell_rdma(struct live *live)
 /* What is not seen, each thing once. */
 static void tell_lacks(struct live *live)
 {
-    struct ft_lack lacks[FT_LACKS_MAX];
-    size_t count = ft_engine_lacks(live->engine, lacks);
+    struct ft_missing missing_capabilities[FT_MISSING_MAX];
+    size_t count = ft_engine_missing(live->engine, missing_capabilities);
 
     for (size_t i = 0; i < count; i++) {
         char text[ERROR_BYTES];
-        bool told = false;
+        bool reported = false;
 
-        for (size_t t = 0; t < live->told_count; t++)
-            told = told || (live->told[t].what == lacks[i].what &&
-                            live->told[t].capability == lacks[i].capability &&
-                            live->told[t].setting == lacks[i].setting);
-        if (told || live->told_count == FT_LACKS_MAX)
+        for (size_t t = 0; t < live->reported_count; t++)
+            reported =
+                reported || (live->reported[t].what == missing_capabilities[i].what &&
+                             live->reported[t].capability == missing_capabilities[i].capability &&
+                             live->reported[t].setting == missing_capabilities[i].setting);
+        if (reported || live->reported_count == FT_MISSING_MAX)
             continue;
-        live->told[live->told_count++] = lacks[i];
-        ft_lack_text(&lacks[i], text, sizeof(text));
-        ft_log(FT_LOG_NOTICE, "%s: %s", lacks[i].what, text);
+        live->reported[live->reported_count++] = missing_capabilities[i];
+        ft_missing_text(&missing_capabilities[i], text, sizeof(text));
+        ft_log(FT_LOG_NOTICE, "%s: %s", missing_capabilities[i].what, text);
     }
 }
 
@@ -303,7 +304,7 @@ static void on_reload(void *arg)
     const struct ft_agent_settings *settings = reload(live);
 
     if (!settings) {
-        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
         return;
     }
     live->settings = settings;

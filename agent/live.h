@@ -8,8 +8,8 @@
 #include "lib/config/program.h"
 
 /* Runs until SIGTERM or SIGINT; sends what is left before it returns. output is an NDJSON file, "-"
- * standard output, NULL the daemon. check complains about a reloaded configuration that is no good.
- * Logs what goes wrong; returns an exit code of sysexits.h. */
+ * standard output, NULL the daemon. check complains about a reloaded configuration that has a
+ * mistake. Logs what goes wrong; returns an exit code of sysexits.h. */
 int ft_agent_live(struct ft_run *run, const char *output,
                   void (*check)(const struct ft_run *run, struct ft_diag *diag));
 

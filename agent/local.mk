@@ -31,7 +31,7 @@ agent_libftagent_a_SOURCES = \
 	agent/replay.c agent/replay.h \
 	agent/report/flow.c agent/report/flow.h \
 	agent/report/host.c agent/report/host.h \
-	agent/report/lacks.c agent/report/lacks.h \
+	agent/report/missing.c agent/report/missing.h \
 	agent/report/queue_pairs.c agent/report/queue_pairs.h \
 	agent/report/status.c agent/report/status.h \
 	agent/report/uplink.c agent/report/uplink.h \

@@ -57,7 +57,7 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRINGS,
      .offset = AT(addresses),
      .help = "Further addresses that belong to this host, besides those of its interfaces. They "
-             "tell what is sent from what is received; a replay knows no others."},
+             "distinguish sent from received packets; a replay knows no others."},
     {.key = "filter",
      .type = FT_OPTION_STRING,
      .offset = AT(filter),
@@ -174,14 +174,14 @@ static const struct ft_option options[] = {
      .offset = AT(nccl_socket),
      .standard = "off",
      .help = "Unix socket where the NCCL profiler plugin of training jobs reports, or off. Jobs "
-             "look for " FT_RUNSTATEDIR "/nccl.sock unless told otherwise."},
+             "look for " FT_RUNSTATEDIR "/nccl.sock by default."},
     {.key = "nccl.hold",
      .type = FT_OPTION_DURATION,
      .offset = AT(nccl_hold_ns),
      .standard = "1s",
      .min = 0.01,
      .max = 60,
-     .help = "A collective has ended when nothing was heard of it for this time."},
+     .help = "A collective has ended when the plugin reported nothing of it for this time."},
     {.key = "nccl.reports",
      .type = FT_OPTION_UINT,
      .offset = AT(nccl_reports_per_s),
@@ -226,10 +226,10 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_BOOL,
      .offset = AT(rdma_query),
      .standard = "false",
-     .help = "Ask devices where queue pairs send to, through a duplicate of the descriptor of the "
-             "process that owns them. It makes the flows known that no packet capture sees, and "
-             "needs CAP_SYS_PTRACE. With CAP_NET_ADMIN a mlx5 device tells the source port in use, "
-             "too. Both are kept then."},
+     .help = "Query devices for the destinations of queue pairs, through a duplicate of the "
+             "descriptor of the process that owns them. It makes the flows known that no packet "
+             "capture sees, and needs CAP_SYS_PTRACE. With CAP_NET_ADMIN a mlx5 device reports the "
+             "source port in use, too. The agent then keeps both capabilities."},
     {.key = "rdma.queue_pairs_max",
      .type = FT_OPTION_UINT,
      .offset = AT(rdma_qps_max),
@@ -241,7 +241,7 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRING,
      .offset = AT(job_variable),
      .help = "Environment variable of a process that names its job. Without it the job is "
-             "SLURM_JOB_ID, or what the control group tells: a Slurm job or a Kubernetes pod."},
+             "SLURM_JOB_ID, or the one of the control group: a Slurm job or a Kubernetes pod."},
     {.key = "log.level",
      .type = FT_OPTION_ENUM,
      .offset = AT(log_level),
@@ -335,7 +335,8 @@ void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_
 
     for (size_t i = 0; i < s->addresses.count; i++)
         if (ft_ip_parse(s->addresses.items[i], &ip))
-            ft_run_complain(run, diag, "addresses", "'%s' is no IP address", s->addresses.items[i]);
+            ft_run_complain(run, diag, "addresses", "'%s' is not an IP address",
+                            s->addresses.items[i]);
     if (s->interfaces.count > FT_INTERFACES_MAX)
         ft_run_complain(run, diag, "interfaces", "more than %d", FT_INTERFACES_MAX);
     check_intervals(s, run, diag);

@@ -55,8 +55,8 @@ struct ft_agent_settings {
 
 extern const struct ft_option_table ft_agent_options;
 
-/* Complaints about options that do not go together, addresses that are none, and what is not there:
- * files, users. run tells where options are from; it may be NULL. */
+/* Complaints about options that do not go together, invalid addresses, and what is not there:
+ * files, users. run says where options are from; it may be NULL. */
 void ft_agent_settings_check(const struct ft_agent_settings *settings, const struct ft_run *run,
                              struct ft_diag *diag);
 

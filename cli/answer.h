@@ -30,7 +30,7 @@ const struct ft_value *ft_value_get(const struct ft_value *object, const char *n
 size_t ft_value_count(const struct ft_value *list);
 const struct ft_value *ft_value_at(const struct ft_value *list, size_t i);
 
-/* Text of a value itself (an item of a list of texts), NULL when it is none. */
+/* Text of a value itself (an item of a list of texts), NULL otherwise. */
 const char *ft_value_text(const struct ft_value *value);
 
 /* Members by kind: the text, NULL when absent; false and *out untouched when absent. */

@@ -26,8 +26,9 @@ static const struct command commands[FT_COMMANDS] = {
                               "how uneven each ECMP group is, and whether chance would do it"},
     [FT_COMMAND_COLLISIONS] = {"collisions", "",
                                "links that carry several elephants while a sibling has room"},
-    [FT_COMMAND_EVENTS] = {"events", "[--kind KIND]",
-                           "what stands: collisions, links down, silent exporters, congestion ..."},
+    [FT_COMMAND_EVENTS] =
+        {"events", "[--kind KIND]",
+         "active events: collisions, links down, silent exporters, congestion ..."},
     [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
                         "the fabric at a glance, kept fresh: events, groups, fullest links"},
     [FT_COMMAND_EXPLAIN] = {"explain", "FLOW", "one flow: its path, the evidence, who shares it"},
@@ -35,11 +36,11 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_MATRIX] = {"matrix",
                            "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
                            "[--csv | --svg FILE]",
-                           "who sends how much to whom in training jobs, beside the formula"},
+                           "traffic between ranks of training jobs, compared with the formula"},
     [FT_COMMAND_RANKS] = {"ranks", "[--comm ID]",
                           "each rank's last operation, its slowest peer and the link under it"},
     [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
-                        "queue pairs of every host, and their other ends"},
+                        "queue pairs of every host, and their peers"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
 };
 
@@ -80,8 +81,8 @@ static const struct {
 } options[] = {
     {{"state", required_argument, NULL, OPT_STATE},
      FOR(PATHS) | FOR(QPS),
-     "STATE    of paths: resolved, partial, multipath or unresolved; of queue pairs: paired, told, "
-     "no_peer, several_peers ..."},
+     "STATE    of paths: resolved, partial, multipath or unresolved; of queue pairs: paired, "
+     "reported, no_peer, several_peers ..."},
     {{"host", required_argument, NULL, OPT_HOST},
      FOR(PATHS) | FOR(QPS),
      "HOST     flows from or to this host; queue pairs of it"},
@@ -191,8 +192,8 @@ static int parse_loads(struct ft_args *args, const char *text, FILE *err)
             (sum += loads[i]) > UINT32_MAX) {
             free(loads);
             return complain(err, FT_COMMAND_IMBALANCE,
-                            "--loads takes whole numbers of flows with commas between, such as "
-                            "7,5,3,1; '%.*s' is none",
+                            "--loads takes integers with commas between them, such as 7,5,3,1; "
+                            "'%.*s' is not valid",
                             (int)(end - text), text);
         }
         text = end + 1;
@@ -206,10 +207,10 @@ static int parse_loads(struct ft_args *args, const char *text, FILE *err)
 static int parse_flow(struct ft_args *args, const char *text, FILE *err)
 {
     if (ft_tuple_parse(text, &args->flow) < 0)
-        return complain(err, args->command,
-                        "'%s' is no flow. Write it as 10.0.1.1:49441-10.0.3.1 or "
-                        "[fd00::1]:49441-[fd00::2]",
-                        text);
+        return complain(
+            err, args->command,
+            "'%s' is not a flow. Write it as 10.0.1.1:49441-10.0.3.1 or [fd00::1]:49441-[fd00::2]",
+            text);
     args->has_flow = true;
     return 0;
 }
@@ -260,7 +261,8 @@ static int parse_interval(struct ft_args *args, const char *value, FILE *err)
 
     if (parse_number(value, value + strlen(value), &seconds) < 0 || seconds == 0 ||
         seconds > INTERVAL_S_MAX)
-        return complain(err, args->command, "--interval takes whole seconds from 1 to %d",
+        return complain(err, args->command,
+                        "--interval takes an integer number of seconds from 1 to %d",
                         INTERVAL_S_MAX);
     args->interval_s = (unsigned)seconds;
     return 0;
@@ -308,7 +310,7 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         return parse_loads(args, value, err);
     case OPT_LIMIT:
         if (parse_number(value, value + strlen(value), &args->limit) < 0 || args->limit == 0)
-            return complain(err, args->command, "--limit takes a whole number from 1");
+            return complain(err, args->command, "--limit takes an integer from 1");
         break;
     case OPT_STATE:
         /* The daemon knows those of queue pairs. */
@@ -318,7 +320,7 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
             if (strcmp(states[i], value) == 0)
                 args->state = states[i];
         if (!args->state)
-            return complain(err, args->command, "'%s' is no state", value);
+            return complain(err, args->command, "'%s' is not a state", value);
         break;
     case 'h':
         args->help = true;

@@ -149,7 +149,7 @@ static int unreachable(int rc, const char *why, FILE *err)
                 (int)(FT_HTTP_QUIET_NS / NS_PER_S), why);
         return EX_UNAVAILABLE;
     case -EBADMSG:
-        fprintf(err, "fabrictrace: what answers is no fabrictraced: %s\n", why);
+        fprintf(err, "fabrictrace: the server is not fabrictraced: %s\n", why);
         return EX_PROTOCOL;
     default:
         fprintf(err,

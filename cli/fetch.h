@@ -2,7 +2,8 @@
 #ifndef FT_CLI_FETCH_H
 #define FT_CLI_FETCH_H
 /*
- * Asks the daemon: the request of a command, the answer parsed, every failure told with what to do.
+ * Asks the daemon: the request of a command, the answer parsed, every failure reported with what to
+ * do.
  */
 #include <stdio.h>
 
@@ -18,7 +19,7 @@
 
 /* 0 and an answer of the caller's; else, after a complaint to err, the exit status: EX_UNAVAILABLE
  * without a daemon, FT_EXIT_NOT_FOUND, EX_NOHOST for a host that nobody knows, EX_USAGE for what
- * the daemon refuses, EX_PROTOCOL for an answer that is none, EX_OSERR without memory. */
+ * the daemon refuses, EX_PROTOCOL for an invalid answer, EX_OSERR without memory. */
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 
 #endif

@@ -29,10 +29,10 @@ struct ft_matrix_cell {
 struct ft_matrix {
     size_t places;
     char **labels;
-    struct ft_matrix_cell *cells; /* places x places */
+    struct ft_matrix_cell *cells; /* rows x rows */
 };
 
-/* Of one communicator, an item of "records". -ENOMEM, -E2BIG past FT_MATRIX_PLACES_MAX places. */
+/* Of one communicator, an item of "records". -ENOMEM, -E2BIG past FT_MATRIX_PLACES_MAX rows. */
 int ft_matrix_new(const struct ft_value *comm, enum ft_matrix_by by, struct ft_matrix **out);
 void ft_matrix_free(struct ft_matrix *m);
 

@@ -3,7 +3,8 @@
 #define FT_CLI_SHOW_H
 /*
  * One function a command: a daemon's answer (daemon/api/api.h) as text for a person. Pure but for
- * writing to the screen. All return 0 or -ENOMEM; members that an answer lacks are left blank.
+ * writing to the screen. All return 0 or -ENOMEM; members that an answer does not have are left
+ * blank.
  */
 #include "cli/answer.h"
 #include "cli/grid.h"
@@ -22,7 +23,8 @@ int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root
 /* --export: the topology as a file (fabrictrace-topology(5)). */
 int ft_export_topology(FILE *out, const struct ft_value *root);
 
-/* --json: each of the answer's records on a line of its own; an answer whole when `whole`. */
+/* --json: each of the answer's records on a line of its own; the complete answer when `complete`.
+ */
 int ft_show_json(FILE *out, const struct ft_value *root, bool whole);
 
 #endif

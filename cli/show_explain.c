@@ -102,7 +102,7 @@ static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
     ft_value_real(hop, "share", &share);
     ft_value_real(hop, "share_lo", &lo);
     if (samples == 0)
-        ft_grid_cell(grid, FT_DIM, "no samples here; the neighbours tell");
+        ft_grid_cell(grid, FT_DIM, "no samples here; known from its neighbours");
     else if (share >= 1)
         ft_grid_cell(grid, FT_PLAIN, "%llu sample%s, all by this %s", (unsigned long long)samples,
                      samples == 1 ? "" : "s", way);
@@ -213,9 +213,9 @@ static void show_pairing(const struct ft_screen *screen, const struct ft_value *
         const char *by;
         const char *text;
     } reasons[] = {
-        {"both_ends", ", to which samples show it sends"},
+        {"both_hosts", ", to which samples show it sends"},
         {"communicator", ", inside communicator "},
-        {"all_ends", ", the only two ends of all that name each other"},
+        {"fabric", ", the only two queue pairs of the fabric that name each other"},
         {"peer", ", whose host knows that it sends here"},
     };
     const struct ft_value *pairing = ft_value_get(path, "pairing");
@@ -225,7 +225,7 @@ static void show_pairing(const struct ft_screen *screen, const struct ft_value *
 
     if (!by)
         return;
-    if (strcmp(by, "wire") == 0) {
+    if (strcmp(by, "samples") == 0) {
         fputs("  Destination by samples: the only flow that the queue pair can be behind\n",
               screen->out);
         return;

@@ -16,7 +16,7 @@ static const struct ft_column columns[] = {
 static void add_row(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *comm = ft_value_str(record, "comm"), *job = ft_value_str(record, "job");
-    bool known = ft_value_is(record, "state", "paired") || ft_value_is(record, "state", "told");
+    bool known = ft_value_is(record, "state", "paired") || ft_value_is(record, "state", "reported");
     char flow[FT_TUPLE_TEXT_BYTES];
     uint64_t pid = 0;
 

@@ -190,18 +190,18 @@ static void check_peers(const struct ft_run *run, struct ft_diag *diag)
 
     for (size_t i = 0; i < s->tls_peers.count; i++)
         if (!ft_identity_is_peer(s->tls_peers.items[i]))
-            ft_run_complain(run, diag, "tls.peers",
-                            "'%s' is no URI:..., DNS:... or IP:... with =agent/NAME or "
-                            "=switchpoll/NAME",
-                            s->tls_peers.items[i]);
+            ft_run_complain(
+                run, diag, "tls.peers",
+                "'%s' is not URI:..., DNS:... or IP:... with =agent/NAME or =switchpoll/NAME",
+                s->tls_peers.items[i]);
     for (size_t i = 0; i < s->tls_inventory.count; i++)
         if (!ft_identity_is_inventory(s->tls_inventory.items[i]))
-            ft_run_complain(run, diag, "tls.inventory", "'%s' is no NAME=PREFIX[,PREFIX]...",
+            ft_run_complain(run, diag, "tls.inventory", "'%s' is not NAME=PREFIX[,PREFIX]...",
                             s->tls_inventory.items[i]);
     if (!s->tls_cert && !s->listen_plain && !ft_endpoint_is_local(s->listen))
         ft_run_complain(run, diag, "listen",
-                        "'%s' is beyond loopback, where plain TCP lets everybody in: set tls.cert, "
-                        "tls.key and tls.ca, or listen_plain",
+                        "'%s' is not a loopback address, and plain TCP accepts any peer: set "
+                        "tls.cert, tls.key and tls.ca, or listen_plain",
                         s->listen);
 }
 

@@ -12,7 +12,7 @@
 #include "lib/io/kafka.h"
 
 /* Every problem as a complaint. NULL when there is one, else the topology that holds. A reload
- * opens no sink that is not open already: the places of their files are no matter then. */
+ * opens no sink that is not open already: the locations of their files are no matter then. */
 struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struct ft_diag *diag);
 
 /* The topology's file, NULL without one. */

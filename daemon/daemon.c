@@ -319,7 +319,7 @@ static int apply_payload(void *arg, void *known, const char *source, const char 
     ft_batch_free(d->batch);
     d->batch = NULL;
     if (rc == 0) {
-        ft_pipeline_settle(d->view.pipeline);
+        ft_pipeline_flush(d->view.pipeline);
         return 0;
     }
     d->batches_broken++;
@@ -368,13 +368,12 @@ static int open_identities(struct ft_daemon *d)
 
     if (!s->tls_cert && !ft_endpoint_is_local(s->listen))
         ft_log(FT_LOG_WARNING,
-               "listen '%s': plain TCP (listen_plain): whoever reaches this port can report "
-               "anything in the name of every host and switch",
+               "listen '%s': plain TCP (listen_plain): any peer that reaches this port can report "
+               "data for every host and switch",
                s->listen);
     if (s->tls_cert && s->tls_identity == FT_TLS_ANY)
-        ft_log(FT_LOG_WARNING,
-               "tls.identity: any: every certificate of the authority can report anything in the "
-               "name of every host and switch");
+        ft_log(FT_LOG_WARNING, "tls.identity: any: every certificate of the authority can report "
+                               "data for every host and switch");
     if (!s->tls_cert || s->tls_identity == FT_TLS_ANY)
         return EX_OK;
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed))
@@ -516,7 +515,7 @@ static void on_tick(void *arg)
         ft_watch_once_arm(d->slice, 0);
     if (ft_pipeline_stats(d->view.pipeline)->restarts != d->restarts) {
         d->restarts = ft_pipeline_stats(d->view.pipeline)->restarts;
-        ft_log(FT_LOG_WARNING, "this host's clock was set back: flows are learnt anew");
+        ft_log(FT_LOG_WARNING, "this host's clock was set back: learning flows again");
     }
     rc = ft_publisher_flush(d->view.publisher, 0, &sink);
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->sink_limit, ft_mono_now(), &(uint64_t){0}))
@@ -559,15 +558,15 @@ static void on_reload(void *arg)
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
-               "reloaded the topology '%s', the certificates, the level of the log and the sinks' "
-               "files; other changes wait for a restart",
+               "reloaded the topology '%s', certificates, log level and sink files; other changes "
+               "need a restart",
                ft_daemon_topology(d->run) ? ft_daemon_topology(d->run) : "");
     } else {
         ft_topology_free(t);
         if (read)
             ft_run_revert(d->run);
         complain(diag);
-        ft_log(FT_LOG_ERROR, "reload refused: what ran before runs on");
+        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     }
     ft_diag_free(diag);
 }
@@ -578,7 +577,7 @@ static bool on_stop(void *arg)
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     const char *sink;
 
-    ft_receiver_settle(d->view.receiver);
+    ft_receiver_finish(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
@@ -588,7 +587,7 @@ static bool on_stop(void *arg)
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
     if (ft_publisher_flush(d->view.publisher, FLUSH_NS, &sink))
-        ft_log(FT_LOG_WARNING, "sink '%s': stopping with records that it did not take", sink);
+        ft_log(FT_LOG_WARNING, "sink '%s': stopping; some records were not written", sink);
     return true;
 }
 
@@ -688,7 +687,7 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
         return EX_IOERR;
     }
     if (stats.broken)
-        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are no records",
+        ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are not records",
                strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
     return stats.broken ? EX_DATAERR : EX_OK;
 }
@@ -729,7 +728,7 @@ static int give_up_privilege(struct ft_daemon *d)
 
     if (ft_privilege_drop(d->settings->user, 0, error, sizeof(error)) == 0) {
         if (geteuid() == 0)
-            ft_log(FT_LOG_NOTICE, "runs as root: set 'user' to run as somebody else");
+            ft_log(FT_LOG_NOTICE, "running as root: set 'user' to run as another user");
         return EX_OK;
     }
     ft_log(FT_LOG_ERROR, "%s", error);

@@ -77,9 +77,9 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/link.c \
 	daemon/pairing/members.c \
 	daemon/pairing/pairing.c daemon/pairing/pairing.h \
-	daemon/pairing/scope.c \
+	daemon/pairing/groups.c \
 	daemon/pairing/state.h \
-	daemon/pairing/wire.c \
+	daemon/pairing/samples.c \
 	daemon/pipeline/account.c \
 	daemon/pipeline/batch.c \
 	daemon/pipeline/hooks.c \

@@ -65,7 +65,7 @@ static const struct ft_option options[] = {
      .min = 0,
      .max = 10000000,
      .help = "Flows looked at, at most, to find and confirm links by the samples of both their "
-             "ends; of more flows it is a share, in turn. 0: samples tell of no links."},
+             "ends; of more flows it is a share, in turn. 0: samples find no links."},
     {.key = "discovery.ports_max",
      .type = FT_OPTION_UINT,
      .offset = AT(crossing_ports_max),
@@ -123,8 +123,8 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRINGS,
      .offset = AT(http_names),
      .help = "Further names of this server that requests may ask for, such as that of a proxy. "
-             "Always taken are addresses, localhost, this host's name and the host of http: what "
-             "another name leads here may be a page of somebody else."},
+             "Always taken are addresses, localhost, this host's name and the host of http: a "
+             "request for another name may come from a foreign web page."},
     {.key = "http_streams_max",
      .type = FT_OPTION_UINT,
      .offset = AT(http_streams_max),
@@ -187,9 +187,8 @@ static const struct ft_option options[] = {
      .standard = "3s",
      .min = 0,
      .max = 600,
-     .help =
-         "How long after its end a window still takes records that were under way; shorter than "
-         "the window."},
+     .help = "How long after its end a window still accepts records that are delayed; shorter than "
+             "the window."},
     {.key = "path_refresh",
      .type = FT_OPTION_DURATION,
      .offset = AT(path_refresh_ns),
@@ -210,14 +209,14 @@ static const struct ft_option options[] = {
      .standard = "30s",
      .min = 1,
      .max = 86400,
-     .help = "A sample older than this says nothing about a flow's path any more."},
+     .help = "A sample older than this is not used for a flow's path any more."},
     {.key = "settle",
      .type = FT_OPTION_DURATION,
      .offset = AT(settle_ns),
      .standard = "2s",
      .min = 0,
      .max = 600,
-     .help = "A new path is believed when the old one has been silent for this time."},
+     .help = "A new path is accepted when the old one has had no samples for this time."},
     {.key = "tolerance",
      .type = FT_OPTION_DURATION,
      .offset = AT(tolerance_ns),
@@ -229,11 +228,9 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_BOOL,
      .offset = AT(verify_topology),
      .standard = "true",
-     .help =
-         "Whether a link counts only once samples of both its ends, or LLDP, confirm that it is "
-         "where the topology has it. With false the topology is taken as it stands: flows that "
-         "few switches sample are resolved sooner, and wrongly where a cable is not where the "
-         "file says."},
+     .help = "Whether a link counts only once samples of both its ends, or LLDP, confirm it. With "
+             "false the topology is trusted: flows that few switches sample are resolved sooner, "
+             "but wrongly where the cabling differs from the file."},
     {.key = "counters_max",
      .type = FT_OPTION_UINT,
      .offset = AT(counters_max),
@@ -255,8 +252,8 @@ static const struct ft_option options[] = {
      .standard = "140000",
      .min = 0,
      .max = 10000000,
-     .help = "Queue pairs that agents list at most: those whose host does not know "
-             "where they send to are paired with their other ends. 0: none are."},
+     .help = "Queue pairs that agents list at most: those whose host cannot read the destination "
+             "are paired with the remote queue pair. 0: pairing is off."},
     {.key = "pairing.link_local",
      .type = FT_OPTION_BOOL,
      .offset = AT(link_local),
@@ -286,7 +283,7 @@ static const struct ft_option options[] = {
      .standard = "7400",
      .min = 1,
      .max = 1000000,
-     .help = "Events that stand at once."},
+     .help = "Active events at the same time."},
     {.key = "floor",
      .type = FT_OPTION_DOUBLE,
      .offset = AT(floor),
@@ -386,9 +383,9 @@ static const struct ft_option options[] = {
      .offset = AT(tls_identity),
      .standard = "certificate",
      .choices = identities,
-     .help = "Who a peer is: what its certificate says (see IDENTITY in fabrictraced(8)), and it "
-             "may report that alone; or anybody that it says, with any certificate of the "
-             "authority."},
+     .help = "What identifies a peer. certificate: its certificate, and it may report only what "
+             "that covers (see IDENTITY in fabrictraced(8)); any: the name that it sends, with any "
+             "certificate of the authority."},
     {.key = "tls.peers",
      .type = FT_OPTION_STRINGS,
      .offset = AT(tls_peers),

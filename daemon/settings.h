@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef FT_DAEMON_SETTINGS_H
 #define FT_DAEMON_SETTINGS_H
-/* What fabrictraced can be told in its configuration file: the table and the struct it fills. */
+/* What the configuration file of fabrictraced can set: the table and the struct it fills. */
 #include <stdbool.h>
 
 #include "lib/config/options.h"
@@ -65,7 +65,8 @@ enum ft_kafka_format {
     FT_KAFKA_PROTOBUF,
 };
 
-/* What a flow has beside its entry, on average: sightings at many places, its host, its tunnel. */
+/* What a flow has beside its entry, on average: sightings at many positions, its host, its tunnel.
+ */
 #define FT_FLOW_BESIDE_BYTES 304
 
 /* The file that is read when no other is named; it need not be there. */

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Lints what is no C: shell scripts, manual pages, the systemd units, the example configurations;
-# and the form of the C. One line for each file that fails, then "N passed, N failed, N skipped".
+# Lints everything but the logic of the C: shell scripts, manual pages, the systemd units, the example
+# configurations, the words of texts, and the form of the C. One line for each file that fails, then
+# "N passed, N failed, N skipped".
 #
 # usage: packaging/lint.sh SRCDIR BUILDDIR
 set -u
@@ -117,6 +118,9 @@ if needs mandoc "manual pages"; then
         # Long lines of its source are the generator's.
         judge "man/${file##*/}" page "$file" warning
     done
+fi
+if needs python3 "words"; then
+    judge "words" python3 "$srcdir/packaging/check_words.py" "$srcdir"
 fi
 if needs clang-format "form of the C"; then
     while read -r file; do

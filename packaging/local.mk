@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += packaging/install-deps packaging/lint.sh packaging/list-sources .ci/run
+EXTRA_DIST += packaging/install-deps packaging/lint.sh packaging/check_words.py packaging/list-sources .ci/run
 
 # An installed unit names the path where its program went.
 systemd_units = packaging/systemd/fabrictraced.service \

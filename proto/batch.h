@@ -2,7 +2,7 @@
 #ifndef FT_PROTO_BATCH_H
 #define FT_PROTO_BATCH_H
 /*
- * A batch from the wire in steps, so that millions of records do not keep a loop: first all of it
+ * A received batch in steps, so that millions of records do not keep a loop: first all of it
  * is decoded, then each record is applied, in order.
  *
  * Owner: the caller. Thread: one.

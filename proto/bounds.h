@@ -2,7 +2,8 @@
 #ifndef FT_PROTO_BOUNDS_H
 #define FT_PROTO_BOUNDS_H
 /*
- * How much a message holds, by its descriptor: for records of other machines that are kept whole.
+ * How much a message holds, by its descriptor: for records of other machines that are kept
+ * complete.
  */
 #include <stdbool.h>
 #include <stddef.h>

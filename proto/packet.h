@@ -57,7 +57,7 @@ enum ft_link_type {
     FT_LINK_IPV6,
     FT_LINK_COOKED,  /* LINKTYPE_LINUX_SLL */
     FT_LINK_COOKED2, /* LINKTYPE_LINUX_SLL2 */
-    FT_LINK_RAW,     /* version nibble tells */
+    FT_LINK_RAW,     /* by the version nibble */
     FT_LINK_MPLS,    /* a label stack */
 };
 

@@ -41,7 +41,7 @@ int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **reco
                         size_t error_bytes);
 void ft_record_free(Fabrictrace__Record *record);
 
-/* A batch for the wire. -ENOSPC when the writer fails. */
+/* A batch to send. -ENOSPC when the writer fails. */
 int ft_batch_pack(Fabrictrace__Record *const *records, size_t count, struct ft_writer *w);
 
 /* Between a Flow message and a tuple. The message borrows the tuple's bytes. -EINVAL when src, dst,

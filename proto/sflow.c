@@ -452,12 +452,12 @@ struct counted {
  * port beside and by what it does not count. */
 static void put_pfc_right(struct ft_sflow_counters *c)
 {
-    struct ft_sflow_pfc told = c->pfc;
+    struct ft_sflow_pfc reported = c->pfc;
 
     if (!c->has_pfc || !c->pfc_is_bare || !c->port[0])
         return;
-    c->pfc.requests = told.indications;
-    c->pfc.indications = told.requests;
+    c->pfc.requests = reported.indications;
+    c->pfc.indications = reported.requests;
 }
 
 /* Checks, counts and reads all but the generic ones: they come before or after what says more. */

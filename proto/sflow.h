@@ -8,7 +8,7 @@
  * Decodes a datagram in one pass without allocating. Each sample sits behind its own length, so an
  * unknown or broken one is skipped and counted and costs only itself; a datagram whose own head or
  * framing is broken is refused before any callback. Samples are handed to callbacks as plain
- * structs as soon as each is decoded whole. Pure: no I/O, clock or memory.
+ * structs as soon as each is decoded completely. Pure: no I/O, clock or memory.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,7 +80,7 @@ struct ft_sflow_flow {
     uint32_t frame_bytes; /* length on the wire as the record states it; 0 without a record */
     bool has_packet;      /* a record gave a tuple */
     struct ft_packet packet;
-    /* The notification of a discarded packet, which is no random sample: sampling_rate is 1. */
+    /* The notification of a discarded packet, which is not a random sample: sampling_rate is 1. */
     bool discarded;
     uint32_t discard_reason;
     struct ft_sflow_extended extended;
@@ -106,8 +106,8 @@ struct ft_sflow_lag {
 };
 
 /* Priority flow control, record 0:11 (draft_sflow_pfc.txt), of all priorities: requests are frames
- * that were sent (IEEE8021-PFC-MIB). hsflowd, which is known by what it leaves out, tells the two
- * the other way round: they are put right. */
+ * that were sent (IEEE8021-PFC-MIB). hsflowd, which is recognised by what it leaves out, exchanges
+ * the two: they are put right. */
 struct ft_sflow_pfc {
     uint64_t requests, indications;
 };
@@ -199,7 +199,7 @@ struct ft_sflow_stats {
     uint64_t counters_other;                 /* of these: without any that are handed on */
     uint64_t unknown_samples;                /* sample formats skipped */
     uint64_t broken_samples;                 /* malformed inside their length */
-    uint64_t records[FT_SFLOW_RECORD_KINDS]; /* met, also in samples that turn out broken */
+    uint64_t records[FT_SFLOW_RECORD_KINDS]; /* met, also in samples that are broken */
     uint64_t broken_records;                 /* of these: skipped, since shorter than their kind */
     uint64_t headers_unknown; /* flow samples without a tuple: no header, not IP, no ports */
     uint64_t headers_short;   /* likewise: cut off before it */

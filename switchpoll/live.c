@@ -326,11 +326,11 @@ static void on_reload(void *arg)
     const char *fixed = wanted ? ft_switchpoll_settings_fixed(live->settings, wanted) : NULL;
 
     if (!wanted)
-        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
     else if (fixed)
-        ft_log(FT_LOG_ERROR, "reload refused: '%s' cannot change without a restart", fixed);
+        ft_log(FT_LOG_ERROR, "reload failed: '%s' cannot change without a restart", fixed);
     else if (adopt(live, wanted) < 0)
-        ft_log(FT_LOG_ERROR, "reload refused: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
     else
         ft_log(FT_LOG_NOTICE, "reloaded");
 }
@@ -455,7 +455,7 @@ static int give_up_privilege(const struct live *live)
         return EX_NOPERM;
     }
     if (geteuid() == 0)
-        ft_log(FT_LOG_NOTICE, "runs as root: set 'user' to run as somebody else");
+        ft_log(FT_LOG_NOTICE, "running as root: set 'user' to run as another user");
     return EX_OK;
 }
 

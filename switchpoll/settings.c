@@ -34,7 +34,7 @@ static const struct ft_option options[] = {
      "(fabrictrace-switchpoll.socket)."},
     {"receive_buffer", FT_OPTION_SIZE, AT(receive_buffer_bytes), "32MiB", 65536, 1073741824, NULL,
      "Size of the socket's receive buffer. Above net.core.rmem_max it needs CAP_NET_ADMIN, or "
-     "ReceiveBuffer= of the socket unit; a smaller effective size is told in the log."},
+     "ReceiveBuffer= of the socket unit; a smaller effective size is logged."},
     {"workers", FT_OPTION_UINT, AT(workers), "1", 1, FT_WORKERS_MAX, NULL,
      "Threads that receive and fold. One core takes more than a million samples a second; more "
      "threads share the exporters by agent address, each with a socket, a receive buffer and its "
@@ -51,7 +51,7 @@ static const struct ft_option options[] = {
     {"daemon.retry_max", FT_OPTION_DURATION, AT(daemon_retry_max_ns), "15s", 0.01, 3600, NULL,
      "Longest wait before the daemon is called again."},
     {"daemon.flush_timeout", FT_OPTION_DURATION, AT(daemon_flush_ns), "5s", 0, 600, NULL,
-     "How long the end of the program waits for the daemon to acknowledge what is queued."},
+     "How long the program waits at its end for the daemon to acknowledge what is queued."},
     {"daemon.cert", FT_OPTION_STRING, AT(tls_cert), NULL, 0, 0, NULL,
      "PEM file with this poller's certificate. Without the three TLS files the connection is plain "
      "TCP."},
@@ -84,19 +84,19 @@ static const struct ft_option options[] = {
     {"snmp.retries", FT_OPTION_UINT, AT(snmp_retries), "2", 0, 10, NULL,
      "Tries after the first one."},
     {"snmp.parallel", FT_OPTION_UINT, AT(snmp_parallel), "256", 1, 65536, NULL,
-     "Most switches that are polled at the same time. Those that did not answer last time have a "
-     "quarter as many places of their own."},
+     "Most switches that are polled at the same time. Those that did not answer last time share a "
+     "quarter of that number."},
     {"snmp.varbinds", FT_OPTION_UINT, AT(snmp_varbinds), "56", 1, 1024, NULL,
      "Most values asked for in one answer. Where IP fragments are lost, an answer should fit into "
      "one packet."},
     {"snmp.names_interval", FT_OPTION_DURATION, AT(snmp_names_interval_ns), "10m", 1, 86400, NULL,
      "Names of ports are read when they may have changed, and after this long in any case."},
     {"snmp.frozen_after", FT_OPTION_DURATION, AT(snmp_frozen_after_ns), "2m", 1, 86400, NULL,
-     "A switch that answers while none of its counters moves for this long is said to be frozen."},
+     "A switch that answers while none of its counters moves for this long is reported as frozen."},
     {"snmp.switches_max", FT_OPTION_UINT, AT(snmp_switches_max), "4096", 1, 65536, NULL,
      "Most switches in the file."},
     {"snmp.ports_max", FT_OPTION_UINT, AT(snmp_ports_max), "4096", 1, 65536, NULL,
-     "Most ports of one switch; more are left out, and told."},
+     "Most ports of one switch; more are left out and logged."},
     {"http", FT_OPTION_STRING, AT(http), "127.0.0.1:9480", 0, 0, NULL,
      "TCP endpoint of /metrics and /healthz; off for none."},
     {"http_names", FT_OPTION_STRINGS, AT(http_names), NULL, 0, 0, NULL,
@@ -198,7 +198,8 @@ bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_r
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
     if (s->snmp_switches && !ft_snmp_built())
-        ft_run_complain(run, diag, "snmp.switches", "this build lacks SNMP (net-snmp)");
+        ft_run_complain(run, diag, "snmp.switches",
+                        "this build has no support for SNMP (net-snmp)");
     else if (s->snmp_switches)
         ft_targets_free(ft_targets_load(s->snmp_switches, s->snmp_switches_max, diag));
     return ft_diag_count(diag) == before;

@@ -58,7 +58,7 @@ size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,
                                      struct ft_share shares[FT_SHARES_MAX]);
 
 /* What the table cannot say: settings that contradict each other, and what is not there: files,
- * users; and the file of switches. run tells where settings are from. Returns whether all is well.
+ * users; and the file of switches. run says where settings are from. Returns whether all is well.
  */
 bool ft_settings_check(const struct ft_switchpoll_settings *settings, const struct ft_run *run,
                        struct ft_diag *diag);

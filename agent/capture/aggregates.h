@@ -3,10 +3,10 @@
 #define FT_AGENT_CAPTURE_AGGREGATES_H
 /*
  * Interfaces that stand for several (bonding, team): which members a frame may pass, as far as
- * sysfs tells (Linux Documentation/ABI/testing/sysfs-class-net and
+ * sysfs reports (Linux Documentation/ABI/testing/sysfs-class-net and
  * Documentation/networking/bonding.rst).
  *
- * Which of several members a network card picks for a queue pair is not told by anybody: all that
+ * Which of several members a network card picks for a queue pair is not reported: all that
  * it may pick are named, and one alone only when there is no other. A VLAN over an aggregate counts
  * as the aggregate. Owner: the caller. Thread: one.
  */
@@ -20,8 +20,8 @@
 struct ft_aggregate_member {
     char name[FT_AGGREGATE_NAME_BYTES];
     bool up;
-    bool has_used, used; /* by the aggregate, to send; not told for teams */
-    uint64_t speed_bps;  /* 0: not told */
+    bool has_used, used; /* by the aggregate, to send; not reported for teams */
+    uint64_t speed_bps;  /* 0: not reported */
 };
 
 struct ft_aggregate {

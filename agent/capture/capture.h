@@ -6,7 +6,7 @@
  * table, every packet accounted.
  *
  * The direction is the packet type where the link header has one (Linux cooked, interface "any"),
- * else it follows from the local addresses. Bytes are those of the frame on the wire; where the
+ * else it follows from the local addresses. Bytes are those of the Ethernet frame; where the
  * kernel shows a packet before segmentation (veth, offloads) that is one large frame.
  * Owner: the caller, who keeps interfaces and flows alive. Thread: the loop's.
  */

@@ -10,7 +10,7 @@
  * report says so and the flow is forgotten. Counts are differences since the report before.
  *
  * Time is handed in: nothing here asks a clock. Reports come in the order in which the flows were
- * first seen (a forgotten flow's place is used again), so a replay repeats to the byte.
+ * first seen (a forgotten flow's slot is reused), so a replay repeats to the byte.
  * Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct ft_flow_counts {
     uint64_t data_packets, ack_packets, other_packets; /* by BTH; other: no BTH seen */
     uint64_t cnp_packets; /* of ack_packets: congestion notifications */
     uint64_t ce_packets;  /* ECN congestion experienced (RFC 3168) */
-    uint64_t bytes;       /* of the frames on the wire */
+    uint64_t bytes;       /* of the Ethernet frames */
 };
 
 struct ft_flow_report {

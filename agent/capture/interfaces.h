@@ -2,7 +2,7 @@
 #ifndef FT_AGENT_CAPTURE_INTERFACES_H
 #define FT_AGENT_CAPTURE_INTERFACES_H
 /*
- * The host's interfaces and addresses: gives names small numbers, and tells from a packet's
+ * The host's interfaces and addresses: gives names small numbers, and derives from a packet's
  * addresses whether it leaves or arrives.
  *
  * An address of the capturing interface itself says more than one of another interface: between two

@@ -201,7 +201,7 @@ static void end_job(struct job *job, bool over)
         finish_job(job);
         if (over)
             look_at_comms(job, ft_mono_now(), true);
-        ft_rings_told(job->rings);
+        ft_rings_reported(job->rings);
         tally(job, over, &jobs->ended);
         ft_log(FT_LOG_INFO, "job of pid %u: %s", job->who.pid, over ? "ended" : "left alone");
     }
@@ -281,11 +281,11 @@ static void note_before(struct job *job)
     struct ft_rings_stats *b = &job->before;
 
     ft_rings_stats(job->rings, b);
-    b->outside = b->outside_told;
-    b->events = b->read - b->lost + b->outside_told;
+    b->outside = b->outside_reported;
+    b->events = b->read - b->lost + b->outside_reported;
     for (int d = 0; d < FT_DROPS; d++) {
-        b->drops[d] = b->drops_told[d];
-        b->events += b->drops_told[d];
+        b->drops[d] = b->drops_reported[d];
+        b->events += b->drops_reported[d];
     }
 }
 
@@ -349,7 +349,7 @@ static void on_silent(void *arg)
 {
     struct job *job = arg;
 
-    warn(job->jobs, job->who.pid, "turned away: it says nothing");
+    warn(job->jobs, job->who.pid, "rejected: it sends nothing");
     job->jobs->refused++;
     end_job(job, true);
 }
@@ -404,7 +404,7 @@ static void on_connection(void *arg)
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
     job = has_room(jobs, peer.uid) ? calloc(1, sizeof(*job)) : NULL;
     if (!job) {
-        warn(jobs, (uint32_t)peer.pid, "turned away: too many are followed, or say nothing");
+        warn(jobs, (uint32_t)peer.pid, "rejected: too many jobs are connected, or send nothing");
         jobs->refused++;
         close(fd);
         return;

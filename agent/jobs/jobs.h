@@ -5,7 +5,7 @@
  * The training processes of this host that run the NCCL plugin: takes their memory over the Unix
  * socket, reads their rings, and reports communicators and collectives.
  *
- * A process is who the kernel says it is (SO_PEERCRED), whatever it claims. When it ends, what is
+ * A process is who the kernel says it is (SO_PEERCRED), whatever it reports. When it ends, what is
  * left in its rings is read first. Owner: the caller, who keeps loop and uplink alive. Thread: the
  * loop's.
  */

@@ -23,7 +23,7 @@ struct ft_rings {
     uint64_t tail[FT_SEGMENT_RINGS];
     uint64_t events_read[FT_SEGMENT_RINGS];
     uint64_t lost, stray, broken;
-    bool told;
+    bool reported;
 };
 
 /* Counters are the job's: sums of so many of them do not wrap. */
@@ -190,18 +190,19 @@ void ft_rings_stray(struct ft_rings *rings, uint64_t events)
     rings->stray += events;
 }
 
-void ft_rings_told(struct ft_rings *rings)
+void ft_rings_reported(struct ft_rings *rings)
 {
     struct ft_rings_stats stats;
 
-    if (rings->told)
+    if (rings->reported)
         return;
     ft_rings_stats(rings, &stats);
     for (int d = 0; d < FT_DROPS; d++)
-        atomic_store_explicit(&rings->shared->drops_told[d], stats.drops[d], memory_order_relaxed);
-    atomic_store_explicit(&rings->shared->outside_told, stats.outside, memory_order_relaxed);
+        atomic_store_explicit(&rings->shared->drops_reported[d], stats.drops[d],
+                              memory_order_relaxed);
+    atomic_store_explicit(&rings->shared->outside_reported, stats.outside, memory_order_relaxed);
     ft_rings_sent(rings, rings->lost + rings->stray);
-    rings->told = true;
+    rings->reported = true;
 }
 
 bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_comm *out)
@@ -244,12 +245,12 @@ void ft_rings_stats(const struct ft_rings *rings, struct ft_rings_stats *out)
         .stray = rings->stray,
         .broken = rings->broken,
         .comms_refused = load(&rings->shared->comms_refused),
-        .outside_told = load(&rings->shared->outside_told),
+        .outside_reported = load(&rings->shared->outside_reported),
     };
 
     stats.events = stats.outside;
     for (int d = 0; d < FT_DROPS; d++)
-        stats.drops_told[d] = load(&rings->shared->drops_told[d]);
+        stats.drops_reported[d] = load(&rings->shared->drops_reported[d]);
     for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
         const struct ft_segment_ring *ring = &rings->shared->ring[i];
 

@@ -20,11 +20,11 @@ struct ft_rings_stats {
     uint64_t drops[FT_DROPS];
     uint64_t outside; /* of threads without a ring */
     uint64_t read;    /* by this agent and those before it */
-    uint64_t lost;    /* read by agents that were killed before they published or told them */
+    uint64_t lost;    /* read by agents that were killed before they published or reported them */
     uint64_t stray;   /* read by this agent, and of no operation that it knows */
     uint64_t broken;  /* rings whose counters could not be */
     uint64_t comms_refused;
-    uint64_t drops_told[FT_DROPS], outside_told; /* already in the account of an agent */
+    uint64_t drops_reported[FT_DROPS], outside_reported; /* already in the account of an agent */
 };
 
 struct ft_rings_comm {
@@ -38,7 +38,7 @@ struct ft_rings_comm {
 
 struct ft_rings;
 
-/* Maps a descriptor, which stays the caller's. -EBADMSG when it is no such memory, of another
+/* Maps a descriptor, which stays the caller's. -EBADMSG when it is not such memory, of another
  * version, or not sealed; -errno of mmap(2); -ENOMEM. */
 int ft_rings_open(int fd, struct ft_rings **rings);
 void ft_rings_free(struct ft_rings *rings);
@@ -48,16 +48,16 @@ void ft_rings_free(struct ft_rings *rings);
 uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
                        void (*take)(void *arg, const struct ft_segment_record *record), void *arg);
 
-/* Tells the next agent that the events of read records have been published. */
+/* Reports the next agent that the events of read records have been published. */
 void ft_rings_sent(struct ft_rings *rings, uint64_t events);
 
 /* Counts events of read records that cannot be published. */
 void ft_rings_stray(struct ft_rings *rings, uint64_t events);
 
-/* Tells the next agent that what was dropped, lost or stray so far is in this one's account: once,
- * at the end. An agent that is killed tells nothing, so that the next one counts its forerunners'
- * again. */
-void ft_rings_told(struct ft_rings *rings);
+/* Reports the next agent that what was dropped, lost or stray so far is in this one's account:
+ * once, at the end. An agent that is killed reports nothing, so the next one counts its
+ * forerunners' again. */
+void ft_rings_reported(struct ft_rings *rings);
 
 /* The i-th communicator, i below FT_SEGMENT_COMMS. False where there never was one, or while it is
  * being written. */

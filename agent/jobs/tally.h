@@ -24,7 +24,7 @@ void ft_tally_job(struct ft_tally *job, const struct ft_rings_stats *now,
                   const struct ft_rings_stats *before, const struct ft_collectives_stats *made,
                   bool over);
 
-/* Adds a job, whole or, where a sum would pass 2^60, not at all. */
+/* Adds a job completely or, where a sum would pass 2^60, not at all. */
 void ft_tally_add(struct ft_tally *sum, const struct ft_tally *job);
 
 /* Fills in the stage "nccl". */

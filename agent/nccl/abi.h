@@ -7,7 +7,7 @@
  *
  * Written from NCCL's description of the interface, under names of our own. Only layout and numbers
  * count: NCCL looks a table up by the name of its symbol. The descriptor of version 4 is smaller
- * and has a narrow type; from `parent` on, what is named here lies at the same place in all three.
+ * and has a narrow type; from `parent` on, what is named here lies at the same offset in all three.
  */
 #include <stddef.h>
 #include <stdint.h>

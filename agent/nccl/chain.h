@@ -2,7 +2,7 @@
 #ifndef FT_AGENT_NCCL_CHAIN_H
 #define FT_AGENT_NCCL_CHAIN_H
 /*
- * A second profiler plugin behind this one, since NCCL loads one only: every call goes on to it,
+ * A second profiler plugin behind this one, since NCCL loads one only: every call continues to it,
  * with its own contexts and handles.
  *
  * NCCL then gets a number for the pair of handles. Pairs live in a ring: one that FT_CHAIN_PAIRS
@@ -28,7 +28,7 @@ void *ft_chain_load(const char *file, const char *symbol, const void *ours, char
 /* The number for a pair; NULL when both are. */
 void *ft_chain_join(void *ours, void *theirs);
 
-/* The pair of a number. What is no number of ours stands for itself on both sides: another
+/* The pair of a number. A number that is not ours stands for itself on both sides: another
  * process's handle; a number that was overwritten gives NULL and NULL. */
 struct ft_chain_pair ft_chain_split(void *number);
 

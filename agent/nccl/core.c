@@ -126,7 +126,7 @@ static void populate(void *start, size_t bytes)
 #endif
 }
 
-struct ft_core_thread *ft_core_claim(struct ft_core *core, uintptr_t self)
+struct ft_core_thread *ft_core_reserve(struct ft_core *core, uintptr_t self)
 {
     uint32_t first = (uint32_t)((self >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 

@@ -6,7 +6,7 @@
  * call from its threads after everything was closed. Inside agent/nccl/ alone.
  *
  * A thread is known by pthread_self(), which no two living threads share: so it finds its ring
- * without thread-local storage, and one that takes a dead thread's place takes its ring over.
+ * without thread-local storage, and one that replaces a dead thread takes its ring over.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -78,7 +78,7 @@ void ft_core_unlock(void);
 /* The core, made when there is none. Thread: under the lock. -errno. */
 int ft_core_get(struct ft_core **core);
 
-/* The calling thread's part; the first call claims one. NULL when all are taken. */
-struct ft_core_thread *ft_core_claim(struct ft_core *core, uintptr_t self);
+/* The calling thread's part; the first call reserves one. NULL when all are taken. */
+struct ft_core_thread *ft_core_reserve(struct ft_core *core, uintptr_t self);
 
 #endif

@@ -116,13 +116,13 @@ struct ft_segment {
     uint32_t version;
     uint32_t rings, slots, comms, record_bytes;
     char job[FT_SEGMENT_NAME];
-    /* Of threads that found no ring, and of communicators that found no place. */
+    /* Of threads that found no ring, and of communicators that found no room. */
     _Alignas(64) _Atomic uint64_t outside_events;
     _Atomic uint64_t comms_refused;
-    _Atomic uint64_t events_sent; /* by agents: events_read of what they have published, or told
+    _Atomic uint64_t events_sent; /* by agents: events_read of what they have published, or reported
                                    * as lost */
-    _Atomic uint64_t drops_told[FT_DROPS]; /* that an agent has in its account */
-    _Atomic uint64_t outside_told;
+    _Atomic uint64_t drops_reported[FT_DROPS]; /* that an agent has in its account */
+    _Atomic uint64_t outside_reported;
     struct ft_segment_comm comm[FT_SEGMENT_COMMS];
     struct ft_segment_ring ring[FT_SEGMENT_RINGS];
     _Alignas(4096) struct ft_segment_record record[FT_SEGMENT_RINGS][FT_SEGMENT_SLOTS];

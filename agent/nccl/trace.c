@@ -66,7 +66,7 @@ static void add(_Atomic uint64_t *counter, uint64_t n)
 /* The calling thread's part, with its event counted. */
 static struct ft_core_thread *enter(struct ft_core *core)
 {
-    struct ft_core_thread *t = ft_core_claim(core, (uintptr_t)pthread_self());
+    struct ft_core_thread *t = ft_core_reserve(core, (uintptr_t)pthread_self());
 
     if (!t) {
         atomic_fetch_add_explicit(&core->segment->outside_events, 1, memory_order_relaxed);
@@ -596,7 +596,7 @@ out:
 
 static void sweep(struct ft_core *core, const struct ft_trace_comm *comm)
 {
-    struct ft_core_thread *t = ft_core_claim(core, (uintptr_t)pthread_self());
+    struct ft_core_thread *t = ft_core_reserve(core, (uintptr_t)pthread_self());
 
     for (uint32_t i = 0; t && i < FT_SEGMENT_RINGS; i++) {
         if (!core->threads[i].owner)

@@ -6,7 +6,7 @@
  *
  * ft_trace_open() and ft_trace_close() may take their time; the other three neither lock, allocate,
  * wait nor enter the kernel, but for the first call of a thread. What finds no room is dropped and
- * counted. A handle is a number, never an address: whatever comes back in its place is checked, not
+ * counted. A handle is a number, never an address: whatever comes back instead is checked, not
  * followed. Thread: any, at once.
  */
 #include <stdint.h>
@@ -26,11 +26,11 @@ struct ft_trace_options {
  * -ENOSPC when too many are open, or -errno of memfd_create(2). */
 int ft_trace_open(const struct ft_trace_options *options, struct ft_trace_comm **comm);
 
-/* Closes it: what it left open goes out as incomplete. With the last one the link ends. Takes what
- * is no communicator of ours. */
+/* Closes it: what it left open goes out as incomplete. With the last one the link ends. Takes a
+ * communicator that is not ours. */
 void ft_trace_close(struct ft_trace_comm *comm);
 
-/* The handle, NULL where the event was dropped or is none of ours. */
+/* The handle, NULL where the event was dropped or is not ours. */
 void *ft_trace_start(struct ft_trace_comm *comm, uint64_t type, void *parent, int rank,
                      const union ft_nccl_subject *subject);
 void ft_trace_stop(void *handle);

@@ -3,7 +3,7 @@
 #define FT_AGENT_RDMA_DEVICES_H
 /*
  * The RDMA devices that are looked at: those of the kernel's list that the configuration names, or
- * all. A list is taken in rounds; a device that a whole round did not name is gone. Pure. Owner:
+ * all. A list is taken in rounds; a device that a complete round did not name is gone. Pure. Owner:
  * the caller. Thread: one.
  */
 #include <stdbool.h>
@@ -36,7 +36,7 @@ void ft_rdma_devices_begin(struct ft_rdma_devices *devices);
 /* Takes one of the list; true when it was not there before and is to be looked at. */
 bool ft_rdma_devices_take(struct ft_rdma_devices *devices, const struct ft_rdma_device *info);
 
-/* Ends a list that was whole; true when a device is gone. */
+/* Ends a list that was complete; true when a device is gone. */
 bool ft_rdma_devices_end(struct ft_rdma_devices *devices);
 
 /* By the kernel's index; NULL. */

@@ -19,7 +19,7 @@ struct ft_rdma_monitor {
     void (*changed)(void *arg);
     void *arg;
     struct ft_netlink_listener *listener;
-    struct ft_watch *settle;
+    struct ft_watch *conclude;
     struct ft_rdma_monitor_stats stats;
 };
 
@@ -32,8 +32,8 @@ static void on_settled(void *arg)
 
 static void look_soon(struct ft_rdma_monitor *m)
 {
-    if (!ft_watch_once_armed(m->settle))
-        ft_watch_once_arm(m->settle, SETTLE_NS);
+    if (!ft_watch_once_armed(m->conclude))
+        ft_watch_once_arm(m->conclude, SETTLE_NS);
 }
 
 static const char *words(enum ft_rdma_change change)
@@ -116,7 +116,7 @@ void ft_rdma_monitor_free(struct ft_rdma_monitor *m)
     if (!m)
         return;
     ft_rdma_monitor_stop(m);
-    ft_watch_free(m->settle);
+    ft_watch_free(m->conclude);
     free(m);
 }
 

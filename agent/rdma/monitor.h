@@ -27,8 +27,8 @@ struct ft_rdma_monitor *ft_rdma_monitor_new(struct ft_loop *loop, void (*changed
                                             void *arg);
 void ft_rdma_monitor_free(struct ft_rdma_monitor *monitor);
 
-/* Asks over netlink whether the kernel tells of changes, and listens if so. -EOPNOTSUPP when it
- * tells nothing, or -errno. Stop takes one that does not listen. */
+/* Asks over netlink whether the kernel reports changes, and listens if so. -EOPNOTSUPP when it
+ * reports nothing, or -errno. Stop takes one that does not listen. */
 int ft_rdma_monitor_start(struct ft_rdma_monitor *monitor, struct ft_netlink *netlink);
 void ft_rdma_monitor_stop(struct ft_rdma_monitor *monitor);
 bool ft_rdma_monitor_listens(const struct ft_rdma_monitor *monitor);

@@ -22,7 +22,7 @@ uint8_t ft_nlattr_u8(const struct ft_nlattr *attr, bool *bad);
 uint32_t ft_nlattr_u32(const struct ft_nlattr *attr, bool *bad);
 uint64_t ft_nlattr_u64(const struct ft_nlattr *attr, bool *bad);
 
-/* A string up to its terminator, or the whole value without one, cut off at the size. */
+/* A string up to its terminator, or the complete value without one, cut off at the size. */
 void ft_nlattr_text(const struct ft_nlattr *attr, char *text, size_t text_bytes);
 
 #endif

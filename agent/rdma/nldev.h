@@ -2,10 +2,10 @@
 #ifndef FT_AGENT_RDMA_NLDEV_H
 #define FT_AGENT_RDMA_NLDEV_H
 /*
- * What the kernel tells of RDMA devices over netlink (RDMA_NL_NLDEV of rdma/rdma_netlink.h), from
- * bytes to plain rows. A message is decoded whole before its first row is handed on; one with a
- * length that does not fit or a row without what identifies it is refused whole. Attributes that
- * nobody here knows are skipped; those that a kernel, a driver or the lack of a privilege leaves
+ * What the kernel reports of RDMA devices over netlink (RDMA_NL_NLDEV of rdma/rdma_netlink.h), from
+ * bytes to plain rows. A message is decoded completely before its first row is handed on; one with
+ * a length that does not fit or a row without what identifies it is refused completely. Attributes
+ * that nobody here knows are skipped; those that a kernel, a driver or a missing privilege leaves
  * out are normal. Pure.
  */
 #include <stdbool.h>
@@ -49,7 +49,7 @@ struct ft_rdma_port {
 #define FT_QP_STATE_SQD 4
 
 struct ft_rdma_qp {
-    uint32_t port; /* 0: not told */
+    uint32_t port; /* 0: not reported */
     uint32_t lqpn;
     bool has_rqpn; /* of connected types only */
     uint32_t rqpn;
@@ -60,7 +60,7 @@ struct ft_rdma_qp {
     bool has_psn;
     uint32_t sq_psn, rq_psn;
     bool has_domain;
-    uint32_t domain; /* protection domain: tells two of one number apart */
+    uint32_t domain; /* protection domain: distinguishes two of one number */
     uint32_t pid;    /* of the thread that made it; 0: none that can be seen from here */
     char kernel_name[FT_RDMA_NAME_BYTES]; /* of a queue pair of the kernel's own; else "" */
 };
@@ -81,7 +81,7 @@ struct ft_rdma_chardev {
     uint32_t driver; /* enum rdma_driver_id */
 };
 
-/* What the kernel tells by itself, from Linux 6.12 on. */
+/* Notifications of the kernel, from Linux 6.12 on. */
 enum ft_rdma_change {
     FT_RDMA_CHANGED, /* in a way that nobody here knows */
     FT_RDMA_CAME,
@@ -92,7 +92,7 @@ enum ft_rdma_change {
     FT_RDMA_INTERFACE_RENAMED,
 };
 
-/* Texts are "" where the kernel does not tell them. */
+/* Texts are "" where the kernel does not report them. */
 struct ft_rdma_event {
     enum ft_rdma_change change;
     char device[FT_RDMA_NAME_BYTES];
@@ -120,13 +120,13 @@ int ft_nldev_chardev(const uint8_t *bytes, size_t len, struct ft_rdma_chardev *c
 int ft_nldev_event(const uint8_t *bytes, size_t len, struct ft_rdma_event *event);
 
 /* As above, of lists: of a message that breaks off no row; a row that cannot be read is skipped,
- * the others are handed over, and -EBADMSG tells of it. */
+ * the others are handed over, and -EBADMSG reports it. */
 int ft_nldev_qps(const uint8_t *bytes, size_t len,
                  void (*row)(void *arg, const struct ft_rdma_qp *qp), void *arg);
 int ft_nldev_cm_ids(const uint8_t *bytes, size_t len,
                     void (*row)(void *arg, const struct ft_rdma_cm_id *id), void *arg);
 
-/* Of the answer to FT_NLDEV_SYSTEM: whether the kernel tells of changes. As above. */
+/* Of the answer to FT_NLDEV_SYSTEM: whether the kernel reports changes. As above. */
 int ft_nldev_monitors(const uint8_t *bytes, size_t len, bool *monitors);
 
 #endif

@@ -20,7 +20,7 @@ struct ft_owner {
     uint32_t pid; /* as listed */
     uint32_t round;
     uint32_t process;     /* that it is a thread of, mostly itself */
-    uint64_t start_ticks; /* of the process, since boot: tells two of one number apart */
+    uint64_t start_ticks; /* of the process, since boot: distinguishes two of one number */
     char comm[FT_OWNER_TEXT_BYTES];
     char job[FT_OWNER_TEXT_BYTES]; /* "": none known */
     bool denied;                   /* its environment may not be read, which could name a job */

@@ -19,7 +19,7 @@ struct ft_rdma_port_report {
     const char *netdev; /* "": none */
     uint32_t driver;    /* enum rdma_driver_id */
     bool has_state, active;
-    uint64_t speed_bps; /* 0: not told */
+    uint64_t speed_bps; /* 0: not reported */
     struct ft_wall time;
     int64_t interval_ns; /* 0: the first report, without growth */
     size_t count;

@@ -12,7 +12,7 @@
 
 #include "lib/base/tuple.h"
 
-/* A queue pair with a destination. The device does not tell its number. */
+/* A queue pair with a destination. The device does not report its number. */
 struct ft_rdma_queried {
     uint32_t rqpn, sq_psn, rq_psn;
     struct ft_ip dst;
@@ -27,8 +27,8 @@ int ft_rdma_query(const char *proc, uint32_t pid, uint64_t rdev, uint32_t driver
                   struct ft_rdma_queried *queried, size_t max, size_t *count);
 
 /* The one that is the queue pair with this peer's number: the only one with it, else the only one
- * that is as far as that was, by its PSNs. Several that send the same way tell the same: a process
- * may have a descriptor twice. NULL when that does not tell. */
+ * that is as far as that was, by its PSNs. Several with the same destination are equivalent: a
+ * process may have a descriptor twice. NULL when that does not decide. */
 const struct ft_rdma_queried *ft_rdma_query_pick(const struct ft_rdma_queried *queried,
                                                  size_t count, uint32_t rqpn, uint32_t sq_psn,
                                                  uint32_t rq_psn);

@@ -39,7 +39,7 @@ static void on_change(void *arg)
 {
     struct ft_rdma *r = arg;
 
-    r->told = true;
+    r->reported = true;
     r->hooks.changed(r->hooks.arg);
 }
 
@@ -100,7 +100,7 @@ void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
     ft_owners_job_variable(r->owners, config->job_variable);
 }
 
-static void take_answer(struct ft_rdma *r, const struct ft_rdma_wanted *w, size_t count)
+static void take_answer(struct ft_rdma *r, const struct ft_rdma_asked_for *w, size_t count)
 {
     const struct ft_rdma_queried *q =
         ft_rdma_query_pick(r->queried, count, w->rqpn, w->sq_psn, w->rq_psn);
@@ -116,7 +116,7 @@ static void take_answer(struct ft_rdma *r, const struct ft_rdma_wanted *w, size_
 }
 
 /* The process that a queue pair was made by; 0 when it is not known. */
-static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_wanted *w)
+static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_asked_for *w)
 {
     const struct ft_owner *owner = ft_owners_get(r->owners, w->pid);
 
@@ -125,7 +125,7 @@ static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_wanted *w)
 
 /* Asks the owner of one wanted queue pair about all that is wanted of it on the device. */
 static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
-                          const struct ft_rdma_wanted *first, size_t wanted)
+                          const struct ft_rdma_asked_for *first, size_t wanted)
 {
     const struct ft_owner *owner = ft_owners_get(r->owners, first->pid);
     size_t count = 0;
@@ -147,7 +147,7 @@ static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
                      "queue pairs cannot be queried without CAP_SYS_PTRACE");
     }
     for (size_t i = 0; i < wanted; i++) {
-        struct ft_rdma_wanted *w = &r->wanted[i];
+        struct ft_rdma_asked_for *w = &r->wanted[i];
 
         if (w->device != d->info.index || w->done || process_of(r, w) != owner->process)
             continue;
@@ -168,7 +168,7 @@ static void on_raw(void *arg, const uint8_t *bytes, size_t len)
 }
 
 /* What the device itself has, which the kernel tells whoever has CAP_NET_ADMIN. */
-static bool read_context(struct ft_rdma *r, const struct ft_rdma_wanted *w)
+static bool read_context(struct ft_rdma *r, const struct ft_rdma_asked_for *w)
 {
     struct ft_rdma_answer answer;
     int rc;
@@ -191,10 +191,10 @@ static bool read_context(struct ft_rdma *r, const struct ft_rdma_wanted *w)
 static void query(struct ft_rdma *r)
 {
     const struct ft_mono before = {r->now.ns - ASK_AGAIN_NS};
-    size_t wanted = ft_rdma_table_wanted(r->table, before, r->wanted, FT_RDMA_ASK_MAX);
+    size_t wanted = ft_rdma_table_to_query(r->table, before, r->wanted, FT_RDMA_ASK_MAX);
 
     for (size_t i = 0; i < wanted; i++) {
-        const struct ft_rdma_wanted *w = &r->wanted[i];
+        const struct ft_rdma_asked_for *w = &r->wanted[i];
         const struct ft_rdma_known *d = ft_rdma_devices_find(&r->devices, w->device);
 
         if (!d || w->done)
@@ -221,12 +221,12 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
     uint64_t ticks = boot_ticks();
     struct ft_mono start;
 
-    if (r->polled && !r->told &&
+    if (r->polled && !r->reported &&
         ft_mono_since_ns(now, r->polled_at) + r->config.interval_ns / 10 < r->config.interval_ns)
         return;
-    if (r->told)
+    if (r->reported)
         r->places_changed = true;
-    r->told = false;
+    r->reported = false;
     r->polled = true;
     r->polled_at = now;
     r->now = now;

@@ -3,7 +3,7 @@
 #define FT_AGENT_RDMA_RDMA_H
 /*
  * The RDMA source: asks the kernel for devices, queue pairs and connections on a schedule, keeps
- * the table of them, and tells the counters of every port. Where the kernel tells of devices that
+ * the table of them, and reports the counters of every port. Where the kernel reports devices that
  * come and go they are taken up at once, else with the next round. Needs no privilege;
  * CAP_SYS_PTRACE lets it read the jobs and, when asked to query, the destinations of other users'
  * queue pairs.
@@ -41,20 +41,20 @@ struct ft_rdma_config {
 /* Queue pairs of one port, as in ft_rdma_table_ends(). Lives until the callback returns. */
 struct ft_rdma_ends_report {
     struct ft_wall time;
-    int64_t interval_ns; /* until all are told of again */
+    int64_t interval_ns; /* until all are reported again */
     const char *device;
     const struct ft_rdma_place *place;
     bool computed; /* the driver's source ports follow the kernel's formula */
     const struct ft_rdma_end *ends;
     const struct ft_owner *owners[FT_RDMA_ENDS_MAX]; /* NULL: not known */
     size_t count;
-    uint64_t listed; /* connected ones of the whole host */
+    uint64_t listed; /* connected ones of the host */
 };
 
 struct ft_rdma_hooks {
     void (*flow)(void *arg, const struct ft_flow_report *report, const char *netdev);
     void (*port)(void *arg, const struct ft_rdma_port_report *report);
-    void (*ends)(void *arg, const struct ft_rdma_ends_report *report); /* NULL: not wanted */
+    void (*ends)(void *arg, const struct ft_rdma_ends_report *report); /* NULL: not used */
     /* A device came, went or changed: the next ft_rdma_poll() makes a round, due or not. */
     void (*changed)(void *arg);
     void *arg;
@@ -70,11 +70,11 @@ struct ft_rdma_status {
     uint64_t lists_cut; /* changed while they were written */
     uint64_t requests_failed;
     uint64_t queries, queries_failed, queries_ambiguous;
-    bool has_contexts; /* a device tells raw contexts to whoever may ask: mlx5 */
+    bool has_contexts; /* a device reports raw contexts to privileged programs: mlx5 */
     bool no_context;   /* and refused */
     struct ft_owners_stats owners;
     bool by_verbs; /* the last GID table was read by libibverbs */
-    bool notified; /* the kernel tells of devices that come and go */
+    bool notified; /* the kernel reports devices that come and go */
     char problem[160];
 };
 
@@ -99,12 +99,12 @@ void ft_rdma_free(struct ft_rdma *rdma);
 /* Takes over new intervals, the devices to look at and the job's variable; the rest stays. */
 void ft_rdma_configure(struct ft_rdma *rdma, const struct ft_rdma_config *config);
 
-/* Makes a round when it is due, or when the kernel told of a change. Call before captured flows are
- * reported. */
+/* Makes a round when it is due, or when the kernel reported a change. Call before captured flows
+ * are reported. */
 void ft_rdma_poll(struct ft_rdma *rdma, struct ft_mono now, struct ft_wall wall);
 
-/* Adds to a captured flow's report what the queue pair behind it tells. The strings live until the
- * next round. */
+/* Adds to a captured flow's report what is known of the queue pair behind it. The strings live
+ * until the next round. */
 void ft_rdma_annotate(struct ft_rdma *rdma, struct ft_flow_report *report, struct ft_mono now);
 
 /* Reports flows that capture did not see, and counters that are due. */

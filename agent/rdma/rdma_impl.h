@@ -27,7 +27,7 @@ struct ft_rdma {
     struct ft_rdma_devices devices;
     uint64_t complete_ticks; /* when the last complete list was begun */
     bool polled, counted, opened;
-    bool told; /* of a change: a round is due */
+    bool reported; /* of a change: a round is due */
     struct ft_mono polled_at, looked_at, counted_at, opened_at;
     struct ft_rdma_status status;
     /* Of the round at work. */
@@ -40,8 +40,8 @@ struct ft_rdma {
     uint32_t asked_lqpn, asked_rqpn;
     struct ft_rdma_qpc qpc;
     bool qpc_known;
-    bool no_context; /* the kernel does not tell the device's contexts */
-    struct ft_rdma_wanted wanted[FT_RDMA_ASK_MAX];
+    bool no_context; /* the kernel does not report the device's contexts */
+    struct ft_rdma_asked_for wanted[FT_RDMA_ASK_MAX];
     struct ft_rdma_queried queried[FT_RDMA_QUERIED_MAX];
 };
 

@@ -2,7 +2,7 @@
 #ifndef FT_AGENT_RDMA_SYSFS_H
 #define FT_AGENT_RDMA_SYSFS_H
 /*
- * What sysfs tells of an RDMA device's port: its RoCEv2 addresses, its speed and its counters
+ * What sysfs reports of an RDMA device's port: its RoCEv2 addresses, its speed and its counters
  * (Linux Documentation/ABI/stable/sysfs-class-infiniband). Read anew at each call; what a driver
  * does not have is simply not there. Thread: any.
  */
@@ -40,7 +40,7 @@ void ft_rdma_gid_netdev(const char *root, const char *device, uint32_t port, uin
 size_t ft_rdma_counters(const char *root, const char *device, uint32_t port,
                         struct ft_rdma_counter *counters, size_t max);
 
-/* Signalling rate in bits per second, 0 when not told. */
+/* Signalling rate in bits per second, 0 when not reported. */
 uint64_t ft_rdma_speed_bps(const char *root, const char *device, uint32_t port);
 
 #endif

@@ -17,7 +17,7 @@
 /* Below it are the ports that services listen on (Linux net.ipv4.ip_local_port_range). */
 #define EPHEMERAL_MIN 32768
 
-enum told_by {
+enum reported_by {
     TOLD_BY_NONE,
     TOLD_BY_CM,
     TOLD_BY_WIRE,
@@ -37,14 +37,14 @@ struct qp {
     uint8_t type, state;
     bool connected;
     bool asked;
-    uint8_t told_by;     /* enum told_by */
+    uint8_t reported_by; /* enum told_by */
     uint8_t port_source; /* enum ft_rdma_source */
     bool one_way;        /* nobody knows the port of the other direction */
     bool begun, gone, kernel;
-    bool told;         /* somebody was told that there is one with this key */
-    uint8_t told_form; /* what of it; 0: nothing yet */
+    bool reported;         /* somebody was told that there is one with this key */
+    uint8_t reported_form; /* what of it; 0: nothing yet */
     uint16_t sport;
-    struct ft_mono asked_at, told_at;
+    struct ft_mono asked_at, reported_at;
     struct ft_wall first_seen;
     struct ft_ip src, dst;
 };
@@ -87,8 +87,8 @@ struct ft_rdma_table {
     struct ft_rdma_table_config config;
     struct ft_rdma_place places[FT_RDMA_PLACES_MAX];
     uint32_t place_count;
-    bool place_told[FT_RDMA_PLACES_MAX];
-    struct ft_mono place_told_at[FT_RDMA_PLACES_MAX];
+    bool place_reported[FT_RDMA_PLACES_MAX];
+    struct ft_mono place_reported_at[FT_RDMA_PLACES_MAX];
     struct ft_rdma_end ends[FT_RDMA_ENDS_MAX];
     uint32_t ask_from;        /* where the next questions begin: nobody is left out for long */
     uint32_t round, complete; /* complete: the last that ended */
@@ -213,8 +213,8 @@ void ft_rdma_table_qp(struct ft_rdma_table *t, uint32_t device, const struct ft_
         return;
     }
     if (fresh || is_another(qp, row, connected)) {
-        *qp =
-            (struct qp){.key = key, .first_seen = wall, .begun = t->complete > 0, .told = qp->told};
+        *qp = (struct qp){
+            .key = key, .first_seen = wall, .begun = t->complete > 0, .reported = qp->reported};
     }
     qp->round = t->round;
     qp->port = row->port;
@@ -241,11 +241,11 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct 
     struct qp *qp = id->has_lqpn ? find_qp(t, device, id->lqpn) : NULL;
     uint32_t place;
 
-    if (!qp || qp->round != t->round || !qp->connected || qp->told_by > TOLD_BY_CM ||
+    if (!qp || qp->round != t->round || !qp->connected || qp->reported_by > TOLD_BY_CM ||
         id->sport == 0 || id->dport == 0)
         return;
     place = place_of(t, device, qp->port);
-    qp->told_by = TOLD_BY_CM;
+    qp->reported_by = TOLD_BY_CM;
     qp->src = id->src;
     qp->dst = id->dst;
     qp->port_source = FT_RDMA_UNKNOWN;
@@ -261,8 +261,8 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct 
     qp->port_source = FT_RDMA_COMPUTED;
 }
 
-size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono before,
-                            struct ft_rdma_wanted *wanted, size_t max)
+size_t ft_rdma_table_to_query(struct ft_rdma_table *t, struct ft_mono before,
+                              struct ft_rdma_asked_for *wanted, size_t max)
 {
     uint32_t limit = ft_table_limit(t->qps), at = t->ask_from;
     size_t count = 0;
@@ -273,7 +273,7 @@ size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono before,
         if (!qp || qp->round != t->round || !qp->connected || qp->pid == 0 ||
             (qp->asked && qp->asked_at.ns >= before.ns))
             continue;
-        wanted[count++] = (struct ft_rdma_wanted){
+        wanted[count++] = (struct ft_rdma_asked_for){
             .device = qp->key.device,
             .port = qp->port,
             .lqpn = qp->key.lqpn,
@@ -287,7 +287,7 @@ size_t ft_rdma_table_wanted(struct ft_rdma_table *t, struct ft_mono before,
     return count;
 }
 
-void ft_rdma_table_asked(struct ft_rdma_table *t, const struct ft_rdma_wanted *wanted,
+void ft_rdma_table_asked(struct ft_rdma_table *t, const struct ft_rdma_asked_for *wanted,
                          struct ft_mono now)
 {
     struct qp *qp = find_qp(t, wanted->device, wanted->lqpn);
@@ -323,7 +323,7 @@ void ft_rdma_table_answer(struct ft_rdma_table *t, uint32_t device, uint32_t lqp
 
         if (gid->index != answer->sgid_index)
             continue;
-        qp->told_by = TOLD_BY_QUERY;
+        qp->reported_by = TOLD_BY_QUERY;
         qp->src = gid->ip;
         qp->dst = answer->dst;
         if (answer->sport) {
@@ -407,7 +407,7 @@ static void place_qp(struct ft_rdma_table *t, struct qp *qp)
 
     if (!qp->connected) {
         t->stats.unconnected++;
-    } else if (qp->told_by == TOLD_BY_NONE) {
+    } else if (qp->reported_by == TOLD_BY_NONE) {
         t->stats.no_destination++;
         if (!can_compute(t, place))
             return;
@@ -491,7 +491,7 @@ void ft_rdma_table_end(struct ft_rdma_table *t)
     while ((qp = ft_table_next(t->qps, &index))) {
         if (qp->round == t->round)
             place_qp(t, qp);
-        else if (qp->told)
+        else if (qp->reported)
             qp->gone = true;
         else
             ft_table_remove(t->qps, qp);
@@ -533,7 +533,7 @@ static void fill_end(const struct ft_rdma_table *t, const struct qp *qp, uint32_
         .state = qp->state,
         .sq_psn = qp->sq_psn,
         .rq_psn = qp->rq_psn,
-        .has_dst = qp->told_by != TOLD_BY_NONE,
+        .has_dst = qp->reported_by != TOLD_BY_NONE,
         .src = qp->src,
         .dst = qp->dst,
         .source = (enum ft_rdma_source)qp->port_source,
@@ -553,16 +553,17 @@ static void fill_end(const struct ft_rdma_table *t, const struct qp *qp, uint32_
 static bool has_news(const struct ft_rdma_table *t, const struct qp *qp, struct ft_mono now)
 {
     if (qp->gone || !qp->connected)
-        return qp->told;
-    return qp->round == t->complete && (qp->told_form != 1 + qp->told_by * 4 + qp->port_source ||
-                                        ft_mono_since_ns(now, qp->told_at) >= t->config.refresh_ns);
+        return qp->reported;
+    return qp->round == t->complete &&
+           (qp->reported_form != 1 + qp->reported_by * 4 + qp->port_source ||
+            ft_mono_since_ns(now, qp->reported_at) >= t->config.refresh_ns);
 }
 
 static void note_told(struct ft_rdma_table *t, struct qp *qp, struct ft_mono now)
 {
-    qp->told = !qp->gone && qp->connected;
-    qp->told_form = qp->told ? (uint8_t)(1 + qp->told_by * 4 + qp->port_source) : 0;
-    qp->told_at = now;
+    qp->reported = !qp->gone && qp->connected;
+    qp->reported_form = qp->reported ? (uint8_t)(1 + qp->reported_by * 4 + qp->port_source) : 0;
+    qp->reported_at = now;
     if (qp->gone)
         ft_table_remove(t->qps, qp);
 }
@@ -581,8 +582,8 @@ void ft_rdma_table_ends(struct ft_rdma_table *t, struct ft_mono now,
             due[place_of(t, qp->key.device, qp->port)] = true;
     for (uint32_t place = 0; place <= FT_RDMA_PLACES_MAX; place++) {
         bool silent = place < t->place_count &&
-                      (!t->place_told[place] ||
-                       ft_mono_since_ns(now, t->place_told_at[place]) >= t->config.refresh_ns);
+                      (!t->place_reported[place] ||
+                       ft_mono_since_ns(now, t->place_reported_at[place]) >= t->config.refresh_ns);
         size_t count = 0;
 
         for (index = 0; due[place] && (qp = ft_table_next(t->qps, &index));) {
@@ -601,8 +602,8 @@ void ft_rdma_table_ends(struct ft_rdma_table *t, struct ft_mono now,
             continue;
         if (count > 0 || silent)
             emit(arg, &t->places[place], t->ends, count);
-        t->place_told[place] = true;
-        t->place_told_at[place] = now;
+        t->place_reported[place] = true;
+        t->place_reported_at[place] = now;
     }
 }
 
@@ -621,8 +622,8 @@ static bool learn(struct ft_rdma_table *t, const struct ft_flow_report *report)
 
     if (!qp)
         return false;
-    if (qp->told_by == TOLD_BY_NONE) {
-        qp->told_by = TOLD_BY_WIRE;
+    if (qp->reported_by == TOLD_BY_NONE) {
+        qp->reported_by = TOLD_BY_WIRE;
         qp->src = key.local;
         qp->dst = tx ? report->tuple.dst : report->tuple.src;
         qp->sport = report->tuple.sport;

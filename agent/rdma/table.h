@@ -6,7 +6,7 @@
  * out, and for a flow that was captured the queue pair that it belongs to.
  *
  * A connected queue pair sends on one 5-tuple and receives on the reverse addresses. Both are known
- * once its destination is: told by a query, by the connection manager, or by a captured packet. The
+ * once its destination is: by a query, by the connection manager, or by a captured packet. The
  * source port is computed where the driver follows the kernel's formula; what was captured counts
  * as observed. Without destination or port there is no tuple; never is one guessed.
  *
@@ -47,17 +47,17 @@ enum ft_rdma_source {
 };
 
 /* A queue pair as the other end of a question about its destination. */
-struct ft_rdma_wanted {
+struct ft_rdma_asked_for {
     uint32_t device, port, lqpn, rqpn, sq_psn, rq_psn, pid;
     bool done; /* for who asks */
 };
 
-/* What a query tells. sgid_index picks the source address. flow_label 0: none was set. */
+/* What a query reports. sgid_index picks the source address. flow_label 0: none was set. */
 struct ft_rdma_answer {
     struct ft_ip dst;
     uint32_t sgid_index;
     uint32_t flow_label;
-    uint16_t sport; /* read from the device; 0: not told */
+    uint16_t sport; /* read from the device; 0: not reported */
 };
 
 /* A flow as a queue pair makes it. Lives until the callback returns. */
@@ -93,7 +93,7 @@ struct ft_rdma_table_stats {
     uint64_t listed;
     uint64_t resolved;
     uint64_t unconnected;        /* of a type or in a state without a peer */
-    uint64_t no_destination;     /* nobody tells where it sends to */
+    uint64_t no_destination;     /* its destination is not known */
     uint64_t no_port;            /* the driver's source port follows no known formula */
     uint64_t refused;            /* the table was full */
     uint64_t no_owner;           /* of those, neither the kernel's nor of a process seen here */
@@ -108,11 +108,11 @@ struct ft_rdma_table *ft_rdma_table_new(const struct ft_rdma_table_config *confi
 void ft_rdma_table_free(struct ft_rdma_table *table);
 void ft_rdma_table_refresh(struct ft_rdma_table *table, int64_t refresh_ns);
 
-/* Forgets all places; then each anew. -ENOSPC past FT_RDMA_PLACES_MAX. */
+/* Forgets all device ports; then each again. -ENOSPC past FT_RDMA_PLACES_MAX. */
 void ft_rdma_table_places(struct ft_rdma_table *table);
 int ft_rdma_table_place(struct ft_rdma_table *table, const struct ft_rdma_place *place);
 
-/* The i-th place; NULL past the last. */
+/* The i-th device port; NULL past the last. */
 const struct ft_rdma_place *ft_rdma_table_place_at(const struct ft_rdma_table *table, size_t i);
 
 void ft_rdma_table_begin(struct ft_rdma_table *table);
@@ -124,15 +124,15 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *table, uint32_t device,
                          const struct ft_rdma_cm_id *id);
 
 /* Connected queue pairs that were not asked about since `before`; at most max. */
-size_t ft_rdma_table_wanted(struct ft_rdma_table *table, struct ft_mono before,
-                            struct ft_rdma_wanted *wanted, size_t max);
-void ft_rdma_table_asked(struct ft_rdma_table *table, const struct ft_rdma_wanted *wanted,
+size_t ft_rdma_table_to_query(struct ft_rdma_table *table, struct ft_mono before,
+                              struct ft_rdma_asked_for *wanted, size_t max);
+void ft_rdma_table_asked(struct ft_rdma_table *table, const struct ft_rdma_asked_for *wanted,
                          struct ft_mono now);
 void ft_rdma_table_answer(struct ft_rdma_table *table, uint32_t device, uint32_t lqpn,
                           const struct ft_rdma_answer *answer);
 
 /* Whether the round may end. Not while a row of it could not be read, which may be any queue pair:
- * then all that was known stays, and nothing is forgotten. Where that goes on for more than three
+ * then all that was known stays, and nothing is forgotten. Where that continues for more than three
  * rounds in a row, what is gone must not stay for ever. */
 bool ft_rdma_table_may_end(struct ft_rdma_table *table, bool odd);
 
@@ -143,9 +143,9 @@ void ft_rdma_table_end(struct ft_rdma_table *table);
 void ft_rdma_table_report(struct ft_rdma_table *table, struct ft_mono now,
                           void (*emit)(void *arg, const struct ft_rdma_flow *flow), void *arg);
 
-/* Tells of the connected queue pairs that came, changed or ended since they were told of, and of
- * each again after every refresh interval; up to FT_RDMA_ENDS_MAX of one place at a time, and of a
- * place without any by an empty list. */
+/* Reports the connected queue pairs that came, changed or ended since they were reported, and of
+ * each again after every refresh interval; up to FT_RDMA_ENDS_MAX of one device port at a time, and
+ * of one without any by an empty list. */
 #define FT_RDMA_ENDS_MAX 256
 void ft_rdma_table_ends(struct ft_rdma_table *table, struct ft_mono now,
                         void (*emit)(void *arg, const struct ft_rdma_place *place,
@@ -153,7 +153,7 @@ void ft_rdma_table_ends(struct ft_rdma_table *table, struct ft_mono now,
                         void *arg);
 
 /* The queue pair behind a captured flow; false when there is none, or more than one could be it.
- * The first match also tells the queue pair where it sends to. */
+ * The first match also gives the queue pair its destination. */
 bool ft_rdma_table_match(struct ft_rdma_table *table, const struct ft_flow_report *report,
                          struct ft_mono now, struct ft_rdma_flow *flow);
 

@@ -28,18 +28,18 @@ static void fill_capabilities(unsigned held, struct ft_status_record *out)
 
 static void fill_lacks(const struct ft_status *status, struct ft_status_record *out)
 {
-    for (size_t i = 0; i < status->lack_count; i++) {
-        Fabrictrace__Lack *m = &out->lacks[i];
+    for (size_t i = 0; i < status->missing_count; i++) {
+        Fabrictrace__MissingCapability *m = &out->missing_capabilities[i];
 
-        fabrictrace__lack__init(m);
-        m->what = text(status->lacks[i].what);
-        m->capability = text(status->lacks[i].capability);
-        m->setting = text(status->lacks[i].setting);
-        m->adds = text(status->lacks[i].adds);
-        out->lack_list[i] = m;
+        fabrictrace__missing_capability__init(m);
+        m->what = text(status->missing_capabilities[i].what);
+        m->capability = text(status->missing_capabilities[i].capability);
+        m->setting = text(status->missing_capabilities[i].setting);
+        m->adds = text(status->missing_capabilities[i].adds);
+        out->missing_list[i] = m;
     }
-    out->status.lacks = out->lack_list;
-    out->status.n_lacks = status->lack_count;
+    out->status.missing_capabilities = out->missing_list;
+    out->status.n_missing_capabilities = status->missing_count;
 }
 
 static void fill_ports(const struct ft_rdma *rdma, struct ft_status_record *out)

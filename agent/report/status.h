@@ -2,11 +2,12 @@
 #ifndef FT_AGENT_REPORT_STATUS_H
 #define FT_AGENT_REPORT_STATUS_H
 /*
- * From what the agent sees and lacks to a record of fabrictrace.proto. Pure; nothing is allocated.
+ * From what the agent sees and its missing capabilities to a record of fabrictrace.proto. Pure;
+ * nothing is allocated.
  */
 #include "agent/capture/aggregates.h"
 #include "agent/rdma/rdma.h"
-#include "agent/report/lacks.h"
+#include "agent/report/missing.h"
 #include "lib/base/clock.h"
 #include "proto/fabrictrace.pb-c.h"
 
@@ -19,8 +20,8 @@ struct ft_status {
     struct ft_wall time;
     int64_t interval_ns;
     unsigned held; /* enum ft_privilege */
-    size_t lack_count;
-    const struct ft_lack *lacks;
+    size_t missing_count;
+    const struct ft_missing *missing_capabilities;
     const struct ft_rdma *rdma;             /* NULL: not asked for */
     const struct ft_aggregates *aggregates; /* NULL: none */
 };
@@ -30,7 +31,8 @@ struct ft_status_record {
     Fabrictrace__Record record;
     Fabrictrace__HostStatus status;
     char *capabilities[FT_STATUS_CAPABILITIES];
-    Fabrictrace__Lack lacks[FT_LACKS_MAX], *lack_list[FT_LACKS_MAX];
+    Fabrictrace__MissingCapability missing_capabilities[FT_MISSING_MAX],
+        *missing_list[FT_MISSING_MAX];
     struct ft_rdma_port_view views[FT_RDMA_PLACES_MAX];
     Fabrictrace__RdmaPort ports[FT_RDMA_PLACES_MAX], *port_list[FT_RDMA_PLACES_MAX];
     Fabrictrace__Aggregate aggregates[FT_STATUS_AGGREGATES], *aggregate_list[FT_STATUS_AGGREGATES];

@@ -21,7 +21,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
 
-#define ADVISE_CLOCK "let all hosts follow one NTP or PTP server"
+#define ADVISE_CLOCK "synchronise all hosts with one NTP or PTP server"
 
 static void look_at_loss(void *arg, const Fabrictrace__Record *record)
 {
@@ -71,22 +71,22 @@ static void look_at_records(const struct ft_pipeline_stats *s, const struct ft_s
                         s->fates[FT_RECORD_AHEAD]);
     if (s->fates[FT_RECORD_LATE])
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "let clocks follow one server; where they do, make 'grace' longer",
+                        "synchronise clocks with one server; if they are, increase 'grace'",
                         "%" PRIu64 " records came after their window was closed",
                         s->fates[FT_RECORD_LATE]);
     if (s->fates[FT_RECORD_LATE_OURS])
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "look at the load of its machine, and who stopped it",
-                        "%" PRIu64 " records were late since this daemon itself had stood still",
+                        "check the load of this host, and what stopped the daemon",
+                        "%" PRIu64 " records were late because this daemon was stopped for a while",
                         s->fates[FT_RECORD_LATE_OURS]);
     if (s->fates[FT_RECORD_INVALID])
         ft_findings_add(
-            findings, FT_FINDING_NOTE, NULL, NULL, "run the same version of every program",
-            "%" PRIu64 " records lacked something that they need", s->fates[FT_RECORD_INVALID]);
+            findings, FT_FINDING_NOTE, NULL, NULL, "install the same version of all programs",
+            "%" PRIu64 " records had a required field missing", s->fates[FT_RECORD_INVALID]);
     if (s->fates[FT_RECORD_UNAUTHORIZED])
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
                         ft_losses_advice("records", "unauthorized"),
-                        "%" PRIu64 " records are not of what their sender may report",
+                        "%" PRIu64 " records were outside what their sender may report",
                         s->fates[FT_RECORD_UNAUTHORIZED]);
     if (s->fates[FT_RECORD_TABLE_FULL])
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
@@ -138,9 +138,9 @@ static void look_at_ports(const struct ft_stages *stages, struct ft_findings *fi
 
     if (counters && !polled && ft_topology_switches(t) > 0)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "let a switch poller read the switches by SNMP",
-                        "no counters by SNMP of any of %u switches: what flows do not explain, "
-                        "and whether samples are right, stays unknown",
+                        "add the switches to a poller's snmp.switches",
+                        "no counters by SNMP of any of %u switches: unexplained traffic and "
+                        "sampling rates cannot be verified",
                         ft_topology_switches(t));
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
         const struct ft_switch *s = ft_topology_switch(t, i);
@@ -163,18 +163,20 @@ static void look_at_ports(const struct ft_stages *stages, struct ft_findings *fi
         if (uncounted && polled)
             ft_findings_add(findings, FT_FINDING_NOTE, s->name,
                             uncounted == 1 ? ft_topology_port(t, without)->name : NULL,
-                            "let a switch poller read it by SNMP",
+                            "add it to a poller's snmp.switches",
                             "%u of its %u used ports have no counters by SNMP", uncounted, used);
         if (unnumbered)
-            ft_findings_add(findings, FT_FINDING_NOTE, s->name, NULL,
-                            "let a switch poller read it by SNMP, or state them in the file",
-                            "%u of its %u used ports have no ifIndex: samples cannot name them",
-                            unnumbered, used);
+            ft_findings_add(
+                findings, FT_FINDING_NOTE, s->name, NULL,
+                "add it to a poller's snmp.switches, or put them into the topology file",
+                "%u of its %u used ports have no ifIndex: samples from these ports cannot be "
+                "matched",
+                unnumbered, used);
     }
     if (ft_topology_switches(t) == 0)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "let switches send sFlow to a switch poller, name them to it for SNMP, or "
-                        "write a topology file",
+                        "send sFlow from the switches to a poller, add them to its snmp.switches, "
+                        "or write a topology file",
                         "no switch is known");
 }
 
@@ -200,7 +202,7 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
                         h->fcs_errors, h->symbol_errors, h->seconds);
     if (h->too_long >= BROKEN_LEAST)
         ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
-                        "let both ends of the link have the same MTU",
+                        "configure the same MTU on both sides of the link",
                         "it received %.0f frames that are too long in %.0f s", h->too_long,
                         h->seconds);
     if (h->lanes_low || h->lanes_high)
@@ -211,10 +213,10 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
                         h->lanes_low ? h->lanes_low : h->lanes_high, h->lanes,
                         h->lanes_low ? "less" : "more");
     if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
-        ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
-                        "look at LACP on both ends of the link",
-                        "a member of an aggregate (ifIndex %u), but LACP lets it carry nothing",
-                        h->lag_ifindex);
+        ft_findings_add(
+            findings, FT_FINDING_NOTE, s->name, port->name, "check LACP on both sides of the link",
+            "a member of an aggregate (ifIndex %u), but LACP excludes it from forwarding",
+            h->lag_ifindex);
 }
 
 static void look_at_healths(const struct ft_stages *stages, int64_t now_ms,
@@ -244,9 +246,9 @@ static void look_at_events(const struct ft_events *events, struct ft_findings *f
 
     if (refused)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "look at the events that stand; raise events_max",
-                        "%" PRIu64 " times an event was not told, since %zu stand already", refused,
-                        ft_events_count(events));
+                        "resolve active events, or increase events_max",
+                        "%" PRIu64 " times an event was not raised because %zu are active already",
+                        refused, ft_events_count(events));
 }
 
 void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)

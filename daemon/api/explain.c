@@ -133,11 +133,11 @@ static void before_link(struct ft_list *list, const struct ft_flow_filter *filte
     const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     uint32_t id = find_link(t, filter->switch_name, filter->port);
     char key[FT_RECORD_KEY_BYTES], back[FT_RECORD_KEY_BYTES];
-    uint64_t told;
+    uint64_t reported;
 
     snprintf(key, sizeof(key), "%s/%s", filter->switch_name, filter->port);
     write_kept(list, FT_ROW_LINK, key);
-    told = list->total;
+    reported = list->total;
     ft_list_begin(list, "reverse");
     if (id != FT_NONE && ft_topology_port(t, id)->peer != FT_NONE) {
         key_of(t, ft_topology_port(t, id)->peer, back);
@@ -146,7 +146,7 @@ static void before_link(struct ft_list *list, const struct ft_flow_filter *filte
     ft_list_begin(list, "events");
     ft_api_standing(list, NULL, key);
     ft_list_begin(list, "paths");
-    list->total = told;
+    list->total = reported;
 }
 
 static int explain_link(const struct ft_view *view, const struct ft_http_request *request,
@@ -181,11 +181,11 @@ static void before_group(struct ft_list *list, const struct ft_flow_filter *filt
     const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     uint32_t id = find_group(t, filter->group);
     char key[FT_RECORD_KEY_BYTES];
-    uint64_t told;
+    uint64_t reported;
 
     snprintf(key, sizeof(key), "group/%s", filter->group);
     write_kept(list, FT_ROW_IMBALANCE, key);
-    told = list->total;
+    reported = list->total;
     ft_list_begin(list, "links");
     for (uint32_t i = 0; id < ft_topology_groups(t) && i < ft_topology_group(t, id)->link_count;
          i++) {
@@ -195,7 +195,7 @@ static void before_group(struct ft_list *list, const struct ft_flow_filter *filt
     ft_list_begin(list, "events");
     ft_api_standing(list, NULL, filter->group);
     ft_list_begin(list, "paths");
-    list->total = told;
+    list->total = reported;
 }
 
 static int explain_group(const struct ft_view *view, const struct ft_http_request *request,
@@ -244,7 +244,8 @@ int ft_api_explain(void *arg, const struct ft_http_request *request, struct ft_w
     size_t which = 0, asked = 0;
 
     if (stranger)
-        return ft_api_refuse(body, 400, "'%.40s' is no filter here, or is there twice", stranger);
+        return ft_api_refuse(body, 400, "'%.40s' is not a filter here, or is given twice",
+                             stranger);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (!ft_http_query(request, kinds[i].name))
             continue;

@@ -179,7 +179,8 @@ int ft_page_read_limit(const struct ft_http_request *request, const char *const 
         known[i + 2] = names[i];
     stranger = ft_http_stranger(request, known);
     if (stranger)
-        return ft_api_refuse(body, 400, "'%.40s' is no filter here, or is there twice", stranger);
+        return ft_api_refuse(body, 400, "'%.40s' is not a filter here, or is given twice",
+                             stranger);
     *page = (struct ft_page){.limit = limit};
     rc = ft_api_number(request, "limit", &has, &page->limit, body);
     if (rc)

@@ -53,7 +53,7 @@ int ft_flow_filter_read(struct ft_flow_filter *f, const struct ft_http_request *
                                  .state = state ? parse_state(state) : -1};
     if (state && f->state < 0)
         return ft_api_refuse(body, 400,
-                             "state is none of resolved, partial, multipath, unresolved");
+                             "state must be one of resolved, partial, multipath, unresolved");
     if (flow && ft_tuple_parse(flow, &f->tuple))
         return ft_api_refuse(body, 400, "flow is not written like 10.0.1.1:49441-10.0.3.1");
     rc = ft_api_number(request, "rank", &f->has_rank, &rank, body);
@@ -188,7 +188,7 @@ struct of_flows {
     uint64_t total; /* that match, on any page */
     uint64_t rest;  /* that come on this page or later ones */
     void (*before)(struct ft_list *list, const struct ft_flow_filter *filter); /* NULL: nothing */
-    uint64_t told; /* records that it wrote */
+    uint64_t reported; /* records that it wrote */
 };
 
 /* Negative: x comes before y. */
@@ -313,7 +313,7 @@ static int write_paths(struct of_flows *o, struct ft_join *join)
         return 1;
     if (o->count && o->rest > o->count && !o->before)
         write_next(o);
-    o->list.total = o->before ? o->told : o->total;
+    o->list.total = o->before ? o->reported : o->total;
     o->list.page.limit = 0; /* the next page is told above */
     return 0;
 }
@@ -325,7 +325,7 @@ static int step(struct ft_list *list)
 
     if (o->before && !o->has_after) {
         o->before(list, &o->filter);
-        o->told = list->total;
+        o->reported = list->total;
         o->has_after = true;
     }
     switch (o->phase) {
@@ -380,7 +380,7 @@ static int read_order(struct of_flows *o, const struct ft_http_request *request,
     const char *sort = ft_http_query(request, "sort"), *cursor = ft_http_query(request, "cursor");
 
     if (sort && strcmp(sort, "rate") != 0 && strcmp(sort, "flow") != 0)
-        return ft_api_refuse(body, 400, "sort is none of rate, flow");
+        return ft_api_refuse(body, 400, "sort must be one of rate, flow");
     o->by_tuple = sort && strcmp(sort, "flow") == 0;
     if (cursor && !read_after(o, cursor))
         return ft_api_refuse(body, 400, "cursor is none that an answer in this order gave as next");

@@ -312,7 +312,7 @@ int ft_api_topology(void *arg, const struct ft_http_request *request, struct ft_
 
     if (!o || stranger) {
         free(o);
-        return stranger ? ft_api_refuse(body, 400, "'%.40s' is no filter here", stranger)
+        return stranger ? ft_api_refuse(body, 400, "'%.40s' is not a filter here", stranger)
                         : ft_api_refuse(body, 503, "no memory");
     }
     o->view = view;

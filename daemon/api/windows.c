@@ -171,7 +171,7 @@ int ft_api_imbalance(void *arg, const struct ft_http_request *request, struct ft
     if (ft_http_query(request, "state") &&
         ft_json_enum_parse(&fabrictrace__verdict__descriptor, ft_http_query(request, "state"),
                            &(int32_t){0}))
-        return ft_api_refuse(body, 400, "state is none of idle, even, uneven, fault");
+        return ft_api_refuse(body, 400, "state must be one of idle, even, uneven, fault");
     return send_window(arg, request, FT_ROW_IMBALANCE, names, body);
 }
 
@@ -329,5 +329,5 @@ int ft_api_history(void *arg, const struct ft_http_request *request, struct ft_w
         return send_windows(arg, request, names, step_history, FT_ROW_PATH, body);
     if (strcmp(kind, "event") == 0)
         return ft_api_event_history(arg, request, body);
-    return ft_api_refuse(body, 400, "kind is none of link, imbalance, path, event");
+    return ft_api_refuse(body, 400, "kind must be one of link, imbalance, path, event");
 }

@@ -23,15 +23,15 @@
 #define LOOKS 32
 
 /* Who has an address, by its own word; often told before the first sample of it. */
-struct told {
+struct reported {
     struct ft_ip address;
     const char *host; /* held */
-    int64_t told_ms;
+    int64_t reported_ms;
 };
 
 struct ft_attach {
     struct ft_table *table;
-    struct ft_table *told;
+    struct ft_table *reported;
     struct ft_names *names;
     uint32_t hand, told_hand;
     bool news;
@@ -44,9 +44,9 @@ struct ft_attach *ft_attach_new(size_t cap)
     if (!a)
         return NULL;
     a->table = ft_table_new(sizeof(struct ft_attached), sizeof(struct ft_ip), cap, 0);
-    a->told = ft_table_new(sizeof(struct told), sizeof(struct ft_ip), cap, 0);
+    a->reported = ft_table_new(sizeof(struct reported), sizeof(struct ft_ip), cap, 0);
     a->names = ft_names_new(NAMES_MAX);
-    if (!a->table || !a->told || !a->names) {
+    if (!a->table || !a->reported || !a->names) {
         ft_attach_free(a);
         return NULL;
     }
@@ -58,7 +58,7 @@ void ft_attach_free(struct ft_attach *a)
     if (!a)
         return;
     ft_table_free(a->table);
-    ft_table_free(a->told);
+    ft_table_free(a->reported);
     ft_names_free(a->names);
     free(a);
 }
@@ -137,20 +137,20 @@ static bool has_rival(const struct ft_attached *at, const struct ft_place *p)
 static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
 {
     uint32_t steady = 0, believed = 0;
-    bool doubted;
+    bool uncertain;
 
     for (uint32_t i = 0; i < at->place_count; i++) {
         steady += ft_place_is_steady(&at->places[i]) && !has_rival(at, &at->places[i]);
         believed += at->places[i].believed;
     }
     if (steady > 2)
-        at->doubted_ms = ms;
-    doubted = at->doubted_ms && ms - at->doubted_ms < DOUBT_MS;
+        at->uncertain_ms = ms;
+    uncertain = at->uncertain_ms && ms - at->uncertain_ms < DOUBT_MS;
     for (uint32_t i = 0; i < at->place_count; i++) {
         struct ft_place *p = &at->places[i];
         bool now = ft_place_is_steady(p);
 
-        if (doubted)
+        if (uncertain)
             now = p->believed && believed == 1;
         else if (has_rival(at, p))
             now = p->believed;
@@ -192,14 +192,14 @@ static bool is_unseen(void *arg, void *entry)
 static bool is_untold(void *arg, void *entry)
 {
     const struct aging *aging = arg;
-    struct told *told = entry;
+    struct reported *reported = entry;
 
     /* This host's clock was set back. */
-    if (told->told_ms > aging->now_ms)
-        told->told_ms = aging->now_ms;
-    if (aging->now_ms - told->told_ms < KEEP_NAME_MS)
+    if (reported->reported_ms > aging->now_ms)
+        reported->reported_ms = aging->now_ms;
+    if (aging->now_ms - reported->reported_ms < KEEP_NAME_MS)
         return false;
-    ft_names_drop(aging->a->names, told->host);
+    ft_names_drop(aging->a->names, reported->host);
     return true;
 }
 
@@ -219,15 +219,15 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     if (!at)
         return;
     if (fresh) {
-        const struct told *told = ft_table_find(a->told, address);
+        const struct reported *reported = ft_table_find(a->reported, address);
 
-        at->host = told ? ft_names_hold(a->names, told->host) : NULL;
+        at->host = reported ? ft_names_hold(a->names, reported->host) : NULL;
     }
     if (twice)
-        at->doubted_ms = ms;
+        at->uncertain_ms = ms;
     p = place_of(at, agent, ifindex, ms);
     if (!p) {
-        at->doubted_ms = ms;
+        at->uncertain_ms = ms;
         return;
     }
     p->seen += p->seen < UINT32_MAX;
@@ -237,15 +237,15 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     believe(a, at, ms);
 }
 
-static struct told *told_for(struct ft_attach *a, const struct ft_ip *address, int64_t now_ms)
+static struct reported *told_for(struct ft_attach *a, const struct ft_ip *address, int64_t now_ms)
 {
     struct aging aging = {a, now_ms};
     bool fresh;
-    struct told *told = ft_table_insert(a->told, address, &fresh);
+    struct reported *reported = ft_table_insert(a->reported, address, &fresh);
 
-    if (!told && ft_table_make_room(a->told, &a->told_hand, LOOKS, is_untold, &aging))
-        told = ft_table_insert(a->told, address, &fresh);
-    return told;
+    if (!reported && ft_table_make_room(a->reported, &a->told_hand, LOOKS, is_untold, &aging))
+        reported = ft_table_insert(a->reported, address, &fresh);
+    return reported;
 }
 
 /* What is held for the one is held for the other before it is dropped. */
@@ -262,22 +262,22 @@ void ft_attach_named(struct ft_attach *a, const struct ft_ip *address, const cha
 {
     struct ft_attached *at = ft_table_find(a->table, address);
     const char *name;
-    struct told *told;
+    struct reported *reported;
 
     if (!is_host_address(address))
         return;
     /* First the room: names that go with old entries make room for this one. */
-    told = told_for(a, address, now_ms);
-    if (told)
-        told->told_ms = now_ms;
+    reported = told_for(a, address, now_ms);
+    if (reported)
+        reported->reported_ms = now_ms;
     name = ft_names_hold(a->names, ft_names_intern(a->names, host));
     if (!name) {
-        if (told && !told->host)
-            ft_table_remove(a->told, told);
+        if (reported && !reported->host)
+            ft_table_remove(a->reported, reported);
         return;
     }
-    if (told)
-        rename_to(a, &told->host, name);
+    if (reported)
+        rename_to(a, &reported->host, name);
     if (at && at->host != name) {
         rename_to(a, &at->host, name);
         a->news = true;
@@ -300,9 +300,9 @@ const struct ft_attached *ft_attach_next(const struct ft_attach *a, uint32_t *in
 
 const char *ft_attach_next_name(const struct ft_attach *a, uint32_t *index)
 {
-    const struct told *told = ft_table_next(a->told, index);
+    const struct reported *reported = ft_table_next(a->reported, index);
 
-    return told ? told->host : NULL;
+    return reported ? reported->host : NULL;
 }
 
 void ft_attach_forget(struct ft_attach *a,
@@ -321,12 +321,12 @@ void ft_attach_forget(struct ft_attach *a,
         if (at->place_count == count)
             continue;
         if (at->place_count < 2)
-            at->doubted_ms = 0;
+            at->uncertain_ms = 0;
         believe(a, at, last_seen_ms(at));
     }
 }
 
 uint64_t ft_attach_refused(const struct ft_attach *a)
 {
-    return ft_table_refused(a->table) + ft_table_refused(a->told);
+    return ft_table_refused(a->table) + ft_table_refused(a->reported);
 }

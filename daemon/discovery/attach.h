@@ -5,13 +5,13 @@
  * Where hosts hang, learnt from samples: the port by which packets with an address as their source
  * enter the fabric.
  *
- * A place is believed once it has been seen in several seconds, and kept until the address is seen
- * elsewhere and there no more. At most two places, on two switches (dual ToR); an address seen at
- * more of them, or whose packets enter twice on one way, hangs nowhere that samples can tell. The
- * caller offers only ports without a switch at the other end. Capped: when it is full, addresses
- * that were not seen for an hour give way, and names that no host said for ten minutes; what finds
- * no room all the same is counted. Pure; times come with the samples, in Unix milliseconds. Thread:
- * one.
+ * An attachment is accepted once it has been seen in several seconds, and kept until the address is
+ * seen elsewhere and there no more. At most two attachments, on two switches (dual ToR); an address
+ * seen at more of them, or whose packets enter twice on one way, hangs nowhere that samples can
+ * show. The caller offers only ports without a switch at the other end. Capped: when it is full,
+ * addresses that were not seen for an hour give way, and names that no host said for ten minutes;
+ * what finds no room all the same is counted. Pure; times come with the samples, in Unix
+ * milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ struct ft_attached {
     const char *host; /* as its agent calls itself; NULL: not known */
     struct ft_place places[FT_PLACES_MAX];
     uint32_t place_count;
-    int64_t doubted_ms; /* last seen to enter twice, or at too many places; 0: never */
+    int64_t uncertain_ms; /* last seen to enter twice, or at too many ports; 0: never */
 };
 
 struct ft_attach;
@@ -60,13 +60,14 @@ void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, cons
 /* Whether what is believed has changed since the last call, or what is steady. */
 bool ft_attach_take_news(struct ft_attach *attach);
 
-/* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the places
- * that are believed. */
+/* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the
+ * attachments that are accepted. */
 const struct ft_attached *ft_attach_next(const struct ft_attach *attach, uint32_t *index);
 /* The names that hosts said, each once for every address; likewise. */
 const char *ft_attach_next_name(const struct ft_attach *attach, uint32_t *index);
 
-/* Forgets what was seen at ports where no host can be, and with it the doubt that came of it. */
+/* Forgets what was seen at ports where no host can be, and with it the uncertainty that came of it.
+ */
 void ft_attach_forget(struct ft_attach *attach,
                       bool (*drop)(void *arg, const struct ft_ip *agent, uint32_t ifindex),
                       void *arg);

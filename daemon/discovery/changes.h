@@ -7,7 +7,7 @@
 #include "daemon/publish/findings.h"
 #include "lib/fabric/topology.h"
 
-/* Tells what came and went: each by itself while they are few, else all in one event. */
+/* Reports what came and went: each by itself while they are few, else all in one event. */
 void ft_changes_tell(struct ft_events *events, const struct ft_topology *before,
                      const struct ft_topology *after, int64_t now_ms);
 

@@ -360,7 +360,7 @@ static void judge_memories(struct ft_discovery *d, int64_t now_ms)
         if (!link->down_ms)
             link->down_ms = now_ms;
         if (!back || memcmp(&link->port, &link->peer, sizeof(link->port)) < 0)
-            find_down(d, link, "neither side hears the other any more");
+            find_down(d, link, "neither side receives LLDP from the other any more");
     }
 }
 

@@ -68,8 +68,8 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
  * so that it is in no topology. */
 bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port);
 
-/* How often the last build looked for a port, a device or what they share: grows with what was told
- * of the fabric, not with its square. */
+/* How often the last build looked for a port, a device or what they share: grows with what was
+ * reported the fabric, not with its square. */
 uint64_t ft_discovery_looks(const struct ft_discovery *discovery);
 
 /* Of the last build. */

@@ -26,8 +26,8 @@ struct ft_ids;
 struct ft_ids *ft_ids_new(void);
 void ft_ids_free(struct ft_ids *ids);
 
-/* An id of this kind in a scope means value. NULL and "" mean nothing; MAC addresses are the same
- * in either case. What finds no memory, or is longer than 127 bytes, is left out. */
+/* An id of this kind in a namespace means value. NULL and "" mean nothing; MAC addresses are the
+ * same in either case. What finds no memory, or is longer than 127 bytes, is left out. */
 void ft_ids_add(struct ft_ids *ids, uint32_t scope, Fabrictrace__IdKind kind, const char *text,
                 uint32_t value);
 /* Likewise for the id that a port gives itself in LLDP: it stands above what other names of ports

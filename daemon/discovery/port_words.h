@@ -2,9 +2,9 @@
 #ifndef FT_DAEMON_DISCOVERY_PORT_WORDS_H
 #define FT_DAEMON_DISCOVERY_PORT_WORDS_H
 /*
- * Ports that are down by the word of sFlow's interface counters.
+ * Ports that are down according to sFlow's interface counters.
  *
- * Some exporters leave the state out, which reads as down. So the word of an agent counts once it
+ * Some exporters leave the state out, which reads as down. So an agent's state is used once it
  * has said of any port that it is up; and of a port once it was up before, or twice down while its
  * counters stood still. A port that carries bytes while it is said to be down is not. Words are
  * forgotten after ten minutes. Capped; what is over it is refused. Pure; times come with the

@@ -6,7 +6,7 @@
  *
  * What a poll could not read (the switch does not answer, or answers no LLDP) stays as it was
  * known before. A report ages against the one that came last of all: one switch that falls silent
- * is told apart from a poller that does, for which everything stays. When reports come is the
+ * is distinguished from a poller that does, for which everything stays. When reports come is the
  * caller's time, since the clocks of two pollers may differ; what is newer of two reports, and how
  * long ago something was, is their senders'. A switch whose LLDP begins anew hears its neighbours
  * one by one: those of before stay for 120 s at ports that are not down. Pure; times are Unix

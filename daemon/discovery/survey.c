@@ -25,9 +25,9 @@ void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r)
 
     ft_ip_format(&r->agent, agent);
     ft_findings_add(s->findings, FT_FINDING_NOTE, agent, NULL,
-                    "check the address, its SNMP credentials and access list, or take it out of "
+                    "check the address, its SNMP credentials and access list, or remove it from "
                     "the poller's switches",
-                    "nothing has ever answered SNMP at this address%s%.200s",
+                    "no SNMP answer from this address so far%s%.200s",
                     r->message->problem ? ": " : "",
                     r->message->problem ? r->message->problem : "");
 }
@@ -225,7 +225,7 @@ static struct ft_end *known_end(struct ft_survey *s, const struct ft_ids *names,
     end = &s->ends[at];
     if (end->ifindex)
         ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, s->nodes[node].name, info->name,
-                        ADVISE_FILE, "the file says ifIndex %u, the switch says %u", end->ifindex,
+                        ADVISE_FILE, "the file has ifIndex %u, the switch reports %u", end->ifindex,
                         info->ifindex);
     else
         ft_survey_number(s, at, info->ifindex);
@@ -286,10 +286,10 @@ static void gather_members(struct ft_survey *s, uint32_t node)
         uint32_t at = ft_survey_end(s, node, lag);
 
         if (end->lag_stated && lag && at != end->lag)
-            ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, n->name, end->name, ADVISE_FILE,
-                            "the file has it in aggregate %.60s, the switch in another one: the "
-                            "file's view stays",
-                            s->ends[end->lag].name);
+            ft_findings_add(
+                s->findings, FT_FINDING_CONTRADICTION, n->name, end->name, ADVISE_FILE,
+                "the file has it in aggregate %.60s, the switch in another one: using the file",
+                s->ends[end->lag].name);
         if (end->lag_stated || at == FT_NONE || at == i || end->aggregate)
             continue;
         end->lag = at;
@@ -359,19 +359,18 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
 
     if (n->stale)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
-                        "look at the switch poller that has it in its configuration",
-                        "no report for three intervals: its ports are shown as they were");
+                        "check the switch poller that has it in its configuration",
+                        "no report for three intervals: its last known ports are shown");
     else if (ft_report_silent(r->message))
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL,
                         "check its address, its SNMP credentials and access list",
                         "it does not answer SNMP%s%.200s", r->message->problem ? ": " : "",
                         r->message->problem ? r->message->problem : "");
     else if (!r->message->has_lldp)
-        ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, "switch LLDP on, with its MIB",
+        ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, "enable LLDP and LLDP-MIB",
                         r->lldp_lost
-                            ? "it answers no LLDP any more: its neighbours are the old ones"
-                            : "it answers no LLDP: its links are known from the other "
-                              "side, or not at all");
+                            ? "it answers no LLDP any more: using the last known neighbours"
+                            : "it answers no LLDP: its links are known only from its neighbours");
     else if (r->message->problem)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, NULL, "%.300s",
                         r->message->problem);

@@ -7,7 +7,7 @@
  *
  * survey_ends.c keeps the list of ports, survey.c gathers switches and ports, survey_strangers.c
  * switches that only their neighbours name, survey_links.c links, survey_hosts.c NICs,
- * survey_tiers.c tiers, survey_samples.c what the flows tell that cross a link, survey_build.c
+ * survey_tiers.c tiers, survey_samples.c what the flows show that cross a link, survey_build.c
  * makes a topology of the result; discovery.c drives them. Where sources disagree the earlier one
  * wins (file, LLDP, samples), and a finding says so. Everything is borrowed from the sources and
  * good as long as they do not change. Private to discovery. Thread: one.
@@ -58,9 +58,9 @@ struct ft_end {
     char name[128];
     uint32_t base; /* port in the static topology, FT_NONE */
     const Fabrictrace__PortInfo *info;
-    const Fabrictrace__Neighbor *device; /* a neighbour that is none of our switches */
+    const Fabrictrace__Neighbor *device; /* a neighbour that is not one of our switches */
     uint32_t claims[FT_CLAIMS_MAX];      /* ends that it hears */
-    uint32_t claim_count, claimers;
+    uint32_t claim_count, namers;
     bool hears_switch; /* one of ours, though perhaps not which port of it */
     bool aggregate;    /* others are its members, or the file says that it is one */
     bool in_fabric;    /* its aggregate hears a switch */
@@ -73,7 +73,7 @@ struct ft_end {
     uint32_t link;     /* the other end, FT_NONE */
     enum ft_source link_source;
     uint32_t nic;   /* index of a found NIC, FT_NONE; those of the file are not found */
-    bool word_down; /* by the word of sFlow, which SNMP has not said to be otherwise since */
+    bool word_down; /* according to sFlow, which SNMP has not said to be otherwise since */
     bool down;
 };
 
@@ -115,7 +115,7 @@ struct ft_survey {
     size_t nic_size;
     struct ft_crossing_found *sampled; /* ports that samples name, by agent and ifIndex */
     uint32_t sampled_count;
-    uint32_t sampled_switches; /* that nothing else tells of */
+    uint32_t sampled_switches; /* that no other source reports */
     bool disputed; /* of a port sFlow said down, and SNMP up soon after: who is right shows later */
 };
 
@@ -157,20 +157,20 @@ int ft_survey_strangers(struct ft_survey *s);
 /* A finding: nobody answers at a polled address, and no neighbour says who should. */
 void ft_survey_note_nobody(struct ft_survey *s, const struct ft_report *r);
 
-/* Links: those of the file, then what LLDP tells. */
+/* Links: those of the file, then what LLDP reports. */
 void ft_survey_links(struct ft_survey *s);
 
 /* Whether the two ends of a link hear each other by LLDP. */
 bool ft_survey_is_heard(const struct ft_survey *s, uint32_t end);
 
-/* What samples alone tell: survey_samples.c. The first two belong to gathering; the last one adds
- * switches and links that nothing else tells of, once the others are known, and a finding where
+/* What samples alone show: survey_samples.c. The first two belong to gathering; the last one adds
+ * switches and links that no other source reports, once the others are known, and a finding where
  * samples contradict them. -ENOMEM. */
 int ft_survey_read_samples(struct ft_survey *s);
 int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node);
 int ft_survey_samples(struct ft_survey *s);
 
-/* NICs: learnt from samples, then as LLDP tells. -ENOMEM. */
+/* NICs: learnt from samples, then as LLDP reports. -ENOMEM. */
 int ft_survey_hosts(struct ft_survey *s);
 
 /* The tier of each switch; drops found NICs at switches that cannot be leaves. */

@@ -131,9 +131,9 @@ static void add_lag(const struct ft_survey *s, struct ft_topology_builder *b, ui
     tell(s, diag, n->name, lag->name);
     if (some && lost != FT_NONE)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, lag->name,
-                        "switch LLDP on at both ends, or state the link in the file",
-                        "where its member %.100s leads is not known, so that samples which name "
-                        "the aggregate are of no use",
+                        "enable LLDP on both sides, or put the link into the topology file",
+                        "the link of its member %.100s is not known, so samples that name the "
+                        "aggregate cannot be used",
                         s->ends[lost].name);
 }
 

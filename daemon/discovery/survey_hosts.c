@@ -11,7 +11,8 @@
 
 /* More addresses behind one port are no host, but a router or a switch that nobody polls. */
 #define ADDRESSES_MAX 16
-#define ADVISE_POLL   "let the poller read the switch that is behind it, or state it in the file"
+#define ADVISE_POLL                                                                                \
+    "add the switch behind it to the poller's switches, or put it into the topology file"
 
 /* An address with the one or two ports that it was learnt at. */
 struct sighted {
@@ -72,8 +73,8 @@ static void note_elsewhere(struct ft_survey *s, const struct ft_attached *at, ui
     ft_ip_format(&at->address, text);
     ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, s->nodes[s->ends[end].node].name,
                     s->ends[end].name, "correct the topology file, or move the host back",
-                    "packets of %s (host %.80s) come in here, where the file has not its NIC: the "
-                    "file's view stays",
+                    "packets of %s (host %.80s) arrive here, but the file has its NIC elsewhere: "
+                    "using the file",
                     text, ft_topology_host(s->base, n->host_id)->name);
 }
 
@@ -164,7 +165,7 @@ static void note_crowded(struct ft_survey *s, const uint32_t *crowd)
         if (crowd[i] > ADDRESSES_MAX)
             ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[s->ends[i].node].name,
                             s->ends[i].name, ADVISE_POLL,
-                            "packets of %u addresses come in here: more than one host is behind it",
+                            "packets from %u addresses arrive here: several hosts are behind it",
                             crowd[i]);
 }
 

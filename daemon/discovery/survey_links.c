@@ -89,7 +89,7 @@ static void read_row(struct ft_survey *s, uint32_t node, const Fabrictrace__Neig
     if (!end) {
         if (neighbour != FT_IDS_NONE)
             ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[node].name, NULL, ADVISE_PORT_ID,
-                            "it hears '%.100s' on a port that it does not name",
+                            "the neighbour '%.100s' does not report an interface name as port id",
                             row->name ? row->name : "");
         return;
     }
@@ -100,9 +100,10 @@ static void read_row(struct ft_survey *s, uint32_t node, const Fabrictrace__Neig
     end->hears_switch = true;
     if (neighbour == FT_IDS_SEVERAL || neighbour == node) {
         ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[node].name, end->name,
-                        "give each switch its own chassis id and name", "it hears '%.100s', %s",
-                        row->name ? row->name : "",
-                        neighbour == node ? "which is itself" : "as several switches are called");
+                        "give each switch its own chassis id and name",
+                        "its neighbour is '%.100s', %s", row->name ? row->name : "",
+                        neighbour == node ? "which is the switch itself"
+                                          : "the name of several switches");
         return;
     }
     /* Where the id names no port the other side may know better; if not, a finding will say so. */
@@ -166,13 +167,13 @@ static void take_one_sided(struct ft_survey *s)
 {
     for (uint32_t i = 0; i < s->end_count; i++)
         if (is_free(s, i) && s->ends[i].claim_count == 1)
-            s->ends[s->ends[i].claims[0]].claimers++;
+            s->ends[s->ends[i].claims[0]].namers++;
     for (uint32_t i = 0; i < s->end_count; i++) {
         const struct ft_end *end = &s->ends[i];
         uint32_t far = end->claim_count == 1 ? end->claims[0] : FT_NONE;
 
-        if (far != FT_NONE && is_free(s, i) && is_free(s, far) && s->ends[far].claimers == 1 &&
-            s->ends[far].claim_count == 0 && end->claimers == 0)
+        if (far != FT_NONE && is_free(s, i) && is_free(s, far) && s->ends[far].namers == 1 &&
+            s->ends[far].claim_count == 0 && end->namers == 0)
             link_up(s, i, far);
     }
 }
@@ -194,7 +195,7 @@ static void take_recalled(struct ft_survey *s)
 
         if (far == FT_NONE || !is_mute(node_of(s, i)) || !is_free(s, i) || !is_free(s, far) ||
             s->ends[i].device || s->ends[far].device || s->ends[i].hears_switch ||
-            s->ends[far].hears_switch || s->ends[i].claimers || s->ends[far].claimers)
+            s->ends[far].hears_switch || s->ends[i].namers || s->ends[far].namers)
             continue;
         link_up(s, i, far);
     }
@@ -206,32 +207,32 @@ static void note_claim(struct ft_survey *s, uint32_t at, uint32_t heard)
     const char *name = node_of(s, at)->name;
 
     if (has_static_nic(s, end) || has_static_nic(s, far)) {
-        ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, name, end->name, ADVISE_CABLE,
-                        "it hears %.60s %.60s, yet the file has a NIC on that link: the file's "
-                        "view stays",
-                        node_of(s, heard)->name, far->name);
+        ft_findings_add(
+            s->findings, FT_FINDING_CONTRADICTION, name, end->name, ADVISE_CABLE,
+            "its neighbour is %.60s %.60s, but the file has a NIC on that link: using the file",
+            node_of(s, heard)->name, far->name);
         return;
     }
     if (end->link != FT_NONE && end->link_source == FT_SOURCE_STATIC) {
-        ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, name, end->name, ADVISE_CABLE,
-                        "it hears %.60s %.60s, yet the file links it to %.60s %.60s: the file's "
-                        "view stays",
-                        node_of(s, heard)->name, far->name, node_of(s, end->link)->name,
-                        s->ends[end->link].name);
+        ft_findings_add(
+            s->findings, FT_FINDING_CONTRADICTION, name, end->name, ADVISE_CABLE,
+            "its neighbour is %.60s %.60s, but the file links it to %.60s %.60s: using the file",
+            node_of(s, heard)->name, far->name, node_of(s, end->link)->name,
+            s->ends[end->link].name);
         return;
     }
     if (far->link != FT_NONE)
         ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, name, end->name,
-                        "look at the cable, or wait until old neighbours have aged",
-                        "it hears %.60s %.60s, which is linked to %.60s %.60s",
+                        "check the cable, or wait until old neighbours have expired",
+                        "its neighbour is %.60s %.60s, which is linked to %.60s %.60s",
                         node_of(s, heard)->name, far->name, node_of(s, far->link)->name,
                         s->ends[far->link].name);
     else
-        ft_findings_add(s->findings, FT_FINDING_CONTRADICTION, name, end->name,
-                        "look at the cable, or wait until old neighbours have aged",
-                        "it hears %.60s %.60s, which does not hear it but others: no link is taken "
-                        "from that",
-                        node_of(s, heard)->name, far->name);
+        ft_findings_add(
+            s->findings, FT_FINDING_CONTRADICTION, name, end->name,
+            "check the cable, or wait until old neighbours have expired",
+            "its neighbour %.60s %.60s reports other devices on that port; link ignored",
+            node_of(s, heard)->name, far->name);
 }
 
 static void note_leftovers(struct ft_survey *s)
@@ -245,7 +246,7 @@ static void note_leftovers(struct ft_survey *s)
         if (end->hears_switch && end->claim_count == 0 && end->link == FT_NONE)
             ft_findings_add(s->findings, FT_FINDING_NOTE, node_of(s, i)->name, end->name,
                             ADVISE_PORT_ID,
-                            "it hears a switch, but the id of that switch's port names none");
+                            "its neighbour is a switch, but the port id of that switch is unknown");
     }
 }
 

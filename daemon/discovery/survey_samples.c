@@ -9,7 +9,7 @@
 #include "daemon/discovery/survey.h"
 #include "lib/base/grow.h"
 
-#define ADVISE_CABLE "look at the cable; where it is right, correct the file, or the switch's LLDP"
+#define ADVISE_CABLE "look at the cable; if it is right, correct the file, or the switch's LLDP"
 #define ADVISE_ALIAS "give the switch this agent address in the topology file, or look at the cable"
 
 static int by_port(const void *a, const void *b)
@@ -136,7 +136,7 @@ static void note_alias(struct ft_survey *s, const struct ft_crossing_found *f, u
 
     ft_ip_format(&f->port.agent, agent);
     ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[end->node].name, end->name, ADVISE_ALIAS,
-                    "samples say that port #%u of exporter %s, which belongs to no switch, is at "
+                    "samples show that port #%u of exporter %s, which belongs to no switch, is at "
                     "its other end; it is linked to %.100s %.60s",
                     f->port.ifindex, agent, s->nodes[said->node].name, said->name);
 }
@@ -282,7 +282,7 @@ static void tell_miscabling(struct ft_survey *s, uint32_t at, uint32_t is, bool 
                  s->ends[across].name);
     f = ft_findings_add(
         s->findings, FT_FINDING_MISCABLING, s->nodes[end->node].name, end->name, ADVISE_CABLE,
-        "%s it goes to %.60s %.40s; %llu samples of %u flows say %s%.60s %.40s%s%.120s",
+        "%s it goes to %.60s %.40s; %llu samples of %u flows show %s%.60s %.40s%s%.120s",
         end->link_source == FT_SOURCE_STATIC ? "the file says" : "LLDP says",
         s->nodes[said->node].name, said->name, (unsigned long long)proof->samples, proof->flows,
         here ? "" : "that ", s->nodes[other->node].name, other->name, here ? "" : " goes there",

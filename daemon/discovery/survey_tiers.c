@@ -61,8 +61,8 @@ static void drop_hosts(struct ft_survey *s, uint32_t node)
     s->nodes[node].host_ends = 0;
     ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[node].name, NULL,
                     "let the poller read the switches behind it, or state them in the file",
-                    "hosts seem to hang on it, yet it is linked to leaves: a switch that nobody "
-                    "polls must be between");
+                    "hosts seem to be attached, but it is linked to leaves: there must be a switch "
+                    "between that is not polled");
 }
 
 /* Hosts of a switch that is linked to a leaf are behind a switch that nobody polls, unless the two
@@ -131,8 +131,8 @@ static void note_unknown(struct ft_survey *s)
             linked |= far_node(s, n->first_end + k) != FT_NONE;
         if (linked && n->tier == FT_TIER_UNKNOWN)
             ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, ADVISE_TIER,
-                            "its tier cannot be told: no host of its part of the fabric is known "
-                            "yet, so its links are left out");
+                            "its tier is unknown: no host of its part of the fabric is known yet; "
+                            "its links are left out");
     }
     for (uint32_t i = 0; i < s->end_count; i++) {
         const struct ft_node *n = &s->nodes[s->ends[i].node];
@@ -141,7 +141,7 @@ static void note_unknown(struct ft_survey *s)
         if (far != FT_NONE && s->ends[i].link > i && n->tier != FT_TIER_UNKNOWN &&
             n->tier == s->nodes[far].tier)
             ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, s->ends[i].name, NULL,
-                            "its link to %.100s stays inside the tier %s: it is left out of paths",
+                            "its link to %.100s is inside the tier %s: it is left out of paths",
                             s->nodes[far].name, ft_tier_name(n->tier));
     }
 }

@@ -50,15 +50,15 @@ static void tell(struct diff *d, enum ft_change_what what, bool came, const stru
 }
 
 /* What `has` has and `lacks` lacks. */
-static void one_way(struct diff *d, const struct ft_topology *has, const struct ft_topology *lacks,
-                    bool came)
+static void one_way(struct diff *d, const struct ft_topology *has,
+                    const struct ft_topology *missing_capabilities, bool came)
 {
     for (uint32_t i = 0; i < ft_topology_switches(has); i++) {
         struct ft_change change = {.what = FT_CHANGE_SWITCH,
                                    .came = came,
                                    .switch_name = ft_topology_switch(has, i)->name};
 
-        if (ft_topology_find_switch(lacks, change.switch_name) != FT_NONE)
+        if (ft_topology_find_switch(missing_capabilities, change.switch_name) != FT_NONE)
             continue;
         d->count++;
         if (d->each)
@@ -66,14 +66,16 @@ static void one_way(struct diff *d, const struct ft_topology *has, const struct 
     }
     for (uint32_t i = 0; i < ft_topology_ports(has); i++) {
         const struct ft_port *p = ft_topology_port(has, i);
-        uint32_t other = same_port(has, lacks, i);
-        const struct ft_port *q = other == FT_NONE ? NULL : ft_topology_port(lacks, other);
+        uint32_t other = same_port(has, missing_capabilities, i);
+        const struct ft_port *q =
+            other == FT_NONE ? NULL : ft_topology_port(missing_capabilities, other);
 
         if (p->peer != FT_NONE && p->peer > i &&
-            (!q || q->peer == FT_NONE || q->peer != same_port(has, lacks, p->peer)))
+            (!q || q->peer == FT_NONE || q->peer != same_port(has, missing_capabilities, p->peer)))
             tell(d, FT_CHANGE_LINK, came, has, i);
         if (p->nic != FT_NONE &&
-            (!q || q->nic == FT_NONE || strcmp(host_of(lacks, q->nic), host_of(has, p->nic)) != 0))
+            (!q || q->nic == FT_NONE ||
+             strcmp(host_of(missing_capabilities, q->nic), host_of(has, p->nic)) != 0))
             tell(d, FT_CHANGE_HOST, came, has, i);
     }
 }

@@ -142,7 +142,7 @@ static void read_addresses(struct reader *r, const struct entry *entry, uint32_t
 
         stand_at(r, item.node, item.key);
         if (!text || ft_ip_parse(text, &ip) < 0)
-            ft_yaml_complain(r->diag, item.node, item.key, "'%s' is no IPv4 or IPv6 address",
+            ft_yaml_complain(r->diag, item.node, item.key, "'%s' is not an IPv4 or IPv6 address",
                              text ? text : "");
         else if (id != FT_NONE)
             add(r->builder, id, &ip, r->diag);

@@ -18,7 +18,7 @@ struct ft_wiring {
     struct ft_crossings *crossings;
     const struct ft_topology *t;
     struct ft_crossing_judgement *links; /* by port id */
-    bool *lacks;                         /* by switch id: it has open ports */
+    bool *missing_capabilities;          /* by switch id: it has open ports */
     int64_t looked_ms;                   /* for them, last */
     uint32_t at;                         /* where the next step begins */
     int64_t stepped_ms;
@@ -35,8 +35,9 @@ struct ft_wiring *ft_wiring_new(const struct ft_crossings_config *config,
     w->t = t;
     w->crossings = ft_crossings_new(config);
     w->links = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*w->links));
-    w->lacks = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*w->lacks));
-    if (!w->crossings || !w->links || !w->lacks) {
+    w->missing_capabilities =
+        calloc((size_t)ft_topology_switches(t) + 1, sizeof(*w->missing_capabilities));
+    if (!w->crossings || !w->links || !w->missing_capabilities) {
         ft_wiring_free(w);
         return NULL;
     }
@@ -49,7 +50,7 @@ void ft_wiring_free(struct ft_wiring *w)
         return;
     ft_crossings_free(w->crossings);
     free(w->links);
-    free(w->lacks);
+    free(w->missing_capabilities);
     free(w);
 }
 
@@ -95,35 +96,36 @@ static bool is_open(const struct ft_wiring *w, const struct ft_crossing_found *f
                                  ft_topology_port(w->t, *end)->nic == FT_NONE);
 }
 
-static void look_for_open(const struct ft_wiring *w, int64_t now_ms, bool *lacks)
+static void look_for_open(const struct ft_wiring *w, int64_t now_ms, bool *missing_capabilities)
 {
     struct ft_crossing_found f;
     uint32_t index = 0, switch_id, end;
 
     while (ft_crossings_next(w->crossings, &index, &f))
         if (f.to_switch && is_open(w, &f, now_ms, &switch_id, &end) && switch_id != FT_NONE)
-            lacks[switch_id] = true;
+            missing_capabilities[switch_id] = true;
 }
 
 int ft_wiring_follow(struct ft_wiring *w, const struct ft_topology *t)
 {
     struct ft_crossing_judgement *links = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*links));
-    bool *lacks = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*lacks));
+    bool *missing_capabilities =
+        calloc((size_t)ft_topology_switches(t) + 1, sizeof(*missing_capabilities));
 
-    if (!links || !lacks) {
+    if (!links || !missing_capabilities) {
         free(links);
-        free(lacks);
+        free(missing_capabilities);
         return -ENOMEM;
     }
     free(w->links);
-    free(w->lacks);
+    free(w->missing_capabilities);
     w->links = links;
-    w->lacks = lacks;
+    w->missing_capabilities = missing_capabilities;
     w->t = t;
     w->at = 0;
     for (uint32_t i = 0; i < ft_topology_ports(t); i++)
         judge(w, i);
-    look_for_open(w, w->stepped_ms, w->lacks);
+    look_for_open(w, w->stepped_ms, w->missing_capabilities);
     return 0;
 }
 
@@ -203,17 +205,19 @@ static void step_link(struct ft_wiring *w, uint32_t port, void (*changed)(void *
 static void step_lacks(struct ft_wiring *w, int64_t now_ms,
                        void (*changed)(void *arg, uint32_t port), void *arg)
 {
-    bool *lacks = calloc((size_t)ft_topology_switches(w->t) + 1, sizeof(*lacks)), *before;
+    bool *missing_capabilities =
+             calloc((size_t)ft_topology_switches(w->t) + 1, sizeof(*missing_capabilities)),
+         *before;
 
-    if (!lacks)
+    if (!missing_capabilities)
         return;
-    look_for_open(w, now_ms, lacks);
-    before = w->lacks;
-    w->lacks = lacks;
+    look_for_open(w, now_ms, missing_capabilities);
+    before = w->missing_capabilities;
+    w->missing_capabilities = missing_capabilities;
     for (uint32_t i = 0; i < ft_topology_switches(w->t); i++) {
         const struct ft_switch *s = ft_topology_switch(w->t, i);
 
-        for (uint32_t k = 0; before[i] != lacks[i] && k < s->port_count; k++)
+        for (uint32_t k = 0; before[i] != missing_capabilities[i] && k < s->port_count; k++)
             if (ft_topology_port(w->t, s->ports[k])->peer != FT_NONE)
                 changed(arg, s->ports[k]);
     }
@@ -274,9 +278,9 @@ bool ft_wiring_take_news(struct ft_wiring *w)
     return news;
 }
 
-bool ft_wiring_lacks(const struct ft_wiring *w, uint32_t port)
+bool ft_wiring_missing(const struct ft_wiring *w, uint32_t port)
 {
-    return w->lacks[ft_topology_port(w->t, port)->switch_id];
+    return w->missing_capabilities[ft_topology_port(w->t, port)->switch_id];
 }
 
 bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port)
@@ -307,10 +311,9 @@ static void note_open(const struct ft_wiring *w, const struct ft_crossing_found 
     ft_findings_add(findings, FT_FINDING_NOTE,
                     switch_id == FT_NONE ? agent : ft_topology_switch(w->t, switch_id)->name,
                     ft_is_port(end) ? ft_topology_port(w->t, end)->name : port,
-                    "let the switch at its other end send samples, let a switch poller read LLDP, "
-                    "or state the link in the file",
-                    "flows of other switches cross it, but too little is known to say where it "
-                    "leads");
+                    "enable sFlow on the switch at the other side, let a poller read LLDP, or put "
+                    "the link into the topology file",
+                    "flows of other switches cross it, but its remote port is not known yet");
 }
 
 void ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, struct ft_findings *findings)

@@ -7,7 +7,7 @@
  * Observations of known and unknown switches go in; a switch of the topology goes by its first
  * address, whichever it exports with, and its ports by their own ifIndex, whichever its samples
  * name. Each link of the topology is confirmed when samples of both its ends agree with it. What
- * contradicts it, and links that no other source tells of, are for the survey
+ * contradicts it, and links that no other source reports, are for the survey
  * (daemon/discovery/survey_samples.c). Pure; times come with the records. Thread: one.
  */
 #include <stdbool.h>
@@ -35,8 +35,8 @@ void ft_wiring_restart(struct ft_wiring *w);
 bool ft_wiring_observe(struct ft_wiring *w, const struct ft_observation *o, uint8_t ttl,
                        int64_t now_ms);
 
-/* Goes on with the judgement, a part of the links each time. changed: what is to be told of the
- * link that leaves a port is another thing. */
+/* Continues with the judgement, a part of the links each time. changed: what is to be reported of
+ * the link that leaves a port is another thing. */
 void ft_wiring_step(struct ft_wiring *w, int64_t now_ms, void (*changed)(void *arg, uint32_t port),
                     void *arg);
 
@@ -45,7 +45,7 @@ bool ft_wiring_take_news(struct ft_wiring *w);
 
 /* Whether flows leave the switch of a port for other switches by a port whose link is not known:
  * what is known of its links is not all. */
-bool ft_wiring_lacks(const struct ft_wiring *w, uint32_t port);
+bool ft_wiring_missing(const struct ft_wiring *w, uint32_t port);
 
 /* Of the link that leaves a port. */
 bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port);

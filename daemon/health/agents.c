@@ -107,19 +107,19 @@ int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, i
     return 0;
 }
 
-static void find_lack(const Fabrictrace__HostStatus *status, const Fabrictrace__Lack *lack,
-                      struct ft_findings *findings)
+static void find_lack(const Fabrictrace__HostStatus *status,
+                      const Fabrictrace__MissingCapability *missing, struct ft_findings *findings)
 {
-    bool both = lack->capability && lack->setting;
+    bool both = missing->capability && missing->setting;
     struct ft_finding *f = ft_findings_add(
         findings, FT_FINDING_NOTE, status->host, NULL,
-        lack->capability ? "give its agent the capability, as fabrictrace-agent(8) says"
-        : lack->setting  ? "set that key in the configuration of its agent"
-                         : NULL,
+        missing->capability ? "give its agent the capability (see fabrictrace-agent(8))"
+        : missing->setting  ? "set that key in the configuration of its agent"
+                            : NULL,
         "its agent does not see%s%.40s%s%.60s: %.200s",
-        lack->capability || lack->setting ? " without " : "",
-        lack->capability ? lack->capability : "", both ? " and " : "",
-        lack->setting ? lack->setting : "", lack->adds ? lack->adds : lack->what);
+        missing->capability || missing->setting ? " without " : "",
+        missing->capability ? missing->capability : "", both ? " and " : "",
+        missing->setting ? missing->setting : "", missing->adds ? missing->adds : missing->what);
 
     if (f)
         f->of_host = true;
@@ -139,17 +139,20 @@ void ft_agents_find(const struct ft_agents *a, int64_t now_ms, struct ft_finding
 
         if (!status)
             continue;
-        hosts += status->n_lacks > 0 && shown + status->n_lacks > LACKS_SHOWN;
-        for (size_t i = 0; shown + status->n_lacks <= LACKS_SHOWN && i < status->n_lacks; i++)
-            if (status->lacks[i]->what)
-                find_lack(status, status->lacks[i], findings);
-        shown += status->n_lacks;
+        hosts += status->n_missing_capabilities > 0 &&
+                 shown + status->n_missing_capabilities > LACKS_SHOWN;
+        for (size_t i = 0; shown + status->n_missing_capabilities <= LACKS_SHOWN &&
+                           i < status->n_missing_capabilities;
+             i++)
+            if (status->missing_capabilities[i]->what)
+                find_lack(status, status->missing_capabilities[i], findings);
+        shown += status->n_missing_capabilities;
         fabrictrace__host_status__free_unpacked(status, NULL);
     }
     if (hosts)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "look at the log of their agents: it says what is lacking",
-                        "agents of %zu more hosts do not see all there is", hosts);
+                        "check the logs of their agents for missing capabilities",
+                        "agents of %zu more hosts have missing capabilities", hosts);
 }
 
 bool ft_agents_next(const struct ft_agents *a, int64_t now_ms, uint32_t *index,

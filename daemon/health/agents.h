@@ -27,8 +27,8 @@ int ft_agents_take(struct ft_agents *agents, const Fabrictrace__HostStatus *stat
 bool ft_agents_next(const struct ft_agents *agents, int64_t now_ms, uint32_t *index,
                     void (*each)(void *arg, const Fabrictrace__HostStatus *status), void *arg);
 
-/* Adds a finding for everything that an agent lacks, host by host, and one for the rest where they
- * are many. */
+/* Adds a finding for every missing capability of an agent, host by host, and one for the rest where
+ * they are many. */
 void ft_agents_find(const struct ft_agents *agents, int64_t now_ms, struct ft_findings *findings);
 
 #endif

@@ -18,7 +18,7 @@
 #define LOOKS       32 /* at a full table, for each that is new */
 #define MOST_LEAST  3  /* programs that make a majority worth the name */
 #define MOST_MAX    4096
-#define ADVICE      "let all hosts follow one NTP or PTP server"
+#define ADVICE      "synchronise all hosts with one NTP or PTP server"
 #define DAEMON_NAME "fabrictraced"
 
 struct clock_key {
@@ -33,7 +33,7 @@ struct program {
     int64_t seen_ms;
     bool off;
     int64_t since_ms;
-    int64_t told_ms; /* the offset, against what most say */
+    int64_t reported_ms; /* the offset, against what most say */
 };
 
 struct ft_clocks {
@@ -139,7 +139,7 @@ static void judge(struct program *p, int64_t reference_ms, int64_t now_ms)
             p->since_ms = now_ms;
         p->off = true;
         /* The one that was delayed least. */
-        p->told_ms = high;
+        p->reported_ms = high;
     } else if (high <= AHEAD_MS / 2 && low >= -BEHIND_MS / 2) {
         p->off = false;
     }
@@ -174,13 +174,14 @@ static int64_t most_say(struct ft_clocks *c, int64_t now_ms)
 
 static void describe(const struct program *p, char *text, size_t size)
 {
-    if (p->told_ms > 0)
+    if (p->reported_ms > 0)
         snprintf(text, size, "the clock of %.60s '%.100s' is %.1f s ahead", p->key.program,
-                 p->key.source, (double)p->told_ms / 1000);
+                 p->key.source, (double)p->reported_ms / 1000);
     else
-        snprintf(text, size,
-                 "the clock of %.60s '%.100s' is %.1f s behind, or its records come that late",
-                 p->key.program, p->key.source, -(double)p->told_ms / 1000);
+        snprintf(
+            text, size,
+            "the clock of %.60s '%.100s' is %.1f s behind, or its records are delayed by that time",
+            p->key.program, p->key.source, -(double)p->reported_ms / 1000);
 }
 
 static void raise_program(const struct program *p, struct ft_events *events, uint32_t window,
@@ -196,7 +197,7 @@ static void raise_program(const struct program *p, struct ft_events *events, uin
     evidence.program = (char *)(uintptr_t)p->key.program;
     evidence.source = (char *)(uintptr_t)p->key.source;
     evidence.has_offset_ms = true;
-    evidence.offset_ms = p->told_ms;
+    evidence.offset_ms = p->reported_ms;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = (uint64_t)now_ms;
     event.since_ms = (uint64_t)p->since_ms;

@@ -153,7 +153,7 @@ static void raise_port(const struct port *port, struct ft_events *events, uint32
              port->key.port);
     snprintf(message, sizeof(message), "%s %s port %" PRIu32 ": %" PRIu64 " %s in %.0f s",
              port->key.host, port->key.device, port->key.port, sign->count,
-             sign == &port->losses ? "packets out of sequence, sent again or timed out"
+             sign == &port->losses ? "packets out of sequence, retransmitted or timed out"
                                    : "congestion notifications",
              (double)port->interval_ms / 1000);
     evidence.host = (char *)(uintptr_t)port->key.host;

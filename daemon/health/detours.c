@@ -28,7 +28,7 @@ struct standing {
     struct cause cause;
     struct ft_tuple tuple; /* of the flow that showed it first */
     uint64_t flows;        /* in the window that is being closed */
-    uint64_t told;         /* in the last that had any */
+    uint64_t reported;     /* in the last that had any */
     int64_t first_ms, last_ms;
     uint32_t hop_count, shortest, at;
     struct hop_names hops[FT_DETOUR_HOPS_MAX];
@@ -120,9 +120,9 @@ static void describe(const struct standing *s, char *text, size_t size)
     for (uint32_t h = s->at + 1; h + 1 < s->hop_count && len + 1 < sizeof(way); h++)
         len += (size_t)snprintf(way + len, sizeof(way) - len, "%s%.60s", len ? ", " : "",
                                 s->hops[h].switch_name);
-    snprintf(text, size,
-             "it sends %" PRIu64 " flow%s to %.100s by %.200s: %u switches where %u would do",
-             s->told, s->told == 1 ? "" : "s", s->cause.leaf, way, s->hop_count, s->shortest);
+    snprintf(
+        text, size, "it sends %" PRIu64 " flow%s to %.100s by %.200s: %u switches instead of %u",
+        s->reported, s->reported == 1 ? "" : "s", s->cause.leaf, way, s->hop_count, s->shortest);
 }
 
 static void raise_cause(const struct standing *s, const char *fabric, struct ft_events *events,
@@ -153,7 +153,7 @@ static void raise_cause(const struct standing *s, const char *fabric, struct ft_
     evidence.n_new_hops = s->hop_count;
     evidence.flow = &tuple;
     evidence.has_count = true;
-    evidence.count = s->told;
+    evidence.count = s->reported;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = (uint64_t)span->end_ms;
     event.since_ms = (uint64_t)s->first_ms;
@@ -178,7 +178,7 @@ void ft_detours_close(struct ft_detours *d, const char *fabric, struct ft_events
             continue;
         }
         if (s->flows)
-            s->told = s->flows;
+            s->reported = s->flows;
         s->flows = 0;
         raise_cause(s, fabric, events, window, span);
     }
@@ -193,8 +193,7 @@ void ft_detours_find(const struct ft_detours *d, struct ft_findings *findings)
     while ((s = ft_table_next(d->table, &index))) {
         describe(s, text, sizeof(text));
         ft_findings_add(findings, FT_FINDING_NOTE, s->cause.switch_name, s->hops[s->at].out,
-                        "look at its routes to that leaf, and at the link that it should use",
-                        "%.300s", text);
+                        "check its routes to that leaf and the direct link", "%.300s", text);
     }
 }
 

@@ -232,9 +232,10 @@ static void describe(const struct exporter *e, char *text, size_t size)
         snprintf(text, size, "no sample for %u windows, though its ports carried traffic",
                  e->silent_windows);
     else if (isinf(e->ratio))
-        snprintf(text, size, "samples come, yet its counters stand still");
+        snprintf(text, size, "samples arrive, but its counters do not change");
     else
-        snprintf(text, size, "its samples stand for %.2f times what its counters say", e->ratio);
+        snprintf(text, size, "its samples stand for %.2f times the volume of its counters",
+                 e->ratio);
 }
 
 static void raise_verdict(const struct exporter *e, struct ft_events *events, const char *fabric,
@@ -312,7 +313,7 @@ void ft_exporters_find(const struct ft_exporters *x, const struct ft_topology *t
         describe(e, text, sizeof(text));
         if (e->verdict == VERDICT_SILENT)
             ft_findings_add(findings, FT_FINDING_NOTE, e->name, NULL,
-                            "switch its sFlow exporter on, and look whether UDP 6343 gets through",
+                            "enable its sFlow exporter, and check that UDP 6343 is not blocked",
                             "%s", text);
         else if (e->verdict == VERDICT_OFF)
             ft_findings_add(findings, FT_FINDING_NOTE, e->name, NULL,
@@ -320,9 +321,9 @@ void ft_exporters_find(const struct ft_exporters *x, const struct ft_topology *t
                             "%s", text);
         else if (e->silent_windows >= SILENT_MIN)
             ft_findings_add(findings, FT_FINDING_NOTE, e->name, NULL,
-                            "if there is traffic, switch its sFlow exporter on",
+                            "if there is traffic, enable its sFlow exporter",
                             e->ever ? "no sample for %u windows"
-                                    : "no sample ever, for %u windows by now",
+                                    : "no sample so far, for %u windows",
                             e->silent_windows);
     }
 }

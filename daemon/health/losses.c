@@ -37,21 +37,21 @@ static const struct {
      NULL},
     {"agent_drops", "switches have no resources for so many samples: sample one packet in more",
      NULL},
-    {"queue_full", "the daemon or the way to it is too slow: look at its load and the link", NULL},
+    {"queue_full", "the daemon or the network path to it is too slow: check its load and the link",
+     NULL},
     {"table_full", "raise the limit of the table in that program's configuration", NULL},
     {"malformed", "look at the exporter: its datagrams are broken", NULL},
     {"truncated", "look at the path MTU between switch and poller", NULL},
     {"not_sflow_v5", "let the exporter send sFlow version 5", NULL},
     {"kernel", "enlarge the agent's capture_buffer, or give it more of a core", NULL},
-    {"late", "let clocks follow one server; where they do, make 'grace' longer", NULL},
-    {"late_after_pause", "the daemon had stood still: look at the load of its machine", NULL},
-    {"invalid", "run the same version of every program", NULL},
-    {"unauthorized", "certificates do not name what is reported: the daemon's log says which",
-     NULL},
+    {"late", "synchronise clocks with one server; if they are, increase 'grace'", NULL},
+    {"late_after_pause", "the daemon was stopped for a while: check the load of its host", NULL},
+    {"invalid", "install the same version of all programs", NULL},
+    {"unauthorized", "certificates do not cover what is reported: see the daemon's log", NULL},
     {"lost_with_sender", "an agent or a poller was killed while it sent: look why it ended", NULL},
     /* Of sinks. */
-    {"failed", "look at the disk that records go to: what is lost there is lost", "file"},
-    {"failed", "look at the brokers that records go to: what is lost there is lost", "kafka"},
+    {"failed", "look at the disk that records go to: lost records are not recovered", "file"},
+    {"failed", "look at the brokers that records go to: lost records are not recovered", "kafka"},
     {"refused", "the brokers that records go to are too slow, or away", "kafka"},
 };
 
@@ -74,8 +74,8 @@ struct program {
     size_t stage_count;
     int64_t time_ms, interval_ms;
     bool standing;
-    uint32_t calm;     /* intervals in a row */
-    uint32_t told_ago; /* bad intervals since the one that is told of */
+    uint32_t calm;                     /* intervals in a row */
+    uint32_t intervals_since_reported; /* bad intervals since the one that is told of */
     int64_t since_ms;
     /* The worst of the bad interval that is told of. */
     char unit[WORD_BYTES];
@@ -178,13 +178,14 @@ static void judge(struct program *p, const struct worst *worst, int64_t before_m
         if (!p->standing)
             p->since_ms = before_ms;
         /* Sequence numbers tell of a loss an interval after its cause did: that stays. */
-        p->told_ago++;
-        if (p->standing && worst->reason > p->reason && p->told_ago < TOLD_INTERVALS) {
+        p->intervals_since_reported++;
+        if (p->standing && worst->reason > p->reason &&
+            p->intervals_since_reported < TOLD_INTERVALS) {
             p->calm = 0;
             return;
         }
         p->standing = true;
-        p->calm = p->told_ago = 0;
+        p->calm = p->intervals_since_reported = 0;
         p->reason = worst->reason;
         p->lost = worst->lost;
         p->received = worst->received;

@@ -2,7 +2,7 @@
 #ifndef FT_DAEMON_HEALTH_PROCESSORS_H
 #define FT_DAEMON_HEALTH_PROCESSORS_H
 /*
- * How busy the switches' processors are, as their sFlow agents tell. A switch makes samples,
+ * How busy the switches' processors are, as their sFlow agents report. A switch makes samples,
  * counters and SNMP answers on its processor: one that is busy drops some of them, and what is seen
  * of its flows is less than there is. For the doctor. Capped. Pure; times come with the records, in
  * Unix milliseconds. Thread: one.
@@ -20,12 +20,12 @@ struct ft_processors;
 struct ft_processors *ft_processors_new(size_t cap);
 void ft_processors_free(struct ft_processors *p);
 
-/* Heard at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC: all places are taken by
- * those that were told of in the last five minutes. */
+/* Heard at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC: all positions are taken by
+ * those that were reported in the last five minutes. */
 int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *load, int64_t now_ms);
 
 /* Processors that were busy for at least 90 % of a minute (of 5 seconds, where that is all they
- * tell), as said within the last five minutes. */
+ * report), as said within the last five minutes. */
 void ft_processors_find(const struct ft_processors *p, const struct ft_topology *t, int64_t now_ms,
                         struct ft_findings *findings);
 

@@ -139,10 +139,9 @@ void ft_unrated_find(const struct ft_unrated *u, const struct ft_topology *t, in
         if (now_ms - at->last_ms > FRESH_MS)
             continue;
         name_of(at, t, name);
-        ft_findings_add(findings, FT_FINDING_NOTE, name, NULL,
-                        "set a sampling rate on its exporter",
-                        "%" PRIu64 " of its samples state a sampling rate of 0: they show paths, "
-                        "and no rates",
-                        at->samples);
+        ft_findings_add(
+            findings, FT_FINDING_NOTE, name, NULL, "set a sampling rate on its exporter",
+            "%" PRIu64 " of its samples have a sampling rate of 0: they show paths, but no rates",
+            at->samples);
     }
 }

@@ -3,7 +3,7 @@
 #define FT_DAEMON_HEALTH_UNRATED_H
 /*
  * Switches whose samples state a sampling rate of 0: they prove paths and stand for no bytes, so
- * that flows seem to carry nothing. The doctor tells at once, an event where it stands. Capped.
+ * that flows seem to carry nothing. The doctor reports at once, an event where it stands. Capped.
  * Pure; times are in Unix milliseconds. Thread: one.
  */
 #include <stddef.h>

@@ -7,7 +7,7 @@
  *
  * A sink of the publisher (links, imbalance, events), and an emitter for the elephants, whose paths
  * are not published every window. Rows are kept in the compact form of daemon/history/row.h, and a
- * window whole or, where memory ran out, as "partial". What is over the memory drops the oldest
+ * window complete or, where memory ran out, as "partial". What is over the memory drops the oldest
  * window first. The fabric's imbalance record, the last of its window, closes it. Thread: the
  * loop's.
  */
@@ -31,7 +31,7 @@ struct ft_history_config {
 struct ft_history_stats {
     size_t windows, rows, fixed, events; /* that are kept */
     size_t bytes;
-    uint64_t windows_dropped; /* for lack of memory, before their time */
+    uint64_t windows_dropped; /* without free memory, before their time */
     uint64_t rows_dropped;    /* likewise: of a window that alone is too large */
     uint64_t events_dropped;
 };
@@ -43,7 +43,7 @@ struct ft_sink *ft_history_new(const struct ft_history_config *config, struct ft
 /* For the elephants of each window. */
 struct ft_emitter ft_history_emitter(struct ft_history *history);
 
-/* Who tells which events stand; may be NULL. */
+/* Who reports which events stand; may be NULL. */
 void ft_history_watch(struct ft_history *history, const struct ft_events *events);
 
 void ft_history_stats(const struct ft_history *history, struct ft_history_stats *stats);

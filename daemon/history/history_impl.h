@@ -32,7 +32,7 @@ struct ft_history {
     struct ft_fixed_table *fixed;
     struct ft_past *past;
     struct ft_latest *latest;
-    const struct ft_events *events; /* NULL: nobody tells */
+    const struct ft_events *events; /* NULL: nobody reports */
     struct ft_kept_window **list;   /* a ring, by number: first <= n < end */
     size_t size;
     uint64_t first, end;

@@ -3,7 +3,7 @@
 #define FT_DAEMON_HISTORY_KEEPER_H
 /*
  * Keeps the history in its file: reads it at the start, writes it every few minutes in slices, and
- * at the end. What goes wrong is told in the log, and harms nothing else. Thread: the loop's.
+ * at the end. What goes wrong is reported in the log, and harms nothing else. Thread: the loop's.
  */
 #include "daemon/history/history.h"
 #include "lib/io/loop.h"

@@ -4,8 +4,8 @@
 /*
  * The compact form of a record of one window: what stays from window to window (names, the flow,
  * its hops) is packed once as protobuf, the "fixed" part; the figures of the window are a row of
- * some bytes: a mask of those that are there, and each as a varint. A figure that is no integer is
- * kept with the 6 digits that its JSON has, so that a record comes out as it was published.
+ * some bytes: a mask of those that are there, and each as a varint. A figure that is not an integer
+ * is kept with the 6 digits that its JSON has, so that a record comes out as it was published.
  *
  * Left out: the window (whoever keeps the row knows it), and of a path the samples and shares of
  * its hops. Pure. Thread: any.
@@ -24,7 +24,7 @@ enum ft_row_kind {
     FT_ROW_KINDS,
 };
 
-/* Tells versions of rows apart: which figures there are, in which order. */
+/* Reports versions of rows apart: which figures there are, in which order. */
 uint32_t ft_row_version(void);
 
 /* The kind of a record, FT_ROW_KINDS when none of these. */

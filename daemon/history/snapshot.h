@@ -4,8 +4,8 @@
 /*
  * The history in a file, over a restart of the daemon.
  *
- * Written in slices beside the file, which it then replaces, so that a file is whole or the one
- * before; a checksum tells the rest. Of other versions of the records it is refused: rows are
+ * Written in slices beside the file, which it then replaces, so that a file is complete or the one
+ * before; a checksum reports the rest. Of other versions of the records it is refused: rows are
  * understood by the version that wrote them. Events that stood are over when they are read again.
  * Thread: the loop's.
  */
@@ -20,10 +20,10 @@ struct ft_snapshot;
 struct ft_snapshot *ft_snapshot_new(struct ft_history *history, const char *path, char *error,
                                     size_t error_bytes);
 
-/* Writes the next part: 1 while there is more, 0 when the file is in its place, -errno. */
+/* Writes the next part: 1 while there is more, 0 when the file is in its position, -errno. */
 int ft_snapshot_step(struct ft_snapshot *snapshot);
 
-/* Gives up what is not in its place. */
+/* Gives up what is not in its position. */
 void ft_snapshot_free(struct ft_snapshot *snapshot);
 
 /* Reads a file into an empty history, which is empty again when the file is broken: -EBADMSG, or

@@ -10,7 +10,7 @@
  * are candidates, and none is said to be it.
  *
  * Communicators come and go for ever: a member that closed, or was not announced for two minutes,
- * serves no flow, is shown for another hour, and gives its place to others where the tables are
+ * serves no flow, is shown for another hour, and is replaced by others where the tables are
  * full. Times are the caller's Unix milliseconds. Owner: the caller. Thread: one.
  */
 #include <stdbool.h>

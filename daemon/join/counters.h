@@ -7,8 +7,8 @@
  * Differences between two polls are laid on the windows between them by time. A window has a figure
  * when polls cover nearly all of it; over a counter that went back, or that grew by more than its
  * port can carry, there is none: never a wrong one. SNMP's counters are used where there are any,
- * else sFlow's. Capped; where it is full, a port of which nobody told for ten minutes gives way.
- * Pure; times come with the records, in Unix milliseconds. Thread: one.
+ * else sFlow's. Capped; where it is full, a port of which nobody reported for ten minutes gives
+ * way. Pure; times come with the records, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ struct ft_counters *ft_counters_new(size_t cap, int64_t window_ms, const struct 
 void ft_counters_free(struct ft_counters *c);
 
 /* A poll of a port, which came in at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC:
- * all places are taken by ports that were told of lately. */
+ * all positions are taken by ports that were reported lately. */
 int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll, int64_t now_ms);
 
 /* Takes another topology. -ENOMEM: no port has figures until the next. */
@@ -50,22 +50,22 @@ bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t win
 bool ft_counters_known(const struct ft_counters *c, uint32_t port, bool snmp);
 
 /* Broken frames that a port received, over the last windows (eight at most), its state as a
- * member of an aggregate and what its optical module says, by whoever told of them within ten
- * minutes. */
+ * member of an aggregate and what its optical module says, by any source that reported them within
+ * ten minutes. */
 struct ft_port_health {
     bool has_errors, has_lag;
     double fcs_errors, symbol_errors, too_long;
     double seconds;
     uint32_t lag_ifindex; /* 0: attached to none */
     uint32_t lag_state;   /* octet of a LACPDU */
-    /* Of its optical module; 0: not told, or the port is down. */
+    /* Of its optical module; 0: not reported, or the port is down. */
     uint32_t lanes, lanes_low, lanes_high; /* that receive less light than is needed, or too much */
 };
 
 void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_ms,
                         struct ft_port_health *out);
 
-/* Speed that the counters tell of a port; 0: not known. */
+/* Speed of a port by its counters; 0: not known. */
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 
 /* Polls without a difference because a counter went back or jumped. */

@@ -30,7 +30,7 @@ void ft_flow_host_add_sent(struct ft_flow_host *host, const struct ft_host_repor
     host->sent_until_ms = r->time_ms;
 }
 
-static void keep_first(struct ft_names *names, const char **kept, const char *text)
+static void set_name(struct ft_names *names, const char **kept, const char *text)
 {
     if (text && (!*kept || strcmp(*kept, text) != 0))
         *kept = ft_names_intern(names, text);
@@ -47,15 +47,15 @@ static void note_pairing(struct ft_flow_host *host, struct ft_names *names,
                          const struct ft_host_report *r)
 {
     if (r->paired_by == 0) {
-        host->told = true;
+        host->reported = true;
         return;
     }
-    keep_first(names, r->sending ? &host->dst_host : &host->src_host, r->peer_host);
+    set_name(names, r->sending ? &host->dst_host : &host->src_host, r->peer_host);
     host->paired_by = (uint8_t)r->paired_by;
     host->withdrawn = false;
     if (r->sending)
-        keep_first(names, &host->peer_device, r->peer_device);
-    keep_first(names, &host->pair_comm, r->pair_comm);
+        set_name(names, &host->peer_device, r->peer_device);
+    set_name(names, &host->pair_comm, r->pair_comm);
 }
 
 bool ft_flow_host_take(struct ft_flow_host *host, struct ft_names *names,
@@ -63,13 +63,13 @@ bool ft_flow_host_take(struct ft_flow_host *host, struct ft_names *names,
 {
     struct ft_flow_host before = *host;
 
-    keep_first(names, r->sending ? &host->src_host : &host->dst_host, r->host);
+    set_name(names, r->sending ? &host->src_host : &host->dst_host, r->host);
     note_pairing(host, names, r);
     if (r->tuple_source)
         host->tuple_source = r->tuple_source;
     if (r->sending) {
-        keep_first(names, &host->comm, r->comm);
-        keep_first(names, &host->job, r->job);
+        set_name(names, &host->comm, r->comm);
+        set_name(names, &host->job, r->job);
         if (r->pid)
             host->pid = r->pid;
     }
@@ -87,7 +87,7 @@ void ft_flow_host_withdraw(struct ft_flow_host *host)
     *host = (struct ft_flow_host){
         .qp_local = FT_NONE,
         .qp_remote = FT_NONE,
-        .told = host->told,
+        .reported = host->reported,
         .shown = host->shown,
         .withdrawn = true,
         .sent_until_ms = host->sent_until_ms,

@@ -11,8 +11,8 @@
 bool ft_flow_host_take(struct ft_flow_host *host, struct ft_names *names,
                        const struct ft_host_report *r);
 
-/* Adds what the source sent, to the report's window and to the one before if that is no older than
- * `open`, the first that still takes. */
+/* Adds what the source sent, to the report's window and to the one before if that is not an older
+ * than `open`, the first that still takes. */
 void ft_flow_host_add_sent(struct ft_flow_host *host, const struct ft_host_report *r,
                            uint32_t window, uint32_t open, int64_t window_ms);
 

@@ -40,7 +40,7 @@ struct ft_join {
     uint32_t window;  /* lowest open */
     uint32_t newest;  /* that took a record */
     bool sealed;      /* it takes no more */
-    bool sweeping;    /* names that no flow has any more are looked for, until its close */
+    bool sweeping;    /* unreferenced names are being collected until this window closes */
     /* The last judgement, and of whom: it is published, and places bytes, before anything changes.
      * NULL: something has. */
     const struct ft_flow *judged;
@@ -324,7 +324,7 @@ int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
 
 bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int64_t from_ms)
 {
-    int64_t moved_ms = j->moved_ms > j->trust.doubt_ms ? j->moved_ms : j->trust.doubt_ms;
+    int64_t moved_ms = j->moved_ms > j->trust.uncertain_ms ? j->moved_ms : j->trust.uncertain_ms;
     int64_t first_ms, last_ms;
 
     if (moved_ms < from_ms - j->config.evidence_ms)
@@ -342,21 +342,21 @@ static void doubt_others(struct ft_join *j, const struct ft_flow *flow, const st
     int64_t until_ms = flow->last_ms + j->config.policy.tolerance_ms;
     uint32_t first, last, ports[CHOICE_MAX];
 
-    if (!by->trust || !by->known || ev->stays < STAYS_STEADY || ev->stays <= 3 * ev->turns ||
+    if (!by->trust || !by->known || ev->stays < STAYS_STEADY || ev->stays <= 3 * ev->returns ||
         !ft_evidence_left_at(ev, by, &first, &last))
         return;
     /* Once for each move. */
-    if (j->trust.links[by->known->hops[first].out].doubt_ms >=
+    if (j->trust.links[by->known->hops[first].out].uncertain_ms >=
         left_ms + j->config.policy.tolerance_ms)
         return;
     for (uint32_t h = first; h <= last; h++) {
         size_t n = ft_evidence_choice(by, by->known, h, ports, CHOICE_MAX);
 
         for (size_t i = 0; i < n; i++)
-            ft_trust_doubt(&j->trust, ports[i], until_ms);
+            ft_trust_mark_uncertain(&j->trust, ports[i], until_ms);
     }
     for (uint32_t h = last + 1; h < by->known->hop_count; h++)
-        ft_trust_doubt(&j->trust, by->known->hops[h].out, until_ms);
+        ft_trust_mark_uncertain(&j->trust, by->known->hops[h].out, until_ms);
 }
 
 /* Takes a judgement over. Returns whether it is news. */
@@ -493,17 +493,17 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
 {
     int64_t before_ms;
     bool in_doubt = seen->out != FT_NONE && ft_is_port(seen->out);
-    int64_t doubt_ms = in_doubt ? j->trust.links[seen->out].doubt_ms : INT64_MIN;
-    uint8_t turns = flow->evidence.turns;
+    int64_t uncertain_ms = in_doubt ? j->trust.links[seen->out].uncertain_ms : INT64_MIN;
+    uint8_t returns = flow->evidence.returns;
     size_t before = beside(flow);
-    struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, doubt_ms, &before_ms);
+    struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, uncertain_ms, &before_ms);
 
     recount(j, flow, before);
     *fresh = before_ms == INT64_MIN;
-    if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.turns == turns) {
+    if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.returns == returns) {
         struct ft_judging by = judging(j, flow, j->heard_ms);
 
-        ft_evidence_recount(&flow->evidence, &by, s, before_ms, doubt_ms);
+        ft_evidence_recount(&flow->evidence, &by, s, before_ms, uncertain_ms);
     }
     return s;
 }
@@ -650,7 +650,7 @@ struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple
 
     if (!host || !host->paired_by)
         return NULL;
-    flow->ended = flow->evidence.count == 0 && !host->told;
+    flow->ended = flow->evidence.count == 0 && !host->reported;
     ft_flow_host_withdraw(host);
     return flow;
 }
@@ -679,17 +679,17 @@ static void settle_volume(struct ft_flow *flow, uint32_t window)
 /* Whether other flows moved on a flow's way, after it was seen there. */
 static bool is_in_doubt(const struct ft_join *j, const struct ft_flow *flow)
 {
-    int64_t doubt_ms = INT64_MIN, first_ms, last_ms;
+    int64_t uncertain_ms = INT64_MIN, first_ms, last_ms;
 
-    if (flow->state != FT_PATH_RESOLVED || j->trust.doubt_ms == INT64_MIN)
+    if (flow->state != FT_PATH_RESOLVED || j->trust.uncertain_ms == INT64_MIN)
         return false;
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
-        if (j->trust.links[flow->path.hops[h].out].doubt_ms > doubt_ms)
-            doubt_ms = j->trust.links[flow->path.hops[h].out].doubt_ms;
-    if (doubt_ms == INT64_MIN)
+        if (j->trust.links[flow->path.hops[h].out].uncertain_ms > uncertain_ms)
+            uncertain_ms = j->trust.links[flow->path.hops[h].out].uncertain_ms;
+    if (uncertain_ms == INT64_MIN)
         return false;
     ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
-    return first_ms < doubt_ms;
+    return first_ms < uncertain_ms;
 }
 
 /* Whether nobody has seen the flow, or said that it is there, for long. Hosts list their idle queue

@@ -5,9 +5,9 @@
  * The join: what switches and hosts say of a flow, brought together on its 5-tuple.
  *
  * Observations and host reports come in, in any order; each flow keeps its evidence, its volume in
- * the open windows and the present judgement of its path. Two windows are open at a time, told
- * apart by the parity of their number (Unix time / window length), so one can be closed slice by
- * slice while the next fills. Pure: no I/O, no clock; times come with the data, in Unix
+ * the open windows and the present judgement of its path. Two windows are open at a time,
+ * distinguished by the parity of their number (Unix time / window length), so one can be closed
+ * slice by slice while the next fills. Pure: no I/O, no clock; times come with the data, in Unix
  * milliseconds. Thread: one.
  */
 #include <stdbool.h>
@@ -37,11 +37,11 @@ enum ft_join_result {
     FT_JOIN_LATE,       /* its window is closed */
     FT_JOIN_AHEAD,      /* its window is not open yet: the sender's clock is ahead */
     FT_JOIN_TABLE_FULL, /* no room for another flow */
-    FT_JOIN_SPREAD,     /* the flow was seen at too many places to remember another */
+    FT_JOIN_SPREAD,     /* the flow was seen at too many switches and ports to remember another */
     FT_JOIN_RESULTS,
 };
 
-/* What few switches tell of the samples beside. */
+/* What few switches report of the samples. */
 struct ft_observed_rest {
     struct ft_tuple outer; /* of the tunnel around the flow */
     bool has_outer, has_queue, has_transit;
@@ -102,7 +102,7 @@ struct ft_flow_host {
     uint8_t paired_by;       /* the daemon found the other end; 0: no */
     bool shown;              /* that was published */
     bool withdrawn;          /* and is not so */
-    bool told;               /* a host itself reported the flow */
+    bool reported;           /* a host itself reported the flow */
     const char *peer_device; /* of the one that receives; interned */
     const char *pair_comm;   /* interned */
     int64_t sent_until_ms;   /* end of the last interval reported by the source; 0: none */
@@ -187,13 +187,13 @@ struct ft_join_stats {
 struct ft_join;
 struct ft_ranks;
 
-/* The topology is borrowed until another takes its place. NULL without memory. */
+/* The topology is borrowed until another replaces it. NULL without memory. */
 struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft_topology *t,
                             const struct ft_join_hooks *hooks);
 void ft_join_free(struct ft_join *join);
 
 /* Takes another topology: sightings follow by the names of switch and port, flows are judged anew.
- * Evidence over equal-cost sets that changed is in doubt until now_ms. -ENOMEM, and the old one
+ * Evidence over equal-cost sets that changed is uncertain until now_ms. -ENOMEM, and the old one
  * stays. */
 int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t, int64_t now_ms);
 const struct ft_topology *ft_join_topology(const struct ft_join *join);
@@ -241,7 +241,7 @@ void ft_join_restart(struct ft_join *join, uint32_t window);
 /* Number of the window that a moment lies in. */
 uint32_t ft_join_window_of(const struct ft_join *join, int64_t ms);
 
-/* Ages a flow at the close of a window: forgets old sightings, judges again, settles the window's
+/* Ages a flow at the close of a window: forgets old sightings, judges again, finalises the window's
  * volume, and removes the flow when idle (false: it is gone). */
 bool ft_join_age(struct ft_join *join, struct ft_flow *flow, uint32_t window, int64_t now_ms);
 
@@ -252,11 +252,11 @@ struct ft_flow *ft_join_find(const struct ft_join *join, const struct ft_tuple *
 size_t ft_join_flows(const struct ft_join *join);
 size_t ft_join_bytes(const struct ft_join *join);
 
-/* The newest moment at which samples told a resolved flow's path. */
+/* The newest moment at which samples determined a resolved flow's path. */
 int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
 
 /* Whether samples of a resolved flow that did not move show it on its path in a window that began
- * at from_ms, or nobody has moved since samples last told its path. */
+ * at from_ms, or nobody has moved since samples last showed its path. */
 bool ft_join_is_placed(const struct ft_join *join, const struct ft_flow *flow, int64_t from_ms);
 
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */

@@ -9,7 +9,7 @@
  * have volume in an open window. Most flows never move and have none of this.
  *
  * A move lies between the last sample of the path before and moved_ms, the first of the present
- * one. Samples at hops that both paths have do not tell when. So a window that began before
+ * one. Samples at hops that both paths have do not show when. So a window that began before
  * moved_ms and has no sample that is of one path alone, or later than moved_ms, is of neither path:
  * what the flow sent in it is placed nowhere. Pure. Thread: one.
  */

@@ -23,12 +23,12 @@ const char *ft_names_intern(struct ft_names *names, const char *text);
 bool ft_names_crowded(const struct ft_names *names);
 
 /* A sweep: after ft_names_begin(), ft_names_use() for every name that is held; ft_names_sweep()
- * then forgets those that were neither used nor interned since. NULL is no name. */
+ * then forgets those that were neither used nor interned since. NULL is ignored. */
 void ft_names_begin(struct ft_names *names);
 void ft_names_use(struct ft_names *names, const char *name);
 void ft_names_sweep(struct ft_names *names);
 
-/* Instead of sweeps: a name that was held as often as it is dropped is forgotten. NULL is no name.
+/* Instead of sweeps: a name that was held as often as it is dropped is forgotten. NULL is ignored.
  */
 const char *ft_names_hold(struct ft_names *names, const char *name);
 void ft_names_drop(struct ft_names *names, const char *name);

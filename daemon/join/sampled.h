@@ -11,7 +11,7 @@
  * in, of each its best source; over the ports out likewise. The largest is taken: it misses
  * nothing where any of the three does not. Which source of a port is its best is judged by the
  * windows before, so that chance does not choose the larger figure.
- * At most FT_SAMPLED_SOURCES are told apart per switch and per port; others are not counted, and
+ * At most FT_SAMPLED_SOURCES are distinguished per switch and per port; others are not counted, and
  * memory for ports is taken only where a switch has several. Pure. Thread: one.
  */
 #include <stdint.h>
@@ -35,7 +35,7 @@ void ft_sampled_restart(struct ft_sampled *s);
 
 /* Samples of a known switch, and the bytes they stand for. in and out may be FT_NONE or aggregates:
  * then they add to no port, since another source may name the member. Two windows are open at a
- * time, told apart by parity. */
+ * time, distinguished by parity. */
 void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint32_t out,
                     uint32_t source, uint32_t window, uint64_t samples, uint64_t bytes);
 

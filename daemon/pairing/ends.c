@@ -32,30 +32,30 @@ struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct f
     return peer && peer->seq == e->wire_seq ? peer : NULL;
 }
 
-void ft_pairing_doubt(struct ft_pairing *p, struct ft_pairing_qp *e)
+void ft_pairing_mark_uncertain(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
-    if (e->doubted)
+    if (e->uncertain)
         return;
-    e->doubted = true;
-    e->next_doubted = FT_NONE;
-    if (p->last_doubted == FT_NONE)
-        p->first_doubted = ft_table_index(p->ends, e);
+    e->uncertain = true;
+    e->next_uncertain = FT_NONE;
+    if (p->last_uncertain == FT_NONE)
+        p->first_uncertain = ft_table_index(p->ends, e);
     else
-        ft_pairing_at(p, p->last_doubted)->next_doubted = ft_table_index(p->ends, e);
-    p->last_doubted = ft_table_index(p->ends, e);
+        ft_pairing_at(p, p->last_uncertain)->next_uncertain = ft_table_index(p->ends, e);
+    p->last_uncertain = ft_table_index(p->ends, e);
 }
 
-struct ft_pairing_qp *ft_pairing_take_doubted(struct ft_pairing *p)
+struct ft_pairing_qp *ft_pairing_take_uncertain(struct ft_pairing *p)
 {
     struct ft_pairing_qp *e =
-        p->first_doubted == FT_NONE ? NULL : ft_pairing_at(p, p->first_doubted);
+        p->first_uncertain == FT_NONE ? NULL : ft_pairing_at(p, p->first_uncertain);
 
     if (!e)
         return NULL;
-    e->doubted = false;
-    p->first_doubted = e->next_doubted;
-    if (p->first_doubted == FT_NONE)
-        p->last_doubted = FT_NONE;
+    e->uncertain = false;
+    p->first_uncertain = e->next_uncertain;
+    if (p->first_uncertain == FT_NONE)
+        p->last_uncertain = FT_NONE;
     return e;
 }
 
@@ -63,5 +63,5 @@ bool ft_pairing_holds(const struct ft_pairing *p, const struct ft_pairing_qp *e)
 {
     const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
 
-    return e->by > FT_PAIRED_BY_BOTH_ENDS && !e->doubted && !(peer && peer->doubted);
+    return e->by > FT_PAIRED_BY_BOTH_HOSTS && !e->uncertain && !(peer && peer->uncertain);
 }

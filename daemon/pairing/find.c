@@ -10,29 +10,31 @@
 #define HOSTS_SHOWN 100
 
 #define ASK                                                                                        \
-    "let its agent ask (CAP_SYS_PTRACE and rdma.query), or let the switches sample its packets"
+    "allow its agent to query (CAP_SYS_PTRACE and rdma.query), or sample its packets on the "      \
+    "switches"
 
 static const struct {
     const char *text;
     const char *advice;
 } reasons[FT_PAIR_STATES] = {
-    [FT_PAIR_NO_PEER] = {"nobody lists their other ends",
+    [FT_PAIR_NO_PEER] = {"no host lists the remote queue pairs",
                          "run an agent on every host they may be connected to; or " ASK},
-    [FT_PAIR_SEVERAL_PEERS] = {"several ends may be the other one",
+    [FT_PAIR_SEVERAL_PEERS] = {"several queue pairs may be the remote one",
                                "load the NCCL profiler plugin in the jobs; or " ASK},
-    [FT_PAIR_SEVERAL_ADDRESSES] = {"the two ends share more than one kind of address",
+    [FT_PAIR_SEVERAL_ADDRESSES] = {"both hosts have more than one address type in common",
                                    "set pairing.link_local to false where no link-local ones are "
                                    "used; or " ASK},
-    [FT_PAIR_NO_ADDRESS] = {"the two ends share no kind of address",
+    [FT_PAIR_NO_ADDRESS] = {"the hosts have no address type in common",
                             "look at the RoCEv2 addresses of both hosts"},
     [FT_PAIR_NO_PORT] = {"their driver's source port follows no known formula",
                          "let the switches sample, or capture on both hosts"},
-    [FT_PAIR_SAME_HOST] = {"the only other end is on the same host", ASK},
-    [FT_PAIR_PEER_GONE] = {"their other ends, or what may have been them, are gone",
-                           "end what is left of the job; or " ASK},
-    [FT_PAIR_UNHEARD] = {"hosts without an agent, or not wholly heard, may have the other ends",
-                         "run an agent on every host they may be connected to; or " ASK},
-    [FT_PAIR_UNTIMED] = {"the only other ends did not come at the same time", ASK},
+    [FT_PAIR_SAME_HOST] = {"the only candidate is on the same host", ASK},
+    [FT_PAIR_PEER_GONE] = {"the remote queue pairs, or candidates for them, are gone",
+                           "end the remaining processes of the job; or " ASK},
+    [FT_PAIR_INCOMPLETE] =
+        {"hosts without an agent, or with an incomplete list, may have the remote queue pairs",
+         "run an agent on every host they may be connected to; or " ASK},
+    [FT_PAIR_UNTIMED] = {"the only candidates were not created at the same time", ASK},
     [FT_PAIR_ITSELF] = {"they name their own numbers, and may be connected to themselves", ASK},
 };
 
@@ -57,14 +59,13 @@ static void find_of(const struct tally *tally, uint32_t hosts, struct ft_finding
             continue;
         if (tally->host)
             f = ft_findings_add(findings, FT_FINDING_NOTE, tally->host, NULL, reasons[s].advice,
-                                "where %llu queue pair%s send%s to is not known (%s): %s", n,
-                                n == 1 ? "" : "s", n == 1 ? "s" : "", ft_pair_state_name(s),
-                                reasons[s].text);
+                                "the destination of %llu queue pair%s is not known (%s): %s", n,
+                                n == 1 ? "" : "s", ft_pair_state_name(s), reasons[s].text);
         else
-            f = ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, reasons[s].advice,
-                                "where %llu queue pairs of %u more hosts send to is not known "
-                                "(%s): %s",
-                                n, hosts, ft_pair_state_name(s), reasons[s].text);
+            f = ft_findings_add(
+                findings, FT_FINDING_NOTE, NULL, NULL, reasons[s].advice,
+                "the destination of %llu queue pairs of %u more hosts is not known (%s): %s", n,
+                hosts, ft_pair_state_name(s), reasons[s].text);
         if (f)
             f->of_host = tally->host != NULL;
     }
@@ -78,7 +79,7 @@ static size_t tally_hosts(const struct ft_pairing *p, struct tally *tallies)
     size_t n = 0, kept = 0;
 
     while (ft_pairing_next(p, &index, &end)) {
-        if (end.state == FT_PAIR_PAIRED || end.state == FT_PAIR_TOLD ||
+        if (end.state == FT_PAIR_PAIRED || end.state == FT_PAIR_REPORTED ||
             end.state == FT_PAIR_WAITING)
             continue;
         if (n == 0 || strcmp(tallies[n - 1].host, end.host) != 0)

@@ -135,7 +135,7 @@ void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *e,
                           const struct ft_tuple *tuple, bool observed)
 {
     const struct ft_tuple reverse = turned(tuple);
-    bool alone = e->by == FT_PAIRED_BY_WIRE;
+    bool alone = e->by == FT_PAIRED_BY_SAMPLES;
 
     if (e->has_tuple && !ft_tuple_equal(&e->tuple, tuple))
         drop_tuples(p, e, false);
@@ -168,13 +168,13 @@ void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *e)
 static void set_pair(struct ft_pairing *p, struct ft_pairing_qp *e, uint32_t peer,
                      enum ft_paired_by by, uint32_t comm)
 {
-    if (e->by > FT_PAIRED_BY_BOTH_ENDS)
-        ft_pairing_scope_mark(p, e, false);
+    if (e->by > FT_PAIRED_BY_BOTH_HOSTS)
+        ft_pairing_group_mark(p, e, false);
     e->by = (uint8_t)by;
     e->peer = peer;
     ft_pairing_members_rest(p, e, comm);
-    if (by > FT_PAIRED_BY_BOTH_ENDS)
-        ft_pairing_scope_mark(p, e, true);
+    if (by > FT_PAIRED_BY_BOTH_HOSTS)
+        ft_pairing_group_mark(p, e, true);
 }
 
 static void link_two(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pairing_qp *peer,
@@ -185,18 +185,18 @@ static void link_two(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pa
 }
 
 /* Both directions were seen: they are nobody else's peer. */
-static void settle(struct ft_pairing *p, struct ft_pairing_qp *e)
+static void conclude(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
-    set_pair(p, e, FT_NONE, FT_PAIRED_BY_BOTH_ENDS, FT_NONE);
-    if (!e->told)
-        ft_pairing_scope_remove(p, e, false);
+    set_pair(p, e, FT_NONE, FT_PAIRED_BY_BOTH_HOSTS, FT_NONE);
+    if (!e->reported)
+        ft_pairing_group_remove(p, e, false);
     ft_pairing_tell(p, e);
 }
 
 void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pairing_qp *peer,
                      const struct ft_tuple *tuple, int64_t ms)
 {
-    if (e->told && e->has_sport)
+    if (e->reported && e->has_sport)
         return; /* its host knows all of it */
     if (is_wired_to(e, peer) && e->has_tuple && ft_tuple_equal(&e->tuple, tuple)) {
         e->wire_ms = ms;
@@ -213,26 +213,26 @@ void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pa
     e->wire_seq = peer->seq;
     e->wire_ms = ms;
     if (!e->by)
-        e->by = FT_PAIRED_BY_BOTH_ENDS;
+        e->by = FT_PAIRED_BY_BOTH_HOSTS;
     ft_pairing_tuple_set(p, e, tuple, true);
     if (is_wired_to(peer, e)) {
-        settle(p, e);
-        settle(p, peer);
+        conclude(p, e);
+        conclude(p, peer);
     }
 }
 
 static void part(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
-    if (e->by > FT_PAIRED_BY_BOTH_ENDS)
-        ft_pairing_scope_mark(p, e, false);
+    if (e->by > FT_PAIRED_BY_BOTH_HOSTS)
+        ft_pairing_group_mark(p, e, false);
     e->by = FT_PAIRED_BY_NOTHING;
     e->wired = false;
     e->peer = FT_NONE;
     ft_pairing_members_rest(p, e, FT_NONE);
-    e->state = e->told ? FT_PAIR_TOLD : e->spent ? FT_PAIR_PEER_GONE : FT_PAIR_WAITING;
+    e->state = e->reported ? FT_PAIR_REPORTED : e->spent ? FT_PAIR_PEER_GONE : FT_PAIR_WAITING;
     /* One whose peer is gone for certain is nobody else's. */
     if (!e->spent)
-        ft_pairing_scope_add(p, e);
+        ft_pairing_group_add(p, e);
 }
 
 static void unlink_one(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended)
@@ -253,18 +253,18 @@ static void unlink_one(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended
         part(p, peer);
 }
 
-void ft_pairing_unlink_doubted(struct ft_pairing *p)
+void ft_pairing_unlink_uncertain(struct ft_pairing *p)
 {
     struct ft_pairing_qp *e;
 
-    while ((e = ft_pairing_take_doubted(p)))
+    while ((e = ft_pairing_take_uncertain(p)))
         unlink_one(p, e, false);
 }
 
 void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *e, bool ended)
 {
     unlink_one(p, e, ended);
-    ft_pairing_unlink_doubted(p);
+    ft_pairing_unlink_uncertain(p);
 }
 
 static bool is_link_local(const struct ft_ip *ip)
@@ -320,7 +320,7 @@ static enum ft_pair_state agree(const struct ft_pairing *p, const struct ft_pair
         tuple->dst = peer->src;
         return FT_PAIR_PAIRED;
     }
-    return pick(p, e, peer, by == FT_PAIRED_BY_ALL_ENDS && p->config.link_local, tuple);
+    return pick(p, e, peer, by == FT_PAIRED_BY_FABRIC && p->config.link_local, tuple);
 }
 
 void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
@@ -331,12 +331,12 @@ void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
     enum ft_pair_state why;
     uint32_t comm = FT_NONE;
 
-    if (e->by == FT_PAIRED_BY_BOTH_ENDS && !ft_pairing_peer(p, e))
+    if (e->by == FT_PAIRED_BY_BOTH_HOSTS && !ft_pairing_peer(p, e))
         ft_pairing_unlink(p, e, true);
-    if (e->told || e->by)
+    if (e->reported || e->by)
         return;
     if (ft_pairing_wire_tells(p, e, &tuple)) {
-        e->by = FT_PAIRED_BY_WIRE;
+        e->by = FT_PAIRED_BY_SAMPLES;
         ft_pairing_tuple_set(p, e, &tuple, true);
         return;
     }
@@ -352,6 +352,6 @@ void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
     link_two(p, e, peer, by, comm);
     ft_pairing_tuple_set(p, e, &tuple, false);
     back = turned(&tuple);
-    if (!peer->told)
+    if (!peer->reported)
         ft_pairing_tuple_set(p, peer, &back, false);
 }

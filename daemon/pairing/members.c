@@ -59,14 +59,14 @@ void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
  * was paired stays so, being older than this one, unless somebody in it could be the peer as well.
  */
 static void enter_all(struct ft_pairing *p, const struct ft_pairing_process *process,
-                      uint32_t scope)
+                      uint32_t group)
 {
     struct ft_pairing_qp *e;
 
     for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
         e = ft_pairing_at(p, i);
-        if (e->counted && !e->told)
-            ft_pairing_scope_enter(p, scope, e);
+        if (e->counted && !e->reported)
+            ft_pairing_group_enter(p, group, e);
     }
 }
 
@@ -74,19 +74,19 @@ static void enter_all(struct ft_pairing *p, const struct ft_pairing_process *pro
  * moment before its queue pairs are gone: pairs stand until then, since no queue pair changes its
  * peer. Ends that have none will not get one by what is left. */
 static void leave_all(struct ft_pairing *p, const struct ft_pairing_process *process,
-                      uint32_t scope)
+                      uint32_t group)
 {
     struct ft_pairing_qp *e;
 
     for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
         e = ft_pairing_at(p, i);
-        if (e->by > FT_PAIRED_BY_BOTH_ENDS)
-            ft_pairing_scope_release(p, scope, e);
+        if (e->by > FT_PAIRED_BY_BOTH_HOSTS)
+            ft_pairing_group_release(p, group, e);
     }
     for (uint32_t i = process->first; i != FT_NONE; i = e->next) {
         e = ft_pairing_at(p, i);
-        if (e->counted && !e->told)
-            ft_pairing_scope_leave(p, scope, e);
+        if (e->counted && !e->reported)
+            ft_pairing_group_leave(p, group, e);
     }
 }
 

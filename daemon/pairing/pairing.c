@@ -32,7 +32,7 @@ struct ft_pairing *ft_pairing_new(const struct ft_pairing_config *config,
         return NULL;
     p->config = *config;
     p->hooks = *hooks;
-    p->first_doubted = p->last_doubted = FT_NONE;
+    p->first_uncertain = p->last_uncertain = FT_NONE;
     p->names = ft_names_new(NAMES_MAX);
 #define TABLE(type, key_bytes, cap) ft_table_new(sizeof(struct type), key_bytes, cap, config->seed)
     p->hosts = TABLE(ft_pairing_host, FT_PAIRING_NAME, ports + members);
@@ -40,15 +40,15 @@ struct ft_pairing *ft_pairing_new(const struct ft_pairing_config *config,
     p->addresses = TABLE(ft_pairing_address, sizeof(struct ft_ip), ports * FT_PAIRING_ADDRESSES);
     p->ends = TABLE(ft_pairing_qp, sizeof(struct ft_pairing_end_key), ends);
     p->buckets = TABLE(ft_pairing_bucket, sizeof(struct ft_pairing_bucket_key), ends * SCOPES_EACH);
-    p->claims = TABLE(ft_pairing_claim, sizeof(struct ft_pairing_claim_key), ends);
-    p->wires = TABLE(ft_pairing_wire, sizeof(struct ft_pairing_wire_key), 2 * ends);
+    p->named = TABLE(ft_pairing_named, sizeof(struct ft_pairing_named_key), ends);
+    p->sampled = TABLE(ft_pairing_wire, sizeof(struct ft_pairing_wire_key), 2 * ends);
     p->tuples = TABLE(ft_pairing_tuple, sizeof(struct ft_tuple), 2 * ends);
     p->processes = TABLE(ft_pairing_process, sizeof(struct ft_pairing_process_key), ends + members);
     p->comms = TABLE(ft_pairing_comm, FT_PAIRING_COMM, members);
     p->members = TABLE(ft_pairing_member, sizeof(struct ft_pairing_member_key), members);
 #undef TABLE
     if (!p->names || !p->hosts || !p->ports || !p->addresses || !p->ends || !p->buckets ||
-        !p->claims || !p->wires || !p->tuples || !p->processes || !p->comms || !p->members) {
+        !p->named || !p->sampled || !p->tuples || !p->processes || !p->comms || !p->members) {
         ft_pairing_free(p);
         return NULL;
     }
@@ -65,8 +65,8 @@ void ft_pairing_free(struct ft_pairing *p)
     ft_table_free(p->addresses);
     ft_table_free(p->ends);
     ft_table_free(p->buckets);
-    ft_table_free(p->claims);
-    ft_table_free(p->wires);
+    ft_table_free(p->named);
+    ft_table_free(p->sampled);
     ft_table_free(p->tuples);
     ft_table_free(p->processes);
     ft_table_free(p->comms);
@@ -146,8 +146,8 @@ static void remove_end(struct ft_pairing *p, struct ft_pairing_qp *e, bool gone)
     struct ft_pairing_host *host = ft_table_at(p->hosts, port->host);
 
     ft_pairing_unlink(p, e, gone);
-    ft_pairing_scope_remove(p, e, gone);
-    ft_pairing_unlink_doubted(p);
+    ft_pairing_group_remove(p, e, gone);
+    ft_pairing_unlink_uncertain(p);
     ft_pairing_wire_remove(p, e);
     ft_pairing_process_remove(p, e);
     host->anonymous -= e->pid == 0 && !e->kernel;
@@ -175,12 +175,12 @@ static bool same(const struct ft_pairing_qp *e, const Fabrictrace__QueuePair *q)
 
     /* The thread that made it, which the kernel's list names, may be gone before its process. */
     if (e->remote != q->remote || (e->pid != q->pid && (q->has_pid || q->kernel)) ||
-        e->since_ms != (int64_t)q->since_ms || e->told != (bool)q->has_dst ||
+        e->since_ms != (int64_t)q->since_ms || e->reported != (bool)q->has_dst ||
         e->has_sport != (bool)q->has_sport || (e->has_sport && e->sport != q->sport))
         return false;
-    return !e->told || (ft_ip_from_bytes(q->src.data, q->src.len, &src) == 0 &&
-                        ft_ip_from_bytes(q->dst.data, q->dst.len, &dst) == 0 &&
-                        ft_ip_equal(&src, &e->src) && ft_ip_equal(&dst, &e->dst));
+    return !e->reported || (ft_ip_from_bytes(q->src.data, q->src.len, &src) == 0 &&
+                            ft_ip_from_bytes(q->dst.data, q->dst.len, &dst) == 0 &&
+                            ft_ip_equal(&src, &e->src) && ft_ip_equal(&dst, &e->dst));
 }
 
 static int add_end(struct ft_pairing *p, struct ft_pairing_port *port,
@@ -205,20 +205,20 @@ static int add_end(struct ft_pairing *p, struct ft_pairing_port *port,
     e->has_sport = q->has_sport;
     e->begun = q->begun;
     e->kernel = q->kernel;
-    e->told = q->has_dst;
-    if (e->told) {
+    e->reported = q->has_dst;
+    if (e->reported) {
         ft_ip_from_bytes(q->src.data, q->src.len, &e->src);
         ft_ip_from_bytes(q->dst.data, q->dst.len, &e->dst);
     }
-    e->state = e->told ? FT_PAIR_TOLD : FT_PAIR_WAITING;
+    e->state = e->reported ? FT_PAIR_REPORTED : FT_PAIR_WAITING;
     e->since_ms = (int64_t)q->since_ms;
     host->held++;
     host->anonymous += e->pid == 0 && !e->kernel;
     port->held++;
     ft_pairing_process_add(p, e);
-    ft_pairing_scope_add(p, e);
+    ft_pairing_group_add(p, e);
     ft_pairing_wire_add(p, e);
-    ft_pairing_unlink_doubted(p);
+    ft_pairing_unlink_uncertain(p);
     return 0;
 }
 
@@ -254,7 +254,7 @@ static int take_end(struct ft_pairing *p, struct ft_pairing_port *port,
     return 0;
 }
 
-static bool is_whole(const Fabrictrace__QueuePairs *l)
+static bool is_complete(const Fabrictrace__QueuePairs *l)
 {
     bool ok = l->host && strlen(l->host) < FT_PAIRING_NAME && *l->host && l->device &&
               strlen(l->device) < FT_PAIRING_NAME && l->has_port && l->has_time_ms &&
@@ -291,11 +291,11 @@ int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int6
 {
     struct ft_pairing_port *port;
     struct ft_pairing_host *host;
-    int64_t whole_ms;
+    int64_t complete_ms;
     int rc = 0;
 
     p->now_ms = now_ms;
-    if (!is_whole(l))
+    if (!is_complete(l))
         return -EINVAL;
     port = port_of(p, l);
     if (!port) {
@@ -311,8 +311,8 @@ int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int6
     host->listed = l->listed;
     host->heard_ms = now_ms;
     /* A clock that is ahead says nothing of what is yet to come. */
-    whole_ms = (int64_t)l->time_ms < now_ms ? (int64_t)l->time_ms : now_ms;
-    host->whole_ms = host->held == host->listed ? whole_ms : 0;
+    complete_ms = (int64_t)l->time_ms < now_ms ? (int64_t)l->time_ms : now_ms;
+    host->complete_ms = host->held == host->listed ? complete_ms : 0;
     return rc;
 }
 
@@ -321,7 +321,7 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
 {
     p->now_ms = now_ms;
     ft_pairing_members_take(p, c);
-    ft_pairing_unlink_doubted(p);
+    ft_pairing_unlink_uncertain(p);
 }
 
 void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o, int64_t now_ms)
@@ -345,7 +345,7 @@ void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o,
     if (to == FT_NONE) {
         if (!ft_pairing_knows(p, &tuple.dst)) {
             ft_pairing_wire_see(p, from, &tuple, o->dst_qp, ms);
-            ft_pairing_unlink_doubted(p);
+            ft_pairing_unlink_uncertain(p);
         }
         return;
     }
@@ -381,14 +381,14 @@ static void age(struct ft_pairing *p)
 
         if ((double)(p->now_ms - port->heard_ms) <= MISSED * (double)port->interval_ms)
             continue;
-        host->whole_ms = 0;
+        host->complete_ms = 0;
         if (port->held)
             continue;
         drop_addresses(p, port);
         ft_table_remove(p->ports, port);
     }
     for (index = 0; ft_pairing_members_age(p, &index);)
-        ft_pairing_unlink_doubted(p);
+        ft_pairing_unlink_uncertain(p);
 }
 
 void ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms)
@@ -414,8 +414,8 @@ size_t ft_pairing_ends(const struct ft_pairing *p)
 size_t ft_pairing_bytes(const struct ft_pairing *p)
 {
     return ft_table_bytes(p->hosts) + ft_table_bytes(p->ports) + ft_table_bytes(p->addresses) +
-           ft_table_bytes(p->ends) + ft_table_bytes(p->buckets) + ft_table_bytes(p->claims) +
-           ft_table_bytes(p->wires) + ft_table_bytes(p->tuples) + ft_table_bytes(p->processes) +
+           ft_table_bytes(p->ends) + ft_table_bytes(p->buckets) + ft_table_bytes(p->named) +
+           ft_table_bytes(p->sampled) + ft_table_bytes(p->tuples) + ft_table_bytes(p->processes) +
            ft_table_bytes(p->comms) + ft_table_bytes(p->members);
 }
 
@@ -459,7 +459,7 @@ const char *ft_pair_state_name(enum ft_pair_state state)
     static const char *const names[FT_PAIR_STATES] = {
         [FT_PAIR_WAITING] = "waiting",
         [FT_PAIR_PAIRED] = "paired",
-        [FT_PAIR_TOLD] = "told",
+        [FT_PAIR_REPORTED] = "reported",
         [FT_PAIR_NO_PEER] = "no_peer",
         [FT_PAIR_SEVERAL_PEERS] = "several_peers",
         [FT_PAIR_SEVERAL_ADDRESSES] = "several_addresses",
@@ -467,7 +467,7 @@ const char *ft_pair_state_name(enum ft_pair_state state)
         [FT_PAIR_NO_PORT] = "no_port",
         [FT_PAIR_SAME_HOST] = "same_host",
         [FT_PAIR_PEER_GONE] = "peer_gone",
-        [FT_PAIR_UNHEARD] = "unheard",
+        [FT_PAIR_INCOMPLETE] = "incomplete",
         [FT_PAIR_UNTIMED] = "untimed",
         [FT_PAIR_ITSELF] = "itself",
     };
@@ -479,10 +479,10 @@ const char *ft_paired_by_name(enum ft_paired_by by)
 {
     static const char *const names[] = {
         [FT_PAIRED_BY_NOTHING] = "",
-        [FT_PAIRED_BY_WIRE] = "wire",
-        [FT_PAIRED_BY_BOTH_ENDS] = "both_ends",
+        [FT_PAIRED_BY_SAMPLES] = "samples",
+        [FT_PAIRED_BY_BOTH_HOSTS] = "both_hosts",
         [FT_PAIRED_BY_COMMUNICATOR] = "communicator",
-        [FT_PAIRED_BY_ALL_ENDS] = "all_ends",
+        [FT_PAIRED_BY_FABRIC] = "fabric",
         [FT_PAIRED_BY_PEER] = "peer",
     };
 

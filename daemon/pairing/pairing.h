@@ -8,10 +8,11 @@
  *  - samples show a flow from an address of one end to an address of the other, to its number, and
  *    both hosts list the two as each other's peer (FT_PAIRED_BY_BOTH_ENDS);
  *  - samples show one flow alone from this address and port to this number, and its host, which has
- *    told all its queue pairs since, has one alone that would make it (FT_PAIRED_BY_WIRE);
+ * listed all its queue pairs since, has one alone that would make it (FT_PAIRED_BY_WIRE);
  *  - the other end's host knows that it sends here (FT_PAIRED_BY_PEER);
  *  - of all ends in the communicators of the process, these two alone name each other, and every
- *    member's host has told all it has since both were there (FT_PAIRED_BY_COMMUNICATOR);
+ *    member's host has listed all its queue pairs since both were there
+ * (FT_PAIRED_BY_COMMUNICATOR);
  *  - the same for all ends of a fabric in which nobody is known without an agent, for two that came
  *    within seconds of each other (FT_PAIRED_BY_ALL_ENDS).
  * The last two take for granted that connected queue pairs are listed on both sides within seconds,
@@ -20,11 +21,11 @@
  * connected to itself, as NCCL's are that flush GPU memory: neither of the two applies. PSNs are no
  * help: they move with the traffic, and alike in all pairs of a job.
  *
- * A queue pair comes by two roads. Where the kernel tells its host the destination, the agent sends
+ * A queue pair comes by two roads. Where the kernel shows its host the destination, the agent sends
  * a flow report, which goes to the join past this module, and lists the queue pair with its
  * addresses: it needs no pair, but may be the one that another names (FT_PAIR_TOLD). Where it does
  * not, the list is all there is; the flow is reported from here, to the hook, as if the host had
- * said so, and only while the pair stands. Both roads may tell of one flow: each of its hosts may
+ * said so, and only while the pair stands. Both roads may report one flow: each of its hosts may
  * know a half of it. An end goes with its own host: when that lists it as ended, lists another by
  * its number, or does not list it for two and a half intervals. Its pair ends with it, and the
  * flows with the pair. The other end stays until its own host lets it go, but without a peer for
@@ -67,7 +68,7 @@ struct ft_pairing_hooks {
 enum ft_pair_state {
     FT_PAIR_WAITING, /* not all who could be it have been heard since it came */
     FT_PAIR_PAIRED,
-    FT_PAIR_TOLD, /* its own host knows where it sends to */
+    FT_PAIR_REPORTED, /* its own host knows where it sends to */
     FT_PAIR_NO_PEER,
     FT_PAIR_SEVERAL_PEERS,
     FT_PAIR_SEVERAL_ADDRESSES, /* the two ends have more than one address in common use */
@@ -75,19 +76,19 @@ enum ft_pair_state {
     FT_PAIR_NO_PORT,           /* the driver's source port follows no known formula */
     FT_PAIR_SAME_HOST,         /* may never leave it */
     FT_PAIR_PEER_GONE,
-    FT_PAIR_UNHEARD, /* who is not heard, or not whole, may have the peer */
-    FT_PAIR_UNTIMED, /* the only other end did not come at the same time, as far as is known */
-    FT_PAIR_ITSELF,  /* names its own number: may be connected to itself */
+    FT_PAIR_INCOMPLETE, /* who is not heard, or not complete, may have the peer */
+    FT_PAIR_UNTIMED,    /* the only other end did not come at the same time, as far as is known */
+    FT_PAIR_ITSELF,     /* names its own number: may be connected to itself */
     FT_PAIR_STATES,
 };
 
 /* As in enum PairedBy of fabrictrace.proto. */
 enum ft_paired_by {
     FT_PAIRED_BY_NOTHING,
-    FT_PAIRED_BY_WIRE,
-    FT_PAIRED_BY_BOTH_ENDS,
+    FT_PAIRED_BY_SAMPLES,
+    FT_PAIRED_BY_BOTH_HOSTS,
     FT_PAIRED_BY_COMMUNICATOR,
-    FT_PAIRED_BY_ALL_ENDS,
+    FT_PAIRED_BY_FABRIC,
     FT_PAIRED_BY_PEER,
 };
 
@@ -140,7 +141,7 @@ size_t ft_pairing_bytes(const struct ft_pairing *p);
 /* Iterates from *index 0; false at the end. */
 bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pairing_end *end);
 
-/* "waiting", "paired", "no_peer", ...; and "wire", "communicator", ... */
+/* "waiting", "paired", "no_peer", ...; and "samples", "communicator", ... */
 const char *ft_pair_state_name(enum ft_pair_state state);
 const char *ft_paired_by_name(enum ft_paired_by by);
 

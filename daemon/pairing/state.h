@@ -3,12 +3,12 @@
 #define FT_DAEMON_PAIRING_STATE_H
 /*
  * What the parts of daemon/pairing/pairing.h share, each of which needs only those before it:
- * ends.c finds ends and lists those in doubt, scope.c counts who is unique among all and in a
- * communicator, members.c keeps processes and their communicators, wire.c what samples say, link.c
- * the pairs and what is told of them, pairing.c hosts, ports and ends. Private to them. Thread:
- * one.
+ * ends.c finds ends and lists the uncertain ones, groups.c counts who is unique among all and in a
+ * communicator, members.c keeps processes and their communicators, samples.c what samples show,
+ * link.c the pairs and what is reported of them, pairing.c hosts, ports and ends. Private to them.
+ * Thread: one.
  *
- * Who finds that a pair is not certain any more puts one of its ends on the list of those in doubt.
+ * Who finds that a pair is not certain any more puts one of its ends on the list of uncertain ones.
  * It is dissolved at the end of that step: what dissolving it puts on the list follows.
  *
  * Sets of ends that only matter when they have one member are kept as a count and a sum of indices.
@@ -24,16 +24,16 @@
 /* How far the clocks of hosts and exporters may be apart. */
 #define FT_PAIRING_CLOCKS_MS 2000
 /* Both ends of a connection are listed within this time. */
-#define FT_PAIRING_SETTLE_MS 5000
+#define FT_PAIRING_LISTED_MS 5000
 /* Of two flows that cannot both be an end's, the one that was silent for so long is over. */
 #define FT_PAIRING_OVER_MS 10000
 
 struct ft_pairing_host {
     char name[FT_PAIRING_NAME];
     uint32_t listed, held;
-    uint32_t anonymous; /* ends of processes that its agent cannot see */
-    int64_t whole_ms;   /* when all that it had was held here last, by its clock; 0: not now */
-    int64_t heard_ms;   /* by ours */
+    uint32_t anonymous;  /* ends of processes that its agent cannot see */
+    int64_t complete_ms; /* when all that it had was held here last, by its clock; 0: not now */
+    int64_t heard_ms;    /* by ours */
 };
 
 struct ft_pairing_port_key {
@@ -74,28 +74,28 @@ struct ft_pairing_qp {
     uint32_t wire_seq;
     uint16_t sport;
     uint8_t state, by;
-    bool has_sport, begun, kernel, told;
-    bool counted; /* in the buckets of its scopes */
-    bool spent;   /* its peer is gone */
-    bool doubted; /* on the list of those whose pair is to be dissolved */
-    bool wired;   /* a sample went from it to an end that names it */
+    bool has_sport, begun, kernel, reported;
+    bool counted;   /* in the buckets of its groups */
+    bool spent;     /* its peer is gone */
+    bool uncertain; /* on the list of those whose pair is to be dissolved */
+    bool wired;     /* a sample went from it to an end that names it */
     bool has_tuple, has_reverse, observed;
-    struct ft_ip src, dst; /* told */
+    struct ft_ip src, dst; /* reported */
     struct ft_tuple tuple; /* that it sends by, once paired */
     int64_t since_ms, heard_ms, interval_ms;
     int64_t wire_ms; /* last sample that confirmed it */
     const char *comm, *job;
     uint32_t comm_index; /* communicator by which it was paired, FT_NONE */
-    uint32_t next_doubted;
+    uint32_t next_uncertain;
 };
 
-/* Pairs of the same two numbers within a scope: two where each has an end at both of two ranks. */
+/* Pairs of the same two numbers within a group: two where each has an end at both of two ranks. */
 #define FT_PAIRING_BUCKET_PAIRS 2
 
-/* Ends that name each other's numbers, within a scope: 0 all, else a communicator's index + 1. lo
+/* Ends that name each other's numbers, within a group: 0 all, else a communicator's index + 1. lo
  * have the lower number themselves; where both are equal all are lo. */
 struct ft_pairing_bucket_key {
-    uint32_t scope, lo, hi;
+    uint32_t group, lo, hi;
 };
 
 struct ft_pairing_bucket {
@@ -107,13 +107,13 @@ struct ft_pairing_bucket {
 };
 
 /* An end whose host knows where it sends to, by what it says of its peer. */
-struct ft_pairing_claim_key {
+struct ft_pairing_named_key {
     struct ft_ip ip;
     uint32_t local, remote;
 };
 
-struct ft_pairing_claim {
-    struct ft_pairing_claim_key key;
+struct ft_pairing_named {
+    struct ft_pairing_named_key key;
     uint32_t count;
     uint64_t sum;
 };
@@ -152,8 +152,8 @@ struct ft_pairing_process {
 struct ft_pairing_comm {
     char id[FT_PAIRING_COMM];
     uint32_t ranks, open;
-    uint32_t paired;  /* ends that were paired by it; it is remembered as long as there are some */
-    int64_t whole_ms; /* as of the last sweep: the least of its members' hosts; 0: not all are */
+    uint32_t paired; /* ends that were paired by it; it is remembered as long as there are some */
+    int64_t complete_ms; /* as of the last sweep: the least of its members' hosts; 0: not all are */
 };
 
 struct ft_pairing_member_key {
@@ -178,16 +178,16 @@ struct ft_pairing {
     struct ft_pairing_hooks hooks;
     struct ft_names *names;
     struct ft_table *hosts, *ports, *addresses, *ends;
-    struct ft_table *buckets, *claims, *wires, *tuples;
+    struct ft_table *buckets, *named, *sampled, *tuples;
     struct ft_table *processes, *comms, *members;
     struct ft_pairing_stats stats;
     uint32_t seq;
     uint64_t uncounted; /* no room to count an end: nobody is unique any more */
     int64_t now_ms, swept_ms;
-    int64_t stranger_ms;                  /* last sample of a RoCE host without an agent */
-    int64_t all_whole_ms;                 /* as of this sweep: the least of all hosts; 0 */
-    uint32_t first_doubted, last_doubted; /* ends, FT_NONE */
-    int8_t covered;                       /* of this sweep; -1: not asked yet */
+    int64_t stranger_ms;                      /* last sample of a RoCE host without an agent */
+    int64_t all_complete_ms;                  /* as of this sweep: the least of all hosts; 0 */
+    uint32_t first_uncertain, last_uncertain; /* ends, FT_NONE */
+    int8_t covered;                           /* of this sweep; -1: not asked yet */
 };
 
 static inline struct ft_pairing_qp *ft_pairing_at(const struct ft_pairing *p, uint32_t index)
@@ -213,22 +213,22 @@ struct ft_pairing_qp *ft_pairing_find(const struct ft_pairing *p, uint32_t port,
 /* The other end, as far as it is known and there; NULL. */
 struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct ft_pairing_qp *end);
 /* Puts an end on the list of those whose pair is to be dissolved; takes the first one, or NULL. */
-void ft_pairing_doubt(struct ft_pairing *p, struct ft_pairing_qp *end);
-struct ft_pairing_qp *ft_pairing_take_doubted(struct ft_pairing *p);
-/* Whether a pair was found without samples and is not in doubt. */
+void ft_pairing_mark_uncertain(struct ft_pairing *p, struct ft_pairing_qp *end);
+struct ft_pairing_qp *ft_pairing_take_uncertain(struct ft_pairing *p);
+/* Whether a pair was found without samples and is not uncertain. */
 bool ft_pairing_holds(const struct ft_pairing *p, const struct ft_pairing_qp *end);
 
-/* scope.c */
-void ft_pairing_scope_add(struct ft_pairing *p, struct ft_pairing_qp *end);
+/* groups.c */
+void ft_pairing_group_add(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* gone: the end is no more, and whoever may have been its peer has none. */
-void ft_pairing_scope_remove(struct ft_pairing *p, struct ft_pairing_qp *end, bool gone);
+void ft_pairing_group_remove(struct ft_pairing *p, struct ft_pairing_qp *end, bool gone);
 /* Marks the buckets that a pair rests on, or clears them. */
-void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *end, bool paired);
+void ft_pairing_group_mark(struct ft_pairing *p, const struct ft_pairing_qp *end, bool paired);
 /* Its process has a communicator more, or less. */
-void ft_pairing_scope_enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *end);
-void ft_pairing_scope_leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *end);
-/* Its pair does not rest on this scope any more. */
-void ft_pairing_scope_release(struct ft_pairing *p, uint32_t scope,
+void ft_pairing_group_enter(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *end);
+void ft_pairing_group_leave(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *end);
+/* Its pair does not rest on this group any more. */
+void ft_pairing_group_release(struct ft_pairing *p, uint32_t group,
                               const struct ft_pairing_qp *end);
 void ft_pairing_scope_begin(struct ft_pairing *p);
 /* The only end that can be the peer, NULL; else *why. */
@@ -246,10 +246,10 @@ void ft_pairing_members_take(struct ft_pairing *p, const Fabrictrace__Communicat
 /* Forgets the next member, from *index on, that was not announced for long; false: none is left. */
 bool ft_pairing_members_age(struct ft_pairing *p, uint32_t *index);
 
-/* wire.c */
+/* samples.c */
 void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *end);
 void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
-/* Whether samples alone tell where an end sends to; fills the tuple. */
+/* Whether samples alone determine the destination of an end; fills the tuple. */
 bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *end,
                            struct ft_tuple *tuple);
 /* A sample to a host that lists nothing. */
@@ -257,26 +257,26 @@ void ft_pairing_wire_see(struct ft_pairing *p, uint32_t port, const struct ft_tu
                          uint32_t dst_qp, int64_t ms);
 /* Whether a flow can only be this end's: none other of its port sends to that number by that port;
  * or, where the driver's port is not known or another one was set, none other to that number at
- * all. A queue pair whose peer is gone may go on sending for a while. */
+ * all. A queue pair whose peer is gone may continue sending for a while. */
 bool ft_pairing_wire_alone(struct ft_pairing *p, const struct ft_pairing_qp *end,
                            const struct ft_tuple *tuple, int64_t ms);
 /* Whether a sample was taken after an end came, for all that clocks may be apart. */
 bool ft_pairing_is_later(const struct ft_pairing_qp *end, int64_t ms);
 
-/* link.c: a sample showed what an end sends by, towards an end that names it. That is no
- * proof for the other one: the first may send to a queue pair that is gone, whose number is used
- * anew. Both directions are. */
+/* link.c: a sample showed what an end sends by, towards an end that names it. That does not prove
+ * the other one: the first may send to a queue pair that is gone, whose number is used anew. Both
+ * directions are. */
 void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *end, struct ft_pairing_qp *peer,
                      const struct ft_tuple *tuple, int64_t ms);
-/* Sets what an end sends by, and tells it. */
+/* Sets what an end sends by, and reports it. */
 void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *end,
                           const struct ft_tuple *tuple, bool observed);
 /* The pair of an end is no more: because it ended, or because it is not certain (to be withdrawn).
- * Pairs that are in doubt by that go with it. */
+ * Pairs that become uncertain by that are dissolved with it. */
 void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *end, bool ended);
-/* Dissolves all pairs in doubt. */
-void ft_pairing_unlink_doubted(struct ft_pairing *p);
-/* Tells again what is known. */
+/* Dissolves all uncertain pairs. */
+void ft_pairing_unlink_uncertain(struct ft_pairing *p);
+/* Reports again what is known. */
 void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Looks for the peer of an end that has none, and for whether the peer of one is there. */
 void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *end);

@@ -16,7 +16,7 @@ enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_r
     return fates[result];
 }
 
-void ft_pipeline_settle(struct ft_pipeline *p)
+void ft_pipeline_flush(struct ft_pipeline *p)
 {
     uint64_t results[FT_JOIN_RESULTS] = {0};
 

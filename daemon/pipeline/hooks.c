@@ -60,7 +60,7 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
 
     ft_tuple_format_key(&flow->tuple, subject);
     ft_tuple_format(&flow->tuple, text);
-    snprintf(message, sizeof(message), "%s took another path", text);
+    snprintf(message, sizeof(message), "%s changed its path", text);
     ft_emit_tuple(&tuple, &flow->tuple);
     evidence.flow = &tuple;
     evidence.n_old_hops = list_hops(&old_hops, p->stages.join, flow, before);
@@ -103,7 +103,7 @@ void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report)
 {
     struct ft_pipeline *p = arg;
 
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     ft_join_report(p->stages.join, report);
 }
 
@@ -114,7 +114,7 @@ void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
     struct ft_flow *flow;
     struct ft_span span;
 
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     flow = ft_join_withdraw(p->stages.join, tuple);
     if (!flow || !flow->host->shown)
         return;

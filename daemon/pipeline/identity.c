@@ -289,7 +289,7 @@ static void complain(const struct ft_identity *id, const char *program, const ch
     size_t len;
 
     if (!id->role) {
-        snprintf(reason, reason_bytes, "'%s' is no program that reports", program);
+        snprintf(reason, reason_bytes, "'%s' is not a program that reports records", program);
         return;
     }
     len = (size_t)snprintf(reason, reason_bytes, "its certificate is not that of %s%s, but of",
@@ -297,7 +297,7 @@ static void complain(const struct ft_identity *id, const char *program, const ch
     for (size_t i = 0; i < names->count && len < reason_bytes; i++)
         len += (size_t)snprintf(reason + len, reason_bytes - len, " %s", names->items[i]);
     if (names->count == 0 && len < reason_bytes)
-        snprintf(reason + len, reason_bytes - len, " nobody: it has no subjectAltName");
+        snprintf(reason + len, reason_bytes - len, " no program: it has no subjectAltName");
 }
 
 struct ft_identity *ft_identity_new(const struct ft_identities *ids, const char *program,
@@ -525,7 +525,7 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
     case FABRICTRACE__RECORD__KIND_COLLECTIVE:
         return own_host(q, record->collective->host);
     default:
-        return refuse(q, "it is of a kind that no agent reports");
+        return refuse(q, "an agent may not report records of this kind");
     }
 }
 
@@ -571,7 +571,7 @@ static bool poller_may(const struct question *q, const Fabrictrace__Record *reco
             own = own_switch(q, true, &report->addresses[i]);
         return own;
     default:
-        return refuse(q, "it is of a kind that no poller reports");
+        return refuse(q, "a poller may not report records of this kind");
     }
 }
 

@@ -3,7 +3,7 @@
 #define FT_DAEMON_PIPELINE_INTAKE_H
 /*
  * From the messages of agents and pollers to what the join takes: every field that is needed is
- * there and in range, or the whole message is refused. Pure.
+ * there and in range, or the message is refused. Pure.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,8 +24,8 @@ bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *o
 
 enum ft_intake_numbers {
     FT_INTAKE_FITS,
-    FT_INTAKE_WRONG, /* a time that is none, or a number beyond 63 bits */
-    FT_INTAKE_AHEAD, /* more than a minute, of what is only told and compared */
+    FT_INTAKE_WRONG, /* an invalid time, or a number beyond 63 bits */
+    FT_INTAKE_AHEAD, /* more than a minute, of what is only published and compared */
 };
 
 /* Times and numbers of a record of any other kind. */

@@ -11,7 +11,7 @@
 
 #define RANKS_MAX  65536
 #define KEPT_BYTES ((size_t)64 << 20)
-/* A pause that is longer is no pause: windows in which nobody was there are not published. */
+/* Longer gaps are skipped; no empty windows are published. */
 #define WINDOWS_GAP 60
 /* What waited in sockets while nobody drove us has come in after this time. */
 #define AFTER_PAUSE_MS 10000
@@ -139,7 +139,7 @@ static void note_pause(struct ft_pipeline *p, int64_t now_ms)
 
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     note_pause(p, now_ms);
     p->now_ms = now_ms;
     ft_ranks_age(p->stages.ranks, now_ms);
@@ -167,7 +167,7 @@ void ft_pipeline_finish(struct ft_pipeline *p)
 {
     uint32_t last = ft_join_window_of(p->stages.join, p->now_ms);
 
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     ft_pipeline_finish_close(p);
     ft_pipeline_rediscover(p, INT64_MAX);
     while (ft_join_window(p->stages.join) != 0 && ft_join_window(p->stages.join) <= last) {

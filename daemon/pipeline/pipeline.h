@@ -80,10 +80,10 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
  * stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
 
-/* Observations are gathered and joined in batches: call ft_pipeline_settle() after the last record
- * that came in one go. Whatever looks at the state settles first by itself. */
+/* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record
+ * that came in one go. Whatever looks at the state flushes first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
-void ft_pipeline_settle(struct ft_pipeline *p);
+void ft_pipeline_flush(struct ft_pipeline *p);
 
 /* Counts a record that was not let in. */
 void ft_pipeline_refuse(struct ft_pipeline *p);
@@ -92,9 +92,9 @@ void ft_pipeline_refuse(struct ft_pipeline *p);
 const struct ft_topology *ft_pipeline_file(const struct ft_pipeline *p);
 
 /* Closes what is due at now_ms, at most `items` of work. True when more is left: call again soon,
- * after having looked at ingest. Time that jumps far ahead closes what has data and goes on at the
- * present; live time that goes back by more than a window makes the pipeline learn its flows anew,
- * rather than refuse everything until its old time comes again. */
+ * after having looked at ingest. Time that jumps far ahead closes what has data and continues at
+ * the present; live time that goes back by more than a window makes the pipeline learn its flows
+ * anew, rather than refuse everything until its old time comes again. */
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items);
 
 /* Closes every window that holds data, at the end of a replay. */

@@ -4,8 +4,8 @@
 /*
  * Shared by the parts of the pipeline alone, each of which needs only those before it: the stages
  * (stages.c), the accounts (account.c), what is gathered for the join and the close of a window
- * (batch.c), what the join and the pairing tell (hooks.c), which topology holds (topology.c), what
- * records do (records.c), and the pipeline's life and clock (pipeline.c).
+ * (batch.c), what the join and the pairing report (hooks.c), which topology holds (topology.c),
+ * what records do (records.c), and the pipeline's life and clock (pipeline.c).
  */
 #include "daemon/discovery/wiring.h"
 #include "daemon/health/agents.h"
@@ -22,7 +22,7 @@
 
 #define FT_PIPELINE_PROGRAM_BYTES 128
 
-/* What the join and the pairing tell. */
+/* What the join and the pairing report. */
 struct ft_stage_hooks {
     struct ft_join_hooks join;
     struct ft_pairing_hooks pairing;
@@ -73,8 +73,8 @@ bool ft_pipeline_on_cover(void *arg);
 /* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
 void ft_pipeline_find_edge(struct ft_pipeline *p);
 
-/* What samples say of cables: takes an observation, goes on with the judgement, and tells the join
- * which links of a new topology are confirmed. */
+/* What samples say of cables: takes an observation, continues with the judgement, and informs the
+ * join which links of a new topology are confirmed. */
 void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl);
 void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
 void ft_pipeline_confirm_links(struct ft_pipeline *p);

@@ -40,7 +40,7 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
     if (p->stages.wiring)
         ft_pipeline_cross(p, in, o->has_ttl && o->ttl < 256 ? (uint8_t)o->ttl : 0);
     if (p->gathered == FT_JOIN_BATCH)
-        ft_pipeline_settle(p);
+        ft_pipeline_flush(p);
     if (p->stages.pairing)
         ft_pairing_observe(p->stages.pairing, o, p->now_ms);
 }
@@ -273,7 +273,7 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
         return;
     }
     /* Records are applied in the order in which they came. */
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     fate = record->kind_case == FABRICTRACE__RECORD__KIND_FLOW ? take_report(p, record->flow)
                                                                : take_other(p, record);
     p->stats.fates[fate]++;

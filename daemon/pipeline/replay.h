@@ -3,8 +3,8 @@
 #define FT_DAEMON_PIPELINE_REPLAY_H
 /*
  * Offline: records from an NDJSON file through the pipeline in virtual time, whose clock is the
- * newest moment that any record has spoken of. A line that is no record is told and counted, and
- * costs only itself.
+ * newest moment that any record has spoken of. A line that is not a record is logged and counted,
+ * and costs only itself.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "daemon/pipeline/pipeline.h"
 
 struct ft_replay_stats {
-    uint64_t lines; /* = records + broken; blank ones are none */
+    uint64_t lines; /* = records + broken; blank ones do not count */
     uint64_t records;
     uint64_t broken;
 };

@@ -36,7 +36,7 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
 {
     int rc;
 
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     ft_pipeline_finish_close(p);
     rc = ft_join_set_topology(p->stages.join, topology, p->now_ms);
     if (rc)
@@ -132,7 +132,7 @@ static void tell_join(void *arg, uint32_t port)
 {
     struct ft_pipeline *p = arg;
 
-    bool all = !p->stages.wiring || !ft_wiring_lacks(p->stages.wiring, port);
+    bool all = !p->stages.wiring || !ft_wiring_missing(p->stages.wiring, port);
 
     /* A path rests on all links that the switch may send by, not on one of them alone. */
     ft_join_confirm_link(p->stages.join, port, all && ft_pipeline_confirms(p, port));

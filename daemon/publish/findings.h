@@ -18,8 +18,8 @@ enum ft_finding_kind {
 
 struct ft_finding {
     enum ft_finding_kind kind;
-    char switch_name[128]; /* "": of the fabric as a whole */
-    char port[128];        /* "": of the switch as a whole */
+    char switch_name[128]; /* "": of the fabric */
+    char port[128];        /* "": of the switch */
     char peer[128];        /* "" likewise */
     char peer_port[128];
     char found[128]; /* where samples say that it leads instead; "" likewise */
@@ -27,8 +27,8 @@ struct ft_finding {
     uint64_t samples;
     uint32_t flows;
     char text[320];
-    bool blind;         /* the switch itself says nothing: whatever else it lacks follows from it */
-    bool of_host;       /* switch_name is a host's, port a device's */
+    bool blind;   /* the switch itself says nothing: whatever else is missing follows from it */
+    bool of_host; /* switch_name is a host's, port a device's */
     const char *advice; /* a literal: what to do; NULL: nothing to say */
     int64_t since_ms;   /* 0: not known */
 };

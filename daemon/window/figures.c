@@ -36,7 +36,7 @@ struct ft_figures_work {
     bool partial; /* the window was not seen whole */
     /* scratch of one group */
     double *flows, *bytes;
-    uint64_t *whole, *speed;
+    uint64_t *certain, *speed;
     size_t size;
 };
 
@@ -65,16 +65,16 @@ static void pool_reset(struct pool *p)
 struct ft_figures_work *ft_figures_work_new(void)
 {
     struct ft_figures_work *w = calloc(1, sizeof(*w));
-    bool whole;
+    bool certain;
 
     if (!w)
         return NULL;
     w->chance = ft_chance_new();
-    whole = w->chance && pool_init(&w->fabric);
-    for (int tier = 0; tier < TIERS && whole; tier++)
-        for (int d = 0; d < DIRECTIONS && whole; d++)
-            whole = pool_init(&w->layer[tier][d]);
-    if (whole)
+    certain = w->chance && pool_init(&w->fabric);
+    for (int tier = 0; tier < TIERS && certain; tier++)
+        for (int d = 0; d < DIRECTIONS && certain; d++)
+            certain = pool_init(&w->layer[tier][d]);
+    if (certain)
         return w;
     ft_figures_work_free(w);
     return NULL;
@@ -93,7 +93,7 @@ void ft_figures_work_free(struct ft_figures_work *w)
     free(w->p);
     free(w->flows);
     free(w->bytes);
-    free(w->whole);
+    free(w->certain);
     free(w->speed);
     free(w);
 }
@@ -114,13 +114,13 @@ static int reserve(struct ft_figures_work *w, size_t m)
         return 0;
     free(w->flows);
     free(w->bytes);
-    free(w->whole);
+    free(w->certain);
     free(w->speed);
     w->flows = calloc(m, sizeof(*w->flows));
     w->bytes = calloc(m, sizeof(*w->bytes));
-    w->whole = calloc(m, sizeof(*w->whole));
+    w->certain = calloc(m, sizeof(*w->certain));
     w->speed = calloc(m, sizeof(*w->speed));
-    w->size = w->flows && w->bytes && w->whole && w->speed ? m : 0;
+    w->size = w->flows && w->bytes && w->certain && w->speed ? m : 0;
     return w->size ? 0 : -ENOMEM;
 }
 
@@ -282,8 +282,8 @@ static void raise_polarization(const Fabrictrace__Imbalance *figures, const stru
 static int pool_add(struct pool *p, const struct ft_figures_work *w, size_t m, uint64_t flows,
                     uint64_t unplaced, double bytes)
 {
-    if (ft_union_add(p->flows, w->flows, w->whole, w->speed, m) ||
-        ft_union_add(p->bytes, w->bytes, w->whole, w->speed, m))
+    if (ft_union_add(p->flows, w->flows, w->certain, w->speed, m) ||
+        ft_union_add(p->bytes, w->bytes, w->certain, w->speed, m))
         return -ENOMEM;
     p->groups++;
     p->flow_count += flows;
@@ -300,7 +300,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     size_t m = group->link_count;
     struct ft_figures of_flows, of_bytes;
     Fabrictrace__Imbalance out;
-    uint64_t whole = 0, unplaced = loads->unplaced[group_id];
+    uint64_t certain = 0, unplaced = loads->unplaced[group_id];
     double flows = 0, bytes = 0;
     struct pool *layer = &w->layer[group->tier][group->direction == FT_DIRECTION_DOWN];
 
@@ -311,11 +311,11 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
 
         w->flows[i] = link->flows;
         w->bytes[i] = link->bytes;
-        w->whole[i] = link->whole;
+        w->certain[i] = link->certain;
         w->speed[i] = ft_topology_port(t, group->links[i])->speed_bps;
         flows += link->flows;
         bytes += link->bytes;
-        whole += link->whole;
+        certain += link->certain;
     }
     ft_figures_of(w->flows, w->speed, m, &of_flows);
     ft_figures_of(w->bytes, w->speed, m, &of_bytes);
@@ -323,8 +323,8 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     fill_counts(&out, (uint32_t)m, (uint64_t)(flows + 0.5), unplaced, bytes);
     fill_figures(&out, &of_flows, &of_bytes);
     /* Chance speaks of whole flows on a choice of links. */
-    fill_chance(&out, whole > 0 && m > 1, ft_fim_expected(whole, m),
-                ft_p_value(w->chance, w->whole, m));
+    fill_chance(&out, certain > 0 && m > 1, ft_fim_expected(certain, m),
+                ft_p_value(w->chance, w->certain, m));
     hold(w, emitter, &out);
     if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
         out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY)

@@ -92,7 +92,7 @@ static void load_link(struct ft_load *link, bool counts, double part, const stru
     if (!counts)
         return;
     link->flows += part;
-    link->whole += part == 1;
+    link->certain += part == 1;
 }
 
 /* Loads the certain hops of a path with a part of the flow. */
@@ -244,18 +244,18 @@ static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
 /* The path that a flow had in the window, which began at from_ms, as far as it is certain; NULL:
  * nothing is. */
 static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
-                                     int64_t from_ms, struct ft_judgement *judged, bool *whole)
+                                     int64_t from_ms, struct ft_judgement *judged, bool *certain)
 {
     if (flow->state == FT_PATH_RESOLVED) {
-        *whole = flow->moves || ft_join_is_placed(join, flow, from_ms);
-        return *whole ? &flow->path : NULL;
+        *certain = flow->moves || ft_join_is_placed(join, flow, from_ms);
+        return *certain ? &flow->path : NULL;
     }
-    *whole = false;
+    *certain = false;
     if (flow->state != FT_PATH_PARTIAL)
         return NULL;
     ft_join_judge(join, flow, judged);
-    *whole = is_as_known(join, flow, judged, from_ms);
-    if (*whole)
+    *certain = is_as_known(join, flow, judged, from_ms);
+    if (*certain)
         return &flow->path;
     return judged->state == FT_PATH_PARTIAL ? &judged->path : NULL;
 }
@@ -298,9 +298,9 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     struct volume volume = {
         .bytes = bytes,
         .variance = flow->bytes_from_host || !flow->samples ? 0 : bytes * bytes / flow->samples};
-    bool whole, counts;
+    bool certain, counts;
     const struct ft_path *path =
-        path_of(join, flow, flow->bytes_window * config->window_ms, &judged, &whole);
+        path_of(join, flow, flow->bytes_window * config->window_ms, &judged, &certain);
     size_t n = 0;
     int rc = 0;
 
@@ -321,8 +321,8 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
             l->placed++;
         return 0;
     }
-    if (whole || flow->moves) {
-        if (!whole)
+    if (certain || flow->moves) {
+        if (!certain)
             path = NULL;
         if (add_parts(l, config, t, flow, path, &rate, &volume, counts, index, &rc) && counts)
             l->placed++;

@@ -18,8 +18,8 @@
 #include "daemon/join/join.h"
 
 struct ft_load {
-    double flows;   /* with parts of multipath flows */
-    uint64_t whole; /* flows with this link for certain, for chance */
+    double flows;     /* with parts of multipath flows */
+    uint64_t certain; /* flows with this link for certain, for chance */
     double bytes;
     double variance; /* of the bytes, from sampling */
     uint32_t elephants;
@@ -62,7 +62,7 @@ int ft_loads_init(struct ft_loads *loads, const struct ft_topology *t);
 void ft_loads_free(struct ft_loads *loads);
 void ft_loads_reset(struct ft_loads *loads, const struct ft_topology *t);
 
-/* Adds a flow that was seen in the window (its volume is settled). -ENOMEM when an elephant could
+/* Adds a flow that was seen in the window (its volume is final). -ENOMEM when an elephant could
  * not be kept; the loads are right all the same. */
 int ft_loads_add(struct ft_loads *loads, const struct ft_loads_config *config,
                  const struct ft_join *join, struct ft_flow *flow, uint32_t index);

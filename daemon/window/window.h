@@ -4,7 +4,7 @@
 /*
  * The close of a window: loads, figures, collisions, and the records of them.
  *
- * The work is cut in slices, so that ingest goes on meanwhile: first every flow (aged, its path
+ * The work is cut in slices, so that ingest continues meanwhile: first every flow (aged, its path
  * published when due, its volume laid on its links), then every link, then every group, layer and
  * the fabric, then the events. A window is published once. Pure: `now` is passed in. Thread: one.
  */

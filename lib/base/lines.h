@@ -16,8 +16,9 @@ struct ft_lines {
     bool broken; /* the last write failed within a line: the next one ends that first */
 };
 
-/* Writes whole lines, each with its newline; waits where the descriptor does not block. *written,
- * also on failure: how many of them are there as a whole. 0 or -errno, -EBADF without descriptor
+/* Writes complete lines, each with its newline; waits where the descriptor does not block.
+ * *written, also on failure: how many of them are there completely. 0 or -errno, -EBADF without
+ * descriptor
  * (-1). */
 int ft_lines_write(struct ft_lines *lines, const uint8_t *bytes, size_t len, uint64_t *written);
 

@@ -97,9 +97,9 @@ bool ft_log_limit_pass(struct ft_log_limit *limit, struct ft_mono now, uint64_t 
 void ft_log_change(struct ft_log_state *state, bool up, const char *text, struct ft_mono now)
 {
     /* Reasons may take turns. */
-    bool news = !state->told || state->up != up ||
+    bool news = !state->reported || state->up != up ||
                 (!up && strncmp(state->text, text, sizeof(state->text) - 1) != 0 &&
-                 ft_mono_since_ns(now, state->told_at) >= state->limit.interval_ns);
+                 ft_mono_since_ns(now, state->reported_at) >= state->limit.interval_ns);
     enum ft_log_level level = up ? FT_LOG_INFO : FT_LOG_WARNING;
     uint64_t held;
 
@@ -109,11 +109,11 @@ void ft_log_change(struct ft_log_state *state, bool up, const char *text, struct
     if (!news)
         return;
     /* What was held back is told with the next try that may be, if it still holds. */
-    state->told = ft_log_limit_pass(&state->limit, now, &held);
-    if (state->told)
-        state->told_at = now;
-    if (state->told && held)
+    state->reported = ft_log_limit_pass(&state->limit, now, &held);
+    if (state->reported)
+        state->reported_at = now;
+    if (state->reported && held)
         ft_log(level, "%s (%" PRIu64 " more held back)", text, held);
-    else if (state->told)
+    else if (state->reported)
         ft_log(level, "%s", text);
 }

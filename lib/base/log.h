@@ -41,15 +41,15 @@ struct ft_log_limit {
 };
 
 /* True when a message may go out now. *held receives how many were held back since the last one
- * that passed, to be told with it. */
+ * that passed, to be logged with it. */
 bool ft_log_limit_pass(struct ft_log_limit *limit, struct ft_mono now, uint64_t *held);
 
-/* Something that is up or down, such as a connection: each change is told once, and another reason
- * of being down once an interval of the limit. */
+/* Something that is up or down, such as a connection: each change is logged once, and another
+ * reason of being down once an interval of the limit. */
 struct ft_log_state {
     struct ft_log_limit limit;
-    bool known, up, told;
-    struct ft_mono told_at;
+    bool known, up, reported;
+    struct ft_mono reported_at;
     char text[320]; /* the last that was said of it */
 };
 

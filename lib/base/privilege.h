@@ -2,8 +2,8 @@
 #ifndef FT_BASE_PRIVILEGE_H
 #define FT_BASE_PRIVILEGE_H
 /*
- * Gives up what a program does not need once what needs a privilege is open, and tells what it has.
- * Thread: the process's first, before it makes others.
+ * Gives up what a program does not need once what needs a privilege is open, and reports what it
+ * has. Thread: the process's first, before it makes others.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum ft_privilege {
 };
 
 /* Becomes user (NULL: stays who it is), keeps of all capabilities only those of keep that are held,
- * and forbids gaining any. -errno with a complaint; the process must not go on then. */
+ * and forbids gaining any. -errno with a complaint; the process must not continue then. */
 int ft_privilege_drop(const char *user, unsigned keep, char *error, size_t error_bytes);
 
 /* 0 when there is such a user; -errno with a complaint. */

@@ -5,7 +5,7 @@
  * Bounded reader: the only way to touch bytes that came from outside.
  *
  * Every getter checks bounds. The first one that would pass the end fails, returns zero and makes
- * the reader fail for good, so a decoder may read a whole header and ask ft_reader_ok() once. A
+ * the reader fail for good, so a decoder may read a complete header and ask ft_reader_ok() once. A
  * child reader covers the next n bytes only, so a record inside a record cannot overrun its parent.
  *
  * Owner: the caller, on its stack; the bytes are borrowed. Integers are big endian unless named le.
@@ -55,8 +55,8 @@ static inline void ft_read_skip(struct ft_reader *r, size_t n)
     ft_read_bytes(r, n);
 }
 
-/* The 32 bits at p, for a block of fixed fields that ft_read_bytes() took whole: one check of the
- * bounds instead of one a field. */
+/* The 32 bits at p, for a block of fixed fields that ft_read_bytes() took completely: one check of
+ * the bounds instead of one a field. */
 static inline uint32_t ft_be32_at(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];

@@ -64,7 +64,7 @@ int ft_ip_from_bytes(const uint8_t *bytes, size_t len, struct ft_ip *ip);
 /* The 4 or 16 significant bytes, borrowed from ip. */
 const uint8_t *ft_ip_bytes(const struct ft_ip *ip, size_t *len);
 
-/* -EINVAL when the text is no address. */
+/* -EINVAL when the text is not an address. */
 int ft_ip_parse(const char *text, struct ft_ip *ip);
 void ft_ip_format(const struct ft_ip *ip, char text[FT_IP_TEXT_BYTES]);
 

@@ -5,7 +5,7 @@
  * Growing byte buffer with a cap.
  *
  * Appends until the cap; the append that would pass it, or that finds no memory, fails and makes
- * the writer fail until the next reset, so a message is written whole and checked once.
+ * the writer fail until the next reset, so a message is written completely and checked once.
  *
  * Owner: the caller, who frees the buffer with ft_writer_free().
  */

@@ -4,10 +4,10 @@
 /*
  * A program's configuration from one table.
  *
- * The table (dotted key, type, range, default, help, place in the program's config struct) gives
+ * The table (dotted key, type, range, default, help, field of the program's config struct) gives
  * the YAML reader, `--check`, `--print-config`, `--set KEY=VALUE` and the option list of the manual
  * page. A dotted key "kafka.brokers" is `brokers` in the map `kafka`. Unknown keys are complaints.
- * The filled struct is immutable; on reload a new one is made and swapped in whole.
+ * The filled struct is immutable; on reload a new one is made and replaced as one.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -62,7 +62,7 @@ void *ft_options_load(const struct ft_option_table *table, const struct ft_yaml 
 void ft_options_free(const struct ft_option_table *table, void *config);
 
 /* The same, with the line that each option of the table was set by: 0 for a default,
- * FT_OPTIONS_SET for one of sets. lines has a place for each, all zero. */
+ * FT_OPTIONS_SET for one of sets. lines has an item for each, all zero. */
 #define FT_OPTIONS_SET UINT_MAX
 void *ft_options_load_lines(const struct ft_option_table *table, const struct ft_yaml *root,
                             const struct ft_strings *sets, struct ft_diag *diag, unsigned *lines);

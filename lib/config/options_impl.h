@@ -17,11 +17,11 @@ void ft_value_range(const struct ft_option *option, char text[FT_VALUE_RANGE_BYT
 /* "duration": the type's name in the manual page. */
 const char *ft_value_type(const struct ft_option *option);
 
-/* Sets the place of an option from a text (FT_OPTION_STRINGS: appends it). -EINVAL when the text
- * is none of the type or out of range, -ENOMEM. */
+/* Sets the field of an option from a text (FT_OPTION_STRINGS: appends it). -EINVAL when the text
+ * does not have the type or out of range, -ENOMEM. */
 int ft_value_set(const struct ft_option *option, const char *text, void *place);
 
-/* Frees what the place owns and makes it zero. */
+/* Frees what the field owns and makes it zero. */
 void ft_value_clear(const struct ft_option *option, void *place);
 
 /* Writes the value so that ft_value_set() or the YAML reader takes it again. */

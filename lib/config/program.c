@@ -149,7 +149,7 @@ static bool take_option(struct ft_run *run, int code, const char *argument)
         return ft_value_set(&a_list, argument, &run->sets) == 0;
     case CODE_LOG_LEVEL:
         if (ft_log_level_parse(argument, &run->log_level) < 0)
-            return usage_error(run, "--log-level: '%s' is no level", argument);
+            return usage_error(run, "--log-level: '%s' is not a log level", argument);
         run->has_log_level = true;
         return true;
     case CODE_CHECK:

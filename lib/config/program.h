@@ -2,7 +2,7 @@
 #ifndef FT_CONFIG_PROGRAM_H
 #define FT_CONFIG_PROGRAM_H
 /*
- * What all daemons share on the command line, so that a main() only wires:
+ * What all daemons share on the command line, so that a main() only connects:
  *
  *   -c, --config FILE   default FT_SYSCONFDIR/<program>.yaml; only a named file has to be there
  *   --set KEY=VALUE     over the file, repeatable
@@ -64,7 +64,7 @@ void ft_run_free(struct ft_run *run);
 const void *ft_run_config(const struct ft_run *run);
 
 /* Complains of a key of the configuration that was read last: "FILE:LINE: key 'KEY': ...", without
- * the place when run is NULL. */
+ * the position when run is NULL. */
 void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char *key,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -389,7 +389,7 @@ static void write_range(const struct ft_option *o, FILE *out)
         [FT_OPTION_STRING] = "a text",
         [FT_OPTION_STRINGS] = "a list of texts",
         [FT_OPTION_BOOL] = "true or false",
-        [FT_OPTION_UINT] = "a whole number",
+        [FT_OPTION_UINT] = "an integer",
         [FT_OPTION_DOUBLE] = "a number",
         [FT_OPTION_DURATION] = "a duration (10s, 250ms, 5m, 1h)",
         [FT_OPTION_SIZE] = "a size in bytes (4KiB, 64MiB, 1GiB)",

@@ -27,7 +27,7 @@ struct ft_yaml *ft_yaml_parse(const char *text, size_t len, const char *file, st
 /* Reads and parses a file ("-": standard input). NULL after a complaint. */
 struct ft_yaml *ft_yaml_load(const char *file, struct ft_diag *diag);
 
-/* Frees the whole tree; only for the root. Takes NULL. */
+/* Frees the complete tree; only for the root. Takes NULL. */
 void ft_yaml_free(struct ft_yaml *root);
 
 enum ft_yaml_kind ft_yaml_kind(const struct ft_yaml *node);
@@ -48,7 +48,7 @@ const struct ft_yaml *ft_yaml_item(const struct ft_yaml *node, size_t i);
 const char *ft_yaml_key(const struct ft_yaml *node, size_t i);
 unsigned ft_yaml_key_line(const struct ft_yaml *node, size_t i);
 
-/* Child of a map by key; NULL when absent or when node is no map. */
+/* Child of a map by key; NULL when absent or when node is not a map. */
 const struct ft_yaml *ft_yaml_get(const struct ft_yaml *node, const char *key);
 
 /* Complaint at a node: "FILE:LINE: key 'key': ...". key may be NULL. */

@@ -6,7 +6,7 @@
  * of n flows chooses one of m links at random.
  *
  * Pairs q = sum c(c - 1)/2 over the links carry the same information as the sum of squares
- * (2q + n) and as chi-square (m/n (2q + n) - n), and are small whole numbers, so that a table of
+ * (2q + n) and as chi-square (m/n (2q + n) - n), and are small integers, so that a table of
  * them is short. Used by metrics.c and union.c only.
  */
 #include <stdbool.h>

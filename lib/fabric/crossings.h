@@ -105,7 +105,7 @@ void ft_crossings_restart(struct ft_crossings *x);
 /* Whether a flow's observations are looked at now; those that are not are counted. Cheap. */
 bool ft_crossings_wants(struct ft_crossings *x, uint64_t flow, int64_t now_ms);
 
-/* Takes an observation of a flow that is wanted. True when its packets come from a host on the
+/* Takes an observation of a flow that is followed. True when its packets come from a host on the
  * port in: no switch is before this one, going by their TTL. */
 bool ft_crossings_observe(struct ft_crossings *x, const struct ft_crossing *c);
 
@@ -113,7 +113,7 @@ bool ft_crossings_observe(struct ft_crossings *x, const struct ft_crossing *c);
  */
 void ft_crossings_step(struct ft_crossings *x, int64_t now_ms);
 
-/* Whether what ft_crossings_next() tells may have changed since the last call. */
+/* Whether the results of ft_crossings_next() may have changed since the last call. */
 bool ft_crossings_take_news(struct ft_crossings *x);
 
 /* Judges a link that is said to be there. */

@@ -66,7 +66,7 @@ struct ft_crossing_node {
 /* A switch of a flow's way, while the flow keeps to its ports. */
 struct ft_crossing_hop {
     uint32_t node;
-    uint32_t in, out; /* indices of places, FT_CROSSING_NOBODY */
+    uint32_t in, out; /* indices of port entries, FT_CROSSING_NOBODY */
     int64_t since_ms, last_ms;
     uint8_t ttl; /* the highest: where a switch samples twice, the one as received */
 };

@@ -44,14 +44,14 @@ static uint32_t flows_of(const struct ft_crossing_voice *v)
 /* By how much the TTL falls between the two ports, where that is always the same. */
 static bool is_clear(const struct ft_crossing_voice *v, enum ft_crossing_step *step)
 {
-    uint32_t told = 0, best = 0;
+    uint32_t reported = 0, best = 0;
 
     for (uint32_t s = 0; v && s < FT_CROSSING_UNTOLD; s++) {
-        told += v->votes[s];
+        reported += v->votes[s];
         if (v->votes[s] > v->votes[best])
             best = s;
     }
-    if (told == 0 || v->votes[best] * 5 < told * 4)
+    if (reported == 0 || v->votes[best] * 5 < reported * 4)
         return false;
     *step = (enum ft_crossing_step)best;
     return true;
@@ -168,7 +168,7 @@ static void link_up(struct ft_crossings *x, struct ft_crossing_place *a,
 }
 
 /* What was found is given up when flows say something else, though not yet what is so. */
-static void doubt(struct ft_crossings *x, struct ft_crossing_place *p)
+static void mark_uncertain(struct ft_crossings *x, struct ft_crossing_place *p)
 {
     struct ft_crossing_place *peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
 
@@ -229,7 +229,7 @@ void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_place *p)
             return;
         }
     }
-    doubt(x, p);
+    mark_uncertain(x, p);
 }
 
 static void add_proof(struct ft_crossing_proof *to, const struct ft_crossing_voice *v)
@@ -278,9 +278,9 @@ static void find_conflict(const struct ft_crossings *x, struct ft_crossing_place
 static bool may_be_next(const struct ft_crossing_voice *there, const struct ft_crossing_voice *back)
 {
     enum ft_crossing_step a = FT_CROSSING_NEXT, b = FT_CROSSING_NEXT;
-    bool told = is_clear(there, &a), told_back = is_clear(back, &b);
+    bool reported = is_clear(there, &a), told_back = is_clear(back, &b);
 
-    if (told && told_back)
+    if (reported && told_back)
         return a + b == 2 * FT_CROSSING_NEXT;
     return a == FT_CROSSING_NEXT && b == FT_CROSSING_NEXT;
 }
@@ -341,7 +341,7 @@ void ft_crossings_judge(struct ft_crossings *x, const struct ft_crossing_port en
         judge_claim(x, p, out);
 }
 
-static bool some_told(const struct ft_crossing_voice *list)
+static bool some_reported(const struct ft_crossing_voice *list)
 {
     for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++)
         if (ft_crossing_votes(&list[i]))
@@ -358,8 +358,8 @@ bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index, struct ft_
     peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
     *out = (struct ft_crossing_found){.port = p->key,
                                       .linked = peer != NULL,
-                                      .from_switch = peer || some_told(p->in),
-                                      .to_switch = peer || some_told(p->out),
+                                      .from_switch = peer || some_reported(p->in),
+                                      .to_switch = peer || some_reported(p->out),
                                       .has_hosts = p->hosts >= HOSTS_LEAST,
                                       .first_ms = p->first_ms,
                                       .last_ms = p->last_ms};

@@ -68,7 +68,7 @@ bool ft_evidence_left_at(const struct ft_evidence *ev, const struct ft_judging *
 }
 
 bool ft_evidence_recount(struct ft_evidence *ev, const struct ft_judging *by,
-                         const struct ft_sighting *s, int64_t before_ms, int64_t doubt_ms)
+                         const struct ft_sighting *s, int64_t before_ms, int64_t uncertain_ms)
 {
     struct ft_trial trial;
     uint16_t at;
@@ -79,7 +79,7 @@ bool ft_evidence_recount(struct ft_evidence *ev, const struct ft_judging *by,
         bool pair[FT_SIGHTINGS_MAX] = {false};
 
         if (!trial.usable[i] || i == at || trial.list[i].switch_id == s->switch_id ||
-            trial.list[i].last_ms <= before_ms || trial.list[i].last_ms < doubt_ms)
+            trial.list[i].last_ms <= before_ms || trial.list[i].last_ms < uncertain_ms)
             continue;
         pair[i] = pair[at] = true;
         if (!ft_trial_fits(&trial, pair)) {

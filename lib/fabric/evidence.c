@@ -37,10 +37,10 @@ static bool grow(struct ft_evidence *ev)
 
 /* Whether the source has sampled the flow elsewhere in the switch since this sighting's last. */
 static bool was_left(const struct ft_sighting *list, uint16_t count, const struct ft_sighting *s,
-                     int64_t doubt_ms)
+                     int64_t uncertain_ms)
 {
     for (uint16_t i = 0; i < count; i++)
-        if (list[i].last_ms > s->last_ms && list[i].last_ms >= doubt_ms &&
+        if (list[i].last_ms > s->last_ms && list[i].last_ms >= uncertain_ms &&
             list[i].past == FT_PRESENT && ft_sightings_differ(&list[i], s))
             return true;
     return false;
@@ -49,12 +49,12 @@ static bool was_left(const struct ft_sighting *list, uint16_t count, const struc
 void ft_evidence_count(struct ft_evidence *ev, bool turned)
 {
     if (turned)
-        ev->turns++;
+        ev->returns++;
     else
         ev->stays++;
     /* Of late counts more. */
-    if (ev->turns + ev->stays >= FT_TURNS_OF_LATE) {
-        ev->turns /= 2;
+    if (ev->returns + ev->stays >= FT_TURNS_OF_LATE) {
+        ev->returns /= 2;
         ev->stays /= 2;
     }
 }
@@ -75,7 +75,7 @@ static void extend(struct ft_sighting *s, const struct ft_seen *seen)
 }
 
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
-                                    int64_t doubt_ms, int64_t *before_ms)
+                                    int64_t uncertain_ms, int64_t *before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
     struct ft_sighting *s;
@@ -84,7 +84,7 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
         s = &list[i];
         if (s->switch_id == seen->switch_id && s->in == seen->in && s->out == seen->out &&
             s->source == seen->source && s->past == FT_PRESENT) {
-            bool turned = was_left(list, ev->count, s, doubt_ms);
+            bool turned = was_left(list, ev->count, s, uncertain_ms);
 
             *before_ms = s->last_ms;
             if (turned || seen->last_ms / 1000 != s->last_ms / 1000)
@@ -154,7 +154,7 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
             ft_sighting_forget_way(&list[i]);
     }
     if (judgement->moved)
-        ev->turns = 0;
+        ev->returns = 0;
 }
 
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,

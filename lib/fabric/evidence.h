@@ -12,10 +12,10 @@
  * for one path only when they lie in one stretch:
  * - Those that contradict each other are on different paths. The newest that contradicts what came
  *   after it ends the stretch before; what is not newer than that is evidence of the past.
- * - Where other flows moved, or a link changed, older sightings are in doubt (lib/fabric/trust.h)
+ * - Where other flows moved, or a link changed, older sightings are uncertain (lib/fabric/trust.h)
  *   until the flow is sampled there again.
  * - A path that was not known before needs sightings that overlap in time. Single samples that are
- *   no more than FT_APART_MS apart do as well, once nobody has told of a move for the tolerance.
+ *   no more than FT_APART_MS apart do as well, once no move was reported for the tolerance.
  * A path that is known stays known while new samples agree with it. Samples that come back again
  * and again to ports that they had left for others show several paths at once. Pure: times come in
  * with the samples.
@@ -32,12 +32,12 @@
 /* Three switches on a two-tier path. */
 #define FT_SIGHTINGS_OWN 3
 
-/* A pause between two samples at one place that is longer begins a new stretch there. */
+/* A longer pause between two samples at one hop begins a new stretch there. */
 #define FT_STRETCH_GAP_MS 4000
 /* How far apart two single samples may be that speak for one path. */
 #define FT_APART_MS 2000
-/* What is certain of a path that is not known whole was sampled so shortly before the newest
- * sample: the flow may have moved in between, and nothing that is known of it would tell. */
+/* What is certain of a path that is not known completely was sampled so shortly before the newest
+ * sample: the flow may have moved in between, and nothing else would show it. */
 #define FT_NEAR_MS 1000
 
 /* Switches that the topology does not know have this bit and a hash of their address below it. */
@@ -64,13 +64,13 @@ static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
     return s->last_ms - s->lasted_ms;
 }
 
-/* turns, stays: how often samples came back to a place that they had left for another, and in how
+/* returns, stays: how often samples came back to a hop that they had left for another, and in how
  * many seconds they did not; of late. */
 struct ft_evidence {
     struct ft_sighting *list; /* own, or heap */
     uint16_t count;
     uint16_t size; /* 0: own */
-    uint8_t turns;
+    uint8_t returns;
     uint8_t stays;
     struct ft_sighting own[FT_SIGHTINGS_OWN];
 };
@@ -99,7 +99,7 @@ enum ft_reason {
     FT_REASON_NO_ROUTE,       /* the topology has no way between the ends */
     FT_REASON_OFF_PATH,       /* seen at a switch that no equal-cost path crosses */
     FT_REASON_AMBIGUOUS,      /* partial: samples leave several paths, or are too far apart */
-    FT_REASON_CHANGING,       /* partial: a change of path has not settled */
+    FT_REASON_CHANGING,       /* partial: a change of path is not complete */
     FT_REASON_UNCONFIRMED,    /* partial: a link of the only path left is not confirmed */
 };
 
@@ -112,12 +112,12 @@ struct ft_evidence_policy {
 struct ft_judging {
     const struct ft_topology *t;
     const struct ft_trust *trust; /* NULL: nothing is known of links and other flows */
-    bool verify;                  /* the topology is a claim until samples bear it out */
+    bool verify;                  /* the topology is not trusted until samples confirm it */
     struct ft_evidence_policy policy;
     uint32_t src_nic, dst_nic;   /* FT_NONE: an end not known */
     const struct ft_path *known; /* the path so far; NULL, or without hops: none is known */
     int64_t known_since_ms;
-    bool is_known;    /* that it still is the path has not been in doubt */
+    bool is_known;    /* it has been the path without interruption */
     int64_t first_ms; /* when the flow was first seen */
     int64_t now_ms;
 };
@@ -132,7 +132,7 @@ struct ft_judgement {
     bool stray[FT_SIGHTINGS_MAX]; /* evidence of no path */
     int64_t since_ms;             /* resolved: known to be this path from then on */
     int64_t left_ms;              /* contradicted: the newest sample that says so */
-    /* Resolved: whole; partial: the aggregate where candidates differ in its members alone, else
+    /* Resolved: complete; partial: the aggregate where candidates differ in its members alone, else
      * FT_NONE where they differ. */
     struct ft_path path;
     uint32_t switches[FT_PATH_HOPS_MAX]; /* partial: FT_NONE where candidates differ */
@@ -148,7 +148,7 @@ void ft_evidence_free(struct ft_evidence *ev);
  * came back, since other flows moved too. NULL when there are too many or memory is short. Good
  * until the next call. */
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
-                                    int64_t doubt_ms, int64_t *before_ms);
+                                    int64_t uncertain_ms, int64_t *before_ms);
 
 /* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
  * exporter that nobody knows had seen it. */
@@ -175,9 +175,9 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
                        const struct ft_left *left);
 
 /* After ft_evidence_see(): whether the flow came back from other switches, which samples of one
- * source cannot tell; counted then. */
+ * source cannot decide; counted then. */
 bool ft_evidence_recount(struct ft_evidence *ev, const struct ft_judging *by,
-                         const struct ft_sighting *s, int64_t before_ms, int64_t doubt_ms);
+                         const struct ft_sighting *s, int64_t before_ms, int64_t uncertain_ms);
 
 /* The equal-cost set that a flow on this path was sent by at a hop: the egress ports that lead on
  * to its destination. Returns how many were stored. */
@@ -185,7 +185,7 @@ size_t ft_evidence_choice(const struct ft_judging *by, const struct ft_path *pat
                           uint32_t *ports, size_t max);
 
 /* The first stage of the known path at which the flow may have left it, and the last, as the
- * present evidence tells; false when that agrees with the path. */
+ * present evidence shows; false when that agrees with the path. */
 bool ft_evidence_left_at(const struct ft_evidence *ev, const struct ft_judging *by, uint32_t *first,
                          uint32_t *last);
 
@@ -199,14 +199,14 @@ uint64_t ft_evidence_samples_of(const struct ft_evidence *ev, uint8_t past, int6
 void ft_evidence_attested(const struct ft_evidence *ev, const struct ft_topology *t,
                           const struct ft_path *path, int64_t *first_ms, int64_t *last_ms);
 
-/* The newest moment at which samples were enough to tell the path, which the evidence allows alone:
- * slower. */
+/* The newest moment at which samples were enough to determine the path, which the evidence allows
+ * alone: slower. */
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by);
 
 /* Whether present evidence began at a moment, or after it. */
 bool ft_evidence_begun_since(const struct ft_evidence *ev, int64_t ms);
 
-/* Whether samples on a path go on, without a pause, from before a moment to after it. */
+/* Whether samples on a path continue, without a pause, from before a moment to after it. */
 bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_path *path, int64_t ms);
 
@@ -219,7 +219,7 @@ bool ft_evidence_differs(const struct ft_evidence *ev, const struct ft_topology 
                          const struct ft_path *path, unsigned slot);
 
 /* A path of a multipath flow and its part of the recent samples. Paths that only members of
- * aggregates tell apart, which no sample names, are one path with the aggregates as its ends. */
+ * aggregates distinguish, without samples, are one path with the aggregates as its ends. */
 struct ft_path_share {
     struct ft_path path;
     double share;

@@ -11,7 +11,7 @@ static inline struct ft_sighting *ft_evidence_list(const struct ft_evidence *ev)
     return ev->size ? ev->list : (struct ft_sighting *)(uintptr_t)ev->own;
 }
 
-/* Whether one source saw the flow at two places of one switch. */
+/* Whether one source saw the flow at two hops of one switch. */
 static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct ft_sighting *b)
 {
     return a->switch_id == b->switch_id && a->source == b->source &&
@@ -23,10 +23,10 @@ static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct
  * same packets, so shares count one of the two. */
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i);
 
-/* turns and stays are halved when there are so many of both. */
+/* returns and stays are halved when there are so many of both. */
 #define FT_TURNS_OF_LATE 64
 
-/* Counts a sample that came back to a place that the flow had left, or did not. */
+/* Counts a sample that came back to a hop that the flow had left, or did not. */
 void ft_evidence_count(struct ft_evidence *ev, bool turned);
 
 /* Whether samples went through a switch as a hop has it, as far as they name its ports. */

@@ -97,7 +97,7 @@ static void gather(struct ft_trial *trial, const bool *first, const bool *second
                        ft_trial_paths(trial, second, paths, FT_COMPARED_MAX, FT_CANDIDATES_LIMIT));
 }
 
-static void settle(struct ft_judgement *out, enum ft_path_state state, enum ft_reason reason)
+static void conclude(struct ft_judgement *out, enum ft_path_state state, enum ft_reason reason)
 {
     out->state = state;
     out->reason = reason;
@@ -105,13 +105,13 @@ static void settle(struct ft_judgement *out, enum ft_path_state state, enum ft_r
 
 static bool are_ends_known(const struct ft_judging *by, struct ft_judgement *out)
 {
-    settle(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_SOURCE);
+    conclude(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_SOURCE);
     if (by->src_nic == FT_NONE)
         return false;
-    settle(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_DESTINATION);
+    conclude(out, FT_PATH_UNRESOLVED, FT_REASON_UNKNOWN_DESTINATION);
     if (by->dst_nic == FT_NONE)
         return false;
-    settle(out, FT_PATH_UNRESOLVED, FT_REASON_NO_ROUTE);
+    conclude(out, FT_PATH_UNRESOLVED, FT_REASON_NO_ROUTE);
     return ft_paths_length(by->t, by->src_nic, by->dst_nic) > 0;
 }
 
@@ -133,7 +133,7 @@ static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judg
         if (trial->usable[i] && trial->list[i].last_ms <= last_ms) {
             trial->usable[i] = false;
             out->past[i] = true;
-            trial->doubted = true;
+            trial->uncertain = true;
         }
 }
 
@@ -167,30 +167,31 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
             last_ms = trial->list[i].last_ms;
     }
     leave_before(trial, last_ms, out);
-    trial->astray_ms = last_ms;
+    trial->outlier_ms = last_ms;
     gather(trial, trial->usable, NULL, out);
     return true;
 }
 
-static int64_t doubt_of(const struct ft_trial *trial, uint32_t end)
+static int64_t uncertain_until(const struct ft_trial *trial, uint32_t end)
 {
-    return end != FT_NONE && ft_is_port(end) ? trial->by->trust->links[end].doubt_ms : INT64_MIN;
+    return end != FT_NONE && ft_is_port(end) ? trial->by->trust->links[end].uncertain_ms
+                                             : INT64_MIN;
 }
 
 /* Until when evidence at a hop is in doubt: what the flow chose before it counts too. */
 static int64_t doubt_at(const struct ft_trial *trial, const struct ft_sighting *s, uint32_t stage,
                         const struct ft_path *path)
 {
-    int64_t until_ms = doubt_of(trial, s->out), ms;
+    int64_t until_ms = uncertain_until(trial, s->out), ms;
 
     if (s->in != FT_NONE && ft_is_port(s->in)) {
-        ms = doubt_of(trial, ft_topology_port(trial->t, s->in)->peer);
+        ms = uncertain_until(trial, ft_topology_port(trial->t, s->in)->peer);
         until_ms = ms > until_ms ? ms : until_ms;
     }
     if (stage >= path->hop_count || !ft_sighting_matches(s, trial->t, &path->hops[stage]))
         return until_ms;
     for (uint32_t h = 0; h <= stage; h++) {
-        ms = doubt_of(trial, path->hops[h].out);
+        ms = uncertain_until(trial, path->hops[h].out);
         until_ms = ms > until_ms ? ms : until_ms;
     }
     return until_ms;
@@ -199,7 +200,7 @@ static int64_t doubt_at(const struct ft_trial *trial, const struct ft_sighting *
 static bool may_doubt(const struct ft_trial *trial)
 {
     for (uint16_t i = 0; trial->by->trust && i < trial->count; i++)
-        if (trial->young[i] && trial->list[i].last_ms < trial->by->trust->doubt_ms)
+        if (trial->recent[i] && trial->list[i].last_ms < trial->by->trust->uncertain_ms)
             return true;
     return false;
 }
@@ -214,16 +215,16 @@ static void leave_doubtful(struct ft_trial *trial)
         return;
     if (trial->by->known && trial->by->known->hop_count)
         path = *trial->by->known;
-    else if (!ft_trial_only_path(trial, trial->young, &path))
+    else if (!ft_trial_only_path(trial, trial->recent, &path))
         path.hop_count = 0;
     for (uint16_t i = 0; i < trial->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
-        if (!trial->young[i] || trial->by->now_ms - s->last_ms <= FRESH_MS ||
+        if (!trial->recent[i] || trial->by->now_ms - s->last_ms <= FRESH_MS ||
             s->last_ms >= doubt_at(trial, s, trial->stage[i], &path))
             continue;
-        trial->young[i] = false;
-        trial->doubted = true;
+        trial->recent[i] = false;
+        trial->uncertain = true;
     }
 }
 
@@ -232,15 +233,15 @@ static void leave_doubtful(struct ft_trial *trial)
 static void find_stretch(struct ft_trial *trial, const struct ft_judgement *out)
 {
     if (out->candidates > 0) {
-        memcpy(trial->young, trial->usable, sizeof(trial->young));
+        memcpy(trial->recent, trial->usable, sizeof(trial->recent));
         return;
     }
     for (uint32_t i = ft_trial_seen_before(trial, FT_NONE); i != FT_NONE;
          i = ft_trial_seen_before(trial, i)) {
-        trial->young[i] = true;
-        if (ft_trial_fits(trial, trial->young))
+        trial->recent[i] = true;
+        if (ft_trial_fits(trial, trial->recent))
             continue;
-        trial->young[i] = false;
+        trial->recent[i] = false;
         trial->left = i;
         return;
     }
@@ -282,7 +283,7 @@ static void settle_partial(const struct ft_trial *trial, struct ft_judgement *ou
                            enum ft_reason reason)
 {
     ft_trial_leave_sampled(trial, trial->usable, out);
-    settle(out, FT_PATH_PARTIAL, reason);
+    conclude(out, FT_PATH_PARTIAL, reason);
 }
 
 /* Sightings that are not of one stretch: certain is what those allow that are close to the newest,
@@ -290,12 +291,12 @@ static void settle_partial(const struct ft_trial *trial, struct ft_judgement *ou
 static void settle_apart(struct ft_trial *trial, struct ft_judgement *out, enum ft_reason reason)
 {
     bool recent[FT_SIGHTINGS_MAX];
-    int64_t newest = ft_trial_newest_ms(trial, trial->young), first_ms = INT64_MIN;
+    int64_t newest = ft_trial_newest_ms(trial, trial->recent), first_ms = INT64_MIN;
 
     for (uint16_t i = 0; i < trial->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
-        recent[i] = trial->young[i] && newest - s->last_ms <= FT_APART_MS;
+        recent[i] = trial->recent[i] && newest - s->last_ms <= FT_APART_MS;
         if (recent[i] && s->last_ms == newest && ft_sighting_first_ms(s) > first_ms)
             first_ms = ft_sighting_first_ms(s);
     }
@@ -303,7 +304,7 @@ static void settle_apart(struct ft_trial *trial, struct ft_judgement *out, enum 
     for (uint16_t i = 0; i < trial->count; i++)
         recent[i] = recent[i] && trial->list[i].last_ms >= first_ms;
     ft_trial_leave_sampled(trial, recent, out);
-    settle(out, FT_PATH_PARTIAL, reason);
+    conclude(out, FT_PATH_PARTIAL, reason);
 }
 
 /* Whether a sighting may as well be of the path before. */
@@ -326,7 +327,7 @@ static int64_t since_ms(struct ft_trial *trial, const bool *use)
 {
     bool needed[FT_SIGHTINGS_MAX];
     int64_t since = INT64_MIN;
-    int64_t left_ms = trial->astray_ms;
+    int64_t left_ms = trial->outlier_ms;
 
     if (trial->left != FT_NONE && trial->list[trial->left].last_ms > left_ms)
         left_ms = trial->list[trial->left].last_ms;
@@ -342,7 +343,7 @@ static int64_t since_ms(struct ft_trial *trial, const bool *use)
 
 static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement *out)
 {
-    settle(out, FT_PATH_RESOLVED, FT_REASON_NONE);
+    conclude(out, FT_PATH_RESOLVED, FT_REASON_NONE);
     if (!is_known_path(trial, &out->path))
         out->since_ms = since_ms(trial, use);
     else if (trial->by->is_known)
@@ -360,35 +361,35 @@ static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
     bool use[FT_SIGHTINGS_MAX];
     int64_t since_ms;
 
-    if (!trust || trust->doubt_ms < trial->by->now_ms - UNQUIET_MS)
-        return ft_trial_is_attested(trial, trial->young, path);
-    since_ms = ft_trial_newest_ms(trial, trial->young) - FT_STRETCH_GAP_MS;
+    if (!trust || trust->uncertain_ms < trial->by->now_ms - UNQUIET_MS)
+        return ft_trial_is_attested(trial, trial->recent, path);
+    since_ms = ft_trial_newest_ms(trial, trial->recent) - FT_STRETCH_GAP_MS;
     for (uint16_t i = 0; i < trial->count; i++)
-        use[i] = trial->young[i] && trial->list[i].last_ms >= since_ms;
+        use[i] = trial->recent[i] && trial->list[i].last_ms >= since_ms;
     return ft_trial_is_attested(trial, use, path);
 }
 
 /* All evidence is of one stretch, as far as it goes. *out has the candidates of all samples. */
 static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
 {
-    enum ft_reason reason = trial->doubted ? FT_REASON_CHANGING : FT_REASON_AMBIGUOUS;
+    enum ft_reason reason = trial->uncertain ? FT_REASON_CHANGING : FT_REASON_AMBIGUOUS;
 
-    if (memcmp(trial->young, trial->usable, trial->count * sizeof(*trial->young)) != 0)
-        gather(trial, trial->young, NULL, out);
-    if (!ft_trial_any(trial, trial->young) || out->candidates != 1) {
+    if (memcmp(trial->recent, trial->usable, trial->count * sizeof(*trial->recent)) != 0)
+        gather(trial, trial->recent, NULL, out);
+    if (!ft_trial_any(trial, trial->recent) || out->candidates != 1) {
         settle_partial(trial, out, reason);
         return;
     }
     if (trial->by->is_known && is_known_path(trial, &out->path)) {
-        resolve(trial, trial->young, out);
+        resolve(trial, trial->recent, out);
         return;
     }
-    if (!is_one_stretch(trial, trial->young)) {
+    if (!is_one_stretch(trial, trial->recent)) {
         settle_apart(trial, out, reason);
     } else if (!is_attested(trial, &out->path)) {
         settle_partial(trial, out, FT_REASON_UNCONFIRMED);
     } else {
-        resolve(trial, trial->young, out);
+        resolve(trial, trial->recent, out);
     }
 }
 
@@ -407,7 +408,7 @@ static uint64_t samples_needed(const struct ft_trial *trial)
 /* Whether the flow used to stay where it was. */
 static bool is_steady(const struct ft_evidence *ev)
 {
-    return ev->stays > TURNS_ONE_IN * ev->turns;
+    return ev->stays > TURNS_ONE_IN * ev->returns;
 }
 
 /* Whether one path at a time explains the samples: the new one has been seen often enough, or the
@@ -428,7 +429,7 @@ static bool is_no_spray(const struct ft_trial *trial, const struct ft_evidence *
 static int64_t contradicted_for_ms(const struct ft_trial *trial)
 {
     const struct ft_sighting *left = &trial->list[trial->left];
-    int64_t newest = ft_trial_newest_ms(trial, trial->young), oldest = newest;
+    int64_t newest = ft_trial_newest_ms(trial, trial->recent), oldest = newest;
     int64_t begun = ft_sighting_first_ms(left);
 
     for (uint16_t i = 0; i < trial->count; i++) {
@@ -436,7 +437,7 @@ static int64_t contradicted_for_ms(const struct ft_trial *trial)
 
         if (trial->usable[i] && s->last_ms < oldest)
             oldest = s->last_ms;
-        if (trial->young[i] && s->last_ms == newest && ft_sighting_first_ms(s) > begun)
+        if (trial->recent[i] && s->last_ms == newest && ft_sighting_first_ms(s) > begun)
             begun = ft_sighting_first_ms(s);
     }
     return newest - (begun < oldest ? begun : oldest);
@@ -446,29 +447,29 @@ static bool is_sprayed(const struct ft_trial *trial, const struct ft_evidence *e
 {
     const struct ft_evidence_policy *policy = &trial->by->policy;
 
-    return ev->turns >= TURNS_SPRAYED && TURNS_ONE_IN * ev->turns >= ev->turns + ev->stays &&
+    return ev->returns >= TURNS_SPRAYED && TURNS_ONE_IN * ev->returns >= ev->returns + ev->stays &&
            contradicted_for_ms(trial) >= policy->settle_ms + policy->tolerance_ms;
 }
 
 /* What certainly came after the last sample of the path before: by as much as exporters may differ,
  * or in the order of one source. */
-static void find_firm(const struct ft_trial *trial, bool *firm)
+static void find_firm(const struct ft_trial *trial, bool *confirmed_part)
 {
     const struct ft_sighting *left = &trial->list[trial->left];
 
     for (uint16_t i = 0; i < trial->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
-        firm[i] =
-            trial->young[i] && (s->last_ms >= left->last_ms + trial->by->policy.tolerance_ms ||
-                                (s->last_ms > left->last_ms && ft_sightings_differ(s, left)));
+        confirmed_part[i] =
+            trial->recent[i] && (s->last_ms >= left->last_ms + trial->by->policy.tolerance_ms ||
+                                 (s->last_ms > left->last_ms && ft_sightings_differ(s, left)));
     }
 }
 
 /* Whether the flow has been seen on its present path alone for long enough. */
-static bool has_settled(const struct ft_trial *trial, const bool *firm)
+static bool has_settled(const struct ft_trial *trial, const bool *confirmed_part)
 {
-    return ft_trial_newest_ms(trial, firm) - trial->list[trial->left].last_ms >=
+    return ft_trial_newest_ms(trial, confirmed_part) - trial->list[trial->left].last_ms >=
            trial->by->policy.settle_ms;
 }
 
@@ -489,49 +490,51 @@ static void find_past(const struct ft_trial *trial, const struct ft_path *path, 
 
 /* Whether the samples that a flow is back on its known path are of where it had left it, or as many
  * as a new path needs: others may be of a path that goes there by the same hops. */
-static bool is_back(struct ft_trial *trial, const bool *firm, const struct ft_path *path)
+static bool is_back(struct ft_trial *trial, const bool *confirmed_part, const struct ft_path *path)
 {
     for (uint16_t i = 0; i < trial->count; i++)
-        if (firm[i] && trial->stage[i] == trial->stage[trial->left])
+        if (confirmed_part[i] && trial->stage[i] == trial->stage[trial->left])
             return true;
-    return is_one_stretch(trial, firm) && ft_trial_is_attested(trial, firm, path);
+    return is_one_stretch(trial, confirmed_part) &&
+           ft_trial_is_attested(trial, confirmed_part, path);
 }
 
 static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
                           struct ft_judgement *out)
 {
-    bool firm[FT_SIGHTINGS_MAX], before[FT_SIGHTINGS_MAX];
+    bool confirmed_part[FT_SIGHTINGS_MAX], before[FT_SIGHTINGS_MAX];
     struct ft_path path;
 
     out->contradicted = true;
     out->left_ms = trial->list[trial->left].last_ms;
-    find_firm(trial, firm);
-    if (ft_trial_any(trial, firm) && ft_trial_only_path(trial, firm, &path)) {
+    find_firm(trial, confirmed_part);
+    if (ft_trial_any(trial, confirmed_part) && ft_trial_only_path(trial, confirmed_part, &path)) {
         bool goes_on = is_known_path(trial, &path);
 
-        if (has_settled(trial, firm) &&
-            (goes_on ? is_steady(ev) && is_back(trial, firm, &path)
-                     : is_no_spray(trial, ev, firm) && is_one_stretch(trial, firm) &&
-                           ft_trial_is_attested(trial, firm, &path))) {
+        if (has_settled(trial, confirmed_part) &&
+            (goes_on ? is_steady(ev) && is_back(trial, confirmed_part, &path)
+                     : is_no_spray(trial, ev, confirmed_part) &&
+                           is_one_stretch(trial, confirmed_part) &&
+                           ft_trial_is_attested(trial, confirmed_part, &path))) {
             out->candidates = 1;
             begin_common(trial, out, &path);
             out->moved = !goes_on;
             find_past(trial, &path, goes_on, out);
-            resolve(trial, firm, out);
+            resolve(trial, confirmed_part, out);
             return;
         }
     }
     if (is_sprayed(trial, ev)) {
-        settle(out, FT_PATH_MULTIPATH, FT_REASON_NONE);
+        conclude(out, FT_PATH_MULTIPATH, FT_REASON_NONE);
         return;
     }
     for (uint16_t i = 0; i < trial->count; i++)
-        before[i] = trial->usable[i] && !trial->young[i];
+        before[i] = trial->usable[i] && !trial->recent[i];
     if (!ft_trial_fits(trial, before)) {
         memset(before, 0, sizeof(before));
         before[trial->left] = true;
     }
-    gather(trial, trial->young, before, out);
+    gather(trial, trial->recent, before, out);
     settle_partial(trial, out, FT_REASON_CHANGING);
 }
 
@@ -545,14 +548,14 @@ void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by
         return;
     ft_trial_init(&trial, ev, by);
     if (!trial.known) {
-        settle(out, FT_PATH_UNRESOLVED,
-               trial.strange ? FT_REASON_UNKNOWN_SWITCH : FT_REASON_NO_SAMPLES);
+        conclude(out, FT_PATH_UNRESOLVED,
+                 trial.strange ? FT_REASON_UNKNOWN_SWITCH : FT_REASON_NO_SAMPLES);
         return;
     }
     if (!set_astray_aside(&trial, out)) {
         out->candidates = 0;
         out->path.hop_count = 0;
-        settle(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
+        conclude(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
         return;
     }
     find_stretch(&trial, out);

@@ -58,7 +58,8 @@ struct ft_union *ft_union_new(void);
 void ft_union_free(struct ft_union *u);
 void ft_union_reset(struct ft_union *u);
 
-/* count[m]: flows per link for chance (whole flows), load[m]: what the figures are of. -ENOMEM. */
+/* count[m]: flows per link for chance (flows with a certain link), load[m]: what the figures are
+ * of. -ENOMEM. */
 int ft_union_add(struct ft_union *u, const double *load, const uint64_t *count,
                  const uint64_t *speed_bps, size_t m);
 uint32_t ft_union_idle(const struct ft_union *u);

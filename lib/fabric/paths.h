@@ -35,14 +35,14 @@ struct ft_path {
 typedef bool (*ft_path_accept)(void *arg, uint32_t stage, const struct ft_hop *hop);
 
 /* Counts the equal-cost paths from src_nic to dst_nic that accept lets pass, up to limit, and
- * stores the first ones (at most max) in paths, in a fixed order. 0 when there is no way. A NIC to
+ * stores the first ones (at most max) in paths, in a fixed order. 0 when there is no path. A NIC to
  * itself has no path. */
 uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
                        ft_path_accept accept, void *arg, struct ft_path *paths, size_t max,
                        uint64_t limit);
 
 /* The number of hops (switches) of the equal-cost paths, of the longest where the leaves of a
- * source differ; 0 when there is no way. */
+ * source differ; 0 when there is no path. */
 uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic);
 
 /* The stage at which a switch lies on equal-cost paths from src_nic to dst_nic, FT_NONE when it

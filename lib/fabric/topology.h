@@ -64,7 +64,7 @@ struct ft_port {
     uint32_t peer;        /* port at the other end of a fabric link, FT_NONE */
     uint32_t nic;         /* NIC that hangs here, FT_NONE */
     uint32_t lag_ifindex; /* the aggregate that means this port, as its only member; 0: none */
-    uint32_t lag;         /* with FT_LAG_BIT: its aggregate, if that is whole; FT_NONE */
+    uint32_t lag;         /* with FT_LAG_BIT: its aggregate, if that is complete; FT_NONE */
     uint32_t group;       /* ECMP group of the directed link that leaves here, FT_NONE */
     enum ft_direction direction;
 };
@@ -76,7 +76,7 @@ struct ft_lag {
     uint32_t ifindex; /* 0: not known */
     const uint32_t *members;
     uint32_t member_count;
-    bool whole; /* each member leads somewhere; if not, samples that name it tell nothing */
+    bool whole; /* each member leads somewhere; if not, samples that name it are of no use */
 };
 
 struct ft_nic {

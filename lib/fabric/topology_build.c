@@ -293,10 +293,10 @@ static size_t set_directions(struct ft_topology *t, const struct ft_topology_bui
         p->direction = from->tier < to->tier ? FT_DIRECTION_UP : FT_DIRECTION_DOWN;
         if (from->tier != to->tier || from->tier == FT_TIER_UNKNOWN || p->peer < i)
             continue;
-        snprintf(text, sizeof(text),
-                 "the link from '%s' %s to '%s' %s stays inside the tier %s: it is neither up nor "
-                 "down",
-                 from->name, p->name, to->name, t->ports[p->peer].name, ft_tier_name(from->tier));
+        snprintf(
+            text, sizeof(text),
+            "the link from '%s' %s to '%s' %s is inside the tier %s: it is neither up nor down",
+            from->name, p->name, to->name, t->ports[p->peer].name, ft_tier_name(from->tier));
         complain_at(b, new_ports(b)[i].place, diag, text);
     }
     return ft_diag_count(diag) - before;

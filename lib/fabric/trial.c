@@ -25,13 +25,13 @@ void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
     trial->list = ft_evidence_list(ev);
     trial->count = ev->count;
     trial->left = FT_NONE;
-    trial->astray_ms = INT64_MIN;
-    trial->known = trial->strange = trial->off_path = trial->doubted = false;
+    trial->outlier_ms = INT64_MIN;
+    trial->known = trial->strange = trial->off_path = trial->uncertain = false;
     for (uint16_t i = 0; i < ev->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
         trial->stage[i] = FT_NONE;
-        trial->usable[i] = trial->young[i] = false;
+        trial->usable[i] = trial->recent[i] = false;
         if (s->past != FT_PRESENT)
             continue;
         if (s->switch_id & FT_SWITCH_UNKNOWN) {

@@ -22,16 +22,16 @@ struct ft_trial {
     uint32_t stage[FT_SIGHTINGS_MAX]; /* FT_NONE: on no equal-cost path */
     bool use[FT_SIGHTINGS_MAX];       /* what a walk must satisfy */
     bool usable[FT_SIGHTINGS_MAX];    /* evidence of where the flow goes, or went */
-    bool young[FT_SIGHTINGS_MAX];     /* of these: since it was last seen elsewhere, and certain */
+    bool recent[FT_SIGHTINGS_MAX];    /* of these: since it was last seen elsewhere, and certain */
     uint32_t left;                    /* the last sighting elsewhere; FT_NONE */
-    int64_t astray_ms;                /* the last sample on no path that was set aside */
+    int64_t outlier_ms;               /* the last sample on no path that was set aside */
     bool known;                       /* a switch of the topology saw the flow */
     bool strange;                     /* another one did */
     bool off_path;
-    bool doubted; /* some evidence is in doubt, and is left out of what is young */
+    bool uncertain; /* some evidence is uncertain, and is left out of what is recent */
 };
 
-/* Everything usable counts, nothing is young yet. */
+/* Everything usable counts, nothing is recent yet. */
 void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
                    const struct ft_judging *by);
 
@@ -65,7 +65,7 @@ void ft_trial_needed(struct ft_trial *trial, const bool *use, bool *needed);
  * sample of one and the first of another; at most 0 where all overlap. */
 int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_t *apart_ms);
 
-/* When samples last told the path: the moment of which all speak that it takes. */
+/* When samples last determined the path: the moment of which all speak that it takes. */
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 
 /* Whether the flow was sampled on each link of a path: at both its ends, or at one of them where

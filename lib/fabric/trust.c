@@ -28,11 +28,11 @@ void ft_trust_free(struct ft_trust *trust)
 void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
 {
     for (uint32_t i = 0; i < ft_topology_ports(t); i++)
-        trust->links[i].doubt_ms = INT64_MIN;
+        trust->links[i].uncertain_ms = INT64_MIN;
     for (uint32_t i = 0; i < ft_topology_switches(t); i++)
         trust->switches[i] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
     trust->since_ms = INT64_MAX;
-    trust->doubt_ms = INT64_MIN;
+    trust->uncertain_ms = INT64_MIN;
 }
 
 /* The equal-cost sets that a port may be in, or was: those of its group, and parallel links. */
@@ -41,10 +41,10 @@ static void doubt_around(struct ft_trust *trust, const struct ft_topology *t, ui
 {
     const struct ft_switch *sw = ft_topology_switch(t, ft_topology_port(t, port)->switch_id);
 
-    ft_trust_doubt(trust, port, until_ms);
+    ft_trust_mark_uncertain(trust, port, until_ms);
     for (uint32_t i = 0; i < sw->port_count; i++)
         if (ft_topology_port(t, sw->ports[i])->direction == direction)
-            ft_trust_doubt(trust, sw->ports[i], until_ms);
+            ft_trust_mark_uncertain(trust, sw->ports[i], until_ms);
 }
 
 static uint32_t same_port(const struct ft_topology *t, const struct ft_topology *from,
@@ -76,7 +76,7 @@ void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
 
         if (port == FT_NONE)
             continue;
-        ft_trust_doubt(trust, port, before->links[i].doubt_ms);
+        ft_trust_mark_uncertain(trust, port, before->links[i].uncertain_ms);
         now = ft_topology_port(t, port)->peer;
         if ((peer == FT_NONE) != (now == FT_NONE) ||
             (peer != FT_NONE && same_port(t, from, peer) != now))

@@ -7,7 +7,7 @@
  * - confirmed: samples of both ends, or LLDP of both, agree that the link is where the topology has
  *   it. Until then a sample at one end says nothing of the other.
  * - doubt_ms: other flows left this link, or the equal-cost set that it belongs to, or a link of
- *   that set changed. Evidence of a flow over it that is older is in doubt.
+ *   that set changed. Evidence of a flow over it that is older is uncertain.
  * - names_in_ms, names_out_ms: when samples of a switch last named a link of the fabric by which
  *   packets came in, or went out. Where they do, a flow that takes a link will be sampled on
  *   it, and its own samples are waited for. Where they never do, none will come.
@@ -20,7 +20,7 @@
 #include "lib/fabric/topology.h"
 
 struct ft_link_trust {
-    int64_t doubt_ms;
+    int64_t uncertain_ms;
     bool confirmed;
 };
 
@@ -32,17 +32,17 @@ struct ft_switch_trust {
 struct ft_trust {
     struct ft_link_trust *links;      /* directed, by egress port id */
     struct ft_switch_trust *switches; /* by id */
-    int64_t doubt_ms;                 /* the newest doubt of any link */
+    int64_t uncertain_ms;             /* newest uncertainty of any link */
     int64_t since_ms;                 /* the first sample of all, on this topology */
 };
 
-/* Nothing is confirmed or in doubt. -ENOMEM. */
+/* Nothing is confirmed or uncertain. -ENOMEM. */
 int ft_trust_init(struct ft_trust *trust, const struct ft_topology *t);
 void ft_trust_free(struct ft_trust *trust);
 
 /* Takes over from an earlier topology what holds for ports and switches of the same names; links
- * are to be confirmed anew. Where a link came or went, the equal-cost sets of its two ends are in
- * doubt until now_ms. */
+ * are to be confirmed anew. Where a link came or went, the equal-cost sets of its two ends are
+ * uncertain until now_ms. */
 void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
                      const struct ft_trust *before, const struct ft_topology *from, int64_t now_ms);
 
@@ -63,13 +63,13 @@ static inline void ft_trust_named(struct ft_trust *trust, const struct ft_topolo
         s->names_out_ms = ms;
 }
 
-/* Evidence over the link is in doubt up to a moment. */
-static inline void ft_trust_doubt(struct ft_trust *trust, uint32_t port, int64_t until_ms)
+/* Evidence over the link is uncertain up to a moment. */
+static inline void ft_trust_mark_uncertain(struct ft_trust *trust, uint32_t port, int64_t until_ms)
 {
-    if (until_ms > trust->links[port].doubt_ms)
-        trust->links[port].doubt_ms = until_ms;
-    if (until_ms > trust->doubt_ms)
-        trust->doubt_ms = until_ms;
+    if (until_ms > trust->links[port].uncertain_ms)
+        trust->links[port].uncertain_ms = until_ms;
+    if (until_ms > trust->uncertain_ms)
+        trust->uncertain_ms = until_ms;
 }
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef FT_FABRIC_VERDICT_H
 #define FT_FABRIC_VERDICT_H
 /*
- * The word for an imbalance, from the probability that chance gives one at least as large: the one
- * place where the thresholds are written. Pure.
+ * The word for an imbalance, from the probability that chance gives one at least as large: the only
+ * definition of the thresholds. Pure.
  */
 #include <stddef.h>
 

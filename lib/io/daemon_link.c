@@ -42,7 +42,7 @@ int ft_daemon_link_open(struct ft_daemon_link *link, struct ft_loop *loop,
     }
     if (!config->tls.cert && !ft_endpoint_is_local(config->endpoint))
         ft_log(FT_LOG_WARNING,
-               "daemon '%s': plain TCP: everybody on the way can read and change what is reported",
+               "daemon '%s': plain TCP: reports can be read and changed on the network",
                config->endpoint);
     return 0;
 }

@@ -16,7 +16,7 @@
 #include "lib/io/transport.h"
 
 struct ft_daemon_link {
-    struct ft_sender *sender; /* NULL: none is wanted */
+    struct ft_sender *sender; /* NULL: none is requested */
     struct ft_loop *loop;
     char *endpoint;            /* a copy */
     struct ft_log_state state; /* of the connection */
@@ -37,7 +37,7 @@ const char *ft_daemon_link_status(const struct ft_daemon_link *link);
 /* Whether all is well, or has not been tried yet; if not, writes a line that says why. */
 bool ft_daemon_link_health(const struct ft_daemon_link *link, struct ft_writer *body);
 
-/* The certificates for connections from here on; the one that stands goes on with its own. -errno
+/* The certificates for connections from here on; the one that stands continues with its own. -errno
  * after a complaint in the log: nothing has changed. */
 int ft_daemon_link_renew_tls(struct ft_daemon_link *link, const struct ft_tls_files *files);
 

@@ -141,7 +141,7 @@ int ft_endpoint_listen(const char *text, uint16_t *bound, char *error, size_t er
     int fd;
 
     if (ft_endpoint_split(text, host, &port) < 0) {
-        snprintf(error, error_bytes, "'%s' is no HOST:PORT", text);
+        snprintf(error, error_bytes, "'%s' is not HOST:PORT", text);
         return -EINVAL;
     }
     snprintf(service, sizeof(service), "%u", port);

@@ -17,7 +17,7 @@
 
 struct sockaddr;
 
-/* An empty host is given as "". -EINVAL when the text is no endpoint. */
+/* An empty host is given as "". -EINVAL when the text is not an endpoint. */
 int ft_endpoint_split(const char *text, char host[FT_HOST_BYTES], uint16_t *port);
 
 /* Whether only this machine reaches the endpoint: localhost, 127.0.0.0/8, ::1. Another name is not
@@ -38,9 +38,9 @@ void ft_endpoint_tune(int fd, int64_t timeout_ns);
 
 struct ft_connect;
 
-/* Looks the host up and connects to its addresses in turn, each for at most timeout_ns. Calls done
- * once, from the loop: with a descriptor that is then the callee's, or with -errno and a reason.
- * done may free it. NULL without memory. */
+/* Looks the host up and connects to its addresses one after the other, each for at most timeout_ns.
+ * Calls done once, from the loop: with a descriptor that is then the callee's, or with -errno and a
+ * reason. done may free it. NULL without memory. */
 struct ft_connect *ft_connect_new(struct ft_loop *loop, const char *host, uint16_t port,
                                   int64_t timeout_ns,
                                   void (*done)(void *arg, int fd, const char *reason), void *arg);

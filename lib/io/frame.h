@@ -47,9 +47,10 @@ enum ft_frame_status {
     FT_FRAME_UNKNOWN, /* a type that this version does not have */
 };
 
-/* Decodes the frame at the start of bytes; a whole one of at most frame_max bytes, its length field
- * included. *total is the frame's size for OK, and for SHORT the bytes that must be there before it
- * is worth to ask again (above len). A HELLO of another version is OK with its version alone. */
+/* Decodes the frame at the start of bytes; a complete one of at most frame_max bytes, its length
+ * field included. *total is the frame's size for OK, and for SHORT the bytes that must be there
+ * before it is worth to ask again (above len). A HELLO of another version is OK with its version
+ * alone. */
 enum ft_frame_status ft_frame_decode(const uint8_t *bytes, size_t len, size_t frame_max,
                                      struct ft_frame *frame, size_t *total);
 

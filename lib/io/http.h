@@ -22,7 +22,7 @@ struct ft_http;
 struct ft_http_request;
 
 /* Who has been connected, and what was refused: 503 for an answer that found no room, or
- * connections cut off: the one heard least recently where all places are taken, and who takes too
+ * connections cut off: the one heard least recently where all slots are taken, and who takes too
  * long. */
 struct ft_http_stats {
     uint64_t connections, accept_failures, cut_off, answers_refused;
@@ -78,8 +78,8 @@ bool ft_http_tag(const struct ft_http_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* An answer that is made while it is sent: more appends the next part, a few milliseconds' work,
- * and returns 1 while there is more, 0 after the last, -errno when it cannot go on: the client is
- * cut off, since half an answer would pass for a whole one. A part may be empty. */
+ * and returns 1 while there is more, 0 after the last, -errno when it cannot continue: the client
+ * is cut off, since half an answer would pass for a complete one. A part may be empty. */
 struct ft_http_slices {
     int (*more)(void *arg, struct ft_writer *part);
     void (*free)(void *arg);
@@ -88,7 +88,7 @@ struct ft_http_slices {
 };
 
 /* The answer is made in slices; the handler then returns 200, and its body is not sent. The slices
- * are freed in any case, also when the client goes away. -ENOMEM: no place (return 503). */
+ * are freed in any case, also when the client goes away. -ENOMEM: no room (return 503). */
 int ft_http_answer_slices(const struct ft_http_request *request,
                           const struct ft_http_slices *slices);
 

@@ -7,7 +7,7 @@
  * those made while they are sent (http_slices.c), files (http_files.c), events (http_channel.c),
  * the server (http.c).
  *
- * evhttp tells nobody of its connections, so each stream is made here and a reference to it kept:
+ * evhttp reports no connections, so each stream is made here and a reference to it kept:
  * one that evhttp has let go of has no callbacks any more. Its descriptor is closed with the last
  * reference, never before: another connection by its number would be read by the old stream.
  */
@@ -55,7 +55,7 @@ int ft_http_room_open(struct ft_http_room *room, struct ft_loop *loop);
 void ft_http_room_listen(struct ft_http_room *room, struct evconnlistener *listener);
 void ft_http_room_close(struct ft_http_room *room);
 
-/* For evhttp_set_bevcb(); arg is the room. Makes a place free first where all are taken. */
+/* For evhttp_set_bevcb(); arg is the room. Makes room first where all are taken. */
 struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg);
 
 /* Bytes that an answer may have now: less where others wait to be taken. */
@@ -131,7 +131,8 @@ bool ft_http_has_tag(struct evhttp_request *req, const char *tag);
 /* The headers of each answer. content_type may be NULL (304); tag "" or NULL: none. */
 void ft_http_head(struct evhttp_request *req, const char *content_type, const char *tag);
 
-/* Sends a body, whose headers are set; takes the writer's bytes. A HEAD is told the length alone.
+/* Sends a body, whose headers are set; takes the writer's bytes. A HEAD is reported the length
+ * alone.
  */
 void ft_http_send(struct ft_http *http, struct evhttp_request *req, int status,
                   struct ft_writer *body, bool pack);
@@ -153,7 +154,7 @@ void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char 
                    const char *tag, const struct ft_http_slices *slices);
 void ft_http_slices_free(struct ft_http *http);
 
-/* Sends a whole answer, a long one in slices; takes the writer's bytes. tag NULL or "": from the
+/* Sends a complete answer, a long one in slices; takes the writer's bytes. tag NULL or "": from the
  * bytes. */
 void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char *content_type,
                     const char *tag, struct ft_writer *body);

@@ -126,7 +126,7 @@ static int set_further(rd_kafka_conf_t *conf, const char *property, char *error,
     char name[128];
 
     if (!sign || sign == property || (size_t)(sign - property) >= sizeof(name)) {
-        snprintf(error, error_bytes, "kafka: property '%.*s' is no name=value",
+        snprintf(error, error_bytes, "kafka: property '%.*s' is not name=value",
                  (int)strcspn(property, "="), property);
         return -EINVAL;
     }

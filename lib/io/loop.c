@@ -226,7 +226,7 @@ void ft_loop_on_trouble(struct ft_loop *loop, void (*trouble)(const char *text))
 
 void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
 {
-    char text[256], told[320];
+    char text[256], reported[320];
     uint64_t held;
     va_list args;
 
@@ -235,8 +235,8 @@ void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    snprintf(told, sizeof(told), "%s (%" PRIu64 " more held back)", text, held);
-    loop->trouble(told);
+    snprintf(reported, sizeof(reported), "%s (%" PRIu64 " more held back)", text, held);
+    loop->trouble(reported);
 }
 
 void ft_loop_exit(struct ft_loop *loop, int code)

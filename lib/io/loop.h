@@ -52,8 +52,8 @@ void ft_loop_on_signals(struct ft_loop *loop, void (*on_reload)(void *arg),
 int ft_loop_run(struct ft_loop *loop);
 void ft_loop_exit(struct ft_loop *loop, int code);
 
-/* Where something goes on in spite of trouble (no descriptors, say): trouble is told at most once a
- * minute, with how often it came meanwhile. */
+/* Where something continues in spite of trouble (no descriptors, say): trouble is logged at most
+ * once a minute, with how often it came meanwhile. */
 void ft_loop_on_trouble(struct ft_loop *loop, void (*trouble)(const char *text));
 void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -4,7 +4,7 @@
 /*
  * Requests to the kernel over netlink (libmnl), answered before the call returns: the kernel writes
  * its answer while it is read, so a dump takes as long as the kernel needs to list what it has, and
- * never waits for a peer; and what the kernel tells by itself to a multicast group. Payloads are
+ * never waits for a peer; and notifications of the kernel to a multicast group. Payloads are
  * opaque bytes; who asks decodes them.
  * Owner: the caller. Thread: one, a listener's is the loop's.
  */
@@ -25,9 +25,9 @@ int ft_netlink_new(int protocol, struct ft_netlink **netlink);
 void ft_netlink_free(struct ft_netlink *netlink);
 
 /* Sends a request of a type with its attributes; dump asks for all objects instead of one. 0 when
- * the answer is whole; -errno as the kernel gives it (-ENODEV, -EPERM, ...), -EINTR when the list
- * changed while it was written, so that rows may be missing, -ETIMEDOUT, -ENOBUFS. Messages that
- * came before an error were handed on. */
+ * the answer is complete; -errno as the kernel gives it (-ENODEV, -EPERM, ...), -EINTR when the
+ * list changed while it was written, so that rows may be missing, -ETIMEDOUT, -ENOBUFS. Messages
+ * that came before an error were handed on. */
 int ft_netlink_request(struct ft_netlink *netlink, uint16_t type, bool dump, const void *attributes,
                        size_t attribute_bytes, ft_netlink_message message, void *arg);
 

@@ -104,7 +104,7 @@ static int next_in_file(struct ft_pcap_file *own, struct ft_pcap_packet *packet,
 
     if (ret >= 0)
         return ret;
-    *reason = ret == -ENODATA    ? "the file ends inside it"
+    *reason = ret == -ENODATA    ? "the file is truncated inside it"
               : ret == -ESTALE   ? "the file was cut short while it was read"
               : ret == -EMSGSIZE ? "its length is out of range"
                                  : strerror(-ret);
@@ -150,7 +150,7 @@ static int read_stream(FILE *stream, const char *name,
         return -EINVAL;
     }
     if (map_link(pcap_datalink(handle), &link) < 0) {
-        snprintf(error, error_bytes, "%s: link type %s (%d) is none that is read here", name,
+        snprintf(error, error_bytes, "%s: link type %s (%d) is not supported", name,
                  link_name(pcap_datalink(handle)), pcap_datalink(handle));
         ret = -EINVAL;
     } else {
@@ -334,7 +334,7 @@ static int activate(struct ft_pcap *pcap, char *error, size_t error_bytes)
         return -EINVAL;
     }
     if (map_link(pcap_datalink(pcap->handle), &pcap->link) < 0) {
-        snprintf(error, error_bytes, "interface '%s': link type %s is none that is read here",
+        snprintf(error, error_bytes, "interface '%s': link type %s is not supported",
                  pcap->interface, link_name(pcap_datalink(pcap->handle)));
         return -EINVAL;
     }

@@ -27,10 +27,10 @@ struct ft_pcap_packet {
     uint32_t wire; /* length on the wire */
 };
 
-/* Reads a whole file ("-": standard input; a pipe; packed by gzip or zstd), calling on_packet for
- * each packet, until its end or until on_packet returns non-zero, which is returned. -EINVAL with a
- * complaint in error that names the file, when it cannot be read, is no capture, is cut off, or has
- * another link type. */
+/* Reads a complete file ("-": standard input; a pipe; packed by gzip or zstd), calling on_packet
+ * for each packet, until its end or until on_packet returns non-zero, which is returned. -EINVAL
+ * with a complaint in error that names the file, when it cannot be read, is not a capture, is cut
+ * off, or has another link type. */
 int ft_pcap_read(const char *file, int (*on_packet)(void *arg, const struct ft_pcap_packet *packet),
                  void *arg, char *error, size_t error_bytes);
 
@@ -50,8 +50,8 @@ struct ft_pcap_config {
     void *arg;
 };
 
-/* received: what the kernel's filter accepted; dropped: the part of it that was lost for lack of
- * buffer space. */
+/* received: what the kernel's filter accepted; dropped: the part of it that was lost because the
+ * buffer was full. */
 struct ft_pcap_stats {
     uint64_t received;
     uint64_t dropped;

@@ -71,7 +71,7 @@ static void forget_connection(struct ft_connection *c)
 
     leave_source(c);
     if (c->waiting)
-        TAILQ_REMOVE(&receiver->turns, c, turn);
+        TAILQ_REMOVE(&receiver->returns, c, turn);
     if (receiver->applying == c)
         receiver->applying = NULL;
     ft_receiver_forget_input(c);
@@ -101,7 +101,7 @@ static void close_connection(struct ft_connection *c, const char *reason)
 
 static void crowd_out(struct ft_connection *c)
 {
-    close_connection(c, "no memory is left for frames, and its was the longest under way");
+    close_connection(c, "frame memory is exhausted and this frame was the oldest incomplete one");
 }
 
 static void set_deadline(struct ft_connection *c, int64_t ns)
@@ -258,7 +258,7 @@ static int handle_frame(void *arg, const struct ft_frame *frame)
     if (frame->type == FT_FRAME_DATA && c->source)
         return take_data(c, frame);
     c->receiver->stats.malformed++;
-    refuse(c, "a frame out of turn");
+    refuse(c, "an unexpected frame");
     return -EPROTO;
 }
 
@@ -283,7 +283,7 @@ static void await_turn(struct ft_connection *c)
     bufferevent_disable(c->bev, EV_READ);
     if (!c->waiting && receiver->applying != c) {
         c->waiting = true;
-        TAILQ_INSERT_TAIL(&receiver->turns, c, turn);
+        TAILQ_INSERT_TAIL(&receiver->returns, c, turn);
     }
     /* Armed anew, one that is due would not come. */
     if (!ft_watch_once_armed(receiver->next_turn))
@@ -350,13 +350,13 @@ static void take_turn(void *arg)
     struct ft_receiver *receiver = arg;
     struct ft_connection *c = receiver->applying;
 
-    if (!c && (c = TAILQ_FIRST(&receiver->turns))) {
-        TAILQ_REMOVE(&receiver->turns, c, turn);
+    if (!c && (c = TAILQ_FIRST(&receiver->returns))) {
+        TAILQ_REMOVE(&receiver->returns, c, turn);
         c->waiting = false;
     }
     if (c)
         take_input(c);
-    if (receiver->applying || !TAILQ_EMPTY(&receiver->turns))
+    if (receiver->applying || !TAILQ_EMPTY(&receiver->returns))
         ft_watch_once_arm(receiver->next_turn, 0);
 }
 
@@ -402,7 +402,7 @@ static void handle_deadline(void *arg)
     }
     if (!c->closing)
         c->receiver->stats.malformed++;
-    close_connection(c, c->source ? "it stalled within a frame" : "it did not say who it is");
+    close_connection(c, c->source ? "it stalled within a frame" : "it did not identify itself");
 }
 
 static void turn_away(struct ft_receiver *receiver, int fd)
@@ -535,7 +535,7 @@ struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiv
         receiver->config.timeout_ns = FT_STREAM_TIMEOUT_NS;
     TAILQ_INIT(&receiver->connections);
     TAILQ_INIT(&receiver->left);
-    TAILQ_INIT(&receiver->turns);
+    TAILQ_INIT(&receiver->returns);
     if (receiver->config.input_bytes_max == 0)
         receiver->config.input_bytes_max = INPUT_BYTES_MAX;
     if (prepare(receiver, error, error_bytes) < 0) {
@@ -556,7 +556,7 @@ void ft_receiver_free(struct ft_receiver *receiver)
         return;
     if (receiver->listener)
         evconnlistener_free(receiver->listener);
-    ft_receiver_settle(receiver);
+    ft_receiver_finish(receiver);
     while ((c = TAILQ_FIRST(&receiver->connections))) {
         /* What was applied and is not told would be sent again to the next receiver. */
         acknowledge(c);
@@ -572,7 +572,7 @@ void ft_receiver_free(struct ft_receiver *receiver)
     free(receiver);
 }
 
-void ft_receiver_settle(struct ft_receiver *receiver)
+void ft_receiver_finish(struct ft_receiver *receiver)
 {
     while (receiver->applying)
         take_turn(receiver);

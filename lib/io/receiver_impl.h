@@ -3,7 +3,7 @@
 #define FT_IO_RECEIVER_IMPL_H
 /*
  * Shared by the parts of the receiver alone: connections and their frames (receiver.c), and the
- * memory that frames take until they are whole (receiver_room.c).
+ * memory that frames take until they are complete (receiver_room.c).
  */
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -53,7 +53,7 @@ struct ft_connection {
     void *known;                       /* by admit(); NULL before */
     size_t frame_max;
     uint64_t acked;
-    bool waiting; /* for its turn: whole frames are left */
+    bool waiting; /* to be served: complete frames are left */
     bool closing; /* a REFUSE is on its way out */
     bool gone;    /* the stream ended while frames of it were left */
     char address[FT_ENDPOINT_BYTES];
@@ -72,7 +72,7 @@ struct ft_receiver {
     struct ft_table *sources;
     struct ft_receiver_sources
         left; /* without a connection, the one that left first is the first */
-    struct ft_connections turns;
+    struct ft_connections returns;
     struct ft_connection *applying; /* in the middle of a payload: nobody else's is begun */
     struct ft_watch *next_turn;
     struct ft_mono turn_began;

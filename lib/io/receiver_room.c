@@ -75,7 +75,7 @@ static void relieve(void *arg)
     struct ft_connection *c;
 
     /* What is whole is applied before anybody is cut off. */
-    if (receiver->applying || !TAILQ_EMPTY(&receiver->turns)) {
+    if (receiver->applying || !TAILQ_EMPTY(&receiver->returns)) {
         ft_watch_once_arm(receiver->relief, LOOK_AGAIN_NS);
         return;
     }

@@ -249,7 +249,7 @@ static int handle_frame(void *arg, const struct ft_frame *frame)
     case FT_FRAME_DATA:
         break;
     }
-    drop_connection(sender, "it sent a frame out of turn");
+    drop_connection(sender, "it sent an unexpected frame");
     return -EBADMSG;
 }
 
@@ -373,12 +373,12 @@ static int check_config(const struct ft_sender_config *config, struct ft_sender 
 {
     if (ft_endpoint_split(config->endpoint, sender->host, &sender->port) < 0 || !sender->host[0] ||
         !sender->port) {
-        snprintf(error, error_bytes, "'%s' is no HOST:PORT", config->endpoint);
+        snprintf(error, error_bytes, "'%s' is not HOST:PORT", config->endpoint);
         return -EINVAL;
     }
     if (!name_ok(config->source_id, FT_SOURCE_ID_BYTES_MAX) ||
         !name_ok(config->program, FT_PROGRAM_BYTES_MAX)) {
-        snprintf(error, error_bytes, "'%s' is no name for a source", config->source_id);
+        snprintf(error, error_bytes, "'%s' is not a valid source name", config->source_id);
         return -EINVAL;
     }
     if (!ft_tls_wanted(&config->tls))

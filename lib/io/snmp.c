@@ -454,7 +454,7 @@ static void reconcile(struct ft_snmp_session *s)
 }
 
 /* Goes on until nothing is left to do but to wait. Only from the loop. */
-static void settle(struct ft_snmp_session *s)
+static void conclude(struct ft_snmp_session *s)
 {
     for (;;) {
         if (s->dying) {
@@ -492,7 +492,7 @@ static void on_readable(void *arg)
     snmp_sess_read2(s->handle, &s->snmp->fds);
     NETSNMP_LARGE_FD_CLR(s->fd, &s->snmp->fds);
     s->inside = false;
-    settle(s);
+    conclude(s);
 }
 
 static void on_timer(void *arg)
@@ -502,7 +502,7 @@ static void on_timer(void *arg)
     s->inside = true;
     snmp_sess_timeout(s->handle);
     s->inside = false;
-    settle(s);
+    conclude(s);
 }
 
 static void fill_session(netsnmp_session *session, const struct ft_snmp_auth *auth)

@@ -12,7 +12,7 @@
  *
  * Owner: the caller; credentials outlive their sessions, sessions die before the adapter and the
  * adapter before the loop. Thread: the loop's own. net-snmp keeps users and engine times for the
- * whole process: one adapter a process.
+ * process: one adapter a process.
  */
 #include <stdbool.h>
 #include <stddef.h>

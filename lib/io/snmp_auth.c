@@ -43,9 +43,9 @@ static const char *complaint(const struct ft_snmp_secrets *s)
     if (!s->user || !*s->user)
         return "has no user";
     if (s->auth && !listed(auth_names, s->auth))
-        return "auth: is none of SHA, SHA-224, SHA-256, SHA-384, SHA-512";
+        return "auth: must be one of SHA, SHA-224, SHA-256, SHA-384, SHA-512";
     if (s->priv && !listed(priv_names, s->priv))
-        return "priv: is none of AES, AES-192, AES-256, AES-192-C, AES-256-C";
+        return "priv: must be one of AES, AES-192, AES-256, AES-192-C, AES-256-C";
     if (s->priv && !s->auth)
         return "priv: needs auth too";
     if (s->auth && (!s->auth_secret || strlen(s->auth_secret) < USM_LENGTH_P_MIN))

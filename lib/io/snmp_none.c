@@ -22,7 +22,8 @@ const char *ft_snmp_complaint(const struct ft_snmp_secrets *secrets)
 struct ft_snmp *ft_snmp_new(struct ft_loop *loop, char *error, size_t error_bytes)
 {
     (void)loop;
-    snprintf(error, error_bytes, "this build lacks SNMP (net-snmp; Debian: libsnmp-dev)");
+    snprintf(error, error_bytes,
+             "this build has no support for SNMP (net-snmp; Debian: libsnmp-dev)");
     return NULL;
 }
 
@@ -48,7 +49,7 @@ struct ft_snmp_session *ft_snmp_session_new(struct ft_snmp *snmp, const struct f
     (void)auth;
     (void)timeout_ns;
     (void)retries;
-    snprintf(error, error_bytes, "this build lacks SNMP");
+    snprintf(error, error_bytes, "this build has no support for SNMP");
     return NULL;
 }
 
@@ -75,7 +76,7 @@ struct ft_snmp_auth *ft_snmp_auth_new(struct ft_snmp *snmp, const struct ft_snmp
 {
     (void)snmp;
     (void)secrets;
-    snprintf(error, error_bytes, "this build lacks SNMP");
+    snprintf(error, error_bytes, "this build has no support for SNMP");
     return NULL;
 }
 

@@ -57,7 +57,8 @@ int ft_stream_frames(struct evbuffer *in, const size_t *frame_max,
             want = total;
             continue;
         case FT_FRAME_BAD:
-            snprintf(reason, FT_STREAM_TEXT_BYTES, "what it sent is no frame of this protocol");
+            snprintf(reason, FT_STREAM_TEXT_BYTES,
+                     "it sent data that is not a frame of this protocol");
             return -EBADMSG;
         case FT_FRAME_UNKNOWN:
             snprintf(reason, FT_STREAM_TEXT_BYTES, "it sent a frame of an unknown type");

@@ -26,9 +26,10 @@ struct bufferevent *ft_stream_new(struct ft_loop *loop, struct ft_tls *tls, int 
 #define FT_STREAM_AGAIN 1
 #define FT_STREAM_REST  2
 
-/* Takes every whole frame off the buffer and calls on_frame until it returns non-zero, which is
+/* Takes every complete frame off the buffer and calls on_frame until it returns non-zero, which is
  * returned: then nothing of the stream is touched any more but a frame that is done. -EBADMSG with
- * a reason when what comes next is no frame of at most *frame_max bytes; on_frame may change that.
+ * a reason when what comes next is not a frame of at most *frame_max bytes; on_frame may change
+ * that.
  */
 int ft_stream_frames(struct evbuffer *in, const size_t *frame_max,
                      int (*on_frame)(void *arg, const struct ft_frame *frame), void *arg,

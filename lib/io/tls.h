@@ -28,7 +28,7 @@ void ft_tls_free(struct ft_tls *tls);
 int ft_tls_check(const struct ft_tls_files *files, const char **which, char *error,
                  size_t error_bytes);
 
-/* Puts what the files hold in the place of *tls, for connections from here on. -EINVAL with a
+/* Replaces *tls by what the files hold, for connections from here on. -EINVAL with a
  * complaint, also where there is no TLS: *tls is as it was. */
 int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *error,
                  size_t error_bytes);
@@ -62,7 +62,8 @@ void ft_peer_names_clear(struct ft_peer_names *names);
 /* Writes at once what fits, for a last word before closing. */
 void ft_tls_write_now(struct bufferevent *bev, const void *bytes, size_t len);
 
-/* Why the stream failed; false when TLS has nothing to say. Takes what it tells off the stream. */
+/* Why the stream failed; false when TLS has nothing to say. Removes what it reports from the
+ * stream. */
 bool ft_tls_reason(struct bufferevent *bev, char *text, size_t text_bytes);
 
 #endif

@@ -79,8 +79,9 @@ void ft_sender_free(struct ft_sender *sender);
 int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, uint32_t records);
 void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *stats);
 
-/* Takes the files for connections from here on; the one that stands goes on as it is. -EINVAL with
- * a complaint: files that are no good, or a sender that was made without TLS; nothing has changed.
+/* Takes the files for connections from here on; the one that stands continues as it is. -EINVAL
+ * with a complaint: files that are no good, or a sender that was made without TLS; nothing has
+ * changed.
  */
 int ft_sender_set_tls(struct ft_sender *sender, const struct ft_tls_files *files, char *error,
                       size_t error_bytes);
@@ -99,12 +100,12 @@ struct ft_receiver_config {
      * forgotten first; when all are, a new one is refused. */
     uint32_t sources_max;
     int64_t timeout_ns; /* for a HELLO, and for a frame that has begun to end; 0: 15 s */
-    /* Of frames that are not whole yet or wait, all together; two frames at least, 0: 64 MiB. */
+    /* Of frames that are not complete yet or wait, all together; two frames at least, 0: 64 MiB. */
     size_t input_bytes_max;
     struct ft_tls_files tls;
     /* Judges who has said HELLO: what apply() is to know the peer by, or NULL with a reason that
-     * the peer is told; release() gives it back when the peer is gone. Both may be NULL: then all
-     * may come, and apply() gets NULL. */
+     * the peer is informed; release() gives it back when the peer is gone. Both may be NULL: then
+     * all may come, and apply() gets NULL. */
     void *(*admit)(void *arg, const char *source_id, const char *program,
                    const struct ft_peer_names *names, char *reason, size_t reason_bytes);
     void (*release)(void *arg, void *known);
@@ -136,7 +137,7 @@ struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiv
 void ft_receiver_free(struct ft_receiver *receiver);
 
 /* Ends a payload that is begun, before the program stops: half of one would come twice. */
-void ft_receiver_settle(struct ft_receiver *receiver);
+void ft_receiver_finish(struct ft_receiver *receiver);
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
 
 /* As ft_sender_set_tls(). */

@@ -92,12 +92,12 @@ static ssize_t read_gzip(struct ft_unpack *u, char *to, size_t size)
 {
     (void)to;
     (void)size;
-    return refuse(u, "gzip: this build lacks zlib");
+    return refuse(u, "gzip: this build has no support for zlib");
 }
 
 static int begin_gzip(struct ft_unpack *u)
 {
-    return refuse(u, "gzip: this build lacks zlib");
+    return refuse(u, "gzip: this build has no support for zlib");
 }
 #endif
 
@@ -125,12 +125,12 @@ static ssize_t read_zstd(struct ft_unpack *u, char *to, size_t size)
 {
     (void)to;
     (void)size;
-    return refuse(u, "zstd: this build lacks libzstd");
+    return refuse(u, "zstd: this build has no support for libzstd");
 }
 
 static int begin_zstd(struct ft_unpack *u)
 {
-    return refuse(u, "zstd: this build lacks libzstd");
+    return refuse(u, "zstd: this build has no support for libzstd");
 }
 #endif
 

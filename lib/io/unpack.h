@@ -2,7 +2,7 @@
 #ifndef FT_IO_UNPACK_H
 #define FT_IO_UNPACK_H
 /*
- * A file as it was before gzip(1) or zstd(1), which are told by their first bytes, whatever the
+ * A file as it was before gzip(1) or zstd(1), recognised by their first bytes, whatever the
  * file is called; any other as it is. Read once, from its begin to its end: a pipe will do.
  * Owner: the caller. Thread: one.
  */

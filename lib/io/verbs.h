@@ -2,8 +2,8 @@
 #ifndef FT_IO_VERBS_H
 #define FT_IO_VERBS_H
 /*
- * What libibverbs tells of an RDMA device that may be opened. The device is closed again before the
- * call returns: an open one would hold up its removal. Thread: any.
+ * What libibverbs reports of an RDMA device that may be opened. The device is closed again before
+ * the call returns: an open one would hold up its removal. Thread: any.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * Records out: in batches to a sender, or as NDJSON lines to a file.
  *
  * Input: records by ft_output_emit(), which fits struct ft_record_sink. A write error of a file is
- * kept and told by ft_output_error(); from then on records are counted as dropped. Owner: the
+ * kept and returned by ft_output_error(); from then on records are counted as dropped. Owner: the
  * caller. Thread: the loop's own.
  */
 #include <stddef.h>

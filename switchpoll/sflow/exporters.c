@@ -173,7 +173,7 @@ enum ft_sflow_exporters_verdict ft_sflow_exporters_datagram(struct ft_sflow_expo
         return verdict;
     }
     x->stats.arrived++;
-    if (!e->sequence.doubtful)
+    if (!e->sequence.outlying)
         e->before_ms = e->uptime_ms;
     if (restart)
         begin_anew(x, e, head->sequence);

@@ -5,8 +5,8 @@
  * Who sends sFlow, and what of it did not arrive.
  *
  * Keeps a sequence per (agent, sub-agent) for datagrams and per data source for samples. A gap is
- * what was skipped; a late datagram takes its gap back, and so does the stream that goes on where
- * it was before a number that was astray; a sequence or uptime that goes back is a
+ * what was skipped; a late datagram takes its gap back, and so does the stream that continues where
+ * it was before a number that was an outlier; a sequence or uptime that goes back is a
  * restart and no gap; the same datagram twice is a duplicate. Tables are capped: an exporter that
  * does not fit is still processed, only not followed, and that is counted.
  * Inputs: decoded heads and samples. Outputs: verdicts and counts. Owner: the caller. Thread: one.
@@ -34,7 +34,7 @@ struct ft_exporter {
     uint64_t reordered;
     uint64_t flow_samples;
     uint64_t samples_gap; /* flow samples missing, over all data sources */
-    uint64_t agent_drops; /* samples the agent says it dropped for lack of resources */
+    uint64_t agent_drops; /* samples the agent says it dropped because of missing resources */
     uint32_t epoch;       /* counts restarts, for the data sources */
     uint64_t prints[FT_SEQUENCE_WINDOW];
 };
@@ -69,8 +69,8 @@ struct ft_sflow_exporters *ft_sflow_exporters_new(uint64_t exporters_max, uint64
                                                   uint64_t seed);
 void ft_sflow_exporters_free(struct ft_sflow_exporters *x);
 
-/* Notes a datagram. print is a fingerprint of its bytes, by which a duplicate is told from a clash
- * of sequences. *exporter is NULL when the table is full. */
+/* Notes a datagram. print is a fingerprint of its bytes, that distinguishes a duplicate from a
+ * clash of sequences. *exporter is NULL when the table is full. */
 enum ft_sflow_exporters_verdict ft_sflow_exporters_datagram(struct ft_sflow_exporters *x,
                                                             const struct ft_sflow_head *head,
                                                             uint64_t print, struct ft_wall when,

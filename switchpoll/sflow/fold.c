@@ -58,7 +58,7 @@ struct sum {
     uint32_t transit_ns;
     struct ft_tuple outer;
 };
-_Static_assert((sizeof(struct sum) + 8) % 64 == 0, "whole lines");
+_Static_assert((sizeof(struct sum) + 8) % 64 == 0, "complete lines");
 
 /* A sample on its way into the table: what is left of it beside its key. */
 struct incoming {
@@ -75,7 +75,7 @@ struct incoming {
     uint8_t has;
     uint8_t ttl;
 };
-_Static_assert(sizeof(struct incoming) == 128, "a size that makes places easy to work out");
+_Static_assert(sizeof(struct incoming) == 128, "a size that makes positions easy to compute");
 
 struct extras {
     struct ft_tuple outer;
@@ -224,7 +224,7 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
         apply_extras(sum, in, extras);
 }
 
-void ft_fold_settle(struct ft_fold *fold)
+void ft_fold_apply(struct ft_fold *fold)
 {
     uint32_t batched = fold->batched;
 
@@ -276,7 +276,7 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     fold->pending++;
     fold->batched = place + 1;
     if (place + 1 == BATCH)
-        ft_fold_settle(fold);
+        ft_fold_apply(fold);
 }
 
 static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
@@ -363,7 +363,7 @@ uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t inte
     uint32_t at = 0;
     struct sum *sum;
 
-    ft_fold_settle(fold);
+    ft_fold_apply(fold);
     flushed = fold->pending;
     while ((sum = ft_table_next(fold->sums, &at)))
         emit(sum, start, interval_ms, sink);

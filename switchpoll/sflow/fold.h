@@ -26,13 +26,13 @@ struct ft_fold;
 struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed);
 void ft_fold_free(struct ft_fold *fold);
 
-/* Adds a sample with a packet (has_packet). It is pending at once; samples meet the table some at
- * a time, so that their waits for memory overlap. One that finds the table full is refused. */
+/* Adds a sample with a packet (has_packet). It is pending at once; samples are added to the table
+ * in batches, so that their waits for memory overlap. One that finds the table full is refused. */
 void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
                  const struct ft_sflow_flow *flow, struct ft_wall when);
 
-/* Lets what was added meet the table now. */
-void ft_fold_settle(struct ft_fold *fold);
+/* Flushes the pending batch into the table. */
+void ft_fold_apply(struct ft_fold *fold);
 
 /* Settles, emits an Observation for each sum and empties the table. Returns the samples they hold.
  */

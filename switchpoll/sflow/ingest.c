@@ -86,7 +86,7 @@ void ft_ingest_flush(struct ft_ingest *in)
 {
     if (!in->running)
         return;
-    ft_fold_settle(in->fold);
+    ft_fold_apply(in->fold);
     in->stats.observations += ft_fold_sums(in->fold);
     in->stats.samples_processed += ft_fold_flush(in->fold, in->start, in->interval_ms, &in->sink);
     ft_ports_flush(in->ports, &in->sink);
@@ -184,7 +184,7 @@ bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, 
 
 bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)
 {
-    ft_fold_settle(in->fold);
+    ft_fold_apply(in->fold);
     /* Datagrams of the interval may still wait in the socket: give them a quarter of it. */
     if (!in->running || now.ms < in->start.ms + in->interval_ms + in->interval_ms / 4)
         return false;

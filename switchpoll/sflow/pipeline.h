@@ -32,7 +32,7 @@ void ft_sflow_pipeline_reload(struct ft_sflow_pipeline *p,
 void ft_sflow_pipeline_datagram(struct ft_sflow_pipeline *p, const uint8_t *bytes, size_t len,
                                 struct ft_wall when);
 
-/* Call a few times an interval: flushes what is over, and tells the loss when it is due. */
+/* Call a few times an interval: flushes what is over, and reports the loss when it is due. */
 void ft_sflow_pipeline_tick(struct ft_sflow_pipeline *p, struct ft_wall now);
 
 /* Flushes all, with a last Loss record. */

@@ -24,7 +24,7 @@ enum ft_sequence_step ft_sequence_look(const struct ft_sequence *s, uint32_t num
     enum ft_sequence_step step = look(s, number);
     uint32_t after = number - s->before_last;
 
-    if (!s->doubtful || after == 0 || after >= FT_SEQUENCE_WINDOW)
+    if (!s->outlying || after == 0 || after >= FT_SEQUENCE_WINDOW)
         return step;
     if (step == FT_SEQUENCE_EARLY || step == FT_SEQUENCE_FAR ||
         (step == FT_SEQUENCE_AHEAD && number - s->last >= FT_SEQUENCE_WINDOW))
@@ -34,14 +34,14 @@ enum ft_sequence_step ft_sequence_look(const struct ft_sequence *s, uint32_t num
 
 /* Of several jumps in a row the stream before the first is kept: strays do not vouch for each
  * other. */
-static void doubt(struct ft_sequence *s, uint32_t jumped)
+static void mark_uncertain(struct ft_sequence *s, uint32_t jumped)
 {
-    if (!s->doubtful) {
+    if (!s->outlying) {
         s->before_last = s->last;
         s->before_span = s->span;
         s->before_missing = s->missing;
         s->jumped = 0;
-        s->doubtful = true;
+        s->outlying = true;
     }
     s->jumped += jumped;
 }
@@ -49,7 +49,7 @@ static void doubt(struct ft_sequence *s, uint32_t jumped)
 void ft_sequence_restart(struct ft_sequence *s, uint32_t number)
 {
     if (s->span > 0)
-        doubt(s, 0);
+        mark_uncertain(s, 0);
     s->last = number;
     s->span = 1;
     s->missing = 0;
@@ -60,10 +60,10 @@ static int64_t step_ahead(struct ft_sequence *s, uint32_t number)
     uint32_t ahead = number - s->last;
 
     if (ahead >= FT_SEQUENCE_WINDOW) {
-        doubt(s, ahead - 1);
+        mark_uncertain(s, ahead - 1);
         s->missing = ~UINT64_C(1);
     } else {
-        s->doubtful = false;
+        s->outlying = false;
         s->missing = s->missing << ahead | ((UINT64_C(1) << ahead) - 2);
     }
     s->last = number;

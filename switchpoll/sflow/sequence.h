@@ -22,7 +22,7 @@ struct ft_sequence {
     uint32_t before_last, before_span;
     uint64_t before_missing;
     uint32_t jumped; /* what it added to the gap */
-    bool doubtful;
+    bool outlying;
 };
 
 enum ft_sequence_step {
@@ -31,7 +31,8 @@ enum ft_sequence_step {
     FT_SEQUENCE_SEEN,  /* was here before */
     FT_SEQUENCE_EARLY, /* just before the first one seen */
     FT_SEQUENCE_FAR,   /* too far ahead or back to belong here */
-    FT_SEQUENCE_BACK,  /* goes on where the stream was before the last jump, which was astray */
+    FT_SEQUENCE_BACK,  /* continues where the stream was before the last jump, which was an outlier
+                        */
 };
 
 /* Where a number stands; changes nothing. */
@@ -49,11 +50,11 @@ static inline bool ft_sequence_next(struct ft_sequence *s, uint32_t number)
     s->missing <<= 1;
     s->last = number;
     s->span += s->span < FT_SEQUENCE_WINDOW;
-    s->doubtful = false;
+    s->outlying = false;
     return true;
 }
 
-/* Begins anew with a number; the stream before may still go on (BACK). */
+/* Begins anew with a number; the stream before may still continue (BACK). */
 void ft_sequence_restart(struct ft_sequence *s, uint32_t number);
 
 #endif

@@ -101,7 +101,7 @@ static int open_socket(const char *endpoint, bool shared, char *error, size_t er
     int rc;
 
     if (split(endpoint, host, &port) < 0) {
-        snprintf(error, error_bytes, "listen '%s': is no host:port", endpoint);
+        snprintf(error, error_bytes, "listen '%s': is not host:port", endpoint);
         return -EINVAL;
     }
     if (!*host) {

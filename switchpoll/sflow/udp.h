@@ -7,7 +7,7 @@
  * a time, a count and the sender with each would cost a fifth of all that is done for it. Who
  * exports is said inside the datagram; whoever sent it may be a relay.
  *
- * A wake-up takes a bounded number of datagrams, so that timers and other sockets get their turn.
+ * A wake-up takes a bounded number of datagrams, so that timers and other sockets are served.
  * Output: datagrams to a callback, which borrows the bytes. Owner: the caller. Thread: the loop's;
  * without a loop the caller's, who waits for the descriptor and takes.
  */
@@ -22,7 +22,7 @@ struct ft_udp;
 
 struct ft_udp_config {
     const char *listen;    /* "host:port", "[v6]:port"; ":port" is all IPv4 and IPv6 addresses */
-    uint64_t buffer_bytes; /* wanted */
+    uint64_t buffer_bytes; /* requested */
     bool shared;           /* others bind the same endpoint (SO_REUSEPORT) */
     int given;             /* a UDP socket to take over instead, which is ours from then; 0: none */
     void (*on_datagram)(void *arg, const uint8_t *bytes, size_t len, struct ft_wall when);

@@ -42,7 +42,7 @@ struct worker {
 
     /* Whoever wants the lock waits in the gate first, so that a thread which takes it again and
      * again lets the main loop in. */
-    pthread_mutex_t gate;
+    pthread_mutex_t queue_lock;
     pthread_mutex_t lock; /* over udp, ingest, interval and forgetting */
     struct ft_udp *udp;
     struct ft_ingest *ingest;
@@ -75,9 +75,9 @@ struct ft_workers {
 
 static void hold(struct worker *w)
 {
-    pthread_mutex_lock(&w->gate);
+    pthread_mutex_lock(&w->queue_lock);
     pthread_mutex_lock(&w->lock);
-    pthread_mutex_unlock(&w->gate);
+    pthread_mutex_unlock(&w->queue_lock);
 }
 
 static void let_go(struct worker *w)
@@ -315,7 +315,7 @@ static int init_worker(struct ft_workers *workers, struct worker *w,
     w->last = &w->first;
     w->interval_ms = config.interval_ms;
     w->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
-    pthread_mutex_init(&w->gate, NULL);
+    pthread_mutex_init(&w->queue_lock, NULL);
     pthread_mutex_init(&w->lock, NULL);
     pthread_mutex_init(&w->handover, NULL);
     ft_writer_init(&w->gathered, BATCH_MAX);
@@ -429,7 +429,7 @@ void ft_workers_free(struct ft_workers *workers)
         ft_writer_free(&w->gathered);
         if (w->wake_fd >= 0)
             close(w->wake_fd);
-        pthread_mutex_destroy(&w->gate);
+        pthread_mutex_destroy(&w->queue_lock);
         pthread_mutex_destroy(&w->lock);
         pthread_mutex_destroy(&w->handover);
     }

@@ -7,8 +7,8 @@
  * Each has a socket on the same endpoint and an ingest of its own; nothing is shared while it
  * folds. The kernel hands a datagram to the socket that the agent address inside it names (a
  * classic BPF program on the SO_REUSEPORT group), so an exporter stays with one thread whatever
- * its source address and port: its sequence numbers are followed in one place and its sums are
- * never spread. Records are encoded in the thread and handed over in whole batches, which the main
+ * its source address and port: its sequence numbers are followed in one thread and its sums are
+ * never spread. Records are encoded in the thread and handed over in batches, which the main
  * loop takes; a thread whose batches are not taken drops them at a cap, and they are counted.
  * Owner: the caller. Thread: the main loop's, for every function here.
  */

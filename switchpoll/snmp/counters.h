@@ -2,10 +2,10 @@
 #ifndef FT_SWITCHPOLL_SNMP_COUNTERS_H
 #define FT_SWITCHPOLL_SNMP_COUNTERS_H
 /*
- * The counters of one port over time. A 32-bit counter that begins again after 2^32 is made to go
- * on as one of 64 bits; one that goes back for any other reason (the switch restarted, somebody
- * cleared it) is left as it is and told, so that no difference is taken over it.
- * Pure. Owner: the caller. Thread: one.
+ * The counters of one port over time. A 32-bit counter that begins again after 2^32 continues as
+ * one of 64 bits; one that goes back for any other reason (the switch restarted, somebody cleared
+ * it) is left as it is and reported, so that no difference is taken over it. Pure. Owner: the
+ * caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ enum ft_counters_verdict {
 };
 
 /* Takes the value of a counter (FT_MIB_FIRST_COUNTER and above). restarted: the
- * agent started anew since the last poll, so what is less now is no wrap. */
+ * agent started anew since the last poll, so what is less now is not a wrap. */
 enum ft_counters_verdict ft_snmp_counters_take(struct ft_snmp_counters *c,
                                                enum ft_mib_counters column, uint64_t value,
                                                bool restarted);

@@ -188,7 +188,7 @@ void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *v, size_t
         return;
     d->chassis.subtype = (uint32_t)v[FT_MIB_CHASSIS_SUBTYPE].number;
     ft_identity_set(&d->chassis, v[FT_MIB_CHASSIS].bytes, v[FT_MIB_CHASSIS].len);
-    ft_identity_settle(&d->chassis, FT_IDENTITY_CHASSIS);
+    ft_identity_decide(&d->chassis, FT_IDENTITY_CHASSIS);
 }
 
 static void drop_gone_ports(struct ft_device *d)
@@ -260,13 +260,13 @@ static void copy_identity(struct ft_switch_identity *to, const struct ft_switch_
     to->subtype = from->subtype;
     if (from->bytes)
         ft_identity_set(to, from->bytes, from->len);
-    ft_identity_settle(to, FT_IDENTITY_PORT);
+    ft_identity_decide(to, FT_IDENTITY_PORT);
 }
 
 static void resolve_ports(struct ft_device *d)
 {
     for (size_t i = 0; i < d->locals.count; i++)
-        ft_identity_settle(&d->locals.items[i].id, FT_IDENTITY_PORT);
+        ft_identity_decide(&d->locals.items[i].id, FT_IDENTITY_PORT);
     ft_resolve_locals(&d->locals, &d->ports);
     for (size_t i = 0; i < d->ports.count; i++)
         ft_identity_clear(&d->ports.items[i].lldp);
@@ -290,8 +290,8 @@ void ft_device_end(struct ft_device *d, struct ft_mono now)
 {
     if (d->neighbors_read) {
         for (size_t i = 0; i < d->neighbors_new.count; i++) {
-            ft_identity_settle(&d->neighbors_new.items[i].chassis, FT_IDENTITY_CHASSIS);
-            ft_identity_settle(&d->neighbors_new.items[i].port, FT_IDENTITY_PORT);
+            ft_identity_decide(&d->neighbors_new.items[i].chassis, FT_IDENTITY_CHASSIS);
+            ft_identity_decide(&d->neighbors_new.items[i].port, FT_IDENTITY_PORT);
         }
         clear_neighbors(&d->neighbors);
         d->neighbors = d->neighbors_new;

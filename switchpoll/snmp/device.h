@@ -4,10 +4,10 @@
 /*
  * What is known of one switch, built from the cells that its agent answered.
  *
- * A poll begins, hands in scalars and cells table by table, closes each table as whole or not, and
- * ends. A table that was not read whole leaves what was known before in place. Names of LLDP ports
- * are resolved here: an LLDP local port number is not an ifIndex, and what cannot be resolved by
- * the port id's subtype is counted and left out, never guessed.
+ * A poll begins, hands in scalars and cells table by table, closes each table as complete or not,
+ * and ends. A table that was not read completely leaves what was known before in place. Names of
+ * LLDP ports are resolved here: an LLDP local port number is not an ifIndex, and what cannot be
+ * resolved by the port id's subtype is counted and left out, never guessed.
  *
  * Pure: no network, clock or log. Owner: the caller. Thread: one.
  */
@@ -94,10 +94,10 @@ struct ft_device_scalars {
 /* Running totals, for the telemetry. */
 struct ft_device_stats {
     uint64_t restarts;       /* of the agent */
-    uint64_t resets;         /* counters that went back, which is no wrap */
+    uint64_t resets;         /* counters that went back, which is not a wrap */
     uint64_t wraps;          /* 32-bit counters that began again */
     uint64_t frozen;         /* polls in which the agent answered stale counters */
-    uint64_t unresolved;     /* now: LLDP neighbours whose local port cannot be told */
+    uint64_t unresolved;     /* now: LLDP neighbours whose local port is not known */
     uint64_t not_increasing; /* walks ended by object identifiers that do not increase */
     uint64_t truncated;      /* walks ended at the cap of rows */
 };
@@ -132,14 +132,14 @@ struct ft_device {
     bool polled;    /* once at least */
     bool restarted; /* found by this poll */
     bool names_due;
-    bool counters_read; /* whole, by this poll */
+    bool counters_read; /* complete, by this poll */
     bool stale;         /* no counter moved since the last poll */
     bool frozen;        /* and none has for long */
     bool not_increasing;
     bool truncated;            /* this poll found more than the caps take */
     struct ft_mono begun;      /* of this poll */
     struct ft_mono moved;      /* when a counter last moved */
-    struct ft_mono names_read; /* when names were last read whole */
+    struct ft_mono names_read; /* when names were last read completely */
     uint64_t moves;            /* of counters, in this poll */
 
     /* Being read. */
@@ -165,7 +165,7 @@ void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *varbinds,
 /* A cell of a table; `when` the agent answered it. An unknown ifIndex makes names due. */
 void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when);
 
-/* The table was read whole, or not. */
+/* The table was read completely, or not. */
 void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool whole);
 
 /* Whether this poll found neighbours, so that lldpLocPortTable is worth reading. It is read every

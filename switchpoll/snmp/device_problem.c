@@ -17,21 +17,21 @@ static void say(char problem[FT_DEVICE_PROBLEM_BYTES], const char *text)
 
 static void say_unresolved(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES])
 {
-    unsigned told = 0;
+    unsigned reported = 0;
 
-    for (size_t i = 0; i < d->neighbors.count && told < UNRESOLVED_TOLD; i++) {
+    for (size_t i = 0; i < d->neighbors.count && reported < UNRESOLVED_TOLD; i++) {
         const struct ft_device_neighbor *n = &d->neighbors.items[i];
         const struct ft_device_local *local = ft_device_find_local(d, n->local);
         char text[160];
 
         if (n->ifindex)
             continue;
-        told++;
-        snprintf(text, sizeof(text), "LLDP port %u ('%.60s') is no interface that IF-MIB names",
+        reported++;
+        snprintf(text, sizeof(text), "LLDP port %u ('%.60s') is not an interface in IF-MIB",
                  n->local, local && local->id.text ? local->id.text : "without an id");
         say(problem, text);
     }
-    if (d->stats.unresolved > told)
+    if (d->stats.unresolved > reported)
         say(problem, "more such ports");
 }
 

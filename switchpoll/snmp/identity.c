@@ -136,7 +136,7 @@ void ft_identity_set(struct ft_switch_identity *id, const uint8_t *bytes, size_t
         memcpy(id->bytes, bytes, id->len);
 }
 
-void ft_identity_settle(struct ft_switch_identity *id, enum ft_identity_what what)
+void ft_identity_decide(struct ft_switch_identity *id, enum ft_identity_what what)
 {
     free(id->text);
     id->text = NULL;

@@ -3,8 +3,8 @@
 #define FT_SWITCHPOLL_SNMP_IDENTITY_H
 /*
  * How LLDP names a port or a chassis: a kind and a text (IEEE 802.1AB-2016 tables 8-2 and 8-3),
- * from the subtype and the octets that an agent answers. Bytes of a peer become text here: what is
- * no clean UTF-8 is written in hexadecimal. Pure. Thread: any.
+ * from the subtype and the octets that an agent answers. Bytes of a peer become text here: text
+ * that is not valid UTF-8 is written in hexadecimal. Pure. Thread: any.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ struct ft_switch_identity {
 void ft_identity_set(struct ft_switch_identity *id, const uint8_t *bytes, size_t len);
 
 /* Works kind and text out, once subtype and octets are there. */
-void ft_identity_settle(struct ft_switch_identity *id, enum ft_identity_what what);
+void ft_identity_decide(struct ft_switch_identity *id, enum ft_identity_what what);
 
 /* Frees what it holds and empties it. */
 void ft_identity_clear(struct ft_switch_identity *id);

@@ -3,9 +3,9 @@
 #define FT_SWITCHPOLL_SNMP_POLL_H
 /*
  * One poll of one switch: the sequence of requests from sysUpTime to the LLDP tables. A table that
- * fails is left as it was and told; the first answer decides whether the switch is reachable; after
- * a second timeout the rest of the poll is given up.
- * Owner: the poller. Thread: the loop's own.
+ * fails is left as it was and reported; the first answer decides whether the switch is reachable;
+ * after a second timeout the rest of the poll is given up. Owner: the poller. Thread: the loop's
+ * own.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ struct ft_poll {
     bool names;     /* are read by this poll */
     bool lag;       /* the switch has answered LAG members */
     bool reachable; /* it answered, as far as is known */
-    bool partly;    /* a table was not read whole */
+    bool partly;    /* a table was not read completely */
     unsigned timeouts;
     struct ft_poll_option pause, pfc;
     unsigned tries;                /* of the first request */

@@ -34,13 +34,13 @@ struct job {
     struct ft_mono due;
     struct ft_mono begun;
     int64_t duration_ns;
-    unsigned failures;        /* in a row */
-    unsigned skipped;         /* intervals since the last poll */
-    bool polled;              /* once at least */
-    enum place place;         /* that it holds */
-    bool waiting;             /* in a queue for one */
-    struct job *next;         /* there */
-    char told[PROBLEM_BYTES]; /* the problem as last logged */
+    unsigned failures;            /* in a row */
+    unsigned skipped;             /* intervals since the last poll */
+    bool polled;                  /* once at least */
+    enum place place;             /* that it holds */
+    bool waiting;                 /* in a queue for one */
+    struct job *next;             /* there */
+    char reported[PROBLEM_BYTES]; /* the problem as last logged */
 };
 
 struct queue {
@@ -119,9 +119,9 @@ static void tell(struct job *job, const char *problem)
     const char *name = job->device->name ? job->device->name : "";
     uint64_t held;
 
-    if (strcmp(problem, job->told) == 0)
+    if (strcmp(problem, job->reported) == 0)
         return;
-    snprintf(job->told, sizeof(job->told), "%s", problem);
+    snprintf(job->reported, sizeof(job->reported), "%s", problem);
     if (!ft_log_limit_pass(&job->poller->log_limit, ft_mono_now(), &held))
         return;
     ft_ip_format(&job->target->address, agent);

@@ -5,7 +5,7 @@
  * Polls switches over SNMP, each once an interval, spread over it: counters, names, LLDP
  * neighbours. One switch has at most one request under way, so a slow or dead one costs nobody else
  * anything; at most `parallel` polls run at once, and those of switches that did not answer last
- * time have their own, smaller share of places, so that they cannot take all. A dead switch is
+ * time have their own, smaller share of slots, so that they cannot take all. A dead switch is
  * asked less often, up to every fourth interval, and announced every interval all the same.
  *
  * Input: targets. Output: records to a sink; on_poll after each poll, when a flush is due.
@@ -41,7 +41,7 @@ struct ft_poller_stats {
     uint64_t neighbors;
     uint64_t polls;
     uint64_t polls_failed;          /* the switch did not answer, or refused */
-    uint64_t polls_partly;          /* some table was not read whole */
+    uint64_t polls_partly;          /* some table was not read completely */
     uint64_t polls_late;            /* the one before was not over yet */
     struct ft_device_stats devices; /* sums */
 };

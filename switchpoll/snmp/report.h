@@ -22,7 +22,7 @@ struct ft_snmp_report {
 };
 
 /* Emits the SwitchReport. Neighbours on a port that could not be resolved are left out; the problem
- * tells of them. -ENOMEM: nothing was emitted. */
+ * reports them. -ENOMEM: nothing was emitted. */
 int ft_report_switch(const struct ft_snmp_report *report, struct ft_wall now,
                      const struct ft_record_sink *sink);
 

@@ -2,20 +2,16 @@
 #ifndef FT_SWITCHPOLL_SNMP_RESOLVE_H
 #define FT_SWITCHPOLL_SNMP_RESOLVE_H
 /*
- * Which interface an LLDP local port number stands for. The number itself says nothing: it is no
- * ifIndex, though it may look like one. What counts is the port's id by its subtype, and then its
- * description:
- *   interface name   ifName, else ifDescr
- *   interface alias  ifAlias
- *   MAC address      ifPhysAddress
- *   local and others ifName, ifDescr or ifAlias
- *   description      ifName, ifDescr or ifAlias
- * Only an exact match with one interface alone counts. Two port numbers that come to the same
- * interface contradict each other: both stay unresolved. Pure. Thread: any.
+ * Which interface an LLDP local port number stands for. The number itself says nothing: it is not
+ * an ifIndex, though it may look like one. What counts is the port's id by its subtype, and then
+ * its description: interface name   ifName, else ifDescr interface alias  ifAlias MAC address
+ * ifPhysAddress local and others ifName, ifDescr or ifAlias description      ifName, ifDescr or
+ * ifAlias Only an exact match with one interface alone counts. Two port numbers that come to the
+ * same interface contradict each other: both stay unresolved. Pure. Thread: any.
  */
 #include "switchpoll/snmp/device.h"
 
-/* Sets the ifindex of each local port, 0 where it cannot be told. */
+/* Sets the ifindex of each local port, 0 where it is not known. */
 void ft_resolve_locals(struct ft_device_locals *locals, const struct ft_device_ports *ports);
 
 #endif

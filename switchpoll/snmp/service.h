@@ -20,9 +20,9 @@ struct ft_snmp_service *ft_snmp_service_new(struct ft_loop *loop, struct ft_outp
                                             const struct ft_switchpoll_settings *settings);
 void ft_snmp_service_free(struct ft_snmp_service *service);
 
-/* A reload in two steps, so that it can be refused whole. The first reads the file of switches and
- * changes nothing; *poller (NULL: no switches) is for the second, which starts anew with it, or for
- * ft_poller_free(). -errno after a message. */
+/* A reload in two steps, so that it can be refused completely. The first reads the file of switches
+ * and changes nothing; *poller (NULL: no switches) is for the second, which starts anew with it, or
+ * for ft_poller_free(). -errno after a message. */
 int ft_snmp_service_prepare(struct ft_snmp_service *service,
                             const struct ft_switchpoll_settings *settings,
                             struct ft_poller **poller);

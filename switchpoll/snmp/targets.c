@@ -80,7 +80,7 @@ static char *text_of(const struct reading *r, const struct ft_yaml *map, const c
     if (!node || ft_yaml_is_null(node))
         return NULL;
     if (!ft_yaml_text(node)) {
-        ft_yaml_complain(r->diag, node, key, "is no text");
+        ft_yaml_complain(r->diag, node, key, "is not a text");
         return NULL;
     }
     return strdup(ft_yaml_text(node));
@@ -139,12 +139,10 @@ static char *secret_of(const struct reading *r, const struct ft_yaml *map, const
     snprintf(file_key, sizeof(file_key), "%s_file", key);
     name = text_of(r, map, file_key);
     if (here && name)
-        ft_yaml_complain(r->diag, ft_yaml_get(map, key), key, "and %s say the same twice",
-                         file_key);
+        ft_yaml_complain(r->diag, ft_yaml_get(map, key), key, "and %s are both set", file_key);
     if (here && r->public)
         ft_yaml_complain(r->diag, ft_yaml_get(map, key), key,
-                         "stands in a file that everybody may read: chmod o-r, or use %s",
-                         file_key);
+                         "is in a file that everybody may read: chmod o-r, or use %s", file_key);
     if (name) {
         rc = secret_path(r, name, path);
         snprintf(error, sizeof(error), "%s", strerror(-rc));
@@ -189,7 +187,7 @@ static void read_credentials(const struct reading *r, const struct ft_yaml *map,
 
     c->name = strdup(name);
     if (ft_yaml_kind(map) != FT_YAML_MAP) {
-        ft_yaml_complain(r->diag, map, name, "is no map of version, user and so on");
+        ft_yaml_complain(r->diag, map, name, "is not a map with version, user and so on");
         return;
     }
     check_keys(r, map, keys);
@@ -230,7 +228,7 @@ static bool read_address(const struct reading *r, const struct ft_yaml *node, st
         return true;
     if (text)
         ft_yaml_complain(r->diag, node, "address",
-                         "'%s' is no IP address (names are not looked up)", text);
+                         "'%s' is not an IP address (names are not looked up)", text);
     return false;
 }
 
@@ -241,7 +239,7 @@ static void read_also(const struct reading *r, const struct ft_yaml *list, struc
     if (!list)
         return;
     if (ft_yaml_kind(list) != FT_YAML_LIST || count > ALSO_MAX) {
-        ft_yaml_complain(r->diag, list, "also", "is no list of up to %d addresses", ALSO_MAX);
+        ft_yaml_complain(r->diag, list, "also", "is not a list of up to %d addresses", ALSO_MAX);
         return;
     }
     t->also = calloc(count + 1, sizeof(*t->also));
@@ -263,7 +261,7 @@ static void read_target(const struct reading *r, const struct ft_targets *all,
     t->port = SNMP_PORT;
     if (ft_yaml_kind(node) != FT_YAML_MAP) {
         if (!read_address(r, node, &t->address) && !ft_yaml_text(node))
-            ft_yaml_complain(r->diag, node, "switches", "has an item that is no address");
+            ft_yaml_complain(r->diag, node, "switches", "has an item that is not an address");
         return;
     }
     check_keys(r, node, keys);
@@ -273,7 +271,7 @@ static void read_target(const struct reading *r, const struct ft_targets *all,
     if (port) {
         number = ft_yaml_text(port) ? strtol(ft_yaml_text(port), &end, 10) : 0;
         if (number < 1 || number > 65535 || *end)
-            ft_yaml_complain(r->diag, port, "port", "is no number from 1 to 65535");
+            ft_yaml_complain(r->diag, port, "port", "is not a number from 1 to 65535");
         t->port = (uint16_t)number;
     }
     read_also(r, ft_yaml_get(node, "also"), t);

@@ -20,13 +20,13 @@
 #define REFRESH_MS 15000
 #define ENDS       (HOSTS * QPS)
 
-static uint64_t told;
+static uint64_t reported;
 
 static void on_report(void *arg, const struct ft_host_report *report)
 {
     (void)arg;
     (void)report;
-    told++;
+    reported++;
 }
 
 static void on_withdraw(void *arg, const struct ft_tuple *tuple)

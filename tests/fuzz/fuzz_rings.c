@@ -68,7 +68,7 @@ static void read_all(void)
     ft_fuzz_claim(strlen(job) < FT_SEGMENT_NAME, "the job's name ends");
     ft_rings_stats(rings, &stats);
     ft_rings_sent(rings, stats.read);
-    ft_rings_told(rings);
+    ft_rings_reported(rings);
     ft_rings_free(rings);
 }
 

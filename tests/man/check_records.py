@@ -12,7 +12,7 @@ from pathlib import Path
 
 SOURCE = Path(os.environ.get("srcdir", ".")).resolve()
 PROTO, AWK_SCRIPT = SOURCE / "proto/fabrictrace.proto", SOURCE / "man/records.awk"
-ANSWERS = "\n// Answers of the HTTP API that are no published records"
+ANSWERS = "\n// Answers of the HTTP API that are not published records"
 WIRE_ONLY = ("Record", "Batch")
 SIMPLE = {"uint32": "integer", "uint64": "integer", "int64": "integer", "double": "number",
           "bool": "true or false", "string": "string", "bytes": "IP address"}

@@ -111,7 +111,7 @@ static void hang_up(struct reader *r, bool in_order)
         while (ft_rings_read(r->rings, FT_SEGMENT_SLOTS, on_record, r))
             ;
         ft_collectives_flush(r->collectives, r->now);
-        ft_rings_told(r->rings);
+        ft_rings_reported(r->rings);
     }
     ft_rings_stats(r->rings, &r->totals.rings);
     /* What it did not tell is the next one's to count. */

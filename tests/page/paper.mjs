@@ -231,7 +231,7 @@ export class Paper {
     findings() {
         if (this.calm) return [];
         return [
-            { switch: name('leaf', this.leaves - 1), severity: 'warning', text: 'no sample for 7 windows, though its ports carried traffic', advice: 'switch its sFlow exporter on, and look whether UDP 6343 gets through', since_ms: (this.number - 7) * this.windowMs },
+            { switch: name('leaf', this.leaves - 1), severity: 'warning', text: 'no sample for 7 windows, though its ports carried traffic', advice: 'enable its sFlow exporter, and check that UDP 6343 is not blocked', since_ms: (this.number - 7) * this.windowMs },
             { severity: 'info', text: "fabrictrace-switchpoll 'poll1' lost 12 of 90000 datagrams: sequence_gap", advice: "datagrams are lost between switch and poller: look at the network's drops" },
         ];
     }

@@ -235,7 +235,7 @@ class Judge(Tally):
             parts = [s[k] for k in ("resolved", "unconnected", "no_destination", "no_source_port", "refused")]
             if s["queue_pairs"] != sum(parts):
                 wrong.append(f"{s['queue_pairs']} queue pairs, not {parts}")
-            lacks = {(lack["what"], lack.get("capability"), lack.get("setting")) for lack in s.get("lacks", [])}
+            lacks = {(lack["what"], lack.get("capability"), lack.get("setting")) for lack in s.get("missing_capabilities", [])}
             if ("destinations", PTRACE, "rdma.query") not in lacks:
                 wrong.append(f"lacks {lacks}")
         if max(s["no_destination"] for s in statuses) < 500 or max(s["unconnected"] for s in statuses) < 100:
@@ -248,8 +248,8 @@ class Judge(Tally):
             if set(s["capabilities"]) != {PTRACE, "CAP_NET_ADMIN"} or s["user"] != "nobody":
                 wrong.append(f"may do {s.get('capabilities')} as {s['user']}")
             # Those of threads that died a moment ago apart.
-            if [lack for lack in s.get("lacks", []) if lack["what"] != "owners"]:
-                wrong.append(s["lacks"])
+            if [lack for lack in s.get("missing_capabilities", []) if lack["what"] != "owners"]:
+                wrong.append(s["missing_capabilities"])
         return wrong
 
     def members(self):

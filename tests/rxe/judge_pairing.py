@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents that see the kernel's lists alone: what the daemon found of where queue pairs send to.
+"""Agents that see the kernel's lists alone: what the daemon found of the destinations of queue pairs.
 
 The truth is which end the rdma tool shows at the address where tcpdump saw the packets go, on the
 spines' links.
@@ -62,7 +62,7 @@ class Judge(FabricJudge):
                 flow = r["flow"]
                 told = flow["src"], flow["dst"], flow["sport"], r["peer_host"], r["by"]
                 true = end.here, end.there, end.flow and end.flow.sport, \
-                    self.layout.owner[end.there].name, "both_ends"
+                    self.layout.owner[end.there].name, "both_hosts"
                 if told != true:
                     wrong.append(f"{end}: {told}, not {true}")
             elif "flow" in r or (end.flow and self.wire.came[end.flow].total() >= SURE):
@@ -97,7 +97,7 @@ class Judge(FabricJudge):
     def doctor(self):
         """Each host lacks destinations; the doctor says so, and what adds them."""
         lacks = {r["host"] for r in self.said("doctor.json") if "host" in r and
-                 "rdma.query" in r["text"] and "where queue pairs send to" in r["text"]}
+                 "rdma.query" in r["text"] and "the destinations of queue pairs" in r["text"]}
         return [f"{host.name}: nothing is said" for host in self.layout.hosts
                 if host.name not in lacks]
 

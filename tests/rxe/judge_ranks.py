@@ -228,7 +228,7 @@ class Judge(FabricJudge):
         flow = r.get("flow", {})
         told = r.get("state"), r.get("by"), r.get("peer_host"), r.get("peer_device"), flow.get("src"), \
             flow.get("dst"), flow.get("sport"), r.get("comm_id"), r.get("tuple_source")
-        sampled = by == "both_ends"
+        sampled = by == "both_hosts"
         true = "paired", by, self.peer_of(end), f"rxe_{self.peer_of(end)}", end.host.ip4, end.there, \
             end.flow and end.flow.sport, None if sampled else end.job.comm, "observed" if sampled else "computed"
         return [] if told == true else [f"{end}: {told}, not {true}"]
@@ -269,7 +269,7 @@ class Judge(FabricJudge):
             p = r.get("pairing", {})
             peers = [(true["dst_host"], f"rxe_{true['dst_host']}", true["qp"]["remote"]) for true in trues]
             peers += [(host, device, None) for host, device, _ in peers]
-            if "by" in p and (p["by"] not in ("communicator", "both_ends") or
+            if "by" in p and (p["by"] not in ("communicator", "both_hosts") or
                               (p.get("host"), p.get("device"), p.get("qp")) not in peers):
                 wrong.append(f"{seen.flow}: {p}")
         return wrong, told
@@ -293,7 +293,7 @@ class Judge(FabricJudge):
         """No path names an end of the others before a sample showed it."""
         flows = {end.flow for end in self.data() if not end.job.told}
         return [f"{flow}: {r['pairing']}" for flow in flows for r in self.of_flow[flow]
-                if r.get("pairing", {}).get("by", "both_ends") != "both_ends"]
+                if r.get("pairing", {}).get("by", "both_hosts") != "both_hosts"]
 
     def withdrawn(self):
         """What two share is taken back when one of them ends, and said anew of the other."""
@@ -322,7 +322,7 @@ class Judge(FabricJudge):
                 told = r.get("state"), r.get("peer_host"), "flow" in r and flow_of(r)
                 wrong += [f"{end}: {r}" for _ in [0] if told != ("paired", self.peer_of(end), end.flow)]
             elif not end.killed and not end.bereft:
-                wrong += self.not_found(end, r, "both_ends")
+                wrong += self.not_found(end, r, "both_hosts")
         return wrong
 
     def resolved(self):

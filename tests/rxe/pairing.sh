@@ -10,7 +10,7 @@
 rc=0
 
 look() { /tmp/fabrictrace qps --limit 1000 --json >"$1" 2>>"$out/qps.log"; } # FILE
-paired() { look "$out/qps.json" && [ "$(grep -c '"both_ends"' "$out/qps.json")" -ge "$(<"$plan/ends")" ]; }
+paired() { look "$out/qps.json" && [ "$(grep -c '"both_hosts"' "$out/qps.json")" -ge "$(<"$plan/ends")" ]; }
 gone() { look "$out/qps-killed.json" && ! grep -qE "\"pid\": ?$1\b" "$out/qps-killed.json"; } # PID
 
 say "kernel $(uname -r)"

@@ -63,7 +63,7 @@ snapshot()
 look() { /tmp/fabrictrace qps --limit 1000 --json >/tmp/qps.json 2>>"$out/qps.log"; }
 decided() # TEXT FEWEST
 {
-    look && ! grep -qE '"state": ?"(waiting|unheard)"' /tmp/qps.json && [ "$(grep -c "$1" /tmp/qps.json)" -ge "$2" ]
+    look && ! grep -qE '"state": ?"(waiting|incomplete)"' /tmp/qps.json && [ "$(grep -c "$1" /tmp/qps.json)" -ge "$2" ]
 }
 gone() { look && ! grep -qE "\"pid\": ?$1\\b" /tmp/qps.json; } # PID
 # So many flows have a published path by communicator that says this too.
@@ -74,7 +74,7 @@ told() # TEXT FEWEST
 known() { [ "$(/tmp/fabrictrace ranks --json | grep -c "$1")" -ge "$2" ]; } # COMMUNICATOR RANKS
 resolved() # FEWEST
 {
-    [ "$(/tmp/fabrictrace paths --state resolved --limit 1000 --json | grep -c '"both_ends"')" -ge "$1" ]
+    [ "$(/tmp/fabrictrace paths --state resolved --limit 1000 --json | grep -c '"both_hosts"')" -ge "$1" ]
 }
 
 say "kernel $(uname -r)"
@@ -104,7 +104,7 @@ until_ 'gone "$victim"' 30
 cp /tmp/qps.json "$out/qps-killed.json"
 say "killed"
 in_switches /tmp/nft -f "$plan/switch.nft" || exit 1
-until_ 'decided "\"both_ends\"" "$sampled"' 60
+until_ 'decided "\"both_hosts\"" "$sampled"' 60
 cp /tmp/qps.json "$out/qps-sampled.json"
 until_ 'resolved "$sampled"' 30
 say "sampled"

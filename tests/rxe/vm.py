@@ -148,7 +148,7 @@ def result(share, machine):
 
 
 class Console:
-    """What a machine has printed since the last look, in whole lines."""
+    """What a machine has printed since the last look, in complete lines."""
 
     def __init__(self, share, machine):
         self.path = share / f"console-{machine.name}.log"

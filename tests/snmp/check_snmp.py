@@ -413,7 +413,7 @@ def main():
     try:
         program = find_program(args.build)
         if "SNMP" in refusal(program):
-            tally.check("SNMP", ["this build lacks net-snmp: packaging/install-deps, and configure it anew"])
+            tally.check("SNMP", ["this build has no support for net-snmp: packaging/install-deps, and configure it anew"])
             return tally.close()
         check_tables(program, tally)
         with Fabric(args.id, Layout(spines=2, leaves=3, hosts=1), sampling=0) as fabric:

@@ -76,7 +76,7 @@ def start_poller(folder, program, port):
 
 
 def read_counters(folder):
-    """{agent: {ifindex: [record, ...]}}, whole lines only."""
+    """{agent: {ifindex: [record, ...]}}, complete lines only."""
     found = {}
     file = folder / "records.ndjson"
     for line in file.read_text().splitlines(keepends=True) if file.exists() else ():

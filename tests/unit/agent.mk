@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_tests = tests/unit/check_aggregates tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces tests/unit/check_lacks \
+agent_tests = tests/unit/check_aggregates tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces tests/unit/check_missing \
 	tests/unit/check_owners tests/unit/check_owners_others tests/unit/check_rdma_devices tests/unit/check_rdma_monitor tests/unit/check_rdma_nldev tests/unit/check_rdma_qpc \
 	tests/unit/check_rdma_sysfs tests/unit/check_rdma_table \
 	tests/unit/check_report tests/unit/check_settings tests/unit/check_sniffer \
@@ -23,9 +23,9 @@ tests_unit_check_interfaces_SOURCES = tests/unit/check_interfaces.c tests/unit/u
 tests_unit_check_interfaces_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_interfaces_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
-tests_unit_check_lacks_SOURCES = tests/unit/check_lacks.c tests/unit/unit.h
-tests_unit_check_lacks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_lacks_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+tests_unit_check_missing_SOURCES = tests/unit/check_missing.c tests/unit/unit.h
+tests_unit_check_missing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_missing_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_sniffer_SOURCES = tests/unit/check_sniffer.c tests/unit/unit.h
 tests_unit_check_sniffer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

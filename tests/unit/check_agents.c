@@ -9,23 +9,25 @@
 
 #include "tests/unit/unit.h"
 
-static int say(struct ft_agents *agents, const char *host, size_t lacks, int64_t now_ms)
+static int say(struct ft_agents *agents, const char *host, size_t missing_capabilities,
+               int64_t now_ms)
 {
     Fabrictrace__HostStatus status = FABRICTRACE__HOST_STATUS__INIT;
-    Fabrictrace__Lack asked = FABRICTRACE__LACK__INIT, drivers = FABRICTRACE__LACK__INIT;
-    Fabrictrace__Lack *list[] = {&asked, &drivers};
+    Fabrictrace__MissingCapability asked = FABRICTRACE__MISSING_CAPABILITY__INIT,
+                                   drivers = FABRICTRACE__MISSING_CAPABILITY__INIT;
+    Fabrictrace__MissingCapability *list[] = {&asked, &drivers};
 
     asked.what = (char *)(uintptr_t) "destinations";
     asked.capability = (char *)(uintptr_t) "CAP_SYS_PTRACE";
     asked.setting = (char *)(uintptr_t) "rdma.query";
-    asked.adds = (char *)(uintptr_t) "where queue pairs send to";
+    asked.adds = (char *)(uintptr_t) "the destinations of queue pairs";
     drivers.what = (char *)(uintptr_t) "source_ports";
     drivers.adds = (char *)(uintptr_t) "source ports of devices with driver bnxt_re";
     status.source = status.host = (char *)(uintptr_t)host;
     status.has_interval_ms = true;
     status.interval_ms = 1000;
-    status.lacks = list;
-    status.n_lacks = lacks;
+    status.missing_capabilities = list;
+    status.n_missing_capabilities = missing_capabilities;
     return ft_agents_take(agents, &status, now_ms);
 }
 
@@ -43,11 +45,10 @@ START_TEST(tells_what_each_host_lacks)
     ck_assert_uint_eq(findings.count, 2);
     ck_assert(findings.items[0].of_host);
     ck_assert_str_eq(findings.items[0].switch_name, "gpu01");
-    ck_assert_str_eq(findings.items[0].text,
-                     "its agent does not see without CAP_SYS_PTRACE and rdma.query: where queue "
-                     "pairs send to");
+    ck_assert_str_eq(findings.items[0].text, "its agent does not see without CAP_SYS_PTRACE and "
+                                             "rdma.query: the destinations of queue pairs");
     ck_assert_str_eq(findings.items[0].advice,
-                     "give its agent the capability, as fabrictrace-agent(8) says");
+                     "give its agent the capability (see fabrictrace-agent(8))");
     ck_assert_str_eq(findings.items[1].text,
                      "its agent does not see: source ports of devices with driver bnxt_re");
     /* Nothing would help there. */
@@ -78,7 +79,8 @@ START_TEST(many_hosts_are_summed_up)
     }
     ft_agents_find(agents, 2000, &findings);
     ck_assert_uint_eq(findings.count, 201);
-    ck_assert_str_eq(findings.items[200].text, "agents of 200 more hosts do not see all there is");
+    ck_assert_str_eq(findings.items[200].text,
+                     "agents of 200 more hosts have missing capabilities");
     ft_findings_free(&findings);
     ft_agents_free(agents);
 }

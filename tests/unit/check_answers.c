@@ -152,7 +152,7 @@ static void close_window(int64_t ms)
 {
     int64_t due = ms / WINDOW_MS * WINDOW_MS + WINDOW_MS + 3000;
 
-    ft_pipeline_settle(pipeline);
+    ft_pipeline_flush(pipeline);
     while (ft_pipeline_advance(pipeline, due, 10000))
         ;
 }

@@ -79,8 +79,8 @@ START_TEST(a_clock_that_is_ahead_is_named_until_it_is_right)
     ck_assert_int_eq(got.raised, 1);
     ck_assert_str_eq(got.subject, "fabrictrace-agent/gpu01");
     ck_assert_int_eq(got.offset_ms, 4000);
-    ck_assert_str_eq(got.message, "the clock of fabrictrace-agent 'gpu01' is 4.0 s ahead: let all "
-                                  "hosts follow one NTP or PTP server");
+    ck_assert_str_eq(got.message, "the clock of fabrictrace-agent 'gpu01' is 4.0 s ahead: "
+                                  "synchronise all hosts with one NTP or PTP server");
     /* Half way back is not enough. */
     run(10, 20, 1500);
     run(21, 22, 0);
@@ -99,8 +99,8 @@ START_TEST(a_clock_that_is_behind_is_as_late_each_time)
     ck_assert_int_eq(got.raised, 1);
     ck_assert_int_eq(got.offset_ms, -12000);
     ck_assert_str_eq(got.message,
-                     "the clock of fabrictrace-agent 'gpu01' is 12.0 s behind, or its records come "
-                     "that late: let all hosts follow one NTP or PTP server");
+                     "the clock of fabrictrace-agent 'gpu01' is 12.0 s behind, or its records are "
+                     "delayed by that time: synchronise all hosts with one NTP or PTP server");
     teardown();
 }
 END_TEST

@@ -110,8 +110,9 @@ START_TEST(losses_name_their_host_alone)
     ck_assert_str_eq(got.host, "gpu01");
     ck_assert_uint_eq(got.count, 25);
     ck_assert_uint_eq(got.since_ms, 0);
-    ck_assert_str_eq(got.message, "gpu01 mlx5_0 port 1: 25 packets out of sequence, sent again or "
-                                  "timed out in 10 s");
+    ck_assert_str_eq(
+        got.message,
+        "gpu01 mlx5_0 port 1: 25 packets out of sequence, retransmitted or timed out in 10 s");
     tell("gpu01", 2, 400, 0);
     close_window(2);
     tell("gpu01", 3, 0, 0);

@@ -560,7 +560,8 @@ START_TEST(the_doctor_tells_of_ports_and_processors)
                 true);
     doctor_says("leaf0", "up0", "it received 11 frames that are too long in 20 s", true);
     doctor_says("leaf0", "up0",
-                "a member of an aggregate (ifIndex 1000), but LACP lets it carry nothing", true);
+                "a member of an aggregate (ifIndex 1000), but LACP excludes it from forwarding",
+                true);
     doctor_says("spine0", "", "its processor is busy for 97 % of a minute: it may drop samples",
                 true);
     doctor_says("spine1", "", "processor", false);

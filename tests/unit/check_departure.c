@@ -122,11 +122,11 @@ START_TEST(who_comes_back_from_another_switch_is_counted)
     s = sample(by_spine(0).hops[1], 1900, &before_ms);
     ck_assert_int_eq(before_ms, 1000);
     ck_assert(ft_evidence_recount(&ev, &by, s, before_ms, INT64_MIN));
-    ck_assert_uint_eq(ev.turns, 1);
+    ck_assert_uint_eq(ev.returns, 1);
     /* It has not been elsewhere since, or others moved at that time. */
     ck_assert(!ft_evidence_recount(&ev, &by, s, 1600, INT64_MIN));
     ck_assert(!ft_evidence_recount(&ev, &by, s, before_ms, 1700));
-    ck_assert_uint_eq(ev.turns, 1);
+    ck_assert_uint_eq(ev.returns, 1);
     /* Two hops of one path are no coming back. */
     sample(by_spine(0).hops[0], 1950, &before_ms);
     s = sample(by_spine(0).hops[1], 1990, &before_ms);

@@ -82,7 +82,7 @@ START_TEST(port_ids_are_resolved_by_their_kind)
     send_all();
     build();
     assert_differs(1);
-    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "up3", "id of that switch's port"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "up3", "port id of that switch"), 1);
     /* An id that two ports have names neither. */
     downlink(1, 2)->info.has_lldp_id_kind = true;
     downlink(1, 2)->info.lldp_id_kind = FABRICTRACE__ID_KIND__ID_KIND_LOCAL;
@@ -406,7 +406,8 @@ START_TEST(lldp_that_begins_anew_changes_nothing)
     now_ms += 150000;
     send_all();
     build();
-    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, "neither side hears"), SPINES - 1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, "neither side receives LLDP"),
+                      SPINES - 1);
     end();
 }
 END_TEST
@@ -451,7 +452,7 @@ START_TEST(an_address_that_never_answered_is_no_switch)
     ck_assert_uint_eq(ft_topology_switches(found), SWITCHES - 1);
     /* The switch, and the four links to it. */
     assert_differs(1 + LEAVES);
-    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "nothing has ever answered"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "no SNMP answer from this address"), 1);
     ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "no answer"), 1);
     nobody->report.reachable = nobody->report.has_lldp = true;
     nobody->report.problem = NULL;
@@ -467,7 +468,7 @@ START_TEST(an_address_that_never_answered_is_no_switch)
     send_all();
     build();
     assert_differs(0);
-    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "nothing has ever answered"), 0);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", "no SNMP answer from this address"), 0);
     end();
 }
 END_TEST

@@ -265,7 +265,7 @@ START_TEST(a_spine_whose_lldp_dies_before_it_has_heard_anybody)
     build();
     ck_assert_uint_eq(ft_topology_port(found, port_of("leaf0", uplink(0, BLIND)->name))->peer,
                       FT_NONE);
-    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, "neither side hears"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, NULL, NULL, "neither side receives LLDP"), 1);
     end();
 }
 END_TEST

@@ -166,7 +166,7 @@ START_TEST(a_forwarding_neighbour_is_no_host)
     send_all();
     build();
     assert_differs(0);
-    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "spine0", "", "nobody polls"), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "spine0", "", "that is not polled"), 1);
     end();
 }
 END_TEST

@@ -67,12 +67,12 @@ static void sample(struct ft_evidence *ev, const struct ft_topology *t, struct f
                            .out = h.out,
                            .first_ms = ms,
                            .last_ms = ms};
-    uint8_t turns = ev->turns;
+    uint8_t returns = ev->returns;
     int64_t before_ms;
     struct ft_sighting *s = ft_evidence_see(ev, &seen, INT64_MIN, &before_ms);
 
     ck_assert_ptr_nonnull(s);
-    if (before_ms != INT64_MIN && ev->turns == turns) {
+    if (before_ms != INT64_MIN && ev->returns == returns) {
         struct ft_judging by = judging(t);
 
         ft_evidence_recount(ev, &by, s, before_ms, INT64_MIN);

@@ -279,7 +279,7 @@ START_TEST(whatever_differs_stays_apart)
     add(fold, &flow, 1);
     flow.out.value = 2;
     add(fold, &flow, 1);
-    ft_fold_settle(fold);
+    ft_fold_apply(fold);
     ck_assert_uint_eq(ft_fold_sums(fold), 8);
     ft_fold_free(fold);
 }
@@ -359,7 +359,7 @@ START_TEST(a_full_table_refuses_new_sums_and_goes_on_with_old_ones)
         add(fold, &flow, 2);
     }
     ck_assert_uint_eq(ft_fold_pending(fold) + ft_fold_refused(fold), 44);
-    ft_fold_settle(fold);
+    ft_fold_apply(fold);
     ck_assert_uint_eq(ft_fold_refused(fold), 36);
     ck_assert_uint_eq(ft_fold_pending(fold), 8);
     ft_fold_free(fold);

@@ -99,14 +99,14 @@ static const struct ft_http_file files[] = {
 };
 
 static struct ft_http_channel *channel;
-static uint64_t told;
+static uint64_t reported;
 
 static void tell(void *arg)
 {
     char text[64];
 
     (void)arg;
-    snprintf(text, sizeof(text), "{\"number\":%llu}", (unsigned long long)++told);
+    snprintf(text, sizeof(text), "{\"number\":%llu}", (unsigned long long)++reported);
     ft_http_channel_send(channel, "count", text, strlen(text), true);
 }
 

@@ -76,7 +76,7 @@ static const char *fate_of(const char *json)
     ck_assert_msg(ft_record_from_json(json, strlen(json), &record, error, sizeof(error)) == 0, "%s",
                   error);
     ft_pipeline_record(pipeline, record, NOW_MS);
-    ft_pipeline_settle(pipeline);
+    ft_pipeline_flush(pipeline);
     ft_record_free(record);
     after = ft_pipeline_stats(pipeline);
     for (int f = 0; f < FT_RECORD_FATES; f++)
@@ -232,7 +232,7 @@ static const char *sampled_at(int64_t at_ms, int64_t now_ms)
              (long long)at_ms);
     ck_assert_int_eq(ft_record_from_json(json, strlen(json), &record, name, sizeof(name)), 0);
     ft_pipeline_record(pipeline, record, now_ms);
-    ft_pipeline_settle(pipeline);
+    ft_pipeline_flush(pipeline);
     ft_record_free(record);
     for (int f = 0; f < FT_RECORD_FATES; f++)
         if (ft_pipeline_stats(pipeline)->fates[f] > before.fates[f])
@@ -264,7 +264,7 @@ START_TEST(what_a_pause_of_ours_makes_late_is_ours)
 END_TEST
 
 /* Whether the doctor has a finding with this text, and for how many switches. */
-static size_t told(const char *text)
+static size_t reported(const char *text)
 {
     struct ft_findings findings = {.items = NULL};
     size_t count = 0;
@@ -279,13 +279,13 @@ static size_t told(const char *text)
 START_TEST(a_fabric_without_snmp_is_one_line)
 {
     open_pipeline();
-    ck_assert_uint_eq(told("counters by SNMP"), 1);
+    ck_assert_uint_eq(reported("counters by SNMP"), 1);
     /* One switch is polled: then the others are worth a line each. */
     ck_assert_str_eq(fate_of("{\"schema\":\"fabrictrace.counters.v1\",\"time_ms\":1700000000000,"
                              "\"agent\":\"192.0.2.1\",\"ifindex\":100,\"source\":\"snmp\","
                              "\"in_bytes\":1}"),
                      "joined");
-    ck_assert_uint_eq(told("counters by SNMP"), 4);
+    ck_assert_uint_eq(reported("counters by SNMP"), 4);
     close_pipeline();
 }
 END_TEST

@@ -172,7 +172,7 @@ START_TEST(others_that_move_make_older_samples_doubtful)
     sample("super1", "a0", "b0", 1000);
     j = judge(1000);
     ck_assert_str_eq(over(&j), "a0 super1 b0");
-    ft_trust_doubt(&trust, port("leaf0", "a0"), 5000);
+    ft_trust_mark_uncertain(&trust, port("leaf0", "a0"), 5000);
     j = judge(9000);
     ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
     ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
@@ -196,7 +196,7 @@ START_TEST(who_is_seen_all_the_time_is_not_in_doubt)
     setup();
     sample("super1", "a0", "b0", 1000);
     judge(1000);
-    ft_trust_doubt(&trust, port("leaf0", "a0"), 5000);
+    ft_trust_mark_uncertain(&trust, port("leaf0", "a0"), 5000);
     sample("super1", "a0", "b0", 3000);
     j = judge(4000);
     ck_assert_str_eq(over(&j), "a0 super1 b0");
@@ -404,7 +404,7 @@ START_TEST(in_unquiet_times_links_are_sampled_of_late)
         sample("b0", "super1", "leaf1", 30000);
         sample("super1", "a0", "b0", 30000 + FT_STRETCH_GAP_MS + 1);
         if (unquiet)
-            ft_trust_doubt(&trust, port("leaf1", "b1"), 29000);
+            ft_trust_mark_uncertain(&trust, port("leaf1", "b1"), 29000);
         j = judge_by(40000, true);
         ck_assert_int_eq(j.state, unquiet ? FT_PATH_PARTIAL : FT_PATH_RESOLVED);
         teardown();

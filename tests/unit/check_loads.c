@@ -68,7 +68,7 @@ START_TEST(a_resolved_flow_loads_each_link_of_its_path)
     /* 400 samples: a standard error of 5 %. */
     ck_assert_double_eq_tol(up->variance, 250e6 * 250e6 / 400, 1);
     ck_assert_double_eq(up->flows, 1);
-    ck_assert_uint_eq(up->whole, 1);
+    ck_assert_uint_eq(up->certain, 1);
     ck_assert_uint_eq(up->elephants, 1);
     ck_assert_double_eq(down->bytes, up->bytes);
     ck_assert_double_eq(link_of("leaf1", "host0")->bytes, up->bytes);

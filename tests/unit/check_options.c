@@ -133,14 +133,12 @@ START_TEST(complains_with_file_line_and_key)
            "  share: nan\n"
            "  flush: -1s\n"
            "quite_other: 1\n",
-           "p.yaml:1: key 'joint': is not known\n"
-           "p.yaml:4: key 'join.capp': is not known; did you mean 'join.cap'?\n"
-           "p.yaml:5: key 'join.cap': '0' is not a whole number from 1 to 2000000\n"
-           "p.yaml:6: key 'join.window': '10' is not a duration (10s, 250ms, 5m, 1h) from 100ms to "
-           "1h\n"
-           "p.yaml:7: key 'join.share': 'nan' is not a number from 0 to 1\n"
-           "p.yaml:8: key 'join.flush': '-1s' is not a duration (10s, 250ms, 5m, 1h)\n"
-           "p.yaml:9: key 'quite_other': is not known\n");
+           "p.yaml:1: key 'joint': is not known\np.yaml:4: key 'join.capp': is not known; did you "
+           "mean 'join.cap'?\np.yaml:5: key 'join.cap': '0' is not an integer from 1 to "
+           "2000000\np.yaml:6: key 'join.window': '10' is not a duration (10s, 250ms, 5m, 1h) from "
+           "100ms to 1h\np.yaml:7: key 'join.share': 'nan' is not a number from 0 to 1\np.yaml:8: "
+           "key 'join.flush': '-1s' is not a duration (10s, 250ms, 5m, 1h)\np.yaml:9: key "
+           "'quite_other': is not known\n");
     expect("on: maybe\n"
            "name: [a]\n"
            "sinks: {a: b}\n"
@@ -192,7 +190,7 @@ START_TEST(judges_endpoints_and_numbers_by_form)
         expect(text, complaint);
     }
     expect("log.a.deep: 18446744073709551616",
-           "p.yaml:1: key 'log.a.deep': '18446744073709551616' is not a whole number\n");
+           "p.yaml:1: key 'log.a.deep': '18446744073709551616' is not an integer\n");
     expect("join.flush: 9999999999h",
            "p.yaml:1: key 'join.flush': '9999999999h' is not a duration (10s, 250ms, 5m, 1h)\n");
     expect("join.flush: 1.s",

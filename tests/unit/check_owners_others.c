@@ -121,7 +121,7 @@ int main(void)
     const struct {
         const TTest *test;
         bool (*become)(void);
-        const char *lacks;
+        const char *missing_capabilities;
     } tests[] = {
         {what_may_not_be_read_is_told, become_other, "a first process that is another user's"},
         {who_may_trace_reads_the_environment, become_tracer, "root with CAP_SYS_PTRACE"},
@@ -134,7 +134,7 @@ int main(void)
         if (can(tests[i].become))
             runnable[count++] = tests[i].test;
         else
-            printf("skipped: %s: needs %s\n", tests[i].test->name, tests[i].lacks);
+            printf("skipped: %s: needs %s\n", tests[i].test->name, tests[i].missing_capabilities);
     }
     if (count > 0)
         failed = ft_unit_run("owners_others", runnable, count);

@@ -46,7 +46,7 @@ START_TEST(without_communicators_only_the_unique_are_pairs)
     ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
     rig_seconds(&rig, 40);
     ck_assert_uint_eq(right_pairs(&rig), 2);
-    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_ALL_ENDS);
+    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_FABRIC);
     /* Others with the same numbers: nobody is certain, and what was said is taken back. */
     ck_assert(rig_connect(&rig, 2, 100, 3, 100, 0, 3000));
     rig.now_ms += 1000;
@@ -79,8 +79,8 @@ START_TEST(who_is_not_heard_may_be_the_peer)
     ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
     ck_assert(rig_connect(&rig, 3, 100, 1, 100, 0, 0));
     rig_seconds(&rig, 60);
-    state_is(&rig, 0, 17, FT_PAIR_UNHEARD);
-    state_is(&rig, 1, 18, FT_PAIR_UNHEARD);
+    state_is(&rig, 0, 17, FT_PAIR_INCOMPLETE);
+    state_is(&rig, 1, 18, FT_PAIR_INCOMPLETE);
     /* Both agents come, one after the other. */
     rig.devices[2].agent = true;
     rig_seconds(&rig, 20);
@@ -138,8 +138,8 @@ START_TEST(an_incomplete_list_proves_nothing)
     ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
     rig_seconds(&rig, 60);
     ck_assert_uint_eq(right_pairs(&rig), 0);
-    state_is(&rig, 0, 17, FT_PAIR_UNHEARD);
-    state_is(&rig, 1, 18, FT_PAIR_UNHEARD);
+    state_is(&rig, 0, 17, FT_PAIR_INCOMPLETE);
+    state_is(&rig, 1, 18, FT_PAIR_INCOMPLETE);
     /* With the next list all that is counted is there. */
     rig.devices[1].lost = 0;
     rig_seconds(&rig, 40);
@@ -163,7 +163,7 @@ START_TEST(samples_between_both_ends_are_certain)
     rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
     ck_assert_uint_eq(right_pairs(&rig), 1);
     end = end_of(&rig, 0, 17);
-    ck_assert_int_eq(end.by, FT_PAIRED_BY_BOTH_ENDS);
+    ck_assert_int_eq(end.by, FT_PAIRED_BY_BOTH_HOSTS);
     ck_assert(end.observed);
     ck_assert_str_eq(end.peer_host, "h1");
     /* Acknowledgements show the other direction. */
@@ -173,7 +173,7 @@ START_TEST(samples_between_both_ends_are_certain)
     /* Nobody can be the peer of the other two but they themselves. */
     rig_seconds(&rig, 40);
     ck_assert_uint_eq(right_pairs(&rig), 4);
-    ck_assert_int_eq(end_of(&rig, 2, 17).by, FT_PAIRED_BY_ALL_ENDS);
+    ck_assert_int_eq(end_of(&rig, 2, 17).by, FT_PAIRED_BY_FABRIC);
     ck_assert_uint_eq(rig.withdrawals, 0);
     rig_free(&rig);
 }
@@ -193,9 +193,9 @@ START_TEST(a_sample_corrects_what_was_found_without)
     rig_sample(&rig, 0, rig_find(&rig.devices[0], 17));
     /* Known to be there, they stop the search among all. */
     rig_seconds(&rig, 10);
-    state_is(&rig, 1, 18, FT_PAIR_UNHEARD);
+    state_is(&rig, 1, 18, FT_PAIR_INCOMPLETE);
     rig_seconds(&rig, 20);
-    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_WIRE);
+    ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_SAMPLES);
     ck_assert_uint_eq(right_pairs(&rig), 1);
     /* Its receiving direction is told with it. */
     ck_assert_uint_ge(rig.reports, 2);
@@ -268,7 +268,7 @@ START_TEST(what_the_peers_host_knows_counts)
     rig_seconds(&rig, 20);
     ck_assert_uint_eq(right_pairs(&rig), 1);
     ck_assert_int_eq(end_of(&rig, 0, 17).by, FT_PAIRED_BY_PEER);
-    state_is(&rig, 1, 18, FT_PAIR_TOLD);
+    state_is(&rig, 1, 18, FT_PAIR_REPORTED);
     rig_free(&rig);
 }
 END_TEST
@@ -611,12 +611,13 @@ START_TEST(the_unpaired_are_told_host_by_host)
     ck_assert_uint_eq(findings.count, 101);
     ck_assert(findings.items[0].of_host);
     ck_assert_str_eq(findings.items[0].switch_name, "h0");
-    ck_assert_str_eq(findings.items[0].text, "where 1 queue pair sends to is not known "
-                                             "(several_peers): several ends may be the other one");
+    ck_assert_str_eq(findings.items[0].text,
+                     "the destination of 1 queue pair is not known (several_peers): several queue "
+                     "pairs may be the remote one");
     ck_assert(!findings.items[100].of_host);
     ck_assert_str_eq(findings.items[100].text,
-                     "where 50 queue pairs of 50 more hosts send to is not known "
-                     "(several_peers): several ends may be the other one");
+                     "the destination of 50 queue pairs of 50 more hosts is not known "
+                     "(several_peers): several queue pairs may be the remote one");
     ft_findings_free(&findings);
     ft_writer_init(&w, 100000);
     ck_assert(ft_api_qps_is_state("several_peers") && !ft_api_qps_is_state("resolved"));

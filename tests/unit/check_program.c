@@ -161,8 +161,8 @@ START_TEST(checks_and_lists_every_problem)
     ck_assert_ptr_null(START("--check", "-c", file));
     ck_assert_int_eq(exit_code, EX_CONFIG);
     sprintf(want,
-            "%s:1: key 'cap': '0' is not a whole number from 1 to 100\n"
-            "%s:2: key 'kap': is not known; did you mean 'cap'?\n",
+            "%s:1: key 'cap': '0' is not an integer from 1 to 100\n%s:2: key 'kap': is not known; "
+            "did you mean 'cap'?\n",
             file, file);
     ck_assert_str_eq(err_text, want);
     write_file("cap: 13\n");

@@ -221,15 +221,15 @@ static struct {
     int64_t interval_ns;
     uint64_t growth;
     char netdev[16];
-} told;
+} reported;
 
 static void take(void *arg, const struct ft_rdma_port_report *report)
 {
     (void)arg;
-    told.count++;
-    told.interval_ns = report->interval_ns;
-    told.growth = report->growth[0];
-    snprintf(told.netdev, sizeof(told.netdev), "%.15s", report->netdev);
+    reported.count++;
+    reported.interval_ns = report->interval_ns;
+    reported.growth = report->growth[0];
+    snprintf(reported.netdev, sizeof(reported.netdev), "%.15s", report->netdev);
     ck_assert(report->has_state && report->active);
 }
 
@@ -245,25 +245,25 @@ START_TEST(growth_is_since_the_report_before)
     ft_rdma_ports_look(ports);
     ft_rdma_ports_note(ports, "mlx5_0", RDMA_DRIVER_MLX5, &port, "enp1s0");
     ft_rdma_ports_report(ports, (struct ft_mono){0}, (struct ft_wall){0}, take, NULL);
-    ck_assert_uint_eq(told.count, 1);
-    ck_assert_int_eq(told.interval_ns, 0);
-    ck_assert_str_eq(told.netdev, "enp1s0");
+    ck_assert_uint_eq(reported.count, 1);
+    ck_assert_int_eq(reported.interval_ns, 0);
+    ck_assert_str_eq(reported.netdev, "enp1s0");
     put("hw_counters/np_cnp_sent", "20");
     ft_rdma_ports_report(ports, (struct ft_mono){5}, (struct ft_wall){0}, take, NULL);
-    ck_assert_int_eq(told.interval_ns, 5);
-    ck_assert_uint_eq(told.growth, 3);
+    ck_assert_int_eq(reported.interval_ns, 5);
+    ck_assert_uint_eq(reported.growth, 3);
     /* A driver that was loaded anew counts from 0. */
     put("hw_counters/np_cnp_sent", "1");
     ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
-    ck_assert_uint_eq(told.growth, 0);
+    ck_assert_uint_eq(reported.growth, 0);
     /* With another set of counters nothing can be compared. */
     put("hw_counters/new", "1");
     ft_rdma_ports_report(ports, (struct ft_mono){7}, (struct ft_wall){0}, take, NULL);
-    ck_assert_int_eq(told.interval_ns, 0);
-    ck_assert_uint_eq(told.count, 4);
+    ck_assert_int_eq(reported.interval_ns, 0);
+    ck_assert_uint_eq(reported.count, 4);
     ft_rdma_ports_look(ports);
     ft_rdma_ports_report(ports, (struct ft_mono){8}, (struct ft_wall){0}, take, NULL);
-    ck_assert_uint_eq(told.count, 4);
+    ck_assert_uint_eq(reported.count, 4);
     ft_rdma_ports_free(ports);
     drop();
 }

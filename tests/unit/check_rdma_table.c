@@ -322,14 +322,14 @@ START_TEST(questions_go_round)
 {
     struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
     struct ft_rdma_qp qps[3] = {row(17, 17, 219), row(18, 17, 219), row(19, 17, 220)};
-    struct ft_rdma_wanted wanted[2];
+    struct ft_rdma_asked_for wanted[2];
     bool asked[3] = {false};
 
     for (int round = 1; round <= 2; round++) {
         size_t n;
 
         go_round(t, qps, 3, round);
-        n = ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 2);
+        n = ft_rdma_table_to_query(t, (struct ft_mono){0}, wanted, 2);
         ck_assert_uint_eq(n, 2);
         for (size_t i = 0; i < n; i++)
             asked[wanted[i].lqpn - 17] = true;
@@ -343,12 +343,12 @@ START_TEST(a_number_used_anew_forgets_the_destination)
 {
     struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
     struct ft_rdma_qp qp = row(17, 17, 219);
-    struct ft_rdma_wanted wanted[4];
+    struct ft_rdma_asked_for wanted[4];
 
     go_round(t, &qp, 1, 1);
-    ck_assert_uint_eq(ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 4), 1);
+    ck_assert_uint_eq(ft_rdma_table_to_query(t, (struct ft_mono){0}, wanted, 4), 1);
     ft_rdma_table_asked(t, &wanted[0], (struct ft_mono){S});
-    ck_assert_uint_eq(ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 4), 0);
+    ck_assert_uint_eq(ft_rdma_table_to_query(t, (struct ft_mono){0}, wanted, 4), 0);
     answer(t, 17, "10.2.0.1");
     go_round(t, &qp, 1, 2);
     report(t, 2);
@@ -358,7 +358,7 @@ START_TEST(a_number_used_anew_forgets_the_destination)
     report(t, 3);
     ck_assert_uint_eq(count, 2);
     ck_assert(got[0].ended && got[1].ended);
-    ck_assert_uint_eq(ft_rdma_table_wanted(t, (struct ft_mono){0}, wanted, 4), 1);
+    ck_assert_uint_eq(ft_rdma_table_to_query(t, (struct ft_mono){0}, wanted, 4), 1);
     ck_assert_uint_eq(wanted[0].pid, 220);
     ft_rdma_table_free(t);
 }

@@ -129,12 +129,12 @@ START_TEST(reads_on_where_it_stopped)
     ft_rings_stats(rings, &stats);
     ck_assert_uint_eq(stats.lost, 20);
     ck_assert_uint_eq(stats.stray, 0);
-    ft_rings_told(rings);
+    ft_rings_reported(rings);
     ft_rings_free(rings);
     ck_assert_int_eq(ft_rings_open(m.fd, &rings), 0);
     ft_rings_stats(rings, &stats);
     ck_assert_uint_eq(stats.lost, 0);
-    ck_assert_uint_eq(stats.drops_told[FT_DROP_RING_FULL], 10);
+    ck_assert_uint_eq(stats.drops_reported[FT_DROP_RING_FULL], 10);
     ft_rings_free(rings);
     drop(&m);
 }

@@ -72,7 +72,7 @@ START_TEST(complains_about_options_that_do_not_go_together)
     static const struct {
         const char *text, *complaint;
     } cases[] = {
-        {"addresses: [10.0.0.300]\n", "key 'addresses': '10.0.0.300' is no IP address"},
+        {"addresses: [10.0.0.300]\n", "key 'addresses': '10.0.0.300' is not an IP address"},
         {"report_interval: 500ms\n", "key 'report_interval': shorter than 'first_report'"},
         {"refresh_interval: 1s\n", "key 'refresh_interval': shorter than 'report_interval'"},
         {"idle_timeout: 1s\n", "key 'idle_timeout': shorter than 'report_interval'"},

@@ -37,13 +37,13 @@ static void close_slowest(void)
 }
 
 /* A collective of one rank with up to 4 transfers. */
-struct told {
+struct reported {
     Fabrictrace__Collective c;
     Fabrictrace__PeerTraffic peers[4];
     Fabrictrace__PeerTraffic *list[4];
 };
 
-static struct told *tell(struct told *t, uint32_t rank, int64_t ms)
+static struct reported *tell(struct reported *t, uint32_t rank, int64_t ms)
 {
     memset(t, 0, sizeof(*t));
     fabrictrace__collective__init(&t->c);
@@ -60,7 +60,7 @@ static struct told *tell(struct told *t, uint32_t rank, int64_t ms)
     return t;
 }
 
-static Fabrictrace__PeerTraffic *sends(struct told *t, uint32_t peer, uint64_t step_ns)
+static Fabrictrace__PeerTraffic *sends(struct reported *t, uint32_t peer, uint64_t step_ns)
 {
     Fabrictrace__PeerTraffic *p = &t->peers[t->c.n_peers];
 
@@ -74,7 +74,7 @@ static Fabrictrace__PeerTraffic *sends(struct told *t, uint32_t peer, uint64_t s
     return p;
 }
 
-static const struct ft_slowest_last *take(const struct told *t)
+static const struct ft_slowest_last *take(const struct reported *t)
 {
     const struct ft_slowest_last *last = ft_slowest_take(slowest, &t->c, links);
 
@@ -85,7 +85,7 @@ static const struct ft_slowest_last *take(const struct told *t)
 /* A ring of four: each rank sends to the next. */
 static const struct ft_slowest_last *step(uint32_t rank, uint64_t step_ns, int64_t ms)
 {
-    struct told t;
+    struct reported t;
 
     tell(&t, rank, ms);
     sends(&t, (rank + 1) % 4, step_ns);
@@ -137,7 +137,7 @@ END_TEST
 
 START_TEST(only_what_can_be_compared_is)
 {
-    struct told t;
+    struct reported t;
 
     open_slowest(16);
     step(0, 50000, START_MS);
@@ -167,7 +167,7 @@ END_TEST
 
 START_TEST(what_is_no_measure_of_the_network_is_left_out)
 {
-    struct told t;
+    struct reported t;
     Fabrictrace__PeerTraffic *p;
 
     open_slowest(16);
@@ -222,7 +222,7 @@ START_TEST(times_are_by_the_byte)
 {
     const struct ft_slowest_last *last;
     Fabrictrace__PeerTraffic *p;
-    struct told t;
+    struct reported t;
 
     open_slowest(16);
     tell(&t, 0, START_MS);
@@ -251,7 +251,7 @@ END_TEST
 START_TEST(sizes_may_vary)
 {
     const struct ft_slowest_last *last;
-    struct told t;
+    struct reported t;
     int named = 0;
 
     open_slowest(16);
@@ -275,7 +275,7 @@ END_TEST
 /* A time that is the same for any size makes the smallest slow by the byte, and no fault. */
 START_TEST(small_steps_are_not_slow_for_that)
 {
-    struct told t;
+    struct reported t;
 
     open_slowest(16);
     for (uint32_t rank = 0; rank < 4; rank++) {
@@ -289,7 +289,7 @@ END_TEST
 
 START_TEST(full_tables_start_over)
 {
-    struct told t;
+    struct reported t;
 
     open_slowest(2);
     for (uint64_t i = 0; i < 5; i++) {
@@ -380,7 +380,7 @@ static const char *run_ring(struct ft_pipeline *p, int64_t ms)
 
     for (int i = 0; i < 4; i++) {
         Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-        struct told t;
+        struct reported t;
 
         tell(&t, order[i], ms);
         sends(&t, (order[i] + 1) % 4, order[i] == 2 ? 500000 : 50000);
@@ -404,7 +404,7 @@ static void own(struct ft_pipeline *p, const struct ft_tuple *tuple, uint32_t ho
                                     .qp_remote = FT_NONE,
                                     .pid = PID};
 
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     ck_assert_int_eq(ft_join_report(ft_pipeline_stages(p)->join, &report), FT_JOIN_OK);
 }
 
@@ -459,7 +459,7 @@ static void share_the_uplink(struct ft_pipeline *p)
                                      .data_samples = 1000,
                                      .bytes = 500000000};
 
-    ft_pipeline_settle(p);
+    ft_pipeline_flush(p);
     ck_assert_int_eq(ft_join_observe(ft_pipeline_stages(p)->join, &o), FT_JOIN_OK);
 }
 

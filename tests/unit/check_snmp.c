@@ -258,7 +258,8 @@ START_TEST(bad_secrets)
         {{.version = 1, .community = "x"}, "version"},
         {{.version = 2, .community = ""}, "community"},
         {{.version = 3}, "user"},
-        {{.version = 3, .user = "u", .auth = "MD5", .auth_secret = "12345678"}, "auth: is none"},
+        {{.version = 3, .user = "u", .auth = "MD5", .auth_secret = "12345678"},
+         "auth: must be one"},
         {{.version = 3, .user = "u", .auth = "SHA", .auth_secret = "1234567"}, "8 characters"},
         {{.version = 3, .user = "u", .priv = "AES", .priv_secret = "12345678"}, "needs auth"},
         {{.version = 3,
@@ -267,7 +268,7 @@ START_TEST(bad_secrets)
           .auth_secret = "12345678",
           .priv = "DES",
           .priv_secret = "12345678"},
-         "priv: is none"},
+         "priv: must be one"},
     };
 
     loop = ft_loop_new();

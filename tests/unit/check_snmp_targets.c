@@ -113,7 +113,7 @@ START_TEST(every_mistake_at_once)
     complains(2, 4, "pasword");
     complains(3, 4, "neither 3 nor 2c");
     complains(4, 5, "No such file");
-    complains(5, 7, "'leaf1.example' is no IP address");
+    complains(5, 7, "'leaf1.example' is not an IP address");
     complains(6, 8, "'z' is not among the credentials");
     complains(7, 9, "1 to 65535");
     complains(8, 10, "without address");
@@ -153,10 +153,10 @@ START_TEST(what_no_switch_could_be_polled_with)
              "      priv_secret_file: good}\n"
              "switches: []\n",
              0600));
-    complains(0, 2, "auth: is none of SHA");
+    complains(0, 2, "auth: must be one of SHA");
     complains(1, 3, "auth_secret: needs 8 characters");
     complains(2, 4, "open: everybody may read or write it");
-    complains(3, 5, "priv: is none of AES");
+    complains(3, 5, "priv: must be one of AES");
     ck_assert_uint_eq(ft_diag_count(diag), 4);
     clean();
 }

@@ -236,7 +236,7 @@ START_TEST(complains_of_tiers_that_make_no_direction)
     ft_topology_at(b, "f", 7, "links[5]");
     link_up("leaf1", "x", "leaf2", "x");
     ck_assert_ptr_null(ft_topology_build(b, diag));
-    expect("f:7: the link from 'leaf1' x to 'leaf2' x stays inside the tier leaf: it is neither up "
+    expect("f:7: the link from 'leaf1' x to 'leaf2' x is inside the tier leaf: it is neither up "
            "nor down");
     ft_topology_builder_free(b);
     b = ft_topology_builder_new("lab");

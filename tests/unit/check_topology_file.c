@@ -163,11 +163,9 @@ START_TEST(names_an_address_on_two)
                     "  - {name: h1, nics: [{addresses: [10.0.0.1]}]}\n"
                     "  - {name: h2, nics: [{addresses: [10.0.0.1, 10.0.0.300]}]}\n",
            "t.yaml:6: key 'switches[3].addresses[1]': address 192.0.2.11 belongs to switch 'leaf1' "
-           "already (line 3)\n"
-           "t.yaml:9: key 'hosts[1].nics[0].addresses[0]': address 10.0.0.1 belongs to a NIC of "
-           "host 'h1' already (line 8)\n"
-           "t.yaml:9: key 'hosts[1].nics[0].addresses[1]': '10.0.0.300' is no IPv4 or IPv6 "
-           "address\n");
+           "already (line 3)\nt.yaml:9: key 'hosts[1].nics[0].addresses[0]': address 10.0.0.1 "
+           "belongs to a NIC of host 'h1' already (line 8)\nt.yaml:9: key "
+           "'hosts[1].nics[0].addresses[1]': '10.0.0.300' is not an IPv4 or IPv6 address\n");
 }
 END_TEST
 
@@ -226,7 +224,7 @@ START_TEST(names_a_link_that_has_no_direction)
                     "hosts:\n"
                     "  - {name: h1, nics: [{attach: [{switch: leaf1, port: y}]}]}\n"
                     "  - {name: h2, nics: [{attach: [{switch: leaf2, port: e1}]}]}\n",
-           "t.yaml:7: the link from 'leaf2' e49 to 'leaf1' x stays inside the tier leaf: it is "
+           "t.yaml:7: the link from 'leaf2' e49 to 'leaf1' x is inside the tier leaf: it is "
            "neither up nor down\n");
 }
 END_TEST

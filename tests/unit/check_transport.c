@@ -543,7 +543,7 @@ START_TEST(texts_name_the_endpoint)
                   rig.sender_text);
     config.endpoint = "nothing";
     ck_assert_ptr_null(ft_sender_new(rig.loop, &config, error, sizeof(error)));
-    ck_assert_str_eq(error, "'nothing' is no HOST:PORT");
+    ck_assert_str_eq(error, "'nothing' is not HOST:PORT");
     rig_receiver_up();
     rig.receiver_config.listen = rig.endpoint;
     ck_assert_ptr_null(ft_receiver_new(rig.loop, &rig.receiver_config, error, sizeof(error)));

@@ -21,13 +21,13 @@ START_TEST(nothing_is_trusted_or_in_doubt_at_first)
     ck_assert_int_eq(ft_trust_init(&trust, t), 0);
     for (uint32_t i = 0; i < ft_topology_ports(t); i++) {
         ck_assert(!trust.links[i].confirmed);
-        ck_assert_int_eq(trust.links[i].doubt_ms, INT64_MIN);
+        ck_assert_int_eq(trust.links[i].uncertain_ms, INT64_MIN);
     }
     for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
         ck_assert_int_eq(trust.switches[i].names_in_ms, INT64_MIN);
         ck_assert_int_eq(trust.switches[i].names_out_ms, INT64_MIN);
     }
-    ck_assert_int_eq(trust.doubt_ms, INT64_MIN);
+    ck_assert_int_eq(trust.uncertain_ms, INT64_MIN);
     ft_trust_free(&trust);
     ft_topology_free(t);
 }
@@ -40,16 +40,16 @@ START_TEST(the_newest_doubt_stands)
     struct ft_trust trust;
 
     ck_assert_int_eq(ft_trust_init(&trust, t), 0);
-    ft_trust_doubt(&trust, 3, 2000);
-    ft_trust_doubt(&trust, 3, 1000);
-    ft_trust_doubt(&trust, 4, 1500);
-    ck_assert_int_eq(trust.links[3].doubt_ms, 2000);
-    ck_assert_int_eq(trust.links[4].doubt_ms, 1500);
-    ck_assert_int_eq(trust.doubt_ms, 2000);
+    ft_trust_mark_uncertain(&trust, 3, 2000);
+    ft_trust_mark_uncertain(&trust, 3, 1000);
+    ft_trust_mark_uncertain(&trust, 4, 1500);
+    ck_assert_int_eq(trust.links[3].uncertain_ms, 2000);
+    ck_assert_int_eq(trust.links[4].uncertain_ms, 1500);
+    ck_assert_int_eq(trust.uncertain_ms, 2000);
     trust.links[4].confirmed = true;
     ft_trust_restart(&trust, t);
-    ck_assert_int_eq(trust.links[3].doubt_ms, INT64_MIN);
-    ck_assert_int_eq(trust.doubt_ms, INT64_MIN);
+    ck_assert_int_eq(trust.links[3].uncertain_ms, INT64_MIN);
+    ck_assert_int_eq(trust.uncertain_ms, INT64_MIN);
     ck_assert(trust.links[4].confirmed);
     ft_trust_free(&trust);
     ft_topology_free(t);
@@ -94,15 +94,15 @@ START_TEST(a_lost_link_puts_the_sets_of_both_its_ends_in_doubt)
     ck_assert_int_eq(ft_trust_init(&before, from), 0);
     ck_assert_int_eq(ft_trust_init(&trust, to), 0);
     before.switches[ft_topology_find_switch(from, "spine1")].names_in_ms = 7000;
-    before.links[port_of(from, "leaf1", "up1")].doubt_ms = 3000;
+    before.links[port_of(from, "leaf1", "up1")].uncertain_ms = 3000;
     before.links[port_of(from, "leaf1", "up1")].confirmed = true;
     ft_trust_follow(&trust, to, &before, from, 9000);
-    ck_assert_int_eq(trust.links[port_of(to, "leaf0", "up1")].doubt_ms, 9000);
-    ck_assert_int_eq(trust.links[port_of(to, "spine0", "down1")].doubt_ms, 9000);
+    ck_assert_int_eq(trust.links[port_of(to, "leaf0", "up1")].uncertain_ms, 9000);
+    ck_assert_int_eq(trust.links[port_of(to, "spine0", "down1")].uncertain_ms, 9000);
     /* Elsewhere nothing changed: what was in doubt is, for as long as it was. */
-    ck_assert_int_eq(trust.links[port_of(to, "leaf1", "up0")].doubt_ms, INT64_MIN);
-    ck_assert_int_eq(trust.links[port_of(to, "leaf1", "up1")].doubt_ms, 3000);
-    ck_assert_int_eq(trust.links[port_of(to, "spine1", "down0")].doubt_ms, INT64_MIN);
+    ck_assert_int_eq(trust.links[port_of(to, "leaf1", "up0")].uncertain_ms, INT64_MIN);
+    ck_assert_int_eq(trust.links[port_of(to, "leaf1", "up1")].uncertain_ms, 3000);
+    ck_assert_int_eq(trust.links[port_of(to, "spine1", "down0")].uncertain_ms, INT64_MIN);
     ck_assert_int_eq(trust.switches[ft_topology_find_switch(to, "spine1")].names_in_ms, 7000);
     /* Links are to be confirmed anew, and new ones have time to show what samples name. */
     ck_assert(!trust.links[port_of(to, "leaf1", "up1")].confirmed);
@@ -123,8 +123,8 @@ START_TEST(the_same_topology_again_changes_nothing)
     ck_assert_int_eq(ft_trust_init(&trust, to), 0);
     ft_trust_follow(&trust, to, &before, from, 9000);
     for (uint32_t i = 0; i < ft_topology_ports(to); i++)
-        ck_assert_int_eq(trust.links[i].doubt_ms, INT64_MIN);
-    ck_assert_int_eq(trust.doubt_ms, INT64_MIN);
+        ck_assert_int_eq(trust.links[i].uncertain_ms, INT64_MIN);
+    ck_assert_int_eq(trust.uncertain_ms, INT64_MIN);
     ft_trust_free(&before);
     ft_trust_free(&trust);
     ft_topology_free(from);

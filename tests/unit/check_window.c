@@ -569,7 +569,7 @@ START_TEST(every_record_is_accounted_for)
     empty.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
     empty.observation = &o;
     ft_pipeline_record(pipeline, &empty, START_MS);
-    ft_pipeline_settle(pipeline);
+    ft_pipeline_flush(pipeline);
     stats = ft_pipeline_stats(pipeline);
     for (int f = 0; f < FT_RECORD_FATES; f++)
         sum += stats->fates[f];

@@ -22,8 +22,8 @@ struct rig_end {
     uint32_t peer_device;
     uint32_t serial; /* of the connection */
     int64_t appears_ms, disappears_ms, since_ms;
-    bool begun, told;
-    int64_t told_ms;
+    bool begun, reported;
+    int64_t reported_ms;
 };
 
 struct rig_device {
@@ -38,15 +38,15 @@ struct rig_device {
 };
 
 /* What agents told of, also of what is gone. */
-struct rig_told {
+struct rig_reported {
     uint32_t device, local, peer_device;
     int64_t since_ms;
 };
 
 struct rig {
     struct ft_pairing *pairing;
-    struct rig_told *told;
-    size_t told_count, told_size;
+    struct rig_reported *reported;
+    size_t reported_count, reported_size;
     struct rig_device *devices;
     uint32_t device_count;
     int64_t now_ms;
@@ -82,8 +82,8 @@ static inline void rig_on_report(void *arg, const struct ft_host_report *report)
     if (report->qp_local == FT_NONE)
         return;
     /* Whatever is said was so of some queue pair with that number. */
-    for (size_t i = rig->told_count; i-- > 0 && !right;) {
-        const struct rig_told *t = &rig->told[i];
+    for (size_t i = rig->reported_count; i-- > 0 && !right;) {
+        const struct rig_reported *t = &rig->reported[i];
         const struct ft_tuple *tuple = &report->tuple;
 
         right = t->local == (report->sending ? report->qp_local : report->qp_remote) &&
@@ -124,7 +124,7 @@ static inline void rig_free(struct rig *rig)
 {
     ft_pairing_free(rig->pairing);
     free(rig->devices);
-    free(rig->told);
+    free(rig->reported);
 }
 
 /* The device `name` of a host; its address follows from its number. */
@@ -252,22 +252,23 @@ static inline uint32_t rig_total(const struct rig *rig, const char *host)
 
 static inline void rig_note(struct rig *rig, uint32_t device, const struct rig_end *e)
 {
-    if (rig->told_count == rig->told_size) {
-        rig->told_size = rig->told_size ? 2 * rig->told_size : 1024;
-        rig->told = realloc(rig->told, rig->told_size * sizeof(*rig->told));
-        ck_assert_ptr_nonnull(rig->told);
+    if (rig->reported_count == rig->reported_size) {
+        rig->reported_size = rig->reported_size ? 2 * rig->reported_size : 1024;
+        rig->reported = realloc(rig->reported, rig->reported_size * sizeof(*rig->reported));
+        ck_assert_ptr_nonnull(rig->reported);
     }
-    rig->told[rig->told_count++] = (struct rig_told){device, e->local, e->peer_device, e->since_ms};
+    rig->reported[rig->reported_count++] =
+        (struct rig_reported){device, e->local, e->peer_device, e->since_ms};
 }
 
 /* Where the queue pair that an agent told of was connected to. */
 static inline uint32_t rig_peer(const struct rig *rig, uint32_t device, uint32_t local,
                                 int64_t since_ms)
 {
-    for (size_t i = rig->told_count; i-- > 0;)
-        if (rig->told[i].device == device && rig->told[i].local == local &&
-            rig->told[i].since_ms == since_ms)
-            return rig->told[i].peer_device;
+    for (size_t i = rig->reported_count; i-- > 0;)
+        if (rig->reported[i].device == device && rig->reported[i].local == local &&
+            rig->reported[i].since_ms == since_ms)
+            return rig->reported[i].peer_device;
     ck_abort_msg("nobody told of QP %u of device %u", local, device);
     return 0;
 }

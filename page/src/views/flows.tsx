@@ -13,7 +13,7 @@ export const PATHS = 2000;
 function seenBy(h: Hop): string {
     const samples = h.samples ?? 0;
     const way = h.out_lag ? 'aggregate' : 'port';
-    if (samples === 0) return 'no samples here; the neighbours tell';
+    if (samples === 0) return 'no samples here; known from its neighbours';
     const n = `${count(samples)} sample${samples === 1 ? '' : 's'}`;
     if (h.share === undefined || h.share >= 1) return `${n}, all by this ${way}`;
     return `${n}, ${percent(h.share)} by this ${way} (at least ${percent(h.share_lo)})`;

@@ -142,7 +142,7 @@ def unprivileged(folder):
     http = f"127.0.0.1:{free_port()}"
     agent = Agent(folder, f"http={http}", "interfaces=[lo]", f"nccl.socket={folder}/nccl.sock", before=before)
     check_privileges("unprivileged capture", agent, 0, USER)
-    lacks = [lack for said in agent.said()[:1] for lack in said.get("lacks", []) if lack["what"] == "capture"]
+    lacks = [lack for said in agent.said()[:1] for lack in said.get("missing_capabilities", []) if lack["what"] == "capture"]
     equal("unprivileged capture: the lack in its record", [lack.get("capability") for lack in lacks], ["CAP_NET_RAW"])
     log = agent.log.read_text()
     equal("unprivileged capture: the lack in its log", log.count("not seen without CAP_NET_RAW"), 1)
@@ -168,7 +168,7 @@ def reloaded(folder):
     wait_until(lambda: "capturing on 0" in log.read_text())
     config.write_text("http: off\ninterfaces: [lo]\n")
     process.send_signal(signal.SIGHUP)
-    equal("reload with a first interface is refused", wait_until(lambda: "reload refused" in log.read_text()), True)
+    equal("reload with a first interface is refused", wait_until(lambda: "reload failed" in log.read_text()), True)
     equal("reload: says why", "kept only by an agent that starts with interfaces" in log.read_text(), True)
     process.send_signal(signal.SIGTERM)
     equal("reload: exit code", process.wait(speed.limit(120)), 0)

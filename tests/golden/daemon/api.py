@@ -110,7 +110,7 @@ def test_answers(api):
         for parameter in item["get"]["parameters"]:
             status, _, body = api.ask(f"{path}?{parameter['name']}=1")
             check(f"{path}: knows {parameter['name']}",
-                  b"is no filter here" not in body and status in (200, 400, 404), body[:200])
+                  b"is not a filter here" not in body and status in (200, 400, 404), body[:200])
 
 
 def test_wrong(api):

@@ -53,7 +53,7 @@ MISTAKES = {
          "'gpu01' already (line 14)"]),
     "no address": (
         HOSTS.replace("10.0.0.1", "10.0.0.300"),
-        ["14: key 'hosts[0].nics[0].addresses[0]': '10.0.0.300' is no IPv4 or IPv6 address"]),
+        ["14: key 'hosts[0].nics[0].addresses[0]': '10.0.0.300' is not an IPv4 or IPv6 address"]),
     "unknown key": (
         "  - {a: leaf1, a_port: E2, b: spine1, b_port: E3, colour: red}\n" + "vlans: []\n",
         ["12: key 'vlans': is not known", "11: key 'links[2].colour': is not known"]),
@@ -69,7 +69,7 @@ BAD_CONFIGS = {
     "unknown key": ("topology: {t}\nwindw: 3s\n",
                     ["2: key 'windw': is not known; did you mean 'window'?"]),
     "wrong type": ("topology: {t}\nflows_max: many\nwindow: [1s]\n",
-                   ["2: key 'flows_max': 'many' is not a whole number from 1 to 100000000",
+                   ["2: key 'flows_max': 'many' is not an integer from 1 to 100000000",
                     "3: key 'window': "]),
     "wrong range": ("topology: {t}\nfloor: 7\nwindow: 2h\n",
                     ["2: key 'floor': '7' is not a number from 0 to 1", "3: key 'window': '2h' "]),
@@ -156,7 +156,7 @@ def test_poller_config(files):
     told = complaints(done)
     want = [f"{config}:1: key 'lissten': is not known; did you mean 'listen'?",
             f"{config}:2: key 'fold_interval': 'fast' is not ",
-            f"{config}:3: key 'ports_max': '1' is not a whole number from 16 to 16777216"]
+            f"{config}:3: key 'ports_max': '1' is not an integer from 16 to 16777216"]
     check("poller: every problem", len(told) == 3
           and all(t.startswith(w) for t, w in zip(told, want)), told)
     equal("poller: start", rig.run(rig.POLLER, "-c", config).returncode, EX_CONFIG)
@@ -215,7 +215,7 @@ def test_replay(files):
     check("broken lines: each with its number", len(told) == len(numbers) + 1 and all(
         t.startswith(f"stdin:{n}: ") for t, n in zip(told, numbers)), told)
     equal("broken lines: the sum", told[-1:],
-          [f"stdin: {len(numbers)} of {len(mixed)} lines are no records"])
+          [f"stdin: {len(numbers)} of {len(mixed)} lines are not records"])
     done = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--topology", rig.LAB / "topology.yaml", "--replay", "-",
                    "--sink", "file:/dev/full", input="".join(good), stdin=None)
     equal("a full disk: told with the sink's name", (done.returncode, complaints(done)),

@@ -69,13 +69,13 @@ def test_daemon(folder):
             ("an unknown property", "sinks: [kafka]\nkafka:\n  properties: [no.such=1]\n",
              "{config}:3: key 'kafka.properties': kafka: No such configuration property"),
             ("no property", "sinks: [kafka]\nkafka:\n  properties: [ssl]\n",
-             "{config}:3: key 'kafka.properties': kafka: property 'ssl' is no name=value"),
+             "{config}:3: key 'kafka.properties': kafka: property 'ssl' is not name=value"),
             ("properties that do not go together",
              "sinks: [kafka]\nkafka:\n  properties: [acks=0]\n",
              "{config}:3: key 'kafka.properties': kafka: "),
-            ("no peer", "tls: {peers: [gpu01]}\n", "{config}:1: key 'tls.peers': 'gpu01' is no "),
+            ("no peer", "tls: {peers: [gpu01]}\n", "{config}:1: key 'tls.peers': 'gpu01' is not "),
             ("no inventory", "tls:\n  inventory: [p=192.0.2.0/33]\n",
-             "{config}:2: key 'tls.inventory': 'p=192.0.2.0/33' is no "),
+             "{config}:2: key 'tls.inventory': 'p=192.0.2.0/33' is not "),
             ("plain beyond loopback", "\nlisten: ':9477'\n", "{config}:2: key 'listen': ':9477' ")):
         judge(what, folder, rig.DAEMON, config, want)
     judge("a sink of another kind", folder, rig.DAEMON, "window: 10s\n",
@@ -104,7 +104,7 @@ def test_poller(folder):
     snmp("a short secret", "short\n", "a': auth_secret: needs 8 characters or more")
     snmp("a secret for everybody", "long enough\n",
          "auth_secret_file': secret: everybody may read or write it (mode 0644)", 0o644)
-    snmp("unknown privacy", "long enough\n", "a': priv: is none of AES", 0o600,
+    snmp("unknown privacy", "long enough\n", "a': priv: must be one of AES", 0o600,
          ", priv: DES, priv_secret_file: secret")
 
 

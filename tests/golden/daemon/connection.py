@@ -164,7 +164,7 @@ def test_certificates(folder):
             good = key.read_bytes()
             key.write_text("no key\n")
             reporter.hang_up()
-            reporter.log_says("reload refused")
+            reporter.log_says("reload failed")
             check("the file is named", f"key 'daemon.key': {key}: " in reporter.log.read_text(),
                   reporter.log.read_text())
             listener.hang_up()

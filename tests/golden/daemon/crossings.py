@@ -273,7 +273,7 @@ def test_miscabling(folder):
                 f"that leaf1 {other} goes there")
         check("the text says all of it", event["message"].startswith(
             f"leaf1 {port}: the file says it goes to {spine[port]} Ethernet1; "
-            f"{evidence['count']} samples of {evidence['flows']} flows say {says}"),
+            f"{evidence['count']} samples of {evidence['flows']} flows show {says}"),
             event["message"])
     check("that they are swapped is told",
           any(r["message"].endswith("the other way round: swapped") for r in events),

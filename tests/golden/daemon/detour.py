@@ -103,7 +103,7 @@ def test_event(records):
     equal("who turns", [evidence[k] for k in ("switch", "port", "peer", "peer_port")],
           ["spine1", "Ethernet3", "leaf3", "Ethernet51"])
     equal("how many flows", last["count"], FLOWS // 2)
-    check("in words", "by leaf3, spine2: 5 switches where 3 would do" in told[0]["message"],
+    check("in words", "by leaf3, spine2: 5 switches instead of 3" in told[0]["message"],
           told[0]["message"])
     at = [(e["time_ms"] - START_MS) / 1000 for e in told]
     check("when it was so", TURNS < at[0] <= TURNS + 15 and ENDS < at[1] <= ENDS + 25, at)

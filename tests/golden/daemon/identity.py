@@ -171,7 +171,7 @@ def test_hello(folder):
             equal(f"hello: {what}", peer.answer[0], WELCOME if good else REFUSE)
             if not good:
                 check(f"hello: {what}: the reason", b"certificate" in peer.answer[1]
-                      or b"no program" in peer.answer[1], peer.answer)
+                      or b"not a program" in peer.answer[1], peer.answer)
             peer.close()
         fabric.daemon.log_says("peer 'gpu77' at 127.0.0.1:")
         fabric.daemon.log_says("its certificate is not that of agent/gpu77, but of "
@@ -255,14 +255,14 @@ def test_renewal(folder):
         good = cert.read_bytes(), key.read_bytes()
         cert.write_text("no certificate\n")
         daemon.hang_up()
-        daemon.log_says("reload refused")
+        daemon.log_says("reload failed")
         check("the file is named", f"key 'tls.cert': {cert}: " in daemon.log.read_text(),
               daemon.log.read_text())
         equal("after a bad one the old stays", serial(fabric), old)
         cert.write_bytes(good[0])
         key.chmod(0o644)
         daemon.hang_up()
-        daemon.log_says("reload refused", 2)
+        daemon.log_says("reload failed", 2)
         daemon.log_says(f"key 'tls.key': {key}: everybody may read or write it (mode 0644)")
         key.unlink()
         fabric.authority.make("daemon", "DNS:localhost")

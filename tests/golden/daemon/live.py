@@ -56,7 +56,7 @@ def test_reload(folder):
             daemon.config.write_text(text)
             daemon.hang_up()
             refused += 1
-            daemon.log_says("reload refused", refused)
+            daemon.log_says("reload failed", refused)
             check(f"{what}: the old topology stays", daemon.get("/api/v1/topology") == before)
         check("the reason is told", ": the link from 'leaf1' Ethernet51 to 'spine1' Ethernet1 is "
               "there already" in daemon.log.read_text(), daemon.log.read_text())

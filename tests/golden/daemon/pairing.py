@@ -146,7 +146,7 @@ def test_samples_tell(_):
                                   last["tuple_source"], last["pairing"]["by"],
                                   last["pairing"]["host"], last["pid"]),
               ("resolved", ["leaf1", spine, "leaf2"] if src == "h2" else ["leaf2", spine, "leaf1"],
-               "observed", "both_ends", dst, 4121))
+               "observed", "both_hosts", dst, 4121))
 
 
 def test_taken_back(_):

@@ -48,7 +48,7 @@ def test_daemon(folder):
             look(f"daemon as {user}", daemon, user)
             equal(f"daemon as {user}: its files", daemon.out.stat().st_uid,
                   pwd.getpwnam(user).pw_uid)
-            equal("root is told", "runs as root" in daemon.log.read_text(), user == "root")
+            equal("root is told", "running as root" in daemon.log.read_text(), user == "root")
             daemon.hang_up()
             daemon.log_says("reloaded the topology")
             daemon.stop()

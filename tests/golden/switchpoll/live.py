@@ -102,7 +102,7 @@ class Poller:
         before = len(self.log.read_text())
         self.process.send_signal(signal.SIGHUP)
         until("reload", lambda: re.search(
-            "(reloaded|reload refused).*\n", self.log.read_text()[before:]))
+            "(reloaded|reload failed).*\n", self.log.read_text()[before:]))
         return self.log.read_text()[before:]
 
     def stop(self):
@@ -158,7 +158,7 @@ def test_reload(folder):
         kept = dict(poller.settings)
         poller.write(**{key: value})
         said = poller.reload()
-        check(f"reload with {key}={value} is refused", "reload refused" in said, said)
+        check(f"reload with {key}={value} is refused", "reload failed" in said, said)
         check("the complaint names the key", key in said, said)
         poller.settings = kept
     poller.send(range(11, 21))
@@ -217,7 +217,7 @@ def test_workers(folder):
     check("workers: a good reload is taken", "reloaded" in said, said)
     poller.write(listen="192.0.2.1:6343")
     said = poller.reload()
-    check("workers: a bad endpoint is refused", "reload refused" in said, said)
+    check("workers: a bad endpoint is refused", "reload failed" in said, said)
     equal("workers: sockets after a reload", (sockets_on(poller.port), sockets_on(other)), (0, 4))
     burst(range(41, 51), other)
     equal("workers: exit code", poller.stop(), 0)

@@ -11,7 +11,7 @@ static struct ft_pairing_wire *wire_of(const struct ft_pairing *p, const struct 
 {
     const struct ft_pairing_wire_key key = {e->key.port, e->remote, sport};
 
-    return ft_table_find(p->wires, &key);
+    return ft_table_find(p->sampled, &key);
 }
 
 /* With one end more or less, what was seen may be another one's. */
@@ -20,8 +20,8 @@ static void forget_seen(struct ft_pairing *p, struct ft_pairing_wire *w)
     struct ft_pairing_qp *e = w->count == 1 ? ft_pairing_at(p, (uint32_t)w->sum) : NULL;
 
     w->seen = w->other = false;
-    if (e && e->by == FT_PAIRED_BY_WIRE)
-        ft_pairing_doubt(p, e);
+    if (e && e->by == FT_PAIRED_BY_SAMPLES)
+        ft_pairing_mark_uncertain(p, e);
 }
 
 static void add(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sport)
@@ -30,7 +30,7 @@ static void add(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sp
     struct ft_pairing_wire *w;
     bool fresh;
 
-    w = ft_table_insert(p->wires, &key, &fresh);
+    w = ft_table_insert(p->sampled, &key, &fresh);
     if (!w) {
         p->uncounted++;
         return;
@@ -59,7 +59,7 @@ static void take_out(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16
     w->sum -= ft_table_index(p->ends, e);
     w->seen = w->other = false;
     if (w->count == 0)
-        ft_table_remove(p->wires, w);
+        ft_table_remove(p->sampled, w);
 }
 
 void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
@@ -88,7 +88,7 @@ static bool listed_since(const struct ft_pairing *p, const struct ft_pairing_qp 
 {
     const struct ft_pairing_host *host = ft_table_at(p->hosts, ft_pairing_host_of(p, e));
 
-    return host->whole_ms >= w->first_ms + FT_PAIRING_CLOCKS_MS;
+    return host->complete_ms >= w->first_ms + FT_PAIRING_CLOCKS_MS;
 }
 
 bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *e,
@@ -114,11 +114,11 @@ void ft_pairing_wire_see(struct ft_pairing *p, uint32_t port, const struct ft_tu
                          uint32_t dst_qp, int64_t ms)
 {
     const struct ft_pairing_wire_key key = {port, dst_qp, tuple->sport};
-    struct ft_pairing_wire *w = ft_table_find(p->wires, &key);
+    struct ft_pairing_wire *w = ft_table_find(p->sampled, &key);
     struct ft_pairing_qp *e = w && w->count == 1 ? ft_pairing_at(p, (uint32_t)w->sum) : NULL;
 
-    if (e && ft_pairing_is_later(e, ms) && !see(w, tuple, ms) && e->by == FT_PAIRED_BY_WIRE)
-        ft_pairing_doubt(p, e);
+    if (e && ft_pairing_is_later(e, ms) && !see(w, tuple, ms) && e->by == FT_PAIRED_BY_SAMPLES)
+        ft_pairing_mark_uncertain(p, e);
 }
 
 bool ft_pairing_wire_alone(struct ft_pairing *p, const struct ft_pairing_qp *e,

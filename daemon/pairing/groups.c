@@ -21,11 +21,11 @@ enum look {
     LOOK_ITSELF, /* it may be its own peer */
 };
 
-static struct ft_pairing_bucket_key key_of(uint32_t scope, const struct ft_pairing_qp *e)
+static struct ft_pairing_bucket_key key_of(uint32_t group, const struct ft_pairing_qp *e)
 {
     bool lo = e->key.local <= e->remote;
 
-    return (struct ft_pairing_bucket_key){scope, lo ? e->key.local : e->remote,
+    return (struct ft_pairing_bucket_key){group, lo ? e->key.local : e->remote,
                                           lo ? e->remote : e->key.local};
 }
 
@@ -54,13 +54,13 @@ static void upset(struct ft_pairing *p, struct ft_pairing_bucket *b, const struc
             (moves_along && peer && (e->process == by->process || peer->process == by->process)))
             continue;
         b->pairs[i] = 0;
-        ft_pairing_doubt(p, e);
+        ft_pairing_mark_uncertain(p, e);
     }
 }
 
-static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
+static void enter(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *e)
 {
-    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket_key key = key_of(group, e);
     struct ft_pairing_bucket *b;
     bool fresh;
 
@@ -79,9 +79,9 @@ static void enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
     upset(p, b, e);
 }
 
-static void leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e, bool gone)
+static void leave(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *e, bool gone)
 {
-    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket_key key = key_of(group, e);
     struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
     bool lo = e->key.local <= e->remote;
 
@@ -102,59 +102,59 @@ static void leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e,
         ft_table_remove(p->buckets, b);
 }
 
-static struct ft_pairing_claim_key claim_key(const struct ft_pairing_qp *told)
+static struct ft_pairing_named_key claim_key(const struct ft_pairing_qp *reported)
 {
-    struct ft_pairing_claim_key key;
+    struct ft_pairing_named_key key;
 
     memset(&key, 0, sizeof(key));
-    key.ip = told->dst;
-    key.local = told->remote;
-    key.remote = told->key.local;
+    key.ip = reported->dst;
+    key.local = reported->remote;
+    key.remote = reported->key.local;
     return key;
 }
 
-static void claim(struct ft_pairing *p, struct ft_pairing_qp *told)
+static void named(struct ft_pairing *p, struct ft_pairing_qp *reported)
 {
-    const struct ft_pairing_claim_key key = claim_key(told);
-    uint32_t port = ft_pairing_port_at(p, &told->dst);
-    struct ft_pairing_qp *e = port == FT_NONE ? NULL : ft_pairing_find(p, port, told->remote);
-    struct ft_pairing_claim *c;
+    const struct ft_pairing_named_key key = claim_key(reported);
+    uint32_t port = ft_pairing_port_at(p, &reported->dst);
+    struct ft_pairing_qp *e = port == FT_NONE ? NULL : ft_pairing_find(p, port, reported->remote);
+    struct ft_pairing_named *c;
     bool fresh;
 
-    c = ft_table_insert(p->claims, &key, &fresh);
+    c = ft_table_insert(p->named, &key, &fresh);
     if (!c) {
         p->uncounted++;
         return;
     }
     c->count++;
-    c->sum += index_of(p, told);
+    c->sum += index_of(p, reported);
     /* Another candidate for an end whose peer was found without samples. */
-    if (e && e->remote == told->key.local && e->by > FT_PAIRED_BY_BOTH_ENDS)
-        ft_pairing_doubt(p, e);
+    if (e && e->remote == reported->key.local && e->by > FT_PAIRED_BY_BOTH_HOSTS)
+        ft_pairing_mark_uncertain(p, e);
 }
 
-static void unclaim(struct ft_pairing *p, const struct ft_pairing_qp *told)
+static void unclaim(struct ft_pairing *p, const struct ft_pairing_qp *reported)
 {
-    const struct ft_pairing_claim_key key = claim_key(told);
-    struct ft_pairing_claim *c = ft_table_find(p->claims, &key);
+    const struct ft_pairing_named_key key = claim_key(reported);
+    struct ft_pairing_named *c = ft_table_find(p->named, &key);
 
     if (!c)
         return;
     c->count--;
-    c->sum -= index_of(p, told);
+    c->sum -= index_of(p, reported);
     if (c->count == 0)
-        ft_table_remove(p->claims, c);
+        ft_table_remove(p->named, c);
 }
 
-void ft_pairing_scope_add(struct ft_pairing *p, struct ft_pairing_qp *e)
+void ft_pairing_group_add(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
     const struct ft_pairing_process *process = process_of(p, e);
 
     if (e->counted)
         return;
     e->counted = true;
-    if (e->told) {
-        claim(p, e);
+    if (e->reported) {
+        named(p, e);
         return;
     }
     enter(p, 0, e);
@@ -162,14 +162,14 @@ void ft_pairing_scope_add(struct ft_pairing *p, struct ft_pairing_qp *e)
         enter(p, process->comms[i] + 1, e);
 }
 
-void ft_pairing_scope_remove(struct ft_pairing *p, struct ft_pairing_qp *e, bool gone)
+void ft_pairing_group_remove(struct ft_pairing *p, struct ft_pairing_qp *e, bool gone)
 {
     const struct ft_pairing_process *process = process_of(p, e);
 
     if (!e->counted)
         return;
     e->counted = false;
-    if (e->told) {
+    if (e->reported) {
         unclaim(p, e);
         return;
     }
@@ -178,9 +178,9 @@ void ft_pairing_scope_remove(struct ft_pairing *p, struct ft_pairing_qp *e, bool
         leave(p, process->comms[i] + 1, e, gone);
 }
 
-static void mark(struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e, bool paired)
+static void mark(struct ft_pairing *p, uint32_t group, const struct ft_pairing_qp *e, bool paired)
 {
-    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket_key key = key_of(group, e);
     struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
     uint32_t own = index_of(p, e) + 1, peer = e->peer == FT_NONE ? own : e->peer + 1;
     uint32_t *place = NULL;
@@ -212,64 +212,64 @@ static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, u
 /* An end of the same device that fits, and cannot be the peer: it is of the same process, which is
  * one rank of a communicator, and no rank connects to itself. In a ring of two with queue pairs to
  * either side, made in the same order, each rank has one. NULL. */
-static const struct ft_pairing_qp *own_other(const struct ft_pairing *p, uint32_t scope,
+static const struct ft_pairing_qp *own_other(const struct ft_pairing *p, uint32_t group,
                                              const struct ft_pairing_qp *e)
 {
     const struct ft_pairing_process *process = process_of(p, e);
     const struct ft_pairing_qp *other;
 
-    if (scope == 0 || !process)
+    if (group == 0 || !process)
         return NULL;
     for (uint32_t i = 0; i < process->comm_count; i++)
-        if (process->comms[i] == scope - 1 && process->ranks[i] != 1)
+        if (process->comms[i] == group - 1 && process->ranks[i] != 1)
             return NULL;
     other = ft_pairing_find(p, e->key.port, e->remote);
     return other && other->remote == e->key.local && other->process == e->process &&
-                   other->counted && !other->told
+                   other->counted && !other->reported
                ? other
                : NULL;
 }
 
 /* Whether a scope has more that fits than the peer an end is paired with. */
-static bool has_rival(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e)
+static bool has_rival(const struct ft_pairing *p, uint32_t group, const struct ft_pairing_qp *e)
 {
-    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket_key key = key_of(group, e);
     const struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
     const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
-    uint32_t known = own_other(p, scope, e) != NULL;
+    uint32_t known = own_other(p, group, e) != NULL;
 
     if (!b || !peer)
         return true;
-    known += peer->counted && !peer->told && in_comm(p, peer, scope - 1);
+    known += peer->counted && !peer->reported && in_comm(p, peer, group - 1);
     return (e->key.local <= e->remote ? b->hi_count : b->lo_count) > known;
 }
 
-void ft_pairing_scope_enter(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
+void ft_pairing_group_enter(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *e)
 {
-    enter(p, scope, e);
+    enter(p, group, e);
     if (!ft_pairing_holds(p, e))
         return;
-    if (has_rival(p, scope, e))
-        ft_pairing_doubt(p, e);
+    if (has_rival(p, group, e))
+        ft_pairing_mark_uncertain(p, e);
     else
-        mark(p, scope, e, true);
+        mark(p, group, e, true);
 }
 
-void ft_pairing_scope_leave(struct ft_pairing *p, uint32_t scope, struct ft_pairing_qp *e)
+void ft_pairing_group_leave(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *e)
 {
-    leave(p, scope, e, true);
+    leave(p, group, e, true);
 }
 
-void ft_pairing_scope_release(struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e)
+void ft_pairing_group_release(struct ft_pairing *p, uint32_t group, const struct ft_pairing_qp *e)
 {
-    mark(p, scope, e, false);
+    mark(p, group, e, false);
 }
 
-void ft_pairing_scope_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, bool paired)
+void ft_pairing_group_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, bool paired)
 {
     const struct ft_pairing_process *process = process_of(p, e);
 
-    if (e->told)
+    if (e->reported)
         return;
     /* Inside a communicator the others do not matter. */
     if (e->comm_index == FT_NONE)
@@ -287,33 +287,33 @@ void ft_pairing_scope_begin(struct ft_pairing *p)
     uint32_t index = 0;
 
     p->covered = -1;
-    p->all_whole_ms = INT64_MAX;
+    p->all_complete_ms = INT64_MAX;
     while ((h = ft_table_next(p->hosts, &index)))
-        if (p->now_ms - h->heard_ms < HOST_MS && h->whole_ms < p->all_whole_ms)
-            p->all_whole_ms = h->whole_ms;
+        if (p->now_ms - h->heard_ms < HOST_MS && h->complete_ms < p->all_complete_ms)
+            p->all_complete_ms = h->complete_ms;
     for (index = 0; (comm = ft_table_next(p->comms, &index));)
-        comm->whole_ms = comm->open == comm->ranks ? INT64_MAX : 0;
+        comm->complete_ms = comm->open == comm->ranks ? INT64_MAX : 0;
     for (index = 0; (m = ft_table_next(p->members, &index));) {
         const struct ft_pairing_process *process = ft_table_at(p->processes, m->process);
-        int64_t whole_ms;
+        int64_t complete_ms;
 
         comm = ft_table_at(p->comms, m->key.comm);
         h = ft_table_at(p->hosts, process->key.host);
         /* An end without a process might be of this one. */
-        whole_ms = h->anonymous ? 0 : h->whole_ms;
-        if (whole_ms < comm->whole_ms)
-            comm->whole_ms = whole_ms;
+        complete_ms = h->anonymous ? 0 : h->complete_ms;
+        if (complete_ms < comm->complete_ms)
+            comm->complete_ms = complete_ms;
     }
 }
 
 /* Of two different numbers: who may be the peer of one end. Whether that one has others to choose
  * from is a question of its own. */
-static enum look look(const struct ft_pairing *p, uint32_t scope, const struct ft_pairing_qp *e,
+static enum look look(const struct ft_pairing *p, uint32_t group, const struct ft_pairing_qp *e,
                       struct ft_pairing_qp **peer)
 {
-    const struct ft_pairing_bucket_key key = key_of(scope, e);
+    const struct ft_pairing_bucket_key key = key_of(group, e);
     const struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
-    const struct ft_pairing_qp *other = own_other(p, scope, e);
+    const struct ft_pairing_qp *other = own_other(p, group, e);
     bool lo = e->key.local <= e->remote;
     uint32_t others;
     uint64_t sum;
@@ -363,14 +363,14 @@ static enum look look_claims(const struct ft_pairing *p, const struct ft_pairing
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < port->address_count; i++) {
-        struct ft_pairing_claim_key key;
-        const struct ft_pairing_claim *c;
+        struct ft_pairing_named_key key;
+        const struct ft_pairing_named *c;
 
         memset(&key, 0, sizeof(key));
         key.ip = port->addresses[i];
         key.local = e->key.local;
         key.remote = e->remote;
-        c = ft_table_find(p->claims, &key);
+        c = ft_table_find(p->named, &key);
         if (!c)
             continue;
         count += c->count;
@@ -383,10 +383,10 @@ static enum look look_claims(const struct ft_pairing *p, const struct ft_pairing
 struct choice {
     struct ft_pairing_qp *peer;
     enum look look;
-    bool inside;  /* of communicators, one of which is comm */
-    bool claimed; /* the peer's host said so */
+    bool inside; /* of communicators, one of which is comm */
+    bool named;  /* the peer's host said so */
     uint32_t comm;
-    int64_t whole_ms;
+    int64_t complete_ms;
 };
 
 static void choose_inside(const struct ft_pairing *p, const struct ft_pairing_qp *e,
@@ -394,14 +394,14 @@ static void choose_inside(const struct ft_pairing *p, const struct ft_pairing_qp
 {
     const struct ft_pairing_process *process = process_of(p, e);
 
-    out->whole_ms = INT64_MAX;
+    out->complete_ms = INT64_MAX;
     for (uint32_t i = 0; process && i < process->comm_count; i++) {
         const struct ft_pairing_comm *comm = ft_table_at(p->comms, process->comms[i]);
         struct ft_pairing_qp *peer = NULL;
         enum look found = look(p, process->comms[i] + 1, e, &peer);
 
-        if (comm->whole_ms < out->whole_ms)
-            out->whole_ms = comm->whole_ms;
+        if (comm->complete_ms < out->complete_ms)
+            out->complete_ms = comm->complete_ms;
         if (found != LOOK_NONE && out->look == LOOK_NONE)
             out->comm = process->comms[i];
         out->look = both(out->look, out->peer, found, peer);
@@ -416,33 +416,33 @@ static void choose_inside(const struct ft_pairing *p, const struct ft_pairing_qp
 static struct choice choose(const struct ft_pairing *p, const struct ft_pairing_qp *e)
 {
     struct choice out = {.comm = FT_NONE};
-    struct ft_pairing_qp *told = NULL, *peer = NULL;
-    enum look claims = look_claims(p, e, &told);
+    struct ft_pairing_qp *reported = NULL, *peer = NULL;
+    enum look named = look_claims(p, e, &reported);
     /* NCCL flushes GPU memory by a queue pair that is connected to itself. */
     bool itself = e->key.local == e->remote;
 
     if (!itself)
         choose_inside(p, e, &out);
-    if (claims == LOOK_ONE && !out.inside && share_comm(p, e, told)) {
+    if (named == LOOK_ONE && !out.inside && share_comm(p, e, reported)) {
         const struct ft_pairing_process *process = process_of(p, e);
 
         out.inside = true;
         for (uint32_t i = 0; i < process->comm_count; i++)
-            if (in_comm(p, told, process->comms[i]))
+            if (in_comm(p, reported, process->comms[i]))
                 out.comm = process->comms[i];
     }
-    if (itself && claims == LOOK_NONE)
+    if (itself && named == LOOK_NONE)
         out.look = LOOK_ITSELF;
     if (!itself && !out.inside && out.look == LOOK_NONE) {
         out.look = look(p, 0, e, &peer);
         out.peer = peer;
-        out.whole_ms = p->all_whole_ms;
+        out.complete_ms = p->all_complete_ms;
     }
-    if (claims == LOOK_NONE)
+    if (named == LOOK_NONE)
         return out;
-    out.claimed = out.look == LOOK_NONE;
-    out.look = both(out.look, out.peer, claims, told);
-    out.peer = told;
+    out.named = out.look == LOOK_NONE;
+    out.look = both(out.look, out.peer, named, reported);
+    out.peer = reported;
     return out;
 }
 
@@ -479,31 +479,31 @@ struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct
     *why = there.look == LOOK_ONE ? FT_PAIR_SEVERAL_PEERS : reasons[there.look];
     if (there.look != LOOK_ONE)
         return NULL;
-    back = there.claimed ? there : choose(p, there.peer);
-    if (!there.claimed &&
-        (back.look != LOOK_ONE || back.peer != e || back.claimed || back.inside != there.inside))
+    back = there.named ? there : choose(p, there.peer);
+    if (!there.named &&
+        (back.look != LOOK_ONE || back.peer != e || back.named || back.inside != there.inside))
         return NULL;
     since_ms = e->since_ms > there.peer->since_ms ? e->since_ms : there.peer->since_ms;
-    if (back.whole_ms < there.whole_ms)
-        there.whole_ms = back.whole_ms;
-    *why = FT_PAIR_UNHEARD;
-    if (p->uncounted || (!there.claimed && there.whole_ms == 0))
+    if (back.complete_ms < there.complete_ms)
+        there.complete_ms = back.complete_ms;
+    *why = FT_PAIR_INCOMPLETE;
+    if (p->uncounted || (!there.named && there.complete_ms == 0))
         return NULL;
-    if (!there.claimed && !there.inside && !all_are_heard(p))
+    if (!there.named && !there.inside && !all_are_heard(p))
         return NULL;
     *why = FT_PAIR_WAITING;
-    if (!there.claimed && there.whole_ms < since_ms + FT_PAIRING_SETTLE_MS)
+    if (!there.named && there.complete_ms < since_ms + FT_PAIRING_LISTED_MS)
         return NULL;
     *why = FT_PAIR_UNTIMED;
     if (!may_be_together(e, there.peer) ||
-        (!there.claimed && !there.inside && !(e->begun && there.peer->begun)))
+        (!there.named && !there.inside && !(e->begun && there.peer->begun)))
         return NULL;
     *why = FT_PAIR_PEER_GONE;
     if (e->spent || there.peer->spent)
         return NULL;
-    *by = there.claimed  ? FT_PAIRED_BY_PEER
+    *by = there.named    ? FT_PAIRED_BY_PEER
           : there.inside ? FT_PAIRED_BY_COMMUNICATOR
-                         : FT_PAIRED_BY_ALL_ENDS;
+                         : FT_PAIRED_BY_FABRIC;
     *comm = there.inside ? there.comm : FT_NONE;
     return there.peer;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/report/lacks.h"
+#include "agent/report/missing.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 struct list {
     const struct ft_sight *sight;
-    struct ft_lack *lacks;
+    struct ft_missing *missing_capabilities;
     size_t count;
 };
 
@@ -21,17 +21,17 @@ struct list {
 static __attribute__((format(printf, 5, 6))) void
 add(struct list *l, const char *what, unsigned needs, bool query, const char *format, ...)
 {
-    struct ft_lack *lack;
+    struct ft_missing *missing;
     va_list args;
 
-    if (l->count == FT_LACKS_MAX)
+    if (l->count == FT_MISSING_MAX)
         return;
-    lack = &l->lacks[l->count++];
-    lack->what = what;
-    lack->capability = needs & ~l->sight->held ? ft_privilege_name(needs) : NULL;
-    lack->setting = query && !l->sight->query ? QUERY_SETTING : NULL;
+    missing = &l->missing_capabilities[l->count++];
+    missing->what = what;
+    missing->capability = needs & ~l->sight->held ? ft_privilege_name(needs) : NULL;
+    missing->setting = query && !l->sight->query ? QUERY_SETTING : NULL;
     va_start(args, format);
-    vsnprintf(lack->adds, sizeof(lack->adds), format, args);
+    vsnprintf(missing->adds, sizeof(missing->adds), format, args);
     va_end(args);
 }
 
@@ -49,12 +49,13 @@ static void add_destinations(struct list *l)
         return;
     if (s->no_trace)
         add(l, "destinations", 0, false,
-            "where queue pairs send to; kernel.yama.ptrace_scope=3 keeps everybody from asking");
+            "the destinations of queue pairs; kernel.yama.ptrace_scope=3 forbids queries");
     else if (s->no_destination > 0)
         add(l, "destinations", FT_SYS_PTRACE, true,
-            "where queue pairs send to, of which %" PRIu64 " do not tell now", s->no_destination);
+            "the destinations of queue pairs, of which %" PRIu64 " are unknown now",
+            s->no_destination);
     else
-        add(l, "destinations", FT_SYS_PTRACE, true, "where queue pairs send to");
+        add(l, "destinations", FT_SYS_PTRACE, true, "the destinations of queue pairs");
 }
 
 static void add_source_ports(struct list *l)
@@ -74,7 +75,7 @@ static void add_source_ports(struct list *l)
             "the source port in use on mlx5 devices, which can differ from the computed one");
     else if (s->no_context)
         add(l, "source_ports", 0, false,
-            "the source port in use on mlx5 devices: the driver does not tell its contexts");
+            "the source port in use on mlx5 devices: the driver does not report its contexts");
 }
 
 static void add_owners(struct list *l)
@@ -96,9 +97,10 @@ static void add_owners(struct list *l)
             "jobs named in the environment of other users' processes");
 }
 
-size_t ft_lacks(const struct ft_sight *sight, struct ft_lack lacks[FT_LACKS_MAX])
+size_t ft_missing_list(const struct ft_sight *sight,
+                       struct ft_missing missing_capabilities[FT_MISSING_MAX])
 {
-    struct list l = {.sight = sight, .lacks = lacks};
+    struct list l = {.sight = sight, .missing_capabilities = missing_capabilities};
 
     if (sight->interfaces && !sight->captures)
         add(&l, "capture", FT_NET_RAW, false,
@@ -111,12 +113,12 @@ size_t ft_lacks(const struct ft_sight *sight, struct ft_lack lacks[FT_LACKS_MAX]
     return l.count;
 }
 
-void ft_lack_text(const struct ft_lack *lack, char *text, size_t text_bytes)
+void ft_missing_text(const struct ft_missing *missing, char *text, size_t text_bytes)
 {
-    bool both = lack->capability && lack->setting;
+    bool both = missing->capability && missing->setting;
 
     snprintf(text, text_bytes, "not seen%s%s%s%s: %s",
-             lack->capability || lack->setting ? " without " : "",
-             lack->capability ? lack->capability : "", both ? " and " : "",
-             lack->setting ? lack->setting : "", lack->adds);
+             missing->capability || missing->setting ? " without " : "",
+             missing->capability ? missing->capability : "", both ? " and " : "",
+             missing->setting ? missing->setting : "", missing->adds);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/report/lacks.h"
+#include "agent/report/missing.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,20 +14,21 @@
 
 #define ALL (FT_NET_RAW | FT_SYS_PTRACE | FT_NET_ADMIN)
 
-static const struct ft_lack_driver mlx5[] = {{"mlx5", true}};
-static struct ft_lack lacks[FT_LACKS_MAX];
+static const struct ft_missing_driver mlx5[] = {{"mlx5", true}};
+static struct ft_missing missing_capabilities[FT_MISSING_MAX];
 
 /* Each lack as "what capability setting;", "-" for none. */
 static const char *list(const struct ft_sight *sight)
 {
     static char text[512];
-    size_t count = ft_lacks(sight, lacks), len = 0;
+    size_t count = ft_missing_list(sight, missing_capabilities), len = 0;
 
     text[0] = '\0';
     for (size_t i = 0; i < count; i++)
-        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %s %s;", lacks[i].what,
-                                lacks[i].capability ? lacks[i].capability : "-",
-                                lacks[i].setting ? lacks[i].setting : "-");
+        len += (size_t)snprintf(
+            text + len, sizeof(text) - len, "%s %s %s;", missing_capabilities[i].what,
+            missing_capabilities[i].capability ? missing_capabilities[i].capability : "-",
+            missing_capabilities[i].setting ? missing_capabilities[i].setting : "-");
     return text;
 }
 
@@ -66,7 +67,7 @@ START_TEST(each_level_lacks_what_is_above_it)
     ck_assert_str_eq(list(&s), "destinations CAP_SYS_PTRACE rdma.query;"
                                "source_ports CAP_NET_ADMIN rdma.query;"
                                "jobs CAP_SYS_PTRACE rdma.query;");
-    ck_assert_ptr_nonnull(strstr(lacks[0].adds, "of which 8 do not tell"));
+    ck_assert_ptr_nonnull(strstr(missing_capabilities[0].adds, "of which 8 are unknown"));
     s.query = true;
     ck_assert_str_eq(list(&s), "destinations CAP_SYS_PTRACE -;source_ports CAP_NET_ADMIN -;"
                                "jobs CAP_SYS_PTRACE -;");
@@ -88,7 +89,7 @@ END_TEST
 
 START_TEST(what_no_capability_would_help)
 {
-    static const struct ft_lack_driver two[] = {{"bnxt_re", false}, {NULL, false}};
+    static const struct ft_missing_driver two[] = {{"bnxt_re", false}, {NULL, false}};
     struct ft_sight s = {.held = ALL,
                          .query = true,
                          .devices = 2,
@@ -99,9 +100,9 @@ START_TEST(what_no_capability_would_help)
                          .no_owner = 3};
 
     ck_assert_str_eq(list(&s), "source_ports - -;source_ports - -;owners - -;");
-    ck_assert_ptr_nonnull(strstr(lacks[0].adds, "driver bnxt_re"));
-    ck_assert_ptr_nonnull(strstr(lacks[1].adds, "driver unknown"));
-    ck_assert_ptr_nonnull(strstr(lacks[2].adds, "3 queue pairs"));
+    ck_assert_ptr_nonnull(strstr(missing_capabilities[0].adds, "driver bnxt_re"));
+    ck_assert_ptr_nonnull(strstr(missing_capabilities[1].adds, "driver unknown"));
+    ck_assert_ptr_nonnull(strstr(missing_capabilities[2].adds, "3 queue pairs"));
     s = (struct ft_sight){.held = ALL,
                           .query = true,
                           .no_trace = true,
@@ -115,7 +116,7 @@ START_TEST(what_no_capability_would_help)
                           .owners = 1,
                           .hidden = 1};
     ck_assert_str_eq(list(&s), "destinations - -;source_ports - -;owners - -;");
-    ck_assert_ptr_nonnull(strstr(lacks[0].adds, "ptrace_scope=3"));
+    ck_assert_ptr_nonnull(strstr(missing_capabilities[0].adds, "ptrace_scope=3"));
 }
 END_TEST
 
@@ -123,12 +124,12 @@ END_TEST
  * by themselves is left alone. */
 START_TEST(idle_and_sufficient_hosts)
 {
-    static const struct ft_lack_driver rxe[] = {{"rxe", true}};
+    static const struct ft_missing_driver rxe[] = {{"rxe", true}};
     struct ft_sight s = {.devices = 1, .driver_count = 1, .drivers = rxe};
 
     ck_assert_str_eq(list(&s),
                      "destinations CAP_SYS_PTRACE rdma.query;jobs CAP_SYS_PTRACE rdma.query;");
-    ck_assert_str_eq(lacks[0].adds, "where queue pairs send to");
+    ck_assert_str_eq(missing_capabilities[0].adds, "the destinations of queue pairs");
     s.connected = 2;
     s.owners = 2;
     ck_assert_str_eq(list(&s), "");
@@ -137,16 +138,16 @@ END_TEST
 
 START_TEST(texts_for_people)
 {
-    struct ft_lack lack = {.what = "jobs", .adds = "jobs"};
+    struct ft_missing missing = {.what = "jobs", .adds = "jobs"};
     char text[100];
 
-    ft_lack_text(&lack, text, sizeof(text));
+    ft_missing_text(&missing, text, sizeof(text));
     ck_assert_str_eq(text, "not seen: jobs");
-    lack.setting = "rdma.query";
-    ft_lack_text(&lack, text, sizeof(text));
+    missing.setting = "rdma.query";
+    ft_missing_text(&missing, text, sizeof(text));
     ck_assert_str_eq(text, "not seen without rdma.query: jobs");
-    lack.capability = "CAP_SYS_PTRACE";
-    ft_lack_text(&lack, text, sizeof(text));
+    missing.capability = "CAP_SYS_PTRACE";
+    ft_missing_text(&missing, text, sizeof(text));
     ck_assert_str_eq(text, "not seen without CAP_SYS_PTRACE and rdma.query: jobs");
     for (unsigned one = 1; one <= FT_NET_ADMIN; one <<= 1)
         ck_assert_ptr_nonnull(ft_privilege_name(one));
@@ -168,15 +169,16 @@ static void put(const char *file, const char *line)
 
 START_TEST(the_record_says_it_all)
 {
-    struct ft_lack lack = {.what = "destinations", .capability = "CAP_SYS_PTRACE", .adds = "x"};
+    struct ft_missing missing = {
+        .what = "destinations", .capability = "CAP_SYS_PTRACE", .adds = "x"};
     struct ft_status status = {.host = "gpu01",
                                .source = "gpu01-agent",
                                .user = "fabrictrace",
                                .time = {5000},
                                .interval_ns = 10000000000,
                                .held = FT_NET_RAW | FT_NET_ADMIN,
-                               .lack_count = 1,
-                               .lacks = &lack};
+                               .missing_count = 1,
+                               .missing_capabilities = &missing};
     struct ft_status_record out;
     struct ft_writer w;
 
@@ -199,17 +201,15 @@ START_TEST(the_record_says_it_all)
         ft_writer_init(&w, 4096);
         ck_assert_int_eq(ft_record_to_json(&out.record, &w), 0);
         ft_write_u8(&w, '\0');
-        ck_assert_str_eq((const char *)w.bytes,
-                         "{\"schema\":\"fabrictrace.host_status.v1\",\"time_ms\":5000,"
-                         "\"interval_ms\":10000,\"source\":\"gpu01-agent\",\"host\":\"gpu01\","
-                         "\"user\":\"fabrictrace\","
-                         "\"capabilities\":[\"CAP_NET_RAW\",\"CAP_NET_ADMIN\"],"
-                         "\"lacks\":[{\"what\":\"destinations\","
-                         "\"capability\":\"CAP_SYS_PTRACE\",\"adds\":\"x\"}],"
-                         "\"aggregates\":[{\"interface\":\"bond0\",\"mode\":\"active-backup\","
-                         "\"members\":[{\"interface\":\"eth0\",\"up\":false,\"used\":false},"
-                         "{\"interface\":\"eth1\",\"up\":true,\"used\":true,"
-                         "\"speed_bps\":100000000000}]}]}");
+        ck_assert_str_eq(
+            (const char *)w.bytes,
+            "{\"schema\":\"fabrictrace.host_status.v1\",\"time_ms\":5000,\"interval_ms\":10000,"
+            "\"source\":\"gpu01-agent\",\"host\":\"gpu01\",\"user\":\"fabrictrace\","
+            "\"capabilities\":[\"CAP_NET_RAW\",\"CAP_NET_ADMIN\"],\"missing_capabilities\":[{"
+            "\"what\":\"destinations\",\"capability\":\"CAP_SYS_PTRACE\",\"adds\":\"x\"}],"
+            "\"aggregates\":[{\"interface\":\"bond0\",\"mode\":\"active-backup\",\"members\":[{"
+            "\"interface\":\"eth0\",\"up\":false,\"used\":false},{\"interface\":\"eth1\",\"up\":"
+            "true,\"used\":true,\"speed_bps\":100000000000}]}]}");
         ft_writer_free(&w);
         ft_aggregates_free(aggregates);
     }
@@ -222,6 +222,6 @@ START_TEST(the_record_says_it_all)
 }
 END_TEST
 
-FT_UNIT_MAIN("lacks", who_sees_all_lacks_nothing, each_level_lacks_what_is_above_it,
+FT_UNIT_MAIN("missing_capabilities", who_sees_all_lacks_nothing, each_level_lacks_what_is_above_it,
              what_no_capability_would_help, idle_and_sufficient_hosts, texts_for_people,
              the_record_says_it_all)
