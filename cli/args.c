@@ -124,7 +124,7 @@ static const struct {
     {{"columns", required_argument, NULL, OPT_COLUMNS}, FOR_TABLES, "A,B,...  these columns alone"},
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,
-     "         whole lines, however wide the terminal is"},
+     "         complete lines, however wide the terminal is"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},

@@ -103,8 +103,8 @@ struct ft_rdma_monitor *ft_rdma_monitor_new(struct ft_loop *loop, void (*changed
     m->loop = loop;
     m->changed = changed;
     m->arg = arg;
-    m->settle = ft_watch_stage(ft_watch_once(loop, on_settled, m), "rdma");
-    if (!m->settle) {
+    m->conclude = ft_watch_stage(ft_watch_once(loop, on_settled, m), "rdma");
+    if (!m->conclude) {
         free(m);
         return NULL;
     }

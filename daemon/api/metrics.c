@@ -100,7 +100,7 @@ static const struct ft_prom_metric metrics[] = {
         "Connected queue pairs, by whether their other end is known."},
     [FT_METRIC_QPS_WITHDRAWN] = {PREFIX "queue_pairs_withdrawn_total", FT_PROM_COUNTER, "flows",
         NULL, NULL, 1,
-        "Flows of queue pairs that were told, and then were not certain any more."},
+        "Flows of queue pairs that were reported and later withdrawn."},
     [FT_METRIC_PAIRING_BYTES] = {PREFIX "pairing_bytes", FT_PROM_GAUGE, "bytes",
         NULL, NULL, 1,
         "Memory of the tables of queue pairs."},

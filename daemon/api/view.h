@@ -37,7 +37,7 @@ struct ft_view {
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
-    uint32_t instance; /* tells this run of the daemon from others, for tags */
+    uint32_t instance; /* distinguishes this run from others, for tags */
 };
 
 #endif

@@ -6,7 +6,7 @@
  * neither the file nor SNMP and LLDP name.
  *
  * A name stays as it was first said: flows and links go by the names of ports, and an exporter must
- * not make them move. Capped: names that nobody has said for ten minutes give their place to
+ * not make them move. Capped: names that nobody has said for ten minutes give way to
  * others, and what is over it then is refused. Pure; times come with the records, in Unix
  * milliseconds. Thread: one.
  */

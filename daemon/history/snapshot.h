@@ -20,10 +20,10 @@ struct ft_snapshot;
 struct ft_snapshot *ft_snapshot_new(struct ft_history *history, const char *path, char *error,
                                     size_t error_bytes);
 
-/* Writes the next part: 1 while there is more, 0 when the file is in its position, -errno. */
+/* Writes the next part: 1 while there is more, 0 when the file is in place, -errno. */
 int ft_snapshot_step(struct ft_snapshot *snapshot);
 
-/* Gives up what is not in its position. */
+/* Gives up a file that is not in place. */
 void ft_snapshot_free(struct ft_snapshot *snapshot);
 
 /* Reads a file into an empty history, which is empty again when the file is broken: -EBADMSG, or

@@ -2,7 +2,7 @@
 #ifndef FT_BASE_PROCESS_H
 #define FT_BASE_PROCESS_H
 /*
- * What this process takes of its machine, as the kernel tells it (/proc/self). Thread: any.
+ * What this process takes of its machine, as the kernel reports it (/proc/self). Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct ft_process {
     uint64_t open_files, files_max;
 };
 
-/* False where the kernel does not tell. */
+/* False where the kernel does not report. */
 bool ft_process_look(struct ft_process *out);
 
 /* The same from the text of /proc/self/stat and of /proc/stat: for tests. False when they are no

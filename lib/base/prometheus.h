@@ -70,8 +70,8 @@ void ft_prom_double_of(struct ft_prom *p, const char *labels, double value);
 void ft_prom_one(struct ft_prom *p, size_t metric, uint64_t value);
 void ft_prom_one_double(struct ft_prom *p, size_t metric, double value);
 
-/* name="value" with the three escapes that the format knows. Prometheus refuses a page that is no
- * UTF-8: what is none becomes U+FFFD. */
+/* name="value" with the three escapes that the format knows. Prometheus refuses a page that is not
+ * valid UTF-8: other bytes become U+FFFD. */
 void ft_prom_write_label(struct ft_writer *w, const char *name, const char *value);
 
 /* The most series that a page of this table has; a thing that is not in the list is there 0 times.

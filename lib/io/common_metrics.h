@@ -63,7 +63,7 @@ enum ft_common_metric {
     [FT_METRIC_HTTP_CONNECTIONS] = {P "http_connections_total", FT_PROM_COUNTER, "connections", \
         NULL, NULL, 1, "HTTP clients that came."}, \
     [FT_METRIC_HTTP_ACCEPT_FAILURES] = {P "http_accept_failures_total", FT_PROM_COUNTER, "times", \
-        NULL, NULL, 1, "Times that no client could be accepted, for lack of descriptors."}, \
+        NULL, NULL, 1, "Times that no client could be accepted, because no descriptor was free."}, \
     [FT_METRIC_HTTP_CUT_OFF] = {P "http_cut_off_total", FT_PROM_COUNTER, "connections", NULL, \
         NULL, 1, "HTTP clients cut off: too many at once, or too slow."}, \
     [FT_METRIC_HTTP_REFUSED] = {P "http_answers_refused_total", FT_PROM_COUNTER, "answers", NULL, \
@@ -83,7 +83,7 @@ enum ft_common_metric {
 struct ft_common_facts {
     const struct ft_loop *loop;       /* NULL: none runs */
     const struct ft_http *http;       /* NULL: no port */
-    const struct ft_account *account; /* stages of one name are told as their sum */
+    const struct ft_account *account; /* stages of one name are reported as their sum */
 };
 
 void ft_common_metrics_write(struct ft_prom *page, const struct ft_common_facts *facts);
