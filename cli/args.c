@@ -120,7 +120,7 @@ static const struct {
      "         as a topology file that fabrictraced reads back"},
     {{"sort", required_argument, NULL, OPT_SORT},
      FOR_TABLES,
-     "COLUMN   rows by this column: numbers the largest first; -COLUMN turns the order"},
+     "COLUMN   rows by this column: numbers the largest first; -COLUMN reverses the order"},
     {{"columns", required_argument, NULL, OPT_COLUMNS}, FOR_TABLES, "A,B,...  these columns alone"},
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,

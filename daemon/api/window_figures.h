@@ -6,7 +6,7 @@
  * last closed window.
  *
  * Takes each record as it is published; the fabric's imbalance record, which is the last of a
- * window, turns the page: before it the window before is shown completely. What a window counts is
+ * window, completes the page: until then the window before it is shown. What a window counts is
  * added up for each link as long as each window brings it. Capped. Pure. Owner: the caller.
  * Thread: one.
  */

@@ -41,11 +41,11 @@ def table(program, *arguments):
     shares = {}
     lines = done.stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("MEMORY FOR"))
-    for line in lines[start + 1:-1]:
+    end = next(i for i, line in enumerate(lines) if line.startswith("sum: "))
+    for line in lines[start + 1:end]:
         line = line.removesuffix(" (set)")
         shares[line[:22].strip()] = size(re.search(r"([0-9.]+ [KMG]?i?B)$", line)[1])
-    total, budget = re.fullmatch(r"sum: (.*) of (.*) \(memory_max\)",
-                                 done.stdout.splitlines()[-1]).groups()
+    total, budget = re.fullmatch(r"sum: (.*) of (.*) \(memory_max\)", lines[end]).groups()
     return shares, size(total), size(budget)
 
 
