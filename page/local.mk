@@ -12,7 +12,7 @@ PAGE_FILES = page/.npmrc page/package.json page/package-lock.json page/tsconfig.
 	page/src/views/places.tsx page/src/views/unseen.tsx page/src/wayinfo.ts
 PAGE_TEST_FILES = page/tests/chance.test.ts page/tests/copytext.test.ts page/tests/model.test.ts \
 	page/tests/route.test.ts page/tests/scale.test.ts page/tests/search.test.ts page/tests/text.test.ts
-EXTRA_DIST += page/README.md $(PAGE_FILES) $(PAGE_TEST_FILES)
+EXTRA_DIST += page/README.md page/fabric.png $(PAGE_FILES) $(PAGE_TEST_FILES)
 
 if HAVE_PAGE
 nodist_daemon_libftdaemon_a_SOURCES = daemon/api/page_files.c
