@@ -215,3 +215,10 @@ TESTS += tests/unit/check_port_names
 tests_unit_check_port_names_SOURCES = tests/unit/check_port_names.c tests/unit/unit.h
 tests_unit_check_port_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_port_names_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_wiring
+TESTS += tests/unit/check_wiring
+tests_unit_check_wiring_SOURCES = tests/unit/check_wiring.c tests/unit/leafspine.h tests/unit/unit.h \
+	tests/unit/wiring_rig.h
+tests_unit_check_wiring_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_wiring_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
