@@ -222,3 +222,10 @@ tests_unit_check_wiring_SOURCES = tests/unit/check_wiring.c tests/unit/leafspine
 	tests/unit/wiring_rig.h
 tests_unit_check_wiring_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_wiring_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_survey_samples
+TESTS += tests/unit/check_survey_samples
+tests_unit_check_survey_samples_SOURCES = tests/unit/check_survey_samples.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/wiring_rig.h
+tests_unit_check_survey_samples_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_survey_samples_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
