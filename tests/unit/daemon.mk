@@ -236,3 +236,11 @@ tests_unit_check_detours_SOURCES = tests/unit/check_detours.c tests/unit/join_ri
 	tests/unit/unit.h
 tests_unit_check_detours_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_detours_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_matrix
+TESTS += tests/unit/check_matrix
+tests_unit_check_matrix_SOURCES = tests/unit/check_matrix.c tests/unit/unit.h
+tests_unit_check_matrix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_matrix_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp -Wl,--wrap=ft_ranks_next_member \
+	-Wl,--wrap=ft_ranks_next_edge
+tests_unit_check_matrix_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
