@@ -215,3 +215,32 @@ TESTS += tests/unit/check_port_names
 tests_unit_check_port_names_SOURCES = tests/unit/check_port_names.c tests/unit/unit.h
 tests_unit_check_port_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_port_names_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_wiring
+TESTS += tests/unit/check_wiring
+tests_unit_check_wiring_SOURCES = tests/unit/check_wiring.c tests/unit/leafspine.h tests/unit/unit.h \
+	tests/unit/wiring_rig.h
+tests_unit_check_wiring_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_wiring_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_survey_samples
+TESTS += tests/unit/check_survey_samples
+tests_unit_check_survey_samples_SOURCES = tests/unit/check_survey_samples.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/wiring_rig.h
+tests_unit_check_survey_samples_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_survey_samples_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_detours
+TESTS += tests/unit/check_detours
+tests_unit_check_detours_SOURCES = tests/unit/check_detours.c tests/unit/join_rig.h tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_detours_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_detours_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_matrix
+TESTS += tests/unit/check_matrix
+tests_unit_check_matrix_SOURCES = tests/unit/check_matrix.c tests/unit/unit.h
+tests_unit_check_matrix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_matrix_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp -Wl,--wrap=ft_ranks_next_member \
+	-Wl,--wrap=ft_ranks_next_edge
+tests_unit_check_matrix_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
