@@ -31,7 +31,8 @@ static const struct command commands[FT_COMMANDS] = {
          "active events: collisions, links down, silent exporters, congestion ..."},
     [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
                         "the fabric at a glance, kept fresh: events, groups, fullest links"},
-    [FT_COMMAND_EXPLAIN] = {"explain", "FLOW", "one flow: its path, the evidence, who shares it"},
+    [FT_COMMAND_EXPLAIN] = {"explain", "FLOW | LINK | GROUP | JOB",
+                            "one flow, link, group or job: its paths, the evidence, who shares it"},
     [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
     [FT_COMMAND_MATRIX] = {"matrix",
                            "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
@@ -367,6 +368,23 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
     return 0;
 }
 
+/* What is no flow is a name, which the daemon looks up; a link may be written as two words. */
+static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err)
+{
+    struct ft_ip ip;
+
+    if (words < 2 || words > 3)
+        return complain(err, args->command,
+                        "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one link "
+                        "(leaf1/Ethernet51), group (leaf1/up) or job");
+    if (words == 2 &&
+        (ft_tuple_parse(argv[1], &args->flow) == 0 || ft_ip_parse(argv[1], &ip) == 0 || !*argv[1]))
+        return parse_flow(args, argv[1], err);
+    args->name = argv[1];
+    args->port = words == 3 ? argv[2] : NULL;
+    return 0;
+}
+
 static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
 {
     int words = argc - optind;
@@ -379,9 +397,7 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
-    if (words != 2)
-        return complain(err, args->command, "takes one flow, such as 10.0.1.1:49441-10.0.3.1");
-    return parse_flow(args, argv[optind + 1], err);
+    return parse_explain(args, words, argv + optind, err);
 }
 
 int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)

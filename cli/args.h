@@ -44,6 +44,8 @@ struct ft_args {
     bool messages, csv;
     bool export;     /* the topology as a file */
     const char *svg; /* file of the heat map, NULL: none */
+    const char *name,
+        *port; /* what explain is asked for when it is no flow; of a link in two words */
     bool has_flow;
     struct ft_tuple flow;
     bool wide;                  /* no column is cut or left out */
