@@ -63,4 +63,8 @@ void ft_args_free(struct ft_args *args);
 /* Help of one command, or of the program. */
 void ft_args_help(enum ft_command command, FILE *out);
 
+/* For shells, the hidden option --complete: what may stand for the last of these words, which is
+ * the beginning of one: "NAME<tab>HELP" a line. */
+void ft_args_complete(int count, char **words, FILE *out);
+
 #endif

@@ -96,8 +96,13 @@ static int run(const struct ft_args *args)
 int ft_cli_run(int argc, char **argv)
 {
     struct ft_args args;
-    int rc = ft_args_parse(&args, argc, argv, stderr);
+    int rc;
 
+    if (argc > 1 && strcmp(argv[1], "--complete") == 0) {
+        ft_args_complete(argc - 2, argv + 2, stdout);
+        return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+    }
+    rc = ft_args_parse(&args, argc, argv, stderr);
     if (rc == EX_OSERR)
         fprintf(stderr, "fabrictrace: no memory\n");
     else if (rc == 0 && args.version)
