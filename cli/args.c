@@ -30,7 +30,7 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_COLLISIONS] = {"collisions", "",
                                "links that carry several elephants while a sibling has room"},
     [FT_COMMAND_EVENTS] =
-        {"events", "[--kind KIND]",
+        {"events", "[--kind KIND] [--follow [--interval SECONDS]]",
          "active events: collisions, links down, silent exporters, congestion ..."},
     [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
                         "the fabric at a glance, kept fresh: events, groups, fullest links"},
@@ -57,6 +57,7 @@ enum {
     OPT_LIMIT,
     OPT_GROUP,
     OPT_KIND,
+    OPT_FOLLOW,
     OPT_INTERVAL,
     OPT_LOADS,
     OPT_COMM,
@@ -100,9 +101,12 @@ static const struct {
     {{"kind", required_argument, NULL, OPT_KIND},
      FOR(EVENTS),
      "KIND     events of this kind, such as link_down"},
+    {{"follow", no_argument, NULL, OPT_FOLLOW},
+     FOR(EVENTS),
+     "         continue, and print events as they begin and end"},
     {{"interval", required_argument, NULL, OPT_INTERVAL},
-     FOR(TOP),
-     "SECONDS  between two pictures (2)"},
+     FOR(TOP) | FOR(EVENTS),
+     "SECONDS  between two updates, of events with --follow (2)"},
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
@@ -320,6 +324,9 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_KIND:
         args->kind = value;
         break;
+    case OPT_FOLLOW:
+        args->follow = true;
+        break;
     case OPT_INTERVAL:
         return parse_interval(args, value, err);
     case OPT_FLOW:
@@ -412,6 +419,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         ft_args_help(FT_COMMAND_NONE, err);
         return EX_USAGE;
     }
+    if (args->follow && (args->sort || args->columns))
+        return complain(err, args->command, "--follow prints lines, not a table with columns");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);

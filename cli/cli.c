@@ -12,6 +12,7 @@
 
 #include "cli/args.h"
 #include "cli/fetch.h"
+#include "cli/follow.h"
 #include "cli/loads.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
@@ -65,6 +66,8 @@ static int run(const struct ft_args *args)
 
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->follow)
+        return ft_follow_run(args);
     if (args->loads) {
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
     } else {

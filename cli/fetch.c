@@ -65,7 +65,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_EVENTS] = "events",
         [FT_COMMAND_QPS] = "qps",
     };
-    char flow[FT_TUPLE_TEXT_BYTES], limit[24], separator = '?';
+    char flow[FT_TUPLE_TEXT_BYTES], number[24], separator = '?';
 
     ft_write_fmt(w, "/api/v1/%s", paths[args->command]);
     if (args->command == FT_COMMAND_COLLISIONS)
@@ -82,9 +82,13 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
     add_parameter(w, &separator, "group", args->group);
     add_parameter(w, &separator, "comm", args->comm);
     add_parameter(w, &separator, "op", args->op);
+    if (args->has_from) {
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->from_ms);
+        add_parameter(w, &separator, "from_ms", number);
+    }
     if (args->limit) {
-        snprintf(limit, sizeof(limit), "%llu", (unsigned long long)args->limit);
-        add_parameter(w, &separator, "limit", limit);
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->limit);
+        add_parameter(w, &separator, "limit", number);
     }
     ft_write_u8(w, 0);
 }

@@ -6,6 +6,7 @@ cli_libftcli_a_SOURCES = \
 	cli/cli.c cli/cli.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
+	cli/follow.c cli/follow.h \
 	cli/grid.c cli/grid.h \
 	cli/loads.c cli/loads.h \
 	cli/matrix.c cli/matrix.h \

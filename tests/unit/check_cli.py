@@ -573,6 +573,7 @@ class Alone(unittest.TestCase):
             (["ranks", "--op", "x"], "does not take --op"),
             (["top", "--json"], "does not take --json"),
             (["top", "--interval", "0"], "--interval"),
+            (["events", "--follow", "--sort", "kind"], "--follow prints lines"),
             (["explain"], "takes one flow"),
             (["explain", "10.0.0.1"], "is not a flow"),
             (["explain", ""], "is not a flow"),
