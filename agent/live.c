@@ -24,21 +24,20 @@
 #include "lib/io/daemon_link.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
+#include "lib/io/status_page.h"
 #include "lib/io/transport.h"
 
-#define PROGRAM          "fabrictrace-agent"
-#define NET_ROOT         "/sys/class/net"
-#define RDMA_ROOT        "/sys/class/infiniband"
-#define NS_PER_S         1000000000
-#define RESCAN_NS        (INT64_C(10) * NS_PER_S)
-#define FLUSH_NS         (INT64_C(3) * NS_PER_S)
-#define WARN_NS          (INT64_C(60) * NS_PER_S)
-#define ERROR_BYTES      512
-#define HTTP_CLIENTS_MAX 32
-#define HTTP_BYTES_MAX   (4 << 20)
-#define HOST_BYTES       256
-#define USER_BYTES       64
-#define STATUS_WHILES    5 /* ticks between two status texts */
+#define PROGRAM       "fabrictrace-agent"
+#define NET_ROOT      "/sys/class/net"
+#define RDMA_ROOT     "/sys/class/infiniband"
+#define NS_PER_S      1000000000
+#define RESCAN_NS     (INT64_C(10) * NS_PER_S)
+#define FLUSH_NS      (INT64_C(3) * NS_PER_S)
+#define WARN_NS       (INT64_C(60) * NS_PER_S)
+#define ERROR_BYTES   512
+#define HOST_BYTES    256
+#define USER_BYTES    64
+#define STATUS_WHILES 5 /* ticks between two status texts */
 
 struct live {
     struct ft_run *run;
@@ -368,24 +367,17 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
 
 static int start_http(struct live *live)
 {
-    char error[ERROR_BYTES];
+    const struct ft_status_page_config config = {
+        .listen = live->settings->http,
+        .names = live->settings->http_names.items,
+        .name_count = live->settings->http_names.count,
+        .metrics = serve_metrics,
+        .health = serve_health,
+        .arg = live,
+    };
+    int rc = ft_status_page_open(live->loop, &config, &live->http);
 
-    if (strcmp(live->settings->http, "off") == 0)
-        return EX_OK;
-    live->http = ft_http_new(live->loop, live->settings->http, error, sizeof(error));
-    if (live->http)
-        ft_http_limit(live->http, HTTP_CLIENTS_MAX, HTTP_BYTES_MAX);
-    if (!live->http) {
-        ft_log(FT_LOG_ERROR, "%s", error);
-        return EX_UNAVAILABLE;
-    }
-    if (ft_http_route(live->http, "/metrics", FT_PROM_CONTENT_TYPE, serve_metrics, live) ||
-        ft_http_route(live->http, "/healthz", "text/plain", serve_health, live))
-        return EX_OSERR;
-    for (size_t i = 0; i < live->settings->http_names.count; i++)
-        if (ft_http_allow(live->http, live->settings->http_names.items[i]))
-            return EX_OSERR;
-    return EX_OK;
+    return rc == 0 ? EX_OK : rc == -ENOMEM ? EX_OSERR : EX_UNAVAILABLE;
 }
 
 static int start_uplink(struct live *live)

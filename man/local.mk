@@ -5,6 +5,7 @@ dist_man_MANS += \
 	man/fabrictrace-api.7 \
 	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
+	man/fabrictrace-troubleshooting.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \
 	man/fabrictrace-switchpoll.8 \

@@ -16,7 +16,7 @@
 #include "lib/io/transport.h"
 
 struct ft_daemon_link {
-    struct ft_sender *sender; /* NULL: none is requested */
+    struct ft_sender *sender; /* NULL: records go to a file */
     struct ft_loop *loop;
     char *endpoint;            /* a copy */
     struct ft_log_state state; /* of the connection */

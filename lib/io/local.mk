@@ -8,6 +8,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/pcap.c lib/io/pcap.h \
 	lib/io/pcap_file.c lib/io/pcap_file.h \
 	lib/io/daemon_link.c lib/io/daemon_link.h \
+	lib/io/status_page.c lib/io/status_page.h \
 	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
 	lib/io/frame.c lib/io/frame.h \
 	lib/io/stream.c lib/io/stream.h \
