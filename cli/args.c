@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "proto/fabrictrace.pb-c.h"
+#include "proto/json.h"
+
 #define DEFAULT_ENDPOINT "127.0.0.1:9478"
 
 struct command {
@@ -27,11 +30,12 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_COLLISIONS] = {"collisions", "",
                                "links that carry several elephants while a sibling has room"},
     [FT_COMMAND_EVENTS] =
-        {"events", "[--kind KIND]",
+        {"events", "[--kind KIND] [--follow [--interval SECONDS]]",
          "active events: collisions, links down, silent exporters, congestion ..."},
     [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
                         "the fabric at a glance, kept fresh: events, groups, fullest links"},
-    [FT_COMMAND_EXPLAIN] = {"explain", "FLOW", "one flow: its path, the evidence, who shares it"},
+    [FT_COMMAND_EXPLAIN] = {"explain", "FLOW | LINK | GROUP | JOB",
+                            "one flow, link, group or job: its paths, the evidence, who shares it"},
     [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
     [FT_COMMAND_MATRIX] = {"matrix",
                            "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
@@ -53,6 +57,7 @@ enum {
     OPT_LIMIT,
     OPT_GROUP,
     OPT_KIND,
+    OPT_FOLLOW,
     OPT_INTERVAL,
     OPT_LOADS,
     OPT_COMM,
@@ -96,9 +101,12 @@ static const struct {
     {{"kind", required_argument, NULL, OPT_KIND},
      FOR(EVENTS),
      "KIND     events of this kind, such as link_down"},
+    {{"follow", no_argument, NULL, OPT_FOLLOW},
+     FOR(EVENTS),
+     "         continue, and print events as they begin and end"},
     {{"interval", required_argument, NULL, OPT_INTERVAL},
-     FOR(TOP),
-     "SECONDS  between two pictures (2)"},
+     FOR(TOP) | FOR(EVENTS),
+     "SECONDS  between two updates, of events with --follow (2)"},
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
@@ -133,6 +141,20 @@ static const struct {
      "         records as JSON, one a line"},
     {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
     {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
+};
+
+/* What an option takes where that is a closed list; of --kind the records' definition has it. */
+static const struct {
+    int option;
+    unsigned commands;
+    const char *values;
+} choices[] = {
+    {OPT_STATE, FOR(PATHS), "resolved partial multipath unresolved"},
+    {OPT_STATE, FOR(QPS),
+     "waiting paired reported no_peer several_peers several_addresses no_address no_port "
+     "same_host peer_gone incomplete untimed itself"},
+    {OPT_BY, FOR(MATRIX), "rank gpu host"},
+    {OPT_OP, FOR(MATRIX), "AllReduce AllGather ReduceScatter Broadcast Reduce Send Recv"},
 };
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
@@ -302,6 +324,9 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_KIND:
         args->kind = value;
         break;
+    case OPT_FOLLOW:
+        args->follow = true;
+        break;
     case OPT_INTERVAL:
         return parse_interval(args, value, err);
     case OPT_FLOW:
@@ -367,6 +392,23 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
     return 0;
 }
 
+/* What is no flow is a name, which the daemon looks up; a link may be written as two words. */
+static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err)
+{
+    struct ft_ip ip;
+
+    if (words < 2 || words > 3)
+        return complain(err, args->command,
+                        "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one link "
+                        "(leaf1/Ethernet51), group (leaf1/up) or job");
+    if (words == 2 &&
+        (ft_tuple_parse(argv[1], &args->flow) == 0 || ft_ip_parse(argv[1], &ip) == 0 || !*argv[1]))
+        return parse_flow(args, argv[1], err);
+    args->name = argv[1];
+    args->port = words == 3 ? argv[2] : NULL;
+    return 0;
+}
+
 static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
 {
     int words = argc - optind;
@@ -377,11 +419,11 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         ft_args_help(FT_COMMAND_NONE, err);
         return EX_USAGE;
     }
+    if (args->follow && (args->sort || args->columns))
+        return complain(err, args->command, "--follow prints lines, not a table with columns");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
-    if (words != 2)
-        return complain(err, args->command, "takes one flow, such as 10.0.1.1:49441-10.0.3.1");
-    return parse_flow(args, argv[optind + 1], err);
+    return parse_explain(args, words, argv + optind, err);
 }
 
 int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
@@ -434,4 +476,85 @@ void ft_args_help(enum ft_command command, FILE *out)
         if (options[i].commands == FOR_ALL || options[i].commands & 1U << command)
             fprintf(out, "  --%-9s %s\n", options[i].option.name, options[i].help);
     fprintf(out, "\nSee fabrictrace(1).\n");
+}
+
+static void offer(FILE *out, const char *prefix, const char *start, const char *dashes,
+                  const char *name, const char *help)
+{
+    size_t len = strlen(prefix), lead = strlen(dashes);
+
+    if (strncmp(dashes, prefix, lead < len ? lead : len) == 0 &&
+        (len <= lead || strncmp(name, prefix + lead, len - lead) == 0))
+        fprintf(out, "%s%s%s\t%s\n", start, dashes, name, help + strspn(help, " "));
+}
+
+static void offer_values(FILE *out, enum ft_command command, int option, const char *prefix,
+                         const char *start)
+{
+    const ProtobufCEnumDescriptor *kinds = &fabrictrace__kind__descriptor;
+    char name[FT_JSON_ENUM_BYTES];
+
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        if (choices[i].option != option || !(choices[i].commands & 1U << command))
+            continue;
+        for (const char *value = choices[i].values; *value;) {
+            size_t len = strcspn(value, " ");
+
+            snprintf(name, sizeof(name), "%.*s", (int)len, value);
+            offer(out, prefix, start, "", name, "");
+            value += len + strspn(value + len, " ");
+        }
+    }
+    for (unsigned i = 1; option == OPT_KIND && i < kinds->n_values; i++) {
+        ft_json_enum_text(kinds, kinds->values[i].value, name);
+        offer(out, prefix, start, "", name, "");
+    }
+}
+
+/* The option of a word such as --state or --state=partial; OPTIONS when it is none. */
+static size_t option_of(const char *word)
+{
+    size_t len, i = 0;
+
+    if (strncmp(word, "--", 2) != 0)
+        return OPTIONS;
+    len = strcspn(word + 2, "=");
+    while (i < OPTIONS && (strncmp(options[i].option.name, word + 2, len) != 0 ||
+                           options[i].option.name[len] != '\0'))
+        i++;
+    return i;
+}
+
+void ft_args_complete(int count, char **words, FILE *out)
+{
+    const char *last = count > 0 ? words[count - 1] : "", *equals = strchr(last, '=');
+    enum ft_command command = FT_COMMAND_NONE;
+    size_t option = OPTIONS;
+
+    for (int i = 0; i < count - 1; i++) {
+        bool value = option < OPTIONS;
+
+        option = value ? OPTIONS : option_of(words[i]);
+        if (option < OPTIONS &&
+            (options[option].option.has_arg == no_argument || strchr(words[i], '=')))
+            option = OPTIONS;
+        if (!value && words[i][0] != '-' && command == FT_COMMAND_NONE)
+            command = command_of(words[i]);
+    }
+    if (option < OPTIONS) {
+        offer_values(out, command, options[option].option.val, last, "");
+    } else if (equals && option_of(last) < OPTIONS) {
+        char *start = strndup(last, (size_t)(equals + 1 - last));
+
+        if (start)
+            offer_values(out, command, options[option_of(last)].option.val, equals + 1, start);
+        free(start);
+    } else if (last[0] == '-') {
+        for (size_t i = 0; i < OPTIONS; i++)
+            if (options[i].commands == FOR_ALL || options[i].commands & 1U << command)
+                offer(out, last, "", "--", options[i].option.name, options[i].help);
+    } else if (command == FT_COMMAND_NONE) {
+        for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
+            offer(out, last, "", "", commands[i].name, commands[i].help);
+    }
 }

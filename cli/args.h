@@ -42,13 +42,17 @@ struct ft_args {
     const char *comm, *op;                   /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
-    bool export;     /* the topology as a file */
-    const char *svg; /* file of the heat map, NULL: none */
+    bool export;             /* the topology as a file */
+    const char *svg;         /* file of the heat map, NULL: none */
+    const char *name, *port; /* of explain, instead of a flow; port: of a link in two words */
+    bool follow;             /* events as they come */
+    bool has_from;
+    uint64_t from_ms; /* events since then */
     bool has_flow;
     struct ft_tuple flow;
     bool wide;                  /* no column is cut or left out */
     const char *sort, *columns; /* of a table, NULL: as it is */
-    unsigned interval_s;        /* between two pictures of top */
+    unsigned interval_s;        /* between two pictures of top, two requests of follow */
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
@@ -60,5 +64,9 @@ void ft_args_free(struct ft_args *args);
 
 /* Help of one command, or of the program. */
 void ft_args_help(enum ft_command command, FILE *out);
+
+/* For shells, the hidden option --complete: what may stand for the last of these words, which is
+ * the beginning of one: "NAME<tab>HELP" a line. */
+void ft_args_complete(int count, char **words, FILE *out);
 
 #endif

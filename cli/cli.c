@@ -12,6 +12,7 @@
 
 #include "cli/args.h"
 #include "cli/fetch.h"
+#include "cli/follow.h"
 #include "cli/loads.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
@@ -65,6 +66,8 @@ static int run(const struct ft_args *args)
 
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->follow)
+        return ft_follow_run(args);
     if (args->loads) {
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
     } else {
@@ -96,8 +99,13 @@ static int run(const struct ft_args *args)
 int ft_cli_run(int argc, char **argv)
 {
     struct ft_args args;
-    int rc = ft_args_parse(&args, argc, argv, stderr);
+    int rc;
 
+    if (argc > 1 && strcmp(argv[1], "--complete") == 0) {
+        ft_args_complete(argc - 2, argv + 2, stdout);
+        return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+    }
+    rc = ft_args_parse(&args, argc, argv, stderr);
     if (rc == EX_OSERR)
         fprintf(stderr, "fabrictrace: no memory\n");
     else if (rc == 0 && args.version)

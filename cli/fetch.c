@@ -17,24 +17,40 @@
 #define ERROR_BYTES      256
 #define NS_PER_S         INT64_C(1000000000)
 
-static void add_parameter(struct ft_writer *w, char *separator, const char *name, const char *value)
+static void add_text(struct ft_writer *w, const char *text)
 {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
+    for (; *text; text++) {
+        if (strchr(plain, *text))
+            ft_write_u8(w, (uint8_t)*text);
+        else
+            ft_write_fmt(w, "%%%02X", (unsigned char)*text);
+    }
+}
+
+static void add_parameter(struct ft_writer *w, char *separator, const char *name, const char *value)
+{
     if (!value)
         return;
     ft_write_fmt(w, "%c%s=", *separator, name);
     *separator = '&';
-    for (; *value; value++) {
-        if (strchr(plain, *value))
-            ft_write_u8(w, (uint8_t)*value);
-        else
-            ft_write_fmt(w, "%%%02X", (unsigned char)*value);
+    add_text(w, value);
+}
+
+static void add_name(struct ft_writer *w, char *separator, const char *as,
+                     const struct ft_args *args)
+{
+    add_parameter(w, separator, as, args->name);
+    if (args->port) {
+        add_text(w, "/");
+        add_text(w, args->port);
     }
 }
 
-static void build_target(struct ft_writer *w, const struct ft_args *args)
+/* as: what kind of thing the name of explain is taken for; else NULL. */
+static void build_target(struct ft_writer *w, const struct ft_args *args, const char *as)
 {
     static const char *const paths[FT_COMMANDS] = {
         [FT_COMMAND_PATHS] = "paths",
@@ -49,12 +65,14 @@ static void build_target(struct ft_writer *w, const struct ft_args *args)
         [FT_COMMAND_EVENTS] = "events",
         [FT_COMMAND_QPS] = "qps",
     };
-    char flow[FT_TUPLE_TEXT_BYTES], limit[24], separator = '?';
+    char flow[FT_TUPLE_TEXT_BYTES], number[24], separator = '?';
 
     ft_write_fmt(w, "/api/v1/%s", paths[args->command]);
     if (args->command == FT_COMMAND_COLLISIONS)
         add_parameter(w, &separator, "kind", "collision");
     add_parameter(w, &separator, "kind", args->kind);
+    if (args->name)
+        add_name(w, &separator, as, args);
     if (args->has_flow) {
         ft_tuple_format(&args->flow, flow);
         add_parameter(w, &separator, "flow", flow);
@@ -64,9 +82,13 @@ static void build_target(struct ft_writer *w, const struct ft_args *args)
     add_parameter(w, &separator, "group", args->group);
     add_parameter(w, &separator, "comm", args->comm);
     add_parameter(w, &separator, "op", args->op);
+    if (args->has_from) {
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->from_ms);
+        add_parameter(w, &separator, "from_ms", number);
+    }
     if (args->limit) {
-        snprintf(limit, sizeof(limit), "%llu", (unsigned long long)args->limit);
-        add_parameter(w, &separator, "limit", limit);
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->limit);
+        add_parameter(w, &separator, "limit", number);
     }
     ft_write_u8(w, 0);
 }
@@ -113,6 +135,8 @@ static int refused(const struct ft_args *args, int status, const struct ft_write
                 args->endpoint, status);
         return EX_PROTOCOL;
     }
+    if (status == 404 && args->name)
+        return FT_EXIT_NOT_FOUND;
     if (status == 404 && args->command == FT_COMMAND_EXPLAIN) {
         ft_tuple_format(&args->flow, flow);
         fprintf(err,
@@ -162,7 +186,7 @@ static int unreachable(int rc, const char *why, FILE *err)
     }
 }
 
-static int fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+static int fetch(const struct ft_args *args, const char *as, struct ft_answer **answer, FILE *err)
 {
     char error[ERROR_BYTES] = "";
     struct ft_writer target, body;
@@ -171,7 +195,7 @@ static int fetch(const struct ft_args *args, struct ft_answer **answer, FILE *er
 
     ft_writer_init(&target, TARGET_BYTES_MAX);
     ft_writer_init(&body, ANSWER_BYTES_MAX);
-    build_target(&target, args);
+    build_target(&target, args, as);
     if (!ft_writer_ok(&target)) {
         fprintf(err, "fabrictrace: the options are too long\n");
         rc = EX_USAGE;
@@ -195,6 +219,44 @@ static int fetch(const struct ft_args *args, struct ft_answer **answer, FILE *er
 out:
     ft_writer_free(&target);
     ft_writer_free(&body);
+    return rc;
+}
+
+/* The daemon takes any text for a job: one without ranks and paths is none. */
+static bool is_empty(const struct ft_value *root)
+{
+    const struct ft_value *ranks = ft_value_get(root, "records");
+    const struct ft_value *paths = ft_value_get(root, "paths");
+
+    return ranks && paths && ft_value_count(ranks) == 0 && ft_value_count(paths) == 0;
+}
+
+/* A name as what it is: the daemon knows no two things of one name but a job's. */
+static int fetch_named(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+{
+    static const char *const kinds[] = {"link", "group", "job"};
+    size_t count = args->port ? 1 : sizeof(kinds) / sizeof(kinds[0]);
+    struct ft_answer *got = NULL;
+    int rc = FT_EXIT_NOT_FOUND;
+
+    for (size_t i = 0; rc == FT_EXIT_NOT_FOUND && i < count; i++) {
+        rc = fetch(args, kinds[i], &got, err);
+        if (rc == 0 && i == 2 && is_empty(ft_answer_root(got))) {
+            ft_answer_free(got);
+            rc = FT_EXIT_NOT_FOUND;
+        }
+    }
+    if (rc == 0)
+        *answer = got;
+    if (rc != FT_EXIT_NOT_FOUND)
+        return rc;
+    fprintf(
+        err,
+        "fabrictrace: fabrictraced at %s knows no %s '%s%s%s'\n"
+        "  fabrictrace links lists links and groups, fabrictrace ranks jobs; a flow is written\n"
+        "  10.0.1.1:49441-10.0.3.1\n",
+        args->endpoint, args->port ? "link" : "link, group or job", args->name,
+        args->port ? "/" : "", args->port ? args->port : "");
     return rc;
 }
 
@@ -242,7 +304,7 @@ static int unknown_name(const struct ft_args *args, FILE *err)
     all.host = all.group = all.state = NULL;
     all.has_flow = false;
     all.limit = 0;
-    if (fetch(&all, &answer, err))
+    if (fetch(&all, NULL, &answer, err))
         return 0;
     list = ft_value_get(ft_answer_root(answer), host ? "hosts" : "records");
     known = ft_value_count(list) == 0 || lists(list, host ? "name" : "group", name);
@@ -257,7 +319,7 @@ static int unknown_name(const struct ft_args *args, FILE *err)
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
 {
     const struct ft_value *records;
-    int rc = fetch(args, answer, err);
+    int rc = args->name ? fetch_named(args, answer, err) : fetch(args, NULL, answer, err);
 
     if (rc)
         return rc;

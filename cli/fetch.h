@@ -10,7 +10,7 @@
 #include "cli/answer.h"
 #include "cli/args.h"
 
-/* Exit status for a flow that the daemon does not know. */
+/* Exit status of explain for what the daemon does not know. */
 #define FT_EXIT_NOT_FOUND 1
 /* And of doctor and events where something stands that needs somebody. */
 #define FT_EXIT_STANDS 1

@@ -6,6 +6,7 @@ cli_libftcli_a_SOURCES = \
 	cli/cli.c cli/cli.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
+	cli/follow.c cli/follow.h \
 	cli/grid.c cli/grid.h \
 	cli/loads.c cli/loads.h \
 	cli/matrix.c cli/matrix.h \
@@ -16,6 +17,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show_doctor.c \
 	cli/show_events.c \
 	cli/show_explain.c \
+	cli/show_explain_named.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \
 	cli/show_links.c \

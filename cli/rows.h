@@ -14,6 +14,13 @@ void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record);
 struct ft_grid *ft_rows_links(void);
 void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record);
 
+struct ft_grid *ft_rows_ranks(void);
+void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);
+
+/* All of the paths, what carries data first, the fastest first. -ENOMEM. */
+struct ft_grid *ft_rows_paths(void);
+int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records);
+
 /* now decides which times need a date. */
 struct ft_grid *ft_rows_events(void);
 void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);

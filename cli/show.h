@@ -15,6 +15,8 @@ int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *roo
 int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_events(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
+/* What ft_show_explain() shows of a link, group or job. */
+int ft_show_explain_named(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
@@ -26,5 +28,6 @@ int ft_export_topology(FILE *out, const struct ft_value *root);
 /* --json: each of the answer's records on a line of its own; the complete answer when `complete`.
  */
 int ft_show_json(FILE *out, const struct ft_value *root, bool whole);
+int ft_show_json_line(FILE *out, const struct ft_value *value);
 
 #endif

@@ -10,7 +10,7 @@
 #include "cli/safe.h"
 
 /* On a terminal what would drive it is escaped; elsewhere it is handed on as it came. */
-static int put_line(FILE *out, const struct ft_value *value)
+int ft_show_json_line(FILE *out, const struct ft_value *value)
 {
     char *text = ft_value_dump(value);
 
@@ -31,8 +31,8 @@ int ft_show_json(FILE *out, const struct ft_value *root, bool whole)
     int rc = 0;
 
     if (whole)
-        return put_line(out, root);
+        return ft_show_json_line(out, root);
     for (size_t i = 0; rc == 0 && i < ft_value_count(records); i++)
-        rc = put_line(out, ft_value_at(records, i));
+        rc = ft_show_json_line(out, ft_value_at(records, i));
     return rc;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/rows.h"
 #include "cli/text.h"
 #include "cli/units.h"
 
@@ -129,7 +130,12 @@ static int by_weight(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-static int add_rows(struct ft_grid *grid, const struct ft_value *records)
+struct ft_grid *ft_rows_paths(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records)
 {
     size_t count = ft_value_count(records);
     struct line *lines = calloc(count ? count : 1, sizeof(*lines));
@@ -157,8 +163,8 @@ int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root)
     const char *fabric = ft_value_str(root, "fabric");
     size_t shown = ft_value_count(records);
     uint64_t total = shown;
-    struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
-    int rc = add_rows(grid, records);
+    struct ft_grid *grid = ft_rows_paths();
+    int rc = ft_rows_paths_add_all(grid, records);
 
     ft_value_uint(root, "total", &total);
     if (rc == 0) {

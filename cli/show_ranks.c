@@ -3,6 +3,7 @@
 
 #include "cli/show.h"
 
+#include "cli/rows.h"
 #include "cli/text.h"
 #include "cli/units.h"
 
@@ -31,8 +32,12 @@ static void time_cell(struct ft_grid *grid, const struct ft_value *record, const
         ft_grid_skip(grid);
 }
 
-static void add_row(struct ft_grid *grid, const struct ft_screen *screen,
-                    const struct ft_value *record)
+struct ft_grid *ft_rows_ranks(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
 {
     const char *name = ft_value_str(record, "slowest_switch");
     const char *port = ft_value_str(record, "slowest_port");
@@ -46,7 +51,7 @@ static void add_row(struct ft_grid *grid, const struct ft_screen *screen,
     ft_text_cell(grid, record, "job");
     ft_text_cell(grid, record, "op");
     if (ft_value_uint(record, "time_ms", &ms))
-        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(text, ms, screen->now));
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(text, ms, now));
     else
         ft_grid_skip(grid);
     ft_text_number_cell(grid, record, "slowest_peer");
@@ -72,11 +77,11 @@ int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root)
               screen->out);
         return 0;
     }
-    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    grid = ft_rows_ranks();
     ft_text_window(screen, root);
     fprintf(screen->out, ", %zu rank%s\n", count, count == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++)
-        add_row(grid, screen, ft_value_at(records, i));
+        ft_rows_ranks_add(grid, ft_value_at(records, i), screen->now);
     rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);
     return rc;

@@ -47,3 +47,7 @@ dist_examples_DATA = \
 	packaging/examples/fabrictrace-agent.yaml \
 	packaging/examples/fabrictrace-switchpoll.yaml \
 	packaging/examples/switches.yaml
+
+# Commands, options and values come from the program's own table (fabrictrace --complete).
+dist_bashcompletion_DATA = packaging/completion/bash/fabrictrace
+dist_zshcompletion_DATA = packaging/completion/zsh/_fabrictrace

@@ -54,6 +54,9 @@ SHOWN = {
     "explain-partial": ["explain", FLOW],
     "explain-lag": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
+    "explain-link": ["explain", "leaf2/Ethernet54"],
+    "explain-group": ["explain", "leaf2/up"],
+    "explain-job": ["explain", "88"],
 }
 WRITE = "--write" in sys.argv
 
@@ -350,6 +353,43 @@ class Answers(unittest.TestCase):
         self.assertIn(f"does not know the flow {FLOW}:4791", err)
         self.assertIn("fabrictrace paths --host", err)
 
+    def test_a_name_is_looked_up(self):
+        """As a link, a group and a job, in this order; two words are a link alone."""
+        asked, known = [], {}
+
+        class Naming(Handler):
+            def do_GET(handler):
+                query = handler.path.partition("?")[2]
+                asked.append(query)
+                name = known.get(query.partition("=")[0])
+                self.server.code = 200 if name else 404
+                self.server.body = name or b"this is not known"
+                super().do_GET()
+
+        self.server.RequestHandlerClass = Naming
+        parts = {kind: (CASES / f"explain-{kind}.json").read_bytes()
+                 for kind in ("link", "group", "job")}
+        orders = ["link", "group", "job"]
+        for i, kind in enumerate(orders):
+            asked.clear()
+            known.clear()
+            known[kind] = parts[kind]
+            rc, out, err = run("explain", "a b/c&d", *self.at)
+            self.assertEqual((rc, err), (0, ""))
+            self.assertEqual(asked, [f"{k}=a%20b%2Fc%26d" for k in orders[:i + 1]])
+        # The daemon takes any word for a job, and gives nothing.
+        known["job"] = b'{"fabric":"lab","records":[],"paths":[],"total":0}'
+        rc, out, err = run("explain", "nobody", *self.at)
+        self.assertEqual((rc, out), (1, ""))
+        self.assertIn("knows no link, group or job 'nobody'", err)
+        asked.clear()
+        rc, out, err = run("explain", "leaf1", "Ethernet51", *self.at)
+        self.assertEqual((rc, out, asked), (1, "", ["link=leaf1%2FEthernet51"]))
+        self.assertIn("knows no link 'leaf1/Ethernet51'", err)
+        known["link"] = parts["link"]
+        self.assertEqual(run("explain", "leaf2", "Ethernet54", *self.at)[1],
+                         run("explain", "leaf2/Ethernet54", *self.at)[1])
+
     def test_refusals_and_strangers(self):
         self.server.body, self.server.code = b"no such group\x1b[2J", 400
         rc, _, err = run("links", "--group", "x", *self.at)
@@ -533,8 +573,11 @@ class Alone(unittest.TestCase):
             (["ranks", "--op", "x"], "does not take --op"),
             (["top", "--json"], "does not take --json"),
             (["top", "--interval", "0"], "--interval"),
+            (["events", "--follow", "--sort", "kind"], "--follow prints lines"),
             (["explain"], "takes one flow"),
             (["explain", "10.0.0.1"], "is not a flow"),
+            (["explain", ""], "is not a flow"),
+            (["explain", "leaf1", "Ethernet51", "more"], "takes one flow"),
             (["imbalance", "--loads", "7,,1"], "'' is not valid"),
             (["imbalance", "--loads", "7,-1"], "'-1' is not valid"),
             (["links", "--endpoint"], "needs a value"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 check_PROGRAMS += tests/unit/check_grid
-TESTS += tests/unit/check_grid tests/unit/check_cli.py
+TESTS += tests/unit/check_grid tests/unit/check_cli.py tests/unit/check_completion.py
 
 tests_unit_check_grid_SOURCES = tests/unit/check_grid.c tests/unit/unit.h
 tests_unit_check_grid_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -8,9 +8,9 @@ tests_unit_check_grid_LDADD = cli/libftcli.a lib/fabric/libftfabric.a lib/base/l
 	$(CHECK_LIBS)
 
 # The program itself, against prepared answers of the daemon: the texts that it prints for them.
-EXTRA_DIST += tests/unit/check_cli.py
-cli_answers = doctor doctor-hosts doctor-none events events-all events-none explain explain-lag \
-	explain-multipath explain-paired explain-partial explain-unresolved imbalance imbalance-partial links matrix paths qps qps-none \
+EXTRA_DIST += tests/unit/check_cli.py tests/unit/check_completion.py
+cli_answers = doctor doctor-hosts doctor-none events events-all events-none explain explain-group \
+	explain-job explain-lag explain-link explain-multipath explain-paired explain-partial explain-unresolved imbalance imbalance-partial links matrix paths qps qps-none \
 	ranks ranks-none topology topology-export topology-samples
 EXTRA_DIST += $(cli_answers:%=tests/unit/cli/%.json) $(cli_answers:%=tests/unit/cli/%.txt) \
 	tests/unit/cli/top.txt
