@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thousand listeners to /api/v1/stream that say nothing, and one more: it is refused, everybody
-else is served, windows are told to all of them, and who goes away gives his place back."""
+else is served, all of them hear of a window, and who goes away makes room for another."""
 import resource
 import socket
 
@@ -31,7 +31,7 @@ def heard(s, text):
 def run(folder):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-    daemon = kit.daemon(folder).start()
+    daemon = kit.daemon(folder, f"http_streams_max: {STREAMS}\n").start()
     streams = []
     try:
         for _ in range(STREAMS):
@@ -41,12 +41,12 @@ def run(folder):
         check("one more is refused", refused.recv(12) == b"HTTP/1.1 503")
         refused.close()
         check("others are answered", daemon.get("/healthz"))
-        check("a window is told to all", all(heard(s, b"event: window") for s in streams))
+        check("all hear of a window", all(heard(s, b"event: window") for s in streams))
         peak = kit.peak_bytes(daemon)
         check(f"peak memory: {peak >> 20} MiB", peak < PEAK_BYTES, peak)
         for s in streams:
             s.close()
-        until("their places come back", lambda: daemon.metric("fabrictraced_http_connections") <= 1)
+        until("there is room again", lambda: daemon.metric("fabrictraced_http_connections") <= 1)
         again = listen(daemon)
         check("then one is let in", again.recv(12) == b"HTTP/1.1 200")
         again.close()
