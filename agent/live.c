@@ -303,7 +303,7 @@ static void on_reload(void *arg)
     const struct ft_agent_settings *settings = reload(live);
 
     if (!settings) {
-        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
         return;
     }
     live->settings = settings;

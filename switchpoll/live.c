@@ -325,11 +325,11 @@ static void on_reload(void *arg)
     const char *fixed = wanted ? ft_switchpoll_settings_fixed(live->settings, wanted) : NULL;
 
     if (!wanted)
-        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     else if (fixed)
         ft_log(FT_LOG_ERROR, "reload failed: '%s' cannot change without a restart", fixed);
     else if (adopt(live, wanted) < 0)
-        ft_log(FT_LOG_ERROR, "reload failed: the old configuration stays");
+        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     else
         ft_log(FT_LOG_NOTICE, "reloaded");
 }

@@ -252,8 +252,8 @@ class Check:
         line = self.poller.reload()
         since_ms = time.time() * 1000
         self.await_polls(3, since_ms, but=[victim])
-        self.tally.check("a broken file of switches is refused whole, and the old one stays",
-                         ([] if "refused" in line else [line])
+        self.tally.check("a broken file of switches is refused, and the old one stays",
+                         ([] if "reload failed" in line else [line])
                          + self.gaps_wrong(since_ms, but=[victim]))
         self.write_config()
         self.poller.reload()
