@@ -147,8 +147,8 @@ class FabricJudge(Tally):
             wrong += [f"{end}: {key} {r.get(key)}, not {true[key]}" for key in said
                       if r.get(key) != true[key]]
             # A sample is a packet: it shows the tuple, and the path once the topology is known.
-            # The record says of which moment it is; its window may end after the topology was known.
-            early = r["time_ms"] <= self.topology_ms
+            # A record of samples says of which moment it is: its window may end later.
+            early = r.get("time_ms", r["window_end_ms"]) <= self.topology_ms
             if r["tuple_source"] != ("observed" if r.get("hops") else "computed") and not early:
                 wrong.append(f"{end}: {r['tuple_source']}, hops {r.get('hops')}")
         return wrong
