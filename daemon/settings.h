@@ -65,7 +65,7 @@ enum ft_kafka_format {
     FT_KAFKA_PROTOBUF,
 };
 
-/* What a flow has beside its entry, on average: sightings at many positions, its host, its tunnel.
+/* What a flow has beside its entry, on average: sightings at many ports, its host, its tunnel.
  */
 #define FT_FLOW_BESIDE_BYTES 304
 

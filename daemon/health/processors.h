@@ -20,7 +20,7 @@ struct ft_processors;
 struct ft_processors *ft_processors_new(size_t cap);
 void ft_processors_free(struct ft_processors *p);
 
-/* Heard at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC: all positions are taken by
+/* Heard at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC: all entries are taken by
  * those that were reported in the last five minutes. */
 int ft_processors_take(struct ft_processors *p, const Fabrictrace__Processor *load, int64_t now_ms);
 

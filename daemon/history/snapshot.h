@@ -5,7 +5,7 @@
  * The history in a file, over a restart of the daemon.
  *
  * Written in slices beside the file, which it then replaces, so that a file is complete or the one
- * before; a checksum reports the rest. Of other versions of the records it is refused: rows are
+ * before; a checksum finds other damage. Of other versions of the records it is refused: rows are
  * understood by the version that wrote them. Events that stood are over when they are read again.
  * Thread: the loop's.
  */

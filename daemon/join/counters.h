@@ -35,7 +35,7 @@ struct ft_counters *ft_counters_new(size_t cap, int64_t window_ms, const struct 
 void ft_counters_free(struct ft_counters *c);
 
 /* A poll of a port, which came in at now_ms. -EINVAL: a field that is needed is missing; -ENOSPC:
- * all positions are taken by ports that were reported lately. */
+ * all entries are taken by ports that were reported lately. */
 int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *poll, int64_t now_ms);
 
 /* Takes another topology. -ENOMEM: no port has figures until the next. */

@@ -6,7 +6,7 @@
  *
  * A certificate says "URI:fabrictrace://agent/NAME" or "URI:fabrictrace://switchpoll/NAME": the
  * program and the source id; an agent's is its host, too. One with neither is that of an agent by
- * its "DNS:" names, complete or up to the first point, unless the configuration says otherwise. An
+ * its "DNS:" names, in full or up to the first point, unless the configuration says otherwise. An
  * agent may report its own host alone: flows that end at its addresses, its queue pairs, ranks and
  * counters. An address belongs to the host that the topology file gives it to, then to that whose
  * certificate has it ("IP:"), then to the first that reports it, for as long as it does. A poller

@@ -6,7 +6,7 @@
  *
  * A program lists what grows, the option that caps it and what one of it costs at most. Caps that
  * somebody set stay, and what is fixed; the rest of the budget is shared out to the caps that
- * nobody set, by weight. What does not fit into it is a complaint: no program may be reported to
+ * nobody set, by weight. What does not fit into it is a complaint: no program may be set to
  * take more memory than it is given. Owner: the caller. Thread: any.
  */
 #include <stdbool.h>

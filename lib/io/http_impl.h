@@ -131,7 +131,7 @@ bool ft_http_has_tag(struct evhttp_request *req, const char *tag);
 /* The headers of each answer. content_type may be NULL (304); tag "" or NULL: none. */
 void ft_http_head(struct evhttp_request *req, const char *content_type, const char *tag);
 
-/* Sends a body, whose headers are set; takes the writer's bytes. A HEAD is reported the length
+/* Sends a body, whose headers are set; takes the writer's bytes. A HEAD is given the length
  * alone.
  */
 void ft_http_send(struct ft_http *http, struct evhttp_request *req, int status,
