@@ -65,10 +65,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
 	daemon/join/flow_host.c daemon/join/flow_host.h \
+	daemon/join/flow_judge.c \
 	daemon/join/flow_names.c daemon/join/flow_names.h \
-	daemon/join/join.c daemon/join/join.h \
+	daemon/join/join.c daemon/join/join.h daemon/join/join_impl.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
+	daemon/join/observe.c \
 	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
 	daemon/memory.c daemon/memory.h \

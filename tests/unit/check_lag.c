@@ -7,6 +7,7 @@
 
 #include "daemon/discovery/topology_file.h"
 #include "daemon/window/loads.h"
+#include "tests/unit/join_rig.h"
 #include "tests/unit/unit.h"
 
 /* leaf1 has an aggregate to each spine, which the spine has as one too with spine1 alone; the
@@ -355,7 +356,7 @@ static struct ft_flow *observe(struct ft_join *join, uint8_t switch_byte, uint32
         .bytes = 10000,
     };
 
-    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
     return ft_join_find(join, &o.tuple);
 }
 
