@@ -29,7 +29,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
 	daemon/discovery/port_names.c daemon/discovery/port_names.h \
-	daemon/discovery/port_words.c daemon/discovery/port_words.h \
+	daemon/discovery/down_ports.c daemon/discovery/down_ports.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
 	daemon/discovery/survey_build.c \

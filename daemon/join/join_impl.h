@@ -31,8 +31,8 @@ struct ft_join {
     uint32_t newest;  /* that took a record */
     bool sealed;      /* it takes no more */
     bool sweeping;    /* unreferenced names are being collected until this window closes */
-    /* The last judgement, and of whom: it is published, and places bytes, before anything changes.
-     * NULL: something has. */
+    /* The last judgement and its flow: both are used to publish the path and to assign bytes to
+     * links, as long as nothing changed since. NULL: something did. */
     const struct ft_flow *judged;
     struct ft_judgement judgement;
     struct ft_join_stats stats;

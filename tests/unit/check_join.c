@@ -38,7 +38,7 @@ static void open_join_within(size_t flows_max, size_t beside_max)
                                     .evidence_ms = 30000,
                                     .idle_ms = 60000,
                                     .trust_topology = true,
-                                    .policy = {.settle_ms = 2000, .tolerance_ms = 2000}};
+                                    .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}};
     struct ft_join_hooks hooks = {.judged = on_judged, .moved = on_moved};
 
     judged = moved = 0;

@@ -42,7 +42,7 @@
 
 #define START_MS 1000000
 
-static const struct ft_evidence_policy policy = {.settle_ms = 2000, .tolerance_ms = 2000};
+static const struct ft_evidence_policy policy = {.hold_down_ms = 2000, .tolerance_ms = 2000};
 static struct ft_topology *t;
 
 static struct ft_topology *read_text(const char *text)
@@ -172,7 +172,7 @@ START_TEST(a_member_that_leads_nowhere_spoils_its_aggregate)
     t = read_text(SWITCHES LINKS HOSTS);
     ck_assert_uint_eq(ft_topology_end_at(t, 0, 102), FT_NONE);
     ck_assert(ft_is_lag(ft_topology_end_at(t, 0, 101)));
-    ck_assert(!ft_topology_lag(t, end("leaf1", "B"))->whole);
+    ck_assert(!ft_topology_lag(t, end("leaf1", "B"))->complete);
     ck_assert_uint_eq(ft_topology_port(t, end("leaf1", "b1"))->lag, FT_NONE);
     ft_topology_free(t);
 }

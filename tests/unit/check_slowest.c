@@ -333,7 +333,7 @@ static struct ft_pipeline *open_pipeline(void)
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
                  .trust_topology = true,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS, .elephant_share = 0.1, .elephants_max = 100},
                    .refresh_ms = 60000,
                    .victims_max = 32},

@@ -39,7 +39,7 @@ static inline void join_rig_open(struct join_rig *rig)
                                           .evidence_ms = 30000,
                                           .idle_ms = 60000,
                                           .trust_topology = true,
-                                          .policy = {.settle_ms = 2000, .tolerance_ms = 2000}};
+                                          .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}};
 
     rig->t = leafspine(2, 2, 2);
     rig->join = ft_join_new(&config, rig->t, &(struct ft_join_hooks){.arg = NULL});
