@@ -150,10 +150,6 @@ void ft_evidence_free(struct ft_evidence *ev);
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
                                     int64_t uncertain_ms, int64_t *before_ms);
 
-/* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
- * exporter that nobody knows had seen it. */
-void ft_sighting_forget_way(struct ft_sighting *s);
-
 /* Drops sightings last seen before `before_ms`, and past ones without volume in the two open
  * windows; true when evidence of the present went. */
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);
