@@ -132,8 +132,10 @@ static int try_families(const char *host, const char *port)
     return fd;
 }
 
-int ft_endpoint_listen(const char *text, char *error, size_t error_bytes)
+int ft_endpoint_listen(const char *text, uint16_t *bound, char *error, size_t error_bytes)
 {
+    struct sockaddr_storage address;
+    socklen_t len = sizeof(address);
     char host[FT_HOST_BYTES], service[8];
     uint16_t port;
     int fd;
@@ -144,8 +146,14 @@ int ft_endpoint_listen(const char *text, char *error, size_t error_bytes)
     }
     snprintf(service, sizeof(service), "%u", port);
     fd = try_families(host, service);
-    if (fd < 0)
+    if (fd < 0) {
         snprintf(error, error_bytes, "cannot listen on '%s': %s", text, strerror(-fd));
+        return fd;
+    }
+    if (getsockname(fd, (struct sockaddr *)&address, &len) == 0)
+        /* The port lies at the same place in both families. */
+        port = ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    *bound = port;
     return fd;
 }
 

@@ -27,9 +27,10 @@ bool ft_endpoint_is_local(const char *text);
 /* "10.0.0.1:9477" or "[fd00::1]:9477" of a socket address. */
 void ft_endpoint_format(const struct sockaddr *address, char text[FT_ENDPOINT_BYTES]);
 
-/* A listening socket; an empty host means every address of both families. Returns the descriptor,
- * or -errno with a complaint that names the endpoint. Blocks while a host name is looked up. */
-int ft_endpoint_listen(const char *text, char *error, size_t error_bytes);
+/* A listening socket; an empty host means every address of both families. *bound is its port, for
+ * an endpoint with port 0. Returns the descriptor, or -errno with a complaint that names the
+ * endpoint. Blocks while a host name is looked up. */
+int ft_endpoint_listen(const char *text, uint16_t *bound, char *error, size_t error_bytes);
 
 /* A kept-alive, undelayed TCP stream that fails when its peer is silent about our data for
  * timeout_ns. */

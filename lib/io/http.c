@@ -303,7 +303,7 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
     /* All methods come through, so that each gets an answer in our words. */
     evhttp_set_allowed_methods(http->server, UINT16_MAX);
     evhttp_set_gencb(http->server, handle_request, http);
-    fd = ft_endpoint_listen(listen, error, error_bytes);
+    fd = ft_endpoint_listen(listen, &http->port, error, error_bytes);
     if (fd < 0) {
         ft_http_free(http);
         return NULL;
@@ -338,6 +338,11 @@ void ft_http_free(struct ft_http *http)
     free(http->token);
     ft_tls_free(http->room.tls);
     free(http);
+}
+
+uint16_t ft_http_port(const struct ft_http *http)
+{
+    return http->port;
 }
 
 void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max)

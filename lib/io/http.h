@@ -50,6 +50,8 @@ int ft_http_need_token(struct ft_http *http, const char *token);
 /* Pages of this origin (https://ops.example.org) may read answers (CORS). -ENOMEM. */
 int ft_http_allow_origin(struct ft_http *http, const char *origin);
 void ft_http_free(struct ft_http *http);
+uint16_t ft_http_port(const struct ft_http *http);
+
 /* At most so many connections (standard: 256), and bytes of answers that wait to be taken
  * (standard: FT_HTTP_BODY_BYTES_MAX), all together. */
 void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max);

@@ -88,6 +88,7 @@ struct ft_http_slicing;
 struct ft_http {
     struct ft_http_room room;
     struct evhttp *server;
+    uint16_t port;
     struct ft_http_route routes[FT_HTTP_ROUTES_MAX];
     size_t route_count;
     char **names; /* that it has */

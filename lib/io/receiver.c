@@ -479,7 +479,7 @@ static void accept_again(void *arg)
 
 static int start_listening(struct ft_receiver *receiver, char *error, size_t error_bytes)
 {
-    int fd = ft_endpoint_listen(receiver->config.listen, error, error_bytes);
+    int fd = ft_endpoint_listen(receiver->config.listen, &receiver->port, error, error_bytes);
 
     if (fd < 0)
         return fd;
@@ -587,4 +587,9 @@ int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files 
                         size_t error_bytes)
 {
     return ft_tls_renew(&receiver->tls, files, error, error_bytes);
+}
+
+uint16_t ft_receiver_port(const struct ft_receiver *receiver)
+{
+    return receiver->port;
 }

@@ -67,6 +67,7 @@ struct ft_receiver {
     struct ft_tls *tls;
     struct evconnlistener *listener;
     struct ft_watch *rest;
+    uint16_t port;
     struct ft_connections connections;
     struct ft_table *sources;
     struct ft_receiver_sources

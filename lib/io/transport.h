@@ -144,4 +144,7 @@ void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_st
 int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
                         size_t error_bytes);
 
+/* The port that was bound, for a config with port 0. */
+uint16_t ft_receiver_port(const struct ft_receiver *receiver);
+
 #endif

@@ -248,6 +248,18 @@ void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes)
         udp->stats.buffer_bytes = (uint64_t)got / 2;
 }
 
+uint16_t ft_udp_port(const struct ft_udp *udp)
+{
+    struct sockaddr_storage name = {0};
+    socklen_t len = sizeof(name);
+
+    if (getsockname(udp->fd, (struct sockaddr *)&name, &len) < 0)
+        return 0;
+    if (name.ss_family == AF_INET)
+        return ntohs(((struct sockaddr_in *)&name)->sin_port);
+    return ntohs(((struct sockaddr_in6 *)&name)->sin6_port);
+}
+
 void ft_udp_stats(struct ft_udp *udp, struct ft_udp_stats *stats)
 {
     uint32_t memory[SK_MEMINFO_VARS];

@@ -51,6 +51,9 @@ void ft_udp_drain(struct ft_udp *udp);
 /* Wants another buffer size. That of a given socket is whoever's made it where we may not. */
 void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes);
 
+/* The port that was bound, for a config with port 0. */
+uint16_t ft_udp_port(const struct ft_udp *udp);
+
 void ft_udp_stats(struct ft_udp *udp, struct ft_udp_stats *stats);
 
 #endif

@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/unit/bound_port.h"
 #include "tests/unit/unit.h"
 
 #define SECOND INT64_C(1000000000)
@@ -163,7 +162,7 @@ static void serve(int result)
     if (!channel || !tick)
         _exit(1);
     ft_loop_on_signals(loop, NULL, NULL, NULL);
-    bound = bound_port(SOCK_STREAM);
+    bound = ft_http_port(http);
     if (write(result, &bound, sizeof(bound)) != sizeof(bound))
         _exit(1);
     ft_loop_run(loop);

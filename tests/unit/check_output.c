@@ -11,7 +11,6 @@
 #include "lib/io/loop.h"
 #include "proto/record.h"
 #include "tests/batch.h"
-#include "tests/unit/bound_port.h"
 #include "tests/unit/unit.h"
 
 static struct ft_loop *loop;
@@ -89,7 +88,7 @@ START_TEST(records_reach_a_receiver_in_order)
     loop = ft_loop_new();
     receiver = ft_receiver_new(loop, &receiving, error, sizeof(error));
     ck_assert_msg(receiver, "%s", error);
-    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", bound_port(SOCK_STREAM));
+    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", ft_receiver_port(receiver));
     sending.endpoint = endpoint;
     sender = ft_sender_new(loop, &sending, error, sizeof(error));
     ck_assert_msg(sender, "%s", error);

@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/unit/bound_port.h"
 #include "tests/unit/unit.h"
 
 static struct ft_loop *loop;
@@ -96,10 +95,10 @@ START_TEST(takes_both_families_on_all_addresses)
     loop = ft_loop_new();
     taken = taken_bytes = 0;
     udp = open_on(":0", 1 << 20);
-    send_to(bound_port(SOCK_DGRAM), AF_INET, 300, 100);
+    send_to(ft_udp_port(udp), AF_INET, 300, 100);
     run_until(300);
     if (has_ipv6()) {
-        send_to(bound_port(SOCK_DGRAM), AF_INET6, 1, 65507);
+        send_to(ft_udp_port(udp), AF_INET6, 1, 65507);
         run_until(301);
         ck_assert_uint_eq(taken_bytes, 300 * 100 + 65507);
     } else {
@@ -125,7 +124,7 @@ START_TEST(what_was_sent_is_taken_or_counted_as_dropped)
     taken = 0;
     udp = open_on("127.0.0.1:0", 4096);
     for (int round = 1; round <= 3; round++) {
-        send_to(bound_port(SOCK_DGRAM), AF_INET, 1000, 1000);
+        send_to(ft_udp_port(udp), AF_INET, 1000, 1000);
         ft_udp_drain(udp);
         ft_udp_stats(udp, &stats);
         ck_assert_uint_gt(stats.kernel_drops, 0);
@@ -163,7 +162,7 @@ START_TEST(an_address_in_use_is_told)
 
     loop = ft_loop_new();
     udp = open_on("127.0.0.1:0", 65536);
-    snprintf(listen, sizeof(listen), "127.0.0.1:%u", bound_port(SOCK_DGRAM));
+    snprintf(listen, sizeof(listen), "127.0.0.1:%u", ft_udp_port(udp));
     config.listen = listen;
     ck_assert_ptr_null(ft_udp_new(loop, &config, error, sizeof(error)));
     ck_assert_msg(strstr(error, "in use"), "%s", error);

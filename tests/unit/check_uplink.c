@@ -11,7 +11,6 @@
 #include "proto/record.h"
 #include "tests/batch.h"
 #include "tests/unit/balanced.h"
-#include "tests/unit/bound_port.h"
 #include "tests/unit/unit.h"
 
 #define MS       INT64_C(1000000)
@@ -122,7 +121,7 @@ START_TEST(delivers_every_record_once)
     struct ft_loop *loop = ft_loop_new();
     char error[256];
     struct ft_receiver *receiver = ft_receiver_new(loop, &config, error, sizeof(error));
-    struct ft_sender *sender = new_sender(loop, bound_port(SOCK_STREAM), 1 << 20);
+    struct ft_sender *sender = new_sender(loop, ft_receiver_port(receiver), 1 << 20);
     struct ft_uplink *uplink = new_uplink(sender);
     struct ft_account account = {0};
 

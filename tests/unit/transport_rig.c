@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "tests/unit/bound_port.h"
 #include "tests/unit/transport_rig.h"
 
 #include <arpa/inet.h>
@@ -77,7 +76,7 @@ void rig_receiver_up(void)
     rig.receiver_config.peer = peer;
     rig.receiver = ft_receiver_new(rig.loop, &rig.receiver_config, error, sizeof(error));
     ck_assert_msg(rig.receiver != NULL, "%s", error);
-    rig.port = bound_port(SOCK_STREAM);
+    rig.port = ft_receiver_port(rig.receiver);
     snprintf(rig.endpoint, sizeof(rig.endpoint), "127.0.0.1:%u", rig.port);
 }
 
