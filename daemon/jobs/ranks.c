@@ -480,3 +480,27 @@ const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *r, uint32_t
 
     return e ? &e->e : NULL;
 }
+
+const struct ft_rank_member *ft_ranks_member_at(const struct ft_ranks *r, uint32_t index)
+{
+    const struct member *m = ft_table_at(r->members, index);
+
+    return m ? &m->m : NULL;
+}
+
+const struct ft_rank_edge *ft_ranks_edge_at(const struct ft_ranks *r, uint32_t index)
+{
+    const struct edge *e = ft_table_at(r->edges, index);
+
+    return e ? &e->e : NULL;
+}
+
+size_t ft_ranks_members(const struct ft_ranks *r)
+{
+    return ft_table_count(r->members);
+}
+
+size_t ft_ranks_edges(const struct ft_ranks *r)
+{
+    return ft_table_count(r->edges);
+}

@@ -141,6 +141,9 @@ size_t ft_pairing_bytes(const struct ft_pairing *p);
 /* Iterates from *index 0; false at the end. */
 bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pairing_end *end);
 
+/* That at an index, which is one less than what a step of the iteration left; false: none. */
+bool ft_pairing_end_at(const struct ft_pairing *p, uint32_t index, struct ft_pairing_end *end);
+
 /* "waiting", "paired", "no_peer", ...; and "samples", "communicator", ... */
 const char *ft_pair_state_name(enum ft_pair_state state);
 const char *ft_paired_by_name(enum ft_paired_by by);

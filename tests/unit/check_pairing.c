@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "daemon/api/qps.h"
+#include "daemon/pipeline/stages.h"
 #include "tests/unit/balanced.h"
 #include "tests/unit/pairing_rig.h"
 
@@ -596,9 +597,13 @@ END_TEST
 START_TEST(the_unpaired_are_told_host_by_host)
 {
     struct ft_findings findings = {.items = NULL};
-    struct ft_api_qps_filter filter = {.state = "several_peers"};
+    char state[] = "several_peers";
+    const struct ft_list_filter filter = {.state = state};
+    struct ft_stages stages = {.join = NULL};
+    const struct ft_view view = {.stages = &stages};
     struct ft_writer w;
-    struct ft_list list = {.page = {.limit = 2}, .w = &w};
+    struct ft_list list = {.view = &view, .page = {.limit = UINT64_MAX}, .w = &w};
+    struct ft_sorted walk;
     struct rig rig;
 
     rig_init(&rig, 150, 1000);
@@ -620,9 +625,13 @@ START_TEST(the_unpaired_are_told_host_by_host)
                      "(several_peers): several queue pairs may be the remote one");
     ft_findings_free(&findings);
     ft_writer_init(&w, 100000);
-    ck_assert(ft_api_qps_is_state("several_peers") && !ft_api_qps_is_state("resolved"));
-    ft_api_write_qps(&list, rig.pairing, &filter);
+    stages.pairing = rig.pairing;
+    ft_sorted_init(&walk, &ft_api_qp_order, &filter, 2);
+    while (ft_sorted_step(&walk, &list) > 0)
+        ;
+    ft_sorted_free(&walk);
     ck_assert_uint_eq(list.total, 150);
+    ck_assert_int_eq(strncmp(list.next, "qps-6831", 8), 0); /* behind h1 */
     ft_write_u8(&w, 0);
     ck_assert_str_eq((const char *)w.bytes,
                      "{\"schema\":\"fabrictrace.queue_pair.v1\",\"host\":\"h0\",\"device\":\"mlx5_"
