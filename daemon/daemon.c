@@ -161,7 +161,8 @@ static int open_own_sinks(struct ft_daemon *d)
     struct ft_sink *store = ft_store_new(s->store_bytes, &d->view.store), *history, *stream;
 
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance) ||
+        getrandom(&d->view.seed, sizeof(d->view.seed), 0) != sizeof(d->view.seed))
         return EX_OSERR;
     if (!store || ft_publisher_take(d->view.publisher, store))
         return EX_OSERR;

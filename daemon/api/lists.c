@@ -108,26 +108,59 @@ static void write_finding(struct ft_list *list, const struct ft_finding *f)
     ft_list_message(list, "fabrictrace.finding.v1", &out.base);
 }
 
-static bool write_findings(struct ft_list *list, const struct ft_list_filter *filter,
-                           uint32_t *index)
-{
-    struct ft_findings findings = {.items = NULL};
+struct doctor_list {
+    struct ft_list list;
+    struct ft_doctor *doctor;
+    bool looked;
+    size_t index; /* of the next finding */
+};
 
-    (void)filter;
-    (void)index;
-    ft_doctor_look(list->view->pipeline, &findings);
-    for (size_t i = 0; i < findings.count; i++)
-        write_finding(list, &findings.items[i]);
-    list->total += findings.dropped;
-    ft_findings_free(&findings);
-    return false;
+static int step_doctor(struct ft_list *list)
+{
+    struct doctor_list *d = (struct doctor_list *)list;
+    const struct ft_findings *findings = ft_doctor_findings(d->doctor);
+
+    if (!d->looked) {
+        d->looked = !ft_doctor_step(d->doctor);
+        return 1;
+    }
+    for (int i = 0; i < RECORDS_A_STEP; i++) {
+        if (d->index == findings->count) {
+            list->total += findings->dropped;
+            return 0;
+        }
+        write_finding(list, &findings->items[d->index++]);
+    }
+    return 1;
+}
+
+static void free_doctor(struct ft_list *list)
+{
+    ft_doctor_free(((struct doctor_list *)list)->doctor);
+    free(list);
 }
 
 int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     static const char *const names[] = {NULL};
+    const struct ft_view *view = arg;
+    struct doctor_list *d;
+    struct ft_page page;
+    int rc = ft_page_read(request, names, UINT64_MAX, &page, body);
 
-    return send_list(arg, request, names, UINT64_MAX, write_findings, body);
+    if (rc)
+        return rc;
+    d = calloc(1, sizeof(*d));
+    if (d)
+        d->doctor = ft_doctor_new(view->pipeline, view->seed);
+    if (!d || !d->doctor) {
+        free(d);
+        return ft_api_refuse(body, 503, "no memory");
+    }
+    ft_list_init(&d->list, view, &page);
+    d->list.step = step_doctor;
+    d->list.free = free_doctor;
+    return ft_list_send(&d->list, request, sizeof(*d) + FT_FINDINGS_BYTES_MAX, body);
 }
 
 struct host_walk {

@@ -2,7 +2,7 @@
 #ifndef FT_DAEMON_API_LISTS_H
 #define FT_DAEMON_API_LISTS_H
 /*
- * Answers that are short enough for one step: /api/v1/loss, doctor, hosts and collectives. arg is
+ * Answers of their own: /api/v1/loss, doctor, hosts and collectives. arg is
  * the view.
  */
 struct ft_http_request;

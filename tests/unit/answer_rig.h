@@ -25,6 +25,7 @@
 #define RECORDS_MAX 500       /* of one step */
 #define BYTES_MAX   (2 << 20) /* likewise */
 #define STEP_CPU_NS 250000000 /* on a slow machine, by the processor's time alone */
+#define SOURCES     4000
 #define PARAMETERS  8
 
 struct ft_http_request {
@@ -66,6 +67,12 @@ int ft_http_answer_slices(const struct ft_http_request *request, const struct ft
     return 0;
 }
 
+void ft_http_stats(const struct ft_http *http, struct ft_http_stats *stats)
+{
+    (void)http;
+    *stats = (struct ft_http_stats){.connected = 0};
+}
+
 static inline void on_record(void *arg, const Fabrictrace__Record *record)
 {
     const struct ft_published out = {.record = record, .json = "{}", .json_len = 2};
@@ -74,7 +81,8 @@ static inline void on_record(void *arg, const Fabrictrace__Record *record)
     sink->write(sink->self, &out);
 }
 
-static inline void open_all(void)
+/* Of so many leaves and spines, and one host each. */
+static inline void open_fabric(uint32_t leaves, uint32_t spines)
 {
     const struct ft_history_config kept = {3600000, 256 << 20, 1000, 1};
     struct ft_emitter emitter = {on_record, NULL};
@@ -94,18 +102,25 @@ static inline void open_all(void)
         .grace_ms = 3000,
         .events_max = 100,
         .ends_max = 2 * FLOWS,
-        .sources_max = 100,
+        .counters_max = 2 * FLOWS,
+        .sources_max = SOURCES,
         .source_id = "test",
     };
 
     sink = ft_history_new(&kept, &history);
     ck_assert_ptr_nonnull(sink);
-    pipeline = ft_pipeline_new(&config, leafspine(LEAVES, 4, 2), &emitter);
+    pipeline =
+        ft_pipeline_new(&config, leafspine(leaves, spines, leaves > LEAVES ? 1 : 2), &emitter);
     ck_assert_ptr_nonnull(pipeline);
     view = (struct ft_view){.pipeline = pipeline,
                             .stages = ft_pipeline_stages(pipeline),
                             .history = history,
                             .window_ms = WINDOW_MS};
+}
+
+static inline void open_all(void)
+{
+    open_fabric(LEAVES, 4);
 }
 
 static inline void close_all(void)
@@ -135,6 +150,9 @@ static inline size_t count_of(const char *text, size_t len, const char *what)
     return n;
 }
 
+/* Looks at the work of a step; may be NULL. */
+static void (*after_step)(void);
+
 /* Makes the answer, step by step; between is called after each. */
 static inline void
 answer(int (*handler)(void *arg, const struct ft_http_request *request, struct ft_writer *body),
@@ -158,6 +176,8 @@ answer(int (*handler)(void *arg, const struct ft_http_request *request, struct f
         ck_assert_int_lt(cpu_ns() - start, STEP_CPU_NS);
         ck_assert_uint_le(count_of((char *)part.bytes, part.len, "\"schema\":"), RECORDS_MAX);
         ck_assert_uint_le(part.len, BYTES_MAX);
+        if (after_step)
+            after_step();
         ft_write_bytes(all, part.bytes, part.len);
         if (between)
             between(steps);

@@ -604,6 +604,7 @@ START_TEST(the_unpaired_are_told_host_by_host)
     struct ft_writer w;
     struct ft_list list = {.view = &view, .page = {.limit = UINT64_MAX}, .w = &w};
     struct ft_sorted walk;
+    struct ft_pairing_unpaired *unpaired;
     struct rig rig;
 
     rig_init(&rig, 150, 1000);
@@ -611,7 +612,10 @@ START_TEST(the_unpaired_are_told_host_by_host)
     for (uint32_t i = 0; i < 150; i += 2)
         ck_assert(rig_connect(&rig, i, 100, i + 1, 100, 0, 0));
     rig_seconds(&rig, 40);
-    ft_pairing_find_unpaired(rig.pairing, &findings);
+    unpaired = ft_pairing_unpaired_new(rig.pairing, 1);
+    while (ft_pairing_unpaired_step(unpaired, &findings))
+        ;
+    ft_pairing_unpaired_free(unpaired);
     /* A hundred by name, one for the rest. */
     ck_assert_uint_eq(findings.count, 101);
     ck_assert(findings.items[0].of_host);

@@ -172,6 +172,16 @@ tests_unit_check_sorted_SOURCES = tests/unit/check_sorted.c tests/unit/answer_ri
 tests_unit_check_sorted_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sorted_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_slices
+TESTS += tests/unit/check_slices
+tests_unit_check_slices_SOURCES = tests/unit/check_slices.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_slices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_slices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_counters_known \
+	-Wl,--wrap=ft_counters_health -Wl,--wrap=ft_pairing_next -Wl,--wrap=ft_pipeline_next_loss \
+	-Wl,--wrap=ft_ranks_next_member -Wl,--wrap=ft_events_next
+tests_unit_check_slices_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_history
 TESTS += tests/unit/check_history
 tests_unit_check_history_SOURCES = tests/unit/check_history.c tests/unit/unit.h
