@@ -108,9 +108,9 @@ static int by_ranks(const void *a, const void *b)
     return strncmp(x->op, y->op, FT_RANKS_ID);
 }
 
-static bool is(const char *wanted, const char *have)
+static bool is(const char *filter, const char *have)
 {
-    return !wanted || strcmp(wanted, have) == 0;
+    return !filter || strcmp(filter, have) == 0;
 }
 
 static enum ft_sorted_found look_at_member(const struct ft_view *view, const void *filter,

@@ -456,17 +456,6 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     return n;
 }
 
-int ft_ranks_by_place(const void *a, const void *b)
-{
-    const struct ft_rank_member *x = *(const struct ft_rank_member *const *)a;
-    const struct ft_rank_member *y = *(const struct ft_rank_member *const *)b;
-    int order = strcmp(x->comm_id, y->comm_id);
-
-    if (order)
-        return order;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
 const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *r, uint32_t *index)
 {
     const struct member *m = ft_table_next(r->members, index);
