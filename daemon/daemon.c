@@ -158,7 +158,8 @@ static int open_own_sinks(struct ft_daemon *d)
     struct ft_sink *history, *stream;
 
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance) ||
+        getrandom(&d->view.seed, sizeof(d->view.seed), 0) != sizeof(d->view.seed))
         return EX_OSERR;
     history = ft_history_new(&config, &d->view.history);
     if (!history || ft_publisher_take(d->view.publisher, history))

@@ -17,6 +17,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
+	daemon/api/sorted.c daemon/api/sorted.h \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
