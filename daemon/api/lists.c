@@ -106,7 +106,9 @@ static bool write_loss(struct ft_list *list, const struct filter *filter, uint32
 
     (void)filter;
     if (*index == 0 && list->total == 0)
-        ft_pipeline_emit_loss(list->view->pipeline, &emitter, ft_wall_now().ms);
+        ft_pipeline_emit_loss(list->view->pipeline, &emitter,
+                              list->view->replay ? ft_pipeline_now_ms(list->view->pipeline)
+                                                 : ft_wall_now().ms);
     return ft_pipeline_next_loss(list->view->pipeline, index, &emitter);
 }
 
@@ -249,9 +251,9 @@ struct collective_walk {
     const struct filter *filter;
 };
 
-static bool is(const char *wanted, const char *have)
+static bool is(const char *filter, const char *have)
 {
-    return !wanted || (have && strcmp(wanted, have) == 0);
+    return !filter || (have && strcmp(filter, have) == 0);
 }
 
 static void write_collective(void *arg, const Fabrictrace__Collective *c)
