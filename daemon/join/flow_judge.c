@@ -72,7 +72,7 @@ bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int6
 uint32_t ft_join_links(const struct ft_join *j, const struct ft_flow *flow,
                        const struct ft_path *path, uint8_t past, unsigned slot)
 {
-    struct ft_judging by = judging(j, flow, j->heard_ms);
+    struct ft_judging by = ft_join_judging(j, flow, j->heard_ms);
 
     return ft_evidence_links(&flow->evidence, &by, path, past, slot);
 }
