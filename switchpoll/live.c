@@ -469,11 +469,6 @@ static int give_up_privilege(const struct live *live)
     return EX_OK;
 }
 
-static void log_trouble(const char *text)
-{
-    ft_log(FT_LOG_WARNING, "%s", text);
-}
-
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -487,7 +482,7 @@ static int start(struct live *live)
         ft_host_name(live->source_id, sizeof(live->source_id));
     if (!live->loop || getrandom(random, sizeof(random), 0) != sizeof(random))
         return EX_OSERR;
-    ft_loop_on_trouble(live->loop, log_trouble);
+    ft_loop_on_trouble(live->loop, ft_log_trouble);
     code = start_output(live, random[0]);
     if (code)
         return code;

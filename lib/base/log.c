@@ -78,6 +78,21 @@ void ft_log(enum ft_log_level level, const char *format, ...)
         return;
 }
 
+void ft_log_complaints(const struct ft_diag *diag)
+{
+    size_t i = 0;
+
+    for (; ft_diag_text(diag, i); i++)
+        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    if (i < ft_diag_count(diag))
+        ft_log(FT_LOG_ERROR, "and %zu more", ft_diag_count(diag) - i);
+}
+
+void ft_log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 bool ft_log_limit_pass(struct ft_log_limit *limit, struct ft_mono now, uint64_t *held)
 {
     if (limit->passed == 0 || ft_mono_since_ns(now, limit->since) >= limit->interval_ns) {
