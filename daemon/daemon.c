@@ -66,7 +66,7 @@ struct ft_daemon {
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
-    uint64_t restarts; /* of the pipeline, told */
+    uint64_t restarts; /* of the pipeline, logged */
     uint32_t ticks;
 };
 
@@ -377,7 +377,7 @@ static void on_tick(void *arg)
         notify_status(d);
 }
 
-/* The certificates for connections from here on; those that stand go on with theirs. */
+/* The certificates for connections from here on; established ones keep theirs. */
 static bool renew_tls(struct ft_daemon *d)
 {
     const struct ft_settings *s = ft_run_config(d->run);
@@ -392,8 +392,8 @@ static bool renew_tls(struct ft_daemon *d)
     return false;
 }
 
-/* The whole configuration is read and judged; of it the topology, the certificates, the level of
- * the log and the files of the sinks are taken over without a restart. */
+/* All of the configuration is read and checked; of it the topology, the certificates, the log level
+ * and the files of the sinks are applied without a restart. */
 static void on_reload(void *arg)
 {
     struct ft_daemon *d = arg;
@@ -620,7 +620,7 @@ static int give_up_privilege(struct ft_daemon *d)
     return EX_NOPERM;
 }
 
-/* The configuration is judged whole before anything is opened. */
+/* All of the configuration is checked before anything is opened. */
 static int open_and_run(struct ft_daemon *d)
 {
     struct ft_diag *diag = ft_diag_new();

@@ -82,7 +82,7 @@ static inline void decode_bth(struct ft_reader *r, struct ft_packet *k)
     k->psn = ft_be32_at(h + 8) & 0xffffff;
 }
 
-/* RFC 2784 and 2890. Returns the protocol inside, 0 for what is none of ours. */
+/* RFC 2784 and 2890. Returns the protocol inside, 0 for what is not decoded here. */
 static uint16_t skip_gre(struct ft_reader *r)
 {
     uint16_t flags = ft_read_be16(r);
@@ -153,7 +153,7 @@ static enum ft_packet_status decode_geneve(struct ft_reader *r, struct ft_packet
                                      : ft_packet_ethertype(type, r, inner, body);
 }
 
-/* Decodes what a tunnel carries. UNKNOWN when the packet is no tunnel. */
+/* Decodes what a tunnel carries. UNKNOWN when the packet is not a tunnel. */
 static enum ft_packet_status decode_inner(const struct ft_packet *k, struct ft_reader *r,
                                           struct ft_packet *inner, struct ft_reader *body)
 {
@@ -195,8 +195,8 @@ static bool may_be_tunnel(enum ft_packet_status status, const struct ft_packet *
                                                                     k->tuple.proto == PROTO_IPV6);
 }
 
-/* Puts the flow inside in the place of the tunnel that carries it, and of a tunnel in that
- * likewise. A tunnel whose inside cannot be read stays what it is: a flow when it has ports. */
+/* Replaces a tunnel by the flow inside it, and a tunnel in that likewise. A tunnel whose inside
+ * cannot be read stays what it is: a flow when it has ports. */
 static enum ft_packet_status open_tunnels(enum ft_packet_status status, struct ft_packet *k,
                                           struct ft_reader *body)
 {
@@ -250,9 +250,9 @@ static void set_ports(struct ft_tuple *t, uint16_t sport, uint16_t dport, uint8_
     memcpy((uint8_t *)t + offsetof(struct ft_tuple, sport), &word, sizeof(word));
 }
 
-/* The frame that nearly all are: no tag, option, fragment or tunnel, and whole to its ports. One
- * check of the bounds, each field written once. False leaves a frame to the general way, which says
- * the same of it: tests compare the two. */
+/* The frame that nearly all are: no tag, option, fragment or tunnel, and complete up to its ports.
+ * One check of the bounds, each field written once. False leaves a frame to the general decoder,
+ * which has the same result for it: tests compare the two. */
 static inline __attribute__((always_inline)) bool
 decode_plain(struct ft_reader r, struct ft_packet *k, struct ft_reader *body)
 {

@@ -187,9 +187,8 @@ enum ft_packet_status ft_packet_ip(bool six, struct ft_reader *r, struct ft_pack
     return status == FT_PACKET_OK ? decode_ports(&p, k, body) : status;
 }
 
-/* Takes the labels off and returns the protocol that the first nibble below tells: IP, or
- * Ethernet behind a control word (RFC 4385), whose addresses are taken off as well; 0 for others.
- */
+/* Takes the labels off and returns the protocol by the first nibble below: IP, or Ethernet behind a
+ * control word (RFC 4385), whose addresses are taken off as well; 0 for others. */
 static uint16_t skip_labels(struct ft_reader *r)
 {
     struct ft_reader peek;

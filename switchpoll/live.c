@@ -91,7 +91,7 @@ static void tell_pipeline(struct live *live)
     ft_sflow_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
 }
 
-/* Bad input is told of at most once a minute; the counts are in the loss records. */
+/* Bad input is logged at most once a minute; the counts are in the loss records. */
 static void warn_of_loss(struct live *live, const struct ft_ingest_stats *s, uint64_t drops,
                          struct ft_mono now)
 {
@@ -290,7 +290,7 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
     return 0;
 }
 
-/* Takes the settings over as a whole, or changes nothing and returns -errno. */
+/* Applies all of the settings, or changes nothing and returns -errno. */
 static int adopt(struct live *live, const struct ft_switchpoll_settings *loaded)
 {
     struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(loaded);

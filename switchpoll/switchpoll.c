@@ -129,7 +129,7 @@ int ft_switchpoll_main(int argc, char **argv)
     struct ft_run *run;
     int code = EX_OSERR;
 
-    /* A reader that goes away is a write error, told as such. */
+    /* A reader that goes away is a write error, logged as such. */
     signal(SIGPIPE, SIG_IGN);
     run = diag ? ft_run_new(&program, argc, argv, &code) : NULL;
     if (!run)

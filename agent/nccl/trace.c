@@ -16,7 +16,7 @@
 #include "agent/nccl/trace_ring.h"
 
 #define NS_PER_S     INT64_C(1000000000)
-#define ABANDONED_NS (30 * NS_PER_S) /* an event this old may lose its place to a new one */
+#define ABANDONED_NS (30 * NS_PER_S) /* an event this old may be replaced by a new one */
 #define PROBES       16
 #define SPINS        64 /* well below a microsecond */
 
@@ -343,7 +343,7 @@ static struct ft_core_step *step_of(struct ft_core_entry *e, uint64_t handle)
     return at < FT_CORE_STEPS && e->used >> at & 1 ? &e->steps[at] : NULL;
 }
 
-/* The time that the network had the step; where that was not said, its whole time. */
+/* The time that the network had the step; where NCCL did not report it, all of its time. */
 static void end_step(struct ft_core_entry *e, struct ft_core_step *s, int64_t now)
 {
     struct ft_segment_proxy *p = &e->record.u.proxy;

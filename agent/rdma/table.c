@@ -160,7 +160,7 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct 
     qp->port_source = FT_RDMA_UNKNOWN;
     if (!ft_rdma_table_can_compute(t, device_port))
         return;
-    /* The side that connected set the label; a row does not tell which side it is of. */
+    /* The side that connected set the label; a row does not say which side it is of. */
     if (id->sport >= EPHEMERAL_MIN && id->dport < EPHEMERAL_MIN)
         qp->sport = ft_rdma_sport(ft_rdma_cm_flow_label(id->sport, id->dport), 0, 0);
     else if (id->dport >= EPHEMERAL_MIN && id->sport < EPHEMERAL_MIN)

@@ -156,7 +156,7 @@ void ft_rdma_table_report(struct ft_rdma_table *t, struct ft_mono now,
     struct ft_rdma_table_flow *flow;
 
     while ((flow = ft_table_next(t->flows, &index))) {
-        /* Capture reports what it sees; should it stop without a word, this table goes on. */
+        /* Capture reports what it sees; should it stop, this table reports the flow again. */
         bool captured =
             flow->captured && ft_mono_since_ns(now, flow->captured_at) < 2 * t->config.refresh_ns;
 

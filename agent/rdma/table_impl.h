@@ -34,7 +34,7 @@ struct ft_rdma_table_qp {
     uint8_t port_source; /* enum ft_rdma_source */
     bool one_way;        /* nobody knows the port of the other direction */
     bool begun, gone, kernel;
-    bool reported;         /* somebody was told that there is one with this key */
+    bool reported;         /* one with this key was reported */
     uint8_t reported_form; /* what of it; 0: nothing yet */
     uint16_t sport;
     struct ft_mono asked_at, reported_at;

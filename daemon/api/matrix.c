@@ -162,7 +162,7 @@ static const struct ft_sorted_kind edge_order = {
     .look = look_at_edge,
 };
 
-/* NULL: it is gone, and another may have its place; or it came twice. */
+/* NULL: it is gone, and another may have its slot; or it came twice. */
 static const struct ft_rank_member *member_at(const struct matrix *m, size_t i)
 {
     const struct member_item *item = ft_sorted_item(&m->members, i);

@@ -181,7 +181,7 @@ void ft_sorted_end(const struct ft_sorted *w, struct ft_list *list, const void *
     size_t n;
 
     list->total = w->total;
-    list->page.limit = 0; /* the next page is told here */
+    list->page.limit = 0; /* the cursor of the next page is made here */
     if (!item)
         return;
     n = (size_t)snprintf(list->next, sizeof(list->next), "%s-", w->kind->name);

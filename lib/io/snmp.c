@@ -214,8 +214,9 @@ static void take_response(struct ft_snmp_session *s, netsnmp_pdu *pdu)
         deliver(s, &reply);
 }
 
-/* net-snmp tells of a request here. A report comes twice: as a message, after which net-snmp may
- * send once more by itself (not in time window), and as a security error when it will not. */
+/* net-snmp reports the end of a request here. A report comes twice: as a message, after which
+ * net-snmp may send once more by itself (not in time window), and as a security error when it will
+ * not. */
 static int on_event(int operation, netsnmp_session *session, int reqid, netsnmp_pdu *pdu,
                     void *magic)
 {
