@@ -148,8 +148,7 @@ static bool is_known_in(const struct ft_window *w, const struct ft_flow *flow,
                         const struct ft_span *span)
 {
     return ft_join_path_ms(w->join, flow) < span->end_ms ||
-           ft_evidence_covers(&flow->evidence, ft_join_topology(w->join), &flow->path,
-                              span->end_ms - 1);
+           ft_join_was_on_path(w->join, flow, span->end_ms - 1);
 }
 
 /* The window that holds what is new of a flow: its path began in it, or, where that window is
