@@ -14,7 +14,6 @@
 
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
-#include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/api/web.h"
 #include "daemon/api/window_figures.h"
@@ -152,12 +151,11 @@ static int open_own_sinks(struct ft_daemon *d)
         .bytes_max = s->history_memory_max,
         .events_max = s->events_max + s->past_events_max,
     };
-    struct ft_sink *store = ft_store_new(s->store_bytes, &d->view.store), *history, *stream;
+    struct ft_sink *history, *stream;
 
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
-        return EX_OSERR;
-    if (!store || ft_publisher_take(d->view.publisher, store))
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance) ||
+        getrandom(&d->view.seed, sizeof(d->view.seed), 0) != sizeof(d->view.seed))
         return EX_OSERR;
     history = ft_history_new(&config, &d->view.history);
     if (!history || ft_publisher_take(d->view.publisher, history))

@@ -417,15 +417,12 @@ size_t ft_pairing_bytes(const struct ft_pairing *p)
            ft_table_bytes(p->comms) + ft_table_bytes(p->members);
 }
 
-bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pairing_end *out)
+static void describe(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                     struct ft_pairing_end *out)
 {
-    const struct ft_pairing_qp *e = ft_table_next(p->ends, index), *peer;
-    const struct ft_pairing_port *port;
+    const struct ft_pairing_port *port = ft_pairing_port_of(p, e);
+    const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
 
-    if (!e)
-        return false;
-    port = ft_pairing_port_of(p, e);
-    peer = ft_pairing_peer(p, e);
     *out = (struct ft_pairing_end){
         .host = port->key.host,
         .device = port->key.device,
@@ -449,7 +446,24 @@ bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pair
     }
     if (e->comm_index != FT_NONE)
         out->comm_id = ((const struct ft_pairing_comm *)ft_table_at(p->comms, e->comm_index))->id;
-    return true;
+}
+
+bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pairing_end *out)
+{
+    const struct ft_pairing_qp *e = ft_table_next(p->ends, index);
+
+    if (e)
+        describe(p, e, out);
+    return e != NULL;
+}
+
+bool ft_pairing_end_at(const struct ft_pairing *p, uint32_t index, struct ft_pairing_end *out)
+{
+    const struct ft_pairing_qp *e = ft_table_at(p->ends, index);
+
+    if (e)
+        describe(p, e, out);
+    return e != NULL;
 }
 
 const char *ft_pair_state_name(enum ft_pair_state state)

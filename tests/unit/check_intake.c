@@ -266,13 +266,15 @@ END_TEST
 /* Whether the doctor has a finding with this text, and for how many switches. */
 static size_t reported(const char *text)
 {
-    struct ft_findings findings = {.items = NULL};
+    struct ft_doctor *doctor = ft_doctor_new(pipeline, 1);
+    const struct ft_findings *findings = ft_doctor_findings(doctor);
     size_t count = 0;
 
-    ft_doctor_look(pipeline, &findings);
-    for (size_t i = 0; i < findings.count; i++)
-        count += strstr(findings.items[i].text, text) != NULL;
-    ft_findings_free(&findings);
+    while (ft_doctor_step(doctor))
+        ;
+    for (size_t i = 0; i < findings->count; i++)
+        count += strstr(findings->items[i].text, text) != NULL;
+    ft_doctor_free(doctor);
     return count;
 }
 
