@@ -459,6 +459,13 @@ static void add_stages(void *arg, struct ft_account *account)
         ft_account_drop(stage, "duplicate", transport.duplicates);
         ft_account_drop(stage, "refused", transport.refused);
         ft_account_drop(stage, "lost_with_sender", transport.lost);
+        stage = ft_account_stage(account, "peers", "records");
+        stage->received = transport.records_numbered;
+        stage->processed = transport.records_applied;
+        stage->pending = transport.records_pending;
+        ft_account_drop(stage, "refused", transport.records_refused);
+        ft_account_drop(stage, "dropped_by_sender", transport.records_skipped);
+        ft_account_drop(stage, "lost_with_sender", transport.records_lost);
     }
     ft_publisher_account(d->view.publisher, account);
 }
