@@ -46,6 +46,8 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
                         "queue pairs of every host, and their peers"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
+    [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
+                            "a capture of sFlow: paths, imbalance, collisions, events in it"},
     [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
                          "poller, daemon and page with one command, until Ctrl-C"},
 };
@@ -74,13 +76,14 @@ enum {
     OPT_SORT,
     OPT_COLUMNS,
     OPT_SFLOW,
-    OPT_TOPOLOGY
+    OPT_TOPOLOGY,
+    OPT_SERVE
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
 #define FOR_ALL      (~0U)
 /* Commands that start a daemon of their own and ask none. */
-#define FOR_OWN        FOR(LIVE)
+#define FOR_OWN        (FOR(LIVE) | FOR(ANALYZE))
 #define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
@@ -145,6 +148,9 @@ static const struct {
     {{"topology", required_argument, NULL, OPT_TOPOLOGY},
      FOR_OWN,
      "FILE     the fabric (fabrictrace-topology(5)); without it, it is learnt from the samples"},
+    {{"serve", no_argument, NULL, OPT_SERVE},
+     FOR(ANALYZE),
+     "         then keep the page and the API up on it, until Ctrl-C"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL & ~FOR_OWN,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -342,6 +348,9 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_SFLOW:
         args->sflow = value;
         break;
+    case OPT_SERVE:
+        args->serve = true;
+        break;
     case OPT_TOPOLOGY:
         args->topology = value;
         break;
@@ -439,6 +448,14 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->follow && (args->sort || args->columns))
         return complain(err, args->command, "--follow prints lines, not a table with columns");
+    if (args->command == FT_COMMAND_ANALYZE) {
+        if (words != 2)
+            return complain(err, args->command,
+                            "takes one capture, such as sflow.pcap; -: standard "
+                            "input");
+        args->capture = argv[optind + 1];
+        return 0;
+    }
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);

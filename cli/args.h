@@ -28,6 +28,7 @@ enum ft_command {
     FT_COMMAND_QPS,
     FT_COMMAND_DOCTOR,
     FT_COMMAND_LIVE,
+    FT_COMMAND_ANALYZE,
     FT_COMMANDS
 };
 
@@ -52,6 +53,8 @@ struct ft_args {
     bool has_flow;
     struct ft_tuple flow;
     const char *sflow;          /* of live: where it listens, NULL: the standard */
+    const char *capture;        /* of analyze */
+    bool serve;                 /* of analyze: the page on it afterwards */
     const char *topology;       /* of live and analyze: the file, NULL: learnt */
     bool wide;                  /* no column is cut or left out */
     const char *sort, *columns; /* of a table, NULL: as it is */

@@ -44,6 +44,15 @@ enum ft_children_news {
     FT_CHILDREN_FAILED,  /* poll(2) */
 };
 
+/* The same, and a complaint to err where it cannot be started: an exit status, *child. */
+int ft_children_launch(struct ft_children *children, const char *command,
+                       const struct ft_child_start *start, int *child, FILE *err);
+
+/* Where a daemon of ours may serve: the usual endpoint, where nobody has it, else port 0. */
+#define FT_CHILDREN_HTTP      "127.0.0.1:9478"
+#define FT_CHILDREN_HTTP_PORT 9478
+const char *ft_children_http(void);
+
 /* Waits for the next of these; timeout_ms -1: as long as it takes. fd -1: none. */
 enum ft_children_news ft_children_wait(struct ft_children *children, int fd, int timeout_ms);
 
@@ -61,8 +70,8 @@ bool ft_children_ended(const struct ft_children *children, int child, int *statu
 /* True when a signal has asked to end. */
 bool ft_children_stopped(const struct ft_children *children);
 
-/* The last line of a child's log; NULL: there is none. Borrowed. */
-const char *ft_children_last_line(const struct ft_children *children, int child);
+/* The lines that a child logged last, i from 0 on; NULL: there are no more. Borrowed. */
+const char *ft_children_line(const struct ft_children *children, int child, size_t i);
 
 /* Of a child that has ended, the first with a status other than 0: its name, how it ended, and the
  * last lines of its log. The exit status that the tool should have: the child's where it is one of

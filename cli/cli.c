@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/analyze.h"
 #include "cli/args.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
@@ -65,6 +66,8 @@ static int run(const struct ft_args *args)
     bool standing = false;
     int rc;
 
+    if (args->command == FT_COMMAND_ANALYZE)
+        return ft_analyze_command(args);
     if (args->command == FT_COMMAND_LIVE)
         return ft_live_command(args);
     if (args->command == FT_COMMAND_TOP)
@@ -118,8 +121,10 @@ int ft_cli_run(int argc, char **argv)
     else if (rc == 0)
         rc = run(&args);
     ft_args_free(&args);
+    errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "fabrictrace: standard output: %s\n", strerror(errno));
+        fprintf(stderr, "fabrictrace: standard output: %s\n",
+                errno ? strerror(errno) : "a part of it could not be written");
         return EX_IOERR;
     }
     return rc;

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
+	cli/analyze.c cli/analyze.h \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
+	cli/digest.c cli/digest.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/follow.c cli/follow.h \
@@ -16,6 +18,7 @@ cli_libftcli_a_SOURCES = \
 	cli/safe.c cli/safe.h \
 	cli/show.h \
 	cli/show_collisions.c \
+	cli/show_digest.c cli/show_digest.h \
 	cli/show_doctor.c \
 	cli/show_events.c \
 	cli/show_explain.c \
