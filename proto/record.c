@@ -270,7 +270,7 @@ int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **reco
         return -ENOMEM;
     }
     fabrictrace__record__init(r);
-    rc = ft_json_read_typed(line, len, "schema", pick_schema, &message, error, error_bytes);
+    rc = ft_json_read(line, len, "schema", pick_schema, &message, error, error_bytes);
     if (rc) {
         free(r);
         return rc;

@@ -81,7 +81,8 @@ int ft_list_send(struct ft_list *list, const struct ft_http_request *request, si
                : 200;
 }
 
-bool ft_list_next(struct ft_list *l)
+/* One more matches: true when it is on this page, and begins its position in the list. */
+static bool next_slice(struct ft_list *l)
 {
     uint64_t place = l->total++;
 
@@ -94,7 +95,7 @@ bool ft_list_next(struct ft_list *l)
 
 void ft_list_record(struct ft_list *l, const Fabrictrace__Record *record)
 {
-    if (ft_list_next(l))
+    if (next_slice(l))
         ft_record_to_json(record, l->w);
 }
 
@@ -107,7 +108,7 @@ void ft_list_message(struct ft_list *l, const char *schema, const ProtobufCMessa
 {
     char first[SCHEMA_BYTES];
 
-    if (!ft_list_next(l))
+    if (!next_slice(l))
         return;
     snprintf(first, sizeof(first), "\"schema\":\"%s\"", schema);
     ft_json_write(l->w, message, first);
@@ -177,7 +178,7 @@ int ft_page_read_limit(const struct ft_http_request *request, const char *const 
 
     for (size_t i = 0; i < NAMES_MAX && names[i]; i++)
         known[i + 2] = names[i];
-    stranger = ft_http_stranger(request, known);
+    stranger = ft_http_unknown_query(request, known);
     if (stranger)
         return ft_api_refuse(body, 400, "'%.40s' is not a filter here, or is given twice",
                              stranger);

@@ -42,8 +42,9 @@ static char *copy(const struct ft_http_request *request, const char *name)
     return value ? strdup(value) : NULL;
 }
 
-int ft_flow_filter_read(struct ft_flow_filter *f, const struct ft_http_request *request,
-                        struct ft_writer *body)
+/* Returns 0, or 400 with a sentence. What was read is freed in any case. */
+static int read_filter(struct ft_flow_filter *f, const struct ft_http_request *request,
+                       struct ft_writer *body)
 {
     const char *flow = ft_http_query(request, "flow"), *state = ft_http_query(request, "state");
     uint64_t rank = 0;
@@ -80,9 +81,9 @@ void ft_flow_filter_free(struct ft_flow_filter *f)
     free(f->comm);
 }
 
-static bool is(const char *wanted, const char *text)
+static bool is(const char *filter, const char *text)
 {
-    return text && strcmp(wanted, text) == 0;
+    return text && strcmp(filter, text) == 0;
 }
 
 static bool at_host(const struct ft_join *join, const struct ft_flow *flow,
@@ -142,8 +143,8 @@ static bool of_job(const struct ft_join *join, const struct ft_flow *flow,
     return false;
 }
 
-bool ft_flow_matches(const struct ft_join *join, const struct ft_flow *flow,
-                     const struct ft_flow_filter *f)
+static bool matches(const struct ft_join *join, const struct ft_flow *flow,
+                    const struct ft_flow_filter *f)
 {
     return (!f->has_tuple || ft_tuple_equal(&flow->tuple, &f->tuple)) &&
            (f->state < 0 || flow->state == f->state) && (!f->host || at_host(join, flow, f)) &&
@@ -257,7 +258,7 @@ static int look(struct of_flows *o, const struct ft_join *join)
         const struct ft_flow *flow = ft_join_at(join, o->index++);
         struct match m;
 
-        if (!flow || !ft_flow_matches(join, flow, &o->filter))
+        if (!flow || !matches(join, flow, &o->filter))
             continue;
         m = (struct match){o->by_tuple ? 0 : flow->bytes, flow->tuple};
         o->total++;
@@ -432,7 +433,7 @@ int ft_api_paths(void *arg, const struct ft_http_request *request, struct ft_wri
         return ft_api_refuse(body, 503, "no memory");
     rc = ft_page_read_limit(request, names, PATHS_LIMIT, &page, body);
     if (!rc)
-        rc = ft_flow_filter_read(&o->filter, request, body);
+        rc = read_filter(&o->filter, request, body);
     if (!rc)
         rc = read_order(o, request, body);
     if (rc) {

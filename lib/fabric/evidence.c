@@ -108,7 +108,9 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
     return s;
 }
 
-void ft_sighting_forget_way(struct ft_sighting *s)
+/* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
+ * exporter that nobody knows had seen it. */
+static void forget_ports(struct ft_sighting *s)
 {
     s->switch_id |= FT_SWITCH_UNKNOWN;
     s->in = s->out = FT_NONE;
@@ -151,7 +153,7 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
             list[i].past =
                 left && is_on(&list[i], left->t, left->path) ? left->number : FT_PAST_NONE;
         if (judgement->stray[i])
-            ft_sighting_forget_way(&list[i]);
+            forget_ports(&list[i]);
     }
     if (judgement->moved)
         ev->returns = 0;

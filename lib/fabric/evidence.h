@@ -104,7 +104,7 @@ enum ft_reason {
 };
 
 struct ft_evidence_policy {
-    int64_t settle_ms;    /* the new path must have been seen alone for this long */
+    int64_t hold_down_ms; /* the new path must have been seen alone for this long */
     int64_t tolerance_ms; /* how much later than others an exporter may report */
 };
 
@@ -149,10 +149,6 @@ void ft_evidence_free(struct ft_evidence *ev);
  * until the next call. */
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
                                     int64_t uncertain_ms, int64_t *before_ms);
-
-/* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
- * exporter that nobody knows had seen it. */
-void ft_sighting_forget_way(struct ft_sighting *s);
 
 /* Drops sightings last seen before `before_ms`, and past ones without volume in the two open
  * windows; true when evidence of the present went. */

@@ -13,6 +13,7 @@
 #include "proto/record.h"
 #include "proto/sflow.h"
 #include "tests/batch.h"
+#include "tests/put.h"
 
 #define ROUNDS       7
 #define ROUND_NS     200000000
@@ -81,7 +82,7 @@ static void write_frame(struct ft_writer *w, bool six, uint16_t sport)
 
     for (int i = 0; i < 12; i++)
         ft_write_u8(w, 2);
-    ft_write_be16(w, six ? 0x86dd : 0x0800);
+    put_be16(w, six ? 0x86dd : 0x0800);
     if (six) {
         ft_write_be32(w, 0x60200000);
         ft_write_be32(w, 1028 << 16 | FT_PROTO_UDP << 8 | 64);
@@ -96,8 +97,8 @@ static void write_frame(struct ft_writer *w, bool six, uint16_t sport)
         ft_write_be32(w, 0x0a000101);
         ft_write_be32(w, 0x0a000301);
     }
-    ft_write_be16(w, sport);
-    ft_write_be16(w, FT_ROCE_PORT);
+    put_be16(w, sport);
+    put_be16(w, FT_ROCE_PORT);
     ft_write_be32(w, 1028 << 16);
     ft_write_be32(w, 0x0700ffff);
     ft_write_be32(w, 17);
