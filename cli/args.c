@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/moment.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
 
@@ -77,11 +78,14 @@ enum {
     OPT_COLUMNS,
     OPT_SFLOW,
     OPT_TOPOLOGY,
-    OPT_SERVE
+    OPT_SERVE,
+    OPT_AT
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
 #define FOR_ALL      (~0U)
+/* Commands that the history has answers for. */
+#define FOR_PAST (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(COLLISIONS) | FOR(EVENTS))
 /* Commands that start a daemon of their own and ask none. */
 #define FOR_OWN        (FOR(LIVE) | FOR(ANALYZE))
 #define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
@@ -151,6 +155,10 @@ static const struct {
     {{"serve", no_argument, NULL, OPT_SERVE},
      FOR(ANALYZE),
      "         then keep the page and the API up on it, until Ctrl-C"},
+    {{"at", required_argument, NULL, OPT_AT},
+     FOR_PAST,
+     "TIME     in the window of then: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS; of paths with "
+     "--flow"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL & ~FOR_OWN,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -308,6 +316,20 @@ static int parse_interval(struct ft_args *args, const char *value, FILE *err)
     return 0;
 }
 
+static int parse_at(struct ft_args *args, const char *value, FILE *err)
+{
+    struct ft_wall moment;
+
+    if (ft_moment_parse(value, ft_wall_now(), &moment) < 0)
+        return complain(err, args->command,
+                        "--at takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "
+                        "2026-11-20T10:41:20Z, -5m or @SECONDS; '%s' is not one",
+                        value);
+    args->has_at = true;
+    args->at_ms = (uint64_t)moment.ms;
+    return 0;
+}
+
 static int parse_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
     static const char *const states[] = {"resolved", "partial", "multipath", "unresolved"};
@@ -348,6 +370,8 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_SFLOW:
         args->sflow = value;
         break;
+    case OPT_AT:
+        return parse_at(args, value, err);
     case OPT_SERVE:
         args->serve = true;
         break;
@@ -448,6 +472,15 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->follow && (args->sort || args->columns))
         return complain(err, args->command, "--follow prints lines, not a table with columns");
+    if (args->follow && args->has_at)
+        return complain(err, args->command, "--follow begins now: it goes without --at");
+    if (args->loads && args->has_at)
+        return complain(err, args->command, "--loads asks no daemon: it goes without --at");
+    if (args->command == FT_COMMAND_PATHS && args->has_at &&
+        (!args->has_flow || args->state || args->host || args->limit))
+        return complain(err, args->command,
+                        "--at goes with --flow, and with no other filter: of windows that are over "
+                        "the paths of elephants are kept, each by its flow");
     if (args->command == FT_COMMAND_ANALYZE) {
         if (words != 2)
             return complain(err, args->command,

@@ -48,6 +48,8 @@ struct ft_args {
     const char *svg;         /* file of the heat map, NULL: none */
     const char *name, *port; /* of explain, instead of a flow; port: of a link in two words */
     bool follow;             /* events as they come */
+    bool has_at;
+    uint64_t at_ms; /* the window that holds this moment, instead of now */
     bool has_from;
     uint64_t from_ms; /* events since then */
     bool has_flow;

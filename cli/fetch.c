@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/units.h"
 #include "lib/io/http.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
@@ -49,6 +50,29 @@ static void add_name(struct ft_writer *w, char *separator, const char *as,
     }
 }
 
+static void add_number(struct ft_writer *w, char *separator, const char *name, uint64_t value)
+{
+    ft_write_fmt(w, "%c%s=%llu", *separator, name, (unsigned long long)value);
+    *separator = '&';
+}
+
+/* What is kept of a flow in the window of a moment, by its Kafka key. */
+static void build_history(struct ft_writer *w, const struct ft_args *args)
+{
+    char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES], key[FT_TUPLE_TEXT_BYTES], separator = '?';
+
+    ft_ip_format(&args->flow.src, src);
+    ft_ip_format(&args->flow.dst, dst);
+    snprintf(key, sizeof(key), "%s,%s,%u,%u,%u", src, dst, args->flow.sport, args->flow.dport,
+             args->flow.proto);
+    ft_write_str(w, "/api/v1/history");
+    add_parameter(w, &separator, "kind", "path");
+    add_parameter(w, &separator, "key", key);
+    add_number(w, &separator, "from_ms", args->at_ms);
+    add_number(w, &separator, "to_ms", args->at_ms + 1);
+    ft_write_u8(w, 0);
+}
+
 /* as: what kind of thing the name of explain is taken for; else NULL. */
 static void build_target(struct ft_writer *w, const struct ft_args *args, const char *as)
 {
@@ -65,8 +89,12 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_EVENTS] = "events",
         [FT_COMMAND_QPS] = "qps",
     };
-    char flow[FT_TUPLE_TEXT_BYTES], number[24], separator = '?';
+    char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 
+    if (args->has_at && args->command == FT_COMMAND_PATHS) {
+        build_history(w, args);
+        return;
+    }
     ft_write_fmt(w, "/api/v1/%s", paths[args->command]);
     if (args->command == FT_COMMAND_COLLISIONS)
         add_parameter(w, &separator, "kind", "collision");
@@ -82,14 +110,12 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
     add_parameter(w, &separator, "group", args->group);
     add_parameter(w, &separator, "comm", args->comm);
     add_parameter(w, &separator, "op", args->op);
-    if (args->has_from) {
-        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->from_ms);
-        add_parameter(w, &separator, "from_ms", number);
-    }
-    if (args->limit) {
-        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->limit);
-        add_parameter(w, &separator, "limit", number);
-    }
+    if (args->has_from)
+        add_number(w, &separator, "from_ms", args->from_ms);
+    if (args->has_at)
+        add_number(w, &separator, "at_ms", args->at_ms);
+    if (args->limit)
+        add_number(w, &separator, "limit", args->limit);
     ft_write_u8(w, 0);
 }
 
@@ -186,23 +212,17 @@ static int unreachable(int rc, const char *why, FILE *err)
     }
 }
 
-static int fetch(const struct ft_args *args, const char *as, struct ft_answer **answer, FILE *err)
+/* target is terminated. */
+static int get(const struct ft_args *args, const char *target, struct ft_answer **answer, FILE *err)
 {
     char error[ERROR_BYTES] = "";
-    struct ft_writer target, body;
+    struct ft_writer body;
     struct ft_answer *got;
     int rc;
 
-    ft_writer_init(&target, TARGET_BYTES_MAX);
     ft_writer_init(&body, ANSWER_BYTES_MAX);
-    build_target(&target, args, as);
-    if (!ft_writer_ok(&target)) {
-        fprintf(err, "fabrictrace: the options are too long\n");
-        rc = EX_USAGE;
-        goto out;
-    }
-    rc = ft_http_get(args->endpoint, (const char *)target.bytes, TIMEOUT_NS, args->stop_fd, &body,
-                     error, sizeof(error));
+    rc =
+        ft_http_get(args->endpoint, target, TIMEOUT_NS, args->stop_fd, &body, error, sizeof(error));
     if (rc != 200) {
         rc = rc < 0 ? unreachable(rc, error, err) : refused(args, rc, &body, err);
         goto out;
@@ -217,8 +237,22 @@ static int fetch(const struct ft_args *args, const char *as, struct ft_answer **
     *answer = got;
     rc = 0;
 out:
-    ft_writer_free(&target);
     ft_writer_free(&body);
+    return rc;
+}
+
+static int fetch(const struct ft_args *args, const char *as, struct ft_answer **answer, FILE *err)
+{
+    struct ft_writer target;
+    int rc = EX_USAGE;
+
+    ft_writer_init(&target, TARGET_BYTES_MAX);
+    build_target(&target, args, as);
+    if (ft_writer_ok(&target))
+        rc = get(args, (const char *)target.bytes, answer, err);
+    else
+        fprintf(err, "fabrictrace: the options are too long\n");
+    ft_writer_free(&target);
     return rc;
 }
 
@@ -335,4 +369,46 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
         ft_answer_clean(*answer);
     }
     return rc;
+}
+
+/* "no window that is kept holds TIME: those from TIME to TIME are". */
+static int not_kept(const struct ft_args *args, FILE *err)
+{
+    const struct ft_wall now = ft_wall_now();
+    const struct ft_value *records;
+    struct ft_answer *answer;
+    char at[FT_UNIT_BYTES], from[FT_UNIT_BYTES], to[FT_UNIT_BYTES];
+    uint64_t first = 0, last = 0;
+    int rc = get(args, "/api/v1/windows", &answer, err);
+
+    if (rc)
+        return rc;
+    records = ft_value_get(ft_answer_root(answer), "records");
+    fprintf(err, "fabrictrace: fabrictraced at %s keeps no window that holds %s", args->endpoint,
+            ft_unit_time(at, args->at_ms, now));
+    if (ft_value_count(records) == 0) {
+        fputs(": none has closed yet\n", err);
+    } else {
+        ft_value_uint(ft_value_at(records, 0), "window_start_ms", &first);
+        ft_value_uint(ft_value_at(records, ft_value_count(records) - 1), "window_end_ms", &last);
+        fprintf(err, ": its windows are from %s to %s\n", ft_unit_time(from, first, now),
+                ft_unit_time(to, last, now));
+    }
+    ft_answer_free(answer);
+    return EX_USAGE;
+}
+
+int ft_fetch_window(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+{
+    char target[128];
+    int rc;
+
+    snprintf(target, sizeof(target), "/api/v1/windows?from_ms=%llu&to_ms=%llu",
+             (unsigned long long)args->at_ms, (unsigned long long)args->at_ms + 1);
+    rc = get(args, target, answer, err);
+    if (rc || ft_value_count(ft_value_get(ft_answer_root(*answer), "records")) > 0)
+        return rc;
+    ft_answer_free(*answer);
+    *answer = NULL;
+    return not_kept(args, err);
 }

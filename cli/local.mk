@@ -14,6 +14,7 @@ cli_libftcli_a_SOURCES = \
 	cli/live.c cli/live.h \
 	cli/loads.c cli/loads.h \
 	cli/matrix.c cli/matrix.h \
+	cli/moment.c cli/moment.h \
 	cli/rows.h \
 	cli/safe.c cli/safe.h \
 	cli/show.h \

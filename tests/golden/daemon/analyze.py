@@ -148,6 +148,39 @@ def test_what_is_no_sflow(folder):
             equal(f"a full disk {more}: exit status", done.returncode, 74)
 
 
+def look_back(endpoint, records):
+    """--at gives the records of that window, and names it."""
+    def at(command, *words):
+        return rig.run(TOOL, command, *words, "--endpoint", endpoint, env=ENV)
+
+    for start in sorted({r["window_start_ms"] for r in rig.of_kind(records, "link")}):
+        for command, kind in (("links", "link"), ("imbalance", "imbalance")):
+            want = [r for r in rig.of_kind(records, kind) if r["window_start_ms"] == start]
+            got = rig.records_of(at(command, "--at", f"@{start // 1000 + 7}", "--json").stdout)
+            order = lambda r: json.dumps(r, sort_keys=True)  # noqa: E731
+            equal(f"{command} --at {start}: the records of then", sorted(map(order, got)),
+                  sorted(map(order, want)))
+    second = "2026-11-20T22:35:03Z"
+    for command in ("links", "imbalance", "collisions", "events"):
+        done = at(command, "--at", second)
+        check(f"{command} --at names its window",
+              ", window 2026-11-20 22:35:00 to 2026-11-20 22:35:10" in done.stdout, done)
+    stood = {r["subject"] for r in rig.of_kind(records, "event") if r["kind"] == "collision"}
+    got = rig.records_of(at("collisions", "--at", second, "--json").stdout)
+    equal("the collision of then", {r["subject"] for r in got}, stood)
+    equal("and none before", at("collisions", "--at", "2026-11-20T22:34:55Z", "--json").stdout, "")
+    victim = got[0]["evidence"]["victims"][0]["flow"]
+    flow = f"[{victim['src']}]:{victim['sport']}-[{victim['dst']}]"
+    done = at("paths", "--flow", flow, "--at", second)
+    check("its victim's path of then", "2026-11-20 22:35:00" in done.stdout
+          and "leaf2 Ethernet54 > spine4" in done.stdout, done)
+    for when in ("2026-11-20T22:35:20Z", "2026-11-20T22:34:49Z", "-1m"):
+        done = at("links", "--at", when)
+        equal(f"no window of {when}: exit status", (done.returncode, done.stdout), (64, ""))
+        check("and which there are", "its windows are from 2026-11-20 22:34:50 to 2026-11-20 22:35:20"
+              in done.stderr, done.stderr)
+
+
 def test_serve(folder):
     process = subprocess.Popen([TOOL, "analyze", "--json", "--serve", CAPTURE, "--topology", TOPOLOGY],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
@@ -174,6 +207,7 @@ def test_serve(folder):
         done = rig.run(TOOL, "paths", "--endpoint", page[7:-1], "--state", "resolved", "--json")
         equal("the other commands read it", (done.returncode, len(done.stdout.splitlines())),
               (0, 37))
+        look_back(page[7:-1], [json.loads(line) for line in lines])
         process.send_signal(signal.SIGINT)
         equal("Ctrl-C ends it", process.wait(timeout=rig.WAIT_S), 0)
     finally:
