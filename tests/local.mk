@@ -15,4 +15,5 @@ include tests/prometheus/local.mk
 include tests/gpu/local.mk
 include tests/install/local.mk
 include tests/man/local.mk
+include tests/plan/local.mk
 include tests/bench/local.mk

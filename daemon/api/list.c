@@ -81,8 +81,7 @@ int ft_list_send(struct ft_list *list, const struct ft_http_request *request, si
                : 200;
 }
 
-/* One more matches: true when it is on this page, and begins its position in the list. */
-static bool next_slice(struct ft_list *l)
+bool ft_list_next(struct ft_list *l)
 {
     uint64_t place = l->total++;
 
@@ -95,7 +94,7 @@ static bool next_slice(struct ft_list *l)
 
 void ft_list_record(struct ft_list *l, const Fabrictrace__Record *record)
 {
-    if (next_slice(l))
+    if (ft_list_next(l))
         ft_record_to_json(record, l->w);
 }
 
@@ -108,7 +107,7 @@ void ft_list_message(struct ft_list *l, const char *schema, const ProtobufCMessa
 {
     char first[SCHEMA_BYTES];
 
-    if (!next_slice(l))
+    if (!ft_list_next(l))
         return;
     snprintf(first, sizeof(first), "\"schema\":\"%s\"", schema);
     ft_json_write(l->w, message, first);
@@ -200,4 +199,38 @@ int ft_page_read(const struct ft_http_request *request, const char *const *names
     const char *cursor = ft_http_query(request, "cursor");
 
     return rc || !cursor ? rc : read_cursor(cursor, page, body);
+}
+
+static bool copy(const struct ft_http_request *request, const char *name, char **to)
+{
+    const char *value = ft_http_query(request, name);
+
+    *to = value ? strdup(value) : NULL;
+    return !value || *to;
+}
+
+int ft_list_filter_read(struct ft_list_filter *f, const struct ft_http_request *request,
+                        struct ft_writer *body)
+{
+    uint64_t rank = 0;
+    int rc = ft_api_number(request, "rank", &f->has_rank, &rank, body);
+
+    f->rank = (uint32_t)rank;
+    f->comm = f->op = f->state = f->host = f->job = NULL;
+    if (rc)
+        return rc;
+    if (!copy(request, "comm", &f->comm) || !copy(request, "op", &f->op) ||
+        !copy(request, "state", &f->state) || !copy(request, "host", &f->host) ||
+        !copy(request, "job", &f->job))
+        return ft_api_refuse(body, 503, "no memory");
+    return 0;
+}
+
+void ft_list_filter_free(struct ft_list_filter *f)
+{
+    free(f->comm);
+    free(f->op);
+    free(f->state);
+    free(f->host);
+    free(f->job);
 }

@@ -38,6 +38,7 @@ struct ft_view {
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
     uint32_t instance; /* distinguishes this run from others, for tags */
+    uint64_t seed;     /* of the tables that an answer makes for itself */
 };
 
 #endif

@@ -13,6 +13,7 @@
 #define BEHIND_MS 60000
 #define OPEN_MS   60000 /* what is not found after this time is worth a word */
 #define RECENT_MS 60000
+#define LOOKS     10000 /* of a step of a search */
 
 struct ft_wiring {
     struct ft_crossings *crossings;
@@ -317,13 +318,17 @@ static void note_open(const struct ft_wiring *w, const struct ft_crossing_found 
                     "flows of other switches cross it, but its remote port is not known yet");
 }
 
-void ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, struct ft_findings *findings)
+bool ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, uint32_t *index,
+                    struct ft_findings *findings)
 {
     struct ft_crossing_found f;
-    uint32_t index = 0;
 
-    while (ft_crossings_next(w->crossings, &index, &f))
+    for (int i = 0; i < LOOKS; i++) {
+        if (!ft_crossings_next(w->crossings, index, &f))
+            return false;
         note_open(w, &f, now_ms, findings);
+    }
+    return true;
 }
 
 void ft_wiring_account(const struct ft_wiring *w, struct ft_account *account)

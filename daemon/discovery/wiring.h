@@ -53,8 +53,10 @@ struct ft_crossing_proof ft_wiring_proof(const struct ft_wiring *w, uint32_t por
 
 struct ft_crossings *ft_wiring_crossings(const struct ft_wiring *w);
 
-/* For the doctor: what samples leave open. */
-void ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, struct ft_findings *findings);
+/* For the doctor: what samples leave open, some thousand ports a call. index begins at 0; false:
+ * that was all. */
+bool ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, uint32_t *index,
+                    struct ft_findings *findings);
 
 /* Adds its stage: received = processed + drops. */
 void ft_wiring_account(const struct ft_wiring *w, struct ft_account *account);

@@ -354,15 +354,18 @@ bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *
     return false;
 }
 
-/* Counts the sightings with samples in a window, by whether they are of a path. */
+/* Counts the sightings with samples in a window, of all or of the present ones, by whether they are
+ * of a path. */
 static void count_on(const struct ft_evidence *ev, const struct ft_topology *t,
-                     const struct ft_path *path, unsigned slot, unsigned *on, unsigned *off)
+                     const struct ft_path *path, unsigned slot, bool present, unsigned *on,
+                     unsigned *off)
 {
     const struct ft_sighting *list = ft_evidence_list(ev);
 
     *on = *off = 0;
     for (uint16_t i = 0; i < ev->count; i++) {
-        if (list[i].samples[slot] == 0 || (list[i].switch_id & FT_SWITCH_UNKNOWN))
+        if (list[i].samples[slot] == 0 || (list[i].switch_id & FT_SWITCH_UNKNOWN) ||
+            (present && list[i].past != FT_PRESENT))
             continue;
         is_on(&list[i], t, path) ? ++*on : ++*off;
     }
@@ -373,7 +376,7 @@ bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *
 {
     unsigned on, off;
 
-    count_on(ev, t, path, slot, &on, &off);
+    count_on(ev, t, path, slot, false, &on, &off);
     return on > 0 && off == 0;
 }
 
@@ -382,7 +385,7 @@ bool ft_evidence_differs(const struct ft_evidence *ev, const struct ft_topology 
 {
     unsigned on, off;
 
-    count_on(ev, t, path, slot, &on, &off);
+    count_on(ev, t, path, slot, true, &on, &off);
     return off > 0;
 }
 

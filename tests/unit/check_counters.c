@@ -455,17 +455,19 @@ END_TEST
 /* What the doctor says of a switch's port, or of the switch; "" when nothing. */
 static void doctor_says(const char *switch_name, const char *port, const char *text, bool does)
 {
-    struct ft_findings findings = {.items = NULL};
+    struct ft_doctor *doctor = ft_doctor_new(pipeline, 1);
+    const struct ft_findings *findings = ft_doctor_findings(doctor);
     bool found = false;
 
-    ft_doctor_look(pipeline, &findings);
-    for (size_t i = 0; i < findings.count; i++) {
-        const struct ft_finding *f = &findings.items[i];
+    while (ft_doctor_step(doctor))
+        ;
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct ft_finding *f = &findings->items[i];
 
         found |= strcmp(f->switch_name, switch_name) == 0 && strcmp(f->port, port) == 0 &&
                  strstr(f->text, text) && f->advice;
     }
-    ft_findings_free(&findings);
+    ft_doctor_free(doctor);
     ck_assert_msg(found == does, "%s/%s: %s", switch_name, port, text);
 }
 
