@@ -380,6 +380,7 @@ static int show(const struct analysis *a)
         return complain("the result", strerror(-rc), EX_OSERR);
     doctor.command = FT_COMMAND_DOCTOR;
     doctor.endpoint = a->endpoint;
+    doctor.token_file = NULL;
     rc = ft_fetch(&doctor, &answer, stderr);
     if (rc)
         return rc;

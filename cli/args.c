@@ -83,6 +83,8 @@ enum {
     OPT_TOPOLOGY,
     OPT_SERVE,
     OPT_AT,
+    OPT_TOKEN_FILE,
+    OPT_CA,
     OPT_FLOWS,
     OPT_PREVIOUS,
     OPT_FAILED,
@@ -178,6 +180,12 @@ static const struct {
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL & ~FOR_OWN,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
+    {{"token-file", required_argument, NULL, OPT_TOKEN_FILE},
+     FOR_ALL & ~FOR_OWN,
+     "FILE     with the token that fabrictraced wants (or FABRICTRACE_TOKEN_FILE)"},
+    {{"ca", required_argument, NULL, OPT_CA},
+     FOR_ALL & ~FOR_OWN,
+     "FILE     authority of an endpoint https://HOST:PORT (the system's, or FABRICTRACE_CA)"},
     {{"json", no_argument, NULL, OPT_JSON},
      FOR_ALL & ~FOR(TOP) & ~FOR(LIVE),
      "         records as JSON, one a line"},
@@ -403,6 +411,12 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_SFLOW:
         args->sflow = value;
         break;
+    case OPT_TOKEN_FILE:
+        args->token_file = value;
+        break;
+    case OPT_CA:
+        args->ca = value;
+        break;
     case OPT_AT:
         return parse_at(args, value, err);
     case OPT_SERVE:
@@ -529,15 +543,25 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     return parse_explain(args, words, argv + optind, err);
 }
 
+/* NULL where it is not set, or empty. */
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
 int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
 {
-    const char *env = getenv("FABRICTRACE_ENDPOINT");
+    const char *env = environment("FABRICTRACE_ENDPOINT");
     struct option longs[OPTIONS + 1] = {0};
     int c, rc;
 
     memset(args, 0, sizeof(*args));
     args->stop_fd = -1;
-    args->endpoint = env && *env ? env : DEFAULT_ENDPOINT;
+    args->endpoint = env ? env : DEFAULT_ENDPOINT;
+    args->token_file = environment("FABRICTRACE_TOKEN_FILE");
+    args->ca = environment("FABRICTRACE_CA");
     args->interval_s = INTERVAL_S;
     for (size_t i = 0; i < OPTIONS; i++)
         longs[i] = options[i].option;

@@ -36,8 +36,10 @@ enum ft_command {
 /* Texts are borrowed from argv or the environment. */
 struct ft_args {
     enum ft_command command;
-    const char *endpoint;
-    int stop_fd; /* ends a request when it can be read; -1: nothing does */
+    const char *endpoint;   /* HOST:PORT, also with http:// or https:// before it */
+    const char *token_file; /* what the daemon wants to see (http_token_file); NULL */
+    const char *ca;         /* of https, NULL: the system's */
+    int stop_fd;            /* ends a request when it can be read; -1: nothing does */
     bool json;
     bool help; /* of the command; of the program when there is none */
     bool version;

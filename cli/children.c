@@ -163,7 +163,8 @@ static int fill_args(const struct ft_child_start *start, char ports[32], int fd,
     return 0;
 }
 
-int ft_children_start(struct ft_children *c, const struct ft_child_start *start)
+/* Its number; -errno: -ENOENT where there is no such program. */
+static int start_child(struct ft_children *c, const struct ft_child_start *start)
 {
     struct child *child = &c->child[c->count];
     const char *argv[ARGS_MAX];
@@ -212,7 +213,7 @@ out:
 int ft_children_launch(struct ft_children *c, const char *command,
                        const struct ft_child_start *start, int *child, FILE *err)
 {
-    int rc = ft_children_start(c, start);
+    int rc = start_child(c, start);
 
     if (rc >= 0) {
         *child = rc;

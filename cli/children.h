@@ -32,8 +32,10 @@ struct ft_child_start {
     bool ports;              /* it takes --ports, and says so when it answers */
 };
 
-/* Its number, from 0 on; -errno: -ENOENT where there is no such program. Its log is kept. */
-int ft_children_start(struct ft_children *children, const struct ft_child_start *start);
+/* Starts a program, whose log is kept. EX_OK and its number, from 0 on, in *child; else the exit
+ * status after a complaint to err: EX_UNAVAILABLE where there is no such program. */
+int ft_children_launch(struct ft_children *children, const char *command,
+                       const struct ft_child_start *start, int *child, FILE *err);
 
 enum ft_children_news {
     FT_CHILDREN_NOTHING, /* the time is over */
@@ -43,10 +45,6 @@ enum ft_children_news {
     FT_CHILDREN_STOP,    /* a signal asks to end; it stays so */
     FT_CHILDREN_FAILED,  /* poll(2) */
 };
-
-/* The same, and a complaint to err where it cannot be started: an exit status, *child. */
-int ft_children_launch(struct ft_children *children, const char *command,
-                       const struct ft_child_start *start, int *child, FILE *err);
 
 /* Where a daemon of ours may serve: the usual endpoint, where nobody has it, else port 0. */
 #define FT_CHILDREN_HTTP      "127.0.0.1:9478"

@@ -4,10 +4,12 @@
 #include "cli/fetch.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "cli/units.h"
+#include "lib/base/secret.h"
 #include "lib/io/http.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
@@ -152,14 +154,26 @@ static bool is_page(const struct ft_writer *body)
     return n < body->len && (body->bytes[n] == '<' || body->len > 512 || has_lines(body, n));
 }
 
+/* What is to be written before the endpoint. */
+static const char *scheme_of(const struct ft_args *args)
+{
+    return strstr(args->endpoint, "://") ? "" : "http://";
+}
+
 static int refused(const struct ft_args *args, int status, const struct ft_writer *body, FILE *err)
 {
     char flow[FT_TUPLE_TEXT_BYTES];
 
     if (is_page(body)) {
-        fprintf(err, "fabrictrace: what answers is no fabrictraced: http://%s: status %d\n",
-                args->endpoint, status);
+        fprintf(err, "fabrictrace: what answers is not fabrictraced: %s%s: status %d\n",
+                scheme_of(args), args->endpoint, status);
         return EX_PROTOCOL;
+    }
+    if (status == 401) {
+        fprintf(err, "fabrictrace: fabrictraced at %s %s\n", args->endpoint,
+                args->token_file ? "refuses the token of --token-file"
+                                 : "wants a token: --token-file FILE");
+        return EX_NOPERM;
     }
     if (status == 404 && args->name)
         return FT_EXIT_NOT_FOUND;
@@ -190,6 +204,22 @@ static int unreachable(int rc, const char *why, FILE *err)
     case -EMSGSIZE:
         fprintf(err, "fabrictrace: %s\n", why);
         return EX_OSERR;
+    case -EKEYREJECTED:
+        fprintf(err,
+                "fabrictrace: %s\n"
+                "  --ca FILE names the authority that signed it; its names must have the host of "
+                "the endpoint.\n",
+                why);
+        return EX_PROTOCOL;
+    case -EPROTO:
+        fprintf(err, "fabrictrace: %s\n", why);
+        return EX_PROTOCOL;
+    case -ENOKEY:
+        fprintf(err, "fabrictrace: --ca: %s\n", why);
+        return EX_NOINPUT;
+    case -EPERM:
+        fprintf(err, "fabrictrace: %s\n", why);
+        return EX_USAGE;
     case -ECANCELED:
         return FT_FETCH_ENDED;
     case -ETIMEDOUT:
@@ -215,21 +245,27 @@ static int unreachable(int rc, const char *why, FILE *err)
 /* target is terminated. */
 static int get(const struct ft_args *args, const char *target, struct ft_answer **answer, FILE *err)
 {
-    char error[ERROR_BYTES] = "";
+    struct ft_http_server server = {.endpoint = args->endpoint, .ca = args->ca};
+    char error[ERROR_BYTES] = "", *token = NULL;
     struct ft_writer body;
     struct ft_answer *got;
     int rc;
 
+    /* Read each time: it may be renewed while top runs. */
+    if (args->token_file && ft_secret_read(args->token_file, &token, error, sizeof(error)) < 0) {
+        fprintf(err, "fabrictrace: --token-file: %s\n", error);
+        return EX_NOPERM;
+    }
+    server.token = token;
     ft_writer_init(&body, ANSWER_BYTES_MAX);
-    rc =
-        ft_http_get(args->endpoint, target, TIMEOUT_NS, args->stop_fd, &body, error, sizeof(error));
+    rc = ft_http_ask(&server, target, TIMEOUT_NS, args->stop_fd, &body, error, sizeof(error));
     if (rc != 200) {
         rc = rc < 0 ? unreachable(rc, error, err) : refused(args, rc, &body, err);
         goto out;
     }
     got = ft_answer_parse((const char *)body.bytes, body.len, error, sizeof(error));
     if (!got) {
-        fprintf(err, "fabrictrace: what answers is no fabrictraced: http://%s: %s\n",
+        fprintf(err, "fabrictrace: what answers is not fabrictraced: %s%s: %s\n", scheme_of(args),
                 args->endpoint, error);
         rc = EX_PROTOCOL;
         goto out;
@@ -238,6 +274,9 @@ static int get(const struct ft_args *args, const char *target, struct ft_answer 
     rc = 0;
 out:
     ft_writer_free(&body);
+    if (token)
+        explicit_bzero(token, strlen(token));
+    free(token);
     return rc;
 }
 

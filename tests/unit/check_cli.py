@@ -399,7 +399,7 @@ class Answers(unittest.TestCase):
         self.server.body, self.server.code = b"<html>hello</html>", 200
         rc, out, err = run("links", *self.at)
         self.assertEqual((rc, out), (76, ""))
-        self.assertIn("is no fabrictraced", err)
+        self.assertIn("is not fabrictraced", err)
 
     def test_a_page_is_no_answer(self):
         """Another program's error page, of several lines, is not thrown at the user."""
@@ -408,7 +408,7 @@ class Answers(unittest.TestCase):
             for words in (["links"], ["explain", FLOW]):
                 rc, out, err = run(*words, *self.at)
                 self.assertEqual((rc, out), (76, ""))
-                self.assertIn("is no fabrictraced", err)
+                self.assertIn("is not fabrictraced", err)
                 self.assertIn("status 404", err)
                 self.assertEqual(len(err.splitlines()), 1)
 
