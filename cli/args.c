@@ -470,7 +470,7 @@ static const char *option_name(int c)
     return "";
 }
 
-/* First pass: the command is the first word that is no option nor an option's value, and the
+/* First pass: the command is the first word that is neither an option nor the value of one, and the
  * options' validity depends on it. */
 static int find_command(struct ft_args *args, int argc, char **argv, const struct option *longs,
                         FILE *err)
@@ -490,7 +490,7 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
     return 0;
 }
 
-/* What is no flow is a name, which the daemon looks up; a link may be written as two words. */
+/* What is not a flow is a name, which the daemon looks up; a link may be written as two words. */
 static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err)
 {
     struct ft_ip ip;

@@ -33,7 +33,7 @@ struct child {
     const char *program;
     pid_t pid;
     int log;   /* its standard error; -1: closed */
-    int ports; /* where it tells its ports; -1: it has, or does not */
+    int ports; /* where it writes its ports; -1: it has, or does not */
     char said[SAID_BYTES];
     char lines[LINES][LINE_BYTES]; /* the last ones, in a ring */
     size_t line_count;
@@ -104,7 +104,8 @@ static int find_program(const char *program, char path[PATH_MAX])
     return find(path, FT_SBINDIR, "", program) ? 0 : -ENOENT;
 }
 
-/* In the child. What the service manager told the tool is not for it, and its log goes to us. */
+/* In the child. The service manager's variables are for the tool, not for it, and its log goes to
+ * us. */
 static void become(const struct ft_children *c, const char *path, char **argv, const int fds[3],
                    pid_t parent)
 {
@@ -142,7 +143,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Its words, with --ports and the pipe that it is to tell them by. -E2BIG. */
+/* Its arguments, with --ports and the pipe that it writes them to. -E2BIG. */
 static int fill_args(const struct ft_child_start *start, char ports[32], int fd,
                      const char *argv[ARGS_MAX])
 {

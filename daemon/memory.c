@@ -15,13 +15,13 @@
  * (lib/base/table.h), and what hangs on them.
  */
 enum {
-    FLOW = 408 + FT_FLOW_BESIDE_BYTES + 48, /* and its place in lists while a window closes */
+    FLOW = 408 + FT_FLOW_BESIDE_BYTES + 48, /* and its entries in lists while a window closes */
     PORT_COUNTERS = 1264,
     ADDRESS = 272 + 112, /* where it was seen, and what its host calls itself */
     ADDRESS_CLAIM = 136, /* by a certificate */
     CROSSING_FLOW = 304,
     CROSSING_PORT = 1144 + 80,
-    QUEUE_PAIR = 2100, /* in up to eight scopes; and an eighth of an RDMA port */
+    QUEUE_PAIR = 2100, /* in up to eight groups; and an eighth of an RDMA port */
     EVENT = 6144,      /* with the victims of a collision */
     SWITCH = 512,
     FABRIC_PORT = 4608, /* a report's, twice a topology's, and discovery's while it builds one */
@@ -36,7 +36,7 @@ enum {
 
 #define BASE_BYTES   (64 * MIB) /* the program, its libraries, threads */
 #define DECODE_BYTES (64 * MIB) /* the records of the largest frame */
-#define FRAMES_BYTES (64 * MIB) /* that are not whole yet */
+#define FRAMES_BYTES (64 * MIB) /* that are not complete yet */
 /* Tables whose caps nobody needs to set: names of hosts and jobs, exporters and their processors,
  * operations. */
 #define TABLES_BYTES (136 * MIB)

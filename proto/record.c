@@ -250,7 +250,8 @@ const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record)
 {
     if (!find_kind(record->kind_case))
         return NULL;
-    /* The members of the oneof share their place; each is a message, which starts with its base. */
+    /* The members of the oneof share their memory; each is a message, which starts with its base.
+     */
     return record->observation ? &record->observation->base : NULL;
 }
 

@@ -116,7 +116,6 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 /* Emits the last loss record of the next other program. index begins at 0; false: that was all. */
 bool ft_pipeline_next_loss(const struct ft_pipeline *p, uint32_t *index,
                            const struct ft_emitter *emitter);
-void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
 /* The stages, each to be read by its own header. */
 const struct ft_stages *ft_pipeline_stages(const struct ft_pipeline *p);

@@ -142,7 +142,7 @@ static void publish(struct ft_window *w, struct ft_flow *flow, const struct ft_s
     w->stats.paths++;
 }
 
-/* Whether a resolved path is known of a moment in the window: samples tell it then, or before and
+/* Whether a resolved path is known of a moment in the window: samples show it then, or before and
  * after without a pause. */
 static bool is_known_in(const struct ft_window *w, const struct ft_flow *flow,
                         const struct ft_span *span)
@@ -153,7 +153,7 @@ static bool is_known_in(const struct ft_window *w, const struct ft_flow *flow,
 }
 
 /* The window that holds what is new of a flow: its path began in it, or, where that window is
- * closed or the path was not yet certain in it, samples last told the path. */
+ * closed or the path was not yet certain in it, samples last showed the path. */
 static uint32_t window_of_news(const struct ft_window *w, const struct ft_flow *flow)
 {
     struct ft_span span;
@@ -229,7 +229,8 @@ static uint64_t speed_of(const struct ft_window *w, uint32_t id)
     return speed_bps || !w->counters ? speed_bps : ft_counters_speed_bps(w->counters, id);
 }
 
-/* Exporters of sFlow often count wrongly: less than what flows certainly brought is no figure. */
+/* Exporters of sFlow often count wrongly: less than what flows certainly brought is not a figure.
+ */
 static bool is_credible(const struct ft_counted *c, double bytes, const struct ft_load *load)
 {
     return c->snmp || bytes >= load->bytes * 0.9 - 1.96 * sqrt(load->variance);
@@ -284,7 +285,7 @@ static bool is_of(uint32_t newest, uint32_t number)
     return newest >= number && newest <= number + 1;
 }
 
-/* What samples told of their port. */
+/* What samples reported of their port. */
 static void fill_marks(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
     const struct ft_port_marks *marks = ft_join_marks(w->join, id);

@@ -70,8 +70,8 @@ int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_
 bool ft_trial_is_unquiet(const struct ft_trial *trial);
 
 /* A moment at which the path of sightings was known; in unquiet times an earlier one if need be, up
- * to which each of its links was sampled, or when the last of them began to be: a topology that
- * lacks a link leaves too few paths. */
+ * to which each of its links was sampled, or when the last of them began to be: a link that is
+ * missing in the topology leaves too few paths. */
 int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms);
 
 /* When samples last determined the path: the moment of which all speak that it takes. */

@@ -26,7 +26,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/kafka.c lib/io/kafka.h
 
 if HAVE_SNMP
-lib_io_libftio_a_SOURCES += lib/io/snmp.c lib/io/snmp_auth.c
+lib_io_libftio_a_SOURCES += lib/io/snmp.c lib/io/snmp_auth.c lib/io/snmp_values.c
 else
 lib_io_libftio_a_SOURCES += lib/io/snmp_none.c
 endif
