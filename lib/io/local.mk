@@ -14,6 +14,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/frame.c lib/io/frame.h \
 	lib/io/stream.c lib/io/stream.h \
 	lib/io/tls.c lib/io/tls.h \
+	lib/io/tls_client.c lib/io/tls_client.h \
 	lib/io/unpack.c lib/io/unpack.h \
 	lib/io/sender.c lib/io/transport.h \
 	lib/io/receiver.c lib/io/receiver_room.c lib/io/receiver_impl.h \

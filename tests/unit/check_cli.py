@@ -399,7 +399,7 @@ class Answers(unittest.TestCase):
         self.server.body, self.server.code = b"<html>hello</html>", 200
         rc, out, err = run("links", *self.at)
         self.assertEqual((rc, out), (76, ""))
-        self.assertIn("is no fabrictraced", err)
+        self.assertIn("is not fabrictraced", err)
 
     def test_a_page_is_no_answer(self):
         """Another program's error page, of several lines, is not thrown at the user."""
@@ -408,7 +408,7 @@ class Answers(unittest.TestCase):
             for words in (["links"], ["explain", FLOW]):
                 rc, out, err = run(*words, *self.at)
                 self.assertEqual((rc, out), (76, ""))
-                self.assertIn("is no fabrictraced", err)
+                self.assertIn("is not fabrictraced", err)
                 self.assertIn("status 404", err)
                 self.assertEqual(len(err.splitlines()), 1)
 
@@ -576,6 +576,14 @@ class Alone(unittest.TestCase):
             (["events", "--follow", "--sort", "kind"], "--follow prints lines"),
             (["live", "--endpoint", "a:1"], "does not take --endpoint"),
             (["live", "--json"], "does not take --json"),
+            (["links", "--at", "soon"], "'soon' is not one"),
+            (["events", "--follow", "--at", "-5m"], "goes without --at"),
+            (["imbalance", "--loads", "1,2", "--at", "-5m"], "goes without --at"),
+            (["paths", "--at", "-5m"], "--at goes with --flow"),
+            (["explain", FLOW, "--at", "-5m"], "does not take --at"),
+            (["analyze"], "takes one capture"),
+            (["analyze", "a", "b"], "takes one capture"),
+            (["live", "--serve"], "does not take --serve"),
             (["live", "here"], "does not take 'here'"),
             (["paths", "--topology", "x"], "does not take --topology"),
             (["explain"], "takes one flow"),
