@@ -244,6 +244,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                       .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
         .ranks_max = s->ranks_max,
+        .hash_sets_max = s->hash_sets_max,
         .kept_bytes = s->kept_bytes,
         .link_local = s->link_local,
         .counters_max = s->counters_max,

@@ -42,6 +42,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
+	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/hashes/hashes.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/pipeline_impl.h"
@@ -175,6 +176,9 @@ void ft_pipeline_finish(struct ft_pipeline *p)
         ft_pipeline_finish_close(p);
         ft_pipeline_emit_loss(p, &p->emitter, p->now_ms);
     }
+    if (p->stages.hashes)
+        ft_hashes_finish(p->stages.hashes, ft_topology_fabric(p->topology), p->now_ms,
+                         &p->emitter);
 }
 
 const struct ft_stages *ft_pipeline_stages(const struct ft_pipeline *p)

@@ -28,7 +28,8 @@ struct ft_pipeline_config {
     size_t kept_bytes;   /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
     size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
     bool link_local;     /* as in daemon/pairing/pairing.h */
-    size_t counters_max; /* ports and sources; 0: counters are not used */
+    size_t counters_max;  /* ports and sources; 0: counters are not used */
+    size_t hash_sets_max; /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
     int64_t grace_ms;    /* a window is closed this long after its end, for what is under way */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
