@@ -90,18 +90,18 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     struct ft_topology *t = ft_daemon_check(run, false, diag);
 
     if (t)
-        ft_daemon_tell_size(run, t);
+        ft_daemon_log_size(run, t);
     ft_topology_free(t);
 }
 
 /* What the topology and the settings make of the metrics page. */
-static void tell(const struct ft_run *run, FILE *out)
+static void print_size(const struct ft_run *run, FILE *out)
 {
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = diag ? ft_daemon_check(run, false, diag) : NULL;
 
     if (t)
-        ft_metrics_tell(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
+        ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
     ft_topology_free(t);
     ft_diag_free(diag);
 }
@@ -227,7 +227,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                  .evidence_ms = s->evidence_ns / NS_PER_MS,
                  .idle_ms = s->flow_idle_ns / NS_PER_MS,
                  .trust_topology = !s->verify_topology,
-                 .policy = {.settle_ms = s->settle_ns / NS_PER_MS,
+                 .policy = {.hold_down_ms = s->path_hold_down_ns / NS_PER_MS,
                             .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
         .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
                              .floor_share = replay ? 0 : s->floor,
@@ -478,7 +478,7 @@ static int open_network(struct ft_daemon *d)
     return s->http && *s->http ? open_http(d) : EX_OK;
 }
 
-static void tell_status(struct ft_daemon *d)
+static void notify_status(struct ft_daemon *d)
 {
     struct ft_receiver_stats peers;
 
@@ -522,7 +522,7 @@ static void on_tick(void *arg)
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->sink_limit, ft_mono_now(), &(uint64_t){0}))
         ft_log(FT_LOG_ERROR, "sink '%s': %s", sink, strerror(-rc));
     if (d->ticks++ % STATUS_TICKS == 0)
-        tell_status(d);
+        notify_status(d);
 }
 
 /* The certificates for connections from here on; those that stand go on with theirs. */
@@ -778,7 +778,7 @@ int ft_daemon_main(int argc, char **argv)
         .options = options,
         .check = check,
         .shares = ft_daemon_shares,
-        .tell = tell,
+        .print_size = print_size,
         .metrics = &ft_daemon_metrics,
     };
     struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},

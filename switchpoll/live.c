@@ -184,11 +184,11 @@ static bool on_stop(void *arg)
     return !ft_daemon_link_finish(&live->daemon, live->settings->daemon_flush_ns);
 }
 
-static void warn_of_buffer(const struct live *live, uint64_t bytes, uint64_t wanted)
+static void warn_of_buffer(const struct live *live, uint64_t bytes, uint64_t requested)
 {
-    if (bytes < wanted)
+    if (bytes < requested)
         ft_log(FT_LOG_WARNING, "receive_buffer: is %" PRIu64 " bytes instead of %" PRIu64 "; %s",
-               bytes, wanted,
+               bytes, requested,
                live->given ? "raise ReceiveBuffer= of the socket unit"
                            : "raise net.core.rmem_max or give CAP_NET_ADMIN");
 }
@@ -289,19 +289,19 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
 }
 
 /* Takes the settings over as a whole, or changes nothing and returns -errno. */
-static int adopt(struct live *live, const struct ft_switchpoll_settings *wanted)
+static int adopt(struct live *live, const struct ft_switchpoll_settings *loaded)
 {
-    struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(wanted);
+    struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(loaded);
     struct ft_watch *tick = ft_watch_stage(
-        ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live), "fold");
-    const struct ft_tls_files files = ft_switchpoll_settings_tls(wanted);
+        ft_watch_timer(live->loop, loaded->fold_interval_ns / TICKS, on_tick, live), "fold");
+    const struct ft_tls_files files = ft_switchpoll_settings_tls(loaded);
     struct ft_poller *poller = NULL;
-    int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, wanted, &poller) : -ENOMEM;
+    int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, loaded, &poller) : -ENOMEM;
 
     if (rc == 0)
         rc = ft_daemon_link_renew_tls(&live->daemon, &files);
     if (rc == 0)
-        rc = reopen_udp(live, wanted);
+        rc = reopen_udp(live, loaded);
     if (rc < 0) {
         ft_poller_free(poller);
         ft_watch_free(tick);
@@ -321,14 +321,14 @@ static int adopt(struct live *live, const struct ft_switchpoll_settings *wanted)
 static void on_reload(void *arg)
 {
     struct live *live = arg;
-    const struct ft_switchpoll_settings *wanted = live->config->reload(live->config->arg);
-    const char *fixed = wanted ? ft_switchpoll_settings_fixed(live->settings, wanted) : NULL;
+    const struct ft_switchpoll_settings *loaded = live->config->reload(live->config->arg);
+    const char *fixed = loaded ? ft_switchpoll_settings_fixed(live->settings, loaded) : NULL;
 
-    if (!wanted)
+    if (!loaded)
         ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     else if (fixed)
         ft_log(FT_LOG_ERROR, "reload failed: '%s' cannot change without a restart", fixed);
-    else if (adopt(live, wanted) < 0)
+    else if (adopt(live, loaded) < 0)
         ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     else
         ft_log(FT_LOG_NOTICE, "reloaded");

@@ -29,9 +29,9 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     ft_settings_check(ft_run_config(run), run, diag);
 }
 
-static void tell(const struct ft_run *run, FILE *out)
+static void print_size(const struct ft_run *run, FILE *out)
 {
-    ft_poll_metrics_tell(ft_run_config(run), out);
+    ft_poll_metrics_print_size(ft_run_config(run), out);
 }
 
 static void log_complaints(const struct ft_diag *diag)
@@ -126,7 +126,7 @@ int ft_switchpoll_main(int argc, char **argv)
         .check = check,
         .shares = ft_switchpoll_settings_shares,
         .metrics = &ft_poll_metrics,
-        .tell = tell,
+        .print_size = print_size,
     };
     const struct ft_switchpoll_settings *settings;
     struct ft_live_config live = {.reload = on_reload};
