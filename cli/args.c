@@ -46,6 +46,8 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
                         "queue pairs of every host, and their peers"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
+    [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
+                         "poller, daemon and page with one command, until Ctrl-C"},
 };
 
 enum {
@@ -70,11 +72,15 @@ enum {
     OPT_EXPORT,
     OPT_WIDE,
     OPT_SORT,
-    OPT_COLUMNS
+    OPT_COLUMNS,
+    OPT_SFLOW,
+    OPT_TOPOLOGY
 };
 
-#define FOR(command)   (1U << FT_COMMAND_##command)
-#define FOR_ALL        (~0U)
+#define FOR(command) (1U << FT_COMMAND_##command)
+#define FOR_ALL      (~0U)
+/* Commands that start a daemon of their own and ask none. */
+#define FOR_OWN        FOR(LIVE)
 #define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
@@ -133,11 +139,17 @@ static const struct {
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,
      "         complete lines, however wide the terminal is"},
+    {{"sflow", required_argument, NULL, OPT_SFLOW},
+     FOR(LIVE),
+     "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
+    {{"topology", required_argument, NULL, OPT_TOPOLOGY},
+     FOR_OWN,
+     "FILE     the fabric (fabrictrace-topology(5)); without it, it is learnt from the samples"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
-     FOR_ALL,
+     FOR_ALL & ~FOR_OWN,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
     {{"json", no_argument, NULL, OPT_JSON},
-     FOR_ALL & ~FOR(TOP),
+     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE),
      "         records as JSON, one a line"},
     {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
     {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
@@ -326,6 +338,12 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         break;
     case OPT_FOLLOW:
         args->follow = true;
+        break;
+    case OPT_SFLOW:
+        args->sflow = value;
+        break;
+    case OPT_TOPOLOGY:
+        args->topology = value;
         break;
     case OPT_INTERVAL:
         return parse_interval(args, value, err);

@@ -13,6 +13,7 @@
 #include "cli/args.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
+#include "cli/live.h"
 #include "cli/loads.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
@@ -64,6 +65,8 @@ static int run(const struct ft_args *args)
     bool standing = false;
     int rc;
 
+    if (args->command == FT_COMMAND_LIVE)
+        return ft_live_command(args);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
     if (args->follow)

@@ -12,12 +12,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/api/api.h"
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
-#include "daemon/api/page.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
+#include "daemon/api/web.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
@@ -31,10 +30,10 @@
 #include "daemon/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
-#include "lib/base/secret.h"
 #include "lib/config/program.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
+#include "lib/io/ready.h"
 #include "lib/io/transport.h"
 #include "proto/batch.h"
 
@@ -44,7 +43,6 @@
 #define FLUSH_NS        (INT64_C(10) * NS_PER_S)
 #define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
 #define WARN_NS         (INT64_C(60) * NS_PER_S)
-#define HTTP_CLIENTS    256 /* beside those who listen to the stream */
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
@@ -386,72 +384,34 @@ static int open_identities(struct ft_daemon *d)
 /* Certificate and token, as the files are now. */
 static bool secure_http(struct ft_daemon *d, const struct ft_settings *s)
 {
-    char error[ERROR_BYTES], *token = NULL;
-    bool good = true;
-
     if (!d->http)
         return true;
     if (!s->http_cert != !d->settings->http_cert) {
         ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
         return false;
     }
-    if (s->http_token_file &&
-        ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0) {
-        ft_log(FT_LOG_ERROR, "http_token_file: %s", error);
-        return false;
-    }
-    if (s->http_cert &&
-        ft_http_secure(d->http, s->http_cert, s->http_key, error, sizeof(error)) < 0) {
-        ft_log(FT_LOG_ERROR, "http_tls: %s", error);
-        good = false;
-    }
-    good = good && ft_http_need_token(d->http, token) == 0;
-    free(token);
-    return good;
-}
-
-static bool name_http(struct ft_daemon *d)
-{
-    const struct ft_settings *s = d->settings;
-
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return false;
-    for (size_t i = 0; i < s->http_origins.count; i++)
-        if (ft_http_allow_origin(d->http, s->http_origins.items[i]))
-            return false;
-    return true;
+    return ft_web_secure(d->http, &(struct ft_web_config){.cert = s->http_cert,
+                                                          .key = s->http_key,
+                                                          .token_file = s->http_token_file});
 }
 
 static int open_http(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
-    char error[ERROR_BYTES] = "";
-    struct ft_http_channel *channel;
+    const struct ft_web_config config = {
+        .listen = s->http,
+        .cert = s->http_cert,
+        .key = s->http_key,
+        .token_file = s->http_token_file,
+        .names = s->http_names,
+        .origins = s->http_origins,
+        .streams_max = (uint32_t)s->http_streams_max,
+        .bytes_max = s->http_bytes,
+    };
+    int rc = ft_web_open(d->loop, &config, &d->view, d->live, &d->http);
 
-    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
-    if (!d->http) {
-        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
-        return EX_UNAVAILABLE;
-    }
-    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, s->http_bytes);
-    if (!name_http(d))
-        return EX_OSERR;
-    if (!secure_http(d, s))
-        return EX_CONFIG;
-    if (!ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
-        ft_log(FT_LOG_WARNING,
-               "http '%s': plain (http_plain): whoever reaches this port can read all that is "
-               "known of the fabric and its jobs",
-               s->http);
-    channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
-    if (!channel || ft_api_add(d->http, &d->view))
-        return EX_OSERR;
-    ft_live_to(d->live, channel);
-#ifdef HAVE_PAGE
-    ft_http_files(d->http, ft_page_files, ft_page_file_count);
-#endif
-    return EX_OK;
+    d->view.http = d->http;
+    return rc;
 }
 
 static int open_network(struct ft_daemon *d)
@@ -625,6 +585,24 @@ static void log_trouble(const char *text)
     ft_log(FT_LOG_WARNING, "%s", text);
 }
 
+/* Says that the daemon serves, and where. */
+static int tell_ready(const struct ft_daemon *d)
+{
+    const struct ft_ready_port ports[] = {
+        {"http", d->http ? ft_http_port(d->http) : 0},
+        {"records", d->view.receiver ? ft_receiver_port(d->view.receiver) : 0},
+    };
+    const char *file = ft_run_value(d->run, "ports");
+    int rc = ft_ready_tell(file, ports, sizeof(ports) / sizeof(ports[0]));
+
+    if (rc) {
+        ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
+        return EX_CANTCREAT;
+    }
+    ft_notify_ready();
+    return EX_OK;
+}
+
 static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
     int rc = open_figures(d);
@@ -651,7 +629,9 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
         return EX_OSERR;
     ft_loop_on_trouble(d->loop, log_trouble);
     ft_loop_on_signals(d->loop, on_reload, on_stop, d);
-    ft_notify_ready();
+    rc = tell_ready(d);
+    if (rc)
+        return rc;
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
            ft_topology_fabric(ft_join_topology(d->view.stages->join)), d->settings->listen,
@@ -668,14 +648,38 @@ static void on_broken_line(void *arg, const char *text)
         ft_log(FT_LOG_ERROR, "%s", text);
 }
 
+static bool on_stop_replayed(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* What the records came to, until SIGTERM. */
+static int serve_replayed(struct ft_daemon *d)
+{
+    int rc = open_http(d);
+
+    if (rc)
+        return rc;
+    ft_loop_on_signals(d->loop, NULL, on_stop_replayed, d);
+    rc = tell_ready(d);
+    return rc ? rc : ft_loop_run(d->loop);
+}
+
 static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *file)
 {
     struct ft_replay_stats stats;
     const char *sink;
-    int rc = open_pipeline(d, t, true);
+    int rc = open_figures(d);
 
+    if (rc) {
+        ft_topology_free(t);
+        return rc;
+    }
+    rc = open_pipeline(d, t, true);
     if (rc)
         return rc;
+    d->view.replay = true;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
     rc = ft_replay(d->view.pipeline, file, on_broken_line, d, &stats);
     if (rc) {
@@ -690,6 +694,8 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
     if (stats.broken)
         ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are not records",
                strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
+    if (ft_run_values(d->run, "serve")->count && (rc = serve_replayed(d)))
+        return rc;
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
@@ -768,6 +774,8 @@ int ft_daemon_main(int argc, char **argv)
         {"topology", "FILE", "the fabric's topology, over the configuration", false},
         {"replay", "FILE", "read NDJSON records from FILE (- for standard input) in virtual time",
          false},
+        {"serve", NULL, "after --replay, answer HTTP with what came of it until SIGTERM", false},
+        {"ports", "FILE", "write the ports bound to FILE once they answer: NAME=PORT lines", false},
         {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
         {NULL, NULL, NULL, false},
     };

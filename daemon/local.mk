@@ -21,6 +21,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
+	daemon/api/web.c daemon/api/web.h \
 	daemon/api/windows.c daemon/api/windows.h \
 	daemon/check.c daemon/check.h \
 	daemon/daemon.c daemon/daemon.h \

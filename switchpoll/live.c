@@ -17,6 +17,7 @@
 #include "lib/io/daemon_link.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
+#include "lib/io/ready.h"
 #include "lib/io/status_page.h"
 #include "lib/io/transport.h"
 #include "switchpoll/metrics.h"
@@ -436,6 +437,22 @@ static int start_output(struct live *live, uint64_t boot_id)
     return live->output ? EX_OK : EX_OSERR;
 }
 
+static int tell_ready(const struct live *live)
+{
+    const struct ft_ready_port ports[] = {
+        {"http", live->http ? ft_http_port(live->http) : 0},
+        {"sflow", live->udp ? ft_udp_port(live->udp) : 0},
+    };
+    int rc = ft_ready_tell(live->config->ports, ports, sizeof(ports) / sizeof(ports[0]));
+
+    if (rc) {
+        ft_log(FT_LOG_ERROR, "%s: %s", live->config->ports, strerror(-rc));
+        return EX_CANTCREAT;
+    }
+    ft_notify_ready();
+    return EX_OK;
+}
+
 /* No datagram is read before this: the sockets have their buffers, and nothing else needs a
  * privilege. */
 static int give_up_privilege(const struct live *live)
@@ -520,8 +537,9 @@ int ft_live_run(const struct ft_live_config *config)
                 live.given, live.settings->listen);
         else
             ft_log(FT_LOG_INFO, "listening for sFlow on '%s'", live.settings->listen);
-        ft_notify_ready();
-        code = ft_loop_run(live.loop);
+        code = tell_ready(&live);
+        if (code == EX_OK)
+            code = ft_loop_run(live.loop);
         if (code < 0)
             code = EX_OSERR;
     }

@@ -116,6 +116,7 @@ int ft_switchpoll_main(int argc, char **argv)
         {"replay", "FILE", "read sFlow datagrams from a capture (pcap, pcapng) and end", false},
         {"output", "FILE",
          "write records as NDJSON to FILE (-: standard output), not to the daemon", false},
+        {"ports", "FILE", "write the ports bound to FILE once they answer: NAME=PORT lines", false},
         {0},
     };
     static const struct ft_program program = {
@@ -146,6 +147,7 @@ int ft_switchpoll_main(int argc, char **argv)
         goto out;
     live.settings = settings;
     live.output = ft_run_value(run, "output");
+    live.ports = ft_run_value(run, "ports");
     live.arg = run;
     if (!ft_run_value(run, "replay"))
         code = ft_live_run(&live);

@@ -106,7 +106,9 @@ static bool write_loss(struct ft_list *list, const struct filter *filter, uint32
 
     (void)filter;
     if (*index == 0 && list->total == 0)
-        ft_pipeline_emit_loss(list->view->pipeline, &emitter, ft_wall_now().ms);
+        ft_pipeline_emit_loss(list->view->pipeline, &emitter,
+                              list->view->replay ? ft_pipeline_now_ms(list->view->pipeline)
+                                                 : ft_wall_now().ms);
     return ft_pipeline_next_loss(list->view->pipeline, index, &emitter);
 }
 

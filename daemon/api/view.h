@@ -5,6 +5,7 @@
  * What the HTTP API and the metrics page look at: the stages of a running daemon, borrowed. Thread:
  * the loop's.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ft_pipeline;
@@ -32,6 +33,7 @@ struct ft_view {
     const struct ft_loop *loop;
     const struct ft_http *http;   /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
+    bool replay;                  /* of records that have ended: no more will come */
     int64_t window_ms;            /* as it was at the start */
     struct ft_window_figures *figures;
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
