@@ -45,6 +45,8 @@ static const struct command commands[FT_COMMANDS] = {
                           "each rank's last operation, its slowest peer and the link under it"},
     [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
                         "queue pairs of every host, and their peers"},
+    [FT_COMMAND_HASH] = {"hash", "",
+                         "how each switch chooses among equal-cost links, learnt from flows"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
     [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
                          "poller, daemon and page with one command, until Ctrl-C"},

@@ -8,6 +8,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/list.c daemon/api/list.h \
 	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
+	daemon/api/hashes.c daemon/api/hashes.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
+#include "lib/base/digest.h"
 #include "lib/base/table.h"
 #include "lib/fabric/hash_model.h"
 
@@ -33,7 +33,7 @@ struct set {
     char group[NAME_BYTES];
     char (*members)[NAME_BYTES]; /* names of the ports */
     uint32_t member_count;
-    uint64_t *entries; /* hashes of the names of the ports by which flows came in */
+    uint64_t *entries; /* digests of the names of the ports by which flows came in */
     uint32_t entry_count;
     struct ft_hash_flow *flows;
     uint32_t flow_count, flow_size;
@@ -90,7 +90,8 @@ void ft_hashes_free(struct ft_hashes *h)
 /* Links of one switch that lead to one destination by ways of one length. */
 struct choice {
     const struct ft_topology *t;
-    const struct ft_group *group;
+    const struct ft_switch *at;
+    const char *group; /* of the flow's link */
     uint32_t links[FT_HASH_MEMBERS_MAX];
     uint32_t count, taken; /* taken: the flow's */
 };
@@ -120,15 +121,16 @@ static bool find_choice(struct choice *c, const struct ft_topology *t, uint32_t 
     if (port->peer == FT_NONE || port->group == FT_NONE)
         return false;
     c->t = t;
-    c->group = ft_topology_group(t, port->group);
+    c->at = ft_topology_switch(t, port->switch_id);
+    c->group = ft_topology_group(t, port->group)->name;
     c->count = 0;
     c->taken = FT_NONE;
     left = distance(t, ft_topology_port(t, port->peer)->switch_id, dst_nic);
-    for (uint32_t i = 0; i < c->group->link_count; i++) {
-        uint32_t link = c->group->links[i];
+    for (uint32_t i = 0; i < c->at->port_count; i++) {
+        uint32_t link = c->at->ports[i];
         uint32_t peer = ft_topology_port(t, link)->peer;
 
-        if (distance(t, ft_topology_port(t, peer)->switch_id, dst_nic) != left)
+        if (peer == FT_NONE || distance(t, ft_topology_port(t, peer)->switch_id, dst_nic) != left)
             continue;
         if (c->count == FT_HASH_MEMBERS_MAX)
             return false;
@@ -142,13 +144,10 @@ static bool find_choice(struct choice *c, const struct ft_topology *t, uint32_t 
 /* By names, which stay when the topology is another. */
 static uint64_t key_of(const struct choice *c)
 {
-    const char *name = ft_topology_switch(c->t, c->group->switch_id)->name;
-    uint64_t key = XXH3_64bits(name, strlen(name));
+    uint64_t key = ft_digest_text(c->at->name, 0);
 
-    for (uint32_t i = 0; i < c->count; i++) {
-        name = ft_topology_port(c->t, c->links[i])->name;
-        key = XXH3_64bits_withSeed(name, strlen(name), key);
-    }
+    for (uint32_t i = 0; i < c->count; i++)
+        key = ft_digest_text(ft_topology_port(c->t, c->links[i])->name, key);
     return key;
 }
 
@@ -161,9 +160,8 @@ static bool fill_set(struct set *s, const struct choice *c)
     s->member_count = c->count;
     for (uint32_t i = 0; i < c->count; i++)
         snprintf(s->members[i], NAME_BYTES, "%s", ft_topology_port(c->t, c->links[i])->name);
-    snprintf(s->switch_name, NAME_BYTES, "%s",
-             ft_topology_switch(c->t, c->group->switch_id)->name);
-    snprintf(s->group, NAME_BYTES, "%s", c->group->name);
+    snprintf(s->switch_name, NAME_BYTES, "%s", c->at->name);
+    snprintf(s->group, NAME_BYTES, "%s", c->group);
     return true;
 }
 
@@ -185,20 +183,18 @@ static struct set *find_set(struct ft_hashes *h, const struct choice *c)
 /* Its number among the ports by which flows came in; none of those after many. */
 static uint32_t entry_of(struct set *s, const struct ft_topology *t, uint32_t in)
 {
-    const char *name;
-    uint64_t hash;
+    uint64_t digest;
 
     if (in == FT_NONE)
         return FT_HASH_ENTRIES_MAX;
-    name = ft_topology_end_name(t, in);
-    hash = XXH3_64bits(name, strlen(name));
+    digest = ft_digest_text(ft_topology_end_name(t, in), 0);
     for (uint32_t i = 0; i < s->entry_count; i++) {
-        if (s->entries[i] == hash)
+        if (s->entries[i] == digest)
             return i;
     }
     if (s->entry_count == FT_HASH_ENTRIES_MAX)
         return FT_HASH_ENTRIES_MAX;
-    s->entries[s->entry_count] = hash;
+    s->entries[s->entry_count] = digest;
     return s->entry_count++;
 }
 
@@ -240,14 +236,19 @@ static void test(struct set *s, const struct ft_hash_flow *flow)
         forget(s);
 }
 
-/* The same flow on another link since: its newest is kept. */
+/* Of a flow that is on another link since, the newest is kept. */
 static bool is_kept(struct set *s, const struct ft_hash_flow *flow)
 {
     for (uint32_t i = 0; i < s->flow_count; i++) {
-        if (memcmp(&s->flows[i].in, &flow->in, sizeof(flow->in)) == 0) {
-            s->flows[i].member = flow->member;
-            return true;
+        struct ft_hash_flow *kept = &s->flows[i];
+
+        if (memcmp(&kept->in, &flow->in, sizeof(flow->in)) != 0)
+            continue;
+        if (kept->member != flow->member) {
+            kept->member = flow->member;
+            test(s, flow);
         }
+        return true;
     }
     return false;
 }

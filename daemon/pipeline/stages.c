@@ -82,8 +82,7 @@ static bool open_wanted(struct ft_stages *s, const struct ft_pipeline_config *co
         s->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     return (s->pairing || !config->ends_max) && (s->discovery || !config->discovery.switches_max) &&
-           (s->wiring || !config->crossings.flows_max) &&
-           (s->hashes || !config->hash_sets_max) &&
+           (s->wiring || !config->crossings.flows_max) && (s->hashes || !config->hash_sets_max) &&
            ((s->counters && s->exporters) || !config->counters_max);
 }
 

@@ -9,13 +9,13 @@
 
 #define NO_MEMBER FT_HASH_MEMBERS_MAX
 /* Where each field begins, in bits. */
-#define SRC_BIT   0
-#define DST_BIT   128
-#define SPORT_BIT 256
-#define ENTRY_BIT (FT_HASH_BITS - FT_HASH_ENTRIES_MAX)
+#define SRC_BIT        0
+#define DST_BIT        128
+#define SPORT_BIT      256
+#define ENTRY_BIT      (FT_HASH_BITS - FT_HASH_ENTRIES_MAX)
 #define INDEX_BITS_MAX 7
-/* So many more flows than directions between them leave no doubt that a hash is linear: another would
- * pass with a chance of 2 to the power of -12 between two links, less between more. */
+/* So many more flows than directions between them leave no doubt that a hash is linear: another
+ * would pass with a chance of 2 to the power of -12 between two links, less between more. */
 #define PROOF 12
 /* And with so many more that it is not. */
 #define SPARE 16

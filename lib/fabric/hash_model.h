@@ -66,7 +66,7 @@ struct ft_hash_model {
     uint32_t index_bits; /* the flows' links are told apart by so many bits */
     uint32_t row_count;
     struct ft_hash_input origin;
-    struct ft_hash_row *rows; /* in echelon form */
+    struct ft_hash_row *rows;             /* in echelon form */
     uint32_t member[FT_HASH_MEMBERS_MAX]; /* by index; FT_HASH_MEMBERS_MAX: not seen */
 };
 

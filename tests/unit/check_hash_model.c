@@ -72,8 +72,8 @@ static uint32_t polarised(const struct key *k)
 struct fabric {
     uint32_t (*hash)(const struct key *k);
     uint32_t members;
-    bool ingress;  /* is hashed */
-    bool shuffled; /* the switch lists its links in another order */
+    bool ingress;          /* is hashed */
+    bool shuffled;         /* the switch lists its links in another order */
     unsigned wrong_one_in; /* 0: none */
 };
 
@@ -145,11 +145,11 @@ static void predict(const struct ft_hash_model *m, unsigned *predicted, unsigned
 }
 
 static const struct fabric linear[] = {
-    {crc16, 2, false, false, 0},   {crc16, 4, false, false, 0},  {crc16, 8, true, false, 0},
-    {crc16, 16, false, true, 0},   {crc16, 64, true, true, 0},   {crc32, 4, true, true, 0},
-    {crc32, 8, false, false, 0},   {crc32, 32, false, true, 0},  {crc32, 64, true, false, 0},
-    {fold, 4, false, false, 0},    {fold, 16, true, true, 0},    {fold, 64, false, false, 0},
-    {always, 4, false, false, 0},  {polarised, 8, false, true, 0},
+    {crc16, 2, false, false, 0},  {crc16, 4, false, false, 0},    {crc16, 8, true, false, 0},
+    {crc16, 16, false, true, 0},  {crc16, 64, true, true, 0},     {crc32, 4, true, true, 0},
+    {crc32, 8, false, false, 0},  {crc32, 32, false, true, 0},    {crc32, 64, true, false, 0},
+    {fold, 4, false, false, 0},   {fold, 16, true, true, 0},      {fold, 64, false, false, 0},
+    {always, 4, false, false, 0}, {polarised, 8, false, true, 0},
 };
 
 START_TEST(linear_hashes_are_learnt_whatever_seed_and_order)
@@ -171,8 +171,8 @@ START_TEST(linear_hashes_are_learnt_whatever_seed_and_order)
 END_TEST
 
 static const struct fabric other[] = {
-    {mixed, 4, false, false, 0},  {mixed, 2, false, false, 0}, {mixed, 64, true, false, 0},
-    {crc16, 6, false, false, 0},  {crc32, 3, false, false, 0}, {crc32, 48, false, false, 0},
+    {mixed, 4, false, false, 0}, {mixed, 2, false, false, 0}, {mixed, 64, true, false, 0},
+    {crc16, 6, false, false, 0}, {crc32, 3, false, false, 0}, {crc32, 48, false, false, 0},
 };
 
 START_TEST(what_is_not_linear_is_refused)
@@ -336,7 +336,7 @@ START_TEST(links_that_no_flow_can_take_are_named)
 END_TEST
 
 FT_UNIT_MAIN("hash_model", linear_hashes_are_learnt_whatever_seed_and_order,
-             what_is_not_linear_is_refused, few_flows_are_not_enough, one_pair_needs_two_dozen_flows,
-             one_flow_to_another_destination_is_enough,
+             what_is_not_linear_is_refused, few_flows_are_not_enough,
+             one_pair_needs_two_dozen_flows, one_flow_to_another_destination_is_enough,
              a_flow_in_a_hundred_on_another_link_is_seen_through, what_is_hashed_is_told,
              links_that_no_flow_can_take_are_named)
