@@ -81,7 +81,8 @@ int ft_list_send(struct ft_list *list, const struct ft_http_request *request, si
                : 200;
 }
 
-bool ft_list_next(struct ft_list *l)
+/* One more matches: true when it is on this page, and begins its position in the list. */
+static bool next_slice(struct ft_list *l)
 {
     uint64_t place = l->total++;
 
@@ -94,7 +95,7 @@ bool ft_list_next(struct ft_list *l)
 
 void ft_list_record(struct ft_list *l, const Fabrictrace__Record *record)
 {
-    if (ft_list_next(l))
+    if (next_slice(l))
         ft_record_to_json(record, l->w);
 }
 
@@ -107,7 +108,7 @@ void ft_list_message(struct ft_list *l, const char *schema, const ProtobufCMessa
 {
     char first[SCHEMA_BYTES];
 
-    if (!ft_list_next(l))
+    if (!next_slice(l))
         return;
     snprintf(first, sizeof(first), "\"schema\":\"%s\"", schema);
     ft_json_write(l->w, message, first);
@@ -199,4 +200,38 @@ int ft_page_read(const struct ft_http_request *request, const char *const *names
     const char *cursor = ft_http_query(request, "cursor");
 
     return rc || !cursor ? rc : read_cursor(cursor, page, body);
+}
+
+static bool copy(const struct ft_http_request *request, const char *name, char **to)
+{
+    const char *value = ft_http_query(request, name);
+
+    *to = value ? strdup(value) : NULL;
+    return !value || *to;
+}
+
+int ft_list_filter_read(struct ft_list_filter *f, const struct ft_http_request *request,
+                        struct ft_writer *body)
+{
+    uint64_t rank = 0;
+    int rc = ft_api_number(request, "rank", &f->has_rank, &rank, body);
+
+    f->rank = (uint32_t)rank;
+    f->comm = f->op = f->state = f->host = f->job = NULL;
+    if (rc)
+        return rc;
+    if (!copy(request, "comm", &f->comm) || !copy(request, "op", &f->op) ||
+        !copy(request, "state", &f->state) || !copy(request, "host", &f->host) ||
+        !copy(request, "job", &f->job))
+        return ft_api_refuse(body, 503, "no memory");
+    return 0;
+}
+
+void ft_list_filter_free(struct ft_list_filter *f)
+{
+    free(f->comm);
+    free(f->op);
+    free(f->state);
+    free(f->host);
+    free(f->job);
 }
