@@ -81,8 +81,7 @@ int ft_list_send(struct ft_list *list, const struct ft_http_request *request, si
                : 200;
 }
 
-/* One more matches: true when it is on this page, and begins its position in the list. */
-static bool next_slice(struct ft_list *l)
+bool ft_list_next(struct ft_list *l)
 {
     uint64_t place = l->total++;
 
@@ -95,7 +94,7 @@ static bool next_slice(struct ft_list *l)
 
 void ft_list_record(struct ft_list *l, const Fabrictrace__Record *record)
 {
-    if (next_slice(l))
+    if (ft_list_next(l))
         ft_record_to_json(record, l->w);
 }
 
@@ -108,7 +107,7 @@ void ft_list_message(struct ft_list *l, const char *schema, const ProtobufCMessa
 {
     char first[SCHEMA_BYTES];
 
-    if (!next_slice(l))
+    if (!ft_list_next(l))
         return;
     snprintf(first, sizeof(first), "\"schema\":\"%s\"", schema);
     ft_json_write(l->w, message, first);

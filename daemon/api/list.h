@@ -64,6 +64,9 @@ void ft_list_init(struct ft_list *list, const struct ft_view *view, const struct
 int ft_list_send(struct ft_list *list, const struct ft_http_request *request, size_t bytes,
                  struct ft_writer *body);
 
+/* One more matches: true when it is on this page, and begins its position in the list. */
+bool ft_list_next(struct ft_list *list);
+
 /* Counts and writes one. */
 void ft_list_record(struct ft_list *list, const Fabrictrace__Record *record);
 
