@@ -8,12 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-uint64_t ft_digest(const void *bytes, size_t len, uint64_t seed)
-{
-    return XXH3_64bits_withSeed(bytes, len, seed);
-}
-
 uint64_t ft_digest_text(const char *text, uint64_t seed)
 {
-    return ft_digest(text, strlen(text), seed);
+    return XXH3_64bits_withSeed(text, strlen(text), seed);
 }
