@@ -46,6 +46,8 @@ static const struct command commands[FT_COMMANDS] = {
                           "each rank's last operation, its slowest peer and the link under it"},
     [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
                         "queue pairs of every host, and their peers"},
+    [FT_COMMAND_HASH] = {"hash", "",
+                         "how each switch chooses among equal-cost links, learnt from flows"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
     [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},

@@ -90,6 +90,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_DOCTOR] = "doctor",
         [FT_COMMAND_EVENTS] = "events",
         [FT_COMMAND_QPS] = "qps",
+        [FT_COMMAND_HASH] = "hashes",
     };
     char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 

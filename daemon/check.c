@@ -77,6 +77,7 @@ struct ft_pipeline_config ft_daemon_pipeline(const struct ft_settings *s, bool r
                       .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
         .ranks_max = s->ranks_max,
+        .hash_sets_max = s->hash_sets_max,
         .kept_bytes = s->kept_bytes,
         .link_local = s->link_local,
         .counters_max = s->counters_max,

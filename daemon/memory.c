@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/check.h"
+#include "daemon/hashes/hashes.h"
 #include "daemon/settings.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -28,6 +29,7 @@ enum {
     SOURCE = 8192,      /* its account, clock and status; 16 RDMA ports of its host */
     CONNECTION = 6144,
     TLS_CONNECTION = 32768,
+    HASH_SET = FT_HASHES_SET_BYTES,
     RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
     KAFKA_MESSAGE = 320,
     PAST_EVENT = 768,
@@ -92,6 +94,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
          false},
         {"connections", "connections_max", &s->connections_max, tls ? TLS_CONNECTION : CONNECTION,
          tls ? 10 : 5, 16, tls ? 1000000 : 20000, false, 0, false, false},
+        {"hashes of switches", NULL, &s->hash_sets_max, HASH_SET, 3, 16, 4096, false, 0, false,
+         false},
         {"ranks", NULL, &s->ranks_max, RANK, 7, 100, 65536, false, 0, false, false},
         {"events", "events_max", &s->events_max, EVENT, 2, 100, 10000, false, 0, false, false},
         {"Kafka's queue", "kafka.queue_bytes", &s->kafka_queue_bytes, 1, 25, MIB, 1024 * MIB, true,

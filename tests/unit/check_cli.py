@@ -48,6 +48,8 @@ SHOWN = {
     "doctor-hosts": ["doctor"],
     "qps": ["qps"],
     "qps-none": ["qps"],
+    "hash": ["hash"],
+    "hash-none": ["hash"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],
@@ -214,6 +216,11 @@ class Answers(unittest.TestCase):
         self.give("qps")
         run("qps", "--host", "gpu01", "--state", "no_peer", "--limit", "3", *self.at)
         self.assertEqual(self.server.target, "/api/v1/qps?state=no_peer&host=gpu01&limit=3")
+
+    def test_hashes(self):
+        self.give("hash")
+        run("hash", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/hashes")
 
     def test_ranks_of_one_communicator(self):
         self.give("ranks")
