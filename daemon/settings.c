@@ -72,7 +72,10 @@ static const struct ft_option options[] = {
      .standard = "94000",
      .min = 1,
      .max = 10000000,
-     .help = "Ports that samples name, at most, for the same."},
+     .help =
+         "Ports that samples name, at most, for the same. One switch has a sixteenth of them at "
+         "most; switches that neither the topology file nor SNMP knows have a quarter together, "
+         "where others are known."},
     {.key = "listen",
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(listen),
