@@ -40,6 +40,7 @@ enum {
 /* Tables whose caps nobody needs to set: names of hosts and jobs, exporters and their processors,
  * operations. */
 #define TABLES_BYTES (136 * MIB)
+#define ORDERS_BYTES (10 * MIB)
 
 static bool uses_kafka(const struct ft_run *run, const struct ft_settings *s)
 {
@@ -65,6 +66,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {.what = "frames under way", .bytes = FRAMES_BYTES},
         {.what = "records of a frame", .bytes = DECODE_BYTES},
         {.what = "names and exporters", .bytes = TABLES_BYTES},
+        {.what = "orders of pages", .bytes = ORDERS_BYTES},
         {"last records", NULL, &s->store_bytes, 2, 4, 8 * MIB, 256 * MIB, true, 0, false, false},
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
         {"history", "history_memory_max", &s->history_memory_max, 1.1, 16, MIB, 512 * MIB, true, 0,
