@@ -15,6 +15,7 @@
 #include "cli/follow.h"
 #include "cli/live.h"
 #include "cli/loads.h"
+#include "cli/plan.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
 #include "cli/top.h"
@@ -69,6 +70,8 @@ static int run(const struct ft_args *args)
         return ft_live_command(args);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->command == FT_COMMAND_PLAN)
+        return ft_plan_run(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->loads) {

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/discovery/topology_file.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
+#include "lib/files/topology_file.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
 

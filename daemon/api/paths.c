@@ -36,8 +36,9 @@ static char *copy(const struct ft_http_request *request, const char *name)
     return value ? strdup(value) : NULL;
 }
 
-int ft_flow_filter_read(struct ft_flow_filter *f, const struct ft_http_request *request,
-                        struct ft_writer *body)
+/* Returns 0, or 400 with a sentence. What was read is freed in any case. */
+static int read_filter(struct ft_flow_filter *f, const struct ft_http_request *request,
+                       struct ft_writer *body)
 {
     const char *flow = ft_http_query(request, "flow"), *state = ft_http_query(request, "state");
     uint64_t rank = 0;
@@ -136,8 +137,8 @@ static bool of_job(const struct ft_join *join, const struct ft_flow *flow,
     return false;
 }
 
-bool ft_flow_matches(const struct ft_join *join, const struct ft_flow *flow,
-                     const struct ft_flow_filter *f)
+static bool matches(const struct ft_join *join, const struct ft_flow *flow,
+                    const struct ft_flow_filter *f)
 {
     return (!f->has_tuple || ft_tuple_equal(&flow->tuple, &f->tuple)) &&
            (f->state < 0 || flow->state == f->state) && (!f->host || at_host(join, flow, f)) &&
@@ -181,7 +182,7 @@ static enum ft_sorted_found look_by_rate(const struct ft_view *view, const void 
     if (*index >= ft_join_limit(join))
         return FT_SORTED_END;
     flow = ft_join_at(join, (*index)++);
-    if (!flow || !ft_flow_matches(join, flow, filter))
+    if (!flow || !matches(join, flow, filter))
         return FT_SORTED_OTHER;
     m->bytes = flow->bytes;
     m->tuple = flow->tuple;
@@ -300,7 +301,7 @@ static int begin(struct of_flows *o, const struct ft_view *view,
     int rc = ft_page_read_limit(request, names, PATHS_LIMIT, &page, body);
 
     if (!rc)
-        rc = ft_flow_filter_read(&o->filter, request, body);
+        rc = read_filter(&o->filter, request, body);
     if (rc)
         return rc;
     if (sort && strcmp(sort, "rate") != 0 && strcmp(sort, "flow") != 0)

@@ -18,12 +18,7 @@ struct ft_flow_filter {
     struct ft_ip address;
 };
 
-/* Returns 0, or 400 with a sentence. What was read is freed in any case. */
-int ft_flow_filter_read(struct ft_flow_filter *filter, const struct ft_http_request *request,
-                        struct ft_writer *body);
 void ft_flow_filter_free(struct ft_flow_filter *filter);
-bool ft_flow_matches(const struct ft_join *join, const struct ft_flow *flow,
-                     const struct ft_flow_filter *filter);
 
 /* A flow's present path record, of the window that its rate is of. */
 void ft_api_path(struct ft_list *list, struct ft_flow *flow);

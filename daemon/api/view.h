@@ -12,7 +12,6 @@ struct ft_pipeline;
 struct ft_stages;
 struct ft_publisher;
 struct ft_receiver;
-struct ft_store;
 struct ft_window_figures;
 struct ft_history;
 struct ft_http;
@@ -29,7 +28,6 @@ struct ft_view {
     struct ft_pipeline *pipeline;
     const struct ft_stages *stages; /* of the pipeline */
     struct ft_publisher *publisher;
-    struct ft_store *store;
     struct ft_history *history;
     const struct ft_loop *loop;
     const struct ft_http *http;   /* NULL: no port */

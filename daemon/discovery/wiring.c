@@ -87,7 +87,8 @@ void ft_wiring_restart(struct ft_wiring *w)
     w->stepped_ms = 0;
 }
 
-bool ft_wiring_name(const struct ft_topology *t, uint32_t port, struct ft_crossing_port *out)
+/* A port as samples name it, of the present topology; false when they cannot. */
+static bool name_port(const struct ft_topology *t, uint32_t port, struct ft_crossing_port *out)
 {
     const struct ft_port *p = ft_topology_port(t, port);
     const struct ft_switch *s = ft_topology_switch(t, p->switch_id);
@@ -103,8 +104,8 @@ static void judge(struct ft_wiring *w, uint32_t port)
     uint32_t peer = ft_topology_port(w->t, port)->peer;
     struct ft_crossing_port ends[2];
 
-    if (peer == FT_NONE || peer < port || !ft_wiring_name(w->t, port, &ends[0]) ||
-        !ft_wiring_name(w->t, peer, &ends[1]))
+    if (peer == FT_NONE || peer < port || !name_port(w->t, port, &ends[0]) ||
+        !name_port(w->t, peer, &ends[1]))
         return;
     ft_crossings_judge(w->crossings, ends, &w->links[port]);
     w->links[peer] = w->links[port];

@@ -56,9 +56,6 @@ bool ft_wiring_missing(const struct ft_wiring *w, uint32_t port);
 bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port);
 struct ft_crossing_proof ft_wiring_proof(const struct ft_wiring *w, uint32_t port);
 
-/* A port as samples name it, of the present topology; false when they cannot. */
-bool ft_wiring_name(const struct ft_topology *t, uint32_t port, struct ft_crossing_port *out);
-
 struct ft_crossings *ft_wiring_crossings(const struct ft_wiring *w);
 
 /* For the doctor: what samples leave open, some thousand ports a call. index begins at 0; false:

@@ -45,6 +45,7 @@
 #include "daemon/publish/findings.h"
 #include "lib/base/account.h"
 #include "proto/fabrictrace.pb-c.h"
+#include "proto/observed.h"
 
 struct ft_pairing_config {
     size_t ends_max;
@@ -127,7 +128,7 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
                              int64_t now_ms);
 
 /* A sample. Cheap for flows of hosts that list nothing. */
-void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o, int64_t now_ms);
+void ft_pairing_observe(struct ft_pairing *p, const struct ft_observed *o, int64_t now_ms);
 
 /* Forgets what was not announced again and looks for pairs, when it is time. */
 void ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms);
