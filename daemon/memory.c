@@ -27,7 +27,7 @@ enum {
     FABRIC_PORT = 4608, /* a report's, twice a topology's, and discovery's while it builds one */
     SOURCE = 8192,      /* its account, clock and status; 16 RDMA ports of its host */
     CONNECTION = 6144,
-    TLS_CONNECTION = 32768,
+    TLS_CONNECTION = 49152, /* 36,600 measured after the handshake */
     RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
     KAFKA_MESSAGE = 320,
     PAST_EVENT = 768,

@@ -21,7 +21,7 @@ struct ft_order {
     const uint8_t *items; /* of item_bytes each; good until the next one is kept */
     size_t count;
     size_t item_bytes;
-    uint64_t total; /* of the whole answer */
+    uint64_t total; /* of the answer */
     uint64_t rest;  /* that come behind all items */
 };
 
