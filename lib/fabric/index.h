@@ -26,7 +26,7 @@ struct ft_index {
     struct ft_table *names;
     struct ft_table *addresses;
     struct ft_table *ifindexes; /* those that no row has */
-    struct ft_index_row *rows;  /* by switch: the ports with a low ifIndex, at its place */
+    struct ft_index_row *rows;  /* by switch: the ports with a low ifIndex, by it */
     uint32_t row_count;
 };
 
