@@ -137,7 +137,7 @@ static void free_connection(struct ft_connection *c)
 
 static void close_connection(struct ft_connection *c, const char *reason)
 {
-    /* One that was refused has been told of already. */
+    /* One that was refused has been reported already. */
     bool silent = c->closing;
 
     forget_connection(c);
@@ -255,7 +255,7 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
         return -ENOSPC;
     }
     /* The sender has given its old connection up, or is a second one by the same name: either way
-     * only one may go on, or the numbers of two would mix. */
+     * only one may continue, or the numbers of two would mix. */
     older = c->source->connection;
     if (older) {
         older->source = NULL;
@@ -398,7 +398,7 @@ static void handle_input(struct bufferevent *bev, void *arg)
     ft_loop_step(receiver->loop, "records", start);
 }
 
-/* A step of the loop is one turn. */
+/* One step of the loop is one round. */
 static void take_turn(void *arg)
 {
     struct ft_receiver *receiver = arg;
@@ -435,7 +435,7 @@ static void handle_event(struct bufferevent *bev, short what, void *arg)
     if (what & BEV_EVENT_CONNECTED)
         return;
     ft_stream_reason(bev, what, reason);
-    /* What had come whole is still taken, and what is begun is ended. */
+    /* What had arrived completely is still applied, and what is begun is ended. */
     if (c->waiting || c->receiver->applying == c) {
         c->gone = true;
         bufferevent_disable(bev, EV_READ | EV_WRITE);
@@ -612,7 +612,7 @@ void ft_receiver_free(struct ft_receiver *receiver)
         evconnlistener_free(receiver->listener);
     ft_receiver_finish(receiver);
     while ((c = TAILQ_FIRST(&receiver->connections))) {
-        /* What was applied and is not told would be sent again to the next receiver. */
+        /* What was applied and is not acknowledged would be sent again to the next receiver. */
         acknowledge(c);
         forget_connection(c);
         ft_stream_close_politely(c->bev);

@@ -116,7 +116,7 @@ static void drop_connection(struct ft_sender *sender, const char *reason)
     sender->bev = NULL;
     ft_connect_free(sender->connect);
     sender->connect = NULL;
-    /* A receiver that welcomes and closes at once is no reason to hurry. */
+    /* A receiver that welcomes and closes at once gives no reason to hurry. */
     if (held)
         sender->backoff_ns = sender->config.retry_min_ns;
     sender->welcomed = false;
