@@ -128,6 +128,7 @@ struct ft_flow {
     bool first_path_counted;
     bool ended;
     bool bytes_from_host;
+    bool learnt; /* its links are known to who learns the switches' hashes */
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;

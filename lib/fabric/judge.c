@@ -14,7 +14,7 @@
 #define TURNS_ONE_IN  3
 /* One that came back so often since it was on a path for certain is steady no more. */
 #define TURNS_FEW 3
-/* A flow that is sampled this often needs no other flow's word: what is older is in doubt where
+/* A flow that is sampled this often is not judged by other flows: what is older is uncertain where
  * others moved. */
 #define FRESH_MS 3000
 
@@ -138,10 +138,10 @@ static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judg
 }
 
 /* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
- * went astray, or where the flow went before a link was lost; none is a change of path. It is set
- * aside, for good, once newer samples alone have followed a path for long enough: a link that comes
- * up again must not make it a second path. False while it stands, else *out has the candidates of
- * what is left. */
+ * was an outlier, or where the flow went before a link was lost; none is a change of path. It is
+ * set aside, for good, once newer samples alone have followed a path for long enough: a link that
+ * comes up again must not make it a second path. False while it stands, else *out has the
+ * candidates of what is left. */
 static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
 {
     bool astray[FT_SIGHTINGS_MAX];
@@ -181,7 +181,7 @@ static int64_t uncertain_until(const struct ft_trial *trial, uint32_t end)
                                              : INT64_MIN;
 }
 
-/* Until when evidence at a hop is in doubt: what the flow chose before it counts too. */
+/* Until when evidence at a hop is uncertain: what the flow chose before it counts too. */
 static int64_t doubt_at(const struct ft_trial *trial, const struct ft_sighting *s, uint32_t stage,
                         const struct ft_path *path)
 {
@@ -208,8 +208,8 @@ static bool may_doubt(const struct ft_trial *trial)
     return false;
 }
 
-/* Leaves out of what is young what is older than a move of other flows on its way, and has not been
- * seen since. */
+/* Leaves out of recent evidence what is older than a move of other flows on its path, and has not
+ * been seen since. */
 static void leave_doubtful(struct ft_trial *trial)
 {
     struct ft_path path = {.hop_count = 0};
@@ -411,7 +411,7 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
     }
 }
 
-/* How many samples of one place must all have taken the new path before spraying over as many paths
+/* How many samples of one hop must all have taken the new path before spraying over as many paths
  * as there are is ruled out. */
 static uint64_t samples_needed(const struct ft_trial *trial)
 {
@@ -503,7 +503,7 @@ static bool has_settled(const struct ft_trial *trial, const bool *confirmed_part
            trial->by->policy.hold_down_ms;
 }
 
-/* What the flow left is past; of a path that goes on, only what contradicts it. */
+/* What the flow left is past; of a path that continues, only what contradicts it. */
 static void find_past(const struct ft_trial *trial, const struct ft_path *path, bool goes_on,
                       struct ft_judgement *out)
 {
