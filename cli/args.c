@@ -46,6 +46,8 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
                         "queue pairs of every host, and their peers"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
+    [FT_COMMAND_DIAGNOSE] = {"diagnose", "--operations FILE",
+                             "which rank of a job hangs or is slow, and whether communication is"},
 };
 
 enum {
@@ -70,7 +72,8 @@ enum {
     OPT_EXPORT,
     OPT_WIDE,
     OPT_SORT,
-    OPT_COLUMNS
+    OPT_COLUMNS,
+    OPT_OPERATIONS
 };
 
 #define FOR(command)   (1U << FT_COMMAND_##command)
@@ -130,6 +133,9 @@ static const struct {
      FOR_TABLES,
      "COLUMN   rows by this column: numbers the largest first; -COLUMN reverses the order"},
     {{"columns", required_argument, NULL, OPT_COLUMNS}, FOR_TABLES, "A,B,...  these columns alone"},
+    {{"operations", required_argument, NULL, OPT_OPERATIONS},
+     FOR(DIAGNOSE),
+     "FILE     a table of operations as comma-separated values (-: standard input)"},
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,
      "         complete lines, however wide the terminal is"},
@@ -315,6 +321,9 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_COLUMNS:
         args->columns = value;
         break;
+    case OPT_OPERATIONS:
+        args->operations = value;
+        break;
     case OPT_HOST:
         args->host = value;
         break;
@@ -421,6 +430,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->follow && (args->sort || args->columns))
         return complain(err, args->command, "--follow prints lines, not a table with columns");
+    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations)
+        return complain(err, args->command, "needs --operations FILE");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);

@@ -27,6 +27,7 @@ enum ft_command {
     FT_COMMAND_RANKS,
     FT_COMMAND_QPS,
     FT_COMMAND_DOCTOR,
+    FT_COMMAND_DIAGNOSE,
     FT_COMMANDS
 };
 
@@ -56,6 +57,7 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
+    const char *operations; /* file of a diagnosis without a daemon */
 };
 
 /* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */

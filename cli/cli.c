@@ -11,6 +11,7 @@
 #include <sysexits.h>
 
 #include "cli/args.h"
+#include "cli/diagnose.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
 #include "cli/loads.h"
@@ -68,6 +69,8 @@ static int run(const struct ft_args *args)
         return ft_top_run(args);
     if (args->follow)
         return ft_follow_run(args);
+    if (args->operations)
+        return ft_diagnose_show(stdout, stderr, args->json, args->operations);
     if (args->loads) {
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
     } else {

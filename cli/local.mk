@@ -4,6 +4,7 @@ cli_libftcli_a_SOURCES = \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
 	cli/cli.c cli/cli.h \
+	cli/diagnose.c cli/diagnose.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/follow.c cli/follow.h \
@@ -33,6 +34,6 @@ cli_libftcli_a_SOURCES = \
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c
-cli_fabrictrace_LDADD = cli/libftcli.a lib/fabric/libftfabric.a proto/libftproto.a $(IO_LIBS) \
+cli_fabrictrace_LDADD = cli/libftcli.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a proto/libftproto.a $(IO_LIBS) \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
 	$(XXHASH_LIBS) -lm

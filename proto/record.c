@@ -152,6 +152,14 @@ static int event_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(kind, e->subject, key);
 }
 
+static int diagnosis_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__Diagnosis *d = record->diagnosis;
+
+    /* Of one without a daemon, the job is not known. */
+    return two_part_key(d->job ? d->job : "", d->communicator ? d->communicator : "", key);
+}
+
 struct kind {
     Fabrictrace__Record__KindCase kind;
     const char *schema;
@@ -190,6 +198,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,
      imbalance_key},
     {FABRICTRACE__RECORD__KIND_EVENT, SCHEMA("event"), &fabrictrace__event__descriptor, event_key},
+    {FABRICTRACE__RECORD__KIND_DIAGNOSIS, SCHEMA("diagnosis"), &fabrictrace__diagnosis__descriptor,
+     diagnosis_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

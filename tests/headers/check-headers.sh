@@ -19,12 +19,13 @@ declare -A below=(
     [lib/base]=""
     [lib/config]="lib/base"
     [lib/fabric]="lib/base"
+    [lib/diagnosis]="lib/base"
     [lib/io]="lib/base"
     [proto]="lib/base"
     [agent]="lib/base lib/config lib/fabric lib/io proto"
     [switchpoll]="lib/base lib/config lib/fabric lib/io proto"
-    [daemon]="lib/base lib/config lib/fabric lib/io proto"
-    [cli]="lib/base lib/config lib/fabric lib/io proto"
+    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/io proto"
+    [cli]="lib/base lib/config lib/diagnosis lib/fabric lib/io proto"
 )
 
 # third-party header (pattern): files that may include it (patterns)
