@@ -20,7 +20,6 @@
 #define GROUPS_MIN 10
 #define LIKE       4 /* communicators that a reference is made of */
 #define TAIL       0.5
-#define TAIL_OFTEN 0.8
 
 /* The collectives of one communicator, function and size, in order of time. */
 struct series {
@@ -31,7 +30,7 @@ struct series {
     struct ft_slowness slow;
     bool is_slow;
     uint32_t process; /* that leaves late, NONE */
-    uint64_t since_ns, until_ns;
+    uint64_t since_ns;
 };
 
 struct entry {
@@ -160,29 +159,32 @@ static void refer(struct survey *s)
     }
 }
 
-/* How much later than the others a member left, beyond what it entered earlier or its clock is
- * ahead; median over a stretch of a series. */
+static double length_at(const struct ft_matched *m, const struct ft_gathering *group, size_t place)
+{
+    const struct ft_operation *op = &m->op[m->order[group->first + place]];
+
+    return (double)(op->end_ns - op->start_ns);
+}
+
+/* After the group began, so that it is exact. */
+static double end_at(const struct ft_matched *m, const struct ft_gathering *group, size_t place)
+{
+    return (double)(int64_t)(m->op[m->order[group->first + place]].end_ns - group->start_ns);
+}
+
+/* How much later than the others a member left, by its clock; median over a stretch of a series. */
 static double tail_of(struct survey *s, const struct series *series, size_t place, size_t first,
-                      size_t end, bool by_clock)
+                      size_t end)
 {
     const struct ft_matched *m = s->m;
     size_t n = 0;
 
     for (size_t k = first; k < end; k++) {
         const struct ft_gathering *group = &m->groups[s->entries[series->first + k].group];
-        const struct ft_operation *op = &m->op[m->order[group->first + place]];
-        double length, left;
 
-        for (size_t i = 0; i < group->count; i++) {
-            const struct ft_operation *other = &m->op[m->order[group->first + i]];
-
-            s->room[i] = (double)(other->end_ns - other->start_ns);
-        }
-        length = (double)(op->end_ns - op->start_ns) - ft_median(s->room, group->count);
         for (size_t i = 0; i < group->count; i++)
-            s->room[i] = (double)m->op[m->order[group->first + i]].end_ns - (double)op->end_ns;
-        left = -ft_median(s->room, group->count);
-        s->values[n++] = by_clock ? left : fmin(left, length);
+            s->room[i] = end_at(m, group, i);
+        s->values[n++] = end_at(m, group, place) - ft_median(s->room, group->count);
     }
     return ft_median(s->values, n);
 }
@@ -196,17 +198,72 @@ static uint32_t late_leaver(struct survey *s, const struct series *series)
     uint32_t process = FT_OPERATIONS_NONE;
 
     for (size_t i = 0; i < series->members && series->members > 2; i++) {
-        double tail = tail_of(s, series, i, series->slow.first, series->slow.end, true);
+        double tail = tail_of(s, series, i, series->slow.first, series->slow.end);
         size_t before = series->slow.first;
 
         if (before >= GROUPS_MIN / 2)
-            tail -= tail_of(s, series, i, 0, before, true);
+            tail -= tail_of(s, series, i, 0, before);
         if (tail > best) {
             best = tail;
             process = m->members[m->comm_members[series->comm] + i].process;
         }
     }
     return process;
+}
+
+/* Whether the clock of a member's host is right to within a length: another rank of that host
+ * leaves with the others. */
+static bool clock_holds(struct survey *s, const struct series *series, size_t place, double ns)
+{
+    const struct ft_matched *m = s->m;
+    const struct ft_member *member = &m->members[m->comm_members[series->comm]];
+
+    for (size_t i = 0; i < series->members; i++)
+        if (i != place &&
+            m->process[member[i].process].host == m->process[member[place].process].host &&
+            fabs(tail_of(s, series, i, 0, series->count)) < ns / 2)
+            return true;
+    return false;
+}
+
+/* A member whose own operations last longer at their end, though the others need not wait for it
+ * afterwards. */
+static void find_tail(struct survey *s, struct series *series)
+{
+    const struct ft_matched *m = s->m;
+    const struct entry *e = &s->entries[series->first];
+    double *tails = calloc(series->count * series->members, sizeof(*tails));
+    size_t found = 0;
+
+    for (size_t k = 0; tails && k < series->count; k++) {
+        const struct ft_gathering *group = &m->groups[e[k].group];
+        double length, end;
+
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = length_at(m, group, i);
+        length = ft_median(s->room, group->count);
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = end_at(m, group, i);
+        end = ft_median(s->room, group->count);
+        for (size_t i = 0; i < group->count; i++) {
+            double tail = fmin(length_at(m, group, i) - length, end_at(m, group, i) - end);
+
+            tails[i * series->count + k] = log(1 + fmax(tail, 0) / series->usual);
+        }
+    }
+    for (size_t i = 0; tails && i < series->members && series->members > 2; i++) {
+        struct ft_slowness slow;
+
+        if (!ft_slowness_of(tails + i * series->count, series->count, s->room, &slow) ||
+            (slow.end - slow.first > series->count - GROUPS_MIN / 2 &&
+             !clock_holds(s, series, i, (slow.ratio - 1) * series->usual)))
+            continue;
+        found++;
+        series->slow = slow;
+        series->process = m->members[m->comm_members[series->comm] + i].process;
+    }
+    free(tails);
+    series->is_slow = found == 1;
 }
 
 static void judge_series(struct survey *s, struct series *series)
@@ -216,11 +273,13 @@ static void judge_series(struct survey *s, struct series *series)
     for (size_t k = 0; k < series->count; k++)
         s->values[k] = log(e[k].ns / series->usual);
     series->is_slow = ft_slowness_of(s->values, series->count, s->room, &series->slow);
+    if (series->is_slow)
+        series->process = late_leaver(s, series);
+    else
+        find_tail(s, series);
     if (!series->is_slow)
         return;
     series->since_ns = e[series->slow.first].start_ns;
-    series->until_ns = e[series->slow.end - 1].start_ns;
-    series->process = late_leaver(s, series);
 }
 
 static bool has_member(const struct ft_matched *m, uint32_t comm, uint32_t process)

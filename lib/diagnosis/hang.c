@@ -396,13 +396,15 @@ static bool ends_of_circle(const struct hangs *h, uint32_t node, uint32_t *least
             continue;
         if (*least == FT_OPERATIONS_NONE || w->company[node] < w->company[*least])
             *least = node;
-        if (*most == FT_OPERATIONS_NONE || w->company[node] > w->company[*most])
-            *most = node;
         row = w->blocking[node];
         absent = absent || (h->m->group_of[row] == FT_OPERATIONS_NONE
                                 ? w->company[node] < 2
                                 : w->company[node] < ft_matched_size(h->m, h->m->op[row].comm));
     }
+    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]])
+        if (node < h->m->process_count && node != *least &&
+            (*most == FT_OPERATIONS_NONE || w->company[node] > w->company[*most]))
+            *most = node;
     return absent;
 }
 
@@ -418,9 +420,11 @@ static int find_circles(struct hangs *h)
         p++;
     if (p == h->m->process_count || !ends_of_circle(h, p, &least, &most))
         return 0;
-    for (uint32_t q = 0; most == least && q < h->m->process_count; q++)
+    for (uint32_t q = 0; most == FT_OPERATIONS_NONE && q < h->m->process_count; q++)
         if (q != least && w->blocking[q] != FT_OPERATIONS_NONE && !h->known[q])
             most = q;
+    if (most == FT_OPERATIONS_NONE)
+        return 0;
     reach(h, least, FT_OPERATIONS_NONE);
     d = add(h, FT_SYNDROME_MISMATCH, w->blocking[least]);
     if (!d)

@@ -42,8 +42,8 @@ struct pace {
     const uint64_t *roles, *lost_ns;
     uint32_t comm;
     size_t members, groups, blocks, period;
-    uint32_t *group; /* those that all members have ended */
-    double *own, *late, *excess;
+    uint32_t *group;                     /* those that all members have ended */
+    double *own, *late, *later, *excess; /* late: by lengths, later: by clocks */
     double *wall, *room, *others;
     double base, wall_base;
 };
@@ -181,11 +181,24 @@ static size_t find_period(const struct pace *p, const double *typical)
     return best;
 }
 
+static void add_later(struct pace *p, size_t k, size_t block)
+{
+    double first = (double)p->m->groups[p->group[k]].start_ns, median;
+
+    for (size_t i = 0; i < p->members; i++)
+        p->room[i] = (double)p->m->op[row_of(p, k, i)].start_ns - first;
+    median = ft_median(p->room, p->members);
+    for (size_t i = 0; i < p->members; i++)
+        p->later[i * p->blocks + block] +=
+            (double)p->m->op[row_of(p, k, i)].start_ns - first - median;
+}
+
 static void fill(struct pace *p, bool beside)
 {
     for (size_t b = 0; b < p->blocks; b++) {
         for (size_t i = 0; i < p->members; i++)
-            p->own[i * p->blocks + b] = p->late[i * p->blocks + b] = 0;
+            p->own[i * p->blocks + b] = p->late[i * p->blocks + b] = p->later[i * p->blocks + b] =
+                0;
         p->wall[b] = 0;
         for (size_t k = b * p->period + 1; k <= (b + 1) * p->period; k++) {
             double median;
@@ -197,6 +210,7 @@ static void fill(struct pace *p, bool beside)
                 p->own[i * p->blocks + b] += own_of(p, k, i, beside);
                 p->late[i * p->blocks + b] += median - length_of(&p->m->op[row_of(p, k, i)]);
             }
+            add_later(p, k, b);
             p->wall[b] += wall_of(p, k);
         }
     }
@@ -286,6 +300,9 @@ static bool is_late(const struct pace *p, struct culprit *c)
     usual = likes < 2 ? 0 : ft_spread(p->others, likes, ft_median(p->others, likes));
     spread = fmax(spread, ft_median(p->others + p->members, likes));
     felt = middle_of(p, p->late, c->place, c->first, c->end, NULL);
+    /* With one like it alone, which of the two is odd shows by their clocks alone. */
+    if (likes < 2)
+        felt = fmin(felt, middle_of(p, p->later, c->place, c->first, c->end, NULL));
     c->excess = excess;
     c->sigmas = excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
     return n >= BLOCKS_MIN && excess >= need && sum / (double)n >= need &&
@@ -382,11 +399,12 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
 
     p->own = calloc(p->members * steps, sizeof(*p->own));
     p->late = calloc(p->members * steps, sizeof(*p->late));
+    p->later = calloc(p->members * steps, sizeof(*p->later));
     p->excess = calloc(p->members * steps, sizeof(*p->excess));
     p->wall = calloc(steps, sizeof(*p->wall));
     p->room = calloc(most, sizeof(*p->room));
     p->others = calloc(2 * most, sizeof(*p->others));
-    if (p->own && p->late && p->excess && p->wall && p->room && p->others) {
+    if (p->own && p->late && p->later && p->excess && p->wall && p->room && p->others) {
         beside = works_beside(p);
         for (size_t k = 1; k <= steps; k++) {
             for (size_t i = 0; i < p->members; i++)
@@ -401,6 +419,7 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
     }
     free(p->own);
     free(p->late);
+    free(p->later);
     free(p->excess);
     free(p->wall);
     free(p->room);

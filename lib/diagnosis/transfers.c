@@ -38,7 +38,7 @@ struct cell {
     uint32_t from, to;
     size_t first, count; /* transfers */
     double ratio;        /* 0: not slow */
-    uint64_t since_ns, until_ns;
+    uint64_t since_ns;
     uint32_t row; /* the first that was slow */
     bool told;
 };
@@ -91,6 +91,7 @@ static void collect(struct matrix *x)
         const struct ft_operation *send, *recv;
         uint64_t a, b;
 
+        /* With one side alone, a wait for the other cannot be told from a slow transfer. */
         if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE)
             continue;
         send = &m->op[pair->send];
@@ -166,7 +167,6 @@ static void judge_cell(struct matrix *x, struct cell *cell)
         return;
     cell->ratio = slow.ratio;
     cell->since_ns = t[slow.first].start_ns;
-    cell->until_ns = t[slow.end - 1].start_ns;
     cell->row = t[slow.first].row;
 }
 
@@ -236,7 +236,7 @@ static int tell_line(struct matrix *x, bool row, uint32_t process, size_t slow, 
         return -ENOMEM;
     ft_texts_add(&d->reasons, "%s %zu of its %zu peers takes %.2f times as long as between others",
                  row ? "sending to" : "receiving from", slow, all, d->slowdown);
-    ft_texts_add(&d->doubts, "counted from when both sides were there: waiting is not in it");
+    ft_texts_add(&d->reasons, "counted from when both sides were there: waiting is not in it");
     return 0;
 }
 

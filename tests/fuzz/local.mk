@@ -5,6 +5,7 @@
 # good and bad, into tests/fuzz/corpus/NAME/.
 fuzz_programs = \
 	tests/fuzz/fuzz_batch \
+	tests/fuzz/fuzz_csv \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_history \
 	tests/fuzz/fuzz_identity \
@@ -40,6 +41,10 @@ endif
 tests_fuzz_fuzz_batch_SOURCES = tests/fuzz/fuzz_batch.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_batch_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_csv_SOURCES = tests/fuzz/fuzz_csv.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_csv_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a $(XXHASH_LIBS) -lm
 
 tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_frame_LDFLAGS = $(fuzz_ldflags)

@@ -251,6 +251,53 @@ START_TEST(sender_receiver_or_pair)
 }
 END_TEST
 
+/* Its operations end late, while the others have gone on: nobody enters late. */
+START_TEST(a_rank_that_leaves_late)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        uint64_t all = (1000 + 20 * k) * MS;
+
+        for (uint32_t r = 0; r < RANKS; r++) {
+            now[r] = all - some(k, r);
+            row(r, "world", "AllReduce", k, all + TRANSFER + (r == 5 && k >= 12 ? 3 * MS : 0),
+                FT_OPERATIONS_NONE);
+        }
+    }
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_SLOW);
+    ck_assert_uint_eq(found.items[0].process, 5);
+    teardown();
+}
+END_TEST
+
+/* Ranks 2 and 3 enter their common communicators in different order; the others wait for them. */
+START_TEST(ranks_that_wait_for_each_other)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        for (uint32_t r = 2; r < 4; r++) {
+            row(r, "x", "AllReduce", k, now[r] + MS, FT_OPERATIONS_NONE);
+            now[r] += MS;
+            row(r, "y", "AllReduce", k, now[r] + MS, FT_OPERATIONS_NONE);
+            now[r] += MS;
+        }
+        step(k, RANKS, 0, TRANSFER);
+    }
+    row(2, "x", "AllReduce", STEPS, FT_OPERATIONS_NEVER, FT_OPERATIONS_NONE);
+    row(3, "y", "AllReduce", STEPS, FT_OPERATIONS_NEVER, FT_OPERATIONS_NONE);
+    for (uint32_t r = 0; r < RANKS; r++)
+        if (r != 2 && r != 3)
+            row(r, "world", "AllReduce", STEPS, FT_OPERATIONS_NEVER, FT_OPERATIONS_NONE);
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_MISMATCH);
+    ck_assert_uint_eq(found.items[0].process + found.items[0].peer, 5);
+    ck_assert_uint_eq(found.items[0].waiting_count, RANKS - 1);
+    teardown();
+}
+END_TEST
+
 FT_UNIT_MAIN("diagnosis", nothing_is_wrong, a_rank_that_never_enters, the_last_operation_is_cut,
              an_operation_that_stands, another_operation_than_the_others, a_rank_that_enters_late,
-             a_collective_that_becomes_slow, sender_receiver_or_pair)
+             a_collective_that_becomes_slow, sender_receiver_or_pair, a_rank_that_leaves_late,
+             ranks_that_wait_for_each_other)
