@@ -48,6 +48,11 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
     [FT_COMMAND_DIAGNOSE] = {"diagnose", "--operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},
+    [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
+                         "poller, daemon and page with one command, until Ctrl-C"},
+    [FT_COMMAND_PLAN] = {"plan",
+                         "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
+                         "paths for flows such that the fullest link carries the least"},
 };
 
 enum {
@@ -73,11 +78,19 @@ enum {
     OPT_WIDE,
     OPT_SORT,
     OPT_COLUMNS,
-    OPT_OPERATIONS
+    OPT_OPERATIONS,
+    OPT_SFLOW,
+    OPT_TOPOLOGY,
+    OPT_FLOWS,
+    OPT_PREVIOUS,
+    OPT_FAILED,
+    OPT_SIM_LAST = OPT_FAILED
 };
 
-#define FOR(command)   (1U << FT_COMMAND_##command)
-#define FOR_ALL        (~0U)
+#define FOR(command) (1U << FT_COMMAND_##command)
+#define FOR_ALL      (~0U)
+/* Commands that start a daemon of their own and ask none. */
+#define FOR_OWN        FOR(LIVE)
 #define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
@@ -139,11 +152,26 @@ static const struct {
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,
      "         complete lines, however wide the terminal is"},
+    {{"sflow", required_argument, NULL, OPT_SFLOW},
+     FOR(LIVE),
+     "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
+    {{"topology", required_argument, NULL, OPT_TOPOLOGY},
+     FOR_OWN | FOR(PLAN),
+     "FILE     the fabric (fabrictrace-topology(5)); where left out, learnt from the samples"},
+    {{"flows", required_argument, NULL, OPT_FLOWS},
+     FOR(PLAN),
+     "FILE     flows as CSV: src,dst,rate_bps (-: standard input)"},
+    {{"previous", required_argument, NULL, OPT_PREVIOUS},
+     FOR(PLAN),
+     "FILE     an earlier plan's --json: only flows that have to move do"},
+    {{"failed", required_argument, NULL, OPT_FAILED},
+     FOR(PLAN),
+     "LINK,... links (leaf1/Ethernet51) and switches that are down"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
-     FOR_ALL,
+     FOR_ALL & ~FOR_OWN,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
     {{"json", no_argument, NULL, OPT_JSON},
-     FOR_ALL & ~FOR(TOP),
+     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE),
      "         records as JSON, one a line"},
     {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
     {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
@@ -283,6 +311,21 @@ static int parse_matrix_option(struct ft_args *args, int c, const char *value, F
     return 0;
 }
 
+static int parse_sim_option(struct ft_args *args, int c, const char *value)
+{
+    switch (c) {
+    case OPT_FLOWS:
+        args->flows = value;
+        break;
+    case OPT_PREVIOUS:
+        args->previous = value;
+        break;
+    default:
+        args->failed = value;
+    }
+    return 0;
+}
+
 static int parse_interval(struct ft_args *args, const char *value, FILE *err)
 {
     uint64_t seconds;
@@ -302,6 +345,8 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
 
     if (c >= OPT_COMM && c <= OPT_SVG)
         return parse_matrix_option(args, c, value, err);
+    if (c >= OPT_FLOWS && c <= OPT_SIM_LAST)
+        return parse_sim_option(args, c, value);
     switch (c) {
     case OPT_ENDPOINT:
         args->endpoint = value;
@@ -335,6 +380,12 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         break;
     case OPT_FOLLOW:
         args->follow = true;
+        break;
+    case OPT_SFLOW:
+        args->sflow = value;
+        break;
+    case OPT_TOPOLOGY:
+        args->topology = value;
         break;
     case OPT_INTERVAL:
         return parse_interval(args, value, err);
@@ -432,6 +483,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return complain(err, args->command, "--follow prints lines, not a table with columns");
     if (args->command == FT_COMMAND_DIAGNOSE && !args->operations)
         return complain(err, args->command, "needs --operations FILE");
+    if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
+        return complain(err, args->command, "takes --topology and --flows");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);

@@ -28,6 +28,8 @@ enum ft_command {
     FT_COMMAND_QPS,
     FT_COMMAND_DOCTOR,
     FT_COMMAND_DIAGNOSE,
+    FT_COMMAND_LIVE,
+    FT_COMMAND_PLAN,
     FT_COMMANDS
 };
 
@@ -51,13 +53,16 @@ struct ft_args {
     uint64_t from_ms; /* events since then */
     bool has_flow;
     struct ft_tuple flow;
+    const char *sflow;          /* of live: where it listens, NULL: the standard */
+    const char *topology;       /* the file; of live and analyze NULL: learnt */
     bool wide;                  /* no column is cut or left out */
     const char *sort, *columns; /* of a table, NULL: as it is */
     unsigned interval_s;        /* between two pictures of top, two requests of follow */
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *operations; /* file of a diagnosis without a daemon */
+    const char *operations;                /* file of a diagnosis without a daemon */
+    const char *flows, *previous, *failed; /* of plan and whatif: files, links */
 };
 
 /* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */

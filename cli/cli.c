@@ -14,7 +14,9 @@
 #include "cli/diagnose.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
+#include "cli/live.h"
 #include "cli/loads.h"
+#include "cli/plan.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
 #include "cli/top.h"
@@ -65,8 +67,12 @@ static int run(const struct ft_args *args)
     bool standing = false;
     int rc;
 
+    if (args->command == FT_COMMAND_LIVE)
+        return ft_live_command(args);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->command == FT_COMMAND_PLAN)
+        return ft_plan_run(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->operations)

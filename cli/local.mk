@@ -3,14 +3,19 @@ noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
+	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
 	cli/diagnose.c cli/diagnose.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/follow.c cli/follow.h \
 	cli/grid.c cli/grid.h \
+	cli/live.c cli/live.h \
 	cli/loads.c cli/loads.h \
+	cli/inputs.c cli/inputs.h \
 	cli/matrix.c cli/matrix.h \
+	cli/plan.c cli/plan.h \
+	cli/previous.c cli/previous.h \
 	cli/rows.h \
 	cli/safe.c cli/safe.h \
 	cli/show.h \
@@ -34,6 +39,7 @@ cli_libftcli_a_SOURCES = \
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c
-cli_fabrictrace_LDADD = cli/libftcli.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a proto/libftproto.a $(IO_LIBS) \
-	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
+cli_fabrictrace_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
+	lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) \
 	$(XXHASH_LIBS) -lm

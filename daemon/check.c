@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/discovery/topology_file.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
+#include "lib/files/topology_file.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
 
@@ -149,7 +149,7 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
     char error[ERROR_BYTES];
     const char *key;
 
-    if (!ft_tls_wanted(&files))
+    if (!ft_tls_configured(&files))
         return;
     key = files.cert ? "tls.cert" : files.key ? "tls.key" : "tls.ca";
     if (!files.cert || !files.key || !files.ca)
@@ -232,7 +232,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     return NULL;
 }
 
-void ft_daemon_tell_size(const struct ft_run *run, const struct ft_topology *t)
+void ft_daemon_log_size(const struct ft_run *run, const struct ft_topology *t)
 {
     const struct ft_settings *s = ft_run_config(run);
     size_t windows = (size_t)(s->history_ns / s->window_ns) + 1, links = 0, need;

@@ -27,6 +27,6 @@ const struct ft_strings *ft_daemon_sinks(const struct ft_run *run);
 struct ft_tls_files ft_daemon_tls(const struct ft_settings *settings);
 
 /* Says what the history takes of a topology, for --check. */
-void ft_daemon_tell_size(const struct ft_run *run, const struct ft_topology *t);
+void ft_daemon_log_size(const struct ft_run *run, const struct ft_topology *t);
 
 #endif

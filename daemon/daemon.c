@@ -12,17 +12,16 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/api/api.h"
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
-#include "daemon/api/page.h"
-#include "daemon/api/store.h"
 #include "daemon/api/view.h"
+#include "daemon/api/web.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
 #include "daemon/memory.h"
+#include "daemon/pipeline/arrivals.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -31,12 +30,11 @@
 #include "daemon/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
-#include "lib/base/secret.h"
 #include "lib/config/program.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
+#include "lib/io/ready.h"
 #include "lib/io/transport.h"
-#include "proto/batch.h"
 
 #define NS_PER_MS       1000000
 #define NS_PER_S        1000000000
@@ -44,7 +42,6 @@
 #define FLUSH_NS        (INT64_C(10) * NS_PER_S)
 #define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
 #define WARN_NS         (INT64_C(60) * NS_PER_S)
-#define HTTP_CLIENTS    256 /* beside those who listen to the stream */
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
@@ -54,9 +51,6 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
-/* Likewise for a batch of records; the clock is looked at after each step. */
-#define BATCH_NS   (INT64_C(10) * NS_PER_MS)
-#define BATCH_STEP 64
 /* Observations looked at for links: half a percent of a core. */
 #define CROSSINGS_A_SECOND 10000
 
@@ -69,12 +63,11 @@ struct ft_daemon {
     struct ft_http *http;
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
-    struct ft_batch *batch;           /* that is being applied */
-    struct ft_keeper *keeper;         /* NULL: the history is not kept */
+    struct ft_arrivals arrivals;
+    struct ft_keeper *keeper; /* NULL: the history is not kept */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
-    struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
-    uint64_t batches_broken, unknown_records;
+    struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t restarts; /* of the pipeline, told */
     uint32_t ticks;
 };
@@ -90,18 +83,18 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     struct ft_topology *t = ft_daemon_check(run, false, diag);
 
     if (t)
-        ft_daemon_tell_size(run, t);
+        ft_daemon_log_size(run, t);
     ft_topology_free(t);
 }
 
 /* What the topology and the settings make of the metrics page. */
-static void tell(const struct ft_run *run, FILE *out)
+static void print_size(const struct ft_run *run, FILE *out)
 {
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = diag ? ft_daemon_check(run, false, diag) : NULL;
 
     if (t)
-        ft_metrics_tell(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
+        ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
     ft_topology_free(t);
     ft_diag_free(diag);
 }
@@ -158,12 +151,11 @@ static int open_own_sinks(struct ft_daemon *d)
         .bytes_max = s->history_memory_max,
         .events_max = s->events_max + s->past_events_max,
     };
-    struct ft_sink *store = ft_store_new(s->store_bytes, &d->view.store), *history, *stream;
+    struct ft_sink *history, *stream;
 
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
-        return EX_OSERR;
-    if (!store || ft_publisher_take(d->view.publisher, store))
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance) ||
+        getrandom(&d->view.seed, sizeof(d->view.seed), 0) != sizeof(d->view.seed))
         return EX_OSERR;
     history = ft_history_new(&config, &d->view.history);
     if (!history || ft_publisher_take(d->view.publisher, history))
@@ -227,7 +219,7 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
                  .evidence_ms = s->evidence_ns / NS_PER_MS,
                  .idle_ms = s->flow_idle_ns / NS_PER_MS,
                  .trust_topology = !s->verify_topology,
-                 .policy = {.settle_ms = s->settle_ns / NS_PER_MS,
+                 .policy = {.hold_down_ms = s->path_hold_down_ns / NS_PER_MS,
                             .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
         .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
                              .floor_share = replay ? 0 : s->floor,
@@ -270,63 +262,13 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     return EX_OK;
 }
 
-/* A slice of a batch on its way in. */
-struct batch {
-    struct ft_daemon *d;
-    const struct ft_identity *sender; /* NULL: may report anything */
-    const char *source, *program;
-};
-
-static void apply_record(void *arg, const Fabrictrace__Record *record)
-{
-    const struct batch *b = arg;
-    struct ft_daemon *d = b->d;
-    int64_t now_ms = ft_wall_now().ms;
-    char reason[FT_IDENTITY_TEXT_BYTES];
-    uint64_t held;
-
-    if (!b->sender || ft_identity_allows(d->identities, b->sender, record,
-                                         ft_pipeline_file(d->view.pipeline), now_ms, reason)) {
-        ft_pipeline_record(d->view.pipeline, record, now_ms);
-        return;
-    }
-    ft_pipeline_refuse(d->view.pipeline);
-    if (ft_log_limit_pass(&d->identity_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING,
-               "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
-               " more held back)",
-               b->program, b->source, reason, held);
-}
-
-/* A slice of a batch: first it is decoded whole, then its records are applied. */
 static int apply_payload(void *arg, void *known, const char *source, const char *program,
                          const uint8_t *payload, size_t len)
 {
     struct ft_daemon *d = arg;
-    struct batch batch = {.d = d, .sender = known, .source = source, .program = program};
-    struct ft_mono start = ft_mono_now();
-    uint64_t held;
-    int rc = -ENOMEM;
+    const struct ft_arrival from = {d->view.pipeline, d->identities, known, source, program};
 
-    if (!d->batch)
-        d->batch = ft_batch_new(len);
-    while (d->batch &&
-           (rc = ft_batch_step(d->batch, payload, BATCH_STEP, apply_record, &batch)) > 0)
-        if (ft_mono_since_ns(ft_mono_now(), start) > BATCH_NS)
-            return rc;
-    if (rc == 0)
-        d->unknown_records += ft_batch_unknown(d->batch);
-    ft_batch_free(d->batch);
-    d->batch = NULL;
-    if (rc == 0) {
-        ft_pipeline_flush(d->view.pipeline);
-        return 0;
-    }
-    d->batches_broken++;
-    if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source, len,
-               strerror(-rc));
-    return rc;
+    return ft_arrivals_apply(&d->arrivals, &from, payload, len);
 }
 
 static void *on_admit(void *arg, const char *source, const char *program,
@@ -385,72 +327,34 @@ static int open_identities(struct ft_daemon *d)
 /* Certificate and token, as the files are now. */
 static bool secure_http(struct ft_daemon *d, const struct ft_settings *s)
 {
-    char error[ERROR_BYTES], *token = NULL;
-    bool good = true;
-
     if (!d->http)
         return true;
     if (!s->http_cert != !d->settings->http_cert) {
         ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
         return false;
     }
-    if (s->http_token_file &&
-        ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0) {
-        ft_log(FT_LOG_ERROR, "http_token_file: %s", error);
-        return false;
-    }
-    if (s->http_cert &&
-        ft_http_secure(d->http, s->http_cert, s->http_key, error, sizeof(error)) < 0) {
-        ft_log(FT_LOG_ERROR, "http_tls: %s", error);
-        good = false;
-    }
-    good = good && ft_http_need_token(d->http, token) == 0;
-    free(token);
-    return good;
-}
-
-static bool name_http(struct ft_daemon *d)
-{
-    const struct ft_settings *s = d->settings;
-
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return false;
-    for (size_t i = 0; i < s->http_origins.count; i++)
-        if (ft_http_allow_origin(d->http, s->http_origins.items[i]))
-            return false;
-    return true;
+    return ft_web_secure(d->http, &(struct ft_web_config){.cert = s->http_cert,
+                                                          .key = s->http_key,
+                                                          .token_file = s->http_token_file});
 }
 
 static int open_http(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
-    char error[ERROR_BYTES] = "";
-    struct ft_http_channel *channel;
+    const struct ft_web_config config = {
+        .listen = s->http,
+        .cert = s->http_cert,
+        .key = s->http_key,
+        .token_file = s->http_token_file,
+        .names = s->http_names,
+        .origins = s->http_origins,
+        .streams_max = (uint32_t)s->http_streams_max,
+        .bytes_max = s->http_bytes,
+    };
+    int rc = ft_web_open(d->loop, &config, &d->view, d->live, &d->http);
 
-    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
-    if (!d->http) {
-        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
-        return EX_UNAVAILABLE;
-    }
-    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, s->http_bytes);
-    if (!name_http(d))
-        return EX_OSERR;
-    if (!secure_http(d, s))
-        return EX_CONFIG;
-    if (!ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
-        ft_log(FT_LOG_WARNING,
-               "http '%s': plain (http_plain): whoever reaches this port can read all that is "
-               "known of the fabric and its jobs",
-               s->http);
-    channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
-    if (!channel || ft_api_add(d->http, &d->view))
-        return EX_OSERR;
-    ft_live_to(d->live, channel);
-#ifdef HAVE_PAGE
-    ft_http_files(d->http, ft_page_files, ft_page_file_count);
-#endif
-    return EX_OK;
+    d->view.http = d->http;
+    return rc;
 }
 
 static int open_network(struct ft_daemon *d)
@@ -477,7 +381,7 @@ static int open_network(struct ft_daemon *d)
     return s->http && *s->http ? open_http(d) : EX_OK;
 }
 
-static void tell_status(struct ft_daemon *d)
+static void notify_status(struct ft_daemon *d)
 {
     struct ft_receiver_stats peers;
 
@@ -521,7 +425,7 @@ static void on_tick(void *arg)
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->sink_limit, ft_mono_now(), &(uint64_t){0}))
         ft_log(FT_LOG_ERROR, "sink '%s': %s", sink, strerror(-rc));
     if (d->ticks++ % STATUS_TICKS == 0)
-        tell_status(d);
+        notify_status(d);
 }
 
 /* The certificates for connections from here on; those that stand go on with theirs. */
@@ -624,6 +528,24 @@ static void log_trouble(const char *text)
     ft_log(FT_LOG_WARNING, "%s", text);
 }
 
+/* Says that the daemon serves, and where. */
+static int tell_ready(const struct ft_daemon *d)
+{
+    const struct ft_ready_port ports[] = {
+        {"http", d->http ? ft_http_port(d->http) : 0},
+        {"records", d->view.receiver ? ft_receiver_port(d->view.receiver) : 0},
+    };
+    const char *file = ft_run_value(d->run, "ports");
+    int rc = ft_ready_tell(file, ports, sizeof(ports) / sizeof(ports[0]));
+
+    if (rc) {
+        ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
+        return EX_CANTCREAT;
+    }
+    ft_notify_ready();
+    return EX_OK;
+}
+
 static int run_live(struct ft_daemon *d, struct ft_topology *t)
 {
     int rc = open_figures(d);
@@ -650,7 +572,9 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
         return EX_OSERR;
     ft_loop_on_trouble(d->loop, log_trouble);
     ft_loop_on_signals(d->loop, on_reload, on_stop, d);
-    ft_notify_ready();
+    rc = tell_ready(d);
+    if (rc)
+        return rc;
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
            ft_topology_fabric(ft_join_topology(d->view.stages->join)), d->settings->listen,
@@ -667,14 +591,38 @@ static void on_broken_line(void *arg, const char *text)
         ft_log(FT_LOG_ERROR, "%s", text);
 }
 
+static bool on_stop_replayed(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* What the records came to, until SIGTERM. */
+static int serve_replayed(struct ft_daemon *d)
+{
+    int rc = open_http(d);
+
+    if (rc)
+        return rc;
+    ft_loop_on_signals(d->loop, NULL, on_stop_replayed, d);
+    rc = tell_ready(d);
+    return rc ? rc : ft_loop_run(d->loop);
+}
+
 static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *file)
 {
     struct ft_replay_stats stats;
     const char *sink;
-    int rc = open_pipeline(d, t, true);
+    int rc = open_figures(d);
 
+    if (rc) {
+        ft_topology_free(t);
+        return rc;
+    }
+    rc = open_pipeline(d, t, true);
     if (rc)
         return rc;
+    d->view.replay = true;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
     rc = ft_replay(d->view.pipeline, file, on_broken_line, d, &stats);
     if (rc) {
@@ -689,6 +637,8 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
     if (stats.broken)
         ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are not records",
                strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
+    if (ft_run_values(d->run, "serve")->count && (rc = serve_replayed(d)))
+        return rc;
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
@@ -702,7 +652,7 @@ static void close_all(struct ft_daemon *d)
     ft_http_free(d->http);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
-    ft_batch_free(d->batch);
+    ft_arrivals_close(&d->arrivals);
     ft_pipeline_free(d->view.pipeline);
     ft_publisher_free(d->view.publisher);
     ft_window_figures_free(d->view.figures);
@@ -767,6 +717,8 @@ int ft_daemon_main(int argc, char **argv)
         {"topology", "FILE", "the fabric's topology, over the configuration", false},
         {"replay", "FILE", "read NDJSON records from FILE (- for standard input) in virtual time",
          false},
+        {"serve", NULL, "after --replay, answer HTTP with what came of it until SIGTERM", false},
+        {"ports", "FILE", "write the ports bound to FILE once they answer: NAME=PORT lines", false},
         {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
         {NULL, NULL, NULL, false},
     };
@@ -777,16 +729,16 @@ int ft_daemon_main(int argc, char **argv)
         .options = options,
         .check = check,
         .shares = ft_daemon_shares,
-        .tell = tell,
+        .print_size = print_size,
         .metrics = &ft_daemon_metrics,
     };
-    struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
-                          .peer_limit = {.interval_ns = WARN_NS, .burst = 100},
+    struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},
                           .kafka_limit = {.interval_ns = WARN_NS, .burst = 5},
                           .batch_limit = {.interval_ns = WARN_NS, .burst = 20},
                           .sink_limit = {.interval_ns = WARN_NS, .burst = 5}};
     int rc = EX_OSERR;
 
+    ft_arrivals_open(&d.arrivals);
     d.run = ft_run_new(&program, argc, argv, &rc);
     if (!d.run)
         return rc;

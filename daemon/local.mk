@@ -17,10 +17,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
-	daemon/api/store.c daemon/api/store.h \
+	daemon/api/sorted.c daemon/api/sorted.h \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
+	daemon/api/web.c daemon/api/web.h \
 	daemon/api/windows.c daemon/api/windows.h \
 	daemon/check.c daemon/check.h \
 	daemon/daemon.c daemon/daemon.h \
@@ -29,7 +30,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
 	daemon/discovery/port_names.c daemon/discovery/port_names.h \
-	daemon/discovery/port_words.c daemon/discovery/port_words.h \
+	daemon/discovery/down_ports.c daemon/discovery/down_ports.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
 	daemon/discovery/survey_build.c \
@@ -40,7 +41,6 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey_strangers.c \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
-	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
@@ -65,12 +65,15 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
 	daemon/join/flow_host.c daemon/join/flow_host.h \
+	daemon/join/flow_judge.c \
 	daemon/join/flow_names.c daemon/join/flow_names.h \
-	daemon/join/join.c daemon/join/join.h \
+	daemon/join/join.c daemon/join/join.h daemon/join/join_impl.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
+	daemon/join/observe.c \
 	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
+	daemon/pipeline/arrivals.c daemon/arrivals.h \
 	daemon/memory.c daemon/memory.h \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
@@ -81,6 +84,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/state.h \
 	daemon/pairing/samples.c \
 	daemon/pipeline/account.c \
+	daemon/pipeline/arrivals.c daemon/pipeline/arrivals.h \
 	daemon/pipeline/batch.c \
 	daemon/pipeline/hooks.c \
 	daemon/pipeline/identity.c daemon/pipeline/identity.h \
@@ -103,7 +107,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window/loads.c daemon/window/loads.h \
 	daemon/window/window.c daemon/window/window.h
 
-DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
+DAEMON_LIBS = daemon/libftdaemon.a lib/files/libftfiles.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
 	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced

@@ -15,7 +15,7 @@ struct ft_settings {
     struct ft_strings sinks;
     int log_level;
     int64_t window_ns, grace_ns, path_refresh_ns;
-    int64_t flow_idle_ns, evidence_ns, settle_ns, tolerance_ns;
+    int64_t flow_idle_ns, evidence_ns, path_hold_down_ns, tolerance_ns;
     uint64_t crossing_flows_max, crossing_ports_max;
     uint64_t switches_max, learnt_max, counters_max, ends_max;
     bool link_local, verify_topology;
@@ -23,7 +23,7 @@ struct ft_settings {
     uint64_t memory_max;
     /* Shares of it that are no options: of the records for HTTP, each of two windows; of answers
      * under way; of the accounts and of the statuses of hosts. */
-    uint64_t store_bytes, http_bytes, kept_bytes, fabric_ports_max, ranks_max;
+    uint64_t http_bytes, kept_bytes, fabric_ports_max, ranks_max;
     uint64_t past_events_max; /* that are over, in the history */
     double floor, elephant;
     uint64_t victims_max;

@@ -5,13 +5,13 @@
  * What the HTTP API and the metrics page look at: the stages of a running daemon, borrowed. Thread:
  * the loop's.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ft_pipeline;
 struct ft_stages;
 struct ft_publisher;
 struct ft_receiver;
-struct ft_store;
 struct ft_window_figures;
 struct ft_history;
 struct ft_http;
@@ -27,17 +27,18 @@ struct ft_view {
     struct ft_pipeline *pipeline;
     const struct ft_stages *stages; /* of the pipeline */
     struct ft_publisher *publisher;
-    struct ft_store *store;
     struct ft_history *history;
     const struct ft_loop *loop;
     const struct ft_http *http;   /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
+    bool replay;                  /* of records that have ended: no more will come */
     int64_t window_ms;            /* as it was at the start */
     struct ft_window_figures *figures;
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
     uint32_t instance; /* distinguishes this run from others, for tags */
+    uint64_t seed;     /* of the tables that an answer makes for itself */
 };
 
 #endif

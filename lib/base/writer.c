@@ -28,13 +28,13 @@ void ft_writer_reset(struct ft_writer *w)
 
 static bool grow(struct ft_writer *w, size_t n)
 {
-    size_t want = w->len + n;
+    size_t needed = w->len + n;
     size_t size = w->size ? w->size : FIRST_SIZE;
     uint8_t *bytes;
 
-    if (want < n || want > w->max)
+    if (needed < n || needed > w->max)
         return false;
-    while (size < want)
+    while (size < needed)
         size = size > w->max / 2 ? w->max : size * 2;
     if (size > w->max)
         size = w->max;
@@ -73,13 +73,6 @@ void ft_write_bytes(struct ft_writer *w, const void *bytes, size_t n)
 void ft_write_u8(struct ft_writer *w, uint8_t v)
 {
     ft_write_bytes(w, &v, 1);
-}
-
-void ft_write_be16(struct ft_writer *w, uint16_t v)
-{
-    uint8_t b[2] = {(uint8_t)(v >> 8), (uint8_t)v};
-
-    ft_write_bytes(w, b, sizeof(b));
 }
 
 void ft_write_be32(struct ft_writer *w, uint32_t v)

@@ -49,7 +49,7 @@ struct ft_program {
      * ft_run_config() knows it; --check prints the table. May be NULL. */
     size_t (*shares)(const struct ft_run *run, void *config, struct ft_share shares[FT_SHARES_MAX]);
     /* What a valid configuration means in figures, a line each, for --check. May be NULL. */
-    void (*tell)(const struct ft_run *run, FILE *out);
+    void (*print_size)(const struct ft_run *run, FILE *out);
     const struct ft_prom_table *metrics; /* of its page, for the manual page; NULL: none */
 };
 
@@ -67,9 +67,6 @@ const void *ft_run_config(const struct ft_run *run);
  * the position when run is NULL. */
 void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char *key,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* True where the file or a --set says something of the key. */
-bool ft_run_is_set(const struct ft_run *run, const char *key);
 
 /* True where the file says something of the key, and not a --set. */
 bool ft_run_in_file(const struct ft_run *run, const char *key);

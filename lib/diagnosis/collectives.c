@@ -20,6 +20,9 @@
 #define GROUPS_MIN 10
 #define LIKE       4 /* communicators that a reference is made of */
 #define TAIL       0.5
+#define TAIL_RATIO 1.4
+#define RELEVANT   0.03  /* of the time between two operations: at one rank */
+#define NOTICED    0.005 /* at all */
 
 /* The collectives of one communicator, function and size, in order of time. */
 struct series {
@@ -211,19 +214,57 @@ static uint32_t late_leaver(struct survey *s, const struct series *series)
     return process;
 }
 
-/* Whether the clock of a member's host is right to within a length: another rank of that host
- * leaves with the others. */
-static bool clock_holds(struct survey *s, const struct series *series, size_t place, double ns)
+/* How far ahead of the others a member's clock is, by when it leaves: as the promptest member of
+ * its host does, or where it is alone there as it does itself at its best. */
+static double ahead_of(struct survey *s, const struct series *series, size_t place,
+                       const double *leaves)
 {
     const struct ft_matched *m = s->m;
     const struct ft_member *member = &m->members[m->comm_members[series->comm]];
+    double least = INFINITY;
+    size_t of_host = 0;
 
-    for (size_t i = 0; i < series->members; i++)
-        if (i != place &&
-            m->process[member[i].process].host == m->process[member[place].process].host &&
-            fabs(tail_of(s, series, i, 0, series->count)) < ns / 2)
-            return true;
-    return false;
+    for (size_t i = 0; i < series->members; i++) {
+        if (m->process[member[i].process].host != m->process[member[place].process].host)
+            continue;
+        of_host++;
+        memcpy(s->room, leaves + i * series->count, series->count * sizeof(*leaves));
+        least = fmin(least, ft_median(s->room, series->count));
+    }
+    if (of_host > 1)
+        return least;
+    memcpy(s->room, leaves + place * series->count, series->count * sizeof(*leaves));
+    return ft_quantile(s->room, series->count, FT_SLOWNESS_PAST);
+}
+
+static double between(const struct survey *s, const struct series *series)
+{
+    const struct entry *e = &s->entries[series->first];
+
+    return (double)(e[series->count - 1].start_ns - e->start_ns) / (double)(series->count - 1);
+}
+
+/* Of each member and group, after the median of all members: when it left, and its length. */
+static void fill_tails(struct survey *s, const struct series *series, double *leaves,
+                       double *lengths)
+{
+    const struct entry *e = &s->entries[series->first];
+
+    for (size_t k = 0; k < series->count; k++) {
+        const struct ft_gathering *group = &s->m->groups[e[k].group];
+        double length, end;
+
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = length_at(s->m, group, i);
+        length = ft_median(s->room, group->count);
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = end_at(s->m, group, i);
+        end = ft_median(s->room, group->count);
+        for (size_t i = 0; i < group->count; i++) {
+            leaves[i * series->count + k] = end_at(s->m, group, i) - end;
+            lengths[i * series->count + k] = length_at(s->m, group, i) - length;
+        }
+    }
 }
 
 /* A member whose own operations last longer at their end, though the others need not wait for it
@@ -231,38 +272,31 @@ static bool clock_holds(struct survey *s, const struct series *series, size_t pl
 static void find_tail(struct survey *s, struct series *series)
 {
     const struct ft_matched *m = s->m;
-    const struct entry *e = &s->entries[series->first];
-    double *tails = calloc(series->count * series->members, sizeof(*tails));
+    double *leaves = calloc(series->count * series->members, sizeof(*leaves));
+    double *lengths = calloc(series->count * series->members, sizeof(*lengths));
+    struct ft_slowness slow;
     size_t found = 0;
 
-    for (size_t k = 0; tails && k < series->count; k++) {
-        const struct ft_gathering *group = &m->groups[e[k].group];
-        double length, end;
+    if (leaves && lengths)
+        fill_tails(s, series, leaves, lengths);
+    for (size_t i = 0; leaves && lengths && i < series->members && series->members > 2; i++) {
+        double ahead = ahead_of(s, series, i, leaves);
 
-        for (size_t i = 0; i < group->count; i++)
-            s->room[i] = length_at(m, group, i);
-        length = ft_median(s->room, group->count);
-        for (size_t i = 0; i < group->count; i++)
-            s->room[i] = end_at(m, group, i);
-        end = ft_median(s->room, group->count);
-        for (size_t i = 0; i < group->count; i++) {
-            double tail = fmin(length_at(m, group, i) - length, end_at(m, group, i) - end);
+        for (size_t k = 0; k < series->count; k++) {
+            double tail =
+                fmin(leaves[i * series->count + k] - ahead, lengths[i * series->count + k]);
 
-            tails[i * series->count + k] = log(1 + fmax(tail, 0) / series->usual);
+            s->values[k] = log(1 + fmax(tail, 0) / series->usual);
         }
-    }
-    for (size_t i = 0; tails && i < series->members && series->members > 2; i++) {
-        struct ft_slowness slow;
-
-        if (!ft_slowness_of(tails + i * series->count, series->count, s->room, &slow) ||
-            (slow.end - slow.first > series->count - GROUPS_MIN / 2 &&
-             !clock_holds(s, series, i, (slow.ratio - 1) * series->usual)))
+        if (!ft_slowness_of(s->values, series->count, s->room, &slow) || slow.ratio < TAIL_RATIO ||
+            (slow.ratio - 1) * series->usual < RELEVANT * between(s, series))
             continue;
         found++;
         series->slow = slow;
         series->process = m->members[m->comm_members[series->comm] + i].process;
     }
-    free(tails);
+    free(leaves);
+    free(lengths);
     series->is_slow = found == 1;
 }
 
@@ -273,7 +307,10 @@ static void judge_series(struct survey *s, struct series *series)
     for (size_t k = 0; k < series->count; k++)
         s->values[k] = log(e[k].ns / series->usual);
     series->is_slow = ft_slowness_of(s->values, series->count, s->room, &series->slow);
-    if (series->is_slow)
+    /* One that takes no time to speak of slows nobody down. */
+    if (series->is_slow && (series->slow.ratio - 1) * series->usual < NOTICED * between(s, series))
+        series->is_slow = false;
+    else if (series->is_slow)
         series->process = late_leaver(s, series);
     else
         find_tail(s, series);

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define POLISH_ROUNDS 10
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -59,53 +57,4 @@ void ft_stretch(const double *values, size_t count, double bar, double limit, si
             *end = i + 1;
         }
     }
-}
-
-/* Takes the median out of every line of the matrix into its effect; a line's values are step apart,
- * lines skip apart. */
-static void sweep(double *values, size_t lines, size_t skip, size_t length, size_t step,
-                  double *effect, double *room)
-{
-    for (size_t i = 0; i < lines; i++) {
-        size_t n = 0;
-        double median;
-
-        for (size_t k = 0; k < length; k++)
-            if (!isnan(values[i * skip + k * step]))
-                room[n++] = values[i * skip + k * step];
-        median = ft_median(room, n);
-        for (size_t k = 0; k < length; k++)
-            values[i * skip + k * step] -= median;
-        effect[i] += median;
-    }
-}
-
-static double centre(double *effect, size_t count, double *room)
-{
-    double median;
-
-    for (size_t i = 0; i < count; i++)
-        room[i] = effect[i];
-    median = ft_median(room, count);
-    for (size_t i = 0; i < count; i++)
-        effect[i] -= median;
-    return median;
-}
-
-double ft_polish(double *values, size_t rows, size_t columns, double *row, double *column,
-                 double *room)
-{
-    double overall = 0;
-
-    for (size_t i = 0; i < rows; i++)
-        row[i] = 0;
-    for (size_t i = 0; i < columns; i++)
-        column[i] = 0;
-    for (int round = 0; round < POLISH_ROUNDS; round++) {
-        sweep(values, rows, columns, columns, 1, row, room);
-        overall += centre(row, rows, room);
-        sweep(values, columns, 1, rows, columns, column, room);
-        overall += centre(column, columns, room);
-    }
-    return overall;
 }

@@ -20,9 +20,4 @@ double ft_spread(double *values, size_t count, double centre);
 void ft_stretch(const double *values, size_t count, double bar, double limit, size_t *first,
                 size_t *end);
 
-/* Tukey's median polish of a matrix with gaps (NAN): values become residuals, and value = overall +
- * row + column + residual. room: rows + columns doubles. Returns the overall effect. */
-double ft_polish(double *values, size_t rows, size_t columns, double *row, double *column,
-                 double *room);
-
 #endif

@@ -4,8 +4,9 @@
  *
  * A transfer takes as long as the shorter of its two sides: the later to enter waits for nobody,
  * and each is measured by one clock. Its length is compared with that of transfers of like size
- * between like ranks, or with the pair's own past. Then median polish of the matrix of logarithms
- * tells whether the sender, the receiver or the one pair is slow.
+ * between like ranks, or with the pair's own past. A row or column of the
+ * matrix that is slow nearly throughout is a sender or a receiver; a cell that neither explains is
+ * a pair.
  */
 #include "config.h"
 
@@ -23,7 +24,6 @@
 #define CELLS_LIKE    4 /* cells of a class that a reference is made of */
 #define MOST_OF_LINE  0.75
 #define SLOW_SHARE    0.4 /* more of all cells: no single rank */
-#define MATRIX_MAX    (1U << 22)
 
 /* A transfer that ended. */
 struct transfer {

@@ -70,7 +70,7 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
 const char *ft_http_query(const struct ft_http_request *request, const char *name);
 
 /* The first parameter that is in no list of names (ended by NULL) or is there twice; NULL: none. */
-const char *ft_http_stranger(const struct ft_http_request *request, const char *const *names);
+const char *ft_http_unknown_query(const struct ft_http_request *request, const char *const *names);
 
 /* Tags the answer with what it depends on; true when the client has that answer already: return
  * 304. Bodies without a tag get one from their bytes. At most 60 characters. */

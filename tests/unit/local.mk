@@ -5,6 +5,7 @@ include tests/unit/base.mk
 include tests/unit/config.mk
 include tests/unit/diagnosis.mk
 include tests/unit/fabric.mk
+include tests/unit/sim.mk
 include tests/unit/proto.mk
 include tests/unit/io.mk
 include tests/unit/agent.mk
