@@ -112,6 +112,8 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         keep_first_mismatch(&stops);
     if (rc == 0)
         rc = ft_find_late(m, found);
+    if (rc == 0 && found->count == 0)
+        rc = ft_find_changed(m, found);
     if (rc == 0)
         rc = ft_find_slow_pairs(m, found);
     if (rc == 0)

@@ -10,6 +10,8 @@ int ft_find_mismatches(const struct ft_matched *m, struct ft_diagnoses *found);
 
 /* Slow outside of communication, and in it. */
 int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found);
+/* Late against their own past alone: where the comparison with others finds none. */
+int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found);
 int ft_find_slow_pairs(const struct ft_matched *m, struct ft_diagnoses *found);
 int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found);
 

@@ -204,6 +204,15 @@ static int tell_process(struct hangs *h, uint32_t process, uint32_t others, bool
     return 0;
 }
 
+static size_t ranks_of_host(const struct ft_matched *m, uint32_t process)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->process_count; i++)
+        count += m->process[i].host == m->process[process].host;
+    return count;
+}
+
 /* Roots that are processes: one rank, or ranks of one host; or, where that is certain, any few. */
 static int find_stopped(struct hangs *h)
 {
@@ -234,8 +243,10 @@ static int find_stopped(struct hangs *h)
         }
         return rc;
     }
-    /* No time has passed since: then nobody may be at work but those that are waited for. */
-    if (count == 0 || !one_host || stuck + count < h->m->process_count || stuck <= count)
+    /* No time has passed since: then nobody may be at work but one that is waited for, or all of
+     * its host. */
+    if (count == 0 || !one_host || stuck + count < h->m->process_count || stuck <= count ||
+        (count > 1 && count < ranks_of_host(h->m, *roots)))
         return 0;
     for (size_t i = 0; i < count; i++) {
         reach(h, roots[i], FT_OPERATIONS_NONE);

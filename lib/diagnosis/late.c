@@ -16,14 +16,12 @@
 #include <string.h>
 
 #include "lib/diagnosis/found.h"
+#include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
 #include "lib/diagnosis/stats.h"
 
 #define GROUPS_MIN  12
 #define BLOCKS_MIN  8
-#define PERIOD_MAX  64
-#define STEADY      0.5  /* range of the sums of a period, as a share of their median */
-#define RARE        0.15 /* of the sums: left out at either end */
 #define EXCESS      0.10 /* of the own time of its like */
 #define EXCESS_TWO  0.20 /* where there is one like it alone */
 #define RELEVANT    0.03 /* of the whole time */
@@ -64,55 +62,6 @@ static bool complete(const struct ft_gathering *group, size_t members)
     return group->count == members && group->unfinished == 0;
 }
 
-/* What each row's process has waited in operations before it: longer than the last to enter. */
-static uint64_t *sum_lost(const struct ft_matched *m)
-{
-    uint64_t *lost = calloc(m->op_count + 1, sizeof(*lost));
-
-    for (size_t g = 0; lost && g < m->group_count; g++) {
-        const struct ft_gathering *group = &m->groups[g];
-        uint64_t least = UINT64_MAX;
-
-        for (size_t i = 0; i < group->count && group->unfinished == 0; i++) {
-            const struct ft_operation *op = &m->op[m->order[group->first + i]];
-
-            if (least > op->end_ns - op->start_ns)
-                least = op->end_ns - op->start_ns;
-        }
-        for (size_t i = 0; i < group->count && group->unfinished == 0; i++) {
-            uint32_t row = m->order[group->first + i];
-
-            lost[row] = m->op[row].end_ns - m->op[row].start_ns - least;
-        }
-    }
-    for (size_t i = 0; lost && i < m->pair_count; i++) {
-        const struct ft_pair *pair = &m->pairs[i];
-        double send, recv;
-
-        if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE ||
-            m->op[pair->send].end_ns == FT_OPERATIONS_NEVER ||
-            m->op[pair->recv].end_ns == FT_OPERATIONS_NEVER)
-            continue;
-        send = length_of(&m->op[pair->send]);
-        recv = length_of(&m->op[pair->recv]);
-        if (send > recv)
-            lost[pair->send] = (uint64_t)(send - recv);
-        else
-            lost[pair->recv] = (uint64_t)(recv - send);
-    }
-    for (size_t p = 0; lost && p < m->process_count; p++) {
-        uint64_t sum = 0;
-
-        for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
-            uint64_t here = lost[i];
-
-            lost[i] = sum;
-            sum += here;
-        }
-    }
-    return lost;
-}
-
 static uint32_t row_of(const struct pace *p, size_t k, size_t place)
 {
     const struct ft_gathering *group = &p->m->groups[p->group[k]];
@@ -151,34 +100,6 @@ static bool works_beside(const struct pace *p)
         wall += wall_of(p, k);
     }
     return own < APART * wall;
-}
-
-/* The smallest number of collectives whose sums are steady: most of them are alike, so that one is
- * as good as another. Where none is, the steadiest. */
-static size_t find_period(const struct pace *p, const double *typical)
-{
-    size_t steps = p->groups - 1, best = 1;
-    double least = INFINITY;
-
-    for (size_t period = 1; period <= PERIOD_MAX && steps / period >= BLOCKS_MIN; period++) {
-        size_t n = steps / period;
-        double median, range;
-
-        for (size_t b = 0; b < n; b++) {
-            p->room[b] = 0;
-            for (size_t k = 0; k < period; k++)
-                p->room[b] += typical[b * period + k];
-        }
-        median = ft_median(p->room, n);
-        range = (ft_quantile(p->room, n, 1 - RARE) - ft_quantile(p->room, n, RARE)) / median;
-        if (!(median > 0) || range >= least)
-            continue;
-        least = range;
-        best = period;
-        if (range < STEADY)
-            break;
-    }
-    return best;
 }
 
 static void add_later(struct pace *p, size_t k, size_t block)
@@ -411,7 +332,7 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
                 p->room[i] = own_of(p, k, i, beside);
             p->others[k - 1] = ft_median(p->room, p->members);
         }
-        p->period = find_period(p, p->others);
+        p->period = ft_period(p->others, steps, BLOCKS_MIN, p->room);
         p->blocks = steps / p->period;
         fill(p, beside);
         compare(p);
@@ -429,7 +350,7 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
 
 int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
 {
-    uint64_t *roles = ft_roles_new(m), *lost = sum_lost(m);
+    uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m);
     uint32_t *groups = calloc(m->group_count + 1, sizeof(*groups));
     int rc = roles && lost && groups ? 0 : -ENOMEM;
 

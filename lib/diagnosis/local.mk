@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/diagnosis/libftdiagnosis.a
 lib_diagnosis_libftdiagnosis_a_SOURCES = \
+	lib/diagnosis/changed.c \
 	lib/diagnosis/collectives.c \
 	lib/diagnosis/csv.c lib/diagnosis/csv.h \
 	lib/diagnosis/diagnosis.c lib/diagnosis/diagnosis.h \
 	lib/diagnosis/found.c lib/diagnosis/found.h \
 	lib/diagnosis/hang.c \
 	lib/diagnosis/late.c \
+	lib/diagnosis/lost.c lib/diagnosis/lost.h \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \

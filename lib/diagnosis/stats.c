@@ -6,6 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define PERIOD_MAX 64
+#define STEADY     0.5  /* range of the sums of a period, as a share of their median */
+#define RARE       0.15 /* of the sums: left out at either end */
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -57,4 +61,30 @@ void ft_stretch(const double *values, size_t count, double bar, double limit, si
             *end = i + 1;
         }
     }
+}
+
+size_t ft_period(const double *values, size_t count, size_t blocks_min, double *room)
+{
+    double least = INFINITY;
+    size_t best = 1;
+
+    for (size_t period = 1; period <= PERIOD_MAX && count / period >= blocks_min; period++) {
+        size_t n = count / period;
+        double median, range;
+
+        for (size_t b = 0; b < n; b++) {
+            room[b] = 0;
+            for (size_t k = 0; k < period; k++)
+                room[b] += values[b * period + k];
+        }
+        median = ft_median(room, n);
+        range = (ft_quantile(room, n, 1 - RARE) - ft_quantile(room, n, RARE)) / median;
+        if (!(median > 0) || range >= least)
+            continue;
+        least = range;
+        best = period;
+        if (range < STEADY)
+            break;
+    }
+    return best;
 }

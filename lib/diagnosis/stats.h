@@ -20,4 +20,8 @@ double ft_spread(double *values, size_t count, double centre);
 void ft_stretch(const double *values, size_t count, double bar, double limit, size_t *first,
                 size_t *end);
 
+/* The smallest number of values whose sums are steady from one such block to the next; where none
+ * is, the steadiest of those that leave blocks_min blocks. room: as many as values. */
+size_t ft_period(const double *values, size_t count, size_t blocks_min, double *room);
+
 #endif

@@ -46,7 +46,7 @@ static void row(uint32_t rank, const char *comm, const char *function, uint64_t 
                                  .start_ns = now[rank],
                                  .end_ns = end_ns};
 
-    snprintf(host, sizeof(host), "h%u", rank / 2);
+    snprintf(host, sizeof(host), "h%u", rank / 4);
     ck_assert_int_eq(ft_operations_add(ops, &r), 0);
 }
 
@@ -117,6 +117,22 @@ START_TEST(the_last_operation_is_cut)
     for (uint32_t r = 0; r < RANKS; r++) {
         now[r] += COMPUTE + some(STEPS, r);
         row(r, "world", "AllReduce", STEPS, FT_OPERATIONS_NEVER, FT_OPERATIONS_NONE);
+    }
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
+/* The trace ends while two ranks of one host still compute: they are not late yet. */
+START_TEST(two_are_under_way)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++)
+        step(k, RANKS, 0, TRANSFER);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        now[r] += COMPUTE + some(STEPS, r);
+        if (r != 4 && r != 6)
+            row(r, "world", "AllReduce", STEPS, FT_OPERATIONS_NEVER, FT_OPERATIONS_NONE);
     }
     diagnose(0);
     teardown();
@@ -297,7 +313,40 @@ START_TEST(ranks_that_wait_for_each_other)
 }
 END_TEST
 
+/* One pipeline of four stages, the last the longest: each hands on what it has computed. */
+static void pipeline(uint64_t k, uint32_t late, uint64_t extra)
+{
+    for (uint32_t r = 0; r < 4; r++) {
+        if (r > 0) {
+            uint64_t both = now[r] > now[r - 1] ? now[r] : now[r - 1];
+
+            row(r - 1, "pp", "Send", k, both + TRANSFER, r);
+            row(r, "pp", "Recv", k, both + TRANSFER, r - 1);
+            now[r - 1] = now[r] = both + TRANSFER;
+        }
+        now[r] += COMPUTE + some(k, r) + (r == 3 ? COMPUTE : 0) + (r == late ? extra : 0);
+    }
+}
+
+START_TEST(a_stage_without_its_like)
+{
+    setup();
+    for (uint64_t k = 0; k < 2 * STEPS; k++)
+        pipeline(k, 1, 0);
+    diagnose(0);
+    teardown();
+    setup();
+    for (uint64_t k = 0; k < 2 * STEPS; k++)
+        pipeline(k, 1, k < STEPS ? 0 : 15 * MS);
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_NONCOMM_SLOW);
+    ck_assert_uint_eq(found.items[0].process, 1);
+    ck_assert_double_gt(found.items[0].slowdown, 1.5);
+    teardown();
+}
+END_TEST
+
 FT_UNIT_MAIN("diagnosis", nothing_is_wrong, a_rank_that_never_enters, the_last_operation_is_cut,
-             an_operation_that_stands, another_operation_than_the_others, a_rank_that_enters_late,
-             a_collective_that_becomes_slow, sender_receiver_or_pair, a_rank_that_leaves_late,
-             ranks_that_wait_for_each_other)
+             two_are_under_way, an_operation_that_stands, another_operation_than_the_others,
+             a_rank_that_enters_late, a_collective_that_becomes_slow, sender_receiver_or_pair,
+             a_rank_that_leaves_late, ranks_that_wait_for_each_other, a_stage_without_its_like)
