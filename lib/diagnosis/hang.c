@@ -204,6 +204,17 @@ static int tell_process(struct hangs *h, uint32_t process, uint32_t others, bool
     return 0;
 }
 
+/* The ranks of a host may work in step: then all of them are away from the others at once. */
+static uint64_t longest_own(const struct ft_matched *m, uint32_t process)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = m->first[process] + 1; i < m->first[process + 1]; i++)
+        if (longest < m->own_ns[i] - m->own_ns[i - 1])
+            longest = m->own_ns[i] - m->own_ns[i - 1];
+    return longest;
+}
+
 static size_t ranks_of_host(const struct ft_matched *m, uint32_t process)
 {
     size_t count = 0;
@@ -250,7 +261,8 @@ static int find_stopped(struct hangs *h)
         return 0;
     for (size_t i = 0; i < count; i++) {
         reach(h, roots[i], FT_OPERATIONS_NONE);
-        if (judge_process(h, roots[i]) < 0 || (stuck < 2 && count == 1))
+        if (judge_process(h, roots[i]) < 0 || (stuck < 2 && count == 1) ||
+            (count > 1 && since(h->now_ns, w->last_ns[roots[i]]) <= longest_own(h->m, roots[i])))
             return 0;
     }
     reach(h, *roots, FT_OPERATIONS_NONE);
