@@ -12,17 +12,19 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/api/api.h"
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
-#include "daemon/api/page.h"
+#include "daemon/api/serve.h"
 #include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
+#include "daemon/incident/loading.h"
+#include "daemon/incident/recorder.h"
 #include "daemon/memory.h"
+#include "daemon/pipeline/configure.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -31,7 +33,6 @@
 #include "daemon/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
-#include "lib/base/secret.h"
 #include "lib/config/program.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
@@ -48,17 +49,12 @@
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
-/* On the metrics page. */
-#define LINKS_MAX  1000000
-#define SCOPES_MAX 100000
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
 /* Likewise for a batch of records; the clock is looked at after each step. */
 #define BATCH_NS   (INT64_C(10) * NS_PER_MS)
 #define BATCH_STEP 64
-/* Observations looked at for links: half a percent of a core. */
-#define CROSSINGS_A_SECOND 10000
 
 struct ft_daemon {
     struct ft_run *run;
@@ -71,12 +67,17 @@ struct ft_daemon {
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
     struct ft_keeper *keeper;         /* NULL: the history is not kept */
+    struct ft_recorder *recorder;     /* NULL: nothing is kept for an incident */
+    struct ft_loading *loading;       /* NULL: no incident is replayed */
+    struct ft_head head;              /* of the file of an incident */
+    struct ft_settings started;       /* numbers as they were at the start: texts are not its own */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t batches_broken, unknown_records;
-    uint64_t restarts; /* of the pipeline, told */
+    uint64_t restarts; /* of the pipeline that the log has reported */
     uint32_t ticks;
+    bool advancing; /* what the account asks for is part of it */
 };
 
 static void complain(const struct ft_diag *diag)
@@ -149,36 +150,13 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     return EX_CANTCREAT;
 }
 
-/* What the HTTP API answers from. */
-static int open_own_sinks(struct ft_daemon *d)
-{
-    const struct ft_settings *s = d->settings;
-    struct ft_history_config config = {
-        .keep_ms = s->history_ns / NS_PER_MS,
-        .bytes_max = s->history_memory_max,
-        .events_max = s->events_max + s->past_events_max,
-    };
-    struct ft_sink *store = ft_store_new(s->store_bytes, &d->view.store), *history, *stream;
-
-    if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
-        return EX_OSERR;
-    if (!store || ft_publisher_take(d->view.publisher, store))
-        return EX_OSERR;
-    history = ft_history_new(&config, &d->view.history);
-    if (!history || ft_publisher_take(d->view.publisher, history))
-        return EX_OSERR;
-    stream = ft_live_new(&d->live);
-    return stream && ft_publisher_take(d->view.publisher, stream) == 0 ? EX_OK : EX_OSERR;
-}
-
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_daemon_sinks(d->run);
     int rc;
 
     d->view.publisher = ft_publisher_new();
-    rc = d->view.publisher ? open_own_sinks(d) : EX_OSERR;
+    rc = d->view.publisher ? ft_api_open_sinks(&d->view, d->settings, &d->live) : EX_OSERR;
     for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
         rc = open_sink(d, specs->items[i]);
     return rc;
@@ -193,73 +171,16 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
     ft_publisher_record(d->view.publisher, record);
 }
 
-/* What the metrics page shows of windows. */
-static int open_figures(struct ft_daemon *d)
+/* Takes the topology over. replay: records have the time. seed: of the join's tables. */
+static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay, uint64_t seed)
 {
-    const struct ft_settings *s = d->settings;
-    uint64_t seed;
-
-    d->view.limits = (struct ft_view_limits){
-        .flows_max = s->flows_max,
-        .events_max = s->events_max,
-        .ends_max = s->ends_max,
-        .connections_max = s->connections_max,
-        .links_max = LINKS_MAX,
-        .shown_events_max = s->metrics_events_max,
-        .jobs_max = s->metrics_jobs_max,
-    };
-    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-        return EX_OSERR;
-    d->view.figures =
-        ft_window_figures_new((enum ft_metrics_links)s->metrics_links, LINKS_MAX, SCOPES_MAX, seed);
-    return d->view.figures ? EX_OK : EX_OSERR;
-}
-
-/* Takes the topology over. */
-static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay)
-{
-    const struct ft_settings *s = d->settings;
     struct ft_emitter emitter = {on_record, d};
-    struct ft_pipeline_config config = {
-        .join = {.flows_max = s->flows_max,
-                 .beside_max = s->flows_max * FT_FLOW_BESIDE_BYTES,
-                 .window_ms = s->window_ns / NS_PER_MS,
-                 .evidence_ms = s->evidence_ns / NS_PER_MS,
-                 .idle_ms = s->flow_idle_ns / NS_PER_MS,
-                 .trust_topology = !s->verify_topology,
-                 .policy = {.settle_ms = s->settle_ns / NS_PER_MS,
-                            .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
-        .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
-                             .floor_share = replay ? 0 : s->floor,
-                             .elephant_share = s->elephant,
-                             .elephants_max = s->flows_max},
-                   .refresh_ms = s->path_refresh_ns / NS_PER_MS,
-                   .victims_max = (uint32_t)s->victims_max,
-                   .keep = ft_history_emitter(d->view.history)},
-        .discovery = {.switches_max = s->switches_max,
-                      .addresses_max = s->learnt_max,
-                      .ports_max = s->fabric_ports_max},
-        .crossings = {.flows_max = s->crossing_flows_max,
-                      .ports_max = s->crossing_ports_max,
-                      .rate_max = CROSSINGS_A_SECOND},
-        .ends_max = s->ends_max,
-        .ranks_max = s->ranks_max,
-        .kept_bytes = s->kept_bytes,
-        .link_local = s->link_local,
-        .counters_max = s->counters_max,
-        .grace_ms = s->grace_ns / NS_PER_MS,
-        .events_max = s->events_max,
-        .sources_max = s->sources_max,
-        .source_id = d->source_id,
-        .replay = replay,
-    };
+    struct ft_pipeline_config config;
 
-    /* Nobody must be able to choose tuples that fall into one slot. */
-    if (!replay &&
-        getrandom(&config.join.seed, sizeof(config.join.seed), 0) != sizeof(config.join.seed)) {
-        ft_topology_free(t);
-        return EX_OSERR;
-    }
+    ft_pipeline_configure(&config, d->settings, replay);
+    config.join.seed = seed;
+    config.source_id = d->source_id;
+    config.window.keep = ft_history_emitter(d->view.history);
     d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
     if (!d->view.pipeline) {
         ft_topology_free(t);
@@ -275,22 +196,27 @@ struct batch {
     struct ft_daemon *d;
     const struct ft_identity *sender; /* NULL: may report anything */
     const char *source, *program;
+    int64_t now_ms;  /* the slice's */
+    uint64_t number; /* of the record in it */
 };
 
 static void apply_record(void *arg, const Fabrictrace__Record *record)
 {
-    const struct batch *b = arg;
+    struct batch *b = arg;
     struct ft_daemon *d = b->d;
-    int64_t now_ms = ft_wall_now().ms;
+    int64_t now_ms = b->now_ms;
     char reason[FT_IDENTITY_TEXT_BYTES];
     uint64_t held;
 
+    b->number++;
     if (!b->sender || ft_identity_allows(d->identities, b->sender, record,
                                          ft_pipeline_file(d->view.pipeline), now_ms, reason)) {
         ft_pipeline_record(d->view.pipeline, record, now_ms);
         return;
     }
     ft_pipeline_refuse(d->view.pipeline);
+    if (d->recorder)
+        ft_recorder_refused(d->recorder, b->number);
     if (ft_log_limit_pass(&d->identity_limit, ft_mono_now(), &held))
         ft_log(FT_LOG_WARNING,
                "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
@@ -298,30 +224,46 @@ static void apply_record(void *arg, const Fabrictrace__Record *record)
                b->program, b->source, reason, held);
 }
 
+/* Steps of the batch in hand, for a few milliseconds. All are of one moment. */
+static int apply_slice(struct ft_daemon *d, struct batch *batch, const uint8_t *payload)
+{
+    struct ft_mono start = ft_mono_now();
+    uint64_t steps = 0;
+    int rc;
+
+    do {
+        rc = ft_batch_step(d->batch, payload, BATCH_STEP, apply_record, batch);
+        steps++;
+    } while (rc > 0 && ft_mono_since_ns(ft_mono_now(), start) <= BATCH_NS);
+    /* Nobody is to find records half taken in: a replay has none. */
+    ft_pipeline_flush(d->view.pipeline);
+    if (d->recorder)
+        ft_recorder_slice(d->recorder, batch->now_ms, steps, rc <= 0);
+    return rc;
+}
+
 /* A slice of a batch: first it is decoded whole, then its records are applied. */
 static int apply_payload(void *arg, void *known, const char *source, const char *program,
                          const uint8_t *payload, size_t len)
 {
     struct ft_daemon *d = arg;
-    struct batch batch = {.d = d, .sender = known, .source = source, .program = program};
-    struct ft_mono start = ft_mono_now();
+    struct batch batch = {
+        .d = d, .sender = known, .source = source, .program = program, .now_ms = ft_wall_now().ms};
     uint64_t held;
     int rc = -ENOMEM;
 
-    if (!d->batch)
-        d->batch = ft_batch_new(len);
-    while (d->batch &&
-           (rc = ft_batch_step(d->batch, payload, BATCH_STEP, apply_record, &batch)) > 0)
-        if (ft_mono_since_ns(ft_mono_now(), start) > BATCH_NS)
-            return rc;
+    if (!d->batch && (d->batch = ft_batch_new(len)) && d->recorder)
+        ft_recorder_batch(d->recorder, payload, len);
+    if (d->batch)
+        rc = apply_slice(d, &batch, payload);
+    if (rc > 0)
+        return rc;
     if (rc == 0)
         d->unknown_records += ft_batch_unknown(d->batch);
     ft_batch_free(d->batch);
     d->batch = NULL;
-    if (rc == 0) {
-        ft_pipeline_flush(d->view.pipeline);
+    if (rc == 0)
         return 0;
-    }
     d->batches_broken++;
     if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
         ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source, len,
@@ -382,75 +324,12 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
-/* Certificate and token, as the files are now. */
-static bool secure_http(struct ft_daemon *d, const struct ft_settings *s)
-{
-    char error[ERROR_BYTES], *token = NULL;
-    bool good = true;
-
-    if (!d->http)
-        return true;
-    if (!s->http_cert != !d->settings->http_cert) {
-        ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
-        return false;
-    }
-    if (s->http_token_file &&
-        ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0) {
-        ft_log(FT_LOG_ERROR, "http_token_file: %s", error);
-        return false;
-    }
-    if (s->http_cert &&
-        ft_http_secure(d->http, s->http_cert, s->http_key, error, sizeof(error)) < 0) {
-        ft_log(FT_LOG_ERROR, "http_tls: %s", error);
-        good = false;
-    }
-    good = good && ft_http_need_token(d->http, token) == 0;
-    free(token);
-    return good;
-}
-
-static bool name_http(struct ft_daemon *d)
-{
-    const struct ft_settings *s = d->settings;
-
-    for (size_t i = 0; i < s->http_names.count; i++)
-        if (ft_http_allow(d->http, s->http_names.items[i]))
-            return false;
-    for (size_t i = 0; i < s->http_origins.count; i++)
-        if (ft_http_allow_origin(d->http, s->http_origins.items[i]))
-            return false;
-    return true;
-}
-
 static int open_http(struct ft_daemon *d)
 {
-    const struct ft_settings *s = d->settings;
-    char error[ERROR_BYTES] = "";
-    struct ft_http_channel *channel;
+    int rc = ft_api_open(&d->view, d->loop, d->settings, d->live);
 
-    d->view.http = d->http = ft_http_new(d->loop, s->http, error, sizeof(error));
-    if (!d->http) {
-        ft_log(FT_LOG_ERROR, "http '%s': %s", s->http, error);
-        return EX_UNAVAILABLE;
-    }
-    ft_http_limit(d->http, HTTP_CLIENTS + (uint32_t)s->http_streams_max, s->http_bytes);
-    if (!name_http(d))
-        return EX_OSERR;
-    if (!secure_http(d, s))
-        return EX_CONFIG;
-    if (!ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
-        ft_log(FT_LOG_WARNING,
-               "http '%s': plain (http_plain): whoever reaches this port can read all that is "
-               "known of the fabric and its jobs",
-               s->http);
-    channel = ft_http_channel_new(d->http, "/api/v1/stream", (uint32_t)s->http_streams_max);
-    if (!channel || ft_api_add(d->http, &d->view))
-        return EX_OSERR;
-    ft_live_to(d->live, channel);
-#ifdef HAVE_PAGE
-    ft_http_files(d->http, ft_page_files, ft_page_file_count);
-#endif
-    return EX_OK;
+    d->http = d->view.http;
+    return rc;
 }
 
 static int open_network(struct ft_daemon *d)
@@ -494,11 +373,16 @@ static void on_slice(void *arg)
     const struct ft_window *window = d->view.stages->window;
     uint64_t closed = ft_window_stats(window)->closed;
     struct ft_mono start = ft_mono_now();
+    int64_t now_ms = ft_wall_now().ms;
 
     if (!ft_window_busy(window))
         d->close_begun = start;
-    if (ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, SLICE_ITEMS))
+    if (d->recorder)
+        ft_recorder_advance(d->recorder, now_ms, SLICE_ITEMS);
+    d->advancing = true;
+    if (ft_pipeline_advance(d->view.pipeline, now_ms, SLICE_ITEMS))
         ft_watch_once_arm(d->slice, 0);
+    d->advancing = false;
     if (ft_window_stats(window)->closed == closed)
         return;
     d->view.close_took_ns = ft_mono_since_ns(ft_mono_now(), d->close_begun);
@@ -539,6 +423,22 @@ static bool renew_tls(struct ft_daemon *d)
     return false;
 }
 
+/* Its files as they are now. */
+static bool secure_http(struct ft_daemon *d)
+{
+    return !d->http || ft_api_secure(d->http, d->settings, ft_run_config(d->run));
+}
+
+/* Takes the topology over, unless it fails. */
+static int set_topology(struct ft_daemon *d, struct ft_topology *t)
+{
+    int rc = ft_pipeline_set_topology(d->view.pipeline, t);
+
+    if (d->recorder && rc == 0)
+        ft_recorder_topology(d->recorder, ft_daemon_topology(d->run));
+    return rc;
+}
+
 /* The whole configuration is read and judged; of it the topology, the certificates, the level of
  * the log and the files of the sinks are taken over without a restart. */
 static void on_reload(void *arg)
@@ -553,8 +453,7 @@ static void on_reload(void *arg)
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
         t = ft_daemon_check(d->run, true, diag);
-    if (t && renew_tls(d) && secure_http(d, ft_run_config(d->run)) &&
-        ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
+    if (t && renew_tls(d) && secure_http(d) && set_topology(d, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
@@ -595,6 +494,7 @@ static bool on_stop(void *arg)
 static void add_stages(void *arg, struct ft_account *account)
 {
     struct ft_daemon *d = arg;
+    size_t before = account->stage_count;
     struct ft_account_stage *stage;
     struct ft_receiver_stats transport;
     struct ft_sink_stats sink;
@@ -617,6 +517,8 @@ static void add_stages(void *arg, struct ft_account *account)
         ft_account_drop(stage, "failed", sink.failed);
         ft_account_drop(stage, "refused", sink.refused);
     }
+    if (d->recorder && d->advancing)
+        ft_recorder_stages(d->recorder, &account->stages[before], account->stage_count - before);
 }
 
 static void log_trouble(const char *text)
@@ -624,20 +526,62 @@ static void log_trouble(const char *text)
     ft_log(FT_LOG_WARNING, "%s", text);
 }
 
-static int run_live(struct ft_daemon *d, struct ft_topology *t)
+/* Keeps from here on what drives the pipeline. */
+static int open_recorder(struct ft_daemon *d, uint64_t seed, int64_t now_ms)
 {
-    int rc = open_figures(d);
+    const struct ft_settings *s = d->settings;
+    const struct ft_recorder_config config = {s->incident_ns / NS_PER_MS, s->incident_memory_max};
 
+    d->started = *s;
+    d->view.settings = &d->started;
+    d->view.incident_head = &d->head;
+    d->view.add_stages = add_stages;
+    d->view.add_stages_arg = d;
+    if (s->incident_ns == 0)
+        return EX_OK;
+    d->head = (struct ft_head){.source_id = strdup(d->source_id),
+                               .fabric = strdup(s->fabric),
+                               .program = strdup(FT_HEAD_PROGRAM),
+                               .seed = seed};
+    if (!d->head.source_id || !d->head.fabric || !d->head.program)
+        return EX_OSERR;
+    d->view.recorder = d->recorder = ft_recorder_new(&config);
+    if (!d->recorder)
+        return EX_OSERR;
+    ft_recorder_begin(d->recorder, ft_daemon_topology(d->run), now_ms);
+    ft_publisher_tap(d->view.publisher, ft_recorder_published, d->recorder);
+    return EX_OK;
+}
+
+/* The stages of a live daemon. Takes the topology over. */
+static int open_stages(struct ft_daemon *d, struct ft_topology *t)
+{
+    int64_t now_ms = ft_wall_now().ms;
+    uint64_t seed;
+    int rc = ft_api_open_figures(&d->view, d->settings);
+
+    /* Nobody must be able to choose tuples that fall into one slot. */
+    if (rc == EX_OK && getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        rc = EX_OSERR;
     if (rc) {
         ft_topology_free(t);
         return rc;
     }
-    rc = open_pipeline(d, t, false);
-
+    rc = open_pipeline(d, t, false, seed);
     if (rc)
         return rc;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
-    ft_pipeline_begin(d->view.pipeline, ft_wall_now().ms);
+    rc = open_recorder(d, seed, now_ms);
+    ft_pipeline_begin(d->view.pipeline, now_ms);
+    return rc;
+}
+
+static int run_live(struct ft_daemon *d, struct ft_topology *t)
+{
+    int rc = open_stages(d, t);
+
+    if (rc)
+        return rc;
     rc = open_identities(d);
     if (rc == EX_OK)
         rc = open_network(d);
@@ -671,7 +615,7 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
 {
     struct ft_replay_stats stats;
     const char *sink;
-    int rc = open_pipeline(d, t, true);
+    int rc = open_pipeline(d, t, true, 0);
 
     if (rc)
         return rc;
@@ -692,6 +636,59 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
+/* What an incident's file is replayed with: its settings, instead of this program's. */
+static int open_loaded(void *arg, const struct ft_head *head, const struct ft_settings *s,
+                       struct ft_topology *t, struct ft_loading_target *out)
+{
+    struct ft_daemon *d = arg;
+    char *name = strdup(head->source_id);
+    int rc = EX_OSERR;
+
+    d->started = *s;
+    d->settings = &d->started;
+    d->view.window_ms = s->window_ns / NS_PER_MS;
+    if (name) {
+        free(d->source_id);
+        d->source_id = name;
+        rc = open_sinks(d);
+    }
+    if (rc == EX_OK)
+        rc = ft_api_open_figures(&d->view, d->settings);
+    if (rc) {
+        ft_topology_free(t);
+        return rc;
+    }
+    rc = open_pipeline(d, t, false, head->seed);
+    *out = (struct ft_loading_target){d->view.pipeline, d->view.publisher, d->view.history};
+    return rc;
+}
+
+static bool on_stop_offline(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* The file of an incident in virtual time, then serves what it led to until a signal. */
+static int run_incident(struct ft_daemon *d, const char *file)
+{
+    const struct ft_loading_config config = {file, d->settings, open_loaded, d};
+    int rc;
+
+    d->loading = ft_loading_new(&config);
+    rc = d->loading ? ft_loading_run(d->loading) : EX_OSERR;
+    if (rc == EX_OK) {
+        d->view.offline = true;
+        rc = open_http(d);
+    }
+    if (rc)
+        return rc;
+    ft_loop_on_signals(d->loop, NULL, on_stop_offline, d);
+    ft_notify_ready();
+    ft_log(FT_LOG_NOTICE, "%s: HTTP on %s", file, d->settings->http);
+    return ft_loop_run(d->loop);
+}
+
 static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
@@ -704,6 +701,9 @@ static void close_all(struct ft_daemon *d)
     ft_identities_free(d->identities);
     ft_batch_free(d->batch);
     ft_pipeline_free(d->view.pipeline);
+    ft_loading_free(d->loading);
+    ft_recorder_free(d->recorder);
+    ft_head_clear(&d->head);
     ft_publisher_free(d->view.publisher);
     ft_window_figures_free(d->view.figures);
     ft_loop_free(d->loop);
@@ -741,6 +741,7 @@ static int open_and_run(struct ft_daemon *d)
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = diag ? ft_daemon_check(d->run, false, diag) : NULL;
     const char *replay = ft_run_value(d->run, "replay");
+    const char *incident = ft_run_value(d->run, "incident");
     int rc = EX_OSERR;
 
     if (diag)
@@ -748,8 +749,12 @@ static int open_and_run(struct ft_daemon *d)
     ft_diag_free(diag);
     if (!t)
         return EX_CONFIG;
-    rc = replay ? EX_OK : give_up_privilege(d);
+    rc = replay || incident ? EX_OK : give_up_privilege(d);
     d->view.loop = d->loop = rc == EX_OK ? ft_loop_new() : NULL;
+    if (d->loop && incident) {
+        ft_topology_free(t);
+        return run_incident(d, incident);
+    }
     if (d->loop)
         rc = open_sinks(d);
     else if (rc == EX_OK)
@@ -766,6 +771,9 @@ int ft_daemon_main(int argc, char **argv)
     static const struct ft_program_option options[] = {
         {"topology", "FILE", "the fabric's topology, over the configuration", false},
         {"replay", "FILE", "read NDJSON records from FILE (- for standard input) in virtual time",
+         false},
+        {"incident", "FILE",
+         "replay what fabrictrace record kept (fabrictrace-incident(5)), and serve it over HTTP",
          false},
         {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
         {NULL, NULL, NULL, false},

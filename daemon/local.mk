@@ -17,6 +17,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
+	daemon/api/serve.c daemon/api/serve.h \
 	daemon/api/store.c daemon/api/store.h \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
@@ -24,6 +25,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/windows.c daemon/api/windows.h \
 	daemon/check.c daemon/check.h \
 	daemon/daemon.c daemon/daemon.h \
+	daemon/incident/entry.c daemon/incident/entry.h \
+	daemon/incident/head.c daemon/incident/head.h \
+	daemon/incident/loading.c daemon/incident/loading.h \
+	daemon/incident/player.c daemon/incident/player.h \
+	daemon/incident/recorder.c daemon/incident/recorder.h \
+	daemon/api/incident.c daemon/api/incident.h \
 	daemon/discovery/attach.c daemon/discovery/attach.h \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
@@ -82,6 +89,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/samples.c \
 	daemon/pipeline/account.c \
 	daemon/pipeline/batch.c \
+	daemon/pipeline/configure.c daemon/pipeline/configure.h \
 	daemon/pipeline/hooks.c \
 	daemon/pipeline/identity.c daemon/pipeline/identity.h \
 	daemon/pipeline/intake.c daemon/pipeline/intake.h \

@@ -7,6 +7,7 @@
 
 #include "daemon/api/explain.h"
 #include "daemon/api/happenings.h"
+#include "daemon/api/incident.h"
 #include "daemon/api/list.h"
 #include "daemon/api/lists.h"
 #include "daemon/api/metrics_text.h"
@@ -17,6 +18,7 @@
 #include "daemon/api/windows.h"
 #include "lib/base/prometheus.h"
 #include "lib/io/http.h"
+#include "lib/io/incident.h"
 
 static int get_metrics(void *view, const struct ft_http_request *request, struct ft_writer *body)
 {
@@ -38,7 +40,7 @@ static int get_ready(void *arg, const struct ft_http_request *request, struct ft
     const struct ft_view *view = arg;
 
     (void)request;
-    if (!view->receiver)
+    if (!view->receiver && !view->offline)
         return ft_api_refuse(body, 503, "this daemon takes no records: it stops");
     ft_write_str(body, "ok\n");
     return 200;
@@ -71,6 +73,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},
+        {"/api/v1/incident", FT_INCIDENT_CONTENT_TYPE, ft_api_incident},
         {"/metrics", FT_PROM_CONTENT_TYPE, get_metrics},
         {"/healthz", "text/plain", get_health},
         {"/readyz", "text/plain", get_ready},

@@ -16,7 +16,6 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/findings.h"
-#include "lib/base/clock.h"
 #include "lib/io/http.h"
 
 #define QPS_LIMIT      10000
@@ -106,7 +105,8 @@ static bool write_loss(struct ft_list *list, const struct filter *filter, uint32
 
     (void)filter;
     if (*index == 0 && list->total == 0)
-        ft_pipeline_emit_loss(list->view->pipeline, &emitter, ft_wall_now().ms);
+        ft_pipeline_emit_loss(list->view->pipeline, &emitter,
+                              ft_pipeline_now_ms(list->view->pipeline));
     return ft_pipeline_next_loss(list->view->pipeline, index, &emitter);
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/health/detours.h"
+#include "daemon/incident/recorder.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
@@ -210,6 +211,19 @@ static void write_transport(struct ft_prom *p, const struct ft_receiver *receive
     ft_prom_one(p, FT_METRIC_CROWDED_OUT, s.crowded_out);
 }
 
+static void write_incident(struct ft_prom *p, const struct ft_view *view)
+{
+    struct ft_recorder_stats s;
+
+    if (!view->recorder)
+        return;
+    ft_recorder_stats(view->recorder, &s);
+    ft_prom_one(p, FT_METRIC_INCIDENT_BYTES, s.bytes);
+    ft_prom_one(p, FT_METRIC_INCIDENT_SECONDS,
+                (uint64_t)(ft_pipeline_now_ms(view->pipeline) - s.from_ms) / 1000);
+    ft_prom_one(p, FT_METRIC_INCIDENT_DROPPED, s.dropped);
+}
+
 void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
 {
     struct ft_prom page = {w, &ft_daemon_metrics, NULL};
@@ -231,6 +245,7 @@ void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
     write_pairing(&page, view->stages->pairing);
     write_sinks(&page, view->publisher);
     write_transport(&page, view->receiver);
+    write_incident(&page, view);
     ft_window_figures_write(view->figures, &page);
     ft_prom_one(&page, FT_METRIC_LINKS_UNTOLD, ft_window_figures_refused(view->figures));
     ft_job_figures_write(&jobs, view->limits.jobs_max, &page);

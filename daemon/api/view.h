@@ -5,6 +5,7 @@
  * What the HTTP API and the metrics page look at: the stages of a running daemon, borrowed. Thread:
  * the loop's.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ft_pipeline;
@@ -16,6 +17,10 @@ struct ft_window_figures;
 struct ft_history;
 struct ft_http;
 struct ft_loop;
+struct ft_recorder;
+struct ft_settings;
+struct ft_head;
+struct ft_account;
 
 /* Settings as they were at the start, for the metrics page. */
 struct ft_view_limits {
@@ -30,13 +35,20 @@ struct ft_view {
     struct ft_store *store;
     struct ft_history *history;
     const struct ft_loop *loop;
-    const struct ft_http *http;   /* NULL: no port */
+    struct ft_http *http;         /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
     int64_t window_ms;            /* as it was at the start */
     struct ft_window_figures *figures;
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
+    bool offline; /* a replay answers: no record comes in */
+    /* For the file of an incident. */
+    struct ft_recorder *recorder;       /* NULL: nothing is kept for one */
+    const struct ft_settings *settings; /* as they were at the start */
+    const struct ft_head *incident_head;
+    void (*add_stages)(void *arg, struct ft_account *account);
+    void *add_stages_arg;
     uint32_t instance; /* distinguishes this run from others, for tags */
 };
 

@@ -165,6 +165,12 @@ tests_unit_check_answers_SOURCES = tests/unit/check_answers.c tests/unit/leafspi
 tests_unit_check_answers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_answers_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_incident
+TESTS += tests/unit/check_incident
+tests_unit_check_incident_SOURCES = tests/unit/check_incident.c tests/unit/unit.h
+tests_unit_check_incident_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_incident_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_history
 TESTS += tests/unit/check_history
 tests_unit_check_history_SOURCES = tests/unit/check_history.c tests/unit/unit.h
