@@ -25,9 +25,9 @@ static const struct ft_program_option own_options[] = {
     {.name = NULL},
 };
 
-static void tell(const struct ft_run *run, FILE *out)
+static void print_size(const struct ft_run *run, FILE *out)
 {
-    ft_agent_metrics_tell(ft_run_config(run), out);
+    ft_agent_metrics_print_size(ft_run_config(run), out);
 }
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
@@ -55,7 +55,7 @@ static const struct ft_program program = {
     .options = own_options,
     .check = check,
     .shares = ft_agent_shares,
-    .tell = tell,
+    .print_size = print_size,
     .metrics = &ft_agent_metrics_table,
 };
 

@@ -265,7 +265,7 @@ size_t ft_engine_missing(struct ft_engine *engine,
     };
 
     for (size_t i = 0; !sight.captures && ft_capture_stats(engine->capture, i, &capture); i++)
-        sight.captures = capture.wanted;
+        sight.captures = capture.configured;
     if (engine->rdma) {
         ft_rdma_status(engine->rdma, &rdma);
         sight.devices = rdma.devices;

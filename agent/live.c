@@ -349,11 +349,11 @@ static int serve_health(void *arg, const struct ft_http_request *request, struct
 
     (void)request;
     for (size_t i = 0; ft_capture_stats(ft_engine_capture(live->engine), i, &stats); i++) {
-        if (stats.wanted && !stats.open) {
+        if (stats.configured && !stats.open) {
             ft_write_fmt(body, "interface '%s' is not captured on\n", stats.interface);
             return 503;
         }
-        any = any || stats.wanted;
+        any = any || stats.configured;
     }
     if (!any && live->settings->interfaces.count > 0) {
         ft_write_str(body, "no interface is captured on: CAP_NET_RAW is missing\n");

@@ -167,7 +167,7 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
     }
 }
 
-void ft_agent_metrics_tell(const struct ft_agent_settings *settings, FILE *out)
+void ft_agent_metrics_print_size(const struct ft_agent_settings *settings, FILE *out)
 {
     const struct ft_prom_things most[] = {{"interface", settings->interfaces.count}, {NULL, 0}};
 

@@ -28,6 +28,6 @@ extern const struct ft_prom_table ft_agent_metrics_table;
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *metrics);
 
 /* At most so many series, for --check. */
-void ft_agent_metrics_tell(const struct ft_agent_settings *settings, FILE *out);
+void ft_agent_metrics_print_size(const struct ft_agent_settings *settings, FILE *out);
 
 #endif

@@ -320,8 +320,8 @@ static void check_tls(const struct ft_agent_settings *s, const struct ft_run *ru
     const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
     char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
 
-    if (!ft_tls_wanted(&files) || (files.cert && files.key && files.ca &&
-                                   ft_tls_check(&files, &which, error, sizeof(error)) == 0))
+    if (!ft_tls_configured(&files) || (files.cert && files.key && files.ca &&
+                                       ft_tls_check(&files, &which, error, sizeof(error)) == 0))
         return;
     snprintf(key, sizeof(key), "daemon.%s", which);
     ft_run_complain(run, diag, key, "%s", error);

@@ -27,6 +27,9 @@ enum ft_command {
     FT_COMMAND_RANKS,
     FT_COMMAND_QPS,
     FT_COMMAND_DOCTOR,
+    FT_COMMAND_LIVE,
+    FT_COMMAND_RECORD,
+    FT_COMMAND_REPLAY,
     FT_COMMANDS
 };
 
@@ -50,6 +53,13 @@ struct ft_args {
     uint64_t from_ms; /* events since then */
     bool has_flow;
     struct ft_tuple flow;
+    uint64_t last_ms;           /* of record */
+    const char *output;         /* likewise */
+    const char *file;           /* of replay */
+    char **rest;                /* likewise: another command and its options; of argv */
+    int rest_count;             /* 0: none */
+    const char *sflow;          /* of live: where it listens, NULL: the standard */
+    const char *topology;       /* of live and analyze: the file, NULL: learnt */
     bool wide;                  /* no column is cut or left out */
     const char *sort, *columns; /* of a table, NULL: as it is */
     unsigned interval_s;        /* between two pictures of top, two requests of follow */

@@ -13,7 +13,10 @@
 #include "cli/args.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
+#include "cli/live.h"
 #include "cli/loads.h"
+#include "cli/record.h"
+#include "cli/replay.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
 #include "cli/top.h"
@@ -64,6 +67,12 @@ static int run(const struct ft_args *args)
     bool standing = false;
     int rc;
 
+    if (args->command == FT_COMMAND_LIVE)
+        return ft_live_command(args);
+    if (args->command == FT_COMMAND_RECORD)
+        return ft_record_command(args);
+    if (args->command == FT_COMMAND_REPLAY)
+        return ft_replay_command(args, ft_cli_run);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
     if (args->follow)

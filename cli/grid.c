@@ -302,14 +302,14 @@ static struct row *order_rows(struct order *order, const char *sort)
     return rows;
 }
 
-static bool is_wanted(const struct ft_grid *grid, size_t column, const char *wanted)
+static bool is_chosen(const struct ft_grid *grid, size_t column, const char *chosen)
 {
-    while (*wanted) {
-        size_t n = strcspn(wanted, ",");
+    while (*chosen) {
+        size_t n = strcspn(chosen, ",");
 
-        if (find_column(grid, wanted, n) == column)
+        if (find_column(grid, chosen, n) == column)
             return true;
-        wanted += n + (wanted[n] == ',');
+        chosen += n + (chosen[n] == ',');
     }
     return false;
 }
@@ -317,19 +317,19 @@ static bool is_wanted(const struct ft_grid *grid, size_t column, const char *wan
 /* Whether a table has the columns that the layout names; one without titles has no say. */
 static bool knows(const struct ft_grid *grid, const struct ft_layout *layout)
 {
-    const char *wanted = layout->columns ? layout->columns : "";
+    const char *chosen = layout->columns ? layout->columns : "";
     const char *sort = layout->sort ? layout->sort + (*layout->sort == '-') : NULL;
 
     if (!grid->columns[0].title)
         return true;
     if (sort && !ft_grid_has(grid, sort, strlen(sort)))
         return false;
-    while (*wanted) {
-        size_t n = strcspn(wanted, ",");
+    while (*chosen) {
+        size_t n = strcspn(chosen, ",");
 
-        if (!ft_grid_has(grid, wanted, n))
+        if (!ft_grid_has(grid, chosen, n))
             return false;
-        wanted += n + (wanted[n] == ',');
+        chosen += n + (chosen[n] == ',');
     }
     return true;
 }
@@ -399,7 +399,7 @@ int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, un
         return -ENOMEM;
     }
     for (size_t i = 0; i < grid->column_count; i++)
-        if (!layout->columns || !grid->columns[0].title || is_wanted(grid, i, layout->columns))
+        if (!layout->columns || !grid->columns[0].title || is_chosen(grid, i, layout->columns))
             width[i] = column_width(grid, i);
     fit(grid, width, screen->width, indent, order.column);
     if (grid->columns[0].title && ft_grid_rows(grid))

@@ -3,13 +3,17 @@ noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
+	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/follow.c cli/follow.h \
 	cli/grid.c cli/grid.h \
+	cli/live.c cli/live.h \
 	cli/loads.c cli/loads.h \
 	cli/matrix.c cli/matrix.h \
+	cli/record.c cli/record.h \
+	cli/replay.c cli/replay.h \
 	cli/rows.h \
 	cli/safe.c cli/safe.h \
 	cli/show.h \

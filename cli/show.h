@@ -27,7 +27,7 @@ int ft_export_topology(FILE *out, const struct ft_value *root);
 
 /* --json: each of the answer's records on a line of its own; the complete answer when `complete`.
  */
-int ft_show_json(FILE *out, const struct ft_value *root, bool whole);
+int ft_show_json(FILE *out, const struct ft_value *root, bool complete);
 int ft_show_json_line(FILE *out, const struct ft_value *value);
 
 #endif

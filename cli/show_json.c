@@ -25,12 +25,12 @@ int ft_show_json_line(FILE *out, const struct ft_value *value)
     return 0;
 }
 
-int ft_show_json(FILE *out, const struct ft_value *root, bool whole)
+int ft_show_json(FILE *out, const struct ft_value *root, bool complete)
 {
     const struct ft_value *records = ft_value_get(root, "records");
     int rc = 0;
 
-    if (whole)
+    if (complete)
         return ft_show_json_line(out, root);
     for (size_t i = 0; rc == 0 && i < ft_value_count(records); i++)
         rc = ft_show_json_line(out, ft_value_at(records, i));

@@ -29,7 +29,7 @@ char *ft_text_flow(char text[FT_TUPLE_TEXT_BYTES], const struct ft_value *flow)
     return text;
 }
 
-char *ft_text_hops(const struct ft_value *hops, bool whole)
+char *ft_text_hops(const struct ft_value *hops, bool all)
 {
     size_t count = ft_value_count(hops), bytes;
     char *text = NULL;
@@ -44,7 +44,7 @@ char *ft_text_hops(const struct ft_value *hops, bool whole)
         if (!port)
             port = ft_value_str(hop, "out_lag");
         fprintf(out, "%s%s", i ? " > " : "", name ? name : "?");
-        if (port && (!whole || i + 1 < count))
+        if (port && (!all || i + 1 < count))
             fprintf(out, " %s", port);
     }
     if (fclose(out) != 0) {

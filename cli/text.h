@@ -14,7 +14,7 @@ char *ft_text_flow(char text[FT_TUPLE_TEXT_BYTES], const struct ft_value *flow);
 
 /* "leaf1 Ethernet51 > spine1 Ethernet4 > leaf4": each switch with the port that the flow leaves by,
  * but, in a complete path, for the port to the host. free() it; NULL without memory. */
-char *ft_text_hops(const struct ft_value *hops, bool whole);
+char *ft_text_hops(const struct ft_value *hops, bool all);
 
 /* "gpu01 rank 3" from the members PREFIX_host and PREFIX_rank, else the flow's address. free() it;
  * NULL without memory. */

@@ -55,7 +55,7 @@ static int fetch(const struct ft_args *args, int stop_fd, struct ft_answer *answ
 }
 
 /* A picture, or why there is none, as text to out. The exit status. */
-static int draw(const struct ft_args *args, int stop_fd, FILE *out, FILE *err, bool whole)
+static int draw(const struct ft_args *args, int stop_fd, FILE *out, FILE *err, bool complete)
 {
     struct ft_answer *answers[3] = {NULL, NULL, NULL};
     struct ft_screen screen;
@@ -70,7 +70,7 @@ static int draw(const struct ft_args *args, int stop_fd, FILE *out, FILE *err, b
 
         ft_screen_init(&screen, stdout);
         screen.out = out;
-        if (ft_show_top(&screen, &top, whole ? 0 : screen.height) < 0) {
+        if (ft_show_top(&screen, &top, complete ? 0 : screen.height) < 0) {
             fprintf(err, "fabrictrace: no memory\n");
             rc = EX_OSERR;
         }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/api/metrics.h"
 #include "daemon/discovery/topology_file.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
@@ -149,7 +150,7 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
     char error[ERROR_BYTES];
     const char *key;
 
-    if (!ft_tls_wanted(&files))
+    if (!ft_tls_configured(&files))
         return;
     key = files.cert ? "tls.cert" : files.key ? "tls.key" : "tls.ca";
     if (!files.cert || !files.key || !files.ca)
@@ -232,7 +233,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     return NULL;
 }
 
-void ft_daemon_tell_size(const struct ft_run *run, const struct ft_topology *t)
+void ft_daemon_log_size(const struct ft_run *run, const struct ft_topology *t)
 {
     const struct ft_settings *s = ft_run_config(run);
     size_t windows = (size_t)(s->history_ns / s->window_ns) + 1, links = 0, need;
@@ -245,4 +246,24 @@ void ft_daemon_tell_size(const struct ft_run *run, const struct ft_topology *t)
            (double)need / MIB, windows, links, ft_topology_groups(t),
            (double)ft_history_elephant(windows) / 1024, (double)s->history_memory_max / MIB,
            need > s->history_memory_max ? ": the oldest windows go before their time" : "");
+}
+
+void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag)
+{
+    struct ft_topology *t = ft_daemon_check(run, false, diag);
+
+    if (t)
+        ft_daemon_log_size(run, t);
+    ft_topology_free(t);
+}
+
+void ft_daemon_print_size(const struct ft_run *run, FILE *out)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *t = diag ? ft_daemon_check(run, false, diag) : NULL;
+
+    if (t)
+        ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
+    ft_topology_free(t);
+    ft_diag_free(diag);
 }

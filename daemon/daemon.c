@@ -14,8 +14,7 @@
 
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
-#include "daemon/api/serve.h"
-#include "daemon/api/store.h"
+#include "daemon/api/sources.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
@@ -36,6 +35,7 @@
 #include "lib/config/program.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http.h"
+#include "lib/io/ready.h"
 #include "lib/io/transport.h"
 #include "proto/batch.h"
 
@@ -45,7 +45,6 @@
 #define FLUSH_NS        (INT64_C(10) * NS_PER_S)
 #define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
 #define WARN_NS         (INT64_C(60) * NS_PER_S)
-#define HTTP_CLIENTS    256 /* beside those who listen to the stream */
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
@@ -61,8 +60,7 @@ struct ft_daemon {
     const struct ft_settings *settings;
     char *source_id; /* a copy: the pipeline keeps it over reloads */
     struct ft_loop *loop;
-    struct ft_view view; /* the stages, owned here */
-    struct ft_http *http;
+    struct ft_view view;              /* the stages, owned here */
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_batch *batch;           /* that is being applied */
@@ -84,27 +82,6 @@ static void complain(const struct ft_diag *diag)
 {
     for (size_t i = 0; ft_diag_text(diag, i); i++)
         ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
-}
-
-static void check(const struct ft_run *run, struct ft_diag *diag)
-{
-    struct ft_topology *t = ft_daemon_check(run, false, diag);
-
-    if (t)
-        ft_daemon_tell_size(run, t);
-    ft_topology_free(t);
-}
-
-/* What the topology and the settings make of the metrics page. */
-static void tell(const struct ft_run *run, FILE *out)
-{
-    struct ft_diag *diag = ft_diag_new();
-    struct ft_topology *t = diag ? ft_daemon_check(run, false, diag) : NULL;
-
-    if (t)
-        ft_metrics_tell(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
-    ft_topology_free(t);
-    ft_diag_free(diag);
 }
 
 static void on_kafka_error(void *arg, const char *text)
@@ -324,14 +301,6 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
-static int open_http(struct ft_daemon *d)
-{
-    int rc = ft_api_open(&d->view, d->loop, d->settings, d->live);
-
-    d->http = d->view.http;
-    return rc;
-}
-
 static int open_network(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -353,10 +322,10 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
-    return s->http && *s->http ? open_http(d) : EX_OK;
+    return s->http && *s->http ? ft_api_open_http(&d->view, d->loop, d->settings, d->live) : EX_OK;
 }
 
-static void tell_status(struct ft_daemon *d)
+static void notify_status(struct ft_daemon *d)
 {
     struct ft_receiver_stats peers;
 
@@ -405,7 +374,7 @@ static void on_tick(void *arg)
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->sink_limit, ft_mono_now(), &(uint64_t){0}))
         ft_log(FT_LOG_ERROR, "sink '%s': %s", sink, strerror(-rc));
     if (d->ticks++ % STATUS_TICKS == 0)
-        tell_status(d);
+        notify_status(d);
 }
 
 /* The certificates for connections from here on; those that stand go on with theirs. */
@@ -421,12 +390,6 @@ static bool renew_tls(struct ft_daemon *d)
         return true;
     ft_log(FT_LOG_ERROR, "tls: %s", error);
     return false;
-}
-
-/* Its files as they are now. */
-static bool secure_http(struct ft_daemon *d)
-{
-    return !d->http || ft_api_secure(d->http, d->settings, ft_run_config(d->run));
 }
 
 /* Takes the topology over, unless it fails. */
@@ -453,7 +416,9 @@ static void on_reload(void *arg)
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
         t = ft_daemon_check(d->run, true, diag);
-    if (t && renew_tls(d) && secure_http(d) && set_topology(d, t) == 0) {
+    if (t && renew_tls(d) &&
+        (!d->view.http || ft_api_secure(d->view.http, d->settings, ft_run_config(d->run))) &&
+        set_topology(d, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
@@ -526,6 +491,24 @@ static void log_trouble(const char *text)
     ft_log(FT_LOG_WARNING, "%s", text);
 }
 
+/* Says that the daemon serves, and where. */
+static int tell_ready(const struct ft_daemon *d)
+{
+    const struct ft_ready_port ports[] = {
+        {"http", d->view.http ? ft_http_port(d->view.http) : 0},
+        {"records", d->view.receiver ? ft_receiver_port(d->view.receiver) : 0},
+    };
+    const char *file = ft_run_value(d->run, "ports");
+    int rc = ft_ready_tell(file, ports, sizeof(ports) / sizeof(ports[0]));
+
+    if (rc) {
+        ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));
+        return EX_CANTCREAT;
+    }
+    ft_notify_ready();
+    return EX_OK;
+}
+
 /* Keeps from here on what drives the pipeline. */
 static int open_recorder(struct ft_daemon *d, uint64_t seed, int64_t now_ms)
 {
@@ -594,11 +577,13 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
         return EX_OSERR;
     ft_loop_on_trouble(d->loop, log_trouble);
     ft_loop_on_signals(d->loop, on_reload, on_stop, d);
-    ft_notify_ready();
+    rc = tell_ready(d);
+    if (rc)
+        return rc;
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
            ft_topology_fabric(ft_join_topology(d->view.stages->join)), d->settings->listen,
-           d->http ? d->settings->http : "no port");
+           d->view.http ? d->settings->http : "no port");
     return ft_loop_run(d->loop);
 }
 
@@ -611,14 +596,38 @@ static void on_broken_line(void *arg, const char *text)
         ft_log(FT_LOG_ERROR, "%s", text);
 }
 
+static bool on_stop_replayed(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* What the records came to, until SIGTERM. */
+static int serve_replayed(struct ft_daemon *d)
+{
+    int rc = ft_api_open_http(&d->view, d->loop, d->settings, d->live);
+
+    if (rc)
+        return rc;
+    ft_loop_on_signals(d->loop, NULL, on_stop_replayed, d);
+    rc = tell_ready(d);
+    return rc ? rc : ft_loop_run(d->loop);
+}
+
 static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *file)
 {
     struct ft_replay_stats stats;
     const char *sink;
-    int rc = open_pipeline(d, t, true, 0);
+    int rc = ft_api_open_figures(&d->view, d->settings);
 
+    if (rc) {
+        ft_topology_free(t);
+        return rc;
+    }
+    rc = open_pipeline(d, t, true, 0);
     if (rc)
         return rc;
+    d->view.replay = true;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
     rc = ft_replay(d->view.pipeline, file, on_broken_line, d, &stats);
     if (rc) {
@@ -633,6 +642,8 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
     if (stats.broken)
         ft_log(FT_LOG_ERROR, "%s: %" PRIu64 " of %" PRIu64 " lines are not records",
                strcmp(file, "-") == 0 ? "stdin" : file, stats.broken, stats.lines);
+    if (ft_run_values(d->run, "serve")->count && (rc = serve_replayed(d)))
+        return rc;
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
@@ -663,12 +674,6 @@ static int open_loaded(void *arg, const struct ft_head *head, const struct ft_se
     return rc;
 }
 
-static bool on_stop_offline(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 /* The file of an incident in virtual time, then serves what it led to until a signal. */
 static int run_incident(struct ft_daemon *d, const char *file)
 {
@@ -677,16 +682,8 @@ static int run_incident(struct ft_daemon *d, const char *file)
 
     d->loading = ft_loading_new(&config);
     rc = d->loading ? ft_loading_run(d->loading) : EX_OSERR;
-    if (rc == EX_OK) {
-        d->view.offline = true;
-        rc = open_http(d);
-    }
-    if (rc)
-        return rc;
-    ft_loop_on_signals(d->loop, NULL, on_stop_offline, d);
-    ft_notify_ready();
-    ft_log(FT_LOG_NOTICE, "%s: HTTP on %s", file, d->settings->http);
-    return ft_loop_run(d->loop);
+    d->view.replay = true;
+    return rc ? rc : serve_replayed(d);
 }
 
 static void close_all(struct ft_daemon *d)
@@ -696,7 +693,7 @@ static void close_all(struct ft_daemon *d)
     ft_keeper_free(d->keeper);
     if (d->live)
         ft_live_to(d->live, NULL);
-    ft_http_free(d->http);
+    ft_http_free(d->view.http);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_batch_free(d->batch);
@@ -772,6 +769,8 @@ int ft_daemon_main(int argc, char **argv)
         {"topology", "FILE", "the fabric's topology, over the configuration", false},
         {"replay", "FILE", "read NDJSON records from FILE (- for standard input) in virtual time",
          false},
+        {"serve", NULL, "after --replay, answer HTTP with what came of it until SIGTERM", false},
+        {"ports", "FILE", "write the ports bound to FILE once they answer: NAME=PORT lines", false},
         {"incident", "FILE",
          "replay what fabrictrace record kept (fabrictrace-incident(5)), and serve it over HTTP",
          false},
@@ -783,9 +782,9 @@ int ft_daemon_main(int argc, char **argv)
         .summary = "joins what hosts and switches report, and publishes paths and imbalance",
         .table = &ft_settings_table,
         .options = options,
-        .check = check,
+        .check = ft_daemon_check_settings,
         .shares = ft_daemon_shares,
-        .tell = tell,
+        .print_size = ft_daemon_print_size,
         .metrics = &ft_daemon_metrics,
     };
     struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},

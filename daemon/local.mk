@@ -17,11 +17,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
-	daemon/api/serve.c daemon/api/serve.h \
+	daemon/api/sources.c daemon/api/sources.h \
 	daemon/api/store.c daemon/api/store.h \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
+	daemon/api/web.c daemon/api/web.h \
 	daemon/api/windows.c daemon/api/windows.h \
 	daemon/check.c daemon/check.h \
 	daemon/daemon.c daemon/daemon.h \
@@ -36,7 +37,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
 	daemon/discovery/port_names.c daemon/discovery/port_names.h \
-	daemon/discovery/port_words.c daemon/discovery/port_words.h \
+	daemon/discovery/down_ports.c daemon/discovery/down_ports.h \
 	daemon/discovery/reports.c daemon/discovery/reports.h \
 	daemon/discovery/survey.c daemon/discovery/survey.h \
 	daemon/discovery/survey_build.c \
@@ -72,10 +73,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
 	daemon/join/flow_host.c daemon/join/flow_host.h \
+	daemon/join/flow_judge.c \
 	daemon/join/flow_names.c daemon/join/flow_names.h \
-	daemon/join/join.c daemon/join/join.h \
+	daemon/join/join.c daemon/join/join.h daemon/join/join_impl.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
+	daemon/join/observe.c \
 	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
 	daemon/memory.c daemon/memory.h \

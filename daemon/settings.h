@@ -15,7 +15,7 @@ struct ft_settings {
     struct ft_strings sinks;
     int log_level;
     int64_t window_ns, grace_ns, path_refresh_ns;
-    int64_t flow_idle_ns, evidence_ns, settle_ns, tolerance_ns;
+    int64_t flow_idle_ns, evidence_ns, path_hold_down_ns, tolerance_ns;
     uint64_t crossing_flows_max, crossing_ports_max;
     uint64_t switches_max, learnt_max, counters_max, ends_max;
     bool link_local, verify_topology;

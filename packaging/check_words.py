@@ -33,7 +33,7 @@ PRIVATE = [
     (r"\bof some no more than\b", "only, alone"),
 ]
 # An option, a field or a system's own name in which such a word stands.
-ALLOWED = re.compile(r"ptrace_scope|\bsettle:|'settle'|\.Cm settle\b|\.Ql scope\b|^settle$|^scope$"
+ALLOWED = re.compile(r"ptrace_scope|\.Ql scope\b|^scope$"
                      r"|Scope scope|imbalance Pq Cm scope|\.It Ql scope")
 COMPILED = [(re.compile(pattern), advice) for pattern, advice in PRIVATE]
 

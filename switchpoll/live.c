@@ -17,6 +17,7 @@
 #include "lib/io/daemon_link.h"
 #include "lib/io/http.h"
 #include "lib/io/loop.h"
+#include "lib/io/ready.h"
 #include "lib/io/status_page.h"
 #include "lib/io/transport.h"
 #include "switchpoll/metrics.h"
@@ -184,11 +185,11 @@ static bool on_stop(void *arg)
     return !ft_daemon_link_finish(&live->daemon, live->settings->daemon_flush_ns);
 }
 
-static void warn_of_buffer(const struct live *live, uint64_t bytes, uint64_t wanted)
+static void warn_of_buffer(const struct live *live, uint64_t bytes, uint64_t requested)
 {
-    if (bytes < wanted)
+    if (bytes < requested)
         ft_log(FT_LOG_WARNING, "receive_buffer: is %" PRIu64 " bytes instead of %" PRIu64 "; %s",
-               bytes, wanted,
+               bytes, requested,
                live->given ? "raise ReceiveBuffer= of the socket unit"
                            : "raise net.core.rmem_max or give CAP_NET_ADMIN");
 }
@@ -289,19 +290,19 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
 }
 
 /* Takes the settings over as a whole, or changes nothing and returns -errno. */
-static int adopt(struct live *live, const struct ft_switchpoll_settings *wanted)
+static int adopt(struct live *live, const struct ft_switchpoll_settings *loaded)
 {
-    struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(wanted);
+    struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(loaded);
     struct ft_watch *tick = ft_watch_stage(
-        ft_watch_timer(live->loop, wanted->fold_interval_ns / TICKS, on_tick, live), "fold");
-    const struct ft_tls_files files = ft_switchpoll_settings_tls(wanted);
+        ft_watch_timer(live->loop, loaded->fold_interval_ns / TICKS, on_tick, live), "fold");
+    const struct ft_tls_files files = ft_switchpoll_settings_tls(loaded);
     struct ft_poller *poller = NULL;
-    int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, wanted, &poller) : -ENOMEM;
+    int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, loaded, &poller) : -ENOMEM;
 
     if (rc == 0)
         rc = ft_daemon_link_renew_tls(&live->daemon, &files);
     if (rc == 0)
-        rc = reopen_udp(live, wanted);
+        rc = reopen_udp(live, loaded);
     if (rc < 0) {
         ft_poller_free(poller);
         ft_watch_free(tick);
@@ -321,14 +322,14 @@ static int adopt(struct live *live, const struct ft_switchpoll_settings *wanted)
 static void on_reload(void *arg)
 {
     struct live *live = arg;
-    const struct ft_switchpoll_settings *wanted = live->config->reload(live->config->arg);
-    const char *fixed = wanted ? ft_switchpoll_settings_fixed(live->settings, wanted) : NULL;
+    const struct ft_switchpoll_settings *loaded = live->config->reload(live->config->arg);
+    const char *fixed = loaded ? ft_switchpoll_settings_fixed(live->settings, loaded) : NULL;
 
-    if (!wanted)
+    if (!loaded)
         ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     else if (fixed)
         ft_log(FT_LOG_ERROR, "reload failed: '%s' cannot change without a restart", fixed);
-    else if (adopt(live, wanted) < 0)
+    else if (adopt(live, loaded) < 0)
         ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     else
         ft_log(FT_LOG_NOTICE, "reloaded");
@@ -436,6 +437,22 @@ static int start_output(struct live *live, uint64_t boot_id)
     return live->output ? EX_OK : EX_OSERR;
 }
 
+static int tell_ready(const struct live *live)
+{
+    const struct ft_ready_port ports[] = {
+        {"http", live->http ? ft_http_port(live->http) : 0},
+        {"sflow", live->udp ? ft_udp_port(live->udp) : 0},
+    };
+    int rc = ft_ready_tell(live->config->ports, ports, sizeof(ports) / sizeof(ports[0]));
+
+    if (rc) {
+        ft_log(FT_LOG_ERROR, "%s: %s", live->config->ports, strerror(-rc));
+        return EX_CANTCREAT;
+    }
+    ft_notify_ready();
+    return EX_OK;
+}
+
 /* No datagram is read before this: the sockets have their buffers, and nothing else needs a
  * privilege. */
 static int give_up_privilege(const struct live *live)
@@ -520,8 +537,9 @@ int ft_live_run(const struct ft_live_config *config)
                 live.given, live.settings->listen);
         else
             ft_log(FT_LOG_INFO, "listening for sFlow on '%s'", live.settings->listen);
-        ft_notify_ready();
-        code = ft_loop_run(live.loop);
+        code = tell_ready(&live);
+        if (code == EX_OK)
+            code = ft_loop_run(live.loop);
         if (code < 0)
             code = EX_OSERR;
     }

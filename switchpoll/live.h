@@ -11,6 +11,7 @@
 struct ft_live_config {
     const struct ft_switchpoll_settings *settings; /* copied */
     const char *output; /* NDJSON file, "-" for standard output; NULL: the daemon */
+    const char *ports;  /* file to write the bound ports to (lib/io/ready.h); NULL: none */
     /* Loads the configuration again; NULL after complaints. Borrowed until the next call. */
     const struct ft_switchpoll_settings *(*reload)(void *arg);
     void *arg;

@@ -142,7 +142,7 @@ static const struct ft_prom_metric metrics[] = {
 
 const struct ft_prom_table ft_poll_metrics = {metrics};
 
-void ft_poll_metrics_tell(const struct ft_switchpoll_settings *s, FILE *out)
+void ft_poll_metrics_print_size(const struct ft_switchpoll_settings *s, FILE *out)
 {
     const struct ft_prom_things most[] = {
         {"exporter", s->exporters_max},

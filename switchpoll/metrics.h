@@ -76,6 +76,6 @@ enum ft_poll_metric {
 extern const struct ft_prom_table ft_poll_metrics;
 
 /* At most so many series, for --check. */
-void ft_poll_metrics_tell(const struct ft_switchpoll_settings *settings, FILE *out);
+void ft_poll_metrics_print_size(const struct ft_switchpoll_settings *settings, FILE *out);
 
 #endif

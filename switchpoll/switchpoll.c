@@ -29,9 +29,9 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     ft_settings_check(ft_run_config(run), run, diag);
 }
 
-static void tell(const struct ft_run *run, FILE *out)
+static void print_size(const struct ft_run *run, FILE *out)
 {
-    ft_poll_metrics_tell(ft_run_config(run), out);
+    ft_poll_metrics_print_size(ft_run_config(run), out);
 }
 
 static void log_complaints(const struct ft_diag *diag)
@@ -116,6 +116,7 @@ int ft_switchpoll_main(int argc, char **argv)
         {"replay", "FILE", "read sFlow datagrams from a capture (pcap, pcapng) and end", false},
         {"output", "FILE",
          "write records as NDJSON to FILE (-: standard output), not to the daemon", false},
+        {"ports", "FILE", "write the ports bound to FILE once they answer: NAME=PORT lines", false},
         {0},
     };
     static const struct ft_program program = {
@@ -126,7 +127,7 @@ int ft_switchpoll_main(int argc, char **argv)
         .check = check,
         .shares = ft_switchpoll_settings_shares,
         .metrics = &ft_poll_metrics,
-        .tell = tell,
+        .print_size = print_size,
     };
     const struct ft_switchpoll_settings *settings;
     struct ft_live_config live = {.reload = on_reload};
@@ -146,6 +147,7 @@ int ft_switchpoll_main(int argc, char **argv)
         goto out;
     live.settings = settings;
     live.output = ft_run_value(run, "output");
+    live.ports = ft_run_value(run, "ports");
     live.arg = run;
     if (!ft_run_value(run, "replay"))
         code = ft_live_run(&live);

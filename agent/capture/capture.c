@@ -353,7 +353,7 @@ bool ft_capture_stats(struct ft_capture *capture, size_t i, struct ft_capture_st
         if (!tap || i-- > 0)
             continue;
         stats->interface = ft_interfaces_name(capture->interfaces, tap->number);
-        stats->wanted = tap->pcap || tap->lost;
+        stats->configured = tap->pcap || tap->lost;
         stats->open = tap->pcap && !tap->lost;
         stats->packets = tap->packets;
         stats->kernel_drops = kernel_drops(tap);

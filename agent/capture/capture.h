@@ -34,7 +34,7 @@ struct ft_capture_config {
 /* What one interface saw since it was first opened. */
 struct ft_capture_stats {
     const char *interface;
-    bool wanted; /* by the configuration now */
+    bool configured; /* by the configuration now */
     bool open;
     uint64_t packets;
     uint64_t kernel_drops;

@@ -22,7 +22,7 @@
 extern const struct ft_nccl_plugin_v4 ncclProfiler_v4;
 extern const struct ft_nccl_plugin_v5 ncclProfiler_v5, ncclProfiler_v6;
 
-static _Atomic int wanted; /* kinds of events */
+static _Atomic int event_kinds; /* kinds of events */
 /* The plugin behind this one, NULL: none. */
 static struct ft_nccl_plugin_v4 *_Atomic chain_v4;
 static struct ft_nccl_plugin_v5 *_Atomic chain_v5;
@@ -69,12 +69,12 @@ static int open_comm(const struct ft_trace_options *options, void **context, int
 
     if (!context || !mask)
         return FT_NCCL_INTERNAL;
-    wanted = choose_events();
+    event_kinds = choose_events();
     if (ft_trace_open(options, &comm))
         return FT_NCCL_INTERNAL;
     comm->chained = NULL;
     *context = comm;
-    *mask = wanted;
+    *mask = event_kinds;
     return FT_NCCL_SUCCESS;
 }
 
@@ -147,7 +147,7 @@ static int start_v4(void *context, void **handle, struct ft_nccl_event_v4 *event
         return FT_NCCL_SUCCESS;
     }
     parent = ft_chain_split(event->parent);
-    if (event->type & (unsigned)wanted)
+    if (event->type & (unsigned)event_kinds)
         ours = ft_trace_start(context, event->type, parent.ours, event->rank, &event->u);
     copy = *event;
     copy.parent = parent.theirs;
@@ -171,7 +171,7 @@ static int start_v5(void *context, void **handle, struct ft_nccl_event_v5 *event
         return FT_NCCL_SUCCESS;
     }
     parent = ft_chain_split(event->parent);
-    if (event->type & (uint64_t)wanted)
+    if (event->type & (uint64_t)event_kinds)
         ours = ft_trace_start(context, event->type, parent.ours, event->rank, &event->u);
     copy = *event;
     copy.parent = parent.theirs;

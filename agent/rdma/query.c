@@ -42,7 +42,7 @@ static void add(union request *request, uint16_t id, const void *data, uint16_t 
     attr->data = (uintptr_t)data;
 }
 
-/* Constants travel in the place of the pointer, as 8 bytes. */
+/* Constants travel in the field of the pointer, as 8 bytes. */
 static void add_constant(union request *request, uint16_t id, uint64_t value)
 {
     add(request, id, NULL, sizeof(value));

@@ -123,9 +123,9 @@ static uint32_t process_of(struct ft_rdma *r, const struct ft_rdma_asked_for *w)
     return owner ? owner->process : 0;
 }
 
-/* Asks the owner of one wanted queue pair about all that is wanted of it on the device. */
+/* Asks the process that owns one of these queue pairs about all of its own on the device. */
 static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
-                          const struct ft_rdma_asked_for *first, size_t wanted)
+                          const struct ft_rdma_asked_for *first, size_t asked)
 {
     const struct ft_owner *owner = ft_owners_get(r->owners, first->pid);
     size_t count = 0;
@@ -146,8 +146,8 @@ static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
             snprintf(r->status.problem, sizeof(r->status.problem),
                      "queue pairs cannot be queried without CAP_SYS_PTRACE");
     }
-    for (size_t i = 0; i < wanted; i++) {
-        struct ft_rdma_asked_for *w = &r->wanted[i];
+    for (size_t i = 0; i < asked; i++) {
+        struct ft_rdma_asked_for *w = &r->asked[i];
 
         if (w->device != d->info.index || w->done || process_of(r, w) != owner->process)
             continue;
@@ -191,10 +191,10 @@ static bool read_context(struct ft_rdma *r, const struct ft_rdma_asked_for *w)
 static void query(struct ft_rdma *r)
 {
     const struct ft_mono before = {r->now.ns - ASK_AGAIN_NS};
-    size_t wanted = ft_rdma_table_to_query(r->table, before, r->wanted, FT_RDMA_ASK_MAX);
+    size_t asked = ft_rdma_table_to_query(r->table, before, r->asked, FT_RDMA_ASK_MAX);
 
-    for (size_t i = 0; i < wanted; i++) {
-        const struct ft_rdma_asked_for *w = &r->wanted[i];
+    for (size_t i = 0; i < asked; i++) {
+        const struct ft_rdma_asked_for *w = &r->asked[i];
         const struct ft_rdma_known *d = ft_rdma_devices_find(&r->devices, w->device);
 
         if (!d || w->done)
@@ -202,7 +202,7 @@ static void query(struct ft_rdma *r)
         if (d->driver == RDMA_DRIVER_MLX5 && !r->no_context && read_context(r, w))
             ft_rdma_table_asked(r->table, w, r->now);
         else if (d->rdev)
-            query_process(r, d, w, wanted);
+            query_process(r, d, w, asked);
     }
 }
 
@@ -302,19 +302,19 @@ static void on_flow(void *arg, const struct ft_rdma_flow *flow)
     reporting->rdma->hooks.flow(reporting->rdma->hooks.arg, &report, flow->netdev);
 }
 
-static void on_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *ends,
-                    size_t count)
+static void on_ends(void *arg, const struct ft_rdma_device_port *device_port,
+                    const struct ft_rdma_end *ends, size_t count)
 {
     const struct reporting *reporting = arg;
     struct ft_rdma *r = reporting->rdma;
-    const struct ft_rdma_known *d = ft_rdma_devices_find(&r->devices, place->device);
+    const struct ft_rdma_known *d = ft_rdma_devices_find(&r->devices, device_port->device);
     struct ft_rdma_table_stats stats;
     struct ft_rdma_ends_report report = {
         .time = reporting->wall,
         .interval_ns = r->config.refresh_ns,
         .device = d ? d->info.name : "",
-        .place = place,
-        .computed = ft_rdma_sport_is_computable(place->driver),
+        .device_port = device_port,
+        .computed = ft_rdma_sport_is_computable(device_port->driver),
         .ends = ends,
         .count = count,
     };
@@ -398,19 +398,20 @@ static void add_interface(struct ft_rdma_port_view *view, const char *name)
 
 bool ft_rdma_port_at(const struct ft_rdma *r, size_t i, struct ft_rdma_port_view *view)
 {
-    const struct ft_rdma_place *place = ft_rdma_table_place_at(r->table, i);
-    const struct ft_rdma_known *d = place ? ft_rdma_devices_find(&r->devices, place->device) : NULL;
+    const struct ft_rdma_device_port *device_port = ft_rdma_table_port_at(r->table, i);
+    const struct ft_rdma_known *d =
+        device_port ? ft_rdma_devices_find(&r->devices, device_port->device) : NULL;
 
-    if (!place)
+    if (!device_port)
         return false;
     *view = (struct ft_rdma_port_view){
         .device = d ? d->info.name : "",
-        .port = place->port,
-        .driver = ft_rdma_driver_name(place->driver),
-        .computed = ft_rdma_sport_is_computable(place->driver),
+        .port = device_port->port,
+        .driver = ft_rdma_driver_name(device_port->driver),
+        .computed = ft_rdma_sport_is_computable(device_port->driver),
     };
-    for (size_t g = 0; g < place->gid_count; g++)
-        add_interface(view, place->gids[g].netdev);
-    add_interface(view, place->netdev);
+    for (size_t g = 0; g < device_port->gid_count; g++)
+        add_interface(view, device_port->gids[g].netdev);
+    add_interface(view, device_port->netdev);
     return true;
 }

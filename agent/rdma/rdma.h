@@ -43,7 +43,7 @@ struct ft_rdma_ends_report {
     struct ft_wall time;
     int64_t interval_ns; /* until all are reported again */
     const char *device;
-    const struct ft_rdma_place *place;
+    const struct ft_rdma_device_port *device_port;
     bool computed; /* the driver's source ports follow the kernel's formula */
     const struct ft_rdma_end *ends;
     const struct ft_owner *owners[FT_RDMA_ENDS_MAX]; /* NULL: not known */

@@ -36,12 +36,12 @@ struct ft_rdma {
     bool odd; /* a row of queue pairs could not be read */
     struct ft_wall wall;
     struct ft_mono now;
-    struct ft_rdma_place place;
+    struct ft_rdma_device_port device_port;
     uint32_t asked_lqpn, asked_rqpn;
     struct ft_rdma_qpc qpc;
     bool qpc_known;
     bool no_context; /* the kernel does not report the device's contexts */
-    struct ft_rdma_asked_for wanted[FT_RDMA_ASK_MAX];
+    struct ft_rdma_asked_for asked[FT_RDMA_ASK_MAX];
     struct ft_rdma_queried queried[FT_RDMA_QUERIED_MAX];
 };
 

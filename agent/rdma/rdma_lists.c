@@ -91,18 +91,19 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
     ft_rdma_decoded(r, rc);
     if (rc)
         return;
-    r->place = (struct ft_rdma_place){
+    r->device_port = (struct ft_rdma_device_port){
         .device = r->current->info.index,
         .port = port.number,
         .driver = r->current->driver,
     };
-    snprintf(r->place.netdev, sizeof(r->place.netdev), "%s", port.netdev);
-    r->place.gid_count = read_gids(r, port.number, r->place.gids);
+    snprintf(r->device_port.netdev, sizeof(r->device_port.netdev), "%s", port.netdev);
+    r->device_port.gid_count = read_gids(r, port.number, r->device_port.gids);
     /* A kernel in another network namespace than the device's does not name the interface. */
-    for (size_t i = 0; !r->place.netdev[0] && i < r->place.gid_count; i++)
-        memcpy(r->place.netdev, r->place.gids[i].netdev, sizeof(r->place.netdev));
-    ft_rdma_table_place(r->table, &r->place);
-    ft_rdma_ports_note(r->ports, r->current->info.name, r->current->driver, &port, r->place.netdev);
+    for (size_t i = 0; !r->device_port.netdev[0] && i < r->device_port.gid_count; i++)
+        memcpy(r->device_port.netdev, r->device_port.gids[i].netdev, sizeof(r->device_port.netdev));
+    ft_rdma_table_add_port(r->table, &r->device_port);
+    ft_rdma_ports_note(r->ports, r->current->info.name, r->current->driver, &port,
+                       r->device_port.netdev);
 }
 
 static void on_qp(void *arg, const struct ft_rdma_qp *qp)
@@ -135,7 +136,7 @@ static void on_cm_ids(void *arg, const uint8_t *bytes, size_t len)
 
 void ft_rdma_look(struct ft_rdma *r)
 {
-    ft_rdma_table_places(r->table);
+    ft_rdma_table_clear_ports(r->table);
     ft_rdma_ports_look(r->ports);
     for (size_t i = 0; i < r->devices.count; i++) {
         r->current = &r->devices.list[i];
@@ -189,7 +190,7 @@ void ft_rdma_list_devices(struct ft_rdma *r)
 
     ft_rdma_devices_begin(&r->devices);
     rc = ft_rdma_ask(r, FT_NLDEV_DEVICES, 0, on_device);
-    /* Whatever held a place may hold another one now. */
+    /* A device port may be the port of another device now. */
     if (rc == 0 && ft_rdma_devices_end(&r->devices))
         r->places_changed = true;
     if (r->devices.refused)

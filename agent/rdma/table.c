@@ -59,7 +59,7 @@ struct flow {
     uint32_t round;
     struct qp_key qp;
     uint32_t lqpn, rqpn, pid;
-    uint32_t place;
+    uint32_t device_port;
     uint8_t source;
     bool shared; /* by several queue pairs */
     bool reported;
@@ -85,10 +85,10 @@ struct hint {
 
 struct ft_rdma_table {
     struct ft_rdma_table_config config;
-    struct ft_rdma_place places[FT_RDMA_PLACES_MAX];
-    uint32_t place_count;
-    bool place_reported[FT_RDMA_PLACES_MAX];
-    struct ft_mono place_reported_at[FT_RDMA_PLACES_MAX];
+    struct ft_rdma_device_port device_ports[FT_RDMA_DEVICE_PORTS_MAX];
+    uint32_t device_port_count;
+    bool device_port_reported[FT_RDMA_DEVICE_PORTS_MAX];
+    struct ft_mono device_port_reported_at[FT_RDMA_DEVICE_PORTS_MAX];
     struct ft_rdma_end ends[FT_RDMA_ENDS_MAX];
     uint32_t ask_from;        /* where the next questions begin: nobody is left out for long */
     uint32_t round, complete; /* complete: the last that ended */
@@ -131,36 +131,37 @@ void ft_rdma_table_refresh(struct ft_rdma_table *t, int64_t refresh_ns)
     t->config.refresh_ns = refresh_ns;
 }
 
-void ft_rdma_table_places(struct ft_rdma_table *t)
+void ft_rdma_table_clear_ports(struct ft_rdma_table *t)
 {
-    t->place_count = 0;
+    t->device_port_count = 0;
 }
 
-int ft_rdma_table_place(struct ft_rdma_table *t, const struct ft_rdma_place *place)
+int ft_rdma_table_add_port(struct ft_rdma_table *t, const struct ft_rdma_device_port *device_port)
 {
-    if (t->place_count == FT_RDMA_PLACES_MAX)
+    if (t->device_port_count == FT_RDMA_DEVICE_PORTS_MAX)
         return -ENOSPC;
-    t->places[t->place_count++] = *place;
+    t->device_ports[t->device_port_count++] = *device_port;
     return 0;
 }
 
-const struct ft_rdma_place *ft_rdma_table_place_at(const struct ft_rdma_table *t, size_t i)
+const struct ft_rdma_device_port *ft_rdma_table_port_at(const struct ft_rdma_table *t, size_t i)
 {
-    return i < t->place_count ? &t->places[i] : NULL;
+    return i < t->device_port_count ? &t->device_ports[i] : NULL;
 }
 
 /* A row need not name its port where the device has one alone. */
-static uint32_t place_of(const struct ft_rdma_table *t, uint32_t device, uint32_t port)
+static uint32_t device_port_of(const struct ft_rdma_table *t, uint32_t device, uint32_t port)
 {
-    for (uint32_t i = 0; i < t->place_count; i++)
-        if (t->places[i].device == device && (port == 0 || t->places[i].port == port))
+    for (uint32_t i = 0; i < t->device_port_count; i++)
+        if (t->device_ports[i].device == device && (port == 0 || t->device_ports[i].port == port))
             return i;
-    return FT_RDMA_PLACES_MAX;
+    return FT_RDMA_DEVICE_PORTS_MAX;
 }
 
-static bool can_compute(const struct ft_rdma_table *t, uint32_t place)
+static bool can_compute(const struct ft_rdma_table *t, uint32_t device_port)
 {
-    return place < FT_RDMA_PLACES_MAX && ft_rdma_sport_is_computable(t->places[place].driver);
+    return device_port < FT_RDMA_DEVICE_PORTS_MAX &&
+           ft_rdma_sport_is_computable(t->device_ports[device_port].driver);
 }
 
 void ft_rdma_table_begin(struct ft_rdma_table *t)
@@ -239,17 +240,17 @@ static struct qp *find_qp(const struct ft_rdma_table *t, uint32_t device, uint32
 void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct ft_rdma_cm_id *id)
 {
     struct qp *qp = id->has_lqpn ? find_qp(t, device, id->lqpn) : NULL;
-    uint32_t place;
+    uint32_t device_port;
 
     if (!qp || qp->round != t->round || !qp->connected || qp->reported_by > TOLD_BY_CM ||
         id->sport == 0 || id->dport == 0)
         return;
-    place = place_of(t, device, qp->port);
+    device_port = device_port_of(t, device, qp->port);
     qp->reported_by = TOLD_BY_CM;
     qp->src = id->src;
     qp->dst = id->dst;
     qp->port_source = FT_RDMA_UNKNOWN;
-    if (!can_compute(t, place))
+    if (!can_compute(t, device_port))
         return;
     /* The side that connected set the label; a row does not tell which side it is of. */
     if (id->sport >= EPHEMERAL_MIN && id->dport < EPHEMERAL_MIN)
@@ -262,7 +263,7 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct 
 }
 
 size_t ft_rdma_table_to_query(struct ft_rdma_table *t, struct ft_mono before,
-                              struct ft_rdma_asked_for *wanted, size_t max)
+                              struct ft_rdma_asked_for *asked, size_t max)
 {
     uint32_t limit = ft_table_limit(t->qps), at = t->ask_from;
     size_t count = 0;
@@ -273,7 +274,7 @@ size_t ft_rdma_table_to_query(struct ft_rdma_table *t, struct ft_mono before,
         if (!qp || qp->round != t->round || !qp->connected || qp->pid == 0 ||
             (qp->asked && qp->asked_at.ns >= before.ns))
             continue;
-        wanted[count++] = (struct ft_rdma_asked_for){
+        asked[count++] = (struct ft_rdma_asked_for){
             .device = qp->key.device,
             .port = qp->port,
             .lqpn = qp->key.lqpn,
@@ -287,10 +288,10 @@ size_t ft_rdma_table_to_query(struct ft_rdma_table *t, struct ft_mono before,
     return count;
 }
 
-void ft_rdma_table_asked(struct ft_rdma_table *t, const struct ft_rdma_asked_for *wanted,
+void ft_rdma_table_asked(struct ft_rdma_table *t, const struct ft_rdma_asked_for *asked,
                          struct ft_mono now)
 {
-    struct qp *qp = find_qp(t, wanted->device, wanted->lqpn);
+    struct qp *qp = find_qp(t, asked->device, asked->lqpn);
 
     if (!qp)
         return;
@@ -314,12 +315,12 @@ void ft_rdma_table_answer(struct ft_rdma_table *t, uint32_t device, uint32_t lqp
                           const struct ft_rdma_answer *answer)
 {
     struct qp *qp = find_qp(t, device, lqpn);
-    uint32_t place = qp ? place_of(t, device, qp->port) : FT_RDMA_PLACES_MAX;
+    uint32_t device_port = qp ? device_port_of(t, device, qp->port) : FT_RDMA_DEVICE_PORTS_MAX;
 
-    if (place == FT_RDMA_PLACES_MAX)
+    if (device_port == FT_RDMA_DEVICE_PORTS_MAX)
         return;
-    for (size_t i = 0; i < t->places[place].gid_count; i++) {
-        const struct ft_rdma_gid *gid = &t->places[place].gids[i];
+    for (size_t i = 0; i < t->device_ports[device_port].gid_count; i++) {
+        const struct ft_rdma_gid *gid = &t->device_ports[device_port].gids[i];
 
         if (gid->index != answer->sgid_index)
             continue;
@@ -328,7 +329,7 @@ void ft_rdma_table_answer(struct ft_rdma_table *t, uint32_t device, uint32_t lqp
         qp->dst = answer->dst;
         if (answer->sport) {
             read_port(qp, answer->sport);
-        } else if (can_compute(t, place)) {
+        } else if (can_compute(t, device_port)) {
             qp->sport = ft_rdma_sport(answer->flow_label, lqpn, qp->rqpn);
             qp->port_source = FT_RDMA_COMPUTED;
         }
@@ -376,7 +377,7 @@ static void add_flow(struct ft_rdma_table *t, const struct qp *qp, enum ft_flow_
     flow->lqpn = qp->key.lqpn;
     flow->rqpn = qp->rqpn;
     flow->pid = qp->pid;
-    flow->place = place_of(t, qp->key.device, qp->port);
+    flow->device_port = device_port_of(t, qp->key.device, qp->port);
 }
 
 static void add_hint(struct ft_rdma_table *t, const struct qp *qp, const struct ft_ip *local,
@@ -403,17 +404,17 @@ static void add_hint(struct ft_rdma_table *t, const struct qp *qp, const struct 
 
 static void place_qp(struct ft_rdma_table *t, struct qp *qp)
 {
-    uint32_t place = place_of(t, qp->key.device, qp->port);
+    uint32_t device_port = device_port_of(t, qp->key.device, qp->port);
 
     if (!qp->connected) {
         t->stats.unconnected++;
     } else if (qp->reported_by == TOLD_BY_NONE) {
         t->stats.no_destination++;
-        if (!can_compute(t, place))
+        if (!can_compute(t, device_port))
             return;
-        for (size_t i = 0; i < t->places[place].gid_count; i++) {
-            add_hint(t, qp, &t->places[place].gids[i].ip, FT_FLOW_TX);
-            add_hint(t, qp, &t->places[place].gids[i].ip, FT_FLOW_RX);
+        for (size_t i = 0; i < t->device_ports[device_port].gid_count; i++) {
+            add_hint(t, qp, &t->device_ports[device_port].gids[i].ip, FT_FLOW_TX);
+            add_hint(t, qp, &t->device_ports[device_port].gids[i].ip, FT_FLOW_RX);
         }
     } else if (qp->port_source == FT_RDMA_UNKNOWN) {
         t->stats.no_port++;
@@ -427,20 +428,21 @@ static void place_qp(struct ft_rdma_table *t, struct qp *qp)
 
 /* The interface that has the flow's own address: an aggregate, where the port's own is one of its
  * members. One address may be listed for several; then the port's own has to do. */
-static const char *netdev_of(const struct ft_rdma_place *place, const struct ft_ip *local)
+static const char *netdev_of(const struct ft_rdma_device_port *device_port,
+                             const struct ft_ip *local)
 {
     const char *netdev = NULL;
 
-    for (size_t i = 0; i < place->gid_count; i++) {
-        const struct ft_rdma_gid *gid = &place->gids[i];
+    for (size_t i = 0; i < device_port->gid_count; i++) {
+        const struct ft_rdma_gid *gid = &device_port->gids[i];
 
         if (!ft_ip_equal(&gid->ip, local))
             continue;
         if (netdev && strcmp(netdev, gid->netdev) != 0)
-            return place->netdev;
+            return device_port->netdev;
         netdev = gid->netdev;
     }
-    return netdev && netdev[0] ? netdev : place->netdev;
+    return netdev && netdev[0] ? netdev : device_port->netdev;
 }
 
 static void fill_flow(const struct ft_rdma_table *t, const struct flow *flow,
@@ -457,7 +459,9 @@ static void fill_flow(const struct ft_rdma_table *t, const struct flow *flow,
         .lqpn = flow->lqpn,
         .rqpn = flow->rqpn,
         .pid = flow->pid,
-        .netdev = flow->place < t->place_count ? netdev_of(&t->places[flow->place], local) : "",
+        .netdev = flow->device_port < t->device_port_count
+                      ? netdev_of(&t->device_ports[flow->device_port], local)
+                      : "",
         .first_seen = flow->first_seen,
     };
 }
@@ -469,7 +473,7 @@ static void report(const struct ft_rdma_table *t, const struct flow *flow, bool 
 
     fill_flow(t, flow, &out);
     out.ended = ended;
-    /* Its place may be another device's by now. */
+    /* Its device port may be the port of another device now. */
     if (ended)
         out.netdev = "";
     emit(arg, &out);
@@ -523,7 +527,7 @@ void ft_rdma_table_report(struct ft_rdma_table *t, struct ft_mono now,
     }
 }
 
-static void fill_end(const struct ft_rdma_table *t, const struct qp *qp, uint32_t place,
+static void fill_end(const struct ft_rdma_table *t, const struct qp *qp, uint32_t device_port,
                      struct ft_rdma_end *out)
 {
     *out = (struct ft_rdma_end){
@@ -543,7 +547,7 @@ static void fill_end(const struct ft_rdma_table *t, const struct qp *qp, uint32_
         .kernel = qp->kernel,
         .ended = qp->gone || !qp->connected,
     };
-    if (out->has_dst || !can_compute(t, place))
+    if (out->has_dst || !can_compute(t, device_port))
         return;
     out->source = FT_RDMA_COMPUTED;
     out->sport = ft_rdma_sport(0, qp->key.lqpn, qp->rqpn);
@@ -569,41 +573,42 @@ static void note_told(struct ft_rdma_table *t, struct qp *qp, struct ft_mono now
 }
 
 void ft_rdma_table_ends(struct ft_rdma_table *t, struct ft_mono now,
-                        void (*emit)(void *arg, const struct ft_rdma_place *place,
+                        void (*emit)(void *arg, const struct ft_rdma_device_port *device_port,
                                      const struct ft_rdma_end *ends, size_t count),
                         void *arg)
 {
-    bool due[FT_RDMA_PLACES_MAX + 1] = {false};
+    bool due[FT_RDMA_DEVICE_PORTS_MAX + 1] = {false};
     uint32_t index = 0;
     struct qp *qp;
 
     while ((qp = ft_table_next(t->qps, &index)))
         if (has_news(t, qp, now))
-            due[place_of(t, qp->key.device, qp->port)] = true;
-    for (uint32_t place = 0; place <= FT_RDMA_PLACES_MAX; place++) {
-        bool silent = place < t->place_count &&
-                      (!t->place_reported[place] ||
-                       ft_mono_since_ns(now, t->place_reported_at[place]) >= t->config.refresh_ns);
+            due[device_port_of(t, qp->key.device, qp->port)] = true;
+    for (uint32_t device_port = 0; device_port <= FT_RDMA_DEVICE_PORTS_MAX; device_port++) {
+        bool silent = device_port < t->device_port_count &&
+                      (!t->device_port_reported[device_port] ||
+                       ft_mono_since_ns(now, t->device_port_reported_at[device_port]) >=
+                           t->config.refresh_ns);
         size_t count = 0;
 
-        for (index = 0; due[place] && (qp = ft_table_next(t->qps, &index));) {
-            if (!has_news(t, qp, now) || place_of(t, qp->key.device, qp->port) != place)
+        for (index = 0; due[device_port] && (qp = ft_table_next(t->qps, &index));) {
+            if (!has_news(t, qp, now) || device_port_of(t, qp->key.device, qp->port) != device_port)
                 continue;
-            fill_end(t, qp, place, &t->ends[count++]);
+            fill_end(t, qp, device_port, &t->ends[count++]);
             note_told(t, qp, now);
             if (count < FT_RDMA_ENDS_MAX)
                 continue;
             /* Of a device that is gone nobody hears any more: that says it. */
-            if (place < t->place_count)
-                emit(arg, &t->places[place], t->ends, count);
+            if (device_port < t->device_port_count)
+                emit(arg, &t->device_ports[device_port], t->ends, count);
             count = 0;
         }
-        if (place == FT_RDMA_PLACES_MAX || (!due[place] && !silent))
+        if (device_port == FT_RDMA_DEVICE_PORTS_MAX || (!due[device_port] && !silent))
             continue;
         if (count > 0 || silent)
-            emit(arg, &t->places[place], t->ends, count);
-        t->place_reported[place] = true;
-        t->place_reported_at[place] = now;
+            emit(arg, &t->device_ports[device_port], t->ends, count);
+        t->device_port_reported[device_port] = true;
+        t->device_port_reported_at[device_port] = now;
     }
 }
 

@@ -30,7 +30,7 @@ struct ft_rdma_table_config {
 };
 
 /* A port of a device, as the rows of a round refer to it. Copied. */
-struct ft_rdma_place {
+struct ft_rdma_device_port {
     uint32_t device, port;
     uint32_t driver; /* enum rdma_driver_id */
     char netdev[FT_RDMA_NAME_BYTES];
@@ -38,7 +38,7 @@ struct ft_rdma_place {
     struct ft_rdma_gid gids[FT_RDMA_GIDS_MAX];
 };
 
-#define FT_RDMA_PLACES_MAX 64
+#define FT_RDMA_DEVICE_PORTS_MAX 64
 
 enum ft_rdma_source {
     FT_RDMA_UNKNOWN,
@@ -108,12 +108,14 @@ struct ft_rdma_table *ft_rdma_table_new(const struct ft_rdma_table_config *confi
 void ft_rdma_table_free(struct ft_rdma_table *table);
 void ft_rdma_table_refresh(struct ft_rdma_table *table, int64_t refresh_ns);
 
-/* Forgets all device ports; then each again. -ENOSPC past FT_RDMA_PLACES_MAX. */
-void ft_rdma_table_places(struct ft_rdma_table *table);
-int ft_rdma_table_place(struct ft_rdma_table *table, const struct ft_rdma_place *place);
+/* Forgets all device ports; then each again. -ENOSPC past FT_RDMA_DEVICE_PORTS_MAX. */
+void ft_rdma_table_clear_ports(struct ft_rdma_table *table);
+int ft_rdma_table_add_port(struct ft_rdma_table *table,
+                           const struct ft_rdma_device_port *device_port);
 
 /* The i-th device port; NULL past the last. */
-const struct ft_rdma_place *ft_rdma_table_place_at(const struct ft_rdma_table *table, size_t i);
+const struct ft_rdma_device_port *ft_rdma_table_port_at(const struct ft_rdma_table *table,
+                                                        size_t i);
 
 void ft_rdma_table_begin(struct ft_rdma_table *table);
 void ft_rdma_table_qp(struct ft_rdma_table *table, uint32_t device, const struct ft_rdma_qp *qp,
@@ -125,8 +127,8 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *table, uint32_t device,
 
 /* Connected queue pairs that were not asked about since `before`; at most max. */
 size_t ft_rdma_table_to_query(struct ft_rdma_table *table, struct ft_mono before,
-                              struct ft_rdma_asked_for *wanted, size_t max);
-void ft_rdma_table_asked(struct ft_rdma_table *table, const struct ft_rdma_asked_for *wanted,
+                              struct ft_rdma_asked_for *asked, size_t max);
+void ft_rdma_table_asked(struct ft_rdma_table *table, const struct ft_rdma_asked_for *asked,
                          struct ft_mono now);
 void ft_rdma_table_answer(struct ft_rdma_table *table, uint32_t device, uint32_t lqpn,
                           const struct ft_rdma_answer *answer);
@@ -148,7 +150,7 @@ void ft_rdma_table_report(struct ft_rdma_table *table, struct ft_mono now,
  * of one without any by an empty list. */
 #define FT_RDMA_ENDS_MAX 256
 void ft_rdma_table_ends(struct ft_rdma_table *table, struct ft_mono now,
-                        void (*emit)(void *arg, const struct ft_rdma_place *place,
+                        void (*emit)(void *arg, const struct ft_rdma_device_port *device_port,
                                      const struct ft_rdma_end *ends, size_t count),
                         void *arg);
 

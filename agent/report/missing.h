@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FT_MISSING_MAX 16
-#define FT_LACK_BYTES  160
+#define FT_MISSING_MAX        16
+#define FT_MISSING_TEXT_BYTES 160
 
 struct ft_missing {
     const char *what;       /* "capture", "destinations", "source_ports", "owners" or "jobs" */
     const char *capability; /* NULL: none would help, or it is held */
     const char *setting;    /* NULL: set already, or none would help */
-    char adds[FT_LACK_BYTES];
+    char adds[FT_MISSING_TEXT_BYTES];
 };
 
 /* A driver of the host's RDMA devices. */
@@ -40,7 +40,7 @@ struct ft_sight {
     size_t owners, denied, hidden;                /* struct ft_owners_stats */
 };
 
-/* At most FT_LACKS_MAX, the graver ones first. Returns how many. */
+/* At most FT_MISSING_MAX, the graver ones first. Returns how many. */
 size_t ft_missing_list(const struct ft_sight *sight,
                        struct ft_missing missing_capabilities[FT_MISSING_MAX]);
 

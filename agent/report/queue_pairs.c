@@ -21,17 +21,18 @@ static ProtobufCBinaryData address(const struct ft_ip *ip)
 }
 
 /* With and without a VLAN one address has an entry each. */
-static void fill_addresses(const struct ft_rdma_place *place, struct ft_queue_pairs_record *out)
+static void fill_addresses(const struct ft_rdma_device_port *device_port,
+                           struct ft_queue_pairs_record *out)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < place->gid_count; i++) {
+    for (size_t i = 0; i < device_port->gid_count; i++) {
         bool again = false;
 
         for (size_t k = 0; k < i; k++)
-            again |= ft_ip_equal(&place->gids[k].ip, &place->gids[i].ip);
+            again |= ft_ip_equal(&device_port->gids[k].ip, &device_port->gids[i].ip);
         if (!again)
-            out->addresses[n++] = address(&place->gids[i].ip);
+            out->addresses[n++] = address(&device_port->gids[i].ip);
     }
     out->list.n_addresses = n;
     out->list.addresses = out->addresses;
@@ -95,12 +96,12 @@ void ft_report_queue_pairs(const struct ft_rdma_ends_report *report, const char 
     m->host = text(host);
     m->device = text(report->device);
     m->has_port = true;
-    m->port = report->place->port;
-    m->interface = text(report->place->netdev);
-    m->driver = text(ft_rdma_driver_name(report->place->driver));
+    m->port = report->device_port->port;
+    m->interface = text(report->device_port->netdev);
+    m->driver = text(ft_rdma_driver_name(report->device_port->driver));
     m->has_computed = true;
     m->computed = report->computed;
-    fill_addresses(report->place, out);
+    fill_addresses(report->device_port, out);
     m->has_listed = true;
     m->listed = (uint32_t)report->listed;
     for (size_t i = 0; i < report->count; i++) {

@@ -46,7 +46,7 @@ static void fill_ports(const struct ft_rdma *rdma, struct ft_status_record *out)
 {
     size_t count = 0;
 
-    while (count < FT_RDMA_PLACES_MAX && ft_rdma_port_at(rdma, count, &out->views[count])) {
+    while (count < FT_RDMA_DEVICE_PORTS_MAX && ft_rdma_port_at(rdma, count, &out->views[count])) {
         struct ft_rdma_port_view *view = &out->views[count];
         Fabrictrace__RdmaPort *m = &out->ports[count];
 

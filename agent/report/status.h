@@ -33,8 +33,8 @@ struct ft_status_record {
     char *capabilities[FT_STATUS_CAPABILITIES];
     Fabrictrace__MissingCapability missing_capabilities[FT_MISSING_MAX],
         *missing_list[FT_MISSING_MAX];
-    struct ft_rdma_port_view views[FT_RDMA_PLACES_MAX];
-    Fabrictrace__RdmaPort ports[FT_RDMA_PLACES_MAX], *port_list[FT_RDMA_PLACES_MAX];
+    struct ft_rdma_port_view views[FT_RDMA_DEVICE_PORTS_MAX];
+    Fabrictrace__RdmaPort ports[FT_RDMA_DEVICE_PORTS_MAX], *port_list[FT_RDMA_DEVICE_PORTS_MAX];
     Fabrictrace__Aggregate aggregates[FT_STATUS_AGGREGATES], *aggregate_list[FT_STATUS_AGGREGATES];
     Fabrictrace__Member members[FT_STATUS_AGGREGATES][FT_AGGREGATE_MEMBERS],
         *member_list[FT_STATUS_AGGREGATES][FT_AGGREGATE_MEMBERS];

@@ -40,7 +40,7 @@ static int get_ready(void *arg, const struct ft_http_request *request, struct ft
     const struct ft_view *view = arg;
 
     (void)request;
-    if (!view->receiver && !view->offline)
+    if (!view->receiver && !view->replay)
         return ft_api_refuse(body, 503, "this daemon takes no records: it stops");
     ft_write_str(body, "ok\n");
     return 200;

@@ -240,7 +240,7 @@ int ft_api_explain(void *arg, const struct ft_http_request *request, struct ft_w
         {"job", explain_job},
     };
     static const char *const names[] = {"flow", "link", "group", "job", NULL};
-    const char *stranger = ft_http_stranger(request, names), *text = NULL;
+    const char *stranger = ft_http_unknown_query(request, names), *text = NULL;
     size_t which = 0, asked = 0;
 
     if (stranger)

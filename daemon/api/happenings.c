@@ -15,7 +15,7 @@
 
 #define EVENTS_A_STEP 200
 
-enum wanted {
+enum choice {
     STANDING,
     IN_WINDOW, /* that stood in it */
     BETWEEN,   /* that stood at a time between two moments */
@@ -27,7 +27,7 @@ struct filter {
     char *switch_name, *port, *host, *job, *key;
     uint32_t rank;
     bool has_rank;
-    enum wanted wanted;
+    enum choice choice;
     struct ft_span span;
 };
 
@@ -58,9 +58,9 @@ static void free_events(struct ft_list *list)
     free(list);
 }
 
-static bool is(const char *wanted, const char *text)
+static bool is(const char *filter, const char *text)
 {
-    return text && strcmp(wanted, text) == 0;
+    return text && strcmp(filter, text) == 0;
 }
 
 static bool crosses(const struct filter *f, Fabrictrace__Hop *const *hops, size_t n)
@@ -122,7 +122,7 @@ static bool matches(const struct filter *f, const Fabrictrace__Record *record)
 
 static bool is_of_time(const struct filter *f, const struct ft_history_event *event)
 {
-    switch (f->wanted) {
+    switch (f->choice) {
     case STANDING:
         return event->stands;
     case IN_WINDOW:
@@ -163,11 +163,11 @@ static void add_form(struct of_events *o, const struct ft_history_event *event)
             add(o, event->over, event->over_len);
         return;
     }
-    if (event->over && o->filter.wanted == BETWEEN) {
+    if (event->over && o->filter.choice == BETWEEN) {
         add(o, event->over, event->over_len);
         return;
     }
-    begun = event->stands && o->filter.wanted != IN_WINDOW
+    begun = event->stands && o->filter.choice != IN_WINDOW
                 ? fabrictrace__event__unpack(NULL, event->begun_len, event->begun)
                 : NULL;
     now = begun ? ft_events_now(events, begun, &len) : NULL;
@@ -213,7 +213,7 @@ static int read_time(const struct ft_view *view, const struct ft_http_request *r
         return ft_api_refuse(body, 400, "at_ms goes without from_ms and to_ms");
     if (from_ms > to_ms)
         return ft_api_refuse(body, 400, "from_ms is after to_ms");
-    f->wanted = has_at ? IN_WINDOW : has_from || has_to ? BETWEEN : STANDING;
+    f->choice = has_at ? IN_WINDOW : has_from || has_to ? BETWEEN : STANDING;
     f->span = (struct ft_span){(int64_t)from_ms, (int64_t)to_ms};
     if (has_at && !ft_history_at(view->history, (int64_t)at_ms, &window))
         return ft_api_refuse(body, 404, "no window that is kept holds this moment");
@@ -242,7 +242,7 @@ static int send_events(const struct ft_view *view, const struct ft_http_request 
     if (!o)
         return ft_api_refuse(body, 503, "no memory");
     ft_list_init(&o->list, view, &page);
-    if (filter.wanted == IN_WINDOW)
+    if (filter.choice == IN_WINDOW)
         o->list.span = filter.span;
     o->list.step = step;
     o->list.free = free_events;
@@ -251,8 +251,8 @@ static int send_events(const struct ft_view *view, const struct ft_http_request 
     o->end = page.has_cursor && page.number ? page.number : ft_history_events_end(view->history);
     o->list.number = o->end;
     o->filter = filter;
-    if (both && filter.wanted == STANDING) {
-        o->filter.wanted = BETWEEN;
+    if (both && filter.choice == STANDING) {
+        o->filter.choice = BETWEEN;
         o->filter.span = (struct ft_span){0, INT64_MAX};
     }
     o->filter.rank = (uint32_t)rank;

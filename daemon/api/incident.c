@@ -172,7 +172,7 @@ int ft_api_incident(void *arg, const struct ft_http_request *request, struct ft_
 {
     static const char *const names[] = {"last_ms", NULL};
     const struct ft_view *view = arg;
-    const char *stranger = ft_http_stranger(request, names);
+    const char *stranger = ft_http_unknown_query(request, names);
     uint64_t last_ms = STANDARD_MS;
     struct of_incident *o;
     bool has;

@@ -177,7 +177,7 @@ int ft_page_read_limit(const struct ft_http_request *request, const char *const 
 
     for (size_t i = 0; i < NAMES_MAX && names[i]; i++)
         known[i + 2] = names[i];
-    stranger = ft_http_stranger(request, known);
+    stranger = ft_http_unknown_query(request, known);
     if (stranger)
         return ft_api_refuse(body, 400, "'%.40s' is not a filter here, or is given twice",
                              stranger);

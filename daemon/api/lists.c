@@ -249,9 +249,9 @@ struct collective_walk {
     const struct filter *filter;
 };
 
-static bool is(const char *wanted, const char *have)
+static bool is(const char *filter, const char *have)
 {
-    return !wanted || (have && strcmp(wanted, have) == 0);
+    return !filter || (have && strcmp(filter, have) == 0);
 }
 
 static void write_collective(void *arg, const Fabrictrace__Collective *c)

@@ -191,7 +191,7 @@ static bool has_job(const struct list *members, size_t from, size_t to, const ch
 void ft_api_write_matrix(struct ft_list *list, const struct ft_ranks *ranks, const char *comm_id,
                          const char *job, const char *op)
 {
-    struct list members = sorted(ranks, next_member, ft_ranks_by_place);
+    struct list members = sorted(ranks, next_member, ft_ranks_by_comm);
     struct list edges = sorted(ranks, next_edge, by_ranks);
 
     if (!members.items || !edges.items)

@@ -328,8 +328,8 @@ uint64_t ft_metrics_series(const struct ft_settings *s, size_t sinks, const stru
     return ft_prom_series(&ft_daemon_metrics, most);
 }
 
-void ft_metrics_tell(const struct ft_settings *s, size_t sinks, const struct ft_topology *t,
-                     FILE *out)
+void ft_metrics_print_size(const struct ft_settings *s, size_t sinks, const struct ft_topology *t,
+                           FILE *out)
 {
     uint64_t links = count_links((enum ft_metrics_links)s->metrics_links, t);
     const struct ft_prom_table *m = &ft_daemon_metrics;

@@ -108,7 +108,7 @@ bool ft_metrics_has_link(enum ft_metrics_links which, enum ft_direction directio
  * topology of the file: what discovery adds is reported by the figures for each. */
 uint64_t ft_metrics_series(const struct ft_settings *settings, size_t sinks,
                            const struct ft_topology *t);
-void ft_metrics_tell(const struct ft_settings *settings, size_t sinks, const struct ft_topology *t,
-                     FILE *out);
+void ft_metrics_print_size(const struct ft_settings *settings, size_t sinks,
+                           const struct ft_topology *t, FILE *out);
 
 #endif

@@ -80,9 +80,9 @@ void ft_flow_filter_free(struct ft_flow_filter *f)
     free(f->comm);
 }
 
-static bool is(const char *wanted, const char *text)
+static bool is(const char *filter, const char *text)
 {
-    return text && strcmp(wanted, text) == 0;
+    return text && strcmp(filter, text) == 0;
 }
 
 static bool at_host(const struct ft_join *join, const struct ft_flow *flow,

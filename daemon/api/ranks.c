@@ -74,7 +74,7 @@ void ft_api_write_ranks(struct ft_list *list, const struct ft_ranks *ranks,
     while ((m = ft_ranks_next_member(ranks, &index)))
         if (matches(m, filter))
             members[n++] = m;
-    qsort(members, n, sizeof(*members), ft_ranks_by_place);
+    qsort(members, n, sizeof(*members), ft_ranks_by_comm);
     for (size_t i = 0; i < n; i++)
         write_rank(list, members[i], ft_slowest_of(slowest, members[i]->comm_id, members[i]->rank));
     free(members);

@@ -306,7 +306,7 @@ int ft_api_topology(void *arg, const struct ft_http_request *request, struct ft_
 {
     static const char *const names[] = {NULL};
     const struct ft_view *view = arg;
-    const char *stranger = ft_http_stranger(request, names);
+    const char *stranger = ft_http_unknown_query(request, names);
     struct of_topology *o = calloc(1, sizeof(*o));
     struct ft_http_slices slices = {more, free_topology, o, sizeof(*o)};
 

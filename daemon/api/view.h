@@ -37,12 +37,12 @@ struct ft_view {
     const struct ft_loop *loop;
     struct ft_http *http;         /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
+    bool replay;                  /* of records that have ended: no more will come */
     int64_t window_ms;            /* as it was at the start */
     struct ft_window_figures *figures;
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
-    bool offline; /* a replay answers: no record comes in */
     /* For the file of an incident. */
     struct ft_recorder *recorder;       /* NULL: nothing is kept for one */
     const struct ft_settings *settings; /* as they were at the start */

@@ -52,17 +52,17 @@ static void filter_read(struct filter *f, const struct ft_http_request *request)
                          .state = copy(request, "state")};
 }
 
-static bool is(const char *wanted, const char *text)
+static bool is(const char *filter, const char *text)
 {
-    return !wanted || (text && strcmp(wanted, text) == 0);
+    return !filter || (text && strcmp(filter, text) == 0);
 }
 
-static bool is_value(const char *wanted, const ProtobufCEnumDescriptor *type, int32_t value)
+static bool is_value(const char *filter, const ProtobufCEnumDescriptor *type, int32_t value)
 {
     char text[FT_JSON_ENUM_BYTES];
 
     ft_json_enum_text(type, value, text);
-    return is(wanted, text);
+    return is(filter, text);
 }
 
 static bool matches(const struct filter *f, const Fabrictrace__Record *r)
@@ -194,7 +194,7 @@ static void free_of_windows(struct ft_list *list)
     free(w);
 }
 
-/* The next window that is wanted. */
+/* The next window that passes the filter. */
 static bool next_window(struct of_windows *w, struct ft_history_window *window)
 {
     while (ft_history_window(w->list.view->history, w->number, window)) {

@@ -10,13 +10,13 @@
 
 #define BELIEVE_SEEN 3
 #define BELIEVE_MS   1000
-/* On one switch an address moves at once; between two it may be dual ToR, so the older place is
- * given up later. */
+/* On one switch an address moves at once; between two it may be dual ToR, so the older attachment
+ * is given up later. */
 #define MOVE_HERE_MS      2000
 #define MOVE_ELSEWHERE_MS 60000
 #define DOUBT_MS          30000
 #define NAMES_MAX         65536
-/* What was not seen for this time gives its place to others, where there is no other. */
+/* What was not seen for this time gives way to new attachments when there is no room. */
 #define KEEP_MS      3600000
 #define KEEP_NAME_MS 600000
 /* So many are looked at for each that is new. */
@@ -75,87 +75,91 @@ static bool is_host_address(const struct ft_ip *ip)
            memcmp(ip->b, none.b, 15) != 0;
 }
 
-static void drop_place(struct ft_attach *a, struct ft_attached *at, uint32_t i)
+static void drop_attachment(struct ft_attach *a, struct ft_attached *at, uint32_t i)
 {
-    a->news |= at->places[i].believed;
-    at->place_count--;
-    memmove(&at->places[i], &at->places[i + 1], (at->place_count - i) * sizeof(at->places[0]));
+    a->news |= at->attachments[i].believed;
+    at->attachment_count--;
+    memmove(&at->attachments[i], &at->attachments[i + 1],
+            (at->attachment_count - i) * sizeof(at->attachments[0]));
 }
 
-/* Gives up places where the address was not seen any more after it was seen at `here`. */
-static void give_up_old(struct ft_attach *a, struct ft_attached *at, const struct ft_place *here)
+/* Gives up attachments where the address was not seen any more after it was seen at `here`. */
+static void give_up_old(struct ft_attach *a, struct ft_attached *at,
+                        const struct ft_attachment *here)
 {
-    struct ft_place now = *here;
+    struct ft_attachment now = *here;
 
-    for (uint32_t i = at->place_count; i-- > 0;) {
-        const struct ft_place *p = &at->places[i];
+    for (uint32_t i = at->attachment_count; i-- > 0;) {
+        const struct ft_attachment *p = &at->attachments[i];
         bool same_switch = ft_ip_equal(&p->agent, &now.agent);
 
         if (same_switch && p->ifindex == now.ifindex)
             continue;
         if (now.last_ms - p->last_ms >= (same_switch ? MOVE_HERE_MS : MOVE_ELSEWHERE_MS))
-            drop_place(a, at, i);
+            drop_attachment(a, at, i);
     }
 }
 
-static struct ft_place *place_of(struct ft_attached *at, const struct ft_ip *agent,
-                                 uint32_t ifindex, int64_t ms)
+static struct ft_attachment *attachment_of(struct ft_attached *at, const struct ft_ip *agent,
+                                           uint32_t ifindex, int64_t ms)
 {
-    struct ft_place *p;
+    struct ft_attachment *p;
 
-    for (uint32_t i = 0; i < at->place_count; i++) {
-        p = &at->places[i];
+    for (uint32_t i = 0; i < at->attachment_count; i++) {
+        p = &at->attachments[i];
         if (p->ifindex == ifindex && ft_ip_equal(&p->agent, agent))
             return p;
     }
-    if (at->place_count == FT_PLACES_MAX)
+    if (at->attachment_count == FT_ATTACHMENTS_MAX)
         return NULL;
-    p = &at->places[at->place_count++];
-    *p = (struct ft_place){.agent = *agent, .ifindex = ifindex, .first_ms = ms, .last_ms = ms};
+    p = &at->attachments[at->attachment_count++];
+    *p = (struct ft_attachment){.agent = *agent, .ifindex = ifindex, .first_ms = ms, .last_ms = ms};
     return p;
 }
 
-bool ft_place_is_steady(const struct ft_place *p)
+bool ft_attachment_is_steady(const struct ft_attachment *p)
 {
     return p->seen >= BELIEVE_SEEN && p->last_ms - p->first_ms >= BELIEVE_MS;
 }
 
 /* Another port of the same switch is as steady: no dual ToR, and which one it is shows when the
  * other falls silent. */
-static bool has_rival(const struct ft_attached *at, const struct ft_place *p)
+static bool has_rival(const struct ft_attached *at, const struct ft_attachment *p)
 {
-    for (uint32_t i = 0; i < at->place_count; i++) {
-        const struct ft_place *other = &at->places[i];
+    for (uint32_t i = 0; i < at->attachment_count; i++) {
+        const struct ft_attachment *other = &at->attachments[i];
 
-        if (other != p && ft_place_is_steady(other) && ft_ip_equal(&other->agent, &p->agent))
+        if (other != p && ft_attachment_is_steady(other) && ft_ip_equal(&other->agent, &p->agent))
             return true;
     }
     return false;
 }
 
-/* Believes what is steady. In doubt nothing new is believed, and of what was, a single place. */
+/* Believes what is steady. In doubt nothing new is believed, and of what was, a single attachment.
+ */
 static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
 {
     uint32_t steady = 0, believed = 0;
     bool uncertain;
 
-    for (uint32_t i = 0; i < at->place_count; i++) {
-        steady += ft_place_is_steady(&at->places[i]) && !has_rival(at, &at->places[i]);
-        believed += at->places[i].believed;
+    for (uint32_t i = 0; i < at->attachment_count; i++) {
+        steady +=
+            ft_attachment_is_steady(&at->attachments[i]) && !has_rival(at, &at->attachments[i]);
+        believed += at->attachments[i].believed;
     }
     if (steady > 2)
         at->uncertain_ms = ms;
     uncertain = at->uncertain_ms && ms - at->uncertain_ms < DOUBT_MS;
-    for (uint32_t i = 0; i < at->place_count; i++) {
-        struct ft_place *p = &at->places[i];
-        bool now = ft_place_is_steady(p);
+    for (uint32_t i = 0; i < at->attachment_count; i++) {
+        struct ft_attachment *p = &at->attachments[i];
+        bool now = ft_attachment_is_steady(p);
 
         if (uncertain)
             now = p->believed && believed == 1;
         else if (has_rival(at, p))
             now = p->believed;
-        a->news |= now != p->believed || p->steady != ft_place_is_steady(p);
-        p->steady = ft_place_is_steady(p);
+        a->news |= now != p->believed || p->steady != ft_attachment_is_steady(p);
+        p->steady = ft_attachment_is_steady(p);
         p->believed = now;
     }
 }
@@ -164,9 +168,9 @@ static int64_t last_seen_ms(const struct ft_attached *at)
 {
     int64_t ms = INT64_MIN;
 
-    for (uint32_t i = 0; i < at->place_count; i++)
-        if (at->places[i].last_ms > ms)
-            ms = at->places[i].last_ms;
+    for (uint32_t i = 0; i < at->attachment_count; i++)
+        if (at->attachments[i].last_ms > ms)
+            ms = at->attachments[i].last_ms;
     return ms;
 }
 
@@ -183,8 +187,8 @@ static bool is_unseen(void *arg, void *entry)
 
     if (last_seen_ms(at) >= aging->now_ms - KEEP_MS)
         return false;
-    for (uint32_t i = 0; i < at->place_count; i++)
-        aging->a->news |= at->places[i].believed;
+    for (uint32_t i = 0; i < at->attachment_count; i++)
+        aging->a->news |= at->attachments[i].believed;
     ft_names_drop(aging->a->names, at->host);
     return true;
 }
@@ -208,7 +212,7 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
 {
     struct aging aging = {a, ms};
     struct ft_attached *at;
-    struct ft_place *p;
+    struct ft_attachment *p;
     bool fresh;
 
     if (!is_host_address(address))
@@ -225,7 +229,7 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     }
     if (twice)
         at->uncertain_ms = ms;
-    p = place_of(at, agent, ifindex, ms);
+    p = attachment_of(at, agent, ifindex, ms);
     if (!p) {
         at->uncertain_ms = ms;
         return;
@@ -249,11 +253,11 @@ static struct reported *told_for(struct ft_attach *a, const struct ft_ip *addres
 }
 
 /* What is held for the one is held for the other before it is dropped. */
-static void rename_to(struct ft_attach *a, const char **place, const char *name)
+static void rename_to(struct ft_attach *a, const char **attachment, const char *name)
 {
-    const char *before = *place;
+    const char *before = *attachment;
 
-    *place = ft_names_hold(a->names, name);
+    *attachment = ft_names_hold(a->names, name);
     ft_names_drop(a->names, before);
 }
 
@@ -313,14 +317,14 @@ void ft_attach_forget(struct ft_attach *a,
     uint32_t index = 0;
 
     while ((at = ft_table_next(a->table, &index))) {
-        uint32_t count = at->place_count;
+        uint32_t count = at->attachment_count;
 
         for (uint32_t i = count; i-- > 0;)
-            if (drop(arg, &at->places[i].agent, at->places[i].ifindex))
-                drop_place(a, at, i);
-        if (at->place_count == count)
+            if (drop(arg, &at->attachments[i].agent, at->attachments[i].ifindex))
+                drop_attachment(a, at, i);
+        if (at->attachment_count == count)
             continue;
-        if (at->place_count < 2)
+        if (at->attachment_count < 2)
             at->uncertain_ms = 0;
         believe(a, at, last_seen_ms(at));
     }

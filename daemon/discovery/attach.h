@@ -19,30 +19,30 @@
 
 #include "lib/base/tuple.h"
 
-#define FT_PLACES_MAX 4
+#define FT_ATTACHMENTS_MAX 4
 
-struct ft_place {
+struct ft_attachment {
     struct ft_ip agent; /* sFlow agent address of the switch */
     uint32_t ifindex;
     uint32_t seen; /* observations, saturating */
     int64_t first_ms;
     int64_t last_ms;
     bool believed;
-    bool steady; /* ft_place_is_steady() when it was last looked at */
+    bool steady; /* ft_attachment_is_steady() when it was last looked at */
 };
 
 struct ft_attached {
     struct ft_ip address;
     const char *host; /* as its agent calls itself; NULL: not known */
-    struct ft_place places[FT_PLACES_MAX];
-    uint32_t place_count;
+    struct ft_attachment attachments[FT_ATTACHMENTS_MAX];
+    uint32_t attachment_count;
     int64_t uncertain_ms; /* last seen to enter twice, or at too many ports; 0: never */
 };
 
 struct ft_attach;
 
 /* Whether it was seen several times, over a while. */
-bool ft_place_is_steady(const struct ft_place *place);
+bool ft_attachment_is_steady(const struct ft_attachment *attachment);
 
 /* NULL without memory. */
 struct ft_attach *ft_attach_new(size_t cap);

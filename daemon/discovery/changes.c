@@ -75,8 +75,8 @@ static void tell_change(void *arg, const struct ft_change *c)
     ft_events_once(t->events, &event);
 }
 
-void ft_changes_tell(struct ft_events *events, const struct ft_topology *before,
-                     const struct ft_topology *after, int64_t now_ms)
+void ft_changes_report(struct ft_events *events, const struct ft_topology *before,
+                       const struct ft_topology *after, int64_t now_ms)
 {
     struct telling t = {.events = events, .fabric = ft_topology_fabric(after), .now_ms = now_ms};
     size_t count = ft_topology_diff(before, after, count_change, &t);

@@ -8,8 +8,8 @@
 #include "lib/fabric/topology.h"
 
 /* Reports what came and went: each by itself while they are few, else all in one event. */
-void ft_changes_tell(struct ft_events *events, const struct ft_topology *before,
-                     const struct ft_topology *after, int64_t now_ms);
+void ft_changes_report(struct ft_events *events, const struct ft_topology *before,
+                       const struct ft_topology *after, int64_t now_ms);
 
 /* Holds the contradictions and the links that are down, and clears those that are no more. */
 void ft_changes_hold(struct ft_events *events, const char *fabric,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/discovery/down_ports.h"
 #include "daemon/discovery/port_names.h"
-#include "daemon/discovery/port_words.h"
 #include "daemon/discovery/survey.h"
 #include "lib/base/table.h"
 
@@ -45,7 +45,7 @@ struct mark {
 
 struct ft_discovery {
     struct ft_reports *reports;
-    struct ft_port_words *words;
+    struct ft_down_ports *down_ports;
     struct ft_port_names *names;
     struct ft_attach *attach;
     struct ft_table *links;
@@ -69,8 +69,8 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
     if (!d)
         return NULL;
     d->reports = ft_reports_new(config->switches_max, ports * REPORTED_PORT_BYTES);
-    d->words = ft_port_words_new(config->ports_max ? config->ports_max
-                                                   : WORDS_A_SWITCH * config->switches_max);
+    d->down_ports = ft_down_ports_new(config->ports_max ? config->ports_max
+                                                        : WORDS_A_SWITCH * config->switches_max);
     d->names = ft_port_names_new(config->ports_max ? config->ports_max
                                                    : WORDS_A_SWITCH * config->switches_max);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), ports, 0);
@@ -78,7 +78,7 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
     d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), ports, 0);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
-    if (!d->reports || !d->words || !d->names || !d->links || !d->learnt || !d->marks ||
+    if (!d->reports || !d->down_ports || !d->names || !d->links || !d->learnt || !d->marks ||
         (config->addresses_max && !d->attach)) {
         ft_discovery_free(d);
         return NULL;
@@ -91,7 +91,7 @@ void ft_discovery_free(struct ft_discovery *d)
     if (!d)
         return;
     ft_reports_free(d->reports);
-    ft_port_words_free(d->words);
+    ft_down_ports_free(d->down_ports);
     ft_port_names_free(d->names);
     ft_attach_free(d->attach);
     ft_table_free(d->links);
@@ -116,7 +116,7 @@ int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounter
                           int64_t now_ms)
 {
     bool changed, named;
-    int rc = ft_port_words_take(d->words, poll, now_ms, &changed);
+    int rc = ft_down_ports_take(d->down_ports, poll, now_ms, &changed);
     int names_rc = ft_port_names_take(d->names, poll, now_ms, &named);
 
     /* A fabric of a file alone is looked at anew from here on. */
@@ -173,7 +173,7 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
         d->dirty = d->some = true;
     if (!d->dirty && d->some)
         d->dirty = some_went_stale(d) || (d->disputed && now_ms - d->built_ms >= DISPUTED_MS);
-    d->dirty |= ft_port_words_age(d->words, now_ms);
+    d->dirty |= ft_down_ports_age(d->down_ports, now_ms);
     return d->dirty;
 }
 
@@ -392,7 +392,7 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
 {
     struct ft_survey s = {.base = base,
                           .reports = d->reports,
-                          .words = d->words,
+                          .down_ports = d->down_ports,
                           .names = d->names,
                           .attach = d->attach,
                           .findings = &d->findings,

@@ -36,7 +36,7 @@ void ft_discovery_free(struct ft_discovery *d);
 int ft_discovery_report(struct ft_discovery *d, const Fabrictrace__SwitchReport *report,
                         int64_t now_ms);
 
-/* Counters of a port, which may say that it is down. As ft_port_words_take(). */
+/* Counters of a port, which may say that it is down. As ft_down_ports_take(). */
 int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounters *poll,
                           int64_t now_ms);
 

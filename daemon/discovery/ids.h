@@ -28,18 +28,18 @@ void ft_ids_free(struct ft_ids *ids);
 
 /* An id of this kind in a namespace means value. NULL and "" mean nothing; MAC addresses are the
  * same in either case. What finds no memory, or is longer than 127 bytes, is left out. */
-void ft_ids_add(struct ft_ids *ids, uint32_t scope, Fabrictrace__IdKind kind, const char *text,
+void ft_ids_add(struct ft_ids *ids, uint32_t namespace, Fabrictrace__IdKind kind, const char *text,
                 uint32_t value);
 /* Likewise for the id that a port gives itself in LLDP: it stands above what other names of ports
  * look like. */
-void ft_ids_add_own(struct ft_ids *ids, uint32_t scope, Fabrictrace__IdKind kind, const char *text,
-                    uint32_t value);
+void ft_ids_add_own(struct ft_ids *ids, uint32_t namespace, Fabrictrace__IdKind kind,
+                    const char *text, uint32_t value);
 void ft_ids_add_address(struct ft_ids *ids, const struct ft_ip *address, uint32_t value);
 
 /* What it means, FT_IDS_NONE or FT_IDS_SEVERAL. */
-uint32_t ft_ids_find(const struct ft_ids *ids, uint32_t scope, Fabrictrace__IdKind kind,
+uint32_t ft_ids_find(const struct ft_ids *ids, uint32_t namespace, Fabrictrace__IdKind kind,
                      const char *text);
-uint32_t ft_ids_find_own(const struct ft_ids *ids, uint32_t scope, Fabrictrace__IdKind kind,
+uint32_t ft_ids_find_own(const struct ft_ids *ids, uint32_t namespace, Fabrictrace__IdKind kind,
                          const char *text);
 uint32_t ft_ids_find_address(const struct ft_ids *ids, const struct ft_ip *address);
 

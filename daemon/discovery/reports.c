@@ -74,36 +74,36 @@ void ft_reports_free(struct ft_reports *r)
 static Fabrictrace__SwitchReport complete(const Fabrictrace__SwitchReport *now,
                                           const Fabrictrace__SwitchReport *before)
 {
-    Fabrictrace__SwitchReport whole = *now;
+    Fabrictrace__SwitchReport merged = *now;
     bool silent = ft_report_silent(now);
 
     /* These change with every poll and say nothing of the topology. */
-    whole.has_time_ms = whole.has_uptime_ms = false;
-    whole.time_ms = whole.uptime_ms = 0;
+    merged.has_time_ms = merged.has_uptime_ms = false;
+    merged.time_ms = merged.uptime_ms = 0;
     if (!before)
-        return whole;
+        return merged;
     if (now->n_neighbors == 0 && (silent || !now->has_lldp)) {
-        whole.neighbors = before->neighbors;
-        whole.n_neighbors = before->n_neighbors;
+        merged.neighbors = before->neighbors;
+        merged.n_neighbors = before->n_neighbors;
     }
     if (!silent)
-        return whole;
+        return merged;
     if (now->n_ports == 0) {
-        whole.ports = before->ports;
-        whole.n_ports = before->n_ports;
+        merged.ports = before->ports;
+        merged.n_ports = before->n_ports;
     }
     if (now->n_addresses == 0) {
-        whole.addresses = before->addresses;
-        whole.n_addresses = before->n_addresses;
+        merged.addresses = before->addresses;
+        merged.n_addresses = before->n_addresses;
     }
     if (!now->name)
-        whole.name = before->name;
+        merged.name = before->name;
     if (!now->chassis_id) {
-        whole.has_chassis_kind = before->has_chassis_kind;
-        whole.chassis_kind = before->chassis_kind;
-        whole.chassis_id = before->chassis_id;
+        merged.has_chassis_kind = before->has_chassis_kind;
+        merged.chassis_kind = before->chassis_kind;
+        merged.chassis_id = before->chassis_id;
     }
-    return whole;
+    return merged;
 }
 
 /* The ports that have no row yet, and are not down: those that an old row may stand for. Thousands
@@ -155,38 +155,38 @@ static void note_anew(struct ft_report *report, const Fabrictrace__SwitchReport 
 
 /* Adds the old rows of ports that have none yet to a report whose LLDP has just begun. *rows is the
  * list that it then has, to be freed. -ENOMEM. */
-static int add_old_rows(const struct ft_report *report, Fabrictrace__SwitchReport *whole,
+static int add_old_rows(const struct ft_report *report, Fabrictrace__SwitchReport *merged,
                         int64_t now_ms, Fabrictrace__Neighbor ***rows)
 {
     const Fabrictrace__SwitchReport *before = report->message;
-    size_t count = whole->n_neighbors;
+    size_t count = merged->n_neighbors;
     struct free_ports ports;
 
     *rows = NULL;
     if (!before || !report->lldp_anew_ms || now_ms - report->lldp_anew_ms > LLDP_ANEW_MS ||
-        whole->neighbors == before->neighbors)
+        merged->neighbors == before->neighbors)
         return 0;
     *rows = calloc(count + before->n_neighbors + 1, sizeof(**rows));
-    if (!*rows || find_free(whole, &ports))
+    if (!*rows || find_free(merged, &ports))
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        (*rows)[i] = whole->neighbors[i];
+        (*rows)[i] = merged->neighbors[i];
     for (size_t i = 0; i < before->n_neighbors; i++) {
         if (bsearch(&before->neighbors[i]->ifindex, ports.ifindex, ports.count,
                     sizeof(*ports.ifindex), compare_ports))
             (*rows)[count++] = before->neighbors[i];
     }
     free(ports.ifindex);
-    whole->neighbors = *rows;
-    whole->n_neighbors = count;
+    merged->neighbors = *rows;
+    merged->n_neighbors = count;
     return 0;
 }
 
 static int keep(struct ft_reports *r, struct ft_report *report,
-                const Fabrictrace__SwitchReport *whole, bool *changed)
+                const Fabrictrace__SwitchReport *merged, bool *changed)
 {
-    size_t len = fabrictrace__switch_report__get_packed_size(whole);
-    size_t cost = cost_of(whole, len);
+    size_t len = fabrictrace__switch_report__get_packed_size(merged);
+    size_t cost = cost_of(merged, len);
     Fabrictrace__SwitchReport *copy;
     uint8_t *packed;
 
@@ -195,7 +195,7 @@ static int keep(struct ft_reports *r, struct ft_report *report,
     packed = malloc(len + 1);
     if (!packed)
         return -ENOMEM;
-    fabrictrace__switch_report__pack(whole, packed);
+    fabrictrace__switch_report__pack(merged, packed);
     if (report->packed && report->packed_bytes == len && memcmp(report->packed, packed, len) == 0) {
         free(packed);
         return 0;
@@ -230,7 +230,7 @@ static bool is_stale(const struct ft_report *report, int64_t at_ms)
 int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, int64_t now_ms,
                     bool *changed)
 {
-    Fabrictrace__SwitchReport whole;
+    Fabrictrace__SwitchReport merged;
     Fabrictrace__Neighbor **rows;
     struct ft_report *report;
     bool fresh, lost, news = false;
@@ -253,10 +253,10 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     lost = report->message && report->message->n_neighbors > 0 && now->n_neighbors == 0 &&
            !now->has_lldp && !ft_report_silent(now);
     note_anew(report, now);
-    whole = complete(now, report->message);
-    rc = add_old_rows(report, &whole, (int64_t)now->time_ms, &rows);
+    merged = complete(now, report->message);
+    rc = add_old_rows(report, &merged, (int64_t)now->time_ms, &rows);
     if (rc == 0)
-        rc = keep(r, report, &whole, &news);
+        rc = keep(r, report, &merged, &news);
     free(rows);
     if (rc) {
         if (fresh)

@@ -379,10 +379,10 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
 /* SNMP may answer from a cache: what it said up soon after sFlow's word does not count. */
 static void hear_words(struct ft_survey *s)
 {
-    struct ft_port_word word;
+    struct ft_down_port word;
     uint32_t index = 0;
 
-    while (s->words && ft_port_words_next(s->words, &index, &word)) {
+    while (s->down_ports && ft_down_ports_next(s->down_ports, &index, &word)) {
         uint32_t node = ft_ids_find_address(s->ids, &word.agent);
         uint32_t at = node < s->node_count ? ft_survey_end(s, node, word.ifindex) : FT_NONE;
         const struct ft_report *r = at == FT_NONE ? NULL : s->nodes[node].report;

@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include "daemon/discovery/attach.h"
+#include "daemon/discovery/down_ports.h"
 #include "daemon/discovery/ids.h"
 #include "daemon/discovery/port_names.h"
-#include "daemon/discovery/port_words.h"
 #include "daemon/discovery/reports.h"
 #include "daemon/publish/findings.h"
 #include "lib/base/table.h"
@@ -93,9 +93,9 @@ struct ft_found_nic {
 struct ft_survey {
     const struct ft_topology *base;
     const struct ft_reports *reports;
-    const struct ft_port_words *words; /* NULL: nothing is said by sFlow */
-    const struct ft_port_names *names; /* likewise */
-    const struct ft_attach *attach;    /* NULL: nothing is learnt */
+    const struct ft_down_ports *down_ports; /* NULL: nothing is said by sFlow */
+    const struct ft_port_names *names;      /* likewise */
+    const struct ft_attach *attach;         /* NULL: nothing is learnt */
     /* What samples say of cables, and the topology by whose switches they were taken; NULL: nothing
      * is known, none is yet. */
     struct ft_crossings *crossings;

@@ -8,8 +8,8 @@
 #include "daemon/discovery/survey.h"
 
 /* The builder's complaints are findings: what contradicts is left out, the rest is built. */
-static void tell(const struct ft_survey *s, struct ft_diag **diag, const char *switch_name,
-                 const char *port)
+static void log_refused(const struct ft_survey *s, struct ft_diag **diag, const char *switch_name,
+                        const char *port)
 {
     struct ft_diag *fresh;
 
@@ -74,7 +74,7 @@ static void add_addresses(const struct ft_survey *s, struct ft_topology_builder 
                 continue;
             take_address(s, b, seen, s->owner[i], &ip, *diag);
         }
-        tell(s, diag, s->nodes[s->owner[i]].name, NULL);
+        log_refused(s, diag, s->nodes[s->owner[i]].name, NULL);
     }
     for (uint32_t n = 0; seen && n < s->node_count; n++) {
         const Fabrictrace__Neighbor *row = s->nodes[n].heard;
@@ -84,7 +84,7 @@ static void add_addresses(const struct ft_survey *s, struct ft_topology_builder 
                 take_address(s, b, seen, n, &ip, *diag);
         if (s->nodes[n].sampled)
             take_address(s, b, seen, n, &s->nodes[n].agent, *diag);
-        tell(s, diag, s->nodes[n].name, NULL);
+        log_refused(s, diag, s->nodes[n].name, NULL);
     }
     ft_ids_free(seen);
 }
@@ -128,7 +128,7 @@ static void add_lag(const struct ft_survey *s, struct ft_topology_builder *b, ui
         else
             lost = i;
     }
-    tell(s, diag, n->name, lag->name);
+    log_refused(s, diag, n->name, lag->name);
     if (some && lost != FT_NONE)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, lag->name,
                         "enable LLDP on both sides, or put the link into the topology file",
@@ -150,7 +150,7 @@ static void add_switches(const struct ft_survey *s, struct ft_topology_builder *
         if (end->aggregate && end->link == FT_NONE)
             continue;
         ft_topology_add_port(b, end->node, end->name, end->ifindex, end->speed_bps, *diag);
-        tell(s, diag, s->nodes[end->node].name, end->name);
+        log_refused(s, diag, s->nodes[end->node].name, end->name);
     }
     for (uint32_t i = 0; i < s->end_count; i++)
         if (s->ends[i].aggregate && s->ends[i].link == FT_NONE)
@@ -163,7 +163,7 @@ static void add_switches(const struct ft_survey *s, struct ft_topology_builder *
         far = &s->ends[end->link];
         ft_topology_add_link(b, s->nodes[end->node].name, end->name, s->nodes[far->node].name,
                              far->name, *diag);
-        tell(s, diag, s->nodes[end->node].name, end->name);
+        log_refused(s, diag, s->nodes[end->node].name, end->name);
     }
 }
 
@@ -212,7 +212,7 @@ static void attach_found(const struct ft_survey *s, struct ft_topology_builder *
         const struct ft_end *end = &s->ends[nic->ends[i]];
 
         ft_topology_attach(b, id, s->nodes[end->node].name, end->name, *diag);
-        tell(s, diag, s->nodes[end->node].name, end->name);
+        log_refused(s, diag, s->nodes[end->node].name, end->name);
     }
 }
 
@@ -244,7 +244,7 @@ static void add_found_hosts(const struct ft_survey *s, struct ft_topology_builde
         }
         if (host != FT_NONE)
             attach_found(s, b, nic, ft_topology_add_nic(b, host, FT_NONE, *diag), diag);
-        tell(s, diag, NULL, NULL);
+        log_refused(s, diag, NULL, NULL);
     }
     ft_ids_free(hosts);
     free(list);
@@ -260,10 +260,10 @@ struct ft_topology *ft_survey_build(const struct ft_survey *s)
     if (b && nics && diag) {
         add_switches(s, b, &diag);
         add_static_hosts(s, b, nics, diag);
-        tell(s, &diag, NULL, NULL);
+        log_refused(s, &diag, NULL, NULL);
         add_found_hosts(s, b, nics, &diag);
         t = ft_topology_build(b, diag);
-        tell(s, &diag, NULL, NULL);
+        log_refused(s, &diag, NULL, NULL);
     }
     ft_diag_free(diag);
     free(nics);

@@ -78,8 +78,8 @@ static void note_elsewhere(struct ft_survey *s, const struct ft_attached *at, ui
                     text, ft_topology_host(s->base, n->host_id)->name);
 }
 
-/* Turns an address's places into ports; false when it hangs nowhere that counts. */
-static bool place(struct ft_survey *s, const struct ft_attached *at, struct sighted *out)
+/* Turns an address's attachments into ports; false when it hangs nowhere that counts. */
+static bool attachment(struct ft_survey *s, const struct ft_attached *at, struct sighted *out)
 {
     uint32_t nic = ft_topology_nic_at(s->base, &at->address);
     bool in_file = nic != FT_NONE && ft_topology_nic(s->base, nic)->attach_count > 0;
@@ -87,8 +87,8 @@ static bool place(struct ft_survey *s, const struct ft_attached *at, struct sigh
     *out = (struct sighted){.attached = at};
     if (ft_ids_find_address(s->ids, &at->address) != FT_IDS_NONE)
         return false;
-    for (uint32_t i = 0; i < at->place_count; i++) {
-        const struct ft_place *p = &at->places[i];
+    for (uint32_t i = 0; i < at->attachment_count; i++) {
+        const struct ft_attachment *p = &at->attachments[i];
         uint32_t node = ft_ids_find_address(s->ids, &p->agent);
         uint32_t end =
             p->believed && node < s->node_count ? ft_survey_end(s, node, p->ifindex) : FT_NONE;
@@ -179,7 +179,7 @@ static int learn(struct ft_survey *s)
     int rc = crowd ? 0 : -ENOMEM;
 
     while (rc == 0 && (at = ft_attach_next(s->attach, &index))) {
-        if (!place(s, at, &one))
+        if (!attachment(s, at, &one))
             continue;
         grown = ft_grow(list, count, &size, sizeof(*grown));
         if (!grown) {

@@ -160,12 +160,12 @@ static int find_listed(struct ft_survey *s, struct strangers *all)
 /* Who is behind an end: the stranger, else the end itself; FT_NONE where we know that it is another
  * switch of ours. */
 static uint32_t behind(struct ft_survey *s, const struct strangers *all,
-                       const struct ft_place *place)
+                       const struct ft_attachment *attachment)
 {
-    uint32_t node = ft_ids_find_address(s->ids, &place->agent);
-    uint32_t end = node < s->node_count ? ft_survey_end(s, node, place->ifindex) : FT_NONE;
+    uint32_t node = ft_ids_find_address(s->ids, &attachment->agent);
+    uint32_t end = node < s->node_count ? ft_survey_end(s, node, attachment->ifindex) : FT_NONE;
 
-    if (end == FT_NONE || !ft_place_is_steady(place))
+    if (end == FT_NONE || !ft_attachment_is_steady(attachment))
         return FT_NONE;
     if (all->of_end[end] == OUR_SWITCH)
         return FT_NONE;
@@ -187,10 +187,11 @@ static uint32_t partner(const struct partners *p, uint32_t who)
     return i;
 }
 
-/* An address that was seen at several places: one of those who are behind them, and the others. */
+/* An address that was seen at several attachments: one of those who are behind them, and the
+ * others. */
 struct meeting {
     uint32_t who, count;
-    uint32_t others[FT_PLACES_MAX];
+    uint32_t others[FT_ATTACHMENTS_MAX];
 };
 
 static int by_who(const void *a, const void *b)
@@ -202,10 +203,10 @@ static int by_who(const void *a, const void *b)
 
 static int add_meetings(struct ft_survey *s, struct strangers *all, const struct ft_attached *at)
 {
-    uint32_t who[FT_PLACES_MAX], count = 0;
+    uint32_t who[FT_ATTACHMENTS_MAX], count = 0;
 
-    for (uint32_t i = 0; i < at->place_count; i++) {
-        who[count] = behind(s, all, &at->places[i]);
+    for (uint32_t i = 0; i < at->attachment_count; i++) {
+        who[count] = behind(s, all, &at->attachments[i]);
         count += who[count] != FT_NONE;
     }
     if (all->meeting_count + count > all->meeting_size) {
@@ -236,7 +237,7 @@ static int gather_meetings(struct ft_survey *s, struct strangers *all)
     uint32_t index = 0;
 
     while (s->attach && (at = ft_attach_next(s->attach, &index)))
-        if (at->place_count > 1 && add_meetings(s, all, at))
+        if (at->attachment_count > 1 && add_meetings(s, all, at))
             return -ENOMEM;
     if (all->meeting_count)
         qsort(all->meetings, all->meeting_count, sizeof(*all->meetings), by_who);

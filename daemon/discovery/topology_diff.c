@@ -31,8 +31,8 @@ static uint32_t same_port(const struct ft_topology *from, const struct ft_topolo
                          : ft_topology_find_port(to, id, ft_topology_port(from, port)->name);
 }
 
-static void tell(struct diff *d, enum ft_change_what what, bool came, const struct ft_topology *t,
-                 uint32_t port)
+static void report_change(struct diff *d, enum ft_change_what what, bool came,
+                          const struct ft_topology *t, uint32_t port)
 {
     const struct ft_port *p = ft_topology_port(t, port);
     struct ft_change change = {
@@ -72,11 +72,11 @@ static void one_way(struct diff *d, const struct ft_topology *has,
 
         if (p->peer != FT_NONE && p->peer > i &&
             (!q || q->peer == FT_NONE || q->peer != same_port(has, missing_capabilities, p->peer)))
-            tell(d, FT_CHANGE_LINK, came, has, i);
+            report_change(d, FT_CHANGE_LINK, came, has, i);
         if (p->nic != FT_NONE &&
             (!q || q->nic == FT_NONE ||
              strcmp(host_of(missing_capabilities, q->nic), host_of(has, p->nic)) != 0))
-            tell(d, FT_CHANGE_HOST, came, has, i);
+            report_change(d, FT_CHANGE_HOST, came, has, i);
     }
 }
 

@@ -170,7 +170,7 @@ bool ft_wiring_observe(struct ft_wiring *w, const struct ft_observation *o, uint
     uint32_t switch_id;
 
     if (o->last_ms > now_ms + AHEAD_MS || o->last_ms < now_ms - BEHIND_MS ||
-        !ft_crossings_wants(w->crossings, c.flow, o->last_ms))
+        !ft_crossings_follows(w->crossings, c.flow, o->last_ms))
         return false;
     switch_id = ft_topology_switch_at(w->t, &o->agent);
     if (switch_id != FT_NONE) {

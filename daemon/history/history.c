@@ -157,8 +157,8 @@ static void close_filling(struct ft_history *h)
     struct ft_kept_window *w = h->filling;
 
     h->filling = NULL;
-    w->partial |= !h->whole;
-    h->whole = true;
+    w->partial |= !h->complete;
+    h->complete = true;
     trim(h, w);
     if (ft_kept_append(h, w)) {
         free_window(h, w);
@@ -408,7 +408,7 @@ void ft_history_stats(const struct ft_history *h, struct ft_history_stats *stats
             stats->rows += window_at(h, n)->rows[k].count;
 }
 
-static void tell(const struct ft_kept_window *w, struct ft_history_window *out)
+static void describe(const struct ft_kept_window *w, struct ft_history_window *out)
 {
     *out = (struct ft_history_window){.span = w->span, .number = w->number, .partial = w->partial};
     for (size_t k = 0; k < FT_ROW_KINDS; k++)
@@ -421,7 +421,7 @@ bool ft_history_window(const struct ft_history *h, uint64_t number, struct ft_hi
         number = h->first;
     if (number >= h->end)
         return false;
-    tell(window_at(h, number), out);
+    describe(window_at(h, number), out);
     return true;
 }
 
@@ -436,7 +436,7 @@ bool ft_history_at(const struct ft_history *h, int64_t ms, struct ft_history_win
         const struct ft_kept_window *w = window_at(h, n - 1);
 
         if (w->span.start_ms <= ms && ms < w->span.end_ms) {
-            tell(w, out);
+            describe(w, out);
             return true;
         }
     }

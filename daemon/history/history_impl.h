@@ -37,7 +37,7 @@ struct ft_history {
     size_t size;
     uint64_t first, end;
     struct ft_kept_window *filling; /* NULL: none */
-    bool whole;                     /* a window has closed: the next one is seen from its start */
+    bool complete;                  /* a window has closed: the next one is seen from its start */
     size_t window_bytes;
     struct ft_writer fixed_part, row;
     struct ft_history_stats stats;

@@ -36,7 +36,7 @@ static const struct {
     FIELD(TIME, path_refresh_ns, NS_PER_S, DAY_NS),
     FIELD(TIME, flow_idle_ns, NS_PER_S, DAY_NS),
     FIELD(TIME, evidence_ns, NS_PER_S, DAY_NS),
-    FIELD(TIME, settle_ns, 0, 600 * NS_PER_S),
+    FIELD(TIME, path_hold_down_ns, 0, 600 * NS_PER_S),
     FIELD(TIME, tolerance_ns, 0, 600 * NS_PER_S),
     FIELD(TIME, history_ns, 0, DAY_NS),
     FIELD(TRUTH, verify_topology, 0, 1),

@@ -456,7 +456,7 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     return n;
 }
 
-int ft_ranks_by_place(const void *a, const void *b)
+int ft_ranks_by_comm(const void *a, const void *b)
 {
     const struct ft_rank_member *x = *(const struct ft_rank_member *const *)a;
     const struct ft_rank_member *y = *(const struct ft_rank_member *const *)b;

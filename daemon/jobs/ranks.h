@@ -93,7 +93,7 @@ double ft_ranks_expected(const char *op, const char *algo, double bytes, double 
                          double channels, double channels_used);
 
 /* For qsort() of pointers to members: by communicator, then rank. */
-int ft_ranks_by_place(const void *a, const void *b);
+int ft_ranks_by_comm(const void *a, const void *b);
 
 /* Iterate from *index (start at 0); NULL at the end. */
 const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *ranks, uint32_t *index);

@@ -213,7 +213,7 @@ static double others_middle(const struct kind *kind, const Fabrictrace__Collecti
     return own >= TO_MIDDLE * middle && own >= TO_HIGHEST * others[n - 1] ? middle : 0;
 }
 
-static uint64_t whole(double ns)
+static uint64_t rounded(double ns)
 {
     return ns < 9e18 ? (uint64_t)(ns + 0.5) : UINT64_MAX;
 }
@@ -238,8 +238,8 @@ static void judge(struct ft_slowest *s, struct ft_slowest_last *last,
             continue;
         last->named = true;
         last->peer = sent[i].peer;
-        last->step_median_ns = whole(sent[i].ns / sent[i].messages);
-        last->others_median_ns = whole(middle);
+        last->step_median_ns = rounded(sent[i].ns / sent[i].messages);
+        last->others_median_ns = rounded(middle);
     }
     link = last->named ? ft_pair_links_find(links, c->comm_id, c->rank, last->peer) : NULL;
     last->has_link = link != NULL;

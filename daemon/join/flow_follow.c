@@ -44,7 +44,7 @@ static uint32_t follow_end(const struct ft_topology *from, const struct ft_topol
         lag = ft_topology_port(from, end)->lag_ifindex ? ft_topology_port(from, end)->lag : FT_NONE;
     if (lag != FT_NONE)
         lag = ft_topology_find_lag(to, switch_id, ft_topology_lag(from, lag)->name);
-    if (lag != FT_NONE && ft_topology_lag(to, lag)->whole &&
+    if (lag != FT_NONE && ft_topology_lag(to, lag)->complete &&
         ft_topology_lag(to, lag)->member_count > 1)
         return lag;
     return ft_is_port(end) ? follow(from, to, end) : FT_NONE;
@@ -91,14 +91,14 @@ static void leave_way(struct ft_flow *flow)
 static void follow_path(struct ft_path *path, const struct ft_topology *from,
                         const struct ft_topology *to)
 {
-    bool whole = true;
+    bool complete = true;
 
     for (uint32_t h = 0; h < path->hop_count; h++) {
         path->hops[h].in = follow(from, to, path->hops[h].in);
         path->hops[h].out = follow(from, to, path->hops[h].out);
-        whole &= path->hops[h].in != FT_NONE && path->hops[h].out != FT_NONE;
+        complete &= path->hops[h].in != FT_NONE && path->hops[h].out != FT_NONE;
     }
-    if (!whole)
+    if (!complete)
         path->hop_count = 0;
 }
 

@@ -206,10 +206,8 @@ void ft_join_confirm_link(struct ft_join *join, uint32_t port, bool confirmed);
 void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
 const struct ft_ranks *ft_join_ranks(const struct ft_join *join);
 
-enum ft_join_result ft_join_observe(struct ft_join *join, const struct ft_observation *o);
-
-/* The same for count of them in order, up to FT_JOIN_BATCH: much faster with many flows. Results
- * are counted in the stats, and added up in results[]. */
+/* Joins count observations in order, up to FT_JOIN_BATCH of them; together they are much faster
+ * than one by one. Results are counted in the stats, and added up in results[]. */
 #define FT_JOIN_BATCH 64
 void ft_join_observe_batch(struct ft_join *join, const struct ft_observation *o, size_t count,
                            uint64_t results[FT_JOIN_RESULTS]);

@@ -28,8 +28,8 @@ struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct f
 
     if (e->peer != FT_NONE)
         return ft_pairing_at(p, e->peer);
-    peer = e->wired ? ft_pairing_find(p, e->wire_key.port, e->wire_key.local) : NULL;
-    return peer && peer->seq == e->wire_seq ? peer : NULL;
+    peer = e->sampled ? ft_pairing_find(p, e->sampled_key.port, e->sampled_key.local) : NULL;
+    return peer && peer->seq == e->sampled_seq ? peer : NULL;
 }
 
 void ft_pairing_mark_uncertain(struct ft_pairing *p, struct ft_pairing_qp *e)

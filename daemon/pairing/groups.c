@@ -279,7 +279,7 @@ void ft_pairing_group_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, 
 }
 
 /* How far each scope is whole. */
-void ft_pairing_scope_begin(struct ft_pairing *p)
+void ft_pairing_groups_begin(struct ft_pairing *p)
 {
     struct ft_pairing_member *m;
     struct ft_pairing_comm *comm;
@@ -463,9 +463,9 @@ static bool all_are_heard(struct ft_pairing *p)
     return p->covered;
 }
 
-struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct ft_pairing_qp *e,
-                                              enum ft_paired_by *by, uint32_t *comm,
-                                              enum ft_pair_state *why)
+struct ft_pairing_qp *ft_pairing_groups_choose(struct ft_pairing *p, const struct ft_pairing_qp *e,
+                                               enum ft_paired_by *by, uint32_t *comm,
+                                               enum ft_pair_state *why)
 {
     static const enum ft_pair_state reasons[] = {
         [LOOK_NONE] = FT_PAIR_NO_PEER,

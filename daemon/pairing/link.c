@@ -16,8 +16,8 @@ static struct ft_tuple turned(const struct ft_tuple *tuple)
 
 static bool is_wired_to(const struct ft_pairing_qp *e, const struct ft_pairing_qp *peer)
 {
-    return e->wired && e->wire_seq == peer->seq && e->wire_key.port == peer->key.port &&
-           e->wire_key.local == peer->key.local;
+    return e->sampled && e->sampled_seq == peer->seq && e->sampled_key.port == peer->key.port &&
+           e->sampled_key.local == peer->key.local;
 }
 
 static uint64_t id_of(const struct ft_pairing *p, const struct ft_pairing_qp *e, bool reverse)
@@ -142,7 +142,7 @@ void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *e,
     e->observed = observed;
     e->state = FT_PAIR_PAIRED;
     if (e->has_tuple) {
-        ft_pairing_tell(p, e);
+        ft_pairing_report_again(p, e);
         return;
     }
     e->tuple = *tuple;
@@ -153,7 +153,7 @@ void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *e,
         e->has_reverse = hold(p, &reverse, id_of(p, e, true));
 }
 
-void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *e)
+void ft_pairing_report_again(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
     const struct ft_tuple reverse = turned(&e->tuple);
     const struct ft_pairing_tuple *t = e->has_tuple ? ft_table_find(p->tuples, &e->tuple) : NULL;
@@ -190,28 +190,28 @@ static void conclude(struct ft_pairing *p, struct ft_pairing_qp *e)
     set_pair(p, e, FT_NONE, FT_PAIRED_BY_BOTH_HOSTS, FT_NONE);
     if (!e->reported)
         ft_pairing_group_remove(p, e, false);
-    ft_pairing_tell(p, e);
+    ft_pairing_report_again(p, e);
 }
 
-void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pairing_qp *peer,
-                     const struct ft_tuple *tuple, int64_t ms)
+void ft_pairing_confirm(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft_pairing_qp *peer,
+                        const struct ft_tuple *tuple, int64_t ms)
 {
     if (e->reported && e->has_sport)
         return; /* its host knows all of it */
     if (is_wired_to(e, peer) && e->has_tuple && ft_tuple_equal(&e->tuple, tuple)) {
-        e->wire_ms = ms;
+        e->sampled_ms = ms;
         return;
     }
-    if (e->wired && ms - e->wire_ms < FT_PAIRING_OVER_MS)
+    if (e->sampled && ms - e->sampled_ms < FT_PAIRING_OVER_MS)
         return;
     if (e->by && (e->peer == FT_NONE || e->peer != ft_table_index(p->ends, peer)))
         ft_pairing_unlink(p, e, false);
     if (peer->peer != FT_NONE && peer->peer != ft_table_index(p->ends, e))
         ft_pairing_unlink(p, peer, false);
-    e->wired = true;
-    e->wire_key = peer->key;
-    e->wire_seq = peer->seq;
-    e->wire_ms = ms;
+    e->sampled = true;
+    e->sampled_key = peer->key;
+    e->sampled_seq = peer->seq;
+    e->sampled_ms = ms;
     if (!e->by)
         e->by = FT_PAIRED_BY_BOTH_HOSTS;
     ft_pairing_tuple_set(p, e, tuple, true);
@@ -226,7 +226,7 @@ static void part(struct ft_pairing *p, struct ft_pairing_qp *e)
     if (e->by > FT_PAIRED_BY_BOTH_HOSTS)
         ft_pairing_group_mark(p, e, false);
     e->by = FT_PAIRED_BY_NOTHING;
-    e->wired = false;
+    e->sampled = false;
     e->peer = FT_NONE;
     ft_pairing_members_rest(p, e, FT_NONE);
     e->state = e->reported ? FT_PAIR_REPORTED : e->spent ? FT_PAIR_PEER_GONE : FT_PAIR_WAITING;
@@ -335,7 +335,7 @@ void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
         ft_pairing_unlink(p, e, true);
     if (e->reported || e->by)
         return;
-    if (ft_pairing_wire_tells(p, e, &tuple)) {
+    if (ft_pairing_samples_determine(p, e, &tuple)) {
         e->by = FT_PAIRED_BY_SAMPLES;
         ft_pairing_tuple_set(p, e, &tuple, true);
         return;
@@ -343,7 +343,7 @@ void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
     e->state = FT_PAIR_PEER_GONE;
     if (e->spent || !e->counted)
         return;
-    peer = ft_pairing_scope_choose(p, e, &by, &comm, &why);
+    peer = ft_pairing_groups_choose(p, e, &by, &comm, &why);
     if (peer)
         why = peer->by ? FT_PAIR_WAITING : agree(p, e, peer, by, &tuple);
     e->state = (uint8_t)why;

@@ -41,7 +41,7 @@ struct ft_pairing *ft_pairing_new(const struct ft_pairing_config *config,
     p->ends = TABLE(ft_pairing_qp, sizeof(struct ft_pairing_end_key), ends);
     p->buckets = TABLE(ft_pairing_bucket, sizeof(struct ft_pairing_bucket_key), ends * SCOPES_EACH);
     p->named = TABLE(ft_pairing_named, sizeof(struct ft_pairing_named_key), ends);
-    p->sampled = TABLE(ft_pairing_wire, sizeof(struct ft_pairing_wire_key), 2 * ends);
+    p->sampled = TABLE(ft_pairing_sampled, sizeof(struct ft_pairing_sampled_key), 2 * ends);
     p->tuples = TABLE(ft_pairing_tuple, sizeof(struct ft_tuple), 2 * ends);
     p->processes = TABLE(ft_pairing_process, sizeof(struct ft_pairing_process_key), ends + members);
     p->comms = TABLE(ft_pairing_comm, FT_PAIRING_COMM, members);
@@ -148,7 +148,7 @@ static void remove_end(struct ft_pairing *p, struct ft_pairing_qp *e, bool gone)
     ft_pairing_unlink(p, e, gone);
     ft_pairing_group_remove(p, e, gone);
     ft_pairing_unlink_uncertain(p);
-    ft_pairing_wire_remove(p, e);
+    ft_pairing_samples_remove(p, e);
     ft_pairing_process_remove(p, e);
     host->anonymous -= e->pid == 0 && !e->kernel;
     host->held--;
@@ -217,7 +217,7 @@ static int add_end(struct ft_pairing *p, struct ft_pairing_port *port,
     port->held++;
     ft_pairing_process_add(p, e);
     ft_pairing_group_add(p, e);
-    ft_pairing_wire_add(p, e);
+    ft_pairing_samples_add(p, e);
     ft_pairing_unlink_uncertain(p);
     return 0;
 }
@@ -250,7 +250,7 @@ static int take_end(struct ft_pairing *p, struct ft_pairing_port *port,
         e->job = ft_names_intern(p->names, q->job);
     }
     if (known && e->has_tuple)
-        ft_pairing_tell(p, e);
+        ft_pairing_report_again(p, e);
     return 0;
 }
 
@@ -344,7 +344,7 @@ void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o,
         return;
     if (to == FT_NONE) {
         if (!ft_pairing_knows(p, &tuple.dst)) {
-            ft_pairing_wire_see(p, from, &tuple, o->dst_qp, ms);
+            ft_pairing_samples_take(p, from, &tuple, o->dst_qp, ms);
             ft_pairing_unlink_uncertain(p);
         }
         return;
@@ -352,8 +352,8 @@ void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o,
     peer = ft_pairing_find(p, to, o->dst_qp);
     e = peer ? ft_pairing_find(p, from, peer->remote) : NULL;
     if (e && e != peer && e->remote == o->dst_qp && ft_pairing_is_later(e, ms) &&
-        ft_pairing_is_later(peer, ms) && ft_pairing_wire_alone(p, e, &tuple, ms))
-        ft_pairing_wire(p, e, peer, &tuple, ms);
+        ft_pairing_is_later(peer, ms) && ft_pairing_samples_alone(p, e, &tuple, ms))
+        ft_pairing_confirm(p, e, peer, &tuple, ms);
 }
 
 static void age(struct ft_pairing *p)
@@ -401,7 +401,7 @@ void ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms)
         return;
     p->swept_ms = p->now_ms = now_ms;
     age(p);
-    ft_pairing_scope_begin(p);
+    ft_pairing_groups_begin(p);
     while ((e = ft_table_next(p->ends, &index)))
         ft_pairing_judge(p, e);
 }

@@ -6,16 +6,16 @@
 #include "daemon/pairing/state.h"
 #include "proto/record.h"
 
-static struct ft_pairing_wire *wire_of(const struct ft_pairing *p, const struct ft_pairing_qp *e,
-                                       uint16_t sport)
+static struct ft_pairing_sampled *sampled_of(const struct ft_pairing *p,
+                                             const struct ft_pairing_qp *e, uint16_t sport)
 {
-    const struct ft_pairing_wire_key key = {e->key.port, e->remote, sport};
+    const struct ft_pairing_sampled_key key = {e->key.port, e->remote, sport};
 
     return ft_table_find(p->sampled, &key);
 }
 
 /* With one end more or less, what was seen may be another one's. */
-static void forget_seen(struct ft_pairing *p, struct ft_pairing_wire *w)
+static void forget_seen(struct ft_pairing *p, struct ft_pairing_sampled *w)
 {
     struct ft_pairing_qp *e = w->count == 1 ? ft_pairing_at(p, (uint32_t)w->sum) : NULL;
 
@@ -26,8 +26,8 @@ static void forget_seen(struct ft_pairing *p, struct ft_pairing_wire *w)
 
 static void add(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sport)
 {
-    const struct ft_pairing_wire_key key = {e->key.port, e->remote, sport};
-    struct ft_pairing_wire *w;
+    const struct ft_pairing_sampled_key key = {e->key.port, e->remote, sport};
+    struct ft_pairing_sampled *w;
     bool fresh;
 
     w = ft_table_insert(p->sampled, &key, &fresh);
@@ -42,7 +42,7 @@ static void add(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sp
     w->sum += ft_table_index(p->ends, e);
 }
 
-void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *e)
+void ft_pairing_samples_add(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
     add(p, e, 0);
     if (e->has_sport)
@@ -51,7 +51,7 @@ void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *e)
 
 static void take_out(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16_t sport)
 {
-    struct ft_pairing_wire *w = wire_of(p, e, sport);
+    struct ft_pairing_sampled *w = sampled_of(p, e, sport);
 
     if (!w || w->count == 0)
         return;
@@ -62,7 +62,7 @@ static void take_out(struct ft_pairing *p, const struct ft_pairing_qp *e, uint16
         ft_table_remove(p->sampled, w);
 }
 
-void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
+void ft_pairing_samples_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
     take_out(p, e, 0);
     if (e->has_sport)
@@ -70,7 +70,7 @@ void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
 }
 
 /* Notes a flow; false when it is not the only one. */
-static bool see(struct ft_pairing_wire *w, const struct ft_tuple *tuple, int64_t ms)
+static bool see(struct ft_pairing_sampled *w, const struct ft_tuple *tuple, int64_t ms)
 {
     if (!w->seen) {
         w->seen = true;
@@ -84,17 +84,17 @@ static bool see(struct ft_pairing_wire *w, const struct ft_tuple *tuple, int64_t
 
 /* A queue pair that came before the flow was seen is listed by now, had there been another. */
 static bool listed_since(const struct ft_pairing *p, const struct ft_pairing_qp *e,
-                         const struct ft_pairing_wire *w)
+                         const struct ft_pairing_sampled *w)
 {
     const struct ft_pairing_host *host = ft_table_at(p->hosts, ft_pairing_host_of(p, e));
 
     return host->complete_ms >= w->first_ms + FT_PAIRING_CLOCKS_MS;
 }
 
-bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *e,
-                           struct ft_tuple *tuple)
+bool ft_pairing_samples_determine(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                                  struct ft_tuple *tuple)
 {
-    const struct ft_pairing_wire *w = e->has_sport ? wire_of(p, e, e->sport) : NULL;
+    const struct ft_pairing_sampled *w = e->has_sport ? sampled_of(p, e, e->sport) : NULL;
 
     if (!w || p->uncounted || w->count != 1 || !w->seen || w->other || !listed_since(p, e, w))
         return false;
@@ -110,28 +110,28 @@ bool ft_pairing_is_later(const struct ft_pairing_qp *e, int64_t ms)
     return ms >= e->since_ms + FT_PAIRING_CLOCKS_MS;
 }
 
-void ft_pairing_wire_see(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
-                         uint32_t dst_qp, int64_t ms)
+void ft_pairing_samples_take(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
+                             uint32_t dst_qp, int64_t ms)
 {
-    const struct ft_pairing_wire_key key = {port, dst_qp, tuple->sport};
-    struct ft_pairing_wire *w = ft_table_find(p->sampled, &key);
+    const struct ft_pairing_sampled_key key = {port, dst_qp, tuple->sport};
+    struct ft_pairing_sampled *w = ft_table_find(p->sampled, &key);
     struct ft_pairing_qp *e = w && w->count == 1 ? ft_pairing_at(p, (uint32_t)w->sum) : NULL;
 
     if (e && ft_pairing_is_later(e, ms) && !see(w, tuple, ms) && e->by == FT_PAIRED_BY_SAMPLES)
         ft_pairing_mark_uncertain(p, e);
 }
 
-bool ft_pairing_wire_alone(struct ft_pairing *p, const struct ft_pairing_qp *e,
-                           const struct ft_tuple *tuple, int64_t ms)
+bool ft_pairing_samples_alone(struct ft_pairing *p, const struct ft_pairing_qp *e,
+                              const struct ft_tuple *tuple, int64_t ms)
 {
-    struct ft_pairing_wire *w;
+    struct ft_pairing_sampled *w;
 
     if (p->uncounted)
         return false;
     if (e->has_sport && e->sport == tuple->sport) {
-        w = wire_of(p, e, e->sport);
+        w = sampled_of(p, e, e->sport);
         return w && w->count == 1;
     }
-    w = wire_of(p, e, 0);
+    w = sampled_of(p, e, 0);
     return w && w->count == 1 && see(w, tuple, ms) && listed_since(p, e, w);
 }

@@ -70,20 +70,20 @@ struct ft_pairing_qp {
     uint32_t seq; /* order in which ends came */
     uint32_t process, next, previous;
     uint32_t peer; /* of a pair that was found without samples; it names this one; FT_NONE */
-    struct ft_pairing_end_key wire_key;
-    uint32_t wire_seq;
+    struct ft_pairing_end_key sampled_key;
+    uint32_t sampled_seq;
     uint16_t sport;
     uint8_t state, by;
     bool has_sport, begun, kernel, reported;
     bool counted;   /* in the buckets of its groups */
     bool spent;     /* its peer is gone */
     bool uncertain; /* on the list of those whose pair is to be dissolved */
-    bool wired;     /* a sample went from it to an end that names it */
+    bool sampled;   /* a sample went from it to an end that names it */
     bool has_tuple, has_reverse, observed;
     struct ft_ip src, dst; /* reported */
     struct ft_tuple tuple; /* that it sends by, once paired */
     int64_t since_ms, heard_ms, interval_ms;
-    int64_t wire_ms; /* last sample that confirmed it */
+    int64_t sampled_ms; /* last sample that confirmed it */
     const char *comm, *job;
     uint32_t comm_index; /* communicator by which it was paired, FT_NONE */
     uint32_t next_uncertain;
@@ -119,14 +119,14 @@ struct ft_pairing_named {
 };
 
 /* Ends that would make one flow, as far as a packet shows; sport 0: whatever their port is. */
-struct ft_pairing_wire_key {
+struct ft_pairing_sampled_key {
     uint32_t port;
     uint32_t remote;
     uint32_t sport;
 };
 
-struct ft_pairing_wire {
-    struct ft_pairing_wire_key key;
+struct ft_pairing_sampled {
+    struct ft_pairing_sampled_key key;
     uint32_t count;
     uint64_t sum;
     bool seen;
@@ -230,11 +230,12 @@ void ft_pairing_group_leave(struct ft_pairing *p, uint32_t group, struct ft_pair
 /* Its pair does not rest on this group any more. */
 void ft_pairing_group_release(struct ft_pairing *p, uint32_t group,
                               const struct ft_pairing_qp *end);
-void ft_pairing_scope_begin(struct ft_pairing *p);
+void ft_pairing_groups_begin(struct ft_pairing *p);
 /* The only end that can be the peer, NULL; else *why. */
-struct ft_pairing_qp *ft_pairing_scope_choose(struct ft_pairing *p, const struct ft_pairing_qp *end,
-                                              enum ft_paired_by *by, uint32_t *comm,
-                                              enum ft_pair_state *why);
+struct ft_pairing_qp *ft_pairing_groups_choose(struct ft_pairing *p,
+                                               const struct ft_pairing_qp *end,
+                                               enum ft_paired_by *by, uint32_t *comm,
+                                               enum ft_pair_state *why);
 
 /* members.c */
 /* Makes an end one of its process's, or not any more. */
@@ -247,27 +248,27 @@ void ft_pairing_members_take(struct ft_pairing *p, const Fabrictrace__Communicat
 bool ft_pairing_members_age(struct ft_pairing *p, uint32_t *index);
 
 /* samples.c */
-void ft_pairing_wire_add(struct ft_pairing *p, struct ft_pairing_qp *end);
-void ft_pairing_wire_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
+void ft_pairing_samples_add(struct ft_pairing *p, struct ft_pairing_qp *end);
+void ft_pairing_samples_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Whether samples alone determine the destination of an end; fills the tuple. */
-bool ft_pairing_wire_tells(const struct ft_pairing *p, const struct ft_pairing_qp *end,
-                           struct ft_tuple *tuple);
+bool ft_pairing_samples_determine(const struct ft_pairing *p, const struct ft_pairing_qp *end,
+                                  struct ft_tuple *tuple);
 /* A sample to a host that lists nothing. */
-void ft_pairing_wire_see(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
-                         uint32_t dst_qp, int64_t ms);
+void ft_pairing_samples_take(struct ft_pairing *p, uint32_t port, const struct ft_tuple *tuple,
+                             uint32_t dst_qp, int64_t ms);
 /* Whether a flow can only be this end's: none other of its port sends to that number by that port;
  * or, where the driver's port is not known or another one was set, none other to that number at
  * all. A queue pair whose peer is gone may continue sending for a while. */
-bool ft_pairing_wire_alone(struct ft_pairing *p, const struct ft_pairing_qp *end,
-                           const struct ft_tuple *tuple, int64_t ms);
+bool ft_pairing_samples_alone(struct ft_pairing *p, const struct ft_pairing_qp *end,
+                              const struct ft_tuple *tuple, int64_t ms);
 /* Whether a sample was taken after an end came, for all that clocks may be apart. */
 bool ft_pairing_is_later(const struct ft_pairing_qp *end, int64_t ms);
 
 /* link.c: a sample showed what an end sends by, towards an end that names it. That does not prove
  * the other one: the first may send to a queue pair that is gone, whose number is used anew. Both
  * directions are. */
-void ft_pairing_wire(struct ft_pairing *p, struct ft_pairing_qp *end, struct ft_pairing_qp *peer,
-                     const struct ft_tuple *tuple, int64_t ms);
+void ft_pairing_confirm(struct ft_pairing *p, struct ft_pairing_qp *end, struct ft_pairing_qp *peer,
+                        const struct ft_tuple *tuple, int64_t ms);
 /* Sets what an end sends by, and reports it. */
 void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *end,
                           const struct ft_tuple *tuple, bool observed);
@@ -277,7 +278,7 @@ void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *end, bool end
 /* Dissolves all uncertain pairs. */
 void ft_pairing_unlink_uncertain(struct ft_pairing *p);
 /* Reports again what is known. */
-void ft_pairing_tell(struct ft_pairing *p, struct ft_pairing_qp *end);
+void ft_pairing_report_again(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Looks for the peer of an end that has none, and for whether the peer of one is there. */
 void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *end);
 

@@ -17,7 +17,7 @@ void ft_pipeline_configure(struct ft_pipeline_config *config, const struct ft_se
                  .evidence_ms = s->evidence_ns / NS_PER_MS,
                  .idle_ms = s->flow_idle_ns / NS_PER_MS,
                  .trust_topology = !s->verify_topology,
-                 .policy = {.settle_ms = s->settle_ns / NS_PER_MS,
+                 .policy = {.hold_down_ms = s->path_hold_down_ns / NS_PER_MS,
                             .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
         .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
                              .floor_share = replay ? 0 : s->floor,

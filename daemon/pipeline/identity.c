@@ -246,7 +246,7 @@ static void take_stated(struct grants *g, const struct ft_identities *ids, const
     }
 }
 
-/* Where nothing states a role: a host's own certificate, whole or without its domain. */
+/* Where nothing states a role: a host's own certificate, full_bytes or without its domain. */
 static void take_dns(struct grants *g, const char *name)
 {
     const char *source = g->id->source_id;
@@ -314,7 +314,7 @@ struct ft_identity *ft_identity_new(const struct ft_identities *ids, const char 
         if (strcmp(program, roles[r].program) == 0)
             id->role = r;
     id->source_id = strdup(source_id);
-    /* A name may be a host in three ways: whole, without its domain, by each of the peers. */
+    /* A name may be a host in three ways: full_bytes, without its domain, by each of the peers. */
     id->hosts = calloc(names->count * (ids->peer_count + 3) + 1, sizeof(*id->hosts));
     id->addresses = calloc(names->count + 1, sizeof(*id->addresses));
     if (id->source_id && id->hosts && id->addresses) {
@@ -398,11 +398,11 @@ static bool is_shared(const struct ft_ip *ip)
         {{{0}}, 128},
     };
     for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
-        unsigned whole = shared[i].bits / 8, rest = shared[i].bits % 8;
+        unsigned full_bytes = shared[i].bits / 8, rest = shared[i].bits % 8;
         unsigned mask = 0xff00u >> rest & 0xff;
 
-        if (memcmp(ip->b, shared[i].ip.b, whole) == 0 &&
-            (!rest || (ip->b[whole] & mask) == shared[i].ip.b[whole]))
+        if (memcmp(ip->b, shared[i].ip.b, full_bytes) == 0 &&
+            (!rest || (ip->b[full_bytes] & mask) == shared[i].ip.b[full_bytes]))
             return true;
     }
     return false;
@@ -531,11 +531,11 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
 
 static bool in_prefix(const struct ft_ip *ip, const struct prefix *p)
 {
-    unsigned whole = p->bits / 8, rest = p->bits % 8;
+    unsigned full_bytes = p->bits / 8, rest = p->bits % 8;
     unsigned mask = 0xff00u >> rest & 0xff;
 
-    return memcmp(ip->b, p->ip.b, whole) == 0 &&
-           (!rest || (ip->b[whole] & mask) == (p->ip.b[whole] & mask));
+    return memcmp(ip->b, p->ip.b, full_bytes) == 0 &&
+           (!rest || (ip->b[full_bytes] & mask) == (p->ip.b[full_bytes] & mask));
 }
 
 static bool own_switch(const struct question *q, bool has, const ProtobufCBinaryData *bytes)

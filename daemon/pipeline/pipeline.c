@@ -95,7 +95,7 @@ static bool went_back(const struct ft_pipeline *p, int64_t now_ms)
 static void open_at(struct ft_pipeline *p, int64_t now_ms, uint32_t window)
 {
     ft_join_open(p->stages.join, window);
-    ft_window_whole_from(p->stages.window, now_ms);
+    ft_window_complete_from(p->stages.window, now_ms);
 }
 
 void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
@@ -107,7 +107,7 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
 static void start_over(struct ft_pipeline *p, int64_t now_ms)
 {
     ft_join_restart(p->stages.join, ft_join_window_of(p->stages.join, now_ms));
-    ft_window_whole_from(p->stages.window, now_ms);
+    ft_window_complete_from(p->stages.window, now_ms);
     ft_events_sweep(p->stages.events, UINT32_MAX, now_ms);
     if (p->stages.wiring)
         ft_wiring_restart(p->stages.wiring);

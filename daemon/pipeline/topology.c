@@ -71,21 +71,21 @@ static void see(struct ft_pipeline *p)
 
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
 {
-    struct ft_topology *old_base = p->base, *whole = base;
+    struct ft_topology *old_base = p->base, *built = base;
     int rc;
 
     if (p->stages.discovery && ft_discovery_some(p->stages.discovery)) {
         see(p);
-        whole = ft_discovery_build(p->stages.discovery, base, p->now_ms);
-        if (!whole)
-            whole = base;
+        built = ft_discovery_build(p->stages.discovery, base, p->now_ms);
+        if (!built)
+            built = base;
         ft_changes_hold(p->stages.events, ft_topology_fabric(base),
                         ft_discovery_findings(p->stages.discovery), p->now_ms);
     }
-    rc = install(p, whole);
+    rc = install(p, built);
     if (rc) {
-        if (whole != base)
-            ft_topology_free(whole);
+        if (built != base)
+            ft_topology_free(built);
         return rc;
     }
     p->base = base;
@@ -113,7 +113,7 @@ void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
         ft_pipeline_confirm_links(p);
         return;
     }
-    ft_changes_tell(p->stages.events, p->topology, t, p->now_ms);
+    ft_changes_report(p->stages.events, p->topology, t, p->now_ms);
     if (install(p, t))
         ft_topology_free(t);
 }

@@ -35,8 +35,8 @@ struct ft_window {
     uint32_t cursor;
     uint32_t number;
     int64_t now_ms;
-    int64_t whole_from_ms; /* records are taken since then */
-    bool partial;          /* the window that is closed began before that */
+    int64_t complete_from_ms; /* records are taken since then */
+    bool partial;             /* the window that is closed began before that */
     struct ft_span span;
     struct ft_span last;
     struct ft_window_stats stats;
@@ -106,9 +106,9 @@ static struct ft_span span_of(const struct ft_window *w, uint32_t number)
     return (struct ft_span){number * length_ms, (number + 1) * length_ms};
 }
 
-void ft_window_whole_from(struct ft_window *w, int64_t ms)
+void ft_window_complete_from(struct ft_window *w, int64_t ms)
 {
-    w->whole_from_ms = ms;
+    w->complete_from_ms = ms;
 }
 
 void ft_window_begin(struct ft_window *w, int64_t now_ms)
@@ -120,7 +120,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     w->cursor = 0;
     w->phase = PHASE_FLOWS;
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
-    w->partial = w->span.start_ms < w->whole_from_ms;
+    w->partial = w->span.start_ms < w->complete_from_ms;
     ft_figures_begin(w->figures, w->partial);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);

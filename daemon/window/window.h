@@ -55,7 +55,7 @@ int ft_window_resize(struct ft_window *window);
 
 /* Records are taken from this moment on: a window that begins before it is marked as partial, and
  * raises no event that goes by what it carried. */
-void ft_window_whole_from(struct ft_window *window, int64_t ms);
+void ft_window_complete_from(struct ft_window *window, int64_t ms);
 
 /* Seals the join's lowest window and begins its close. Not while another close is under way. */
 void ft_window_begin(struct ft_window *window, int64_t now_ms);

@@ -38,13 +38,13 @@ struct ft_tuple {
 static inline struct ft_ip ft_ip4(const uint8_t bytes[4])
 {
     typedef uint64_t words __attribute__((vector_size(16)));
-    words whole = {0};
+    words mapped = {0};
     uint32_t v4;
     struct ft_ip ip;
 
     memcpy(&v4, bytes, sizeof(v4));
-    whole[1] = htobe64(UINT64_C(0xffff00000000) | be32toh(v4));
-    memcpy(ip.b, &whole, sizeof(ip.b));
+    mapped[1] = htobe64(UINT64_C(0xffff00000000) | be32toh(v4));
+    memcpy(ip.b, &mapped, sizeof(ip.b));
     return ip;
 }
 

@@ -28,13 +28,13 @@ void ft_writer_reset(struct ft_writer *w)
 
 static bool grow(struct ft_writer *w, size_t n)
 {
-    size_t want = w->len + n;
+    size_t needed = w->len + n;
     size_t size = w->size ? w->size : FIRST_SIZE;
     uint8_t *bytes;
 
-    if (want < n || want > w->max)
+    if (needed < n || needed > w->max)
         return false;
-    while (size < want)
+    while (size < needed)
         size = size > w->max / 2 ? w->max : size * 2;
     if (size > w->max)
         size = w->max;

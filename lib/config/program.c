@@ -298,8 +298,8 @@ static void tell_valid(const struct ft_run *run)
     printf("%s: the configuration is valid\n", run->program->name);
     if (run->share_count)
         ft_budget_print(run->shares, run->share_count, memory_max(run, run->config), stdout);
-    if (run->program->tell)
-        run->program->tell(run, stdout);
+    if (run->program->print_size)
+        run->program->print_size(run, stdout);
 }
 
 /* Does what the command line asks for; true when the program is to run. */

@@ -49,7 +49,7 @@ struct ft_program {
      * ft_run_config() knows it; --check prints the table. May be NULL. */
     size_t (*shares)(const struct ft_run *run, void *config, struct ft_share shares[FT_SHARES_MAX]);
     /* What a valid configuration means in figures, a line each, for --check. May be NULL. */
-    void (*tell)(const struct ft_run *run, FILE *out);
+    void (*print_size)(const struct ft_run *run, FILE *out);
     const struct ft_prom_table *metrics; /* of its page, for the manual page; NULL: none */
 };
 

@@ -60,9 +60,9 @@ static uint64_t read_fraction(const char **text, uint64_t size)
 static int read_with_unit(const char *text, const struct unit *units, size_t count, uint64_t *value)
 {
     const char *fraction = NULL;
-    uint64_t whole, total;
+    uint64_t number, total;
 
-    if (read_digits(&text, &whole) < 0)
+    if (read_digits(&text, &number) < 0)
         return -EINVAL;
     if (*text == '.') {
         fraction = ++text;
@@ -73,7 +73,7 @@ static int read_with_unit(const char *text, const struct unit *units, size_t cou
     for (size_t i = 0; i < count; i++) {
         if (strcmp(text, units[i].name) != 0)
             continue;
-        if (__builtin_mul_overflow(whole, units[i].size, &total) ||
+        if (__builtin_mul_overflow(number, units[i].size, &total) ||
             (fraction &&
              __builtin_add_overflow(total, read_fraction(&fraction, units[i].size), &total)))
             return -EINVAL;

@@ -26,11 +26,11 @@ struct ft_crossings *ft_crossings_new(const struct ft_crossings_config *config)
     x->config = *config;
     x->flows =
         ft_table_new(sizeof(struct ft_crossing_flow), sizeof(uint64_t), config->flows_max, 0);
-    x->places = ft_table_new(sizeof(struct ft_crossing_place), sizeof(struct ft_crossing_port),
-                             config->ports_max, 0);
+    x->ports = ft_table_new(sizeof(struct ft_crossing_entry), sizeof(struct ft_crossing_port),
+                            config->ports_max, 0);
     x->nodes =
         ft_table_new(sizeof(struct ft_crossing_node), sizeof(struct ft_ip), config->ports_max, 0);
-    if (!x->flows || !x->places || !x->nodes) {
+    if (!x->flows || !x->ports || !x->nodes) {
         ft_crossings_free(x);
         return NULL;
     }
@@ -42,7 +42,7 @@ void ft_crossings_free(struct ft_crossings *x)
     if (!x)
         return;
     ft_table_free(x->flows);
-    ft_table_free(x->places);
+    ft_table_free(x->ports);
     ft_table_free(x->nodes);
     free(x);
 }
@@ -50,7 +50,7 @@ void ft_crossings_free(struct ft_crossings *x)
 void ft_crossings_restart(struct ft_crossings *x)
 {
     ft_table_clear(x->flows);
-    ft_table_clear(x->places);
+    ft_table_clear(x->ports);
     ft_table_clear(x->nodes);
     x->second = x->turned_ms = x->stepped_ms = 0;
     x->taken = x->shift = x->at = x->flow_at = 0;
@@ -76,7 +76,7 @@ static void turn(struct ft_crossings *x, int64_t now_ms)
     }
 }
 
-bool ft_crossings_wants(struct ft_crossings *x, uint64_t flow, int64_t now_ms)
+bool ft_crossings_follows(struct ft_crossings *x, uint64_t flow, int64_t now_ms)
 {
     uint32_t mask = (1u << x->shift) - 1;
 
@@ -110,13 +110,13 @@ static bool place_of(struct ft_crossings *x, struct ft_crossing_node *node, uint
                      int64_t ms, uint32_t *out)
 {
     struct ft_crossing_port key = {.agent = node->agent, .ifindex = ifindex};
-    struct ft_crossing_place *p;
+    struct ft_crossing_entry *p;
     bool fresh;
 
     *out = FT_CROSSING_NOBODY;
     if (ifindex == 0)
         return true;
-    p = ft_table_insert(x->places, &key, &fresh);
+    p = ft_table_insert(x->ports, &key, &fresh);
     if (!p)
         return false;
     if (fresh) {
@@ -129,7 +129,7 @@ static bool place_of(struct ft_crossings *x, struct ft_crossing_node *node, uint
     }
     if (ms > p->last_ms)
         p->last_ms = ms;
-    *out = ft_table_index(x->places, p);
+    *out = ft_table_index(x->ports, p);
     return true;
 }
 
@@ -266,12 +266,12 @@ static void vote(struct ft_crossings *x, const struct ft_crossing_hop *from,
                  const struct ft_crossing_hop *to, enum ft_crossing_step step,
                  const struct ft_crossing *c)
 {
-    struct ft_crossing_place *out, *in;
+    struct ft_crossing_entry *out, *in;
 
     if (from->out == FT_CROSSING_NOBODY || to->in == FT_CROSSING_NOBODY)
         return;
-    out = ft_table_at(x->places, from->out);
-    in = ft_table_at(x->places, to->in);
+    out = ft_table_at(x->ports, from->out);
+    in = ft_table_at(x->ports, to->in);
     if (!out || !in)
         return;
     speak(out->out, to->in, in->serial, step, c);
@@ -283,13 +283,13 @@ static void vote(struct ft_crossings *x, const struct ft_crossing_hop *from,
 static void refute(struct ft_crossings *x, const struct ft_crossing_hop *from,
                    const struct ft_crossing_hop *to)
 {
-    struct ft_crossing_place *out, *in;
+    struct ft_crossing_entry *out, *in;
     struct ft_crossing_voice *v;
 
     if (from->out == FT_CROSSING_NOBODY || to->in == FT_CROSSING_NOBODY)
         return;
-    out = ft_table_at(x->places, from->out);
-    in = ft_table_at(x->places, to->in);
+    out = ft_table_at(x->ports, from->out);
+    in = ft_table_at(x->ports, to->in);
     v = out && in ? ft_crossing_find(in->out, from->out, out->serial) : NULL;
     if (v)
         v->far++;
@@ -304,8 +304,8 @@ static void compare(struct ft_crossings *x, const struct ft_crossing_hop *a,
     int step = a->ttl - b->ttl;
 
     if (a->ttl == 0 || b->ttl == 0) {
-        vote(x, a, b, FT_CROSSING_UNTOLD, c);
-        vote(x, b, a, FT_CROSSING_UNTOLD, c);
+        vote(x, a, b, FT_CROSSING_NO_TTL, c);
+        vote(x, b, a, FT_CROSSING_NO_TTL, c);
         return;
     }
     if (step == FT_CROSSING_FAR)
@@ -330,7 +330,7 @@ static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *
                          const struct ft_crossing_hop *h, const struct ft_crossing *c)
 {
     struct ft_crossing_node *n = ft_table_at(x->nodes, h->node);
-    struct ft_crossing_place *in;
+    struct ft_crossing_entry *in;
     bool from_host;
 
     if (f->odd || c->ttl == 0 || h->in == FT_CROSSING_NOBODY || !n)
@@ -343,7 +343,7 @@ static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *
     n->fresh_less_one += n->fresh_less_one < HOSTS_MAX && is_fresh(h->ttl + 1u);
     from_host = (n->ttl == FT_CROSSING_TTL_RECEIVED && is_fresh(h->ttl)) ||
                 (n->ttl == FT_CROSSING_TTL_SENT && is_fresh(h->ttl + 1u));
-    in = ft_table_at(x->places, h->in);
+    in = ft_table_at(x->ports, h->in);
     if (from_host && in && in->hosts < HOSTS_MAX)
         x->news |= in->hosts++ == 0;
     return from_host;
@@ -390,20 +390,20 @@ static void age_voices(struct ft_crossing_voice *list, unsigned halvings)
     }
 }
 
-static void age(struct ft_crossings *x, struct ft_crossing_place *p, int64_t now_ms)
+static void age(struct ft_crossings *x, struct ft_crossing_entry *p, int64_t now_ms)
 {
     int64_t halvings = (now_ms - p->aged_ms) / HALF_MS;
-    struct ft_crossing_place *peer;
+    struct ft_crossing_entry *peer;
 
     if (now_ms - p->last_ms > KEEP_MS) {
         struct ft_crossing_node *n = ft_table_at(x->nodes, p->node);
 
-        peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+        peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
         if (peer)
             peer->peer = FT_CROSSING_NOBODY;
         if (n && --n->ports == 0)
             ft_table_remove(x->nodes, n);
-        ft_table_remove(x->places, p);
+        ft_table_remove(x->ports, p);
         x->news = true;
         return;
     }
@@ -438,20 +438,20 @@ static uint32_t part_of(uint32_t limit, int64_t ms)
 void ft_crossings_step(struct ft_crossings *x, int64_t now_ms)
 {
     int64_t ms = now_ms - x->stepped_ms;
-    uint32_t limit = ft_table_limit(x->places), count;
+    uint32_t limit = ft_table_limit(x->ports), count;
 
     if (ms <= 0)
         ms = ms < 0 ? 1 : 0;
     count = part_of(limit, ms);
     x->stepped_ms = now_ms;
     for (uint32_t i = 0; i < count; i++) {
-        struct ft_crossing_place *p = ft_table_at(x->places, x->at);
+        struct ft_crossing_entry *p = ft_table_at(x->ports, x->at);
 
         if (p)
             age(x, p, now_ms);
         if (++x->at >= limit) {
             x->at = 0;
-            ft_crossings_tell_points(x);
+            ft_crossings_find_points(x);
         }
     }
     sweep_flows(x, part_of(ft_table_limit(x->flows), ms), now_ms);

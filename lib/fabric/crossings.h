@@ -103,7 +103,7 @@ void ft_crossings_free(struct ft_crossings *x);
 void ft_crossings_restart(struct ft_crossings *x);
 
 /* Whether a flow's observations are looked at now; those that are not are counted. Cheap. */
-bool ft_crossings_wants(struct ft_crossings *x, uint64_t flow, int64_t now_ms);
+bool ft_crossings_follows(struct ft_crossings *x, uint64_t flow, int64_t now_ms);
 
 /* Takes an observation of a flow that is followed. True when its packets come from a host on the
  * port in: no switch is before this one, going by their TTL. */

@@ -17,7 +17,7 @@ enum ft_crossing_step {
     FT_CROSSING_SAME,
     FT_CROSSING_NEXT,
     FT_CROSSING_NEXT_BUT_ONE,
-    FT_CROSSING_UNTOLD, /* no TTL */
+    FT_CROSSING_NO_TTL, /* no TTL */
     FT_CROSSING_STEPS,
 };
 
@@ -32,7 +32,7 @@ struct ft_crossing_voice {
     int64_t first_ms, last_ms;
 };
 
-struct ft_crossing_place {
+struct ft_crossing_entry {
     struct ft_crossing_port key;
     uint32_t node;
     uint32_t serial;
@@ -81,7 +81,7 @@ struct ft_crossing_flow {
 
 struct ft_crossings {
     struct ft_crossings_config config;
-    struct ft_table *flows, *places, *nodes;
+    struct ft_table *flows, *ports, *nodes;
     uint32_t serial;
     uint32_t shift, phase; /* one flow of 1 << shift is looked at */
     uint32_t taken;        /* within the second */
@@ -98,11 +98,10 @@ static inline uint32_t ft_crossing_votes(const struct ft_crossing_voice *v)
     return v->votes[0] + v->votes[1] + v->votes[2] + v->votes[3];
 }
 
-static inline struct ft_crossing_place *ft_crossing_place_at(const struct ft_crossings *x,
+static inline struct ft_crossing_entry *ft_crossing_entry_at(const struct ft_crossings *x,
                                                              uint32_t index, uint32_t serial)
 {
-    struct ft_crossing_place *p =
-        index == FT_CROSSING_NOBODY ? NULL : ft_table_at(x->places, index);
+    struct ft_crossing_entry *p = index == FT_CROSSING_NOBODY ? NULL : ft_table_at(x->ports, index);
 
     return p && p->serial == serial ? p : NULL;
 }
@@ -117,9 +116,9 @@ static inline struct ft_crossing_voice *ft_crossing_find(struct ft_crossing_voic
 }
 
 /* Looks for the cable of a port, and whether what was found of it still holds. */
-void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_place *p);
+void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_entry *p);
 
 /* Works out at which point switches sample, from what hosts send and from cables. */
-void ft_crossings_tell_points(struct ft_crossings *x);
+void ft_crossings_find_points(struct ft_crossings *x);
 
 #endif

@@ -21,14 +21,14 @@
 #define FRESH_LEAST      3
 #define PASSES_MAX       16
 
-static uint32_t index_of(const struct ft_crossings *x, const struct ft_crossing_place *p)
+static uint32_t index_of(const struct ft_crossings *x, const struct ft_crossing_entry *p)
 {
-    return ft_table_index(x->places, p);
+    return ft_table_index(x->ports, p);
 }
 
 static struct ft_crossing_voice *voice_for(const struct ft_crossings *x,
                                            struct ft_crossing_voice *list,
-                                           const struct ft_crossing_place *p)
+                                           const struct ft_crossing_entry *p)
 {
     return ft_crossing_find(list, index_of(x, p), p->serial);
 }
@@ -46,7 +46,7 @@ static bool is_clear(const struct ft_crossing_voice *v, enum ft_crossing_step *s
 {
     uint32_t reported = 0, best = 0;
 
-    for (uint32_t s = 0; v && s < FT_CROSSING_UNTOLD; s++) {
+    for (uint32_t s = 0; v && s < FT_CROSSING_NO_TTL; s++) {
         reported += v->votes[s];
         if (v->votes[s] > v->votes[best])
             best = s;
@@ -68,8 +68,8 @@ static bool is_enough(const struct ft_crossing_voice *v)
 
 /* Whether it is known at which point two switches sample, and neighbours would be another number of
  * TTLs apart. */
-static bool is_elsewhere(const struct ft_crossings *x, const struct ft_crossing_place *from,
-                         const struct ft_crossing_place *to, enum ft_crossing_step step)
+static bool is_elsewhere(const struct ft_crossings *x, const struct ft_crossing_entry *from,
+                         const struct ft_crossing_entry *to, enum ft_crossing_step step)
 {
     const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
     const struct ft_crossing_node *b = ft_table_at(x->nodes, to->node);
@@ -84,7 +84,7 @@ voice_of_node(const struct ft_crossings *x, const struct ft_crossing_voice *list
     const struct ft_crossing_voice *best = NULL;
 
     for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
-        const struct ft_crossing_place *p = ft_crossing_place_at(x, list[i].port, list[i].serial);
+        const struct ft_crossing_entry *p = ft_crossing_entry_at(x, list[i].port, list[i].serial);
 
         if (p && p->node == node && ft_crossing_votes(&list[i]) &&
             (!best || ft_crossing_votes(&list[i]) > ft_crossing_votes(best)))
@@ -95,7 +95,7 @@ voice_of_node(const struct ft_crossings *x, const struct ft_crossing_voice *list
 
 /* The strongest of the other voices that may be a cable's: the way back says that one hop is
  * between, or nothing yet, and the port is no further away than the one that is asked for. */
-static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct ft_crossing_place *p,
+static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct ft_crossing_entry *p,
                                           bool leaving, const struct ft_crossing_voice *except,
                                           enum ft_crossing_step step)
 {
@@ -103,7 +103,7 @@ static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct f
 
     for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
         struct ft_crossing_voice *v = &list[i];
-        struct ft_crossing_place *other = ft_crossing_place_at(x, v->port, v->serial);
+        struct ft_crossing_entry *other = ft_crossing_entry_at(x, v->port, v->serial);
         enum ft_crossing_step there, back;
 
         if (v == except || !other || ft_crossing_votes(v) == 0)
@@ -128,8 +128,8 @@ static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct f
     return strongest;
 }
 
-static bool stands_out(const struct ft_crossings *x, struct ft_crossing_place *from,
-                       struct ft_crossing_place *to, const struct ft_crossing_voice *v,
+static bool stands_out(const struct ft_crossings *x, struct ft_crossing_entry *from,
+                       struct ft_crossing_entry *to, const struct ft_crossing_voice *v,
                        enum ft_crossing_step step)
 {
     const struct ft_crossing_voice *arriving = voice_for(x, to->in, from);
@@ -141,9 +141,9 @@ static bool stands_out(const struct ft_crossings *x, struct ft_crossing_place *f
            (!b || votes >= MARGIN * ft_crossing_votes(b));
 }
 
-static void unlink_from(struct ft_crossings *x, struct ft_crossing_place *p)
+static void unlink_from(struct ft_crossings *x, struct ft_crossing_entry *p)
 {
-    struct ft_crossing_place *peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+    struct ft_crossing_entry *peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
 
     if (peer)
         peer->peer = FT_CROSSING_NOBODY;
@@ -151,12 +151,12 @@ static void unlink_from(struct ft_crossings *x, struct ft_crossing_place *p)
     p->peer = FT_CROSSING_NOBODY;
 }
 
-static void link_up(struct ft_crossings *x, struct ft_crossing_place *a,
-                    struct ft_crossing_place *b, int later)
+static void link_up(struct ft_crossings *x, struct ft_crossing_entry *a,
+                    struct ft_crossing_entry *b, int later)
 {
     a->peer_later = later;
     b->peer_later = -later;
-    if (ft_crossing_place_at(x, a->peer, a->peer_serial) == b)
+    if (ft_crossing_entry_at(x, a->peer, a->peer_serial) == b)
         return;
     unlink_from(x, a);
     unlink_from(x, b);
@@ -168,9 +168,9 @@ static void link_up(struct ft_crossings *x, struct ft_crossing_place *a,
 }
 
 /* What was found is given up when flows say something else, though not yet what is so. */
-static void mark_uncertain(struct ft_crossings *x, struct ft_crossing_place *p)
+static void mark_uncertain(struct ft_crossings *x, struct ft_crossing_entry *p)
 {
-    struct ft_crossing_place *peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+    struct ft_crossing_entry *peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
 
     for (unsigned leaving = 0; peer && leaving < 2; leaving++) {
         const struct ft_crossing_voice *v = voice_for(x, leaving ? p->out : p->in, peer), *rival;
@@ -188,8 +188,8 @@ static void mark_uncertain(struct ft_crossings *x, struct ft_crossing_place *p)
 
 /* Where nothing comes back, the TTLs of one direction tell neighbours if it is known at which point
  * both switches sample. */
-static bool is_next(const struct ft_crossings *x, const struct ft_crossing_place *from,
-                    const struct ft_crossing_place *to, const struct ft_crossing_voice *v,
+static bool is_next(const struct ft_crossings *x, const struct ft_crossing_entry *from,
+                    const struct ft_crossing_entry *to, const struct ft_crossing_voice *v,
                     enum ft_crossing_step step)
 {
     const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
@@ -201,8 +201,8 @@ static bool is_next(const struct ft_crossings *x, const struct ft_crossing_place
 }
 
 /* Whether flows make two ports the ends of a cable; by how much the second switch samples later. */
-static bool is_cable(const struct ft_crossings *x, struct ft_crossing_place *p,
-                     struct ft_crossing_place *other, const struct ft_crossing_voice *v, int *later)
+static bool is_cable(const struct ft_crossings *x, struct ft_crossing_entry *p,
+                     struct ft_crossing_entry *other, const struct ft_crossing_voice *v, int *later)
 {
     const struct ft_crossing_voice *back = voice_for(x, other->out, p);
     enum ft_crossing_step there, here;
@@ -217,11 +217,11 @@ static bool is_cable(const struct ft_crossings *x, struct ft_crossing_place *p,
     return is_enough(back) ? stands_out(x, other, p, back, here) : is_next(x, p, other, v, there);
 }
 
-void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_place *p)
+void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_entry *p)
 {
     for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
         struct ft_crossing_voice *v = &p->out[i];
-        struct ft_crossing_place *other = ft_crossing_place_at(x, v->port, v->serial);
+        struct ft_crossing_entry *other = ft_crossing_entry_at(x, v->port, v->serial);
         int later;
 
         if (other && other->node != p->node && is_cable(x, p, other, v, &later)) {
@@ -238,8 +238,8 @@ static void add_proof(struct ft_crossing_proof *to, const struct ft_crossing_voi
     to->flows += flows_of(v);
 }
 
-static struct ft_crossing_proof proof_of(const struct ft_crossings *x, struct ft_crossing_place *a,
-                                         struct ft_crossing_place *b)
+static struct ft_crossing_proof proof_of(const struct ft_crossings *x, struct ft_crossing_entry *a,
+                                         struct ft_crossing_entry *b)
 {
     struct ft_crossing_proof proof = {0};
 
@@ -250,8 +250,8 @@ static struct ft_crossing_proof proof_of(const struct ft_crossings *x, struct ft
 
 /* The strongest voice for another port of the same switch: a flow enters or leaves a switch by one
  * port. */
-static void find_conflict(const struct ft_crossings *x, struct ft_crossing_place *p,
-                          const struct ft_crossing_place *said,
+static void find_conflict(const struct ft_crossings *x, struct ft_crossing_entry *p,
+                          const struct ft_crossing_entry *said,
                           const struct ft_crossing_voice **strongest, unsigned end, unsigned *at)
 {
     for (unsigned leaving = 0; leaving < 2; leaving++) {
@@ -259,7 +259,7 @@ static void find_conflict(const struct ft_crossings *x, struct ft_crossing_place
 
         for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
             const struct ft_crossing_voice *v = &list[i];
-            const struct ft_crossing_place *other = ft_crossing_place_at(x, v->port, v->serial);
+            const struct ft_crossing_entry *other = ft_crossing_entry_at(x, v->port, v->serial);
             enum ft_crossing_step step = FT_CROSSING_NEXT;
 
             if (!other || other == said || other->node != said->node || !ft_crossing_votes(v))
@@ -286,7 +286,7 @@ static bool may_be_next(const struct ft_crossing_voice *there, const struct ft_c
 }
 
 /* Where no cable is found: one direction, or samples without TTL, may still agree or not. */
-static void judge_claim(struct ft_crossings *x, struct ft_crossing_place *const p[2],
+static void judge_claim(struct ft_crossings *x, struct ft_crossing_entry *const p[2],
                         struct ft_crossing_judgement *out)
 {
     const struct ft_crossing_voice *there = voice_for(x, p[0]->out, p[1]);
@@ -302,7 +302,7 @@ static void judge_claim(struct ft_crossings *x, struct ft_crossing_place *const 
     if (is_enough(conflict) && against >= MARGIN_UNCERTAIN * votes) {
         out->verdict = FT_CROSSING_DIFFERS;
         out->end = end;
-        out->other = ft_crossing_place_at(x, conflict->port, conflict->serial)->key;
+        out->other = ft_crossing_entry_at(x, conflict->port, conflict->serial)->key;
         add_proof(&out->proof, conflict);
         p[0]->agreed = FT_CROSSING_NOBODY;
         return;
@@ -312,7 +312,7 @@ static void judge_claim(struct ft_crossings *x, struct ft_crossing_place *const 
         p[0]->agreed = index_of(x, p[1]);
         p[0]->agreed_serial = p[1]->serial;
     }
-    if (ft_crossing_place_at(x, p[0]->agreed, p[0]->agreed_serial) == p[1]) {
+    if (ft_crossing_entry_at(x, p[0]->agreed, p[0]->agreed_serial) == p[1]) {
         out->verdict = FT_CROSSING_AGREES;
         out->proof = proof_of(x, p[0], p[1]);
     }
@@ -321,13 +321,13 @@ static void judge_claim(struct ft_crossings *x, struct ft_crossing_place *const 
 void ft_crossings_judge(struct ft_crossings *x, const struct ft_crossing_port ends[2],
                         struct ft_crossing_judgement *out)
 {
-    struct ft_crossing_place *p[2] = {ft_table_find(x->places, &ends[0]),
-                                      ft_table_find(x->places, &ends[1])};
+    struct ft_crossing_entry *p[2] = {ft_table_find(x->ports, &ends[0]),
+                                      ft_table_find(x->ports, &ends[1])};
 
     *out = (struct ft_crossing_judgement){.verdict = FT_CROSSING_OPEN};
     for (unsigned e = 0; e < 2; e++) {
-        struct ft_crossing_place *peer =
-            p[e] ? ft_crossing_place_at(x, p[e]->peer, p[e]->peer_serial) : NULL;
+        struct ft_crossing_entry *peer =
+            p[e] ? ft_crossing_entry_at(x, p[e]->peer, p[e]->peer_serial) : NULL;
 
         if (!peer)
             continue;
@@ -351,11 +351,11 @@ static bool some_reported(const struct ft_crossing_voice *list)
 
 bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index, struct ft_crossing_found *out)
 {
-    struct ft_crossing_place *p = ft_table_next(x->places, index), *peer;
+    struct ft_crossing_entry *p = ft_table_next(x->ports, index), *peer;
 
     if (!p)
         return false;
-    peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+    peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
     *out = (struct ft_crossing_found){.port = p->key,
                                       .linked = peer != NULL,
                                       .from_switch = peer || some_reported(p->in),
@@ -376,14 +376,14 @@ static void spread_points(struct ft_crossings *x)
     bool more = true;
 
     for (uint32_t pass = 0; more && pass < PASSES_MAX; pass++) {
-        struct ft_crossing_place *p, *peer;
+        struct ft_crossing_entry *p, *peer;
         uint32_t index = 0;
 
         more = false;
-        while ((p = ft_table_next(x->places, &index))) {
+        while ((p = ft_table_next(x->ports, &index))) {
             struct ft_crossing_node *n = ft_table_at(x->nodes, p->node), *far;
 
-            peer = ft_crossing_place_at(x, p->peer, p->peer_serial);
+            peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
             far = peer ? ft_table_at(x->nodes, peer->node) : NULL;
             if (!n || !far || !n->ttl || far->ttl)
                 continue;
@@ -395,9 +395,9 @@ static void spread_points(struct ft_crossings *x)
     }
 }
 
-void ft_crossings_tell_points(struct ft_crossings *x)
+void ft_crossings_find_points(struct ft_crossings *x)
 {
-    struct ft_crossing_place *p;
+    struct ft_crossing_entry *p;
     struct ft_crossing_node *n;
     uint32_t index = 0;
 
@@ -407,9 +407,9 @@ void ft_crossings_tell_points(struct ft_crossings *x)
     spread_points(x);
     /* One less than what hosts send is what a leaf shows that has counted down, or a spine under a
      * silent leaf: only where a cable joins it to switches of which none has shown more. */
-    for (index = 0; (p = ft_table_next(x->places, &index));) {
+    for (index = 0; (p = ft_table_next(x->ports, &index));) {
         n = ft_table_at(x->nodes, p->node);
-        if (n && !n->ttl && ft_crossing_place_at(x, p->peer, p->peer_serial) &&
+        if (n && !n->ttl && ft_crossing_entry_at(x, p->peer, p->peer_serial) &&
             n->fresh_less_one >= FRESH_LEAST)
             n->ttl = FT_CROSSING_TTL_SENT;
     }

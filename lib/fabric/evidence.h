@@ -104,7 +104,7 @@ enum ft_reason {
 };
 
 struct ft_evidence_policy {
-    int64_t settle_ms;    /* the new path must have been seen alone for this long */
+    int64_t hold_down_ms; /* the new path must have been seen alone for this long */
     int64_t tolerance_ms; /* how much later than others an exporter may report */
 };
 

@@ -10,7 +10,7 @@
 #define NONE        UINT32_MAX
 
 struct name_key {
-    uint32_t scope;
+    uint32_t namespace;
     char name[FT_NAME_MAX + 1];
 };
 
@@ -21,7 +21,7 @@ struct name_entry {
 
 struct address_key {
     struct ft_ip ip;
-    uint32_t scope;
+    uint32_t namespace;
 };
 
 struct address_entry {
@@ -57,32 +57,32 @@ void ft_index_free(struct ft_index *index)
     *index = (struct ft_index){NULL, NULL, NULL};
 }
 
-static bool name_key(struct name_key *key, uint32_t scope, const char *name)
+static bool name_key(struct name_key *key, uint32_t namespace, const char *name)
 {
     size_t len = strnlen(name, FT_NAME_MAX + 1);
 
     if (len > FT_NAME_MAX)
         return false;
-    key->scope = scope;
+    key->namespace = namespace;
     memcpy(key->name, name, len);
     memset(key->name + len, 0, sizeof(key->name) - len);
     return true;
 }
 
-uint32_t ft_index_name(const struct ft_index *index, uint32_t scope, const char *name)
+uint32_t ft_index_name(const struct ft_index *index, uint32_t namespace, const char *name)
 {
     const struct name_entry *entry;
     struct name_key key;
 
-    if (!name_key(&key, scope, name))
+    if (!name_key(&key, namespace, name))
         return NONE;
     entry = ft_table_find(index->names, &key);
     return entry ? entry->id : NONE;
 }
 
-uint32_t ft_index_address(const struct ft_index *index, uint32_t scope, const struct ft_ip *ip)
+uint32_t ft_index_address(const struct ft_index *index, uint32_t namespace, const struct ft_ip *ip)
 {
-    const struct address_key key = {*ip, scope};
+    const struct address_key key = {*ip, namespace};
     const struct address_entry *entry = ft_table_find(index->addresses, &key);
 
     return entry ? entry->id : NONE;
@@ -96,13 +96,13 @@ uint32_t ft_index_ifindex(const struct ft_index *index, uint32_t switch_id, uint
     return entry ? entry->id : NONE;
 }
 
-int ft_index_add_name(struct ft_index *index, uint32_t scope, const char *name, uint32_t id)
+int ft_index_add_name(struct ft_index *index, uint32_t namespace, const char *name, uint32_t id)
 {
     struct name_entry *entry;
     struct name_key key;
     bool fresh;
 
-    if (!name_key(&key, scope, name))
+    if (!name_key(&key, namespace, name))
         return -ENAMETOOLONG;
     entry = ft_table_insert(index->names, &key, &fresh);
     if (!entry)
@@ -113,10 +113,10 @@ int ft_index_add_name(struct ft_index *index, uint32_t scope, const char *name, 
     return 0;
 }
 
-int ft_index_add_address(struct ft_index *index, uint32_t scope, const struct ft_ip *ip,
+int ft_index_add_address(struct ft_index *index, uint32_t namespace, const struct ft_ip *ip,
                          uint32_t id)
 {
-    const struct address_key key = {*ip, scope};
+    const struct address_key key = {*ip, namespace};
     struct address_entry *entry;
     bool fresh;
 

@@ -15,11 +15,11 @@
 #define FT_NAME_MAX 127
 
 /* Scopes of names and addresses beside the ids of switches, in which the names of ports live. */
-#define FT_SCOPE_SWITCHES (UINT32_MAX - 1)
-#define FT_SCOPE_HOSTS    (UINT32_MAX - 2)
-#define FT_SCOPE_NICS     (UINT32_MAX - 3)
+#define FT_NAMESPACE_SWITCHES (UINT32_MAX - 1)
+#define FT_NAMESPACE_HOSTS    (UINT32_MAX - 2)
+#define FT_NAMESPACE_NICS     (UINT32_MAX - 3)
 /* With the id of a switch: the names of its aggregates. */
-#define FT_SCOPE_LAGS 0x40000000u
+#define FT_NAMESPACE_LAGS 0x40000000u
 
 struct ft_index {
     struct ft_table *names;
@@ -32,13 +32,13 @@ int ft_index_init(struct ft_index *index);
 void ft_index_free(struct ft_index *index);
 
 /* The id, or FT_NONE when there is none. */
-uint32_t ft_index_name(const struct ft_index *index, uint32_t scope, const char *name);
-uint32_t ft_index_address(const struct ft_index *index, uint32_t scope, const struct ft_ip *ip);
+uint32_t ft_index_name(const struct ft_index *index, uint32_t namespace, const char *name);
+uint32_t ft_index_address(const struct ft_index *index, uint32_t namespace, const struct ft_ip *ip);
 uint32_t ft_index_ifindex(const struct ft_index *index, uint32_t switch_id, uint32_t ifindex);
 
 /* -EEXIST when it is there, -ENAMETOOLONG, -ENOMEM. */
-int ft_index_add_name(struct ft_index *index, uint32_t scope, const char *name, uint32_t id);
-int ft_index_add_address(struct ft_index *index, uint32_t scope, const struct ft_ip *ip,
+int ft_index_add_name(struct ft_index *index, uint32_t namespace, const char *name, uint32_t id);
+int ft_index_add_address(struct ft_index *index, uint32_t namespace, const struct ft_ip *ip,
                          uint32_t id);
 int ft_index_add_ifindex(struct ft_index *index, uint32_t switch_id, uint32_t ifindex, uint32_t id);
 

@@ -159,7 +159,7 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
         if (!astray[i])
             continue;
         if (newest_ms == INT64_MIN ||
-            newest_ms - trial->list[i].last_ms < trial->by->policy.settle_ms)
+            newest_ms - trial->list[i].last_ms < trial->by->policy.hold_down_ms)
             return false;
         trial->usable[i] = false;
         out->stray[i] = true;
@@ -448,7 +448,7 @@ static bool is_sprayed(const struct ft_trial *trial, const struct ft_evidence *e
     const struct ft_evidence_policy *policy = &trial->by->policy;
 
     return ev->returns >= TURNS_SPRAYED && TURNS_ONE_IN * ev->returns >= ev->returns + ev->stays &&
-           contradicted_for_ms(trial) >= policy->settle_ms + policy->tolerance_ms;
+           contradicted_for_ms(trial) >= policy->hold_down_ms + policy->tolerance_ms;
 }
 
 /* What certainly came after the last sample of the path before: by as much as exporters may differ,
@@ -470,7 +470,7 @@ static void find_firm(const struct ft_trial *trial, bool *confirmed_part)
 static bool has_settled(const struct ft_trial *trial, const bool *confirmed_part)
 {
     return ft_trial_newest_ms(trial, confirmed_part) - trial->list[trial->left].last_ms >=
-           trial->by->policy.settle_ms;
+           trial->by->policy.hold_down_ms;
 }
 
 /* What the flow left is past; of a path that goes on, only what contradicts it. */

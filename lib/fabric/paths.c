@@ -23,13 +23,13 @@ static uint32_t switch_of_port(const struct ft_topology *t, uint32_t port)
     return t->ports[port].switch_id;
 }
 
-/* Distance from a switch to the nearest one that the NIC hangs on; FT_NO_WAY. */
+/* Distance from a switch to the nearest one that the NIC hangs on; FT_UNREACHABLE. */
 static uint8_t way_to_nic(const struct ft_topology *t, uint32_t from, const struct ft_nic *nic)
 {
-    uint8_t best = FT_NO_WAY;
+    uint8_t best = FT_UNREACHABLE;
 
     for (uint32_t i = 0; i < nic->attach_count; i++) {
-        uint8_t d = ft_way_distance(t, from, switch_of_port(t, nic->attach[i]));
+        uint8_t d = ft_switch_distance(t, from, switch_of_port(t, nic->attach[i]));
 
         if (d < best)
             best = d;
@@ -112,7 +112,7 @@ static void step(struct walk *w, uint32_t stage, uint32_t at, bool up, uint8_t l
 
         if (n->up && !up)
             continue;
-        rest = n->up ? ft_way_distance(t, n->switch_id, w->dst_switch)
+        rest = n->up ? ft_switch_distance(t, n->switch_id, w->dst_switch)
                      : ft_down_distance(t, n->switch_id, w->dst_switch);
         if (rest == left - 1)
             step_to(w, stage, n, rest);
@@ -152,7 +152,7 @@ uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t d
         w.path.hops[0].in = src->attach[i];
         for (uint32_t k = 0; k < w.dst->attach_count; k++) {
             w.dst_switch = switch_of_port(t, w.dst->attach[k]);
-            if (ft_way_distance(t, from, w.dst_switch) == length && !seen_switch(t, w.dst, k))
+            if (ft_switch_distance(t, from, w.dst_switch) == length && !seen_switch(t, w.dst, k))
                 step(&w, 0, from, true, length);
         }
     }
@@ -182,9 +182,9 @@ static uint32_t stage_between(const struct ft_topology *t, uint32_t from, uint32
                               uint32_t length, uint32_t at)
 {
     uint32_t up = ft_down_distance(t, at, from);
-    uint32_t way = ft_way_distance(t, at, from);
+    uint32_t way = ft_switch_distance(t, at, from);
 
-    if (up + ft_way_distance(t, at, to) == length)
+    if (up + ft_switch_distance(t, at, to) == length)
         return up;
     if (way + ft_down_distance(t, at, to) == length)
         return way;
@@ -248,7 +248,7 @@ uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t 
             struct span way = {from, switch_of_port(t, dst->attach[k]), length};
             uint32_t stage;
 
-            if (ft_way_distance(t, from, way.to) != length)
+            if (ft_switch_distance(t, from, way.to) != length)
                 continue;
             stage = stage_between(t, from, way.to, length, switch_id);
             if (stage == FT_NONE)

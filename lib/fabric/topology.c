@@ -107,7 +107,7 @@ const struct ft_lag *ft_topology_lag(const struct ft_topology *t, uint32_t id)
 
 uint32_t ft_topology_find_switch(const struct ft_topology *t, const char *name)
 {
-    return ft_index_name(&t->index, FT_SCOPE_SWITCHES, name);
+    return ft_index_name(&t->index, FT_NAMESPACE_SWITCHES, name);
 }
 
 uint32_t ft_topology_find_port(const struct ft_topology *t, uint32_t switch_id, const char *name)
@@ -118,7 +118,7 @@ uint32_t ft_topology_find_port(const struct ft_topology *t, uint32_t switch_id, 
 
 uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *address)
 {
-    return ft_index_address(&t->index, FT_SCOPE_SWITCHES, address);
+    return ft_index_address(&t->index, FT_NAMESPACE_SWITCHES, address);
 }
 
 uint32_t ft_topology_port_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex)
@@ -135,7 +135,7 @@ uint32_t ft_topology_end_at(const struct ft_topology *t, uint32_t switch_id, uin
 
 uint32_t ft_topology_find_lag(const struct ft_topology *t, uint32_t switch_id, const char *name)
 {
-    uint32_t id = ft_index_name(&t->index, FT_SCOPE_LAGS | switch_id, name);
+    uint32_t id = ft_index_name(&t->index, FT_NAMESPACE_LAGS | switch_id, name);
 
     return id == FT_NONE ? FT_NONE : FT_LAG_BIT | id;
 }
@@ -187,7 +187,7 @@ bool ft_topology_is_fabric_end(const struct ft_topology *t, uint32_t end)
 
 uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address)
 {
-    return ft_index_address(&t->index, FT_SCOPE_NICS, address);
+    return ft_index_address(&t->index, FT_NAMESPACE_NICS, address);
 }
 
 uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32_t to)
@@ -196,8 +196,9 @@ uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32
 
     assert(from < t->switch_count && to < t->switch_count);
     /* A way up and down is one of the same length in the other direction. */
-    distance = t->row[to] == FT_NONE ? ft_way_distance(t, to, from) : ft_way_distance(t, from, to);
-    return distance == FT_NO_WAY ? FT_NONE : distance;
+    distance =
+        t->row[to] == FT_NONE ? ft_switch_distance(t, to, from) : ft_switch_distance(t, from, to);
+    return distance == FT_UNREACHABLE ? FT_NONE : distance;
 }
 
 const char *ft_tier_name(enum ft_tier tier)

@@ -76,7 +76,7 @@ struct ft_lag {
     uint32_t ifindex; /* 0: not known */
     const uint32_t *members;
     uint32_t member_count;
-    bool whole; /* each member leads somewhere; if not, samples that name it are of no use */
+    bool complete; /* each member leads somewhere; if not, samples that name it are of no use */
 };
 
 struct ft_nic {

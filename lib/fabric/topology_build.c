@@ -85,7 +85,7 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
         t->switches[i].name = put_text(text, switches[i].name);
         t->switches[i].tier = switches[i].tier;
         t->switches[i].tier_stated = switches[i].tier != FT_TIER_UNKNOWN;
-        bad |= ft_index_add_name(&t->index, FT_SCOPE_SWITCHES, switches[i].name, i);
+        bad |= ft_index_add_name(&t->index, FT_NAMESPACE_SWITCHES, switches[i].name, i);
     }
     for (uint32_t i = 0; i < t->port_count; i++) {
         t->ports[i] = (struct ft_port){.name = put_text(text, ports[i].name),
@@ -103,7 +103,7 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
     }
     for (uint32_t i = 0; i < t->host_count; i++) {
         t->hosts[i].name = put_text(text, hosts[i].name);
-        bad |= ft_index_add_name(&t->index, FT_SCOPE_HOSTS, hosts[i].name, i);
+        bad |= ft_index_add_name(&t->index, FT_NAMESPACE_HOSTS, hosts[i].name, i);
     }
     for (uint32_t i = 0; i < t->nic_count; i++) {
         t->nics[i].host_id = nics[i].host_id;
@@ -113,7 +113,7 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
 }
 
 /* The lists that belong to an item lie one after the other in one array: first their lengths are
- * counted, then each gets its place, then they are filled in the order of adding. */
+ * counted, then each gets its range, then they are filled in the order of adding. */
 static bool copy_addresses(struct ft_topology *t, const struct ft_topology_builder *b)
 {
     const struct ft_new_address *of_switch = b->switch_addresses.items;
@@ -139,14 +139,14 @@ static bool copy_addresses(struct ft_topology *t, const struct ft_topology_build
         struct ft_switch *s = &t->switches[of_switch[i].owner];
 
         t->addresses[s->addresses + s->address_count++ - t->addresses] = of_switch[i].ip;
-        bad |= ft_index_add_address(&t->index, FT_SCOPE_SWITCHES, &of_switch[i].ip,
+        bad |= ft_index_add_address(&t->index, FT_NAMESPACE_SWITCHES, &of_switch[i].ip,
                                     of_switch[i].owner);
     }
     for (uint32_t i = 0; i < b->nic_addresses.count; i++) {
         struct ft_nic *nic = &t->nics[of_nic[i].owner];
 
         t->addresses[nic->addresses + nic->address_count++ - t->addresses] = of_nic[i].ip;
-        bad |= ft_index_add_address(&t->index, FT_SCOPE_NICS, &of_nic[i].ip, of_nic[i].owner);
+        bad |= ft_index_add_address(&t->index, FT_NAMESPACE_NICS, &of_nic[i].ip, of_nic[i].owner);
     }
     return bad == 0;
 }
@@ -210,19 +210,19 @@ static bool copy_lags(struct ft_topology *t, const struct ft_topology_builder *b
                                .switch_id = lags[i].switch_id,
                                .ifindex = lags[i].ifindex,
                                .members = at,
-                               .whole = true};
+                               .complete = true};
         for (uint32_t k = 0; k < s->port_count; k++) {
             const struct ft_port *port = &t->ports[s->ports[k]];
 
             if (new_ports(b)[s->ports[k]].lag != i)
                 continue;
             at[lag->member_count++] = s->ports[k];
-            lag->whole &= port->peer != FT_NONE || port->nic != FT_NONE;
+            lag->complete &= port->peer != FT_NONE || port->nic != FT_NONE;
         }
         at += lag->member_count;
-        lag->whole &= lag->member_count > 0;
-        bad |= ft_index_add_name(&t->index, FT_SCOPE_LAGS | lag->switch_id, lag->name, i);
-        if (!lag->whole)
+        lag->complete &= lag->member_count > 0;
+        bad |= ft_index_add_name(&t->index, FT_NAMESPACE_LAGS | lag->switch_id, lag->name, i);
+        if (!lag->complete)
             continue;
         for (uint32_t k = 0; k < lag->member_count; k++)
             t->ports[lag->members[k]].lag = FT_LAG_BIT | i;
@@ -235,10 +235,11 @@ static bool copy_lags(struct ft_topology *t, const struct ft_topology_builder *b
     return bad == 0;
 }
 
-static void complain_at(const struct ft_topology_builder *b, struct ft_stated_place place,
+static void complain_at(const struct ft_topology_builder *b, struct ft_stated_at stated,
                         struct ft_diag *diag, const char *text)
 {
-    ft_diag_add(diag, place.file == FT_NONE ? NULL : b->files[place.file], place.line, "%s", text);
+    ft_diag_add(diag, stated.file == FT_NONE ? NULL : b->files[stated.file], stated.line, "%s",
+                text);
 }
 
 /* A switch with a NIC is a leaf unless stated otherwise; one whose nearest tier known is n is
@@ -280,7 +281,7 @@ static size_t set_directions(struct ft_topology *t, const struct ft_topology_bui
             continue;
         snprintf(text, sizeof(text),
                  "switch '%s': its tier cannot be worked out from the hosts: state it", s->name);
-        complain_at(b, new_switches(b)[i].place, diag, text);
+        complain_at(b, new_switches(b)[i].stated, diag, text);
     }
     for (uint32_t i = 0; i < t->port_count; i++) {
         struct ft_port *p = &t->ports[i];
@@ -297,7 +298,7 @@ static size_t set_directions(struct ft_topology *t, const struct ft_topology_bui
             text, sizeof(text),
             "the link from '%s' %s to '%s' %s is inside the tier %s: it is neither up nor down",
             from->name, p->name, to->name, t->ports[p->peer].name, ft_tier_name(from->tier));
-        complain_at(b, new_ports(b)[i].place, diag, text);
+        complain_at(b, new_ports(b)[i].stated, diag, text);
     }
     return ft_diag_count(diag) - before;
 }

@@ -123,12 +123,12 @@ struct where {
     char text[32];
 };
 
-static struct where first_at(struct ft_stated_place place)
+static struct where first_at(struct ft_stated_at stated)
 {
     struct where where = {""};
 
-    if (place.line)
-        snprintf(where.text, sizeof(where.text), " (line %u)", place.line);
+    if (stated.line)
+        snprintf(where.text, sizeof(where.text), " (line %u)", stated.line);
     return where;
 }
 
@@ -189,13 +189,13 @@ static char *enter_name(struct ft_topology_builder *b, uint32_t scope, const cha
 uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name, enum ft_tier tier,
                                 struct ft_diag *diag)
 {
-    uint32_t id = ft_index_name(&b->index, FT_SCOPE_SWITCHES, name);
+    uint32_t id = ft_index_name(&b->index, FT_NAMESPACE_SWITCHES, name);
     struct ft_new_switch *s;
     char *copy;
 
     if (id != FT_NONE) {
         complain(b, diag, "switch '%s' is there already%s", name,
-                 first_at(switch_of(b, id)->place).text);
+                 first_at(switch_of(b, id)->stated).text);
         return FT_NONE;
     }
     id = b->switches.count;
@@ -203,7 +203,7 @@ uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name,
         complain(b, diag, "switch '%s' is over the limit of %d switches", name, FT_SWITCHES_MAX);
         return FT_NONE;
     }
-    copy = enter_name(b, FT_SCOPE_SWITCHES, "switch", name, id, diag);
+    copy = enter_name(b, FT_NAMESPACE_SWITCHES, "switch", name, id, diag);
     if (!copy)
         return FT_NONE;
     s = add_item(&b->switches, sizeof(*s));
@@ -212,7 +212,7 @@ uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name,
         complain(b, diag, "switch '%s': out of memory", name);
         return FT_NONE;
     }
-    *s = (struct ft_new_switch){.name = copy, .tier = tier, .place = b->at};
+    *s = (struct ft_new_switch){.name = copy, .tier = tier, .stated = b->at};
     return id;
 }
 
@@ -237,14 +237,15 @@ static int add_address(struct ft_topology_builder *b, uint32_t scope, struct ft_
 int ft_topology_add_address(struct ft_topology_builder *b, uint32_t switch_id,
                             const struct ft_ip *address, struct ft_diag *diag)
 {
-    uint32_t other = ft_index_address(&b->index, FT_SCOPE_SWITCHES, address);
+    uint32_t other = ft_index_address(&b->index, FT_NAMESPACE_SWITCHES, address);
     char text[FT_IP_TEXT_BYTES];
 
     if (other == FT_NONE)
-        return add_address(b, FT_SCOPE_SWITCHES, &b->switch_addresses, switch_id, address, diag);
+        return add_address(b, FT_NAMESPACE_SWITCHES, &b->switch_addresses, switch_id, address,
+                           diag);
     ft_ip_format(address, text);
     complain(b, diag, "address %s belongs to switch '%s' already%s", text,
-             switch_of(b, other)->name, first_at(switch_of(b, other)->place).text);
+             switch_of(b, other)->name, first_at(switch_of(b, other)->stated).text);
     return -EINVAL;
 }
 
@@ -269,7 +270,7 @@ static uint32_t new_port(struct ft_topology_builder *b, uint32_t switch_id, cons
         .peer = FT_NONE,
         .nic = FT_NONE,
         .lag = FT_NONE,
-        .place = b->at,
+        .stated = b->at,
     };
     return id;
 }
@@ -333,13 +334,13 @@ uint32_t ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, 
     char *copy;
 
     if (ft_index_name(&b->index, switch_id, name) != FT_NONE ||
-        ft_index_name(&b->index, FT_SCOPE_LAGS | switch_id, name) != FT_NONE) {
+        ft_index_name(&b->index, FT_NAMESPACE_LAGS | switch_id, name) != FT_NONE) {
         complain(b, diag, "switch '%s' has a port or aggregate '%s' already", switch_name, name);
         return FT_NONE;
     }
     if (!ifindex_fits(b, switch_id, name, FT_NONE, ifindex, diag))
         return FT_NONE;
-    copy = enter_name(b, FT_SCOPE_LAGS | switch_id, "aggregate", name, id, diag);
+    copy = enter_name(b, FT_NAMESPACE_LAGS | switch_id, "aggregate", name, id, diag);
     if (!copy)
         return FT_NONE;
     lag = add_item(&b->lags, sizeof(*lag));
@@ -370,7 +371,7 @@ int ft_topology_add_member(struct ft_topology_builder *b, uint32_t lag_id, const
         const struct ft_new_lag *other = lag_of(b, port_of(b, id)->lag);
 
         complain(b, diag, "port '%s' of switch '%s' is in aggregate '%s' already%s", port,
-                 switch_name, other->name, first_at(other->place).text);
+                 switch_name, other->name, first_at(other->stated).text);
         return -EINVAL;
     }
     port_of(b, id)->lag = lag_id;
@@ -381,7 +382,7 @@ int ft_topology_add_member(struct ft_topology_builder *b, uint32_t lag_id, const
 static uint32_t free_port(struct ft_topology_builder *b, const char *switch_name, const char *name,
                           struct ft_diag *diag)
 {
-    uint32_t switch_id = ft_index_name(&b->index, FT_SCOPE_SWITCHES, switch_name);
+    uint32_t switch_id = ft_index_name(&b->index, FT_NAMESPACE_SWITCHES, switch_name);
     struct ft_new_port *port;
     uint32_t id;
 
@@ -402,22 +403,22 @@ static uint32_t free_port(struct ft_topology_builder *b, const char *switch_name
 
         complain(b, diag, "port '%s' of switch '%s' is linked to '%s' of '%s' already%s", name,
                  switch_name, peer->name, switch_of(b, peer->switch_id)->name,
-                 first_at(port->place).text);
+                 first_at(port->stated).text);
         return FT_NONE;
     }
     if (port->nic != FT_NONE) {
         complain(b, diag, "port '%s' of switch '%s' has a NIC of host '%s' already%s", name,
-                 switch_name, host_name_of(b, port->nic), first_at(port->place).text);
+                 switch_name, host_name_of(b, port->nic), first_at(port->stated).text);
         return FT_NONE;
     }
     return id;
 }
 
 static bool same_link(const struct ft_topology_builder *b, const char *a, const char *a_port,
-                      const char *z, const char *z_port, struct ft_stated_place *place)
+                      const char *z, const char *z_port, struct ft_stated_at *stated)
 {
-    uint32_t a_switch = ft_index_name(&b->index, FT_SCOPE_SWITCHES, a);
-    uint32_t z_switch = ft_index_name(&b->index, FT_SCOPE_SWITCHES, z);
+    uint32_t a_switch = ft_index_name(&b->index, FT_NAMESPACE_SWITCHES, a);
+    uint32_t z_switch = ft_index_name(&b->index, FT_NAMESPACE_SWITCHES, z);
     uint32_t from, to;
 
     if (a_switch == FT_NONE || z_switch == FT_NONE)
@@ -426,7 +427,7 @@ static bool same_link(const struct ft_topology_builder *b, const char *a, const 
     to = ft_index_name(&b->index, z_switch, z_port);
     if (from == FT_NONE || to == FT_NONE || port_of(b, from)->peer != to)
         return false;
-    *place = port_of(b, from)->place;
+    *stated = port_of(b, from)->stated;
     return true;
 }
 
@@ -434,7 +435,7 @@ static void occupy(struct ft_topology_builder *b, uint32_t id)
 {
     struct ft_new_port *port = port_of(b, id);
 
-    port->place = b->at;
+    port->stated = b->at;
     if (!port->speed_bps)
         port->speed_bps = b->speed_bps;
 }
@@ -442,16 +443,16 @@ static void occupy(struct ft_topology_builder *b, uint32_t id)
 int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const char *a_port,
                          const char *z, const char *z_port, struct ft_diag *diag)
 {
-    struct ft_stated_place place;
+    struct ft_stated_at stated;
     uint32_t from, to;
 
     if (strcmp(a, z) == 0) {
         complain(b, diag, "a link from switch '%s' to itself", a);
         return -EINVAL;
     }
-    if (same_link(b, a, a_port, z, z_port, &place)) {
+    if (same_link(b, a, a_port, z, z_port, &stated)) {
         complain(b, diag, "the link from '%s' %s to '%s' %s is there already%s", a, a_port, z,
-                 z_port, first_at(place).text);
+                 z_port, first_at(stated).text);
         return -EINVAL;
     }
     /* Both ends are looked at, so that two mistakes make two complaints. */
@@ -468,16 +469,16 @@ int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const cha
 
 uint32_t ft_topology_add_host(struct ft_topology_builder *b, const char *name, struct ft_diag *diag)
 {
-    uint32_t id = ft_index_name(&b->index, FT_SCOPE_HOSTS, name);
+    uint32_t id = ft_index_name(&b->index, FT_NAMESPACE_HOSTS, name);
     struct ft_new_host *host = b->hosts.items;
     char *copy;
 
     if (id != FT_NONE) {
-        complain(b, diag, "host '%s' is there already%s", name, first_at(host[id].place).text);
+        complain(b, diag, "host '%s' is there already%s", name, first_at(host[id].stated).text);
         return FT_NONE;
     }
     id = b->hosts.count;
-    copy = enter_name(b, FT_SCOPE_HOSTS, "host", name, id, diag);
+    copy = enter_name(b, FT_NAMESPACE_HOSTS, "host", name, id, diag);
     if (!copy)
         return FT_NONE;
     host = add_item(&b->hosts, sizeof(*host));
@@ -506,14 +507,14 @@ uint32_t ft_topology_add_nic(struct ft_topology_builder *b, uint32_t host_id, ui
 int ft_topology_add_nic_address(struct ft_topology_builder *b, uint32_t nic_id,
                                 const struct ft_ip *address, struct ft_diag *diag)
 {
-    uint32_t other = ft_index_address(&b->index, FT_SCOPE_NICS, address);
+    uint32_t other = ft_index_address(&b->index, FT_NAMESPACE_NICS, address);
     char text[FT_IP_TEXT_BYTES];
 
     if (other == FT_NONE)
-        return add_address(b, FT_SCOPE_NICS, &b->nic_addresses, nic_id, address, diag);
+        return add_address(b, FT_NAMESPACE_NICS, &b->nic_addresses, nic_id, address, diag);
     ft_ip_format(address, text);
     complain(b, diag, "address %s belongs to a NIC of host '%s' already%s", text,
-             host_name_of(b, other), first_at(nic_of(b, other)->place).text);
+             host_name_of(b, other), first_at(nic_of(b, other)->stated).text);
     return -EINVAL;
 }
 

@@ -19,7 +19,7 @@ struct search {
 
 static void reach_up(struct search *s, uint32_t at, uint8_t distance)
 {
-    if (s->valley[at] != FT_NO_WAY)
+    if (s->valley[at] != FT_UNREACHABLE)
         return;
     s->valley[at] = distance;
     s->queue[s->tail++] = at * 2 + 1;
@@ -27,7 +27,7 @@ static void reach_up(struct search *s, uint32_t at, uint8_t distance)
 
 static void reach_down(struct search *s, uint32_t at, uint8_t distance)
 {
-    if (s->down[at] != FT_NO_WAY)
+    if (s->down[at] != FT_UNREACHABLE)
         return;
     s->down[at] = distance;
     s->queue[s->tail++] = at * 2;
@@ -82,8 +82,8 @@ int ft_topology_measure(struct ft_topology *t)
         free(s.queue);
         return -ENOMEM;
     }
-    memset(t->down, FT_NO_WAY, bytes);
-    memset(t->valley, FT_NO_WAY, bytes);
+    memset(t->down, FT_UNREACHABLE, bytes);
+    memset(t->valley, FT_UNREACHABLE, bytes);
     for (uint32_t i = 0; i < t->switch_count; i++) {
         if (t->row[i] == FT_NONE)
             continue;

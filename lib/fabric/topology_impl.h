@@ -14,10 +14,10 @@
 
 /* The matrices of distances grow with leaves x switches; this keeps them below 512 MiB. */
 #define FT_SWITCHES_MAX 16384
-#define FT_NO_WAY       UINT8_MAX
+#define FT_UNREACHABLE  UINT8_MAX
 
 /* Where something was added. file is an index into the builder's list. */
-struct ft_stated_place {
+struct ft_stated_at {
     uint32_t file;
     unsigned line;
 };
@@ -26,7 +26,7 @@ struct ft_new_switch {
     char *name;
     enum ft_tier tier;
     bool states_ports;
-    struct ft_stated_place place;
+    struct ft_stated_at stated;
 };
 
 struct ft_new_port {
@@ -36,26 +36,26 @@ struct ft_new_port {
     uint64_t speed_bps;
     uint32_t peer;
     uint32_t nic;
-    uint32_t lag;                 /* id of its aggregate, FT_NONE */
-    struct ft_stated_place place; /* of its link or NIC, once it has one */
+    uint32_t lag;               /* id of its aggregate, FT_NONE */
+    struct ft_stated_at stated; /* of its link or NIC, once it has one */
 };
 
 struct ft_new_lag {
     char *name;
     uint32_t switch_id;
     uint32_t ifindex;
-    struct ft_stated_place place;
+    struct ft_stated_at stated;
 };
 
 struct ft_new_host {
     char *name;
-    struct ft_stated_place place;
+    struct ft_stated_at stated;
 };
 
 struct ft_new_nic {
     uint32_t host_id;
     uint32_t rail;
-    struct ft_stated_place place;
+    struct ft_stated_at stated;
 };
 
 /* An address of a switch or NIC. */
@@ -80,7 +80,7 @@ struct ft_topology_builder {
     char *fabric;
     char **files;
     uint32_t file_count;
-    struct ft_stated_place at;
+    struct ft_stated_at at;
     char *key;
     uint64_t speed_bps;
     struct ft_index index;
@@ -130,12 +130,13 @@ struct ft_topology {
 
 static inline uint8_t ft_down_distance(const struct ft_topology *t, uint32_t from, uint32_t to)
 {
-    return t->row[to] == FT_NONE ? FT_NO_WAY : t->down[(size_t)t->row[to] * t->switch_count + from];
+    return t->row[to] == FT_NONE ? FT_UNREACHABLE
+                                 : t->down[(size_t)t->row[to] * t->switch_count + from];
 }
 
-static inline uint8_t ft_way_distance(const struct ft_topology *t, uint32_t from, uint32_t to)
+static inline uint8_t ft_switch_distance(const struct ft_topology *t, uint32_t from, uint32_t to)
 {
-    return t->row[to] == FT_NONE ? FT_NO_WAY
+    return t->row[to] == FT_NONE ? FT_UNREACHABLE
                                  : t->valley[(size_t)t->row[to] * t->switch_count + from];
 }
 

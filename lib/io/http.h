@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lib/base/writer.h"
 #include "lib/io/loop.h"
@@ -70,7 +71,7 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
 const char *ft_http_query(const struct ft_http_request *request, const char *name);
 
 /* The first parameter that is in no list of names (ended by NULL) or is there twice; NULL: none. */
-const char *ft_http_stranger(const struct ft_http_request *request, const char *const *names);
+const char *ft_http_unknown_query(const struct ft_http_request *request, const char *const *names);
 
 /* Tags the answer with what it depends on; true when the client has that answer already: return
  * 304. Bodies without a tag get one from their bytes. At most 60 characters. */
@@ -130,8 +131,11 @@ void ft_http_channel_stats(const struct ft_http_channel *channel,
  * Returns the status code, or -errno with a reason in error that names the endpoint (-ECONNREFUSED,
  * -ETIMEDOUT, -EHOSTUNREACH for an unknown host, -EBADMSG, -EMSGSIZE ...). -ETIMEDOUT comes after
  * timeout_ns, and when nothing went or came for FT_HTTP_QUIET_NS. stop_fd, -1: none, ends it with
- * -ECANCELED when it can be read, and so does a signal then. */
+ * -ECANCELED when it can be read, and so does a signal then. ft_http_save() writes the body of a
+ * 200 to out as it comes, however large it is. */
 #define FT_HTTP_QUIET_NS (5 * INT64_C(1000000000))
+int ft_http_save(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
+                 FILE *out, struct ft_writer *body, char *error, size_t error_bytes);
 int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
                 struct ft_writer *body, char *error, size_t error_bytes);
 

@@ -136,8 +136,8 @@ static int serve(void *arg, const struct ft_http_request *request, struct ft_wri
     static const char *const none[] = {NULL};
     struct stream *s;
 
-    if (ft_http_stranger(request, none)) {
-        ft_write_fmt(body, "there is no parameter '%s' here", ft_http_stranger(request, none));
+    if (ft_http_unknown_query(request, none)) {
+        ft_write_fmt(body, "there is no parameter '%s' here", ft_http_unknown_query(request, none));
         return 400;
     }
     if (evhttp_request_get_command(request->req) == EVHTTP_REQ_HEAD)

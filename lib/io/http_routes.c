@@ -42,7 +42,7 @@ const char *ft_http_query(const struct ft_http_request *request, const char *nam
     return evhttp_find_header(request->query, name);
 }
 
-const char *ft_http_stranger(const struct ft_http_request *request, const char *const *names)
+const char *ft_http_unknown_query(const struct ft_http_request *request, const char *const *names)
 {
     const struct evkeyval *parameter, *other;
 

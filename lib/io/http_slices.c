@@ -197,40 +197,40 @@ void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char 
     ft_watch_once_arm(s->step, 0);
 }
 
-/* A whole body that is packed in slices. */
-struct whole {
+/* A kept body that is packed in slices. */
+struct kept_body {
     struct ft_writer body;
     size_t sent;
 };
 
-static int more_of_whole(void *arg, struct ft_writer *part)
+static int next_of_body(void *arg, struct ft_writer *part)
 {
-    struct whole *whole = arg;
-    size_t left = whole->body.len - whole->sent;
+    struct kept_body *kept = arg;
+    size_t left = kept->body.len - kept->sent;
     size_t n = left < PART_BYTES ? left : PART_BYTES;
 
-    ft_write_bytes(part, whole->body.bytes + whole->sent, n);
-    whole->sent += n;
-    return whole->sent < whole->body.len;
+    ft_write_bytes(part, kept->body.bytes + kept->sent, n);
+    kept->sent += n;
+    return kept->sent < kept->body.len;
 }
 
-static void free_whole(void *arg)
+static void free_body(void *arg)
 {
-    struct whole *whole = arg;
+    struct kept_body *kept = arg;
 
-    ft_writer_free(&whole->body);
-    free(whole);
+    ft_writer_free(&kept->body);
+    free(kept);
 }
 
-static bool slice_whole(struct ft_http *http, struct evhttp_request *req, const char *content_type,
-                        const char *tag, struct ft_writer *body)
+static bool slice_body(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                       const char *tag, struct ft_writer *body)
 {
-    struct whole *whole = calloc(1, sizeof(*whole));
-    struct ft_http_slices slices = {more_of_whole, free_whole, whole, body->len};
+    struct kept_body *kept = calloc(1, sizeof(*kept));
+    struct ft_http_slices slices = {next_of_body, free_body, kept, body->len};
 
-    if (!whole)
+    if (!kept)
         return false;
-    whole->body = *body;
+    kept->body = *body;
     ft_writer_init(body, body->max);
     ft_http_slice(http, req, content_type, tag, &slices);
     return true;
@@ -261,7 +261,7 @@ void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char
         ft_http_answer_empty(http, req, 304, own);
         return;
     }
-    if (gzip && body->len > WHOLE_MAX_BYTES && slice_whole(http, req, content_type, own, body))
+    if (gzip && body->len > WHOLE_MAX_BYTES && slice_body(http, req, content_type, own, body))
         return;
     ft_http_head(req, content_type, own);
     ft_http_send(http, req, 200, body, gzip && body->len <= WHOLE_MAX_BYTES);

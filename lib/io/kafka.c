@@ -74,7 +74,7 @@ struct ft_kafka {
     struct ft_kafka_stats stats;
 };
 
-static void tell(struct ft_kafka *kafka, const char *text)
+static void report_error(struct ft_kafka *kafka, const char *text)
 {
     kafka->stats.errors++;
     if (kafka->on_error)
@@ -97,7 +97,7 @@ static void take_error(rd_kafka_t *client, int err, const char *reason, void *op
 {
     (void)client;
     (void)err;
-    tell(opaque, reason);
+    report_error(opaque, reason);
 }
 
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
@@ -200,7 +200,7 @@ static void renew_client(struct ft_kafka *kafka)
         return;
     end_client(kafka);
     if (make_client(kafka, error, sizeof(error)) < 0)
-        tell(kafka, error);
+        report_error(kafka, error);
 }
 
 static void handle_wake(void *arg)

@@ -9,6 +9,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/pack.c lib/io/pack.h \
 	lib/io/pcap.c lib/io/pcap.h \
 	lib/io/pcap_file.c lib/io/pcap_file.h \
+	lib/io/ready.c lib/io/ready.h \
 	lib/io/daemon_link.c lib/io/daemon_link.h \
 	lib/io/status_page.c lib/io/status_page.h \
 	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \

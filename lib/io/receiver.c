@@ -29,7 +29,7 @@
 /* Where the loop was busy for more than this part of a deadline, there is more time. */
 #define BUSY_PART 16
 
-static void tell(struct ft_connection *c, bool up, const char *reason)
+static void report_peer(struct ft_connection *c, bool up, const char *reason)
 {
     struct ft_receiver *receiver = c->receiver;
 
@@ -95,7 +95,7 @@ static void close_connection(struct ft_connection *c, const char *reason)
     forget_connection(c);
     bufferevent_free(c->bev);
     if (!silent)
-        tell(c, false, reason);
+        report_peer(c, false, reason);
     free_connection(c);
 }
 
@@ -118,7 +118,7 @@ static void refuse(struct ft_connection *c, const char *reason)
     snprintf(frame.reason, sizeof(frame.reason), "%s", reason);
     ft_stream_write(c->bev, &frame);
     bufferevent_disable(c->bev, EV_READ);
-    tell(c, false, reason);
+    report_peer(c, false, reason);
     c->closing = true;
     leave_source(c);
     set_deadline(c, c->receiver->config.timeout_ns);
@@ -218,7 +218,7 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
     ft_stream_write(c->bev, &welcome);
     c->frame_max = FT_FRAME_BYTES_MAX;
     bufferevent_setwatermark(c->bev, EV_READ, 0, FT_FRAME_BYTES_MAX);
-    tell(c, true, "");
+    report_peer(c, true, "");
     return 0;
 }
 
@@ -512,7 +512,7 @@ static int prepare(struct ft_receiver *receiver, char *error, size_t error_bytes
         snprintf(error, error_bytes, "no memory");
         return -ENOMEM;
     }
-    if (ft_tls_wanted(&receiver->config.tls)) {
+    if (ft_tls_configured(&receiver->config.tls)) {
         receiver->tls = ft_tls_new(&receiver->config.tls, error, error_bytes);
         if (!receiver->tls)
             return -EINVAL;

@@ -83,7 +83,7 @@ static uint64_t seed_of(const struct ft_sender_config *config)
     return seed ? seed : 1;
 }
 
-static void tell(struct ft_sender *sender, bool up, const char *reason)
+static void report_state(struct ft_sender *sender, bool up, const char *reason)
 {
     char text[FT_ENDPOINT_BYTES + FT_STREAM_TEXT_BYTES + 16];
 
@@ -121,7 +121,7 @@ static void drop_connection(struct ft_sender *sender, const char *reason)
     sender->welcomed = false;
     sender->stats.connected = false;
     retry_later(sender);
-    tell(sender, false, reason);
+    report_state(sender, false, reason);
 }
 
 static void remove_payload(struct ft_sender *sender, struct payload *payload)
@@ -225,7 +225,7 @@ static int take_welcome(struct ft_sender *sender, const struct ft_frame *frame)
     sender->welcomed_at = ft_mono_now();
     sender->stats.connected = true;
     sender->stats.connects++;
-    tell(sender, true, "connected");
+    report_state(sender, true, "connected");
     return 0;
 }
 
@@ -381,7 +381,7 @@ static int check_config(const struct ft_sender_config *config, struct ft_sender 
         snprintf(error, error_bytes, "'%s' is not a valid source name", config->source_id);
         return -EINVAL;
     }
-    if (!ft_tls_wanted(&config->tls))
+    if (!ft_tls_configured(&config->tls))
         return 0;
     sender->tls = ft_tls_new(&config->tls, error, error_bytes);
     return sender->tls ? 0 : -EINVAL;
@@ -467,18 +467,18 @@ void ft_sender_free(struct ft_sender *sender)
 static int queue_payload(struct ft_sender *sender, const void *bytes, size_t len, uint32_t records)
 {
     size_t frame_len = FT_FRAME_DATA_HEAD_BYTES + len;
-    size_t want = sizeof(struct payload) + frame_len;
+    size_t needed = sizeof(struct payload) + frame_len;
     struct payload *payload;
 
     if (len > FT_FRAME_PAYLOAD_BYTES_MAX)
         return -EMSGSIZE;
-    if (want > sender->config.queue_bytes_max ||
-        sender->flight_bytes > sender->config.queue_bytes_max - want)
+    if (needed > sender->config.queue_bytes_max ||
+        sender->flight_bytes > sender->config.queue_bytes_max - needed)
         return -ENOBUFS;
-    payload = malloc(want);
+    payload = malloc(needed);
     if (!payload)
         return -ENOMEM;
-    while (sender->stats.queue_bytes > sender->config.queue_bytes_max - want)
+    while (sender->stats.queue_bytes > sender->config.queue_bytes_max - needed)
         drop_oldest_unsent(sender);
     payload->sequence = ++sender->sequence_last;
     payload->records = records;
@@ -489,7 +489,7 @@ static int queue_payload(struct ft_sender *sender, const void *bytes, size_t len
     TAILQ_INSERT_TAIL(&sender->queue, payload, next);
     if (!sender->unsent)
         sender->unsent = payload;
-    sender->stats.queue_bytes += want;
+    sender->stats.queue_bytes += needed;
     return 0;
 }
 

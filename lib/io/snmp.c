@@ -46,7 +46,7 @@ struct ft_snmp_session {
     int fd; /* that reader watches, -1: none */
     struct ft_watch *timer;
     enum state state;
-    netsnmp_pdu *wanted;
+    netsnmp_pdu *request;
     void (*on_reply)(void *arg, const struct ft_snmp_reply *reply);
     void *arg;
     enum ft_snmp_fault fault; /* in STATE_OVER */
@@ -377,7 +377,7 @@ static void send_probe(struct ft_snmp_session *s)
 static void send_wanted(struct ft_snmp_session *s)
 {
     netsnmp_session *session = session_of(s);
-    netsnmp_pdu *pdu = s->wanted;
+    netsnmp_pdu *pdu = s->request;
 
     if (session->version == SNMP_VERSION_3) {
         if (session->securityEngineIDLen == 0) {
@@ -393,7 +393,7 @@ static void send_wanted(struct ft_snmp_session *s)
             return;
         }
     }
-    s->wanted = NULL;
+    s->request = NULL;
     s->state = STATE_ASKING;
     if (!send_pdu(s, pdu))
         fail(s, FT_SNMP_SEND, "the request cannot be sent");
@@ -411,8 +411,8 @@ static void destroy(struct ft_snmp_session *s)
 {
     ft_watch_free(s->reader);
     ft_watch_free(s->timer);
-    if (s->wanted)
-        snmp_free_pdu(s->wanted);
+    if (s->request)
+        snmp_free_pdu(s->request);
     if (s->handle) {
         forget_engine(s);
         snmp_sess_close(
@@ -468,9 +468,9 @@ static void conclude(struct ft_snmp_session *s)
         } else if (s->state == STATE_OVER) {
             struct ft_snmp_reply reply = {.fault = s->fault, .text = s->text};
 
-            if (s->wanted)
-                snmp_free_pdu(s->wanted);
-            s->wanted = NULL;
+            if (s->request)
+                snmp_free_pdu(s->request);
+            s->request = NULL;
             if (s->fault != FT_SNMP_TOO_BIG && s->fault != FT_SNMP_ERROR)
                 forget_engine(s);
             s->inside = true;
@@ -541,21 +541,21 @@ static void *open_handle(const struct ft_snmp_auth *auth, const struct ft_ip *ad
 {
     char text[FT_IP_TEXT_BYTES];
     char endpoint[ENDPOINT_MAX];
-    netsnmp_session wanted;
+    netsnmp_session template;
     netsnmp_transport *transport;
     void *handle;
 
     ft_ip_format(address, text);
     snprintf(endpoint, sizeof(endpoint), ft_ip_is4(address) ? "udp:%s:%u" : "udp6:[%s]:%u", text,
              (unsigned)port);
-    snmp_sess_init(&wanted);
-    wanted.peername = endpoint;
-    wanted.timeout = (long)(timeout_ns / NS_PER_US);
-    wanted.retries = (int)retries;
-    wanted.flags |= SNMP_FLAGS_DONT_PROBE;
-    fill_session(&wanted, auth);
-    handle = snmp_sess_open(&wanted);
-    explicit_bzero(&wanted, sizeof(wanted));
+    snmp_sess_init(&template);
+    template.peername = endpoint;
+    template.timeout = (long)(timeout_ns / NS_PER_US);
+    template.retries = (int)retries;
+    template.flags |= SNMP_FLAGS_DONT_PROBE;
+    fill_session(&template, auth);
+    handle = snmp_sess_open(&template);
+    explicit_bzero(&template, sizeof(template));
     if (!handle)
         return NULL;
     /* Opening clears the flag, and sending would then probe and wait. */
@@ -631,7 +631,7 @@ int ft_snmp_ask(struct ft_snmp_session *s, const struct ft_snmp_oid *names, size
             return -ENOMEM;
         }
     }
-    s->wanted = pdu;
+    s->request = pdu;
     s->on_reply = on_reply;
     s->arg = arg;
     s->state = STATE_WANTED;

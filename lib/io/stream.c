@@ -40,10 +40,10 @@ int ft_stream_frames(struct evbuffer *in, const size_t *frame_max,
                      int (*on_frame)(void *arg, const struct ft_frame *frame), void *arg,
                      char reason[FT_STREAM_TEXT_BYTES])
 {
-    size_t want = FT_FRAME_LENGTH_BYTES;
+    size_t needed = FT_FRAME_LENGTH_BYTES;
 
-    while (evbuffer_get_length(in) >= want) {
-        const uint8_t *bytes = evbuffer_pullup(in, (ev_ssize_t)want);
+    while (evbuffer_get_length(in) >= needed) {
+        const uint8_t *bytes = evbuffer_pullup(in, (ev_ssize_t)needed);
         struct ft_frame frame;
         size_t total;
         int ret;
@@ -52,9 +52,9 @@ int ft_stream_frames(struct evbuffer *in, const size_t *frame_max,
             snprintf(reason, FT_STREAM_TEXT_BYTES, "no memory");
             return -ENOMEM;
         }
-        switch (ft_frame_decode(bytes, want, *frame_max, &frame, &total)) {
+        switch (ft_frame_decode(bytes, needed, *frame_max, &frame, &total)) {
         case FT_FRAME_SHORT:
-            want = total;
+            needed = total;
             continue;
         case FT_FRAME_BAD:
             snprintf(reason, FT_STREAM_TEXT_BYTES,
@@ -72,7 +72,7 @@ int ft_stream_frames(struct evbuffer *in, const size_t *frame_max,
         evbuffer_drain(in, total);
         if (ret)
             return ret;
-        want = FT_FRAME_LENGTH_BYTES;
+        needed = FT_FRAME_LENGTH_BYTES;
     }
     return 0;
 }

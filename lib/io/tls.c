@@ -24,7 +24,7 @@ struct ft_tls {
     SSL_CTX *context;
 };
 
-bool ft_tls_wanted(const struct ft_tls_files *files)
+bool ft_tls_configured(const struct ft_tls_files *files)
 {
     return files->cert || files->key || files->ca;
 }
@@ -184,7 +184,7 @@ int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *er
 {
     struct ft_tls *renewed;
 
-    if (!*tls || !ft_tls_wanted(files)) {
+    if (!*tls || !ft_tls_configured(files)) {
         snprintf(error, error_bytes, "TLS comes or goes only with a restart");
         return -EINVAL;
     }

@@ -16,7 +16,7 @@ struct event_base;
 struct ft_tls;
 
 /* True when any file is named. */
-bool ft_tls_wanted(const struct ft_tls_files *files);
+bool ft_tls_configured(const struct ft_tls_files *files);
 
 /* Loads the files. NULL with a complaint that names the file, also for a key that everybody on this
  * machine may read. */

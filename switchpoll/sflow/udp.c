@@ -235,14 +235,14 @@ void ft_udp_drain(struct ft_udp *udp)
 
 void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes)
 {
-    int want = bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
+    int needed = bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
     int got = 0;
     socklen_t len = sizeof(got);
 
     /* FORCE needs CAP_NET_ADMIN; without it the kernel's limit rules. */
-    if (setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0 &&
+    if (setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &needed, sizeof(needed)) < 0 &&
         !udp->config.given)
-        setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want));
+        setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &needed, sizeof(needed));
     /* The kernel doubles the size for its own bookkeeping (socket(7)). */
     if (getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &got, &len) == 0)
         udp->stats.buffer_bytes = (uint64_t)got / 2;

@@ -155,7 +155,7 @@ static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_w
 }
 
 /* The account that others see. Under the lock, or when the thread has ended. */
-static void tell(struct worker *w)
+static void report_lost(struct worker *w)
 {
     struct ft_ingest_stats account;
     struct ft_udp_stats udp = {0};
@@ -179,7 +179,7 @@ static void tick(struct worker *w, struct ft_wall now)
         ft_ingest_expire(w->ingest, (struct ft_wall){now.ms - w->forget_ms});
         w->expire_at.ms = now.ms + MILLIS_EXPIRE;
     }
-    tell(w);
+    report_lost(w);
 }
 
 static void *work(void *arg)
@@ -210,7 +210,7 @@ static void *work(void *arg)
     ft_udp_drain(w->udp);
     ft_ingest_flush(w->ingest);
     hand_over(w);
-    tell(w);
+    report_lost(w);
     let_go(w);
     atomic_store(&w->ended, true);
     poke(w->owner->ready_fd);
@@ -365,7 +365,7 @@ struct ft_workers *ft_workers_new(struct ft_loop *loop,
         goto fail;
     for (size_t i = 0; i < count; i++) {
         workers->list[i].udp = sockets[i];
-        tell(&workers->list[i]);
+        report_lost(&workers->list[i]);
     }
     return workers;
 fail:
@@ -476,7 +476,7 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
         w->interval_ms = settings->fold_interval_ns / NS_PER_MS;
         w->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
         ft_ingest_set_interval(w->ingest, (uint32_t)w->interval_ms);
-        tell(w);
+        report_lost(w);
         let_go(w);
         poke(w->wake_fd);
     }

@@ -239,13 +239,13 @@ static void close_whole(struct ft_device *d, enum ft_mib_table table)
     }
 }
 
-void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool whole)
+void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool complete)
 {
     d->stats.not_increasing += walk->not_increasing;
     d->stats.truncated += walk->truncated;
     d->not_increasing |= walk->not_increasing;
     d->truncated |= walk->truncated;
-    if (whole)
+    if (complete)
         close_whole(d, walk->table);
 }
 

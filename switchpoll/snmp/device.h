@@ -166,7 +166,7 @@ void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *varbinds,
 void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when);
 
 /* The table was read completely, or not. */
-void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool whole);
+void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool complete);
 
 /* Whether this poll found neighbours, so that lldpLocPortTable is worth reading. It is read every
  * time: a restarted LLDP agent may number its ports anew. */

@@ -21,12 +21,12 @@ static void *insert(void *items, size_t *count, size_t *size, size_t item_bytes,
     char *place;
 
     if (*count == *size) {
-        size_t wanted = *size ? 2 * *size : 16;
+        size_t grown = *size ? 2 * *size : 16;
 
-        items = reallocarray(items, wanted, item_bytes);
+        items = reallocarray(items, grown, item_bytes);
         if (!items)
             return NULL;
-        *size = wanted;
+        *size = grown;
     }
     place = (char *)items + at * item_bytes;
     memmove(place + item_bytes, place, (*count - at) * item_bytes);

@@ -55,7 +55,7 @@ static bool option_wanted(const struct ft_poll *p, const struct ft_poll_option *
            ft_mono_since_ns(d->begun, o->asked) >= d->limits.names_age_ns;
 }
 
-static bool wanted(const struct ft_poll *p, enum ft_poll_step step)
+static bool is_requested(const struct ft_poll *p, enum ft_poll_step step)
 {
     switch (step) {
     case FT_POLL_PAUSE:
@@ -141,7 +141,7 @@ static void go_on(struct ft_poll *p)
             break;
         if (p->step == FT_POLL_NAMES)
             p->names = p->device->names_due;
-        if (!wanted(p, p->step))
+        if (!is_requested(p, p->step))
             continue;
         if (is_walk(p->step))
             ft_walk_start(&p->walk, table_of[p->step], p->varbinds_max, p->rows_max);

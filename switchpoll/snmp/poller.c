@@ -113,7 +113,7 @@ static void leave_place(struct job *job)
 }
 
 /* Tells a problem once, and once that it is over. */
-static void tell(struct job *job, const char *problem)
+static void report_problem(struct job *job, const char *problem)
 {
     char agent[FT_IP_TEXT_BYTES];
     const char *name = job->device->name ? job->device->name : "";
@@ -152,7 +152,7 @@ static void announce(struct job *job)
         snprintf(problem, sizeof(problem), "%s%s%s", job->poll.text,
                  job->poll.text[0] && device[0] ? "; " : "", device);
     }
-    tell(job, problem);
+    report_problem(job, problem);
     if (ft_report_switch(&report, ft_wall_now(), &p->config.sink) < 0)
         ft_log(FT_LOG_ERROR, "snmp: out of memory");
     p->config.on_poll(p->config.arg);

@@ -197,7 +197,7 @@ static void run(uint32_t flows)
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
                  .seed = 42,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS,
                              .floor_share = 0.001,
                              .elephant_share = 0.1,

@@ -69,12 +69,12 @@ static void take_flow(void *arg, const struct ft_rdma_flow *flow)
     b->flows++;
 }
 
-static void take_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *ends,
-                      size_t count)
+static void take_ends(void *arg, const struct ft_rdma_device_port *device_port,
+                      const struct ft_rdma_end *ends, size_t count)
 {
     struct bench *b = arg;
 
-    (void)place;
+    (void)device_port;
     for (size_t i = 0; i < count; i++)
         ft_owners_get(b->owners, ends[i].pid);
 }
@@ -134,7 +134,7 @@ static void run(uint32_t qps)
 {
     const struct ft_rdma_table_config config = {.qps_max = 65536, .refresh_ns = 60 * NS_PER_S};
     const struct ft_owners_config owners = {.root = "/proc", .owners_max = 1024};
-    struct ft_rdma_place place = {
+    struct ft_rdma_device_port device_port = {
         .port = 1, .driver = RDMA_DRIVER_MLX5, .netdev = "enp1s0", .gid_count = 1};
     long before_kib = rss_kib();
     struct ft_rdma_table_stats stats;
@@ -146,14 +146,14 @@ static void run(uint32_t qps)
 
     messages = write_messages(qps, &count);
     messages_kib = rss_kib() - before_kib;
-    place.gids[0].index = 3;
-    if (ft_ip_parse("10.1.0.1", &place.gids[0].ip))
+    device_port.gids[0].index = 3;
+    if (ft_ip_parse("10.1.0.1", &device_port.gids[0].ip))
         abort();
     b.table = ft_rdma_table_new(&config);
     b.owners = ft_owners_new(&owners);
     if (!b.table || !b.owners)
         exit(1);
-    ft_rdma_table_place(b.table, &place);
+    ft_rdma_table_add_port(b.table, &device_port);
     one_round(&b, messages, count, 0);
     answer_all(&b, qps);
     start = cpu_seconds();

@@ -57,7 +57,7 @@ static void play(const uint8_t *bytes, size_t len)
                  .window_ms = 10000,
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = 10000, .elephant_share = 0.1, .elephants_max = 64},
                    .refresh_ms = 60000,
                    .victims_max = 4,

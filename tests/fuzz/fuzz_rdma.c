@@ -78,11 +78,11 @@ static const struct ft_rdma_qp before = {.lqpn = 0xfffffe,
                                          .state = FT_QP_STATE_RTS};
 static bool found;
 
-static void take_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *ends,
-                      size_t count)
+static void take_ends(void *arg, const struct ft_rdma_device_port *device_port,
+                      const struct ft_rdma_end *ends, size_t count)
 {
     (void)arg;
-    (void)place;
+    (void)device_port;
     for (size_t i = 0; i < count; i++)
         found |= ends[i].lqpn == before.lqpn && !ends[i].ended;
 }
@@ -97,7 +97,7 @@ static bool knows(struct ft_rdma_table *table)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     static const struct ft_rdma_table_config config = {.qps_max = QPS_MAX, .refresh_ns = 1};
-    struct ft_rdma_place place = {.port = 1, .driver = 1, .netdev = "h1"};
+    struct ft_rdma_device_port device_port = {.port = 1, .driver = 1, .netdev = "h1"};
     struct ft_rdma_table_stats stats;
     struct ft_rdma_table *table;
     bool whole;
@@ -108,9 +108,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     table = ft_rdma_table_new(&config);
     if (!table)
         return 0;
-    ft_rdma_table_place(table, &place);
-    place.device = 1;
-    ft_rdma_table_place(table, &place);
+    ft_rdma_table_add_port(table, &device_port);
+    device_port.device = 1;
+    ft_rdma_table_add_port(table, &device_port);
     rows = 0;
     ft_rdma_table_begin(table);
     ft_rdma_table_qp(table, 1, &before, (struct ft_wall){1});

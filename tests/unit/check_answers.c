@@ -47,7 +47,7 @@ const char *ft_http_query(const struct ft_http_request *request, const char *nam
     return NULL;
 }
 
-const char *ft_http_stranger(const struct ft_http_request *request, const char *const *names)
+const char *ft_http_unknown_query(const struct ft_http_request *request, const char *const *names)
 {
     (void)request;
     (void)names;
@@ -86,7 +86,7 @@ static void open_all(void)
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
                  .trust_topology = true,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS,
                              .floor_share = 0.001,
                              .elephant_share = 0.1,

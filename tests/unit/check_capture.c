@@ -127,7 +127,7 @@ START_TEST(reopens_nothing_that_was_never_open)
     ck_assert_msg(strstr(error, "no-such-interface") != NULL, "%s", error);
     ft_capture_retry(capture);
     ck_assert(ft_capture_stats(capture, 0, &stats));
-    ck_assert(!stats.wanted && !stats.open);
+    ck_assert(!stats.configured && !stats.open);
     ck_assert(!ft_capture_stats(capture, 1, &stats));
     tear_down();
     ft_loop_free(loop);

@@ -287,7 +287,7 @@ static void open_pipeline(void)
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
                  .trust_topology = true,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS, .elephants_max = 100, .elephant_share = 2},
                    .refresh_ms = 60000,
                    .victims_max = 4},

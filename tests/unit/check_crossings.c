@@ -243,7 +243,7 @@ static void sample(struct ft_crossings *x, uint32_t flow, int64_t second_ms, str
         }
     }
     for (uint32_t k = 0; k < count; k++)
-        if (ft_crossings_wants(x, sums[k].flow, second_ms + 1500))
+        if (ft_crossings_follows(x, sums[k].flow, second_ms + 1500))
             ft_crossings_observe(x, &sums[k]);
 }
 

@@ -14,7 +14,7 @@
 #define SRC    0
 #define DST    (2 * HOSTS + 1)
 
-static const struct ft_evidence_policy policy = {.settle_ms = 2000, .tolerance_ms = 2000};
+static const struct ft_evidence_policy policy = {.hold_down_ms = 2000, .tolerance_ms = 2000};
 
 static uint32_t port(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex)
 {

@@ -37,7 +37,7 @@ static void open_pipeline(void)
                  .window_ms = 10000,
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = 10000,
                              .floor_share = 0.001,
                              .elephant_share = 0.1,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/join/join.h"
+#include "tests/unit/join_rig.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
 
@@ -37,7 +38,7 @@ static void open_join_within(size_t flows_max, size_t beside_max)
                                     .evidence_ms = 30000,
                                     .idle_ms = 60000,
                                     .trust_topology = true,
-                                    .policy = {.settle_ms = 2000, .tolerance_ms = 2000}};
+                                    .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}};
     struct ft_join_hooks hooks = {.judged = on_judged, .moved = on_moved};
 
     judged = moved = 0;
@@ -108,7 +109,7 @@ START_TEST(both_sides_meet_on_the_tuple)
     struct ft_flow *flow;
 
     open_join(100);
-    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
     ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
     ck_assert_uint_eq(ft_join_flows(join), 1);
     flow = ft_join_find(join, &o.tuple);
@@ -156,21 +157,21 @@ START_TEST(windows_take_what_is_theirs)
     struct ft_flow *flow;
 
     open_join(100);
-    ck_assert_int_eq(ft_join_observe(join, &now), FT_JOIN_OK);
-    ck_assert_int_eq(ft_join_observe(join, &next), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &now), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &next), FT_JOIN_OK);
     /* Under way for longer: the older window is still open. */
-    ck_assert_int_eq(ft_join_observe(join, &now), FT_JOIN_OK);
-    ck_assert_int_eq(ft_join_observe(join, &after), FT_JOIN_AHEAD);
+    ck_assert_int_eq(join_observe(join, &now), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &after), FT_JOIN_AHEAD);
     flow = ft_join_find(join, &now.tuple);
     ft_join_seal(join);
-    ck_assert_int_eq(ft_join_observe(join, &now), FT_JOIN_LATE);
-    ck_assert_int_eq(ft_join_observe(join, &next), FT_JOIN_OK);
-    ck_assert_int_eq(ft_join_observe(join, &after), FT_JOIN_AHEAD);
+    ck_assert_int_eq(join_observe(join, &now), FT_JOIN_LATE);
+    ck_assert_int_eq(join_observe(join, &next), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &after), FT_JOIN_AHEAD);
     age_all(100, START_MS + WINDOW_MS);
     ck_assert_uint_eq(flow->bytes, 8000);
     ck_assert_uint_eq(flow->samples, 8);
     ft_join_close(join);
-    ck_assert_int_eq(ft_join_observe(join, &after), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &after), FT_JOIN_OK);
     ft_join_seal(join);
     age_all(101, START_MS + 2 * WINDOW_MS);
     ck_assert_uint_eq(flow->bytes, 8000);
@@ -259,7 +260,7 @@ START_TEST(a_move_is_told_once)
     for (int64_t ms = 0; ms < 9000; ms += 200) {
         struct ft_observation o = at_leaf(1, ms < 3000 ? 1 : 3, START_MS + ms);
 
-        ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+        ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
     }
     ck_assert_uint_eq(moved, 1);
     close_join();
@@ -272,7 +273,7 @@ START_TEST(full_tables_refuse_and_count)
     for (uint16_t i = 0; i < 15; i++) {
         struct ft_observation o = at_leaf(i, 0, START_MS);
 
-        ck_assert_int_eq(ft_join_observe(join, &o), i < 10 ? FT_JOIN_OK : FT_JOIN_TABLE_FULL);
+        ck_assert_int_eq(join_observe(join, &o), i < 10 ? FT_JOIN_OK : FT_JOIN_TABLE_FULL);
     }
     ck_assert_uint_eq(ft_join_stats(join)->observations[FT_JOIN_TABLE_FULL], 5);
     /* Idle flows make room again. */
@@ -312,14 +313,14 @@ START_TEST(strangers_are_kept_and_counted)
 
     open_join(10);
     o.agent.b[15] = 250;
-    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
     flow = ft_join_find(join, &o.tuple);
     ck_assert_int_eq(flow->reason, FT_REASON_UNKNOWN_SWITCH);
     ck_assert_uint_eq(ft_join_stats(join)->unknown_switch, 1);
     /* A port that the topology lacks. */
     o = at_leaf(2, 0, START_MS);
     o.out_ifindex = 999;
-    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
     ck_assert_uint_eq(ft_join_stats(join)->unknown_port, 1);
     ck_assert_int_eq(ft_join_find(join, &o.tuple)->state, FT_PATH_PARTIAL);
     close_join();
@@ -333,7 +334,7 @@ START_TEST(another_topology_takes_over)
     struct ft_flow *flow;
 
     open_join(10);
-    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
     ck_assert_int_eq(ft_join_set_topology(join, wider, 0), 0);
     flow = ft_join_find(join, &o.tuple);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
@@ -406,7 +407,7 @@ START_TEST(notifications_alone_are_a_role)
         o.data_samples = steps[i].data;
         o.ack_samples = steps[i].ack;
         o.cnp_samples = steps[i].cnp;
-        ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+        ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
         ck_assert_int_eq(ft_join_find(join, &key)->role, steps[i].role);
     }
     ck_assert(ft_role_answers(FT_ROLE_CNP) && ft_role_answers(FT_ROLE_ACK));
@@ -429,7 +430,7 @@ START_TEST(what_hangs_on_flows_has_a_bound)
             struct ft_observation o = at_leaf(i, 0, START_MS + 100);
 
             o.source = place;
-            refused += ft_join_observe(join, &o) == FT_JOIN_TABLE_FULL;
+            refused += join_observe(join, &o) == FT_JOIN_TABLE_FULL;
         }
     ck_assert_uint_gt(refused, 0);
     ck_assert_uint_eq(refused, ft_join_stats(join)->observations[FT_JOIN_TABLE_FULL]);
@@ -437,7 +438,7 @@ START_TEST(what_hangs_on_flows_has_a_bound)
         struct ft_observation o = at_leaf(i, 0, START_MS + 200);
         struct ft_host_report r = by_source(i, START_MS + 4000, 777);
 
-        ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+        ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
         ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_TABLE_FULL);
     }
     /* The table has a slab of flows; a list that was let in may be the last. */

@@ -10,7 +10,7 @@
 /* Which samples may speak for one path together. Three tiers: leaf0 and leaf1, each below two
  * spines (a0 a1, b0 b1), all spines below both of super0 and super1: 8 paths, and most samples
  * leave several of them. Ports are named by what they lead to. */
-static const struct ft_evidence_policy policy = {.settle_ms = 2000, .tolerance_ms = 2000};
+static const struct ft_evidence_policy policy = {.hold_down_ms = 2000, .tolerance_ms = 2000};
 static const char *const names[] = {"leaf0", "leaf1", "a0", "a1", "b0", "b1", "super0", "super1"};
 static const enum ft_tier tiers[] = {FT_TIER_LEAF,       FT_TIER_LEAF,      FT_TIER_SPINE,
                                      FT_TIER_SPINE,      FT_TIER_SPINE,     FT_TIER_SPINE,

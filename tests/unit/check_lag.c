@@ -7,6 +7,7 @@
 
 #include "daemon/discovery/topology_file.h"
 #include "daemon/window/loads.h"
+#include "tests/unit/join_rig.h"
 #include "tests/unit/unit.h"
 
 /* leaf1 has an aggregate to each spine, which the spine has as one too with spine1 alone; the
@@ -41,7 +42,7 @@
 
 #define START_MS 1000000
 
-static const struct ft_evidence_policy policy = {.settle_ms = 2000, .tolerance_ms = 2000};
+static const struct ft_evidence_policy policy = {.hold_down_ms = 2000, .tolerance_ms = 2000};
 static struct ft_topology *t;
 
 static struct ft_topology *read_text(const char *text)
@@ -171,7 +172,7 @@ START_TEST(a_member_that_leads_nowhere_spoils_its_aggregate)
     t = read_text(SWITCHES LINKS HOSTS);
     ck_assert_uint_eq(ft_topology_end_at(t, 0, 102), FT_NONE);
     ck_assert(ft_is_lag(ft_topology_end_at(t, 0, 101)));
-    ck_assert(!ft_topology_lag(t, end("leaf1", "B"))->whole);
+    ck_assert(!ft_topology_lag(t, end("leaf1", "B"))->complete);
     ck_assert_uint_eq(ft_topology_port(t, end("leaf1", "b1"))->lag, FT_NONE);
     ft_topology_free(t);
 }
@@ -355,7 +356,7 @@ static struct ft_flow *observe(struct ft_join *join, uint8_t switch_byte, uint32
         .bytes = 10000,
     };
 
-    ck_assert_int_eq(ft_join_observe(join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
     return ft_join_find(join, &o.tuple);
 }
 

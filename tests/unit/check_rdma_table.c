@@ -39,14 +39,14 @@ static struct ft_rdma_table *new_table(uint32_t driver)
 {
     const struct ft_rdma_table_config config = {.qps_max = 8, .refresh_ns = 60 * S};
     struct ft_rdma_table *t = ft_rdma_table_new(&config);
-    static struct ft_rdma_place place;
+    static struct ft_rdma_device_port device_port;
 
     ck_assert_ptr_nonnull(t);
-    place = (struct ft_rdma_place){
+    device_port = (struct ft_rdma_device_port){
         .device = 0, .port = 1, .driver = driver, .netdev = "h1", .gid_count = 2};
-    place.gids[0] = (struct ft_rdma_gid){.index = 0, .ip = ip("fe80::1")};
-    place.gids[1] = (struct ft_rdma_gid){.index = 1, .ip = ip("10.1.0.1")};
-    ck_assert_int_eq(ft_rdma_table_place(t, &place), 0);
+    device_port.gids[0] = (struct ft_rdma_gid){.index = 0, .ip = ip("fe80::1")};
+    device_port.gids[1] = (struct ft_rdma_gid){.index = 1, .ip = ip("10.1.0.1")};
+    ck_assert_int_eq(ft_rdma_table_add_port(t, &device_port), 0);
     return t;
 }
 
@@ -288,13 +288,13 @@ START_TEST(churn_leaves_nothing_behind)
 {
     const struct ft_rdma_table_config config = {.qps_max = 256, .refresh_ns = 1000000 * S};
     struct ft_rdma_table *t = ft_rdma_table_new(&config);
-    const struct ft_rdma_place place = {
+    const struct ft_rdma_device_port device_port = {
         .port = 1, .driver = RDMA_DRIVER_RXE, .gid_count = 1, .gids = {{1, ip("10.1.0.1"), "h1"}}};
     struct ft_rdma_qp qps[32];
     int64_t open = 0;
     uint32_t dice = 1;
 
-    ft_rdma_table_place(t, &place);
+    ft_rdma_table_add_port(t, &device_port);
     for (int round = 0; round < 3000; round++) {
         size_t n = 0;
 
@@ -452,11 +452,11 @@ END_TEST
 static struct ft_rdma_end ends[600];
 static size_t end_count, lists;
 
-static void take_ends(void *arg, const struct ft_rdma_place *place, const struct ft_rdma_end *list,
-                      size_t n)
+static void take_ends(void *arg, const struct ft_rdma_device_port *device_port,
+                      const struct ft_rdma_end *list, size_t n)
 {
     (void)arg;
-    ck_assert_str_eq(place->netdev, "h1");
+    ck_assert_str_eq(device_port->netdev, "h1");
     ck_assert_uint_le(n, FT_RDMA_ENDS_MAX);
     memcpy(&ends[end_count], list, n * sizeof(*list));
     end_count += n;
@@ -546,17 +546,17 @@ START_TEST(many_ends_come_in_several_lists)
 {
     const struct ft_rdma_table_config config = {.qps_max = 600, .refresh_ns = 60 * S};
     struct ft_rdma_table *t = ft_rdma_table_new(&config);
-    struct ft_rdma_place place = {.device = 0, .port = 1, .netdev = "h1"};
+    struct ft_rdma_device_port device_port = {.device = 0, .port = 1, .netdev = "h1"};
     static struct ft_rdma_qp qps[600];
 
-    ck_assert_int_eq(ft_rdma_table_place(t, &place), 0);
+    ck_assert_int_eq(ft_rdma_table_add_port(t, &device_port), 0);
     for (uint32_t i = 0; i < 600; i++)
         qps[i] = row(17 + i, 17, 219);
     go_round(t, qps, 600, 1);
     ck_assert_uint_eq(tell(t, 1), 600);
     ck_assert_uint_eq(lists, 3);
-    /* What a place that is gone had is not told of any more. */
-    ft_rdma_table_places(t);
+    /* The queue pairs of a device port that is gone are not reported any more. */
+    ft_rdma_table_clear_ports(t);
     go_round(t, NULL, 0, 2);
     ck_assert_uint_eq(tell(t, 2), 0);
     go_round(t, qps, 600, 3);
@@ -611,21 +611,22 @@ START_TEST(the_interface_is_the_one_with_the_address)
     static const char *const names[] = {"bond0", "bond0.7", "eth0"};
     const struct ft_rdma_table_config config = {.qps_max = 8, .refresh_ns = 60 * S};
     struct ft_rdma_table *t = ft_rdma_table_new(&config);
-    static struct ft_rdma_place place;
+    static struct ft_rdma_device_port device_port;
     struct ft_rdma_qp qps[3];
 
     ck_assert_ptr_nonnull(t);
-    place = (struct ft_rdma_place){
+    device_port = (struct ft_rdma_device_port){
         .device = 0, .port = 1, .driver = RDMA_DRIVER_MLX5, .netdev = "eth0", .gid_count = 4};
     for (uint32_t i = 0; i < 3; i++) {
-        place.gids[i] = (struct ft_rdma_gid){.index = i, .ip = ip(sources[i])};
-        snprintf(place.gids[i].netdev, sizeof(place.gids[i].netdev), "%s", names[i]);
+        device_port.gids[i] = (struct ft_rdma_gid){.index = i, .ip = ip(sources[i])};
+        snprintf(device_port.gids[i].netdev, sizeof(device_port.gids[i].netdev), "%s", names[i]);
         qps[i] = row(17 + i, 17, 219);
     }
     /* One address on two interfaces: the port's own has to do. */
-    snprintf(place.gids[2].netdev, sizeof(place.gids[2].netdev), "bond0.8");
-    place.gids[3] = (struct ft_rdma_gid){.index = 3, .ip = ip(sources[2]), .netdev = "bond0.9"};
-    ck_assert_int_eq(ft_rdma_table_place(t, &place), 0);
+    snprintf(device_port.gids[2].netdev, sizeof(device_port.gids[2].netdev), "bond0.8");
+    device_port.gids[3] =
+        (struct ft_rdma_gid){.index = 3, .ip = ip(sources[2]), .netdev = "bond0.9"};
+    ck_assert_int_eq(ft_rdma_table_add_port(t, &device_port), 0);
     go_round(t, qps, 3, 1);
     for (uint32_t i = 0; i < 3; i++) {
         const struct ft_rdma_answer a = {.dst = ip("10.2.0.1"), .sgid_index = i};

@@ -58,7 +58,8 @@ END_TEST
 
 START_TEST(lists_queue_pairs)
 {
-    static struct ft_rdma_place place = {.device = 0, .port = 1, .driver = 14, .netdev = "h1"};
+    static struct ft_rdma_device_port place = {
+        .device = 0, .port = 1, .driver = 14, .netdev = "h1"};
     const struct ft_owner owner = {.pid = 220, .process = 219, .comm = "ib_write_bw", .job = "88"};
     const struct ft_rdma_end ends[2] = {{.lqpn = 17,
                                          .rqpn = 18,
@@ -74,7 +75,7 @@ START_TEST(lists_queue_pairs)
     struct ft_rdma_ends_report report = {.time = {2000},
                                          .interval_ns = 15000000000,
                                          .device = "rxe0",
-                                         .place = &place,
+                                         .device_port = &place,
                                          .computed = true,
                                          .ends = ends,
                                          .owners = {&owner},

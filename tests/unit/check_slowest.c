@@ -8,6 +8,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "proto/record.h"
+#include "tests/unit/join_rig.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
 
@@ -332,7 +333,7 @@ static struct ft_pipeline *open_pipeline(void)
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
                  .trust_topology = true,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS, .elephant_share = 0.1, .elephants_max = 100},
                    .refresh_ms = 60000,
                    .victims_max = 32},
@@ -460,7 +461,7 @@ static void share_the_uplink(struct ft_pipeline *p)
                                      .bytes = 500000000};
 
     ft_pipeline_flush(p);
-    ck_assert_int_eq(ft_join_observe(ft_pipeline_stages(p)->join, &o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(ft_pipeline_stages(p)->join, &o), FT_JOIN_OK);
 }
 
 static void close_window(struct ft_pipeline *p)

@@ -33,7 +33,7 @@ static void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t hosts)
                  .evidence_ms = 30000,
                  .idle_ms = 60000,
                  .trust_topology = true,
-                 .policy = {.settle_ms = 2000, .tolerance_ms = 2000}},
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
         .window = {.loads = {.window_ms = WINDOW_MS,
                              .floor_share = 0.001,
                              .elephant_share = 0.1,

@@ -81,15 +81,15 @@ tests_unit_check_discovery_hosts_SOURCES = tests/unit/check_discovery_hosts.c \
 tests_unit_check_discovery_hosts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_hosts_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
-check_PROGRAMS += tests/unit/check_port_words tests/unit/check_discovery_ports
-TESTS += tests/unit/check_port_words tests/unit/check_discovery_ports
+check_PROGRAMS += tests/unit/check_down_ports tests/unit/check_discovery_ports
+TESTS += tests/unit/check_down_ports tests/unit/check_discovery_ports
 tests_unit_check_discovery_ports_SOURCES = tests/unit/check_discovery_ports.c \
 	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_discovery_ports_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_ports_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
-tests_unit_check_port_words_SOURCES = tests/unit/check_port_words.c tests/unit/unit.h
-tests_unit_check_port_words_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_port_words_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+tests_unit_check_down_ports_SOURCES = tests/unit/check_down_ports.c tests/unit/unit.h
+tests_unit_check_down_ports_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_down_ports_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_discovery_blind tests/unit/check_discovery_blind_2x2
 TESTS += tests/unit/check_discovery_blind tests/unit/check_discovery_blind_2x2

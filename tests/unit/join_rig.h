@@ -15,6 +15,18 @@
 #define JOIN_RIG_START_MS  ((int64_t)JOIN_RIG_WINDOW * JOIN_RIG_WINDOW_MS)
 #define JOIN_RIG_END_MS    (JOIN_RIG_START_MS + JOIN_RIG_WINDOW_MS)
 
+/* Joins one observation; how it ended. */
+static inline enum ft_join_result join_observe(struct ft_join *join, const struct ft_observation *o)
+{
+    uint64_t results[FT_JOIN_RESULTS] = {0};
+    unsigned result = FT_JOIN_OK;
+
+    ft_join_observe_batch(join, o, 1, results);
+    while (!results[result])
+        result++;
+    return (enum ft_join_result)result;
+}
+
 struct join_rig {
     struct ft_topology *t;
     struct ft_join *join;
@@ -27,7 +39,7 @@ static inline void join_rig_open(struct join_rig *rig)
                                           .evidence_ms = 30000,
                                           .idle_ms = 60000,
                                           .trust_topology = true,
-                                          .policy = {.settle_ms = 2000, .tolerance_ms = 2000}};
+                                          .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}};
 
     rig->t = leafspine(2, 2, 2);
     rig->join = ft_join_new(&config, rig->t, &(struct ft_join_hooks){.arg = NULL});
@@ -68,7 +80,7 @@ static inline struct ft_observation join_rig_seen(uint16_t sport, uint32_t spine
 
 static inline void join_rig_take(struct join_rig *rig, const struct ft_observation *o)
 {
-    ck_assert_int_eq(ft_join_observe(rig->join, o), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(rig->join, o), FT_JOIN_OK);
 }
 
 static inline void join_rig_sample(struct join_rig *rig, uint16_t sport, uint32_t spine,

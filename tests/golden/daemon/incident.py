@@ -5,12 +5,15 @@ answers, byte for byte; what is cut short, damaged or foreign is reported, and w
 served."""
 import itertools
 import json
+import signal
 import struct
+import subprocess
 import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
@@ -19,6 +22,7 @@ from ports import free_port  # noqa: E402
 from rig import check, equal, of_kind, until  # noqa: E402
 
 TOPOLOGY = (rig.LAB / "topology.yaml").read_text()
+TOOL = Path("cli/fabrictrace").resolve()
 HEAD = 20  # of a section
 KINDS = {1: "head", 2: "topology", 3: "records", 4: "history", 5: "events", 6: "end"}
 
@@ -209,6 +213,66 @@ def test_later(folder):
     check("later: said", "the daemon ran before it begins" in log, log)
 
 
+COMMANDS = (("paths", "--json"), ("links",), ("imbalance", "--wide"), ("events", "--json"), ("qps",),
+            ("topology", "--export"), ("doctor",), ("explain", "leaf1/up"))
+
+
+def tool(*args, **how):
+    return rig.run(TOOL, *args, **how)
+
+
+def test_tool(folder):
+    """fabrictrace record and replay: one command as it was, or the page until Ctrl-C."""
+    daemon = rig.Daemon(folder, TOPOLOGY).start()
+    poller = rig.Poller(folder, daemon).start()
+    at, file = ("--endpoint", f"127.0.0.1:{daemon.http}"), folder / "i.ftr"
+    try:
+        feed(poller, 5)
+        poller.stop()
+        for _ in range(20):
+            before = [tool(*command, *at) for command in COMMANDS]
+            recorded = tool("record", "--last", "5m", "-o", file, *at)
+            if [(r.stdout, r.returncode) for r in before] == [
+                    (r.stdout, r.returncode) for r in (tool(*c, *at) for c in COMMANDS)]:
+                break
+    finally:
+        poller.kill()
+        daemon.kill()
+    check("record: it says where and how much", recorded.returncode == 0 and
+          f"{file}: " in recorded.stdout, (recorded.stdout, recorded.stderr))
+    equal("record: for its owner alone", file.stat().st_mode & 0o777, 0o600)
+    for command, was in zip(COMMANDS, before):
+        now = tool("replay", file, *command)
+        equal(f"replay {' '.join(command)}", (now.stdout, now.returncode),
+              (was.stdout, was.returncode))
+    page = subprocess.Popen([TOOL, "replay", file], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+    try:
+        address = page.stdout.readline().split()[-1]
+        with urllib.request.urlopen(address + "api/v1/paths", timeout=rig.WAIT_S) as answer:
+            check("replay: it answers", json.loads(answer.read())["total"] > 0)
+        page.send_signal(signal.SIGINT)
+        _, log = page.communicate(timeout=rig.WAIT_S)
+        check("replay: Ctrl-C ends it, and it says what it replayed", page.returncode == 0 and
+              "the replay published the same" in log, (page.returncode, log))
+    finally:
+        page.kill()
+    file.write_bytes(file.read_bytes()[:-40])
+    cut = tool("replay", file, "paths", "--json")
+    check("replay: of what is cut short it says so, and answers", cut.returncode == 0 and
+          "it was cut short" in cut.stderr and cut.stdout, (cut.returncode, cut.stderr))
+    for what, args, code, said in (
+            ("no daemon", ("record", "-o", file, "--endpoint", "127.0.0.1:1"), 69, "does not answer"),
+            ("no file", ("replay", folder / "none.ftr"), 66, "none.ftr: No such file"),
+            ("another file", ("replay", rig.LAB / "topology.yaml"), 65, "not the file of an incident"),
+            ("no name", ("replay",), 64, "takes the file"),
+            ("a time that is none", ("record", "--last", "3x"), 64, "such as 90s"),
+            ("no place", ("record", "-o", folder / "none" / "i.ftr", *at), 73, "No such file")):
+        run = tool(*args)
+        check(f"{what}: exit code {code}, and why", run.returncode == code and said in run.stderr,
+              (run.returncode, run.stderr))
+
+
 def test_off(folder):
     daemon = rig.Daemon(folder, TOPOLOGY)
     daemon.config.write_text(daemon.config.read_text() + "incident: 0\n")
@@ -225,4 +289,4 @@ def test_off(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_incident, test_later, test_off))
+    sys.exit(rig.run_tests(test_incident, test_later, test_tool, test_off))

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_DAEMON_API_SERVE_H
-#define FT_DAEMON_API_SERVE_H
+#ifndef FT_DAEMON_API_SOURCES_H
+#define FT_DAEMON_API_SOURCES_H
 /*
- * Opens the HTTP server of a daemon by its settings: names, token, certificate, the API, the stream
- * and the page. Exit codes are those of the program; what was wrong is in the log. Thread: the
- * loop's.
+ * What the API and the metrics page answer from, and the server that does, opened by the settings;
+ * each returns an exit code. Thread: the loop's.
  */
-#include <stdbool.h>
-
 #include "daemon/settings.h"
 
 struct ft_view;
-struct ft_loop;
 struct ft_live;
+struct ft_loop;
 struct ft_http;
 
 /* What the API answers from, as sinks of the view's publisher. *live is good as long as it is. */
@@ -21,9 +18,9 @@ int ft_api_open_sinks(struct ft_view *view, const struct ft_settings *s, struct 
 /* What the metrics page shows of windows, and of limits. */
 int ft_api_open_figures(struct ft_view *view, const struct ft_settings *s);
 
-/* The server is the caller's to free (view->http), also after a failure. */
-int ft_api_open(struct ft_view *view, struct ft_loop *loop, const struct ft_settings *s,
-                struct ft_live *live);
+/* The server at the settings' endpoint, which is view->http: the caller's to free. */
+int ft_api_open_http(struct ft_view *view, struct ft_loop *loop, const struct ft_settings *s,
+                     struct ft_live *live);
 
 /* Certificate and token, as the files are now. False: all is as it was before. */
 bool ft_api_secure(struct ft_http *http, const struct ft_settings *before,

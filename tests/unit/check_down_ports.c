@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/discovery/port_words.h"
+#include "daemon/discovery/down_ports.h"
 
 #include <errno.h>
 
@@ -10,13 +10,13 @@
 #define START_MS INT64_C(1700000000000)
 #define EVERY_MS 20000
 
-static struct ft_port_words *words;
+static struct ft_down_ports *words;
 static int64_t now_ms;
 static uint64_t bytes;
 
 static void begin(size_t cap)
 {
-    words = ft_port_words_new(cap);
+    words = ft_down_ports_new(cap);
     ck_assert_ptr_nonnull(words);
     now_ms = START_MS;
     bytes = 0;
@@ -45,23 +45,23 @@ static bool say(uint8_t agent, uint32_t ifindex, bool up)
     Fabrictrace__PortCounters poll = poll_of(agent, ifindex, up);
     bool changed;
 
-    ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), 0);
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
     return changed;
 }
 
 static uint32_t down(void)
 {
-    struct ft_port_word word;
+    struct ft_down_port word;
     uint32_t index = 0, count = 0;
 
-    while (ft_port_words_next(words, &index, &word))
+    while (ft_down_ports_next(words, &index, &word))
         count++;
     return count;
 }
 
 START_TEST(a_port_that_was_up_is_down_at_once)
 {
-    struct ft_port_word word;
+    struct ft_down_port word;
     uint32_t index = 0;
 
     begin(10);
@@ -69,17 +69,17 @@ START_TEST(a_port_that_was_up_is_down_at_once)
     now_ms += EVERY_MS;
     bytes = 1000;
     ck_assert(say(1, 7, false));
-    ck_assert(ft_port_words_next(words, &index, &word));
+    ck_assert(ft_down_ports_next(words, &index, &word));
     ck_assert_uint_eq(word.ifindex, 7);
     ck_assert_int_eq(word.time_ms, now_ms);
-    ck_assert(!ft_port_words_next(words, &index, &word));
+    ck_assert(!ft_down_ports_next(words, &index, &word));
     now_ms += EVERY_MS;
     ck_assert(!say(1, 7, false));
     ck_assert_uint_eq(down(), 1);
     now_ms += EVERY_MS;
     ck_assert(say(1, 7, true));
     ck_assert_uint_eq(down(), 0);
-    ft_port_words_free(words);
+    ft_down_ports_free(words);
 }
 END_TEST
 
@@ -93,7 +93,7 @@ START_TEST(a_port_that_stands_still_is_down)
     now_ms += EVERY_MS;
     ck_assert(say(1, 8, false));
     ck_assert_uint_eq(down(), 1);
-    ft_port_words_free(words);
+    ft_down_ports_free(words);
 }
 END_TEST
 
@@ -110,7 +110,7 @@ START_TEST(what_is_left_out_is_not_down)
         bytes += 1000;
     }
     ck_assert_uint_eq(down(), 0);
-    ft_port_words_free(words);
+    ft_down_ports_free(words);
 }
 END_TEST
 
@@ -124,11 +124,11 @@ START_TEST(words_without_counters)
     for (int i = 0; i < 6; i++, now_ms += EVERY_MS) {
         poll = poll_of(1, 7, i == 0 || i == 4);
         poll.has_in_bytes = poll.has_out_bytes = false;
-        ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), 0);
+        ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
         ck_assert_int_eq(changed, i == 1 || i == 4 || i == 5);
         ck_assert_uint_eq(down(), !poll.oper_up);
     }
-    ft_port_words_free(words);
+    ft_down_ports_free(words);
 }
 END_TEST
 
@@ -142,11 +142,11 @@ START_TEST(old_words_do_not_count)
     now_ms -= EVERY_MS / 2;
     ck_assert(!say(1, 7, true));
     ck_assert_uint_eq(down(), 1);
-    ck_assert(!ft_port_words_age(words, now_ms));
+    ck_assert(!ft_down_ports_age(words, now_ms));
     now_ms += 700000;
-    ck_assert(ft_port_words_age(words, now_ms));
+    ck_assert(ft_down_ports_age(words, now_ms));
     ck_assert_uint_eq(down(), 0);
-    ft_port_words_free(words);
+    ft_down_ports_free(words);
 }
 END_TEST
 
@@ -160,20 +160,20 @@ START_TEST(others_are_passed_over_and_the_cap_holds)
     now_ms += EVERY_MS;
     poll = poll_of(1, 7, false);
     poll.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP;
-    ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), 0);
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
     poll = poll_of(1, 7, false);
     poll.has_oper_up = false;
-    ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), 0);
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
     poll = poll_of(1, 0, false);
-    ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), 0);
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
     poll.has_agent = false;
-    ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), 0);
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
     ck_assert_uint_eq(down(), 0);
     poll = poll_of(1, 8, true);
-    ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), -ENOSPC);
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), -ENOSPC);
     poll = poll_of(2, 1, true);
-    ck_assert_int_eq(ft_port_words_take(words, &poll, now_ms, &changed), -ENOSPC);
-    ft_port_words_free(words);
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), -ENOSPC);
+    ft_down_ports_free(words);
 }
 END_TEST
 

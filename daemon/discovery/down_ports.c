@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/discovery/port_words.h"
+#include "daemon/discovery/down_ports.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,20 +20,20 @@ struct said {
     struct port_key key;
     int64_t time_ms;  /* by the poller's clock */
     int64_t heard_ms; /* by ours */
-    bool up, down;    /* its last word; down: it is believed */
+    bool up, down;    /* its last port; down: it is believed */
     bool counts;      /* it has both of these */
     uint64_t in_bytes, out_bytes;
 };
 
-struct ft_port_words {
+struct ft_down_ports {
     struct ft_table *table;
     uint32_t down;
     int64_t aged_ms;
 };
 
-struct ft_port_words *ft_port_words_new(size_t cap)
+struct ft_down_ports *ft_down_ports_new(size_t cap)
 {
-    struct ft_port_words *w = calloc(1, sizeof(*w));
+    struct ft_down_ports *w = calloc(1, sizeof(*w));
 
     if (!w)
         return NULL;
@@ -45,7 +45,7 @@ struct ft_port_words *ft_port_words_new(size_t cap)
     return w;
 }
 
-void ft_port_words_free(struct ft_port_words *w)
+void ft_down_ports_free(struct ft_down_ports *w)
 {
     if (!w)
         return;
@@ -53,14 +53,14 @@ void ft_port_words_free(struct ft_port_words *w)
     free(w);
 }
 
-static void set_down(struct ft_port_words *w, struct said *s, bool down)
+static void set_down(struct ft_down_ports *w, struct said *s, bool down)
 {
     w->down += (uint32_t)down - (uint32_t)s->down;
     s->down = down;
 }
 
 /* Whether the agent is known to fill the state in. */
-static int vouch(struct ft_port_words *w, const struct ft_ip *agent, bool up, int64_t now_ms,
+static int vouch(struct ft_down_ports *w, const struct ft_ip *agent, bool up, int64_t now_ms,
                  bool *vouched)
 {
     struct port_key key = {.agent = *agent};
@@ -90,7 +90,7 @@ static bool is_down(const struct said *before, bool fresh, const Fabrictrace__Po
     return before->down ? !counts || same : counts && same;
 }
 
-int ft_port_words_take(struct ft_port_words *w, const Fabrictrace__PortCounters *poll,
+int ft_down_ports_take(struct ft_down_ports *w, const Fabrictrace__PortCounters *poll,
                        int64_t now_ms, bool *changed)
 {
     struct port_key key = {.ifindex = poll->ifindex};
@@ -123,7 +123,7 @@ int ft_port_words_take(struct ft_port_words *w, const Fabrictrace__PortCounters 
     return 0;
 }
 
-bool ft_port_words_age(struct ft_port_words *w, int64_t now_ms)
+bool ft_down_ports_age(struct ft_down_ports *w, int64_t now_ms)
 {
     uint32_t index = 0, before = w->down;
     struct said *s;
@@ -139,13 +139,13 @@ bool ft_port_words_age(struct ft_port_words *w, int64_t now_ms)
     return w->down != before;
 }
 
-bool ft_port_words_next(const struct ft_port_words *w, uint32_t *index, struct ft_port_word *out)
+bool ft_down_ports_next(const struct ft_down_ports *w, uint32_t *index, struct ft_down_port *out)
 {
     const struct said *s;
 
     while (w->down && (s = ft_table_next(w->table, index)))
         if (s->down) {
-            *out = (struct ft_port_word){s->key.agent, s->key.ifindex, s->time_ms};
+            *out = (struct ft_down_port){s->key.agent, s->key.ifindex, s->time_ms};
             return true;
         }
     return false;
