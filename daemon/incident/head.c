@@ -97,7 +97,7 @@ void ft_head_write(struct ft_writer *w, const struct ft_head *head, const struct
     write_text(w, "source_id", head->source_id);
     write_text(w, "fabric", head->fabric);
     ft_write_fmt(w,
-                 "from_ms: %" PRId64 "\nto_ms: %" PRId64 "\nwhole: %d\nseed: %" PRIu64
+                 "from_ms: %" PRId64 "\nto_ms: %" PRId64 "\nfrom_start: %d\nseed: %" PRIu64
                  "\nhistory_number: %" PRIu64 "\nhistory_version: %" PRIu32 "\nsettings:\n",
                  head->from_ms, head->to_ms, head->whole, head->seed, head->history_number,
                  head->history_version);
@@ -185,7 +185,7 @@ static int read_head(const struct ft_yaml *root, struct ft_head *head, struct ft
     rc = rc ? rc : get_text(root, "fabric", &head->fabric, diag);
     rc = rc ? rc : get_number(root, "from_ms", 0, NUMBER_MAX, &from, diag);
     rc = rc ? rc : get_number(root, "to_ms", 0, NUMBER_MAX, &to, diag);
-    rc = rc ? rc : get_number(root, "whole", 0, 1, &whole, diag);
+    rc = rc ? rc : get_number(root, "from_start", 0, 1, &whole, diag);
     rc = rc ? rc : get_number(root, "seed", 0, UINT64_MAX, &head->seed, diag);
     rc = rc ? rc : get_number(root, "history_number", 0, NUMBER_MAX, &head->history_number, diag);
     rc = rc ? rc : get_number(root, "history_version", 0, UINT32_MAX, &version, diag);
