@@ -52,6 +52,9 @@ static const struct command commands[FT_COMMANDS] = {
                            "what came in and went out of late, as a file for replay"},
     [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
                            "the page, or one command, as they were when that file was kept"},
+    [FT_COMMAND_PLAN] = {"plan",
+                         "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
+                         "paths for flows such that the fullest link carries the least"},
 };
 
 enum {
@@ -79,7 +82,11 @@ enum {
     OPT_COLUMNS,
     OPT_SFLOW,
     OPT_TOPOLOGY,
-    OPT_LAST
+    OPT_LAST,
+    OPT_FLOWS,
+    OPT_PREVIOUS,
+    OPT_FAILED,
+    OPT_SIM_LAST = OPT_FAILED
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
@@ -155,8 +162,17 @@ static const struct {
      FOR(LIVE),
      "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
     {{"topology", required_argument, NULL, OPT_TOPOLOGY},
-     FOR_OWN,
-     "FILE     the fabric (fabrictrace-topology(5)); without it, it is learnt from the samples"},
+     FOR_OWN | FOR(PLAN),
+     "FILE     the fabric (fabrictrace-topology(5)); where left out, learnt from the samples"},
+    {{"flows", required_argument, NULL, OPT_FLOWS},
+     FOR(PLAN),
+     "FILE     flows as CSV: src,dst,rate_bps (-: standard input)"},
+    {{"previous", required_argument, NULL, OPT_PREVIOUS},
+     FOR(PLAN),
+     "FILE     an earlier plan's --json: only flows that have to move do"},
+    {{"failed", required_argument, NULL, OPT_FAILED},
+     FOR(PLAN),
+     "LINK,... links (leaf1/Ethernet51) and switches that are down"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL & ~FOR_OWN & ~FOR(REPLAY),
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -301,6 +317,21 @@ static int parse_matrix_option(struct ft_args *args, int c, const char *value, F
     return 0;
 }
 
+static int parse_sim_option(struct ft_args *args, int c, const char *value)
+{
+    switch (c) {
+    case OPT_FLOWS:
+        args->flows = value;
+        break;
+    case OPT_PREVIOUS:
+        args->previous = value;
+        break;
+    default:
+        args->failed = value;
+    }
+    return 0;
+}
+
 static int parse_interval(struct ft_args *args, const char *value, FILE *err)
 {
     uint64_t seconds;
@@ -339,6 +370,8 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
 
     if (c >= OPT_COMM && c <= OPT_SVG)
         return parse_matrix_option(args, c, value, err);
+    if (c >= OPT_FLOWS && c <= OPT_SIM_LAST)
+        return parse_sim_option(args, c, value);
     switch (c) {
     case OPT_ENDPOINT:
         args->endpoint = value;
@@ -494,6 +527,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return complain(err, args->command, "--follow prints lines, not a table with columns");
     if (args->command == FT_COMMAND_REPLAY)
         return parse_replay(args, argc, argv, err);
+    if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
+        return complain(err, args->command, "takes --topology and --flows");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);

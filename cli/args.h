@@ -30,6 +30,7 @@ enum ft_command {
     FT_COMMAND_LIVE,
     FT_COMMAND_RECORD,
     FT_COMMAND_REPLAY,
+    FT_COMMAND_PLAN,
     FT_COMMANDS
 };
 
@@ -59,13 +60,14 @@ struct ft_args {
     char **rest;                /* likewise: another command and its options; of argv */
     int rest_count;             /* 0: none */
     const char *sflow;          /* of live: where it listens, NULL: the standard */
-    const char *topology;       /* of live and analyze: the file, NULL: learnt */
+    const char *topology;       /* the file; of live and analyze NULL: learnt */
     bool wide;                  /* no column is cut or left out */
     const char *sort, *columns; /* of a table, NULL: as it is */
     unsigned interval_s;        /* between two pictures of top, two requests of follow */
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
+    const char *flows, *previous, *failed; /* of plan and whatif: files, links */
 };
 
 /* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */

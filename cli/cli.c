@@ -15,6 +15,7 @@
 #include "cli/follow.h"
 #include "cli/live.h"
 #include "cli/loads.h"
+#include "cli/plan.h"
 #include "cli/record.h"
 #include "cli/replay.h"
 #include "cli/show.h"
@@ -75,6 +76,8 @@ static int run(const struct ft_args *args)
         return ft_replay_command(args, ft_cli_run);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->command == FT_COMMAND_PLAN)
+        return ft_plan_run(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->loads) {

@@ -11,7 +11,10 @@ cli_libftcli_a_SOURCES = \
 	cli/grid.c cli/grid.h \
 	cli/live.c cli/live.h \
 	cli/loads.c cli/loads.h \
+	cli/inputs.c cli/inputs.h \
 	cli/matrix.c cli/matrix.h \
+	cli/plan.c cli/plan.h \
+	cli/previous.c cli/previous.h \
 	cli/record.c cli/record.h \
 	cli/replay.c cli/replay.h \
 	cli/rows.h \
@@ -37,6 +40,7 @@ cli_libftcli_a_SOURCES = \
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c
-cli_fabrictrace_LDADD = cli/libftcli.a lib/fabric/libftfabric.a proto/libftproto.a $(IO_LIBS) \
-	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
+cli_fabrictrace_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
+	lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) \
 	$(XXHASH_LIBS) -lm

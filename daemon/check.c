@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "daemon/api/metrics.h"
-#include "daemon/discovery/topology_file.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
+#include "lib/files/topology_file.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
 
@@ -233,7 +233,8 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     return NULL;
 }
 
-void ft_daemon_log_size(const struct ft_run *run, const struct ft_topology *t)
+/* Says what the history takes of a topology, for --check. */
+static void log_size(const struct ft_run *run, const struct ft_topology *t)
 {
     const struct ft_settings *s = ft_run_config(run);
     size_t windows = (size_t)(s->history_ns / s->window_ns) + 1, links = 0, need;
@@ -253,7 +254,7 @@ void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag)
     struct ft_topology *t = ft_daemon_check(run, false, diag);
 
     if (t)
-        ft_daemon_log_size(run, t);
+        log_size(run, t);
     ft_topology_free(t);
 }
 

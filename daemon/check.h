@@ -26,9 +26,6 @@ const struct ft_strings *ft_daemon_sinks(const struct ft_run *run);
 
 struct ft_tls_files ft_daemon_tls(const struct ft_settings *settings);
 
-/* Says what the history takes of a topology, for --check. */
-void ft_daemon_log_size(const struct ft_run *run, const struct ft_topology *t);
-
 /* For struct ft_program: whether the settings are valid, and what the topology and they make of the
  * metrics page. */
 void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag);

@@ -23,6 +23,7 @@
 #include "daemon/incident/loading.h"
 #include "daemon/incident/recorder.h"
 #include "daemon/memory.h"
+#include "daemon/pipeline/arrivals.h"
 #include "daemon/pipeline/configure.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
@@ -37,7 +38,6 @@
 #include "lib/io/http.h"
 #include "lib/io/ready.h"
 #include "lib/io/transport.h"
-#include "proto/batch.h"
 
 #define NS_PER_MS       1000000
 #define NS_PER_S        1000000000
@@ -51,9 +51,6 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
-/* Likewise for a batch of records; the clock is looked at after each step. */
-#define BATCH_NS   (INT64_C(10) * NS_PER_MS)
-#define BATCH_STEP 64
 
 struct ft_daemon {
     struct ft_run *run;
@@ -63,16 +60,16 @@ struct ft_daemon {
     struct ft_view view;              /* the stages, owned here */
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
-    struct ft_batch *batch;           /* that is being applied */
-    struct ft_keeper *keeper;         /* NULL: the history is not kept */
-    struct ft_recorder *recorder;     /* NULL: nothing is kept for an incident */
-    struct ft_loading *loading;       /* NULL: no incident is replayed */
-    struct ft_head head;              /* of the file of an incident */
-    struct ft_settings started;       /* numbers as they were at the start: texts are not its own */
+    struct ft_arrivals arrivals;
+    struct ft_arrivals_tap arrivals_tap;
+    struct ft_keeper *keeper;     /* NULL: the history is not kept */
+    struct ft_recorder *recorder; /* NULL: nothing is kept for an incident */
+    struct ft_loading *loading;   /* NULL: no incident is replayed */
+    struct ft_head head;          /* of the file of an incident */
+    struct ft_settings started;   /* numbers as they were at the start: texts are not its own */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
-    struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
-    uint64_t batches_broken, unknown_records;
+    struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t restarts; /* of the pipeline that the log has reported */
     uint32_t ticks;
     bool advancing; /* what the account asks for is part of it */
@@ -168,84 +165,13 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     return EX_OK;
 }
 
-/* A slice of a batch on its way in. */
-struct batch {
-    struct ft_daemon *d;
-    const struct ft_identity *sender; /* NULL: may report anything */
-    const char *source, *program;
-    int64_t now_ms;  /* the slice's */
-    uint64_t number; /* of the record in it */
-};
-
-static void apply_record(void *arg, const Fabrictrace__Record *record)
-{
-    struct batch *b = arg;
-    struct ft_daemon *d = b->d;
-    int64_t now_ms = b->now_ms;
-    char reason[FT_IDENTITY_TEXT_BYTES];
-    uint64_t held;
-
-    b->number++;
-    if (!b->sender || ft_identity_allows(d->identities, b->sender, record,
-                                         ft_pipeline_file(d->view.pipeline), now_ms, reason)) {
-        ft_pipeline_record(d->view.pipeline, record, now_ms);
-        return;
-    }
-    ft_pipeline_refuse(d->view.pipeline);
-    if (d->recorder)
-        ft_recorder_refused(d->recorder, b->number);
-    if (ft_log_limit_pass(&d->identity_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING,
-               "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
-               " more held back)",
-               b->program, b->source, reason, held);
-}
-
-/* Steps of the batch in hand, for a few milliseconds. All are of one moment. */
-static int apply_slice(struct ft_daemon *d, struct batch *batch, const uint8_t *payload)
-{
-    struct ft_mono start = ft_mono_now();
-    uint64_t steps = 0;
-    int rc;
-
-    do {
-        rc = ft_batch_step(d->batch, payload, BATCH_STEP, apply_record, batch);
-        steps++;
-    } while (rc > 0 && ft_mono_since_ns(ft_mono_now(), start) <= BATCH_NS);
-    /* Nobody is to find records half taken in: a replay has none. */
-    ft_pipeline_flush(d->view.pipeline);
-    if (d->recorder)
-        ft_recorder_slice(d->recorder, batch->now_ms, steps, rc <= 0);
-    return rc;
-}
-
-/* A slice of a batch: first it is decoded whole, then its records are applied. */
 static int apply_payload(void *arg, void *known, const char *source, const char *program,
                          const uint8_t *payload, size_t len)
 {
     struct ft_daemon *d = arg;
-    struct batch batch = {
-        .d = d, .sender = known, .source = source, .program = program, .now_ms = ft_wall_now().ms};
-    uint64_t held;
-    int rc = -ENOMEM;
+    const struct ft_arrival from = {d->view.pipeline, d->identities, known, source, program};
 
-    if (!d->batch && (d->batch = ft_batch_new(len)) && d->recorder)
-        ft_recorder_batch(d->recorder, payload, len);
-    if (d->batch)
-        rc = apply_slice(d, &batch, payload);
-    if (rc > 0)
-        return rc;
-    if (rc == 0)
-        d->unknown_records += ft_batch_unknown(d->batch);
-    ft_batch_free(d->batch);
-    d->batch = NULL;
-    if (rc == 0)
-        return 0;
-    d->batches_broken++;
-    if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source, len,
-               strerror(-rc));
-    return rc;
+    return ft_arrivals_apply(&d->arrivals, &from, payload, len);
 }
 
 static void *on_admit(void *arg, const char *source, const char *program,
@@ -531,6 +457,9 @@ static int open_recorder(struct ft_daemon *d, uint64_t seed, int64_t now_ms)
     d->view.recorder = d->recorder = ft_recorder_new(&config);
     if (!d->recorder)
         return EX_OSERR;
+    d->arrivals_tap = (struct ft_arrivals_tap){ft_recorder_batch, ft_recorder_refused,
+                                               ft_recorder_slice, d->recorder};
+    d->arrivals.tap = &d->arrivals_tap;
     ft_recorder_begin(d->recorder, ft_daemon_topology(d->run), now_ms);
     ft_publisher_tap(d->view.publisher, ft_recorder_published, d->recorder);
     return EX_OK;
@@ -696,7 +625,7 @@ static void close_all(struct ft_daemon *d)
     ft_http_free(d->view.http);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
-    ft_batch_free(d->batch);
+    ft_arrivals_close(&d->arrivals);
     ft_pipeline_free(d->view.pipeline);
     ft_loading_free(d->loading);
     ft_recorder_free(d->recorder);
@@ -787,13 +716,13 @@ int ft_daemon_main(int argc, char **argv)
         .print_size = ft_daemon_print_size,
         .metrics = &ft_daemon_metrics,
     };
-    struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
-                          .peer_limit = {.interval_ns = WARN_NS, .burst = 100},
+    struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},
                           .kafka_limit = {.interval_ns = WARN_NS, .burst = 5},
                           .batch_limit = {.interval_ns = WARN_NS, .burst = 20},
                           .sink_limit = {.interval_ns = WARN_NS, .burst = 5}};
     int rc = EX_OSERR;
 
+    ft_arrivals_open(&d.arrivals);
     d.run = ft_run_new(&program, argc, argv, &rc);
     if (!d.run)
         return rc;

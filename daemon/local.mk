@@ -17,8 +17,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
+	daemon/api/sorted.c daemon/api/sorted.h \
 	daemon/api/sources.c daemon/api/sources.h \
-	daemon/api/store.c daemon/api/store.h \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
@@ -48,7 +48,6 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey_strangers.c \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
-	daemon/discovery/topology_file.c daemon/discovery/topology_file.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
@@ -81,6 +80,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/observe.c \
 	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
+	daemon/pipeline/arrivals.c daemon/arrivals.h \
 	daemon/memory.c daemon/memory.h \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
@@ -91,6 +91,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/state.h \
 	daemon/pairing/samples.c \
 	daemon/pipeline/account.c \
+	daemon/pipeline/arrivals.c daemon/pipeline/arrivals.h \
 	daemon/pipeline/batch.c \
 	daemon/pipeline/configure.c daemon/pipeline/configure.h \
 	daemon/pipeline/hooks.c \
@@ -114,7 +115,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window/loads.c daemon/window/loads.h \
 	daemon/window/window.c daemon/window/window.h
 
-DAEMON_LIBS = daemon/libftdaemon.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
+DAEMON_LIBS = daemon/libftdaemon.a lib/files/libftfiles.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
 	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced

@@ -8,7 +8,6 @@
 #include <sysexits.h>
 
 #include "daemon/api/live.h"
-#include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/api/web.h"
 #include "daemon/api/window_figures.h"
@@ -28,12 +27,11 @@ int ft_api_open_sinks(struct ft_view *view, const struct ft_settings *s, struct 
         .bytes_max = s->history_memory_max,
         .events_max = s->events_max + s->past_events_max,
     };
-    struct ft_sink *store = ft_store_new(s->store_bytes, &view->store), *history, *stream;
+    struct ft_sink *history, *stream;
 
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&view->instance, sizeof(view->instance), 0) != sizeof(view->instance))
-        return EX_OSERR;
-    if (!store || ft_publisher_take(view->publisher, store))
+        getrandom(&view->instance, sizeof(view->instance), 0) != sizeof(view->instance) ||
+        getrandom(&view->seed, sizeof(view->seed), 0) != sizeof(view->seed))
         return EX_OSERR;
     history = ft_history_new(&config, &view->history);
     if (!history || ft_publisher_take(view->publisher, history))

@@ -12,7 +12,6 @@ struct ft_pipeline;
 struct ft_stages;
 struct ft_publisher;
 struct ft_receiver;
-struct ft_store;
 struct ft_window_figures;
 struct ft_history;
 struct ft_http;
@@ -32,7 +31,6 @@ struct ft_view {
     struct ft_pipeline *pipeline;
     const struct ft_stages *stages; /* of the pipeline */
     struct ft_publisher *publisher;
-    struct ft_store *store;
     struct ft_history *history;
     const struct ft_loop *loop;
     struct ft_http *http;         /* NULL: no port */
@@ -50,6 +48,7 @@ struct ft_view {
     void (*add_stages)(void *arg, struct ft_account *account);
     void *add_stages_arg;
     uint32_t instance; /* distinguishes this run from others, for tags */
+    uint64_t seed;     /* of the tables that an answer makes for itself */
 };
 
 #endif

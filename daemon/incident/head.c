@@ -57,7 +57,6 @@ static const struct {
     FIELD(NUMBER, past_events_max, 0, 1000000),
     FIELD(NUMBER, sources_max, 1, 1000000),
     FIELD(NUMBER, kept_bytes, 0, BYTES_MAX),
-    FIELD(NUMBER, store_bytes, 0, BYTES_MAX),
     FIELD(NUMBER, history_memory_max, 0, BYTES_MAX),
 #undef FIELD
 };

@@ -155,6 +155,8 @@ static int take(struct ft_loading *l, const struct ft_incident_read *in)
 /* Windows and events as they were published; of a file that lacks them, what the replay made. */
 static void restore_history(const struct ft_loading *l)
 {
+    struct ft_history_window last;
+
     if (l->history.len == 0 || !ft_writer_ok(&l->history))
         return;
     if (l->head.history_version != ft_row_version())
@@ -165,6 +167,8 @@ static void restore_history(const struct ft_loading *l)
     else if (ft_snapshot_restore(l->target.history, l->head.history_number, l->history.bytes,
                                  l->history.len))
         ft_log(FT_LOG_ERROR, "%s: its windows are broken, and are left out", l->config.file);
+    else if (ft_history_last(l->target.history, &last))
+        ft_window_set_last(ft_pipeline_stages(l->target.pipeline)->window, &last.span);
 }
 
 static void restore_events(const struct ft_loading *l)

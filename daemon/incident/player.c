@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/discovery/topology_file.h"
 #include "daemon/incident/entry.h"
+#include "daemon/pipeline/arrivals.h"
 #include "lib/base/grow.h"
 #include "lib/base/sum.h"
+#include "lib/files/topology_file.h"
 #include "proto/batch.h"
 
-/* As the daemon that recorded. */
-#define BATCH_STEP 64
 /* Names of stages and reasons: some dozens. */
 #define NAMES_MAX 1024
 
@@ -158,21 +157,36 @@ static int play_batch(struct ft_player *p, const struct ft_entry *entry)
     return 0;
 }
 
+/* True when the next record of the slice was refused then. */
+static bool is_refused(struct ft_player *p)
+{
+    if (++p->number != p->refused)
+        return false;
+    ft_pipeline_refuse(p->pipeline);
+    if (!ft_entry_refused(&p->slice, &p->refused))
+        p->refused = 0;
+    return true;
+}
+
 static void apply_record(void *arg, const Fabrictrace__Record *record)
 {
     struct ft_player *p = arg;
 
-    if (++p->number != p->refused) {
+    if (!is_refused(p))
         ft_pipeline_record(p->pipeline, record, p->slice.now_ms);
-        return;
-    }
-    ft_pipeline_refuse(p->pipeline);
-    if (!ft_entry_refused(&p->slice, &p->refused))
-        p->refused = 0;
+}
+
+static void apply_observed(void *arg, const struct ft_observed *o)
+{
+    struct ft_player *p = arg;
+
+    if (!is_refused(p))
+        ft_pipeline_observed(p->pipeline, o, p->slice.now_ms);
 }
 
 static int play_slice(struct ft_player *p, const struct ft_entry *entry)
 {
+    const struct ft_batch_sink sink = {apply_record, apply_observed, p};
     int rc = 1;
 
     if (!p->batch)
@@ -182,7 +196,7 @@ static int play_slice(struct ft_player *p, const struct ft_entry *entry)
     if (!ft_entry_refused(&p->slice, &p->refused))
         p->refused = 0;
     for (uint64_t i = 0; i < entry->steps && rc > 0; i++)
-        rc = ft_batch_step(p->batch, p->payload, BATCH_STEP, apply_record, p);
+        rc = ft_batch_step(p->batch, p->payload, FT_ARRIVALS_STEP, &sink);
     if (rc <= 0)
         drop_batch(p);
     ft_pipeline_flush(p->pipeline);

@@ -241,16 +241,18 @@ void ft_recorder_topology(struct ft_recorder *r, const char *file)
         r->failed = true;
 }
 
-void ft_recorder_batch(struct ft_recorder *r, const void *payload, size_t len)
+void ft_recorder_batch(void *recorder, const void *payload, size_t len)
 {
+    struct ft_recorder *r = recorder;
     turn(r, r->now_ms);
     r->inside = true;
     r->refused_count = 0;
     ft_entry_batch(&r->w, payload, len);
 }
 
-void ft_recorder_refused(struct ft_recorder *r, uint64_t number)
+void ft_recorder_refused(void *recorder, uint64_t number)
 {
+    struct ft_recorder *r = recorder;
     uint64_t *grown = ft_grow(r->refused, r->refused_count, &r->refused_size, sizeof(*grown));
 
     if (!grown) {
@@ -261,8 +263,9 @@ void ft_recorder_refused(struct ft_recorder *r, uint64_t number)
     r->refused[r->refused_count++] = number;
 }
 
-void ft_recorder_slice(struct ft_recorder *r, int64_t now_ms, uint64_t steps, bool ended)
+void ft_recorder_slice(void *recorder, int64_t now_ms, uint64_t steps, bool ended)
 {
+    struct ft_recorder *r = recorder;
     ft_entry_slice(&r->w, &r->now_ms, now_ms, steps, r->refused, r->refused_count);
     r->refused_count = 0;
     r->inside = !ended;

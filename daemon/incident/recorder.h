@@ -38,10 +38,12 @@ void ft_recorder_free(struct ft_recorder *recorder);
  * comes after it, and immediately before the pipeline is driven, but for a slice: after it. */
 void ft_recorder_begin(struct ft_recorder *r, const char *topology, int64_t now_ms);
 void ft_recorder_topology(struct ft_recorder *r, const char *file);
-void ft_recorder_batch(struct ft_recorder *r, const void *payload, size_t len);
-void ft_recorder_refused(struct ft_recorder *r, uint64_t number); /* in the slice to come, from 1 */
-void ft_recorder_slice(struct ft_recorder *r, int64_t now_ms, uint64_t steps, bool ended);
 void ft_recorder_advance(struct ft_recorder *r, int64_t now_ms, uint32_t items);
+
+/* For struct ft_arrivals_tap. */
+void ft_recorder_batch(void *recorder, const void *payload, size_t len);
+void ft_recorder_refused(void *recorder, uint64_t number);
+void ft_recorder_slice(void *recorder, int64_t now_ms, uint64_t steps, bool ended);
 
 /* During an advance the account asked for these stages. */
 void ft_recorder_stages(struct ft_recorder *r, const struct ft_account_stage *stages, size_t count);

@@ -116,6 +116,11 @@ uint32_t ft_topology_find_port(const struct ft_topology *t, uint32_t switch_id, 
     return ft_index_name(&t->index, switch_id, name);
 }
 
+uint32_t ft_topology_find_host(const struct ft_topology *t, const char *name)
+{
+    return ft_index_name(&t->index, FT_NAMESPACE_HOSTS, name);
+}
+
 uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *address)
 {
     return ft_index_address(&t->index, FT_NAMESPACE_SWITCHES, address);

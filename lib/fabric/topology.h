@@ -178,6 +178,7 @@ const struct ft_lag *ft_topology_lag(const struct ft_topology *t, uint32_t id);
 /* FT_NONE when there is none. These are on the path of every observation: hash lookups. */
 uint32_t ft_topology_find_switch(const struct ft_topology *t, const char *name);
 uint32_t ft_topology_find_port(const struct ft_topology *t, uint32_t switch_id, const char *name);
+uint32_t ft_topology_find_host(const struct ft_topology *t, const char *name);
 uint32_t ft_topology_switch_at(const struct ft_topology *t, const struct ft_ip *address);
 uint32_t ft_topology_port_at(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex);
 uint32_t ft_topology_nic_at(const struct ft_topology *t, const struct ft_ip *address);

@@ -55,7 +55,8 @@ int ft_incident_section(struct ft_writer *w, enum ft_incident_kind kind, const v
     ft_writer_init(&head, HEAD_BYTES);
     ft_write_u8(&head, (uint8_t)kind);
     ft_write_u8(&head, (uint8_t)packing);
-    ft_write_be16(&head, 0);
+    ft_write_u8(&head, 0);
+    ft_write_u8(&head, 0);
     ft_write_be32(&head, (uint32_t)len);
     ft_write_be32(&head, (uint32_t)(w->len - at - HEAD_BYTES));
     if (ft_writer_ok(w) && ft_writer_ok(&head)) {

@@ -3,9 +3,9 @@
  * what came in, which drives a small pipeline. */
 #include "config.h"
 
-#include "daemon/discovery/topology_file.h"
 #include "daemon/incident/head.h"
 #include "daemon/incident/player.h"
+#include "lib/files/topology_file.h"
 #include "lib/io/incident.h"
 #include "tests/fuzz/fuzz.h"
 

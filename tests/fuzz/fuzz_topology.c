@@ -2,8 +2,8 @@
 /* A topology file: it is refused with complaints, or the fabric that is built is consistent. */
 #include "config.h"
 
-#include "daemon/discovery/topology_file.h"
 #include "lib/fabric/paths.h"
+#include "lib/files/topology_file.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_ports(const struct ft_topology *t)

@@ -5,6 +5,8 @@
 # good and bad, into tests/fuzz/corpus/NAME/.
 fuzz_programs = \
 	tests/fuzz/fuzz_batch \
+	tests/fuzz/fuzz_flows \
+	tests/fuzz/fuzz_columns \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_history \
 	tests/fuzz/fuzz_identity \
@@ -41,6 +43,15 @@ endif
 tests_fuzz_fuzz_batch_SOURCES = tests/fuzz/fuzz_batch.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_batch_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_flows_SOURCES = tests/fuzz/fuzz_flows.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_flows_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_flows_LDADD = lib/files/libftfiles.a lib/sim/libftsim.a lib/fabric/libftfabric.a \
+	lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS) $(XXHASH_LIBS)
+
+tests_fuzz_fuzz_columns_SOURCES = tests/fuzz/fuzz_columns.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_columns_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_columns_LDADD = $(fuzz_proto_libs) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_frame_LDFLAGS = $(fuzz_ldflags)
@@ -84,7 +95,7 @@ tests_fuzz_fuzz_sflow_LDADD = $(fuzz_proto_libs)
 
 tests_fuzz_fuzz_topology_SOURCES = tests/fuzz/fuzz_topology.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_topology_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_topology_LDADD = daemon/libftdaemon.a lib/fabric/libftfabric.a \
+tests_fuzz_fuzz_topology_LDADD = lib/files/libftfiles.a lib/fabric/libftfabric.a \
 	lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_yaml_SOURCES = tests/fuzz/fuzz_yaml.c tests/fuzz/fuzz.h

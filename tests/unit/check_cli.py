@@ -582,6 +582,8 @@ class Alone(unittest.TestCase):
             (["explain", "10.0.0.1"], "is not a flow"),
             (["explain", ""], "is not a flow"),
             (["explain", "leaf1", "Ethernet51", "more"], "takes one flow"),
+            (["plan", "--topology", "x"], "takes --topology and --flows"),
+            (["plan", "--topology", "x", "--flows", "y", "z"], "does not take 'z'"),
             (["imbalance", "--loads", "7,,1"], "'' is not valid"),
             (["imbalance", "--loads", "7,-1"], "'-1' is not valid"),
             (["links", "--endpoint"], "needs a value"),

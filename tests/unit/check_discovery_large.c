@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/discovery/discovery.h"
-#include "daemon/discovery/topology_file.h"
+#include "lib/files/topology_file.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
 

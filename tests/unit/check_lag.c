@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/discovery/topology_file.h"
 #include "daemon/window/loads.h"
+#include "lib/files/topology_file.h"
 #include "tests/unit/join_rig.h"
 #include "tests/unit/unit.h"
 

@@ -4,7 +4,7 @@
 
 #include "daemon/discovery/discovery.h"
 #include "daemon/discovery/topology_diff.h"
-#include "daemon/discovery/topology_file.h"
+#include "lib/files/topology_file.h"
 #include "tests/unit/wiring_rig.h"
 
 static struct ft_topology *base, *found;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/discovery/topology_file.h"
+#include "lib/files/topology_file.h"
 #include "tests/unit/unit.h"
 
 #define SWITCHES                                                                                   \

@@ -4,6 +4,7 @@ if HAVE_CHECK
 include tests/unit/base.mk
 include tests/unit/config.mk
 include tests/unit/fabric.mk
+include tests/unit/sim.mk
 include tests/unit/proto.mk
 include tests/unit/io.mk
 include tests/unit/agent.mk

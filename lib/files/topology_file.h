@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_DAEMON_DISCOVERY_TOPOLOGY_FILE_H
-#define FT_DAEMON_DISCOVERY_TOPOLOGY_FILE_H
+#ifndef FT_FILES_TOPOLOGY_FILE_H
+#define FT_FILES_TOPOLOGY_FILE_H
 /*
  * The static topology file (YAML).
  *

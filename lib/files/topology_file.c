@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/discovery/topology_file.h"
+#include "lib/files/topology_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/sim/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/sim/clos.h"
+#include "lib/sim/ends.h"
+#include "lib/sim/loads.h"
+#include "lib/sim/place.h"
+
+/* Flows that one search moves about at most. */
+#define LOOKS_MAX    4096
+#define RELIEF_LOOKS 256
+/* Links that relieving looks at in all: a second or so. */
+#define RELIEF_WORK 200000000u
+/* Looks of all searches together: some seconds. Behind it a flow finds only what is free. */
+#define LOOKS_ALL     2000000u
+#define TURNS         4
+#define PROGRESS_STEP 1024
+
+struct work {
+    const struct ft_plan_input *in;
+    struct ft_plan *plan;
+    uint32_t *order;
+    struct ft_hop *ends;
+    double *weight;
+    double *limit;
+    uint32_t *flows; /* of a link; of the searches */
+    struct ft_bounds bounds;
+    struct ft_placement *place;
+    bool speeds; /* every link has one */
+};
+
+static bool same_path(const struct ft_path *a, const struct ft_path *b)
+{
+    return a->hop_count == b->hop_count &&
+           memcmp(a->hops, b->hops, a->hop_count * sizeof(a->hops[0])) == 0;
+}
+
+struct ranked {
+    uint64_t rate;
+    uint32_t flow;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+
+    if (x->rate != y->rate)
+        return x->rate > y->rate ? -1 : 1;
+    return x->flow < y->flow ? -1 : x->flow > y->flow;
+}
+
+static int rank_flows(struct work *w)
+{
+    uint32_t count = w->in->count;
+    struct ranked *ranked = calloc((size_t)count + 1, sizeof(*ranked));
+
+    if (!ranked)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        ranked[i] = (struct ranked){w->in->demands[i].rate_bps, i};
+    qsort(ranked, count, sizeof(*ranked), compare_ranked);
+    for (uint32_t i = 0; i < count; i++)
+        w->order[i] = ranked[i].flow;
+    w->plan->equal = count == 0 || ranked[0].rate == ranked[count - 1].rate;
+    free(ranked);
+    return 0;
+}
+
+/* Whether speeds are known, and the same between switches. */
+static void look_at_speeds(struct work *w)
+{
+    const struct ft_topology *t = w->in->topology;
+    uint64_t speed = 0;
+    bool some = false;
+
+    w->speeds = true;
+    for (uint32_t i = 0; i < ft_topology_ports(t); i++) {
+        const struct ft_port *p = ft_topology_port(t, i);
+
+        if (p->peer == FT_NONE && p->nic == FT_NONE)
+            continue;
+        if (p->speed_bps == 0)
+            w->speeds = false;
+        if (p->peer == FT_NONE)
+            continue;
+        if (some && p->speed_bps != speed)
+            w->plan->equal = false;
+        speed = p->speed_bps;
+        some = true;
+    }
+}
+
+static double speed_of(const struct work *w, uint32_t link)
+{
+    return w->speeds ? (double)ft_link_speed(w->in->topology, link) : 1;
+}
+
+static bool is_alive(void *arg, uint32_t stage, const struct ft_hop *hop)
+{
+    const struct ft_plan_input *in = arg;
+    uint32_t peer = ft_topology_port(in->topology, hop->out)->peer;
+
+    (void)stage;
+    return !in->dead ||
+           (!in->dead[hop->in] && !in->dead[hop->out] && (peer == FT_NONE || !in->dead[peer]));
+}
+
+static int check_reachable(struct work *w)
+{
+    struct ft_plan_input in = *w->in;
+    struct ft_path path;
+
+    for (uint32_t i = 0; i < in.count; i++) {
+        if (ft_paths_walk(in.topology, in.demands[i].src_nic, in.demands[i].dst_nic, is_alive, &in,
+                          &path, 1, 1) == 0) {
+            w->plan->unreachable = i;
+            return -EHOSTUNREACH;
+        }
+    }
+    return 0;
+}
+
+/* What a set of links has to carry at least on one of them. */
+static double bound_of(const struct work *w, uint32_t set)
+{
+    const struct ft_bounds *b = &w->bounds;
+    double speed = w->speeds ? b->speed[set] : b->links[set], share, alone;
+
+    if (b->flows[set] == 0 || b->links[set] == 0 || speed <= 0)
+        return 0;
+    share = b->bps[set] / speed;
+    alone = b->most_bps[set] * b->links[set] / speed;
+    return share > alone ? share : alone;
+}
+
+/* Of equal flows the bound of each leaf; `more` above it where that does not do. */
+static void limit_equal(struct work *w, uint32_t more)
+{
+    const struct ft_topology *t = w->in->topology;
+
+    for (uint32_t i = 0; i < ft_links_of(t); i++) {
+        uint32_t set = w->bounds.set[i];
+
+        w->limit[i] = set == FT_NONE ? w->in->count : ft_bound_flows(&w->bounds, set) + more;
+    }
+}
+
+static void limit_share(struct work *w, double share)
+{
+    for (uint32_t i = 0; i < ft_links_of(w->in->topology); i++)
+        w->limit[i] = share * speed_of(w, i);
+}
+
+static void report(const struct work *w, uint32_t done)
+{
+    if (w->in->progress && (done % PROGRESS_STEP == 0 || done == w->in->count))
+        w->in->progress(w->in->arg, done, w->in->count);
+}
+
+static uint32_t looks_left(const struct work *w)
+{
+    return ft_place_looked(w->place) < LOOKS_ALL ? LOOKS_MAX : 1;
+}
+
+/* Flows without a path: within the bound where a chain of moves is found, else where least is. */
+static int place_rest(struct work *w)
+{
+    struct ft_plan *plan = w->plan;
+    uint32_t done = 0;
+
+    for (uint32_t i = 0; i < w->in->count; i++) {
+        uint32_t flow = w->order[i];
+
+        report(w, ++done);
+        if (plan->paths[flow].hop_count > 0)
+            continue;
+        if (plan->equal && ft_place_within(w->place, flow, looks_left(w)))
+            continue;
+        if (!ft_place_least(w->place, flow))
+            return -EHOSTUNREACH;
+    }
+    return 0;
+}
+
+/* Takes flows off links that carry more than their bound, where they can go elsewhere within it.
+ * Returns how many links are left. */
+static uint32_t relieve_links(struct work *w)
+{
+    const double *load = ft_place_load(w->place);
+    uint32_t left = 0;
+
+    for (uint32_t link = 0; link < ft_topology_ports(w->in->topology); link++) {
+        uint32_t n;
+
+        if (w->bounds.set[link] == FT_NONE || load[link] <= w->limit[link])
+            continue;
+        n = ft_place_list(w->place, link, w->flows, w->in->count);
+        for (uint32_t i = 0; i < n && load[link] > w->limit[link]; i++)
+            ft_place_within(w->place, w->flows[i], looks_left(w));
+        left += load[link] > w->limit[link];
+    }
+    return left;
+}
+
+static void relieve_equal(struct work *w)
+{
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        ft_place_turn(w->place, turn);
+        if (relieve_links(w) == 0)
+            return;
+    }
+}
+
+static uint32_t fullest(const struct work *w, double *share)
+{
+    const double *load = ft_place_load(w->place);
+    uint32_t worst = FT_NONE;
+
+    *share = 0;
+    for (uint32_t i = 0; i < ft_links_of(w->in->topology); i++) {
+        double speed = speed_of(w, i);
+
+        if (load[i] > *share * speed && speed > 0 && ft_link_chosen(w->in->topology, i)) {
+            *share = load[i] / speed;
+            worst = i;
+        }
+    }
+    return worst;
+}
+
+/* Unequal flows: as long as a flow of the fullest link can go where all stays below it. */
+static void relieve_fullest(struct work *w)
+{
+    uint64_t work = 0;
+
+    while (work < RELIEF_WORK) {
+        double share;
+        uint32_t link = fullest(w, &share), n;
+        bool relieved = false;
+
+        if (link == FT_NONE || share <= w->plan->share_bound * (1 + 1e-9))
+            return;
+        limit_share(w, share * (1 - 1e-6));
+        n = ft_place_list(w->place, link, w->flows, w->in->count);
+        for (uint32_t i = 0; i < n && !relieved && work < RELIEF_WORK; i++) {
+            relieved = ft_place_within(w->place, w->flows[i], RELIEF_LOOKS);
+            work += RELIEF_LOOKS * 16;
+        }
+        if (!relieved)
+            return;
+        work += ft_links_of(w->in->topology);
+    }
+}
+
+static int place_flows(struct work *w)
+{
+    const struct ft_plan_input *in = w->in;
+    int rc;
+
+    w->place = ft_place_new(in->topology, in->dead, in->demands, w->weight, in->count, w->limit,
+                            w->plan->paths);
+    if (!w->place)
+        return -ENOMEM;
+    rc = place_rest(w);
+    if (rc == 0 && w->plan->equal)
+        relieve_equal(w);
+    else if (rc == 0 && !in->previous)
+        relieve_fullest(w);
+    return rc;
+}
+
+/* The plan before, as far as it is alive; flows of which nothing is left are lost. */
+static int keep_previous(struct work *w)
+{
+    const struct ft_plan_input *in = w->in;
+    struct ft_placement *place = ft_place_new(in->topology, in->dead, in->demands, w->weight,
+                                              in->count, w->limit, w->plan->paths);
+
+    if (!place)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < in->count; i++) {
+        if (in->previous[i].hop_count > 0 && ft_place_valid(place, i, &in->previous[i])) {
+            w->plan->paths[i] = in->previous[i];
+            w->ends[i].in = in->previous[i].hops[0].in;
+            w->ends[i].out = in->previous[i].hops[in->previous[i].hop_count - 1].out;
+        } else {
+            w->plan->lost++;
+        }
+    }
+    ft_place_free(place);
+    return 0;
+}
+
+static int colour_flows(struct work *w)
+{
+    struct ft_clos *slots = ft_clos_new(w->in->topology, w->in->dead);
+    int rc =
+        slots ? ft_clos_colour(slots, w->ends, w->order, w->in->count, w->plan->paths) : -ENOMEM;
+
+    ft_clos_free(slots);
+    return rc;
+}
+
+static void drop_dead(struct work *w)
+{
+    struct ft_plan_input in = *w->in;
+
+    for (uint32_t i = 0; i < in.count; i++) {
+        struct ft_path *path = &w->plan->paths[i];
+        bool fine = true;
+
+        for (uint32_t k = 0; k < path->hop_count; k++)
+            fine = fine && is_alive(&in, k, &path->hops[k]);
+        if (!fine)
+            path->hop_count = 0;
+        w->plan->coloured += path->hop_count > 0;
+    }
+}
+
+static void measure(struct work *w)
+{
+    struct ft_plan *plan = w->plan;
+    const struct ft_plan_input *in = w->in;
+    const double *load = ft_place_load(w->place);
+
+    for (uint32_t i = 0; i < in->count; i++)
+        plan->moved += in->previous && !same_path(&plan->paths[i], &in->previous[i]);
+    for (uint32_t i = 0; i < ft_topology_ports(in->topology); i++) {
+        uint32_t set = w->bounds.set[i], flows;
+
+        if (set == FT_NONE)
+            continue;
+        flows = ft_place_list(w->place, i, w->flows, in->count);
+        plan->flows_most = flows > plan->flows_most ? flows : plan->flows_most;
+        plan->crowded += flows > ft_bound_flows(&w->bounds, set);
+    }
+    for (uint32_t i = 0; plan->equal && i < ft_links_of(in->topology); i++)
+        if (w->bounds.set[i] != FT_NONE && in->count > 0 && speed_of(w, i) > 0 &&
+            load[i] * (double)in->demands[0].rate_bps / speed_of(w, i) > plan->share_most)
+            plan->share_most = load[i] * (double)in->demands[0].rate_bps / speed_of(w, i);
+    if (!plan->equal)
+        fullest(w, &plan->share_most);
+}
+
+static int make(struct work *w)
+{
+    const struct ft_plan_input *in = w->in;
+    int rc = rank_flows(w);
+
+    if (rc == 0)
+        rc = check_reachable(w);
+    if (rc == 0)
+        rc = ft_ends_choose(in->topology, in->dead, in->demands, w->order, in->count, w->ends);
+    if (rc)
+        return rc;
+    look_at_speeds(w);
+    for (uint32_t i = 0; i < in->count; i++)
+        w->weight[i] = w->plan->equal ? 1 : (double)in->demands[i].rate_bps;
+    rc = in->previous ? keep_previous(w) : colour_flows(w);
+    if (rc == 0 && !in->previous)
+        drop_dead(w);
+    if (rc == 0)
+        rc = ft_bounds_init(&w->bounds, in->topology, in->dead, in->demands, w->ends, in->count);
+    if (rc)
+        return rc;
+    for (uint32_t set = 0; set < w->bounds.sets; set++) {
+        uint32_t flows = ft_bound_flows(&w->bounds, set);
+        double share = bound_of(w, set);
+
+        w->plan->flows_bound = flows > w->plan->flows_bound ? flows : w->plan->flows_bound;
+        w->plan->share_bound = share > w->plan->share_bound ? share : w->plan->share_bound;
+    }
+    if (w->plan->equal)
+        limit_equal(w, 0);
+    else
+        limit_share(w, 1);
+    rc = place_flows(w);
+    if (rc == 0)
+        measure(w);
+    return rc;
+}
+
+int ft_plan_make(const struct ft_plan_input *in, struct ft_plan *plan)
+{
+    size_t count = (size_t)in->count + 1;
+    struct work w = {.in = in, .plan = plan};
+    int rc = -ENOMEM;
+
+    memset(plan, 0, sizeof(*plan));
+    plan->paths = calloc(count, sizeof(*plan->paths));
+    w.order = calloc(count, sizeof(*w.order));
+    w.ends = calloc(count, sizeof(*w.ends));
+    w.weight = calloc(count, sizeof(*w.weight));
+    w.flows = calloc(count, sizeof(*w.flows));
+    w.limit = calloc((size_t)ft_links_of(in->topology) + 1, sizeof(*w.limit));
+    if (plan->paths && w.order && w.ends && w.weight && w.flows && w.limit)
+        rc = make(&w);
+    ft_place_free(w.place);
+    ft_bounds_free(&w.bounds);
+    free(w.order);
+    free(w.ends);
+    free(w.weight);
+    free(w.flows);
+    free(w.limit);
+    if (rc)
+        ft_plan_free(plan);
+    return rc;
+}
+
+void ft_plan_free(struct ft_plan *plan)
+{
+    free(plan->paths);
+    plan->paths = NULL;
+}
