@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
+	cli/analyze.c cli/analyze.h \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
+	cli/digest.c cli/digest.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/follow.c cli/follow.h \
@@ -13,6 +15,7 @@ cli_libftcli_a_SOURCES = \
 	cli/loads.c cli/loads.h \
 	cli/inputs.c cli/inputs.h \
 	cli/matrix.c cli/matrix.h \
+	cli/moment.c cli/moment.h \
 	cli/plan.c cli/plan.h \
 	cli/previous.c cli/previous.h \
 	cli/record.c cli/record.h \
@@ -21,10 +24,12 @@ cli_libftcli_a_SOURCES = \
 	cli/safe.c cli/safe.h \
 	cli/show.h \
 	cli/show_collisions.c \
+	cli/show_digest.c cli/show_digest.h \
 	cli/show_doctor.c \
 	cli/show_events.c \
 	cli/show_explain.c \
 	cli/show_explain_named.c \
+	cli/show_hash.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \
 	cli/show_links.c \

@@ -11,57 +11,30 @@
 #include <unistd.h>
 
 #include "cli/children.h"
-#include "lib/io/endpoint.h"
-
-#define HTTP      "127.0.0.1:9478" /* where the other commands look */
-#define HTTP_PORT 9478
-
-static int cannot_start(int rc)
-{
-    if (rc == -ENOENT)
-        fprintf(stderr,
-                "fabrictrace replay: fabrictraced is not there: neither beside this program nor "
-                "in %s\n",
-                FT_SBINDIR);
-    else
-        fprintf(stderr, "fabrictrace replay: fabrictraced: %s\n", strerror(-rc));
-    return rc == -ENOENT ? EX_UNAVAILABLE : EX_OSERR;
-}
-
-/* For a person the usual port, where nobody has it. */
-static const char *http_for(const struct ft_args *args)
-{
-    char error[256];
-    uint16_t port;
-    int fd = args->rest_count ? -1 : ft_endpoint_listen(HTTP, &port, error, sizeof(error));
-
-    if (fd < 0)
-        return "http=127.0.0.1:0";
-    close(fd);
-    return "http=" HTTP;
-}
 
 static int start(struct ft_children *c, const struct ft_args *args, int *child)
 {
-    const char *const words[] = {"--config",     "/dev/null",  "--set",
-                                 http_for(args), "--incident", args->file,
-                                 "--log-level",  NULL,         NULL};
+    /* For a person the usual port, where nobody has it. */
+    const char *http_at = args->rest_count ? "127.0.0.1:0" : ft_children_http();
+    char http[64];
+    const char *const words[] = {"--config", "/dev/null",   "--set", http, "--incident",
+                                 args->file, "--log-level", NULL,    NULL};
     const char *list[sizeof(words) / sizeof(words[0])];
     const struct ft_child_start how = {
         .program = "fabrictraced", .args = list, .in = -1, .out = -1, .ports = true};
 
+    snprintf(http, sizeof(http), "http=%s", http_at);
     memcpy(list, words, sizeof(words));
     /* What is wrong with the file is said in any case. */
     list[sizeof(words) / sizeof(words[0]) - 2] = args->rest_count ? "warning" : "notice";
-    *child = ft_children_start(c, &how);
-    return *child < 0 ? cannot_start(*child) : EX_OK;
+    return ft_children_launch(c, "replay", &how, child, stderr);
 }
 
 /* Until a signal, or until the daemon ends by itself. */
 static int serve(struct ft_children *c, uint16_t port)
 {
     printf("Page: http://127.0.0.1:%u/\n", port);
-    if (port == HTTP_PORT)
+    if (port == FT_CHILDREN_HTTP_PORT)
         printf("In another terminal: fabrictrace top, imbalance, paths, doctor ...\n");
     else
         printf(

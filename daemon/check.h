@@ -5,6 +5,7 @@
  * Whether the daemon can do what its configuration and command line say, beyond the form of each
  * value: for --check, for a start and for a reload alike. Looks at files; opens and makes none.
  */
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/settings.h"
 #include "lib/base/diag.h"
 #include "lib/config/program.h"

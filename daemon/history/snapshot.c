@@ -46,7 +46,7 @@ struct ft_snapshot {
     struct ft_writer events; /* of parts: as they were at the beginning */
 };
 
-/* FNV-1a by words: it finds what a disk or a crash did, and is no protection from anybody. */
+/* FNV-1a by words: it finds what a disk or a crash did, and does not protect from anybody. */
 static uint64_t add_sum(uint64_t sum, const uint8_t *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++)

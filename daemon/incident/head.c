@@ -51,6 +51,7 @@ static const struct {
     FIELD(NUMBER, crossing_flows_max, 0, 10000000),
     FIELD(NUMBER, crossing_ports_max, 1, 10000000),
     FIELD(NUMBER, ends_max, 0, 10000000),
+    FIELD(NUMBER, hash_sets_max, 0, COUNT_MAX),
     FIELD(NUMBER, ranks_max, 0, 1000000),
     FIELD(NUMBER, counters_max, 0, COUNT_MAX),
     FIELD(NUMBER, events_max, 1, 1000000),

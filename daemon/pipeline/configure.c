@@ -33,6 +33,7 @@ void ft_pipeline_configure(struct ft_pipeline_config *config, const struct ft_se
                       .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
         .ranks_max = s->ranks_max,
+        .hash_sets_max = s->hash_sets_max,
         .kept_bytes = s->kept_bytes,
         .link_local = s->link_local,
         .counters_max = s->counters_max,
