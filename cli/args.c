@@ -55,6 +55,10 @@ static const struct command commands[FT_COMMANDS] = {
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},
     [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
                          "poller, daemon and page with one command, until Ctrl-C"},
+    [FT_COMMAND_RECORD] = {"record", "[--last TIME] [--output FILE]",
+                           "what came in and went out of late, as a file for replay"},
+    [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
+                           "the page, or one command, as they were when that file was kept"},
     [FT_COMMAND_PLAN] = {"plan",
                          "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
                          "paths for flows such that the fullest link carries the least"},
@@ -86,6 +90,7 @@ enum {
     OPT_OPERATIONS,
     OPT_SFLOW,
     OPT_TOPOLOGY,
+    OPT_LAST,
     OPT_SERVE,
     OPT_AT,
     OPT_TOKEN_FILE,
@@ -105,6 +110,9 @@ enum {
 #define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
+#define LAST_S         1800
+#define LAST_MAX       1000000 /* of a unit */
+#define OUTPUT         "incident.ftr"
 
 static const struct {
     struct option option;
@@ -163,6 +171,10 @@ static const struct {
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,
      "         complete lines, however wide the terminal is"},
+    {{"last", required_argument, NULL, OPT_LAST},
+     FOR(RECORD),
+     "TIME     how far back, as 90s, 30m or 2h (30m)"},
+    {{"output", required_argument, NULL, 'o'}, FOR(RECORD), "FILE     where to (-o; incident.ftr)"},
     {{"sflow", required_argument, NULL, OPT_SFLOW},
      FOR(LIVE),
      "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
@@ -186,7 +198,7 @@ static const struct {
      FOR(PLAN),
      "LINK,... links (leaf1/Ethernet51) and switches that are down"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
-     FOR_ALL & ~FOR_OWN,
+     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY),
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
     {{"token-file", required_argument, NULL, OPT_TOKEN_FILE},
      FOR_ALL & ~FOR_OWN,
@@ -195,7 +207,7 @@ static const struct {
      FOR_ALL & ~FOR_OWN,
      "FILE     authority of an endpoint https://HOST:PORT (the system's, or FABRICTRACE_CA)"},
     {{"json", no_argument, NULL, OPT_JSON},
-     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE),
+     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE) & ~FOR(RECORD) & ~FOR(REPLAY),
      "         records as JSON, one a line"},
     {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
     {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
@@ -363,6 +375,25 @@ static int parse_interval(struct ft_args *args, const char *value, FILE *err)
     return 0;
 }
 
+/* "90s", "30m", "2h". */
+static int parse_last(struct ft_args *args, const char *value, FILE *err)
+{
+    size_t len = strlen(value);
+    uint64_t number, unit_ms = 0;
+
+    if (len && value[len - 1] == 's')
+        unit_ms = 1000;
+    else if (len && value[len - 1] == 'm')
+        unit_ms = 60000;
+    else if (len && value[len - 1] == 'h')
+        unit_ms = 3600000;
+    if (!unit_ms || parse_number(value, value + len - 1, &number) < 0 || number == 0 ||
+        number > LAST_MAX)
+        return complain(err, args->command, "--last takes a time, such as 90s, 30m or 2h");
+    args->last_ms = number * unit_ms;
+    return 0;
+}
+
 static int parse_at(struct ft_args *args, const char *value, FILE *err)
 {
     struct ft_wall moment;
@@ -418,6 +449,11 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         break;
     case OPT_FOLLOW:
         args->follow = true;
+        break;
+    case OPT_LAST:
+        return parse_last(args, value, err);
+    case 'o':
+        args->output = value;
         break;
     case OPT_SFLOW:
         args->sflow = value;
@@ -490,7 +526,7 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
 
     opterr = 0;
     optind = 0;
-    while ((c = getopt_long(argc, argv, "+:hV", longs, NULL)) != -1)
+    while ((c = getopt_long(argc, argv, "+:hVo:", longs, NULL)) != -1)
         if (c == '?' || c == ':')
             return 0;
     if (optind >= argc)
@@ -498,6 +534,23 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
     args->command = command_of(argv[optind]);
     if (args->command == FT_COMMAND_NONE)
         return complain(err, FT_COMMAND_NONE, "there is no command '%s'", argv[optind]);
+    return 0;
+}
+
+/* The words behind the file are another command, with its options. */
+static int parse_replay(struct ft_args *args, int argc, char **argv, FILE *err)
+{
+    int at = optind + 1;
+
+    if (at >= argc)
+        return complain(err, args->command, "takes the file that 'fabrictrace record' wrote");
+    if (strcmp(argv[at], "-h") == 0 || strcmp(argv[at], "--help") == 0) {
+        args->help = true;
+        return 0;
+    }
+    args->file = argv[at];
+    args->rest = argv + at + 1;
+    args->rest_count = argc - at - 1;
     return 0;
 }
 
@@ -532,6 +585,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return complain(err, args->command, "--follow prints lines, not a table with columns");
     if (args->command == FT_COMMAND_DIAGNOSE && !args->operations)
         return complain(err, args->command, "needs --operations FILE");
+    if (args->command == FT_COMMAND_REPLAY)
+        return parse_replay(args, argc, argv, err);
     if (args->follow && args->has_at)
         return complain(err, args->command, "--follow begins now: it goes without --at");
     if (args->loads && args->has_at)
@@ -576,11 +631,15 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     args->token_file = environment("FABRICTRACE_TOKEN_FILE");
     args->ca = environment("FABRICTRACE_CA");
     args->interval_s = INTERVAL_S;
+    args->last_ms = LAST_S * UINT64_C(1000);
+    args->output = OUTPUT;
     for (size_t i = 0; i < OPTIONS; i++)
         longs[i] = options[i].option;
     rc = find_command(args, argc, argv, longs, err);
     optind = 0;
-    while (rc == 0 && (c = getopt_long(argc, argv, ":hV", longs, NULL)) != -1) {
+    while (rc == 0 && (c = getopt_long(argc, argv,
+                                       args->command == FT_COMMAND_REPLAY ? "+:hV" : ":hVo:", longs,
+                                       NULL)) != -1) {
         if (c == '?')
             rc = complain(err, args->command, "unknown option '%s'", argv[optind - 1]);
         else if (c == ':')

@@ -31,6 +31,8 @@ enum ft_command {
     FT_COMMAND_DIAGNOSE,
     FT_COMMAND_LIVE,
     FT_COMMAND_ANALYZE,
+    FT_COMMAND_RECORD,
+    FT_COMMAND_REPLAY,
     FT_COMMAND_PLAN,
     FT_COMMANDS
 };
@@ -59,6 +61,11 @@ struct ft_args {
     uint64_t from_ms; /* events since then */
     bool has_flow;
     struct ft_tuple flow;
+    uint64_t last_ms;           /* of record */
+    const char *output;         /* likewise */
+    const char *file;           /* of replay */
+    char **rest;                /* likewise: another command and its options; of argv */
+    int rest_count;             /* 0: none */
     const char *sflow;          /* of live: where it listens, NULL: the standard */
     const char *capture;        /* of analyze */
     bool serve;                 /* of analyze: the page on it afterwards */

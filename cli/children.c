@@ -423,6 +423,14 @@ const char *ft_children_line(const struct ft_children *c, int child, size_t i)
     return line_at(&c->child[child], i);
 }
 
+void ft_children_log(const struct ft_children *c, int child, FILE *out)
+{
+    const char *line;
+
+    for (size_t i = 0; (line = line_at(&c->child[child], i)); i++)
+        fprintf(out, "%s\n", line);
+}
+
 int ft_children_complain(const struct ft_children *c, const char *command, FILE *err)
 {
     const struct child *child = NULL;

@@ -71,6 +71,9 @@ bool ft_children_stopped(const struct ft_children *children);
 /* The lines that a child logged last, i from 0 on; NULL: there are no more. Borrowed. */
 const char *ft_children_line(const struct ft_children *children, int child, size_t i);
 
+/* The last lines of a child's log so far. */
+void ft_children_log(const struct ft_children *children, int child, FILE *out);
+
 /* Of a child that has ended, the first with a status other than 0: its name, how it ended, and the
  * last lines of its log. The exit status that the tool should have: the child's where it is one of
  * sysexits.h, else EX_SOFTWARE; EX_OK where none has ended. */

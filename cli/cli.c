@@ -18,6 +18,8 @@
 #include "cli/live.h"
 #include "cli/loads.h"
 #include "cli/plan.h"
+#include "cli/record.h"
+#include "cli/replay.h"
 #include "cli/show.h"
 #include "cli/show_matrix.h"
 #include "cli/top.h"
@@ -96,6 +98,10 @@ static int run(const struct ft_args *args)
         return ft_analyze_command(args);
     if (args->command == FT_COMMAND_LIVE)
         return ft_live_command(args);
+    if (args->command == FT_COMMAND_RECORD)
+        return ft_record_command(args);
+    if (args->command == FT_COMMAND_REPLAY)
+        return ft_replay_command(args, ft_cli_run);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
     if (args->command == FT_COMMAND_PLAN)

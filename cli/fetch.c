@@ -361,6 +361,32 @@ static int unknown_kind(const char *kind, FILE *err)
     return EX_USAGE;
 }
 
+int ft_fetch_save(const struct ft_args *args, const char *target, int64_t timeout_ns, FILE *out,
+                  FILE *err)
+{
+    struct ft_http_server server = {.endpoint = args->endpoint, .ca = args->ca};
+    char error[ERROR_BYTES] = "", *token = NULL;
+    struct ft_writer body;
+    int rc;
+
+    if (args->token_file && ft_secret_read(args->token_file, &token, error, sizeof(error)) < 0) {
+        fprintf(err, "fabrictrace: --token-file: %s\n", error);
+        return EX_NOPERM;
+    }
+    server.token = token;
+    ft_writer_init(&body, ANSWER_BYTES_MAX);
+    rc = ft_http_save(&server, target, timeout_ns, args->stop_fd, out, &body, error, sizeof(error));
+    if (rc == 200)
+        rc = EX_OK;
+    else
+        rc = rc < 0 ? unreachable(rc, error, err) : refused(args, rc, &body, err);
+    ft_writer_free(&body);
+    if (token)
+        explicit_bzero(token, strlen(token));
+    free(token);
+    return rc;
+}
+
 /* Nothing matches: of a name that nobody knows that does not mean that all is well. What cannot be
  * looked up is not judged. */
 static int unknown_name(const struct ft_args *args, FILE *err)

@@ -19,6 +19,8 @@ cli_libftcli_a_SOURCES = \
 	cli/moment.c cli/moment.h \
 	cli/plan.c cli/plan.h \
 	cli/previous.c cli/previous.h \
+	cli/record.c cli/record.h \
+	cli/replay.c cli/replay.h \
 	cli/rows.h \
 	cli/safe.c cli/safe.h \
 	cli/show.h \

@@ -25,12 +25,11 @@ struct ft_kafka_config ft_daemon_kafka(const struct ft_settings *settings);
 /* The list that holds: --sink on the command line stands for that of the file. */
 const struct ft_strings *ft_daemon_sinks(const struct ft_run *run);
 
-/* The same for the pipeline. Its name, seed and history are the daemon's to add. */
-struct ft_pipeline_config ft_daemon_pipeline(const struct ft_settings *settings, bool replay);
-
 struct ft_tls_files ft_daemon_tls(const struct ft_settings *settings);
 
-/* Says what the history takes of a topology, for --check. */
-void ft_daemon_log_size(const struct ft_run *run, const struct ft_topology *t);
+/* For struct ft_program: whether the settings are valid, and what the topology and they make of the
+ * metrics page. */
+void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag);
+void ft_daemon_print_size(const struct ft_run *run, FILE *out);
 
 #endif

@@ -15,14 +15,17 @@
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/orders.h"
+#include "daemon/api/sources.h"
 #include "daemon/api/view.h"
-#include "daemon/api/web.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
+#include "daemon/incident/loading.h"
+#include "daemon/incident/recorder.h"
 #include "daemon/memory.h"
 #include "daemon/pipeline/arrivals.h"
+#include "daemon/pipeline/configure.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -46,9 +49,6 @@
 #define ERROR_BYTES     512
 #define HOST_BYTES      256
 #define STATUS_TICKS    50
-/* On the metrics page. */
-#define LINKS_MAX  1000000
-#define SCOPES_MAX 100000
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
@@ -58,39 +58,23 @@ struct ft_daemon {
     const struct ft_settings *settings;
     char *source_id; /* a copy: the pipeline keeps it over reloads */
     struct ft_loop *loop;
-    struct ft_view view; /* the stages, owned here */
-    struct ft_http *http;
+    struct ft_view view;              /* the stages, owned here */
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_arrivals arrivals;
-    struct ft_keeper *keeper; /* NULL: the history is not kept */
+    struct ft_arrivals_tap arrivals_tap;
+    struct ft_keeper *keeper;     /* NULL: the history is not kept */
+    struct ft_recorder *recorder; /* NULL: nothing is kept for an incident */
+    struct ft_loading *loading;   /* NULL: no incident is replayed */
+    struct ft_head head;          /* of the file of an incident */
+    struct ft_settings started;   /* numbers as they were at the start: texts are not its own */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t restarts; /* of the pipeline, logged */
     uint32_t ticks;
+    bool advancing; /* what the account asks for is part of it */
 };
-
-static void check(const struct ft_run *run, struct ft_diag *diag)
-{
-    struct ft_topology *t = ft_daemon_check(run, false, diag);
-
-    if (t)
-        ft_daemon_log_size(run, t);
-    ft_topology_free(t);
-}
-
-/* What the topology and the settings make of the metrics page. */
-static void print_size(const struct ft_run *run, FILE *out)
-{
-    struct ft_diag *diag = ft_diag_new();
-    struct ft_topology *t = diag ? ft_daemon_check(run, false, diag) : NULL;
-
-    if (t)
-        ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
-    ft_topology_free(t);
-    ft_diag_free(diag);
-}
 
 static void on_kafka_error(void *arg, const char *text)
 {
@@ -122,36 +106,13 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     return EX_CANTCREAT;
 }
 
-/* What the HTTP API answers from. */
-static int open_own_sinks(struct ft_daemon *d)
-{
-    const struct ft_settings *s = d->settings;
-    struct ft_history_config config = {
-        .keep_ms = s->history_ns / NS_PER_MS,
-        .bytes_max = s->history_memory_max,
-        .events_max = s->events_max + s->past_events_max,
-    };
-    struct ft_sink *history, *stream;
-
-    if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance) ||
-        getrandom(&d->view.seed, sizeof(d->view.seed), 0) != sizeof(d->view.seed))
-        return EX_OSERR;
-    d->view.orders = ft_orders_new(FT_ORDERS, d->view.seed);
-    history = ft_history_new(&config, &d->view.history);
-    if (!history || ft_publisher_take(d->view.publisher, history))
-        return EX_OSERR;
-    stream = ft_live_new(&d->live);
-    return stream && ft_publisher_take(d->view.publisher, stream) == 0 ? EX_OK : EX_OSERR;
-}
-
 static int open_sinks(struct ft_daemon *d)
 {
     const struct ft_strings *specs = ft_daemon_sinks(d->run);
     int rc;
 
     d->view.publisher = ft_publisher_new();
-    rc = d->view.publisher ? open_own_sinks(d) : EX_OSERR;
+    rc = d->view.publisher ? ft_api_open_sinks(&d->view, d->settings, &d->live) : EX_OSERR;
     for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
         rc = open_sink(d, specs->items[i]);
     return rc;
@@ -166,43 +127,16 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
     ft_publisher_record(d->view.publisher, record);
 }
 
-/* What the metrics page shows of windows. */
-static int open_figures(struct ft_daemon *d)
+/* Takes the topology over. replay: records have the time. seed: of the join's tables. */
+static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay, uint64_t seed)
 {
-    const struct ft_settings *s = d->settings;
-    uint64_t seed;
-
-    d->view.limits = (struct ft_view_limits){
-        .flows_max = s->flows_max,
-        .events_max = s->events_max,
-        .ends_max = s->ends_max,
-        .connections_max = s->connections_max,
-        .links_max = LINKS_MAX,
-        .shown_events_max = s->metrics_events_max,
-        .jobs_max = s->metrics_jobs_max,
-    };
-    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-        return EX_OSERR;
-    d->view.figures =
-        ft_window_figures_new((enum ft_metrics_links)s->metrics_links, LINKS_MAX, SCOPES_MAX, seed);
-    return d->view.figures ? EX_OK : EX_OSERR;
-}
-
-/* Takes the topology over. */
-static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay)
-{
-    const struct ft_settings *s = d->settings;
     struct ft_emitter emitter = {on_record, d};
-    struct ft_pipeline_config config = ft_daemon_pipeline(s, replay);
+    struct ft_pipeline_config config;
 
-    config.window.keep = ft_history_emitter(d->view.history);
+    ft_pipeline_configure(&config, d->settings, replay);
+    config.join.seed = seed;
     config.source_id = d->source_id;
-    /* Nobody must be able to choose tuples that fall into one slot. */
-    if (!replay &&
-        getrandom(&config.join.seed, sizeof(config.join.seed), 0) != sizeof(config.join.seed)) {
-        ft_topology_free(t);
-        return EX_OSERR;
-    }
+    config.window.keep = ft_history_emitter(d->view.history);
     d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
     if (!d->view.pipeline) {
         ft_topology_free(t);
@@ -275,39 +209,6 @@ static int open_identities(struct ft_daemon *d)
     return d->identities ? EX_OK : EX_OSERR;
 }
 
-/* Certificate and token, as the files are now. */
-static bool secure_http(struct ft_daemon *d, const struct ft_settings *s)
-{
-    if (!d->http)
-        return true;
-    if (!s->http_cert != !d->settings->http_cert) {
-        ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
-        return false;
-    }
-    return ft_web_secure(d->http, &(struct ft_web_config){.cert = s->http_cert,
-                                                          .key = s->http_key,
-                                                          .token_file = s->http_token_file});
-}
-
-static int open_http(struct ft_daemon *d)
-{
-    const struct ft_settings *s = d->settings;
-    const struct ft_web_config config = {
-        .listen = s->http,
-        .cert = s->http_cert,
-        .key = s->http_key,
-        .token_file = s->http_token_file,
-        .names = s->http_names,
-        .origins = s->http_origins,
-        .streams_max = (uint32_t)s->http_streams_max,
-        .bytes_max = s->http_bytes,
-    };
-    int rc = ft_web_open(d->loop, &config, &d->view, d->live, &d->http);
-
-    d->view.http = d->http;
-    return rc;
-}
-
 static int open_network(struct ft_daemon *d)
 {
     const struct ft_settings *s = d->settings;
@@ -329,7 +230,7 @@ static int open_network(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
-    return s->http && *s->http ? open_http(d) : EX_OK;
+    return s->http && *s->http ? ft_api_open_http(&d->view, d->loop, d->settings, d->live) : EX_OK;
 }
 
 static void notify_status(struct ft_daemon *d)
@@ -349,11 +250,16 @@ static void on_slice(void *arg)
     const struct ft_window *window = d->view.stages->window;
     uint64_t closed = ft_window_stats(window)->closed;
     struct ft_mono start = ft_mono_now();
+    int64_t now_ms = ft_wall_now().ms;
 
     if (!ft_window_busy(window))
         d->close_begun = start;
-    if (ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, SLICE_ITEMS))
+    if (d->recorder)
+        ft_recorder_advance(d->recorder, now_ms, SLICE_ITEMS);
+    d->advancing = true;
+    if (ft_pipeline_advance(d->view.pipeline, now_ms, SLICE_ITEMS))
         ft_watch_once_arm(d->slice, 0);
+    d->advancing = false;
     if (ft_window_stats(window)->closed == closed)
         return;
     d->view.close_took_ns = ft_mono_since_ns(ft_mono_now(), d->close_begun);
@@ -394,6 +300,16 @@ static bool renew_tls(struct ft_daemon *d)
     return false;
 }
 
+/* Takes the topology over, unless it fails. */
+static int set_topology(struct ft_daemon *d, struct ft_topology *t)
+{
+    int rc = ft_pipeline_set_topology(d->view.pipeline, t);
+
+    if (d->recorder && rc == 0)
+        ft_recorder_topology(d->recorder, ft_daemon_topology(d->run));
+    return rc;
+}
+
 /* All of the configuration is read and checked; of it the topology, the certificates, the log level
  * and the files of the sinks are applied without a restart. */
 static void on_reload(void *arg)
@@ -408,8 +324,9 @@ static void on_reload(void *arg)
     read = ft_run_reload(d->run, diag) == 0;
     if (read)
         t = ft_daemon_check(d->run, true, diag);
-    if (t && renew_tls(d) && secure_http(d, ft_run_config(d->run)) &&
-        ft_pipeline_set_topology(d->view.pipeline, t) == 0) {
+    if (t && renew_tls(d) &&
+        (!d->view.http || ft_api_secure(d->view.http, d->settings, ft_run_config(d->run))) &&
+        set_topology(d, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
         ft_log(FT_LOG_NOTICE,
@@ -450,6 +367,7 @@ static bool on_stop(void *arg)
 static void add_stages(void *arg, struct ft_account *account)
 {
     struct ft_daemon *d = arg;
+    size_t before = account->stage_count;
     struct ft_account_stage *stage;
     struct ft_receiver_stats transport;
 
@@ -470,13 +388,15 @@ static void add_stages(void *arg, struct ft_account *account)
         ft_account_drop(stage, "lost_with_sender", transport.records_lost);
     }
     ft_publisher_account(d->view.publisher, account);
+    if (d->recorder && d->advancing)
+        ft_recorder_stages(d->recorder, &account->stages[before], account->stage_count - before);
 }
 
 /* Says that the daemon serves, and where. */
 static int tell_ready(const struct ft_daemon *d)
 {
     const struct ft_ready_port ports[] = {
-        {"http", d->http ? ft_http_port(d->http) : 0},
+        {"http", d->view.http ? ft_http_port(d->view.http) : 0},
         {"records", d->view.receiver ? ft_receiver_port(d->view.receiver) : 0},
     };
     const char *file = ft_run_value(d->run, "ports");
@@ -490,20 +410,65 @@ static int tell_ready(const struct ft_daemon *d)
     return EX_OK;
 }
 
-static int run_live(struct ft_daemon *d, struct ft_topology *t)
+/* Keeps from here on what drives the pipeline. */
+static int open_recorder(struct ft_daemon *d, uint64_t seed, int64_t now_ms)
 {
-    int rc = open_figures(d);
+    const struct ft_settings *s = d->settings;
+    const struct ft_recorder_config config = {s->incident_ns / NS_PER_MS, s->incident_memory_max};
 
+    d->started = *s;
+    d->view.settings = &d->started;
+    d->view.incident_head = &d->head;
+    d->view.add_stages = add_stages;
+    d->view.add_stages_arg = d;
+    if (s->incident_ns == 0)
+        return EX_OK;
+    d->head = (struct ft_head){.source_id = strdup(d->source_id),
+                               .fabric = strdup(s->fabric),
+                               .program = strdup(FT_HEAD_PROGRAM),
+                               .seed = seed};
+    if (!d->head.source_id || !d->head.fabric || !d->head.program)
+        return EX_OSERR;
+    d->view.recorder = d->recorder = ft_recorder_new(&config);
+    if (!d->recorder)
+        return EX_OSERR;
+    d->arrivals_tap = (struct ft_arrivals_tap){ft_recorder_batch, ft_recorder_refused,
+                                               ft_recorder_slice, d->recorder};
+    d->arrivals.tap = &d->arrivals_tap;
+    ft_recorder_begin(d->recorder, ft_daemon_topology(d->run), now_ms);
+    ft_publisher_tap(d->view.publisher, ft_recorder_published, d->recorder);
+    return EX_OK;
+}
+
+/* The stages of a live daemon. Takes the topology over. */
+static int open_stages(struct ft_daemon *d, struct ft_topology *t)
+{
+    int64_t now_ms = ft_wall_now().ms;
+    uint64_t seed;
+    int rc = ft_api_open_figures(&d->view, d->settings);
+
+    /* Nobody must be able to choose tuples that fall into one slot. */
+    if (rc == EX_OK && getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        rc = EX_OSERR;
     if (rc) {
         ft_topology_free(t);
         return rc;
     }
-    rc = open_pipeline(d, t, false);
-
+    rc = open_pipeline(d, t, false, seed);
     if (rc)
         return rc;
     ft_pipeline_on_account(d->view.pipeline, add_stages, d);
-    ft_pipeline_begin(d->view.pipeline, ft_wall_now().ms);
+    rc = open_recorder(d, seed, now_ms);
+    ft_pipeline_begin(d->view.pipeline, now_ms);
+    return rc;
+}
+
+static int run_live(struct ft_daemon *d, struct ft_topology *t)
+{
+    int rc = open_stages(d, t);
+
+    if (rc)
+        return rc;
     rc = open_identities(d);
     if (rc == EX_OK)
         rc = open_network(d);
@@ -522,7 +487,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     ft_log(FT_LOG_NOTICE,
            "fabrictraced " PACKAGE_VERSION ": fabric '%s', records on %s, HTTP on %s",
            ft_topology_fabric(ft_join_topology(d->view.stages->join)), d->settings->listen,
-           d->http ? d->settings->http : "no port");
+           d->view.http ? d->settings->http : "no port");
     return ft_loop_run(d->loop);
 }
 
@@ -544,7 +509,7 @@ static bool on_stop_replayed(void *arg)
 /* What the records came to, until SIGTERM. */
 static int serve_replayed(struct ft_daemon *d)
 {
-    int rc = open_http(d);
+    int rc = ft_api_open_http(&d->view, d->loop, d->settings, d->live);
 
     if (rc)
         return rc;
@@ -557,13 +522,13 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
 {
     struct ft_replay_stats stats;
     const char *sink;
-    int rc = open_figures(d);
+    int rc = ft_api_open_figures(&d->view, d->settings);
 
     if (rc) {
         ft_topology_free(t);
         return rc;
     }
-    rc = open_pipeline(d, t, true);
+    rc = open_pipeline(d, t, true, 0);
     if (rc)
         return rc;
     d->view.replay = true;
@@ -586,6 +551,45 @@ static int run_replay(struct ft_daemon *d, struct ft_topology *t, const char *fi
     return stats.broken ? EX_DATAERR : EX_OK;
 }
 
+/* What an incident's file is replayed with: its settings, instead of this program's. */
+static int open_loaded(void *arg, const struct ft_head *head, const struct ft_settings *s,
+                       struct ft_topology *t, struct ft_loading_target *out)
+{
+    struct ft_daemon *d = arg;
+    char *name = strdup(head->source_id);
+    int rc = EX_OSERR;
+
+    d->started = *s;
+    d->settings = &d->started;
+    d->view.window_ms = s->window_ns / NS_PER_MS;
+    if (name) {
+        free(d->source_id);
+        d->source_id = name;
+        rc = open_sinks(d);
+    }
+    if (rc == EX_OK)
+        rc = ft_api_open_figures(&d->view, d->settings);
+    if (rc) {
+        ft_topology_free(t);
+        return rc;
+    }
+    rc = open_pipeline(d, t, false, head->seed);
+    *out = (struct ft_loading_target){d->view.pipeline, d->view.publisher, d->view.history};
+    return rc;
+}
+
+/* The file of an incident in virtual time, then serves what it led to until a signal. */
+static int run_incident(struct ft_daemon *d, const char *file)
+{
+    const struct ft_loading_config config = {file, d->settings, open_loaded, d};
+    int rc;
+
+    d->loading = ft_loading_new(&config);
+    rc = d->loading ? ft_loading_run(d->loading) : EX_OSERR;
+    d->view.replay = true;
+    return rc ? rc : serve_replayed(d);
+}
+
 static void close_all(struct ft_daemon *d)
 {
     ft_watch_free(d->slice);
@@ -593,11 +597,14 @@ static void close_all(struct ft_daemon *d)
     ft_keeper_free(d->keeper);
     if (d->live)
         ft_live_to(d->live, NULL);
-    ft_http_free(d->http);
+    ft_http_free(d->view.http);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_arrivals_close(&d->arrivals);
     ft_pipeline_free(d->view.pipeline);
+    ft_loading_free(d->loading);
+    ft_recorder_free(d->recorder);
+    ft_head_clear(&d->head);
     ft_publisher_free(d->view.publisher);
     ft_window_figures_free(d->view.figures);
     ft_orders_free(d->view.orders);
@@ -636,6 +643,7 @@ static int open_and_run(struct ft_daemon *d)
     struct ft_diag *diag = ft_diag_new();
     struct ft_topology *t = diag ? ft_daemon_check(d->run, false, diag) : NULL;
     const char *replay = ft_run_value(d->run, "replay");
+    const char *incident = ft_run_value(d->run, "incident");
     int rc = EX_OSERR;
 
     if (diag)
@@ -643,8 +651,12 @@ static int open_and_run(struct ft_daemon *d)
     ft_diag_free(diag);
     if (!t)
         return EX_CONFIG;
-    rc = replay ? EX_OK : give_up_privilege(d);
+    rc = replay || incident ? EX_OK : give_up_privilege(d);
     d->view.loop = d->loop = rc == EX_OK ? ft_loop_new() : NULL;
+    if (d->loop && incident) {
+        ft_topology_free(t);
+        return run_incident(d, incident);
+    }
     if (d->loop)
         rc = open_sinks(d);
     else if (rc == EX_OK)
@@ -664,6 +676,9 @@ int ft_daemon_main(int argc, char **argv)
          false},
         {"serve", NULL, "after --replay, answer HTTP with what came of it until SIGTERM", false},
         {"ports", "FILE", "write the ports bound to FILE once they answer: NAME=PORT lines", false},
+        {"incident", "FILE",
+         "replay what fabrictrace record kept (fabrictrace-incident(5)), and serve it over HTTP",
+         false},
         {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
         {NULL, NULL, NULL, false},
     };
@@ -672,9 +687,9 @@ int ft_daemon_main(int argc, char **argv)
         .summary = "joins what hosts and switches report, and publishes paths and imbalance",
         .table = &ft_settings_table,
         .options = options,
-        .check = check,
+        .check = ft_daemon_check_settings,
         .shares = ft_daemon_shares,
-        .print_size = print_size,
+        .print_size = ft_daemon_print_size,
         .metrics = &ft_daemon_metrics,
     };
     struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},

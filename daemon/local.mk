@@ -20,6 +20,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
 	daemon/api/sorted.c daemon/api/sorted.h \
+	daemon/api/sources.c daemon/api/sources.h \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
@@ -27,6 +28,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/windows.c daemon/api/windows.h \
 	daemon/check.c daemon/check.h \
 	daemon/daemon.c daemon/daemon.h \
+	daemon/incident/entry.c daemon/incident/entry.h \
+	daemon/incident/head.c daemon/incident/head.h \
+	daemon/incident/loading.c daemon/incident/loading.h \
+	daemon/incident/player.c daemon/incident/player.h \
+	daemon/incident/recorder.c daemon/incident/recorder.h \
+	daemon/api/incident.c daemon/api/incident.h \
 	daemon/discovery/attach.c daemon/discovery/attach.h \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
@@ -89,6 +96,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pipeline/account.c \
 	daemon/pipeline/arrivals.c daemon/pipeline/arrivals.h \
 	daemon/pipeline/batch.c \
+	daemon/pipeline/configure.c daemon/pipeline/configure.h \
 	daemon/pipeline/hooks.c \
 	daemon/pipeline/identity.c daemon/pipeline/identity.h \
 	daemon/pipeline/intake.c daemon/pipeline/intake.h \

@@ -36,6 +36,8 @@ enum {
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
 };
 
+#define INCIDENT 1.4 /* of its cap: a quarter while it is copied, and the segment in hand */
+
 #define BASE_BYTES   (64 * MIB) /* the program, its libraries, threads */
 #define DECODE_BYTES (64 * MIB) /* the records of the largest frame */
 #define FRAMES_BYTES (64 * MIB) /* that are not complete yet */
@@ -72,6 +74,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
         {"history", "history_memory_max", &s->history_memory_max, 1.1, 20, MIB, 512 * MIB, true, 0,
          false, false},
+        {"incident", "incident_memory_max", &s->incident_memory_max, INCIDENT, 4.88, 16 * MIB,
+         64 * MIB, true, 0, false, false},
         {"events that are over", NULL, &s->past_events_max, PAST_EVENT, 2, 1000, 100000, false, 0,
          false, false},
         {"HTTP streams", "http_streams_max", &s->http_streams_max, STREAM, 5, 4, 1000, false, 0,

@@ -32,7 +32,7 @@ static const struct ft_option options[] = {
     {.key = "memory_max",
      .type = FT_OPTION_SIZE,
      .offset = AT(memory_max),
-     .standard = "3584MiB",
+     .standard = "3696MiB",
      .min = 536870912,
      .max = 17592186044416,
      .help = "Memory that the program takes at most. It is shared out to all that grows: caps "
@@ -157,6 +157,22 @@ static const struct ft_option options[] = {
      .help = "File that keeps them over a restart; written at the end and every few minutes. "
              "Default: history in the service manager's state folder (STATE_DIRECTORY), without "
              "one none."},
+    {.key = "incident",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(incident_ns),
+     .standard = "35m",
+     .min = 0,
+     .max = 86400,
+     .help = "How long what comes in is kept, for 'fabrictrace record' to write the file of an "
+             "incident: some minutes more than it is to reach back. 0: nothing is."},
+    {.key = "incident_memory_max",
+     .type = FT_OPTION_SIZE,
+     .offset = AT(incident_memory_max),
+     .standard = "64MiB",
+     .min = 16777216,
+     .max = 17179869184,
+     .help = "What it may take, packed; the oldest goes first. A flow that is sampled once a "
+             "second takes about 1.5 KiB a minute."},
     {.key = "user",
      .type = FT_OPTION_STRING,
      .offset = AT(user),

@@ -46,6 +46,8 @@ struct ft_settings {
     int64_t history_ns;
     uint64_t history_memory_max;
     char *history_file;
+    int64_t incident_ns;
+    uint64_t incident_memory_max;
     char *user;
 };
 

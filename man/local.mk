@@ -3,6 +3,7 @@ dist_man_MANS += \
 	man/fabrictrace.1 \
 	man/fabrictrace-topology.5 \
 	man/fabrictrace-api.7 \
+	man/fabrictrace-incident.5 \
 	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
 	man/fabrictrace-troubleshooting.7 \

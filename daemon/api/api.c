@@ -8,6 +8,7 @@
 #include "daemon/api/explain.h"
 #include "daemon/api/happenings.h"
 #include "daemon/api/hashes.h"
+#include "daemon/api/incident.h"
 #include "daemon/api/list.h"
 #include "daemon/api/lists.h"
 #include "daemon/api/matrix.h"
@@ -21,6 +22,7 @@
 #include "daemon/api/windows.h"
 #include "lib/base/prometheus.h"
 #include "lib/io/http.h"
+#include "lib/io/incident.h"
 
 static int get_health(void *view, const struct ft_http_request *request, struct ft_writer *body)
 {
@@ -69,6 +71,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},
+        {"/api/v1/incident", FT_INCIDENT_CONTENT_TYPE, ft_api_incident},
         {"/metrics", FT_PROM_CONTENT_TYPE, ft_metrics_get},
         {"/healthz", "text/plain", get_health},
         {"/readyz", "text/plain", get_ready},

@@ -13,7 +13,6 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/findings.h"
-#include "lib/base/clock.h"
 #include "lib/io/http.h"
 
 #define RECORDS_A_STEP 200
@@ -77,8 +76,7 @@ static bool write_loss(struct ft_list *list, const struct ft_list_filter *filter
     (void)filter;
     if (*index == 0 && list->total == 0)
         ft_pipeline_emit_loss(list->view->pipeline, &emitter,
-                              list->view->replay ? ft_pipeline_now_ms(list->view->pipeline)
-                                                 : ft_wall_now().ms);
+                              ft_pipeline_now_ms(list->view->pipeline));
     return ft_pipeline_next_loss(list->view->pipeline, index, &emitter);
 }
 

@@ -128,6 +128,12 @@ static const struct ft_prom_metric metrics[] = {
     [FT_METRIC_CROWDED_OUT] = {PREFIX "connections_crowded_out_total", FT_PROM_COUNTER, "connections",
         NULL, NULL, 1,
         "Connections cut off within a frame, as all frames together took too much memory."},
+    [FT_METRIC_INCIDENT_BYTES] = {PREFIX "incident_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
+        "Memory of what came in of late, for fabrictrace record."},
+    [FT_METRIC_INCIDENT_SECONDS] = {PREFIX "incident_seconds", FT_PROM_GAUGE, "seconds", NULL, NULL, 1,
+        "How far back it reaches."},
+    [FT_METRIC_INCIDENT_DROPPED] = {PREFIX "incident_dropped_total", FT_PROM_COUNTER, "segments", NULL,
+        NULL, 1, "Segments of it that went before their time, as incident_memory_max was reached."},
     [FT_METRIC_LINK_INFO] = {PREFIX "link_info", FT_PROM_GAUGE, "always 1",
         "switch,port,peer,peer_port,tier,direction,group", "link", 1,
         "A directed link: what a port sends to. Its other figures have switch and port alone;"

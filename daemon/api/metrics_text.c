@@ -12,6 +12,7 @@
 #include "daemon/api/window_figures.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
+#include "daemon/incident/recorder.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
@@ -250,6 +251,19 @@ static void write_transport(struct ft_prom *p, const struct ft_receiver *receive
     ft_prom_one(p, FT_METRIC_CROWDED_OUT, s.crowded_out);
 }
 
+static void write_incident(struct ft_prom *p, const struct ft_view *view)
+{
+    struct ft_recorder_stats s;
+
+    if (!view->recorder)
+        return;
+    ft_recorder_stats(view->recorder, &s);
+    ft_prom_one(p, FT_METRIC_INCIDENT_BYTES, s.bytes);
+    ft_prom_one(p, FT_METRIC_INCIDENT_SECONDS,
+                (uint64_t)(ft_pipeline_now_ms(view->pipeline) - s.from_ms) / 1000);
+    ft_prom_one(p, FT_METRIC_INCIDENT_DROPPED, s.dropped);
+}
+
 static bool write_own(struct page *page)
 {
     const struct ft_view *view = page->view;
@@ -267,6 +281,7 @@ static bool write_own(struct page *page)
     write_tables(p, view);
     write_sinks(p, view->publisher);
     write_transport(p, view->receiver);
+    write_incident(p, view);
     return false;
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/base/writer.h"
 #include "lib/io/http.h"
+#include "lib/io/incident.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
 #include "proto/record.h"
@@ -377,9 +378,21 @@ static void write_others(struct ft_writer *w)
            "end and the imbalance record of the fabric, and a message event with each event "
            "record.\",\"responses\":{\"200\":{\"description\":\"It stays open.\",\"content\":{"
            "\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}}}}}"
-           ",\"/api/v1/openapi.json\":{\"get\":{\"operationId\":\"openapi\",\"summary\":"
-           "\"This description.\",\"responses\":{\"200\":{\"description\":\"The answer.\","
-           "\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\"}}}}}}}");
+           ",\"/api/v1/incident\":{\"get\":{\"operationId\":\"incident\",\"summary\":"
+           "\"What came in and went out of late, as a file for fabrictrace replay: "
+           "fabrictrace-incident(5).\",\"parameters\":[{\"name\":\"last_ms\",\"in\":\"query\","
+           "\"description\":\"How far back, in milliseconds; half an hour where it is not given.\","
+           "\"schema\":{\"type\":\"integer\"}}],\"responses\":{\"200\":{\"description\":\"The file."
+           "\",\"content\":{\"" FT_INCIDENT_CONTENT_TYPE "\":{\"schema\":{\"type\":\"string\","
+           "\"format\":\"binary\"}}}}");
+    write_response(w, "400", "A parameter is not known, or wrong.");
+    write_response(w, "401", "A token is needed.");
+    write_response(w, "404", "Nothing is kept for an incident.");
+    write_response(w, "503", "Too much is under way.");
+    ft_write_str(w, "}}}"
+                    ",\"/api/v1/openapi.json\":{\"get\":{\"operationId\":\"openapi\",\"summary\":"
+                    "\"This description.\",\"responses\":{\"200\":{\"description\":\"The answer.\","
+                    "\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\"}}}}}}}");
 }
 
 void ft_openapi_write(struct ft_writer *w)

@@ -17,6 +17,10 @@ struct ft_history;
 struct ft_http;
 struct ft_loop;
 struct ft_orders;
+struct ft_recorder;
+struct ft_settings;
+struct ft_head;
+struct ft_account;
 
 /* Settings as they were at the start, for the metrics page. */
 struct ft_view_limits {
@@ -30,7 +34,7 @@ struct ft_view {
     struct ft_publisher *publisher;
     struct ft_history *history;
     const struct ft_loop *loop;
-    const struct ft_http *http;   /* NULL: no port */
+    struct ft_http *http;         /* NULL: no port */
     struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
     bool replay;                  /* of records that have ended: no more will come */
     int64_t window_ms;            /* as it was at the start */
@@ -38,9 +42,15 @@ struct ft_view {
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
-    uint32_t instance;        /* distinguishes this run from others, for tags */
     struct ft_orders *orders; /* NULL: pages follow keys alone */
-    uint64_t seed;            /* of the tables that an answer makes for itself */
+    /* For the file of an incident. */
+    struct ft_recorder *recorder;       /* NULL: nothing is kept for one */
+    const struct ft_settings *settings; /* as they were at the start */
+    const struct ft_head *incident_head;
+    void (*add_stages)(void *arg, struct ft_account *account);
+    void *add_stages_arg;
+    uint32_t instance; /* distinguishes this run from others, for tags */
+    uint64_t seed;     /* of the tables that an answer makes for itself */
 };
 
 #endif

@@ -186,7 +186,7 @@ void ft_kept_clear(struct ft_history *h)
 {
     while (h->first < h->end)
         forget_oldest(h);
-    ft_past_forget(h->past, INT64_MAX);
+    ft_past_clear(h->past);
 }
 
 /* Room for n bytes more. */

@@ -199,6 +199,21 @@ void ft_past_add(struct ft_past *p, const Fabrictrace__Event *event, bool stands
     p->bytes += size_of(e);
 }
 
+/* One that stands goes on to. */
+static void stand(struct ft_past *p, struct past_event *e, const Fabrictrace__Event *event)
+{
+    struct standing_key key;
+    struct standing *s;
+    bool fresh;
+
+    key_of(event, &key);
+    s = ft_table_insert(p->standing, &key, &fresh);
+    if (!s || !fresh)
+        return;
+    s->event = e;
+    e->stands = true;
+}
+
 bool ft_past_restore(struct ft_past *p, const struct ft_history_event *from)
 {
     Fabrictrace__Event *begun = fabrictrace__event__unpack(NULL, from->begun_len, from->begun);
@@ -214,6 +229,8 @@ bool ft_past_restore(struct ft_past *p, const struct ft_history_event *from)
         e->over_ms = from->over_ms;
         if (e->begun && (e->over || !over)) {
             append(p, e);
+            if (from->stands && !over)
+                stand(p, e, begun);
         } else {
             event_free(e);
             good = false;
@@ -267,6 +284,14 @@ void ft_past_forget(struct ft_past *p, int64_t ms)
 {
     for (size_t i = p->first; i < p->end; i++)
         if (p->list[i] && !p->list[i]->stands && p->list[i]->over_ms < ms)
+            forget(p, i);
+}
+
+void ft_past_clear(struct ft_past *p)
+{
+    ft_table_clear(p->standing);
+    for (size_t i = p->first; i < p->end; i++)
+        if (p->list[i])
             forget(p, i);
 }
 

@@ -27,6 +27,9 @@ uint64_t ft_past_end(const struct ft_past *past);
 /* Forgets those that were over by then. */
 void ft_past_forget(struct ft_past *past, int64_t ms);
 
+/* Forgets all, also those that stand. */
+void ft_past_clear(struct ft_past *past);
+
 /* Forgets the oldest that is over; false: all stand. */
 bool ft_past_forget_one(struct ft_past *past);
 

@@ -43,6 +43,7 @@ struct ft_snapshot {
     uint64_t event, event_end;
     uint64_t sum;
     struct ft_writer part;
+    struct ft_writer events; /* of parts: as they were at the beginning */
 };
 
 /* FNV-1a by words: it finds what a disk or a crash did, and does not protect from anybody. */
@@ -77,23 +78,34 @@ static int hold(struct ft_snapshot *s)
     return 0;
 }
 
+static struct ft_snapshot *begin(struct ft_history *history)
+{
+    struct ft_snapshot *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->history = history;
+    s->fd = -1;
+    s->fixed_end = ft_fixed_limit(history->fixed);
+    s->event_end = ft_history_events_end(history);
+    s->sum = UINT64_C(0xcbf29ce484222325);
+    ft_writer_init(&s->part, SIZE_MAX / 2);
+    ft_writer_init(&s->events, SIZE_MAX / 2);
+    return s;
+}
+
 struct ft_snapshot *ft_snapshot_new(struct ft_history *history, const char *path, char *error,
                                     size_t error_bytes)
 {
-    struct ft_snapshot *s = calloc(1, sizeof(*s));
+    struct ft_snapshot *s = begin(history);
 
     if (!s) {
         snprintf(error, error_bytes, "%s: no memory", path);
         return NULL;
     }
-    s->history = history;
-    s->fixed_end = ft_fixed_limit(history->fixed);
-    s->event_end = ft_history_events_end(history);
-    s->sum = UINT64_C(0xcbf29ce484222325);
-    ft_writer_init(&s->part, SIZE_MAX / 2);
     if (snprintf(s->path, PATH_MAX, "%s", path) >= PATH_MAX ||
         snprintf(s->temporary, PATH_MAX, "%s.new", path) >= PATH_MAX)
-        s->fd = -1, errno = ENAMETOOLONG;
+        errno = ENAMETOOLONG;
     else
         s->fd = open(s->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (s->fd < 0 || hold(s)) {
@@ -117,6 +129,7 @@ void ft_snapshot_free(struct ft_snapshot *s)
         unlink(s->temporary);
     }
     ft_writer_free(&s->part);
+    ft_writer_free(&s->events);
     free(s);
 }
 
@@ -227,6 +240,50 @@ int ft_snapshot_step(struct ft_snapshot *s)
     }
     rc = put_out(s);
     return rc ? rc : 1;
+}
+
+struct ft_snapshot *ft_snapshot_parts(struct ft_history *history)
+{
+    struct ft_snapshot *s = begin(history);
+
+    if (!s || hold(s)) {
+        ft_snapshot_free(s);
+        return NULL;
+    }
+    for (s->phase = EVENTS; s->phase == EVENTS; ft_writer_reset(&s->part)) {
+        put_events(s);
+        ft_write_bytes(&s->events, s->part.bytes, s->part.len);
+        if (!ft_writer_ok(&s->part) || !ft_writer_ok(&s->events)) {
+            ft_snapshot_free(s);
+            return NULL;
+        }
+    }
+    s->phase = FIXED;
+    return s;
+}
+
+int ft_snapshot_part(struct ft_snapshot *s, const uint8_t **bytes, size_t *len)
+{
+    const struct ft_writer *part = &s->part;
+
+    ft_writer_reset(&s->part);
+    switch (s->phase) {
+    case FIXED:
+        put_fixed(s);
+        break;
+    case WINDOWS:
+        put_windows(s);
+        break;
+    case EVENTS:
+        part = &s->events;
+        s->phase = SUM;
+        break;
+    case SUM:
+        return 0;
+    }
+    *bytes = part->bytes;
+    *len = part->len;
+    return ft_writer_ok(part) ? 1 : -ENOMEM;
 }
 
 /* The numbers that fixed parts had in the file, and have here. */
@@ -350,7 +407,8 @@ static int get_window(struct ft_history *h, struct ft_reader *r, const struct nu
     return rc;
 }
 
-static int get_events(struct ft_history *h, struct ft_reader *r)
+/* Events that stood are over, but where they go on to stand. */
+static int get_events(struct ft_history *h, struct ft_reader *r, bool stand)
 {
     uint8_t stands;
 
@@ -369,18 +427,19 @@ static int get_events(struct ft_history *h, struct ft_reader *r)
         if (!e.over_len)
             e.over = NULL;
         /* Nobody said when it ended: it stood in the last window, and that is all that is known. */
-        if (e.stands && h->end > h->first) {
+        if (e.stands && !stand && h->end > h->first) {
             e.over_ms = h->list[(h->end - 1) % h->size]->span.end_ms - 1;
             e.over = e.begun;
             e.over_len = e.begun_len;
         }
+        e.stands = e.stands && stand;
         if (!ft_past_restore(h->past, &e))
             return -EBADMSG;
     }
     return ft_reader_ok(r) && ft_reader_left(r) == 0 ? 0 : -EBADMSG;
 }
 
-int ft_snapshot_decode(struct ft_history *h, const uint8_t *bytes, size_t len)
+static int decode(struct ft_history *h, const uint8_t *bytes, size_t len, bool stand)
 {
     struct numbers numbers = {.list = NULL};
     struct ft_reader r;
@@ -393,7 +452,7 @@ int ft_snapshot_decode(struct ft_history *h, const uint8_t *bytes, size_t len)
     for (uint32_t i = 0; rc == 0 && i < windows; i++)
         rc = get_window(h, &r, &numbers);
     if (rc == 0)
-        rc = get_events(h, &r);
+        rc = get_events(h, &r, stand);
     for (size_t i = 0; i < numbers.count; i++)
         if (numbers.list[i] != UINT32_MAX)
             ft_fixed_drop(h->fixed, numbers.list[i]);
@@ -401,6 +460,18 @@ int ft_snapshot_decode(struct ft_history *h, const uint8_t *bytes, size_t len)
     if (rc)
         ft_kept_clear(h);
     return rc;
+}
+
+int ft_snapshot_decode(struct ft_history *h, const uint8_t *bytes, size_t len)
+{
+    return decode(h, bytes, len, false);
+}
+
+int ft_snapshot_restore(struct ft_history *h, uint64_t number, const uint8_t *bytes, size_t len)
+{
+    ft_kept_clear(h);
+    h->first = h->end = number ? number : 1;
+    return decode(h, bytes, len, true);
 }
 
 static int decode_file(struct ft_history *h, const uint8_t *bytes, size_t len)

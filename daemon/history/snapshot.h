@@ -33,4 +33,16 @@ int ft_snapshot_load(struct ft_history *history, const char *path, char *error, 
 /* Likewise the bytes between its head and its checksum. Foreign. */
 int ft_snapshot_decode(struct ft_history *history, const uint8_t *bytes, size_t len);
 
+/* The same of what is kept now, in parts, for another file than the history's own: without its head
+ * and checksum, for as long as ft_row_version() stays the same. NULL without memory. */
+struct ft_snapshot *ft_snapshot_parts(struct ft_history *history);
+
+/* The next part, which is good until the next call: 1; 0: that was all; -ENOMEM. */
+int ft_snapshot_part(struct ft_snapshot *snapshot, const uint8_t **bytes, size_t *len);
+
+/* Makes a history what the parts, one behind the other, say: windows are numbered from `number` on,
+ * as they were, and events that stood stand. -EBADMSG, -ENOMEM: it is empty then. Foreign. */
+int ft_snapshot_restore(struct ft_history *history, uint64_t number, const uint8_t *bytes,
+                        size_t len);
+
 #endif

@@ -13,9 +13,21 @@
 #include "lib/base/log.h"
 #include "proto/batch.h"
 
+/* Who keeps what comes in, for a replay: a payload as it begins, each record of the slice that is
+ * refused (from 1), and the slice once it is over: the time of all of its records, its steps of
+ * FT_ARRIVALS_STEP records, and whether the batch is over. */
+#define FT_ARRIVALS_STEP 64
+struct ft_arrivals_tap {
+    void (*batch)(void *arg, const void *payload, size_t len);
+    void (*refused)(void *arg, uint64_t number);
+    void (*slice)(void *arg, int64_t now_ms, uint64_t steps, bool ended);
+    void *arg;
+};
+
 /* One batch at a time is under way. */
 struct ft_arrivals {
-    struct ft_batch *batch; /* NULL: none */
+    const struct ft_arrivals_tap *tap; /* NULL: nobody; borrowed */
+    struct ft_batch *batch;            /* NULL: none */
     struct ft_log_limit identity_limit, broken_limit;
 };
 

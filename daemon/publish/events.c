@@ -143,6 +143,33 @@ void ft_events_sweep(struct ft_events *e, uint32_t window, int64_t now_ms)
             clear(e, s, now_ms);
 }
 
+void ft_events_forget(struct ft_events *e)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(e->table, &index)))
+        free(s->packed);
+    ft_table_clear(e->table);
+}
+
+void ft_events_restore(struct ft_events *e, const Fabrictrace__Event *event)
+{
+    struct standing_key key = {.kind = event->kind};
+    struct standing *s;
+    bool fresh;
+
+    strncpy(key.subject, event->subject ? event->subject : "", sizeof(key.subject) - 1);
+    s = ft_table_insert(e->table, &key, &fresh);
+    if (!s)
+        return;
+    if (fresh)
+        s->packed = NULL;
+    s->window = UINT32_MAX;
+    s->held = true;
+    keep(s, event);
+}
+
 void ft_events_release(struct ft_events *e, int64_t now_ms)
 {
     struct standing *s;

@@ -41,6 +41,10 @@ bool ft_events_stands(const struct ft_events *events, const Fabrictrace__Event *
 const uint8_t *ft_events_now(const struct ft_events *events, const Fabrictrace__Event *event,
                              size_t *len);
 
+/* Forgets all that stand, and takes one as it stood elsewhere; nothing is published. */
+void ft_events_forget(struct ft_events *events);
+void ft_events_restore(struct ft_events *events, const Fabrictrace__Event *event);
+
 /* The standing events, in the order of their raising. */
 void ft_events_each(const struct ft_events *events,
                     void (*each)(void *arg, const Fabrictrace__Event *event), void *arg);

@@ -15,6 +15,8 @@ struct ft_publisher {
     struct ft_sink *sinks[SINKS_MAX];
     size_t count;
     struct ft_writer json;
+    void (*tap)(void *arg, const struct ft_published *out);
+    void *tap_arg;
 };
 
 static void sink_free(struct ft_sink *sink)
@@ -54,6 +56,13 @@ int ft_publisher_take(struct ft_publisher *p, struct ft_sink *sink)
     return 0;
 }
 
+void ft_publisher_tap(struct ft_publisher *p,
+                      void (*tap)(void *arg, const struct ft_published *out), void *arg)
+{
+    p->tap = tap;
+    p->tap_arg = arg;
+}
+
 void ft_publisher_record(void *self, const Fabrictrace__Record *record)
 {
     struct ft_publisher *p = self;
@@ -69,6 +78,8 @@ void ft_publisher_record(void *self, const Fabrictrace__Record *record)
     out.json_len = p->json.len;
     for (size_t i = 0; i < p->count; i++)
         p->sinks[i]->write(p->sinks[i]->self, &out);
+    if (p->tap)
+        p->tap(p->tap_arg, &out);
 }
 
 int ft_publisher_flush(struct ft_publisher *p, int64_t timeout_ns, const char **which)

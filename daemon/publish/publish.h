@@ -51,6 +51,10 @@ void ft_publisher_free(struct ft_publisher *publisher);
 /* Takes the sink over, also on failure (it is freed then). -ENOMEM. */
 int ft_publisher_take(struct ft_publisher *publisher, struct ft_sink *sink);
 
+/* Shows whatever goes out to this function too, which counts nothing. Once. */
+void ft_publisher_tap(struct ft_publisher *publisher,
+                      void (*tap)(void *arg, const struct ft_published *out), void *arg);
+
 /* The function for an emitter; self is the publisher. */
 void ft_publisher_record(void *self, const Fabrictrace__Record *record);
 

@@ -478,6 +478,11 @@ struct ft_span ft_window_last(const struct ft_window *w)
     return w->last;
 }
 
+void ft_window_set_last(struct ft_window *w, const struct ft_span *span)
+{
+    w->last = *span;
+}
+
 const struct ft_window_stats *ft_window_stats(const struct ft_window *w)
 {
     return &w->stats;

@@ -74,6 +74,9 @@ void ft_window_publish_path(struct ft_window *window, struct ft_flow *flow, int6
 
 /* What the last close found, for the API: spans of the last window, all 0 before the first. */
 struct ft_span ft_window_last(const struct ft_window *window);
+
+/* In a replay, which may have closed none: the last one then. */
+void ft_window_set_last(struct ft_window *window, const struct ft_span *span);
 const struct ft_window_stats *ft_window_stats(const struct ft_window *window);
 
 #endif

@@ -13,6 +13,7 @@ lib_base_libftbase_a_SOURCES = \
 	lib/base/prometheus.c lib/base/prometheus.h \
 	lib/base/reader.h \
 	lib/base/secret.c lib/base/secret.h \
+	lib/base/sum.c lib/base/sum.h \
 	lib/base/table.c lib/base/table.h \
 	lib/base/tuple.c lib/base/tuple.h \
 	lib/base/utf8.h \

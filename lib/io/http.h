@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lib/base/writer.h"
 #include "lib/io/loop.h"
@@ -147,5 +148,9 @@ int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, in
  * authorities cannot be read; -EPERM: the token would go in the clear beyond loopback. */
 int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
                 int stop_fd, struct ft_writer *body, char *error, size_t error_bytes);
+
+/* Likewise, but writes the body of a 200 to out as it comes, however large it is. */
+int ft_http_save(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
+                 int stop_fd, FILE *out, struct ft_writer *body, char *error, size_t error_bytes);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,9 @@ struct get {
     int stop_fd;
     char *error;
     size_t error_bytes;
+    FILE *out;   /* takes the body of a 200; NULL: it stays in memory */
+    bool saving; /* the head is over, and the body goes there */
+    long long promised, saved;
 };
 
 static int fail(const struct get *get, int err, const char *what)
@@ -210,27 +214,6 @@ static int send_request(const struct get *get, const char *target)
     return ret < 0 ? fail_errno(get, -ret) : 0;
 }
 
-static int receive_all(const struct get *get, struct ft_writer *w)
-{
-    uint8_t chunk[16384];
-
-    for (;;) {
-        ssize_t n = receive(get, chunk, sizeof(chunk));
-        int ret = 0;
-
-        if (n == 0)
-            return 0;
-        if (n > 0)
-            ft_write_bytes(w, chunk, (size_t)n);
-        else
-            ret = wait_after(get, n);
-        if (!ft_writer_ok(w))
-            return fail(get, -EMSGSIZE, "the answer is too large");
-        if (ret < 0)
-            return fail_errno(get, -ret);
-    }
-}
-
 /* The Content-Length of a head that ends with an empty line; -1 when it has none, -2 when it cannot
  * be read (RFC 9110 section 8.6). */
 static long long content_length(const char *head)
@@ -251,29 +234,84 @@ static long long content_length(const char *head)
     return errno || *end != '\r' ? -2 : value;
 }
 
+/* The status of an answer, and what its head promises; -EBADMSG: it has no complete head. */
+static int read_head(const struct ft_writer *answer, size_t *head_len, long long *promised)
+{
+    const uint8_t *split = answer->len ? memmem(answer->bytes, answer->len, "\r\n\r\n", 4) : NULL;
+    int status = -1;
+    char *head;
+
+    *head_len = split ? (size_t)(split - answer->bytes) + 4 : 0;
+    if (!split || *head_len > HEAD_BYTES_MAX)
+        return -EBADMSG;
+    head = strndup((const char *)answer->bytes, *head_len);
+    if (!head)
+        return -ENOMEM;
+    if (strncmp(head, "HTTP/1.", 7) == 0 && strspn(head + 7, "01") == 1 && head[8] == ' ' &&
+        strspn(head + 9, "0123456789") == 3 && (head[12] == ' ' || head[12] == '\r'))
+        status = atoi(head + 9);
+    *promised = content_length(head);
+    free(head);
+    return status < 100 || *promised == -2 ? -EBADMSG : status;
+}
+
+/* Writes out what came of the body of a 200. Any other answer stays where it is. */
+static int save(struct get *get, struct ft_writer *w)
+{
+    size_t skip = 0;
+
+    if (!get->saving) {
+        int status = read_head(w, &skip, &get->promised);
+
+        if (status == -EBADMSG && w->len <= HEAD_BYTES_MAX)
+            return 0; /* there is more to come */
+        if (status != 200) {
+            get->out = NULL;
+            return 0;
+        }
+        get->saving = true;
+    }
+    if (fwrite(w->bytes + skip, 1, w->len - skip, get->out) != w->len - skip)
+        return -errno;
+    get->saved += (long long)(w->len - skip);
+    ft_writer_reset(w);
+    return 0;
+}
+
+static int receive_all(struct get *get, struct ft_writer *w)
+{
+    uint8_t chunk[16384];
+
+    for (;;) {
+        ssize_t n = receive(get, chunk, sizeof(chunk));
+        int ret = 0;
+
+        if (n == 0)
+            return 0;
+        if (n > 0)
+            ft_write_bytes(w, chunk, (size_t)n);
+        else
+            ret = wait_after(get, n);
+        if (!ft_writer_ok(w))
+            return fail(get, -EMSGSIZE, "the answer is too large");
+        if (n > 0 && get->out)
+            ret = save(get, w);
+        if (ret < 0)
+            return fail_errno(get, -ret);
+    }
+}
+
 /* Takes the answer apart: RFC 9112 sections 2 to 4. */
 static int take_answer(const struct get *get, const struct ft_writer *answer,
                        struct ft_writer *body)
 {
-    const uint8_t *split = answer->len ? memmem(answer->bytes, answer->len, "\r\n\r\n", 4) : NULL;
-    size_t head_len = split ? (size_t)(split - answer->bytes) + 4 : 0;
-    size_t body_len = answer->len - head_len;
-    char *head;
     long long promised;
-    int status = -1;
+    size_t head_len;
+    int status = read_head(answer, &head_len, &promised);
+    size_t body_len = answer->len - head_len;
 
-    if (!split || head_len > HEAD_BYTES_MAX)
-        return fail(get, -EBADMSG, "the answer is not HTTP");
-    head = strndup((const char *)answer->bytes, head_len);
-    if (!head)
-        return fail_errno(get, ENOMEM);
-    if (strncmp(head, "HTTP/1.", 7) == 0 && strspn(head + 7, "01") == 1 && head[8] == ' ' &&
-        strspn(head + 9, "0123456789") == 3 && (head[12] == ' ' || head[12] == '\r'))
-        status = atoi(head + 9);
-    promised = content_length(head);
-    free(head);
-    if (status < 100 || promised == -2)
-        return fail(get, -EBADMSG, "the answer is not HTTP");
+    if (status < 0)
+        return fail(get, status, status == -ENOMEM ? "no memory" : "the answer is not HTTP");
     if (promised >= 0 && (unsigned long long)promised > body_len)
         return fail(get, -EBADMSG, "the answer was cut off");
     if (promised >= 0)
@@ -284,8 +322,8 @@ static int take_answer(const struct get *get, const struct ft_writer *answer,
     return status;
 }
 
-int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
-                int stop_fd, struct ft_writer *body, char *error, size_t error_bytes)
+int ft_http_save(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
+                 int stop_fd, FILE *out, struct ft_writer *body, char *error, size_t error_bytes)
 {
     struct get get = {
         .server = server,
@@ -294,6 +332,7 @@ int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t
         .stop_fd = stop_fd,
         .error = error,
         .error_bytes = error_bytes,
+        .out = out,
     };
     struct ft_writer answer;
     int ret;
@@ -308,13 +347,21 @@ int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t
         ret = send_request(&get, target);
     if (ret == 0)
         ret = receive_all(&get, &answer);
-    if (ret == 0)
+    if (ret == 0 && get.saving)
+        ret = get.promised > get.saved ? fail(&get, -EBADMSG, "the answer was cut off") : 200;
+    else if (ret == 0)
         ret = take_answer(&get, &answer, body);
     ft_writer_free(&answer);
     ft_tls_client_free(get.tls);
     if (get.fd >= 0)
         close(get.fd);
     return ret;
+}
+
+int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
+                int stop_fd, struct ft_writer *body, char *error, size_t error_bytes)
+{
+    return ft_http_save(server, target, timeout_ns, stop_fd, NULL, body, error, error_bytes);
 }
 
 int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,

@@ -3,8 +3,10 @@ noinst_LIBRARIES += lib/io/libftio.a
 lib_io_libftio_a_SOURCES = \
 	lib/io/common_metrics.c lib/io/common_metrics.h \
 	lib/io/loop.c lib/io/loop.h \
+	lib/io/incident.c lib/io/incident.h \
 	lib/io/netlink.c lib/io/netlink.h \
 	lib/io/notify.c \
+	lib/io/pack.c lib/io/pack.h \
 	lib/io/pcap.c lib/io/pcap.h \
 	lib/io/pcap_file.c lib/io/pcap_file.h \
 	lib/io/ready.c lib/io/ready.h \

@@ -8,6 +8,7 @@ EXTRA_DIST += \
 	tests/faults/madeup.py \
 	tests/faults/judged.py \
 	tests/faults/scenarios/costs.py \
+	tests/faults/scenarios/crowd.py \
 	tests/faults/scenarios/event_streams.py \
 	tests/faults/scenarios/events_refused.py \
 	tests/faults/scenarios/half_frames.py \

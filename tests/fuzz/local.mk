@@ -11,6 +11,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_history \
 	tests/fuzz/fuzz_identity \
+	tests/fuzz/fuzz_incident \
 	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_rdma \
@@ -68,6 +69,10 @@ tests_fuzz_fuzz_history_LDADD = $(DAEMON_LIBS)
 tests_fuzz_fuzz_identity_SOURCES = tests/fuzz/fuzz_identity.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_identity_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_identity_LDADD = $(DAEMON_LIBS)
+
+tests_fuzz_fuzz_incident_SOURCES = tests/fuzz/fuzz_incident.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_incident_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_incident_LDADD = $(DAEMON_LIBS)
 
 tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_json_LDFLAGS = $(fuzz_ldflags)

@@ -40,7 +40,7 @@ third_party=(
     "openssl/*       lib/io/tls*.c"
     "pcap.h          lib/io/pcap*.c"
     "zlib.h          lib/io/unpack.c lib/io/http_gzip.c"
-    "zstd.h          lib/io/unpack.c"
+    "zstd.h          lib/io/unpack.c lib/io/pack.c"
     "pcap/*          lib/io/pcap*.c"
     "libmnl/*        lib/io/netlink*.c"
     "infiniband/*    lib/io/verbs.c"

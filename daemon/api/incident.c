@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/api/incident.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/api/list.h"
+#include "daemon/api/view.h"
+#include "daemon/history/history.h"
+#include "daemon/history/row.h"
+#include "daemon/history/snapshot.h"
+#include "daemon/incident/head.h"
+#include "daemon/incident/recorder.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/publish/events.h"
+#include "lib/io/http.h"
+#include "lib/io/incident.h"
+
+#define STANDARD_MS INT64_C(1800000)
+/* What flows and hosts repeat comes within it: a replay begins so much earlier. */
+#define WARM_UP_MS INT64_C(120000)
+#define FIRST_MAX  (4 * FT_INCIDENT_SECTION_BYTES_MAX + ((size_t)64 << 20))
+
+enum part { FIRST, SEGMENTS, REST, HISTORY, END };
+
+struct of_incident {
+    struct ft_recorder *recorder;
+    struct ft_recording recording;
+    struct ft_snapshot *history;
+    struct ft_writer first, rest; /* head and topology; what is in no segment yet */
+    struct ft_writer events;
+    enum part part;
+};
+
+static void free_incident(void *arg)
+{
+    struct of_incident *o = arg;
+
+    ft_recorder_release(o->recorder);
+    ft_snapshot_free(o->history);
+    ft_writer_free(&o->first);
+    ft_writer_free(&o->rest);
+    ft_writer_free(&o->events);
+    free(o);
+}
+
+static int more_segments(struct of_incident *o, struct ft_writer *part)
+{
+    const uint8_t *bytes;
+    size_t len;
+    int rc = ft_recorder_copy(o->recorder, &o->recording, &bytes, &len);
+
+    if (rc < 0)
+        return rc;
+    if (rc > 0)
+        ft_write_bytes(part, bytes, len);
+    else
+        o->part = REST;
+    return 1;
+}
+
+static int more_history(struct of_incident *o, struct ft_writer *part)
+{
+    const uint8_t *bytes;
+    size_t len;
+    int rc = ft_snapshot_part(o->history, &bytes, &len);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        o->part = END;
+    else
+        rc = ft_incident_sections(part, FT_INCIDENT_HISTORY, bytes, len);
+    return rc < 0 ? rc : 1;
+}
+
+static int more(void *arg, struct ft_writer *part)
+{
+    struct of_incident *o = arg;
+    int rc;
+
+    switch (o->part) {
+    case FIRST:
+        ft_write_bytes(part, o->first.bytes, o->first.len);
+        o->part = SEGMENTS;
+        return 1;
+    case SEGMENTS:
+        return more_segments(o, part);
+    case REST:
+        ft_write_bytes(part, o->rest.bytes, o->rest.len);
+        o->part = HISTORY;
+        return 1;
+    case HISTORY:
+        return more_history(o, part);
+    case END:
+        break;
+    }
+    rc = ft_incident_sections(part, FT_INCIDENT_EVENTS, o->events.bytes, o->events.len);
+    return rc ? rc : ft_incident_section(part, FT_INCIDENT_END, NULL, 0);
+}
+
+/* Length and bytes of each. */
+static void add_event(void *arg, const Fabrictrace__Event *event)
+{
+    struct ft_writer *w = arg;
+    size_t len = fabrictrace__event__get_packed_size(event);
+    uint8_t *room;
+
+    ft_write_be32(w, (uint32_t)len);
+    room = ft_write_room(w, len);
+    if (room)
+        fabrictrace__event__pack(event, room);
+}
+
+static bool write_first(struct of_incident *o, const struct ft_view *view)
+{
+    struct ft_head head = *view->incident_head;
+    struct ft_history_window window = {.number = 0};
+    struct ft_writer text;
+    bool good;
+
+    ft_history_window(view->history, 0, &window);
+    head.from_ms = o->recording.from_ms;
+    head.to_ms = o->recording.to_ms;
+    head.whole = o->recording.whole;
+    head.history_number = window.number;
+    head.history_version = ft_row_version();
+    ft_writer_init(&text, FT_INCIDENT_SECTION_BYTES_MAX);
+    ft_head_write(&text, &head, view->settings);
+    ft_incident_begin(&o->first);
+    good = ft_writer_ok(&text) &&
+           ft_incident_section(&o->first, FT_INCIDENT_HEAD, text.bytes, text.len) == 0 &&
+           ft_incident_sections(&o->first, FT_INCIDENT_TOPOLOGY, o->recording.topology,
+                                o->recording.topology_len) == 0;
+    ft_writer_free(&text);
+    return good && ft_writer_ok(&o->first);
+}
+
+static int send(struct of_incident *o, const struct ft_view *view, int64_t from_ms,
+                const struct ft_http_request *request, struct ft_writer *body)
+{
+    struct ft_http_slices slices = {more, free_incident, o, sizeof(*o)};
+    struct ft_account account;
+
+    ft_writer_init(&o->first, FIRST_MAX);
+    ft_writer_init(&o->rest, 2 * FT_INCIDENT_SECTION_BYTES_MAX);
+    ft_writer_init(&o->events, SIZE_MAX / 2);
+    o->recorder = view->recorder;
+    account.stage_count = 0;
+    view->add_stages(view->add_stages_arg, &account);
+    if (!ft_recorder_hold(view->recorder, from_ms, &account, &o->recording, &o->rest)) {
+        ft_writer_free(&o->rest);
+        free(o);
+        return ft_api_refuse(body, 503, "nothing is kept yet: ask again in some seconds");
+    }
+    ft_events_each(view->stages->events, add_event, &o->events);
+    o->history = ft_snapshot_parts(view->history);
+    if (!o->history || !ft_writer_ok(&o->events) || !write_first(o, view)) {
+        free_incident(o);
+        return ft_api_refuse(body, 503, "no memory");
+    }
+    slices.bytes += o->first.size + o->rest.size + o->events.size;
+    return ft_http_answer_slices(request, &slices)
+               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               : 200;
+}
+
+int ft_api_incident(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {"last_ms", NULL};
+    const struct ft_view *view = arg;
+    const char *stranger = ft_http_unknown_query(request, names);
+    uint64_t last_ms = STANDARD_MS;
+    struct of_incident *o;
+    bool has;
+    int rc = stranger ? ft_api_refuse(body, 400, "'%.40s' is not a filter here", stranger)
+                      : ft_api_number(request, "last_ms", &has, &last_ms, body);
+
+    if (rc)
+        return rc;
+    if (!view->recorder)
+        return ft_api_refuse(body, 404,
+                             "this daemon keeps nothing for an incident: its setting 'incident' "
+                             "is 0, or it is a replay");
+    o = calloc(1, sizeof(*o));
+    if (!o)
+        return ft_api_refuse(body, 503, "no memory");
+    if (!has)
+        last_ms = STANDARD_MS;
+    if (last_ms > INT64_MAX / 2)
+        last_ms = INT64_MAX / 2;
+    return send(o, view, ft_pipeline_now_ms(view->pipeline) - (int64_t)last_ms - WARM_UP_MS,
+                request, body);
+}
