@@ -209,6 +209,10 @@ int ft_head_read(const uint8_t *bytes, size_t len, struct ft_head *head, struct 
     if (!root)
         return -EBADMSG;
     rc = read_head(root, head, diag);
+    if (rc == 0 && !settings) {
+        ft_diag_add(diag, "head", 0, "settings is missing");
+        rc = -EBADMSG;
+    }
     for (size_t i = 0; rc == 0 && i < FIELDS; i++)
         rc = get_field(settings, i, s, diag);
     if (rc == 0 && s->grace_ns >= s->window_ns) {

@@ -2,7 +2,7 @@
 #ifndef FT_BASE_DIGEST_H
 #define FT_BASE_DIGEST_H
 /*
- * A digest of a name (XXH3, 64 bits), to tell names apart without keeping them. Not for secrets.
+ * A digest of a name (XXH3, 64 bits), to distinguish names without keeping them. Not for secrets.
  * Several are chained by giving each the digest of those before as its seed. Pure.
  */
 #include <stdint.h>

@@ -14,7 +14,7 @@
 #define SPORT_BIT      256
 #define ENTRY_BIT      (FT_HASH_BITS - FT_HASH_ENTRIES_MAX)
 #define INDEX_BITS_MAX 7
-/* So many more flows than directions between them leave no doubt that a hash is linear: another
+/* So many more flows than directions between them show that a hash is linear: another
  * would pass with a chance of 2 to the power of -12 between two links, less between more. */
 #define PROOF 12
 /* And with so many more that it is not. */
@@ -93,7 +93,7 @@ static void basis_begin(struct basis *b, struct ft_hash_row *rows)
     memset(b->at, 0xff, sizeof(b->at));
 }
 
-/* Leaves of a vector what is no sum of rows, zero where it is one; their codes are added up. */
+/* Leaves of a vector what is not a sum of rows, zero where it is one; their codes are added up. */
 static void reduce(const struct basis *b, struct ft_hash_input *in, uint8_t *code)
 {
     uint32_t bit = first_bit(in);
@@ -113,7 +113,7 @@ static void insert(struct basis *b, const struct ft_hash_input *in, uint32_t bit
     b->rows[b->count++] = (struct ft_hash_row){*in, (uint16_t)bit, code};
 }
 
-/* Adds a vector, if it is no sum of rows. */
+/* Adds a vector, unless it is a sum of rows. */
 static bool extend(struct basis *b, const struct ft_hash_input *vector)
 {
     struct ft_hash_input left = *vector;

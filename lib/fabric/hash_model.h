@@ -10,7 +10,7 @@
  * differ by a vector of one linear subspace (the kernel), whatever the seed and in whatever order
  * the switch lists its links. So the kernel is spanned by the differences of flows on the same
  * link, and each of its cosets is one link; nothing has to be known of the polynomial. A keyed
- * hash (Linux) or a modulo that is no power of two is not linear: its differences soon span
+ * hash (Linux) or a modulo other than a power of two is not linear: its differences soon span
  * everything, which shows. (RePaC, USENIX ATC 2021, uses that linearity; the elimination here is
  * our own.) Pure.
  */
@@ -63,7 +63,7 @@ struct ft_hash_row {
 
 struct ft_hash_model {
     enum ft_hash_kind kind;
-    uint32_t index_bits; /* the flows' links are told apart by so many bits */
+    uint32_t index_bits; /* the flows' links are distinguished by so many bits */
     uint32_t row_count;
     struct ft_hash_input origin;
     struct ft_hash_row *rows;             /* in echelon form */
