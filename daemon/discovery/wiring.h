@@ -28,6 +28,11 @@ void ft_wiring_free(struct ft_wiring *w);
 
 /* Judges every link of another topology. -ENOMEM: the old one stays. */
 int ft_wiring_follow(struct ft_wiring *w, const struct ft_topology *t);
+
+/* Which switches of the present topology something besides samples reports: the file, LLDP. Those
+ * that samples alone name share a part of the memory. Until this says otherwise all are listed. */
+void ft_wiring_list(struct ft_wiring *w, bool (*is_listed)(void *arg, uint32_t switch_id),
+                    void *arg);
 void ft_wiring_restart(struct ft_wiring *w);
 
 /* Takes an observation. True when its packets came from a host by the port in, of a switch that is
