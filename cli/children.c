@@ -475,7 +475,9 @@ static void wait_for_end(struct ft_children *c, struct child *child, int timeout
     }
 }
 
-void ft_children_end(struct ft_children *c)
+/* Ends all that run: SIGTERM, the first started last, and SIGKILL to those that do not obey within
+ * 10 s. Takes NULL. */
+static void end_all(struct ft_children *c)
 {
     bool stopped;
 
@@ -502,7 +504,7 @@ void ft_children_free(struct ft_children *c)
 {
     if (!c)
         return;
-    ft_children_end(c);
+    end_all(c);
     for (size_t i = 0; i < c->count; i++) {
         close_fd(&c->child[i].log);
         close_fd(&c->child[i].ports);

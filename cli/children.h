@@ -20,9 +20,8 @@ struct ft_children;
 /* NULL without memory or descriptors. */
 struct ft_children *ft_children_new(void);
 
-/* Ends all that run: SIGTERM, the first started last, and SIGKILL to those that do not obey within
- * 10 s. Takes NULL. */
-void ft_children_end(struct ft_children *children);
+/* Ends all that run first: SIGTERM, the first started last, and SIGKILL to those that do not obey
+ * within 10 s. Takes NULL. */
 void ft_children_free(struct ft_children *children);
 
 struct ft_child_start {
