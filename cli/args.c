@@ -51,6 +51,8 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_PLAN] = {"plan",
                          "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
                          "paths for flows such that the fullest link carries the least"},
+    [FT_COMMAND_WHATIF] = {"whatif", "--chakra PREFIX --network FILE --system FILE [--groups FILE]",
+                           "when each rank of a Chakra trace ends on an analytical network"},
 };
 
 enum {
@@ -81,7 +83,12 @@ enum {
     OPT_FLOWS,
     OPT_PREVIOUS,
     OPT_FAILED,
-    OPT_SIM_LAST = OPT_FAILED
+    OPT_CHAKRA,
+    OPT_NETWORK,
+    OPT_SYSTEM,
+    OPT_GROUPS,
+    OPT_UNAWARE,
+    OPT_SIM_LAST = OPT_UNAWARE
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
@@ -161,6 +168,21 @@ static const struct {
     {{"failed", required_argument, NULL, OPT_FAILED},
      FOR(PLAN),
      "LINK,... links (leaf1/Ethernet51) and switches that are down"},
+    {{"chakra", required_argument, NULL, OPT_CHAKRA},
+     FOR(WHATIF),
+     "PREFIX   traces PREFIX.RANK.et of every rank"},
+    {{"network", required_argument, NULL, OPT_NETWORK},
+     FOR(WHATIF),
+     "FILE     ASTRA-sim's analytical network (YAML)"},
+    {{"system", required_argument, NULL, OPT_SYSTEM},
+     FOR(WHATIF),
+     "FILE     ASTRA-sim's system layer (JSON)"},
+    {{"groups", required_argument, NULL, OPT_GROUPS},
+     FOR(WHATIF),
+     "FILE     communicator groups (JSON): {\"1\":[0,1]}"},
+    {{"unaware", no_argument, NULL, OPT_UNAWARE},
+     FOR(WHATIF),
+     "         messages never wait for a link (always so with several dimensions)"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL & ~FOR_OWN,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -314,8 +336,23 @@ static int parse_sim_option(struct ft_args *args, int c, const char *value)
     case OPT_PREVIOUS:
         args->previous = value;
         break;
-    default:
+    case OPT_FAILED:
         args->failed = value;
+        break;
+    case OPT_CHAKRA:
+        args->chakra = value;
+        break;
+    case OPT_NETWORK:
+        args->network = value;
+        break;
+    case OPT_SYSTEM:
+        args->system = value;
+        break;
+    case OPT_GROUPS:
+        args->groups = value;
+        break;
+    default:
+        args->unaware = true;
     }
     return 0;
 }
@@ -474,6 +511,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return complain(err, args->command, "--follow prints lines, not a table with columns");
     if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
         return complain(err, args->command, "takes --topology and --flows");
+    if (args->command == FT_COMMAND_WHATIF && (!args->chakra || !args->network || !args->system))
+        return complain(err, args->command, "takes --chakra, --network and --system");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);

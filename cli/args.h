@@ -29,6 +29,7 @@ enum ft_command {
     FT_COMMAND_DOCTOR,
     FT_COMMAND_LIVE,
     FT_COMMAND_PLAN,
+    FT_COMMAND_WHATIF,
     FT_COMMANDS
 };
 
@@ -60,7 +61,9 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *flows, *previous, *failed; /* of plan and whatif: files, links */
+    const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
+    bool unaware;                                   /* the network that knows no congestion */
+    const char *flows, *previous, *failed;          /* of plan and whatif: files, links */
 };
 
 /* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */

@@ -11,6 +11,7 @@
 #include <sysexits.h>
 
 #include "cli/args.h"
+#include "cli/astra.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
 #include "cli/live.h"
@@ -72,6 +73,8 @@ static int run(const struct ft_args *args)
         return ft_top_run(args);
     if (args->command == FT_COMMAND_PLAN)
         return ft_plan_run(args);
+    if (args->command == FT_COMMAND_WHATIF)
+        return ft_astra_command(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->loads) {

@@ -3,6 +3,8 @@ noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
+	cli/astra.c cli/astra.h \
+	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
 	cli/export.c \

@@ -5,6 +5,7 @@
 # good and bad, into tests/fuzz/corpus/NAME/.
 fuzz_programs = \
 	tests/fuzz/fuzz_batch \
+	tests/fuzz/fuzz_chakra \
 	tests/fuzz/fuzz_flows \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_history \
@@ -41,6 +42,12 @@ endif
 tests_fuzz_fuzz_batch_SOURCES = tests/fuzz/fuzz_batch.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_batch_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_chakra_SOURCES = tests/fuzz/fuzz_chakra.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_chakra_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_chakra_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
+	lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a lib/base/libftbase.a \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_flows_SOURCES = tests/fuzz/fuzz_flows.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_flows_LDFLAGS = $(fuzz_ldflags)
