@@ -51,8 +51,10 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_PLAN] = {"plan",
                          "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
                          "paths for flows such that the fullest link carries the least"},
-    [FT_COMMAND_WHATIF] = {"whatif", "--chakra PREFIX --network FILE --system FILE [--groups FILE]",
-                           "when each rank of a Chakra trace ends on an analytical network"},
+    [FT_COMMAND_WHATIF] = {"whatif",
+                           "--topology FILE --flows FILE [--policy NAME,...] | --chakra PREFIX "
+                           "--network FILE --system FILE",
+                           "what other routing would do to flows, or another network to a trace"},
 };
 
 enum {
@@ -83,6 +85,8 @@ enum {
     OPT_FLOWS,
     OPT_PREVIOUS,
     OPT_FAILED,
+    OPT_POLICY,
+    OPT_DRAWS,
     OPT_CHAKRA,
     OPT_NETWORK,
     OPT_SYSTEM,
@@ -98,6 +102,8 @@ enum {
 #define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
+#define DRAWS          20
+#define DRAWS_MAX      10000
 
 static const struct {
     struct option option;
@@ -157,17 +163,23 @@ static const struct {
      FOR(LIVE),
      "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
     {{"topology", required_argument, NULL, OPT_TOPOLOGY},
-     FOR_OWN | FOR(PLAN),
+     FOR_OWN | FOR(PLAN) | FOR(WHATIF),
      "FILE     the fabric (fabrictrace-topology(5)); where left out, learnt from the samples"},
     {{"flows", required_argument, NULL, OPT_FLOWS},
-     FOR(PLAN),
+     FOR(PLAN) | FOR(WHATIF),
      "FILE     flows as CSV: src,dst,rate_bps (-: standard input)"},
     {{"previous", required_argument, NULL, OPT_PREVIOUS},
      FOR(PLAN),
      "FILE     an earlier plan's --json: only flows that have to move do"},
     {{"failed", required_argument, NULL, OPT_FAILED},
-     FOR(PLAN),
+     FOR(PLAN) | FOR(WHATIF),
      "LINK,... links (leaf1/Ethernet51) and switches that are down"},
+    {{"policy", required_argument, NULL, OPT_POLICY},
+     FOR(WHATIF),
+     "NAME,... ecmp, static, greedy, plan, spray (all)"},
+    {{"draws", required_argument, NULL, OPT_DRAWS},
+     FOR(WHATIF),
+     "N        seeds of the policies that draw (20)"},
     {{"chakra", required_argument, NULL, OPT_CHAKRA},
      FOR(WHATIF),
      "PREFIX   traces PREFIX.RANK.et of every rank"},
@@ -204,6 +216,7 @@ static const struct {
      "waiting paired reported no_peer several_peers several_addresses no_address no_port "
      "same_host peer_gone incomplete untimed itself"},
     {OPT_BY, FOR(MATRIX), "rank gpu host"},
+    {OPT_POLICY, FOR(WHATIF), "ecmp static greedy plan spray"},
     {OPT_OP, FOR(MATRIX), "AllReduce AllGather ReduceScatter Broadcast Reduce Send Recv"},
 };
 
@@ -327,9 +340,20 @@ static int parse_matrix_option(struct ft_args *args, int c, const char *value, F
     return 0;
 }
 
-static int parse_sim_option(struct ft_args *args, int c, const char *value)
+static int parse_sim_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
+    uint64_t draws;
+
     switch (c) {
+    case OPT_DRAWS:
+        if (parse_number(value, value + strlen(value), &draws) < 0 || draws == 0 ||
+            draws > DRAWS_MAX)
+            return complain(err, args->command, "--draws takes an integer from 1 to %d", DRAWS_MAX);
+        args->draws = (unsigned)draws;
+        break;
+    case OPT_POLICY:
+        args->policies = value;
+        break;
     case OPT_FLOWS:
         args->flows = value;
         break;
@@ -377,7 +401,7 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     if (c >= OPT_COMM && c <= OPT_SVG)
         return parse_matrix_option(args, c, value, err);
     if (c >= OPT_FLOWS && c <= OPT_SIM_LAST)
-        return parse_sim_option(args, c, value);
+        return parse_sim_option(args, c, value, err);
     switch (c) {
     case OPT_ENDPOINT:
         args->endpoint = value;
@@ -511,8 +535,10 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return complain(err, args->command, "--follow prints lines, not a table with columns");
     if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
         return complain(err, args->command, "takes --topology and --flows");
-    if (args->command == FT_COMMAND_WHATIF && (!args->chakra || !args->network || !args->system))
-        return complain(err, args->command, "takes --chakra, --network and --system");
+    if (args->command == FT_COMMAND_WHATIF &&
+        (args->chakra ? !args->network || !args->system : !args->topology || !args->flows))
+        return complain(err, args->command,
+                        "takes --topology and --flows, or --chakra, --network and --system");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);
@@ -528,6 +554,7 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     args->stop_fd = -1;
     args->endpoint = env && *env ? env : DEFAULT_ENDPOINT;
     args->interval_s = INTERVAL_S;
+    args->draws = DRAWS;
     for (size_t i = 0; i < OPTIONS; i++)
         longs[i] = options[i].option;
     rc = find_command(args, argc, argv, longs, err);

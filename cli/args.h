@@ -62,8 +62,10 @@ struct ft_args {
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
-    bool unaware;                                   /* the network that knows no congestion */
-    const char *flows, *previous, *failed;          /* of plan and whatif: files, links */
+    const char *policies;                           /* of whatif, NULL: all */
+    unsigned draws;
+    bool unaware;                          /* the network that knows no congestion */
+    const char *flows, *previous, *failed; /* of plan and whatif: files, links */
 };
 
 /* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */

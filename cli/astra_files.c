@@ -231,7 +231,7 @@ int ft_astra_system_read(const char *text, size_t len, const char *file, struct 
 {
     char error[160];
     struct ft_answer *answer = ft_answer_parse(text, len, error, sizeof(error));
-    const struct ft_value *root = ft_answer_root(answer);
+    const struct ft_value *root = answer ? ft_answer_root(answer) : NULL;
     struct ft_astra_system s = {0};
     double delay = 10, chunks = 1, splits = 0, memory = 0;
     size_t before = ft_diag_count(diag);

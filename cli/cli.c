@@ -20,6 +20,7 @@
 #include "cli/show.h"
 #include "cli/show_matrix.h"
 #include "cli/top.h"
+#include "cli/whatif.h"
 
 static int show(const struct ft_args *args, const struct ft_value *root)
 {
@@ -74,7 +75,7 @@ static int run(const struct ft_args *args)
     if (args->command == FT_COMMAND_PLAN)
         return ft_plan_run(args);
     if (args->command == FT_COMMAND_WHATIF)
-        return ft_astra_command(args);
+        return args->chakra ? ft_astra_command(args) : ft_whatif_command(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->loads) {

@@ -36,7 +36,9 @@ cli_libftcli_a_SOURCES = \
 	cli/show_topology.c \
 	cli/text.c cli/text.h \
 	cli/top.c cli/top.h \
-	cli/units.c cli/units.h
+	cli/units.c cli/units.h \
+	cli/whatif.c cli/whatif.h \
+	cli/whatif_measure.c cli/whatif_measure.h
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c

@@ -7,6 +7,8 @@ lib_sim_libftsim_a_SOURCES = \
 	lib/sim/clos.c lib/sim/clos.h \
 	lib/sim/colour.c lib/sim/colour.h \
 	lib/sim/demand.h \
+	lib/sim/fluid.c lib/sim/fluid.h \
+	lib/sim/policies.c lib/sim/policies.h \
 	lib/sim/ends.c lib/sim/ends.h \
 	lib/sim/loads.c lib/sim/loads.h \
 	lib/sim/place.c lib/sim/place.h \
