@@ -280,7 +280,8 @@ static size_t find_column(const struct ft_grid *grid, const char *title, size_t 
     return i;
 }
 
-bool ft_grid_has(const struct ft_grid *grid, const char *title, size_t len)
+/* Whether a title is one of a grid's columns, whatever its case; len of its bytes count. */
+static bool has_column(const struct ft_grid *grid, const char *title, size_t len)
 {
     return grid->columns[0].title && find_column(grid, title, len) < grid->column_count;
 }
@@ -322,12 +323,12 @@ static bool knows(const struct ft_grid *grid, const struct ft_layout *layout)
 
     if (!grid->columns[0].title)
         return true;
-    if (sort && !ft_grid_has(grid, sort, strlen(sort)))
+    if (sort && !has_column(grid, sort, strlen(sort)))
         return false;
     while (*chosen) {
         size_t n = strcspn(chosen, ",");
 
-        if (!ft_grid_has(grid, chosen, n))
+        if (!has_column(grid, chosen, n))
             return false;
         chosen += n + (chosen[n] == ',');
     }

@@ -66,9 +66,6 @@ void ft_grid_skip(struct ft_grid *grid);
 
 size_t ft_grid_rows(const struct ft_grid *grid);
 
-/* Whether a title is one of a grid's columns, whatever its case; len of its bytes count. */
-bool ft_grid_has(const struct ft_grid *grid, const char *title, size_t len);
-
 /* Each line begins with indent blanks. Rows come in the order of the screen's layout: numbers,
  * which are aligned to the right, the largest first, with their units; texts from A to Z. -ENOMEM
  * when a cell was lost or grid is NULL, -EINVAL where the layout names a column that is none. */

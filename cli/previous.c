@@ -81,14 +81,18 @@ static int add_entry(struct before *b, const struct ft_topology *t, Fabrictrace_
     return 0;
 }
 
+static const ProtobufCMessageDescriptor *pick_schema(const char *name)
+{
+    return strcmp(name, "fabrictrace.planned_flow.v1") == 0 ? &fabrictrace__planned_flow__descriptor
+                                                            : NULL;
+}
+
 static int read_line(struct before *b, const char *line, size_t len, const struct ft_topology *t,
                      char *error, size_t error_bytes)
 {
-    static const char *const ignore[] = {"schema", NULL};
     ProtobufCMessage *message;
     Fabrictrace__PlannedFlow *flow;
-    int rc = ft_json_read(line, len, &fabrictrace__planned_flow__descriptor, ignore, &message,
-                          error, error_bytes);
+    int rc = ft_json_read(line, len, "schema", pick_schema, &message, error, error_bytes);
 
     if (rc)
         return rc;

@@ -14,7 +14,6 @@
 
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
-#include "daemon/api/store.h"
 #include "daemon/api/view.h"
 #include "daemon/api/web.h"
 #include "daemon/api/window_figures.h"
@@ -22,6 +21,7 @@
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
 #include "daemon/memory.h"
+#include "daemon/pipeline/arrivals.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
@@ -35,7 +35,6 @@
 #include "lib/io/http.h"
 #include "lib/io/ready.h"
 #include "lib/io/transport.h"
-#include "proto/batch.h"
 
 #define NS_PER_MS       1000000
 #define NS_PER_S        1000000000
@@ -52,9 +51,6 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
-/* Likewise for a batch of records; the clock is looked at after each step. */
-#define BATCH_NS   (INT64_C(10) * NS_PER_MS)
-#define BATCH_STEP 64
 /* Observations looked at for links: half a percent of a core. */
 #define CROSSINGS_A_SECOND 10000
 
@@ -67,12 +63,11 @@ struct ft_daemon {
     struct ft_http *http;
     struct ft_live *live;             /* its sink's */
     struct ft_identities *identities; /* NULL: peers are who they say */
-    struct ft_batch *batch;           /* that is being applied */
-    struct ft_keeper *keeper;         /* NULL: the history is not kept */
+    struct ft_arrivals arrivals;
+    struct ft_keeper *keeper; /* NULL: the history is not kept */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
-    struct ft_log_limit identity_limit, peer_limit, kafka_limit, batch_limit, sink_limit;
-    uint64_t batches_broken, unknown_records;
+    struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
     uint64_t restarts; /* of the pipeline, told */
     uint32_t ticks;
 };
@@ -156,12 +151,11 @@ static int open_own_sinks(struct ft_daemon *d)
         .bytes_max = s->history_memory_max,
         .events_max = s->events_max + s->past_events_max,
     };
-    struct ft_sink *store = ft_store_new(s->store_bytes, &d->view.store), *history, *stream;
+    struct ft_sink *history, *stream;
 
     if (getrandom(&config.seed, sizeof(config.seed), 0) != sizeof(config.seed) ||
-        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance))
-        return EX_OSERR;
-    if (!store || ft_publisher_take(d->view.publisher, store))
+        getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance) ||
+        getrandom(&d->view.seed, sizeof(d->view.seed), 0) != sizeof(d->view.seed))
         return EX_OSERR;
     history = ft_history_new(&config, &d->view.history);
     if (!history || ft_publisher_take(d->view.publisher, history))
@@ -268,63 +262,13 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     return EX_OK;
 }
 
-/* A slice of a batch on its way in. */
-struct batch {
-    struct ft_daemon *d;
-    const struct ft_identity *sender; /* NULL: may report anything */
-    const char *source, *program;
-};
-
-static void apply_record(void *arg, const Fabrictrace__Record *record)
-{
-    const struct batch *b = arg;
-    struct ft_daemon *d = b->d;
-    int64_t now_ms = ft_wall_now().ms;
-    char reason[FT_IDENTITY_TEXT_BYTES];
-    uint64_t held;
-
-    if (!b->sender || ft_identity_allows(d->identities, b->sender, record,
-                                         ft_pipeline_file(d->view.pipeline), now_ms, reason)) {
-        ft_pipeline_record(d->view.pipeline, record, now_ms);
-        return;
-    }
-    ft_pipeline_refuse(d->view.pipeline);
-    if (ft_log_limit_pass(&d->identity_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING,
-               "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
-               " more held back)",
-               b->program, b->source, reason, held);
-}
-
-/* A slice of a batch: first it is decoded whole, then its records are applied. */
 static int apply_payload(void *arg, void *known, const char *source, const char *program,
                          const uint8_t *payload, size_t len)
 {
     struct ft_daemon *d = arg;
-    struct batch batch = {.d = d, .sender = known, .source = source, .program = program};
-    struct ft_mono start = ft_mono_now();
-    uint64_t held;
-    int rc = -ENOMEM;
+    const struct ft_arrival from = {d->view.pipeline, d->identities, known, source, program};
 
-    if (!d->batch)
-        d->batch = ft_batch_new(len);
-    while (d->batch &&
-           (rc = ft_batch_step(d->batch, payload, BATCH_STEP, apply_record, &batch)) > 0)
-        if (ft_mono_since_ns(ft_mono_now(), start) > BATCH_NS)
-            return rc;
-    if (rc == 0)
-        d->unknown_records += ft_batch_unknown(d->batch);
-    ft_batch_free(d->batch);
-    d->batch = NULL;
-    if (rc == 0) {
-        ft_pipeline_flush(d->view.pipeline);
-        return 0;
-    }
-    d->batches_broken++;
-    if (ft_log_limit_pass(&d->batch_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", program, source, len,
-               strerror(-rc));
-    return rc;
+    return ft_arrivals_apply(&d->arrivals, &from, payload, len);
 }
 
 static void *on_admit(void *arg, const char *source, const char *program,
@@ -708,7 +652,7 @@ static void close_all(struct ft_daemon *d)
     ft_http_free(d->http);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
-    ft_batch_free(d->batch);
+    ft_arrivals_close(&d->arrivals);
     ft_pipeline_free(d->view.pipeline);
     ft_publisher_free(d->view.publisher);
     ft_window_figures_free(d->view.figures);
@@ -788,13 +732,13 @@ int ft_daemon_main(int argc, char **argv)
         .print_size = print_size,
         .metrics = &ft_daemon_metrics,
     };
-    struct ft_daemon d = {.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
-                          .peer_limit = {.interval_ns = WARN_NS, .burst = 100},
+    struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},
                           .kafka_limit = {.interval_ns = WARN_NS, .burst = 5},
                           .batch_limit = {.interval_ns = WARN_NS, .burst = 20},
                           .sink_limit = {.interval_ns = WARN_NS, .burst = 5}};
     int rc = EX_OSERR;
 
+    ft_arrivals_open(&d.arrivals);
     d.run = ft_run_new(&program, argc, argv, &rc);
     if (!d.run)
         return rc;

@@ -17,7 +17,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/paths.c daemon/api/paths.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
-	daemon/api/store.c daemon/api/store.h \
+	daemon/api/sorted.c daemon/api/sorted.h \
 	daemon/api/live.c daemon/api/live.h \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
@@ -73,6 +73,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/observe.c \
 	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
+	daemon/pipeline/arrivals.c daemon/arrivals.h \
 	daemon/memory.c daemon/memory.h \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
@@ -83,6 +84,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/state.h \
 	daemon/pairing/samples.c \
 	daemon/pipeline/account.c \
+	daemon/pipeline/arrivals.c daemon/pipeline/arrivals.h \
 	daemon/pipeline/batch.c \
 	daemon/pipeline/hooks.c \
 	daemon/pipeline/identity.c daemon/pipeline/identity.h \

@@ -10,6 +10,7 @@
 #include "lib/base/grow.h"
 #include "lib/base/reader.h"
 #include "proto/arena.h"
+#include "proto/columns.h"
 #include "proto/record.h"
 
 /* A batch may grow to this many times its length when decoded: twice what records that say little
@@ -35,6 +36,8 @@ struct ft_batch {
     size_t count, room;
     size_t applied;
     uint64_t unknown;
+    struct ft_columns_reader rows; /* of the record that is being applied */
+    bool in_rows;
 };
 
 struct ft_batch *ft_batch_new(size_t len)
@@ -77,12 +80,16 @@ static uint64_t read_varint(struct ft_reader *r)
 
 static int keep(struct ft_batch *b, Fabrictrace__Record *record)
 {
+    struct ft_columns_reader rows;
     Fabrictrace__Record **grown;
 
     if (!ft_record_message(record)) {
         b->unknown++;
         return 0;
     }
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATIONS &&
+        ft_columns_open(&rows, record->observations))
+        return -EBADMSG;
     grown = ft_grow(b->records, b->count, &b->room, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
@@ -150,8 +157,43 @@ static int decode(struct ft_batch *b, const uint8_t *bytes, size_t most)
     return rc;
 }
 
+/* Some observations of a record. Returns how many. */
+static size_t apply_rows(struct ft_batch *b, const Fabrictrace__Record *record, size_t most,
+                         const struct ft_batch_sink *sink)
+{
+    struct ft_observed o = {.packets = 0};
+    size_t n = 0;
+
+    if (!b->in_rows)
+        b->in_rows = ft_columns_open(&b->rows, record->observations) == 0;
+    for (; n < most; n++) {
+        if (!b->in_rows || !ft_columns_next(&b->rows, &o)) {
+            b->in_rows = false;
+            b->applied++;
+            break;
+        }
+        sink->observed(sink->arg, &o);
+    }
+    return n;
+}
+
+static void apply(struct ft_batch *b, size_t most, const struct ft_batch_sink *sink)
+{
+    while (most > 0 && b->applied < b->count) {
+        const Fabrictrace__Record *record = b->records[b->applied];
+
+        if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATIONS && sink->observed) {
+            most -= apply_rows(b, record, most, sink);
+            continue;
+        }
+        sink->record(sink->arg, record);
+        b->applied++;
+        most--;
+    }
+}
+
 int ft_batch_step(struct ft_batch *b, const uint8_t *bytes, size_t most,
-                  void (*apply)(void *arg, const Fabrictrace__Record *record), void *arg)
+                  const struct ft_batch_sink *sink)
 {
     int rc;
 
@@ -159,8 +201,7 @@ int ft_batch_step(struct ft_batch *b, const uint8_t *bytes, size_t most,
         rc = decode(b, bytes, most);
         return rc ? rc : b->at < b->len || b->count > 0;
     }
-    for (size_t n = 0; n < most && b->applied < b->count; n++)
-        apply(arg, b->records[b->applied++]);
+    apply(b, most, sink);
     return b->applied < b->count;
 }
 

@@ -36,18 +36,12 @@ void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,
 int ft_json_enum_parse(const ProtobufCEnumDescriptor *type, const char *text, int32_t *value);
 
 /* Parses one JSON object into a new message, to be freed with protobuf_c_message_free_unpacked().
- * Unknown members are ignored when named in ignore (NULL-terminated, may be NULL) and otherwise an
- * error, so that a misspelt field is not lost; so is a member given twice. null is an absent
- * member. 64-bit integers may be strings of digits. -EINVAL with a reason in error (error_bytes >
- * 0, it names the member), -ENOMEM. */
-int ft_json_read(const char *text, size_t len, const ProtobufCMessageDescriptor *descriptor,
-                 const char *const *ignore, ProtobufCMessage **message, char *error,
-                 size_t error_bytes);
-
-/* As ft_json_read for an object that names its type in a string member: pick gives the descriptor
- * of that name, NULL for an unknown one (-EINVAL). The naming member is ignored otherwise. */
-int ft_json_read_typed(const char *text, size_t len, const char *member,
-                       const ProtobufCMessageDescriptor *(*pick)(const char *name),
-                       ProtobufCMessage **message, char *error, size_t error_bytes);
+ * The object names its type in a string member; pick gives the descriptor of that name, NULL for an
+ * unknown one (-EINVAL). Any other unknown member is an error, so that a misspelt field is not
+ * lost; so is a member given twice. null is an absent member. 64-bit integers may be strings of
+ * digits. -EINVAL with a reason in error (error_bytes > 0, it names the member), -ENOMEM. */
+int ft_json_read(const char *text, size_t len, const char *member,
+                 const ProtobufCMessageDescriptor *(*pick)(const char *name),
+                 ProtobufCMessage **message, char *error, size_t error_bytes);
 
 #endif

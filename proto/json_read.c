@@ -15,8 +15,8 @@
 #include "proto/json_field.h"
 
 /* Where in the text a member sits, for complaints. */
-struct place {
-    const struct place *up;
+struct location {
+    const struct location *up;
     const char *name;
     size_t index; /* in an array, else NO_INDEX */
 };
@@ -25,29 +25,31 @@ struct place {
 #define PATH_BYTES 160
 
 struct reading {
-    const char *const *ignore;
+    const char *type_member;
     char *error;
     size_t error_bytes;
 };
 
-static void format_place(const struct place *place, char path[PATH_BYTES])
+static void format_location(const struct location *location, char path[PATH_BYTES])
 {
     size_t n;
 
     path[0] = '\0';
-    if (place->up)
-        format_place(place->up, path);
+    if (location->up)
+        format_location(location->up, path);
     n = strlen(path);
-    n += (size_t)snprintf(path + n, PATH_BYTES - n, "%s%s", place->up ? "." : "", place->name);
-    if (n < PATH_BYTES && place->index != NO_INDEX)
-        snprintf(path + n, PATH_BYTES - n, "[%zu]", place->index);
+    n +=
+        (size_t)snprintf(path + n, PATH_BYTES - n, "%s%s", location->up ? "." : "", location->name);
+    if (n < PATH_BYTES && location->index != NO_INDEX)
+        snprintf(path + n, PATH_BYTES - n, "[%zu]", location->index);
 }
 
-static int complain(const struct reading *reading, const struct place *place, const char *what)
+static int complain(const struct reading *reading, const struct location *location,
+                    const char *what)
 {
     char path[PATH_BYTES];
 
-    format_place(place, path);
+    format_location(location, path);
     snprintf(reading->error, reading->error_bytes, "member '%s': %s", path, what);
     return -EINVAL;
 }
@@ -99,11 +101,11 @@ static int read_unsigned(const json_t *value, uint64_t *out)
 }
 
 static int read_message(const json_t *object, const ProtobufCMessageDescriptor *descriptor,
-                        const struct reading *reading, const struct place *place,
+                        const struct reading *reading, const struct location *location,
                         ProtobufCMessage **message);
 
 static int read_integer(const json_t *value, ProtobufCType type, const struct reading *reading,
-                        const struct place *place, void *at)
+                        const struct location *location, void *at)
 {
     int64_t v;
     uint64_t u;
@@ -113,32 +115,33 @@ static int read_integer(const json_t *value, ProtobufCType type, const struct re
     case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_SFIXED32:
         if (json_is_string(value) || read_signed(value, INT32_MIN, INT32_MAX, &v))
-            return complain(reading, place, "an integer of 32 bits is needed");
+            return complain(reading, location, "an integer of 32 bits is needed");
         *(int32_t *)at = (int32_t)v;
         return 0;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_SFIXED64:
         if (read_signed(value, INT64_MIN, INT64_MAX, &v))
-            return complain(reading, place, "an integer of 64 bits is needed");
+            return complain(reading, location, "an integer of 64 bits is needed");
         *(int64_t *)at = v;
         return 0;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
         if (read_unsigned(value, &u))
-            return complain(reading, place, "an integer from 0 to 18446744073709551615 is needed");
+            return complain(reading, location,
+                            "an integer from 0 to 18446744073709551615 is needed");
         *(uint64_t *)at = u;
         return 0;
     default:
         if (json_is_string(value) || read_unsigned(value, &u) || u > UINT32_MAX)
-            return complain(reading, place, "an integer from 0 to 4294967295 is needed");
+            return complain(reading, location, "an integer from 0 to 4294967295 is needed");
         *(uint32_t *)at = (uint32_t)u;
         return 0;
     }
 }
 
 static int read_enum(const json_t *value, const ProtobufCEnumDescriptor *type,
-                     const struct reading *reading, const struct place *place, void *at)
+                     const struct reading *reading, const struct location *location, void *at)
 {
     const char *text = json_string_value(value);
     int32_t v;
@@ -146,10 +149,10 @@ static int read_enum(const json_t *value, const ProtobufCEnumDescriptor *type,
 
     if (text) {
         if (ft_json_enum_parse(type, text, &v))
-            return complain(reading, place, "no such value");
+            return complain(reading, location, "no such value");
     } else {
         if (read_signed(value, INT32_MIN, INT32_MAX, &number))
-            return complain(reading, place, "the name of a value is needed");
+            return complain(reading, location, "the name of a value is needed");
         v = (int32_t)number;
     }
     *(int32_t *)at = v;
@@ -157,7 +160,7 @@ static int read_enum(const json_t *value, const ProtobufCEnumDescriptor *type,
 }
 
 static int read_address(const json_t *value, const struct reading *reading,
-                        const struct place *place, ProtobufCBinaryData *at)
+                        const struct location *location, ProtobufCBinaryData *at)
 {
     const char *text = json_string_value(value);
     const uint8_t *bytes;
@@ -165,7 +168,7 @@ static int read_address(const json_t *value, const struct reading *reading,
     size_t n;
 
     if (!text || ft_ip_parse(text, &ip))
-        return complain(reading, place, "an IP address is needed");
+        return complain(reading, location, "an IP address is needed");
     bytes = ft_ip_bytes(&ip, &n);
     at->data = malloc(n);
     if (!at->data)
@@ -176,22 +179,22 @@ static int read_address(const json_t *value, const struct reading *reading,
 }
 
 static int read_string(const json_t *value, const struct reading *reading,
-                       const struct place *place, char **at)
+                       const struct location *location, char **at)
 {
     if (!json_is_string(value))
-        return complain(reading, place, "a string is needed");
+        return complain(reading, location, "a string is needed");
     *at = strdup(json_string_value(value));
     return *at ? 0 : no_memory(reading);
 }
 
 static int read_value(const json_t *value, const ProtobufCFieldDescriptor *f,
-                      const struct reading *reading, const struct place *place, void *at)
+                      const struct reading *reading, const struct location *location, void *at)
 {
     switch (f->type) {
     case PROTOBUF_C_TYPE_FLOAT:
     case PROTOBUF_C_TYPE_DOUBLE:
         if (!json_is_number(value))
-            return complain(reading, place, "a number is needed");
+            return complain(reading, location, "a number is needed");
         if (f->type == PROTOBUF_C_TYPE_FLOAT)
             *(float *)at = (float)json_number_value(value);
         else
@@ -199,35 +202,35 @@ static int read_value(const json_t *value, const ProtobufCFieldDescriptor *f,
         return 0;
     case PROTOBUF_C_TYPE_BOOL:
         if (!json_is_boolean(value))
-            return complain(reading, place, "true or false is needed");
+            return complain(reading, location, "true or false is needed");
         *(protobuf_c_boolean *)at = json_is_true(value);
         return 0;
     case PROTOBUF_C_TYPE_ENUM:
-        return read_enum(value, f->descriptor, reading, place, at);
+        return read_enum(value, f->descriptor, reading, location, at);
     case PROTOBUF_C_TYPE_STRING:
-        return read_string(value, reading, place, at);
+        return read_string(value, reading, location, at);
     case PROTOBUF_C_TYPE_BYTES:
-        return read_address(value, reading, place, at);
+        return read_address(value, reading, location, at);
     case PROTOBUF_C_TYPE_MESSAGE:
-        return read_message(value, f->descriptor, reading, place, at);
+        return read_message(value, f->descriptor, reading, location, at);
     default:
-        return read_integer(value, f->type, reading, place, at);
+        return read_integer(value, f->type, reading, location, at);
     }
 }
 
 /* Elements are counted as they are read, so that a message given up half way is freed right. */
 static int read_array(const json_t *array, const ProtobufCFieldDescriptor *f,
-                      const struct reading *reading, const struct place *place, uint8_t *base)
+                      const struct reading *reading, const struct location *location, uint8_t *base)
 {
     size_t count = json_array_size(array);
     size_t *done = (void *)(base + f->quantifier_offset);
-    struct place here = *place;
+    struct location here = *location;
     size_t step = ft_json_element_bytes(f->type);
     uint8_t *at;
     int rc = 0;
 
     if (!json_is_array(array))
-        return complain(reading, place, "an array is needed");
+        return complain(reading, location, "an array is needed");
     if (count == 0)
         return 0;
     at = calloc(count, step);
@@ -244,17 +247,17 @@ static int read_array(const json_t *array, const ProtobufCFieldDescriptor *f,
 }
 
 static int read_field(const json_t *value, const ProtobufCFieldDescriptor *f,
-                      const struct reading *reading, const struct place *place, uint8_t *base)
+                      const struct reading *reading, const struct location *location, uint8_t *base)
 {
     void *quantifier = base + f->quantifier_offset;
     bool oneof = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF;
     int rc;
 
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
-        return read_array(value, f, reading, place, base);
+        return read_array(value, f, reading, location, base);
     if (oneof && *(uint32_t *)quantifier != 0)
-        return complain(reading, place, "another member excludes it");
-    rc = read_value(value, f, reading, place, base + f->offset);
+        return complain(reading, location, "another member excludes it");
+    rc = read_value(value, f, reading, location, base + f->offset);
     if (rc)
         return rc;
     if (oneof)
@@ -265,38 +268,30 @@ static int read_field(const json_t *value, const ProtobufCFieldDescriptor *f,
     return 0;
 }
 
-static bool ignored(const struct reading *reading, const char *name)
-{
-    for (const char *const *p = reading->ignore; p && *p; p++)
-        if (strcmp(*p, name) == 0)
-            return true;
-    return false;
-}
-
-/* place is NULL for the outermost object, the only one that has members to ignore. */
+/* location is NULL for the outermost object, the only one that names its type. */
 static int read_message(const json_t *object, const ProtobufCMessageDescriptor *descriptor,
-                        const struct reading *reading, const struct place *place,
+                        const struct reading *reading, const struct location *location,
                         ProtobufCMessage **message)
 {
     ProtobufCMessage *m;
     int rc = 0;
 
     if (!json_is_object(object))
-        return complain(reading, place, "an object is needed");
+        return complain(reading, location, "an object is needed");
     m = malloc(descriptor->sizeof_message);
     if (!m)
         return no_memory(reading);
     protobuf_c_message_init(descriptor, m);
     for (void *it = json_object_iter((json_t *)object); it && rc == 0;
          it = json_object_iter_next((json_t *)object, it)) {
-        struct place here = {place, json_object_iter_key(it), NO_INDEX};
+        struct location here = {location, json_object_iter_key(it), NO_INDEX};
         const json_t *value = json_object_iter_value(it);
         const ProtobufCFieldDescriptor *f =
             protobuf_c_message_descriptor_get_field_by_name(descriptor, here.name);
 
         if (f && !json_is_null(value))
             rc = read_field(value, f, reading, &here, (uint8_t *)m);
-        else if (!f && (place || !ignored(reading, here.name)))
+        else if (!f && (location || strcmp(here.name, reading->type_member) != 0))
             rc = complain(reading, &here, "unknown");
     }
     if (rc) {
@@ -374,28 +369,12 @@ static json_t *load(const char *text, size_t len, const struct reading *reading)
     return root;
 }
 
-int ft_json_read(const char *text, size_t len, const ProtobufCMessageDescriptor *descriptor,
-                 const char *const *ignore, ProtobufCMessage **message, char *error,
-                 size_t error_bytes)
+int ft_json_read(const char *text, size_t len, const char *member,
+                 const ProtobufCMessageDescriptor *(*pick)(const char *name),
+                 ProtobufCMessage **message, char *error, size_t error_bytes)
 {
-    struct reading reading = {ignore, error, error_bytes};
-    json_t *root = load(text, len, &reading);
-    int rc;
-
-    if (!root)
-        return -EINVAL;
-    rc = read_message(root, descriptor, &reading, NULL, message);
-    json_decref(root);
-    return rc;
-}
-
-int ft_json_read_typed(const char *text, size_t len, const char *member,
-                       const ProtobufCMessageDescriptor *(*pick)(const char *name),
-                       ProtobufCMessage **message, char *error, size_t error_bytes)
-{
-    const char *const ignore[] = {member, NULL};
-    struct reading reading = {ignore, error, error_bytes};
-    const struct place place = {NULL, member, NO_INDEX};
+    struct reading reading = {member, error, error_bytes};
+    const struct location location = {NULL, member, NO_INDEX};
     json_t *root = load(text, len, &reading);
     const ProtobufCMessageDescriptor *descriptor;
     const char *name;
@@ -406,9 +385,9 @@ int ft_json_read_typed(const char *text, size_t len, const char *member,
     name = json_string_value(json_object_get(root, member));
     descriptor = name ? pick(name) : NULL;
     if (!name)
-        rc = complain(&reading, &place, "missing");
+        rc = complain(&reading, &location, "missing");
     else if (!descriptor)
-        rc = complain(&reading, &place, "unknown name");
+        rc = complain(&reading, &location, "unknown name");
     else
         rc = read_message(root, descriptor, &reading, NULL, message);
     json_decref(root);

@@ -5,10 +5,13 @@ proto_libftproto_a_SOURCES = \
 	proto/batch.c proto/batch.h \
 	proto/bounds.c proto/bounds.h \
 	proto/chakra.c proto/chakra.h \
+	proto/columns.c proto/columns.h \
+	proto/columns_read.c \
 	proto/json.c proto/json.h \
 	proto/json_field.h \
 	proto/json_read.c \
 	proto/loss.c proto/loss.h \
+	proto/observed.c proto/observed.h \
 	proto/packet.c proto/packet.h \
 	proto/record.c proto/record.h \
 	proto/sflow.c proto/sflow.h \

@@ -25,7 +25,8 @@ const char *ft_record_schema(Fabrictrace__Record__KindCase kind);
 /* The message inside a record, NULL when none is set. */
 const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
 
-/* Kafka key: path and flow by "src,dst,sport,dport,proto"; observation as well; link
+/* Kafka key: path and flow by "src,dst,sport,dport,proto"; observation as well, observations by
+ * the first switch among them; link
  * "switch/port"; imbalance "scope/name"; event "kind/subject"; counters "agent/ifindex"; loss
  * and host by source; switch by its agent address; communicator and collective "comm_id/host".
  * Always terminated; empty when a needed field is absent. */

@@ -31,6 +31,7 @@
 #define PROGRAM         "fabrictrace-switchpoll"
 #define NS_PER_S        INT64_C(1000000000)
 #define TICKS           4 /* an interval */
+#define PAYLOADS_QUEUED 8 /* that the queue has room for, at least */
 #define STATUS_NS       (5 * NS_PER_S)
 #define WARN_NS         (60 * NS_PER_S)
 #define ERROR_BYTES     512
@@ -433,7 +434,7 @@ static int start_output(struct live *live, uint64_t boot_id)
     rc = ft_daemon_link_open(&live->daemon, live->loop, &sender);
     if (rc)
         return rc == -ENOMEM ? EX_OSERR : EX_CONFIG;
-    live->output = ft_output_sender(live->daemon.sender);
+    live->output = ft_output_sender(live->daemon.sender, s->daemon_queue_bytes / PAYLOADS_QUEUED);
     return live->output ? EX_OK : EX_OSERR;
 }
 

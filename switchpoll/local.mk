@@ -21,6 +21,7 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 	switchpoll/live.c switchpoll/live.h \
 	switchpoll/metrics.c switchpoll/metrics.h \
 	switchpoll/output/loss.c switchpoll/output/loss.h \
+	switchpoll/output/gather.c switchpoll/output/gather.h \
 	switchpoll/output/output.c switchpoll/output/output.h \
 	switchpoll/sflow/pipeline.c switchpoll/sflow/pipeline.h \
 	switchpoll/sflow/ports.c switchpoll/sflow/ports.h \

@@ -14,12 +14,13 @@ static inline int ft_batch_unpack(const uint8_t *bytes, size_t len,
                                   void (*apply)(void *arg, const Fabrictrace__Record *record),
                                   void *arg, uint64_t *records, uint64_t *unknown)
 {
+    const struct ft_batch_sink sink = {.record = apply, .arg = arg};
     struct ft_batch *batch = ft_batch_new(len);
     int rc = -ENOMEM;
 
     if (!batch)
         return rc;
-    while ((rc = ft_batch_step(batch, bytes, SIZE_MAX, apply, arg)) > 0)
+    while ((rc = ft_batch_step(batch, bytes, SIZE_MAX, &sink)) > 0)
         ;
     if (rc == 0) {
         *records = ft_batch_known(batch);

@@ -9,21 +9,17 @@
 #include "daemon/api/happenings.h"
 #include "daemon/api/list.h"
 #include "daemon/api/lists.h"
+#include "daemon/api/matrix.h"
 #include "daemon/api/metrics_text.h"
 #include "daemon/api/openapi.h"
 #include "daemon/api/paths.h"
+#include "daemon/api/qps.h"
+#include "daemon/api/ranks.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
 #include "daemon/api/windows.h"
 #include "lib/base/prometheus.h"
 #include "lib/io/http.h"
-
-static int get_metrics(void *view, const struct ft_http_request *request, struct ft_writer *body)
-{
-    (void)request;
-    ft_metrics_text(view, body);
-    return 200;
-}
 
 static int get_health(void *view, const struct ft_http_request *request, struct ft_writer *body)
 {
@@ -71,7 +67,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},
-        {"/metrics", FT_PROM_CONTENT_TYPE, get_metrics},
+        {"/metrics", FT_PROM_CONTENT_TYPE, ft_metrics_get},
         {"/healthz", "text/plain", get_health},
         {"/readyz", "text/plain", get_ready},
     };

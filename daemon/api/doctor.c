@@ -4,6 +4,7 @@
 #include "daemon/api/doctor.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/discovery/discovery.h"
@@ -22,6 +23,23 @@
 #include "daemon/publish/events.h"
 
 #define ADVISE_CLOCK "synchronise all hosts with one NTP or PTP server"
+
+/* Of one step. */
+#define SWITCHES 50
+#define PORTS    2000
+#define PROGRAMS 200
+
+struct ft_doctor {
+    struct ft_pipeline *pipeline;
+    uint64_t seed;
+    const struct ft_stages *stages;
+    struct ft_findings findings;
+    size_t part;
+    uint32_t index; /* in the part */
+    bool polled;    /* a port has counters by SNMP */
+    struct ft_agents_position agents;
+    struct ft_pairing_unpaired *unpaired;
+};
 
 static void look_at_loss(void *arg, const Fabrictrace__Record *record)
 {
@@ -116,68 +134,95 @@ static bool is_blind(const struct ft_findings *findings, const char *switch_name
 }
 
 /* Whether any port has counters by SNMP. */
-static bool some_polled(const struct ft_stages *stages)
+static bool look_for_counters(struct ft_doctor *d)
 {
-    const struct ft_topology *t = ft_join_topology(stages->join);
-    const struct ft_counters *counters = stages->counters;
+    const struct ft_topology *t = ft_join_topology(d->stages->join);
+    const struct ft_counters *counters = d->stages->counters;
 
-    for (uint32_t i = 0; counters && i < ft_topology_ports(t); i++)
-        if (ft_counters_known(counters, i, true))
-            return true;
-    return false;
-}
-
-/* Ports with a link or a host that have no counters or no speed; told once for a whole switch, and
- * once for the fabric where nobody reads any. */
-static void look_at_ports(const struct ft_stages *stages, struct ft_findings *findings)
-{
-    const struct ft_topology *t = ft_join_topology(stages->join);
-    const struct ft_counters *counters = stages->counters;
-
-    bool polled = some_polled(stages);
-
-    if (counters && !polled && ft_topology_switches(t) > 0)
-        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+    if (!counters)
+        return false;
+    for (uint32_t i = 0; i < PORTS && !d->polled && d->index < ft_topology_ports(t); i++)
+        d->polled = ft_counters_known(counters, d->index++, true);
+    if (!d->polled && d->index < ft_topology_ports(t))
+        return true;
+    if (!d->polled && ft_topology_switches(t) > 0)
+        ft_findings_add(&d->findings, FT_FINDING_NOTE, NULL, NULL,
                         "add the switches to a poller's snmp.switches",
                         "no counters by SNMP of any of %u switches: unexplained traffic and "
                         "sampling rates cannot be verified",
                         ft_topology_switches(t));
-    for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
-        const struct ft_switch *s = ft_topology_switch(t, i);
-        uint32_t used = 0, uncounted = 0, unnumbered = 0, without = FT_NONE;
+    return false;
+}
 
-        if (is_blind(findings, s->name))
+/* Ports with a link or a host that have no counters or no speed; reported once for a whole switch,
+ * and once for the fabric where nobody reads any. */
+static void look_at_switch(const struct ft_doctor *d, const struct ft_switch *s,
+                           struct ft_findings *findings)
+{
+    const struct ft_topology *t = ft_join_topology(d->stages->join);
+    const struct ft_counters *counters = d->stages->counters;
+    uint32_t used = 0, uncounted = 0, unnumbered = 0, without = FT_NONE;
+
+    for (uint32_t k = 0; k < s->port_count; k++) {
+        const struct ft_port *port = ft_topology_port(t, s->ports[k]);
+
+        if (port->peer == FT_NONE && port->nic == FT_NONE)
             continue;
-        for (uint32_t k = 0; k < s->port_count; k++) {
-            const struct ft_port *port = ft_topology_port(t, s->ports[k]);
-
-            if (port->peer == FT_NONE && port->nic == FT_NONE)
-                continue;
-            used++;
-            unnumbered += port->ifindex == 0;
-            if (counters && !ft_counters_known(counters, s->ports[k], true)) {
-                uncounted++;
-                without = s->ports[k];
-            }
+        used++;
+        unnumbered += port->ifindex == 0;
+        if (counters && !ft_counters_known(counters, s->ports[k], true)) {
+            uncounted++;
+            without = s->ports[k];
         }
-        if (uncounted && polled)
-            ft_findings_add(findings, FT_FINDING_NOTE, s->name,
-                            uncounted == 1 ? ft_topology_port(t, without)->name : NULL,
-                            "add it to a poller's snmp.switches",
-                            "%u of its %u used ports have no counters by SNMP", uncounted, used);
-        if (unnumbered)
-            ft_findings_add(
-                findings, FT_FINDING_NOTE, s->name, NULL,
-                "add it to a poller's snmp.switches, or put them into the topology file",
-                "%u of its %u used ports have no ifIndex: samples from these ports cannot be "
-                "matched",
-                unnumbered, used);
     }
-    if (ft_topology_switches(t) == 0)
-        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
+    if (uncounted && d->polled)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name,
+                        uncounted == 1 ? ft_topology_port(t, without)->name : NULL,
+                        "add it to a poller's snmp.switches",
+                        "%u of its %u used ports have no counters by SNMP", uncounted, used);
+    if (unnumbered)
+        ft_findings_add(findings, FT_FINDING_NOTE, s->name, NULL,
+                        "add it to a poller's snmp.switches, or put them into the topology file",
+                        "%u of its %u used ports have no ifIndex: samples from these ports cannot "
+                        "be matched",
+                        unnumbered, used);
+}
+
+/* As many switches as a step may look at, by their ports; true: there are more. */
+static bool each_switch(struct ft_doctor *d,
+                        void (*look)(const struct ft_doctor *d, const struct ft_switch *s,
+                                     struct ft_findings *findings))
+{
+    const struct ft_topology *t = ft_join_topology(d->stages->join);
+    uint32_t switches = 0, ports = 0;
+
+    while (d->index < ft_topology_switches(t) && switches < SWITCHES && ports < PORTS) {
+        const struct ft_switch *s = ft_topology_switch(t, d->index++);
+
+        look(d, s, &d->findings);
+        switches++;
+        ports += s->port_count;
+    }
+    return d->index < ft_topology_switches(t);
+}
+
+static void look_at_seeing(const struct ft_doctor *d, const struct ft_switch *s,
+                           struct ft_findings *findings)
+{
+    if (!is_blind(findings, s->name))
+        look_at_switch(d, s, findings);
+}
+
+static bool look_at_ports(struct ft_doctor *d)
+{
+    if (each_switch(d, look_at_seeing))
+        return true;
+    if (ft_topology_switches(ft_join_topology(d->stages->join)) == 0)
+        ft_findings_add(&d->findings, FT_FINDING_NOTE, NULL, NULL,
                         "send sFlow from the switches to a poller, add them to its snmp.switches, "
                         "or write a topology file",
                         "no switch is known");
+    return false;
 }
 
 /* Bits of an actor's state in a LACPDU (IEEE 802.1AX-2014 section 6.4.2.3). */
@@ -219,24 +264,23 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
             h->lag_ifindex);
 }
 
-static void look_at_healths(const struct ft_stages *stages, int64_t now_ms,
-                            struct ft_findings *findings)
+static void look_at_switch_health(const struct ft_doctor *d, const struct ft_switch *s,
+                                  struct ft_findings *findings)
 {
-    const struct ft_topology *t = ft_join_topology(stages->join);
-    const struct ft_counters *counters = stages->counters;
+    const struct ft_topology *t = ft_join_topology(d->stages->join);
+    int64_t now_ms = ft_pipeline_now_ms(d->pipeline);
 
-    for (uint32_t i = 0; counters && i < ft_topology_switches(t); i++) {
-        const struct ft_switch *s = ft_topology_switch(t, i);
+    for (uint32_t k = 0; k < s->port_count; k++) {
+        struct ft_port_health health;
 
-        for (uint32_t k = 0; k < s->port_count; k++) {
-            struct ft_port_health health;
-
-            ft_counters_health(counters, s->ports[k], now_ms, &health);
-            look_at_health(s, ft_topology_port(t, s->ports[k]), &health, findings);
-        }
+        ft_counters_health(d->stages->counters, s->ports[k], now_ms, &health);
+        look_at_health(s, ft_topology_port(t, s->ports[k]), &health, findings);
     }
-    ft_processors_find(stages->processors, t, now_ms, findings);
-    ft_unrated_find(stages->unrated, t, now_ms, findings);
+}
+
+static bool look_at_healths(struct ft_doctor *d)
+{
+    return d->stages->counters && each_switch(d, look_at_switch_health);
 }
 
 /* An event that finds no room is not told at all. */
@@ -251,34 +295,118 @@ static void look_at_events(const struct ft_events *events, struct ft_findings *f
                         refused, ft_events_count(events));
 }
 
-void ft_doctor_look(struct ft_pipeline *p, struct ft_findings *findings)
+static bool look_at_discovery(struct ft_doctor *d)
 {
-    const struct ft_stages *stages = ft_pipeline_stages(p);
-    int64_t now_ms = ft_pipeline_now_ms(p);
-    struct ft_emitter emitter = {look_at_loss, findings}, own = {look_at_own_loss, findings};
-    const struct ft_discovery *discovery = stages->discovery;
-    const struct ft_topology *t = ft_join_topology(stages->join);
+    const struct ft_discovery *discovery = d->stages->discovery;
 
     for (size_t i = 0; discovery && i < ft_discovery_findings(discovery)->count; i++) {
         const struct ft_finding *f = &ft_discovery_findings(discovery)->items[i];
-        struct ft_finding *to = ft_findings_add(findings, f->kind, NULL, NULL, NULL, "%s", "");
+        struct ft_finding *to = ft_findings_add(&d->findings, f->kind, NULL, NULL, NULL, "%s", "");
 
         if (to)
             *to = *f;
     }
-    if (stages->wiring)
-        ft_wiring_find(stages->wiring, now_ms, findings);
-    if (stages->exporters)
-        ft_exporters_find(stages->exporters, t, findings);
-    ft_detours_find(stages->detours, findings);
-    ft_clocks_find(stages->clocks, findings);
-    look_at_ports(stages, findings);
-    look_at_healths(stages, now_ms, findings);
-    look_at_records(ft_pipeline_stats(p), stages, findings);
-    look_at_events(stages->events, findings);
-    ft_agents_find(stages->agents, now_ms, findings);
-    if (stages->pairing)
-        ft_pairing_find_unpaired(stages->pairing, findings);
-    ft_pipeline_emit_loss(p, &own, now_ms);
-    ft_pipeline_each_loss(p, &emitter);
+    return false;
+}
+
+static bool look_at_wiring(struct ft_doctor *d)
+{
+    return d->stages->wiring && ft_wiring_find(d->stages->wiring, ft_pipeline_now_ms(d->pipeline),
+                                               &d->index, &d->findings);
+}
+
+static bool look_at_exporters(struct ft_doctor *d)
+{
+    const struct ft_topology *t = ft_join_topology(d->stages->join);
+
+    if (d->stages->exporters)
+        ft_exporters_find(d->stages->exporters, t, &d->findings);
+    ft_detours_find(d->stages->detours, &d->findings);
+    ft_clocks_find(d->stages->clocks, &d->findings);
+    return false;
+}
+
+static bool look_at_load(struct ft_doctor *d)
+{
+    const struct ft_topology *t = ft_join_topology(d->stages->join);
+    int64_t now_ms = ft_pipeline_now_ms(d->pipeline);
+
+    ft_processors_find(d->stages->processors, t, now_ms, &d->findings);
+    ft_unrated_find(d->stages->unrated, t, now_ms, &d->findings);
+    look_at_records(ft_pipeline_stats(d->pipeline), d->stages, &d->findings);
+    look_at_events(d->stages->events, &d->findings);
+    return false;
+}
+
+static bool look_at_agents(struct ft_doctor *d)
+{
+    for (int i = 0; i < PROGRAMS; i++)
+        if (!ft_agents_find(d->stages->agents, ft_pipeline_now_ms(d->pipeline), &d->agents,
+                            &d->findings))
+            return false;
+    return true;
+}
+
+static bool look_at_pairing(struct ft_doctor *d)
+{
+    if (!d->stages->pairing)
+        return false;
+    if (!d->unpaired)
+        d->unpaired = ft_pairing_unpaired_new(d->stages->pairing, d->seed);
+    return d->unpaired && ft_pairing_unpaired_step(d->unpaired, &d->findings);
+}
+
+static bool look_at_losses(struct ft_doctor *d)
+{
+    const struct ft_emitter emitter = {look_at_loss, &d->findings};
+    const struct ft_emitter own = {look_at_own_loss, &d->findings};
+
+    if (d->index == 0)
+        ft_pipeline_emit_loss(d->pipeline, &own, ft_pipeline_now_ms(d->pipeline));
+    for (int i = 0; i < PROGRAMS; i++)
+        if (!ft_pipeline_next_loss(d->pipeline, &d->index, &emitter))
+            return false;
+    return true;
+}
+
+static bool (*const parts[])(struct ft_doctor *d) = {
+    look_at_discovery, look_at_wiring, look_at_exporters, look_for_counters, look_at_ports,
+    look_at_healths,   look_at_load,   look_at_agents,    look_at_pairing,   look_at_losses,
+};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+struct ft_doctor *ft_doctor_new(struct ft_pipeline *pipeline, uint64_t seed)
+{
+    struct ft_doctor *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->pipeline = pipeline;
+    d->seed = seed;
+    d->stages = ft_pipeline_stages(pipeline);
+    return d;
+}
+
+void ft_doctor_free(struct ft_doctor *d)
+{
+    if (!d)
+        return;
+    ft_pairing_unpaired_free(d->unpaired);
+    ft_findings_free(&d->findings);
+    free(d);
+}
+
+bool ft_doctor_step(struct ft_doctor *d)
+{
+    if (d->part < PARTS && !parts[d->part](d)) {
+        d->part++;
+        d->index = 0;
+    }
+    return d->part < PARTS;
+}
+
+const struct ft_findings *ft_doctor_findings(const struct ft_doctor *d)
+{
+    return &d->findings;
 }

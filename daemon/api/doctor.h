@@ -10,7 +10,16 @@
 
 struct ft_pipeline;
 
-/* Adds everything to findings (a list of the caller's own). */
-void ft_doctor_look(struct ft_pipeline *pipeline, struct ft_findings *findings);
+struct ft_doctor;
+
+/* seed: of a table that it makes. NULL without memory. */
+struct ft_doctor *ft_doctor_new(struct ft_pipeline *pipeline, uint64_t seed);
+void ft_doctor_free(struct ft_doctor *doctor);
+
+/* Looks at the next part, a few milliseconds' work; false: that was all. */
+bool ft_doctor_step(struct ft_doctor *doctor);
+
+/* What it found so far. */
+const struct ft_findings *ft_doctor_findings(const struct ft_doctor *doctor);
 
 #endif

@@ -128,7 +128,8 @@ static uint32_t find_link(const struct ft_topology *t, const char *switch_name, 
     return FT_NONE;
 }
 
-static void before_link(struct ft_list *list, const struct ft_flow_filter *filter)
+static int before_link(struct ft_list *list, const struct ft_flow_filter *filter,
+                       struct ft_sorted *sorted)
 {
     const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     uint32_t id = find_link(t, filter->switch_name, filter->port);
@@ -147,6 +148,8 @@ static void before_link(struct ft_list *list, const struct ft_flow_filter *filte
     ft_api_standing(list, NULL, key);
     ft_list_begin(list, "paths");
     list->total = reported;
+    (void)sorted;
+    return 0;
 }
 
 static int explain_link(const struct ft_view *view, const struct ft_http_request *request,
@@ -176,7 +179,8 @@ static uint32_t find_group(const struct ft_topology *t, const char *name)
     return i;
 }
 
-static void before_group(struct ft_list *list, const struct ft_flow_filter *filter)
+static int before_group(struct ft_list *list, const struct ft_flow_filter *filter,
+                        struct ft_sorted *sorted)
 {
     const struct ft_topology *t = ft_join_topology(list->view->stages->join);
     uint32_t id = find_group(t, filter->group);
@@ -196,6 +200,8 @@ static void before_group(struct ft_list *list, const struct ft_flow_filter *filt
     ft_api_standing(list, NULL, filter->group);
     ft_list_begin(list, "paths");
     list->total = reported;
+    (void)sorted;
+    return 0;
 }
 
 static int explain_group(const struct ft_view *view, const struct ft_http_request *request,
@@ -210,13 +216,20 @@ static int explain_group(const struct ft_view *view, const struct ft_http_reques
     return ft_api_refuse(body, 404, "this group is not known: /api/v1/imbalance lists them");
 }
 
-static void before_job(struct ft_list *list, const struct ft_flow_filter *filter)
+static int before_job(struct ft_list *list, const struct ft_flow_filter *filter,
+                      struct ft_sorted *sorted)
 {
-    const struct ft_stages *stages = list->view->stages;
-    const struct ft_rank_filter ranks = {.job = filter->job};
+    const struct ft_list_filter ranks = {.job = filter->job};
+    int rc;
 
-    ft_api_write_ranks(list, stages->ranks, stages->slowest, &ranks);
-    ft_list_begin(list, "paths");
+    if (!sorted->kind)
+        ft_sorted_init(sorted, &ft_api_rank_order, NULL, SIZE_MAX);
+    sorted->filter = &ranks;
+    rc = ft_sorted_step(sorted, list);
+    sorted->filter = NULL;
+    if (rc == 0)
+        ft_list_begin(list, "paths");
+    return rc;
 }
 
 static int explain_job(const struct ft_view *view, const struct ft_http_request *request,

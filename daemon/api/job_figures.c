@@ -4,120 +4,202 @@
 #include "daemon/api/job_figures.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/api/metrics.h"
+#include "daemon/api/sorted.h"
+#include "lib/base/table.h"
+
+/* Of one step. */
+#define RANKS  5000
+#define EVENTS 500
 
 struct job {
-    const char *name;
+    char name[FT_RANKS_NAME];
     uint64_t ranks, hosts, communicators, slow, collisions;
+    uint64_t event; /* that was counted last */
     double slowness;
 };
 
-struct jobs {
-    struct job *list; /* by name until they are cut to the largest */
-    size_t count;
+/* A host or a communicator of a job, counted once. */
+struct part {
+    char job[FT_RANKS_NAME];
+    char name[FT_RANKS_NAME];
+    bool is_host;
 };
 
-static int by_job(const void *a, const void *b)
-{
-    const struct ft_rank_member *x = *(const struct ft_rank_member *const *)a;
-    const struct ft_rank_member *y = *(const struct ft_rank_member *const *)b;
-    int order = strcmp(x->job, y->job);
+enum phase {
+    OF_RANKS,
+    OF_EVENTS,
+    CHOOSING,
+    OF_FAMILIES,
+};
 
-    return order ? order : strcmp(x->comm_id, y->comm_id);
+struct ft_job_figures {
+    struct ft_job_sources sources;
+    struct ft_table *jobs, *parts;
+    struct ft_sorted largest;
+    enum phase phase;
+    uint32_t index;
+    uint64_t events;
+    int metric;
+};
+
+/* Also what is announced while the ranks are looked at. */
+#define MORE 1000
+
+size_t ft_job_figures_bytes(const struct ft_ranks *ranks)
+{
+    return ft_ranks_members(ranks) * (sizeof(struct job) + 2 * sizeof(struct part));
 }
 
-static int by_host(const void *a, const void *b)
-{
-    return strcmp((*(const struct ft_rank_member *const *)a)->host,
-                  (*(const struct ft_rank_member *const *)b)->host);
-}
+struct item {
+    uint64_t ranks;
+    char name[FT_RANKS_NAME];
+};
 
 static int largest_first(const void *a, const void *b)
 {
-    const struct job *x = a, *y = b;
+    const struct item *x = a, *y = b;
 
     if (x->ranks != y->ranks)
         return x->ranks < y->ranks ? 1 : -1;
-    return strcmp(x->name, y->name);
+    return strncmp(x->name, y->name, sizeof(x->name));
 }
 
-/* The members of one job; puts them in the order of their hosts. */
-static struct job look_at(const struct ft_rank_member **members, size_t count,
-                          const struct ft_slowest *slowest)
+static enum ft_sorted_found look_at_job(const struct ft_view *view, const void *jobs,
+                                        uint32_t *index, void *to)
 {
-    struct job job = {.name = members[0]->job, .ranks = count, .slowness = 1};
+    const struct job *job = ft_table_next(jobs, index);
+    struct item *item = to;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct ft_slowest_last *last =
-            ft_slowest_of(slowest, members[i]->comm_id, members[i]->rank);
-
-        job.communicators += i == 0 || strcmp(members[i]->comm_id, members[i - 1]->comm_id) != 0;
-        if (!last || !last->named || last->others_median_ns == 0)
-            continue;
-        job.slow++;
-        job.slowness =
-            fmax(job.slowness, (double)last->step_median_ns / (double)last->others_median_ns);
-    }
-    qsort(members, count, sizeof(*members), by_host);
-    for (size_t i = 0; i < count; i++)
-        job.hosts += i == 0 || strcmp(members[i]->host, members[i - 1]->host) != 0;
-    return job;
+    (void)view;
+    if (!job)
+        return FT_SORTED_END;
+    item->ranks = job->ranks;
+    memcpy(item->name, job->name, sizeof(item->name));
+    return FT_SORTED_MATCH;
 }
 
-/* Those that run, in the caller's list; a rank whose job is not known is in none. */
-static const struct ft_rank_member **list_members(const struct ft_ranks *ranks, size_t *count)
-{
-    const struct ft_rank_member **list, *m;
-    size_t all = 0;
+static const struct ft_sorted_kind order = {
+    .name = "jobs",
+    .item_bytes = sizeof(struct item),
+    .order = largest_first,
+    .look = look_at_job,
+};
 
-    for (uint32_t index = 0; ft_ranks_next_member(ranks, &index);)
-        all++;
-    list = calloc(all ? all : 1, sizeof(*list));
-    *count = 0;
-    for (uint32_t index = 0; list && (m = ft_ranks_next_member(ranks, &index));)
-        if (!m->closed && m->job[0])
-            list[(*count)++] = m;
-    if (list)
-        qsort(list, *count, sizeof(*list), by_job);
-    return list;
+struct ft_job_figures *ft_job_figures_new(const struct ft_job_sources *sources, size_t jobs_max,
+                                          uint64_t seed)
+{
+    size_t members = ft_ranks_members(sources->ranks) + MORE;
+    struct ft_job_figures *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        return NULL;
+    f->sources = *sources;
+    f->metric = FT_METRIC_JOB_RANKS;
+    f->jobs = ft_table_new(sizeof(struct job), FT_RANKS_NAME, members, seed);
+    f->parts = ft_table_new(sizeof(struct part), sizeof(struct part), 2 * members, seed);
+    ft_sorted_init(&f->largest, &order, f->jobs, jobs_max);
+    if (f->jobs && f->parts)
+        return f;
+    ft_job_figures_free(f);
+    return NULL;
 }
 
-static void gather(struct jobs *jobs, const struct ft_job_sources *sources)
+void ft_job_figures_free(struct ft_job_figures *f)
 {
-    size_t members, n;
-    const struct ft_rank_member **list = list_members(sources->ranks, &members);
-
-    jobs->list = list ? calloc(members ? members : 1, sizeof(*jobs->list)) : NULL;
-    for (size_t i = 0; jobs->list && i < members; i += n) {
-        for (n = 1; i + n < members && strcmp(list[i]->job, list[i + n]->job) == 0;)
-            n++;
-        jobs->list[jobs->count++] = look_at(list + i, n, sources->slowest);
-    }
-    free(list);
+    if (!f)
+        return;
+    ft_table_free(f->jobs);
+    ft_table_free(f->parts);
+    ft_sorted_free(&f->largest);
+    free(f);
 }
 
-static void count_collision(void *arg, const Fabrictrace__Event *event)
+static bool is_new_part(struct ft_job_figures *f, const char *job, const char *name, bool is_host)
 {
-    struct jobs *jobs = arg;
+    struct part part;
+    bool fresh = false;
+
+    memset(&part, 0, sizeof(part));
+    snprintf(part.job, sizeof(part.job), "%s", job);
+    snprintf(part.name, sizeof(part.name), "%s", name);
+    part.is_host = is_host;
+    return ft_table_insert(f->parts, &part, &fresh) && fresh;
+}
+
+/* Those that run; a rank whose job is not known is in none. */
+static void take_rank(struct ft_job_figures *f, const struct ft_rank_member *m)
+{
+    const struct ft_slowest_last *last;
+    char name[FT_RANKS_NAME] = "";
+    struct job *job;
+    bool fresh;
+
+    if (m->closed || !m->job[0])
+        return;
+    snprintf(name, sizeof(name), "%s", m->job);
+    job = ft_table_insert(f->jobs, name, &fresh);
+    if (!job)
+        return;
+    if (fresh)
+        job->slowness = 1;
+    job->ranks++;
+    job->hosts += is_new_part(f, name, m->host, true);
+    job->communicators += is_new_part(f, name, m->comm_id, false);
+    last = ft_slowest_of(f->sources.slowest, m->comm_id, m->rank);
+    if (!last || !last->named || last->others_median_ns == 0)
+        return;
+    job->slow++;
+    job->slowness =
+        fmax(job->slowness, (double)last->step_median_ns / (double)last->others_median_ns);
+}
+
+static void take_event(void *arg, const Fabrictrace__Event *event)
+{
+    struct ft_job_figures *f = arg;
 
     if (event->kind != FABRICTRACE__KIND__KIND_COLLISION || !event->evidence)
         return;
-    for (size_t j = 0; j < jobs->count; j++) {
-        bool hit = false;
+    f->events++;
+    for (size_t i = 0; i < event->evidence->n_victims; i++) {
+        const char *name = event->evidence->victims[i]->job;
+        char key[FT_RANKS_NAME] = "";
+        struct job *job;
 
-        for (size_t i = 0; i < event->evidence->n_victims && !hit; i++) {
-            const char *job = event->evidence->victims[i]->job;
-
-            hit = job && strcmp(job, jobs->list[j].name) == 0;
-        }
-        jobs->list[j].collisions += hit;
+        snprintf(key, sizeof(key), "%s", name ? name : "");
+        job = ft_table_find(f->jobs, key);
+        if (!job || job->event == f->events)
+            continue;
+        job->event = f->events;
+        job->collisions++;
     }
 }
 
-static double figure_of(const struct job *job, enum ft_daemon_metric metric)
+static bool look_at_ranks(struct ft_job_figures *f)
+{
+    for (int i = 0; i < RANKS; i++) {
+        const struct ft_rank_member *m = ft_ranks_next_member(f->sources.ranks, &f->index);
+
+        if (!m)
+            return false;
+        take_rank(f, m);
+    }
+    return true;
+}
+
+static bool look_at_events(struct ft_job_figures *f)
+{
+    for (int i = 0; i < EVENTS; i++)
+        if (!ft_events_next(f->sources.events, &f->index, take_event, f))
+            return false;
+    return true;
+}
+
+static double figure_of(const struct job *job, int metric)
 {
     switch (metric) {
     case FT_METRIC_JOB_RANKS:
@@ -135,23 +217,36 @@ static double figure_of(const struct job *job, enum ft_daemon_metric metric)
     }
 }
 
-void ft_job_figures_write(const struct ft_job_sources *sources, size_t jobs_max, struct ft_prom *p)
+/* A family a step: they are of jobs_max series. */
+static bool write_family(struct ft_job_figures *f, struct ft_prom *p)
 {
-    struct jobs jobs = {NULL, 0};
-    size_t all;
+    ft_prom_family(p, (size_t)f->metric);
+    for (size_t i = 0; i < f->largest.count; i++) {
+        const struct job *job =
+            ft_table_find(f->jobs, ((const struct item *)ft_sorted_item(&f->largest, i))->name);
 
-    gather(&jobs, sources);
-    all = jobs.count;
-    if (jobs.list)
-        qsort(jobs.list, jobs.count, sizeof(*jobs.list), largest_first);
-    jobs.count = all < jobs_max ? all : jobs_max;
-    ft_events_each(sources->events, count_collision, &jobs);
-    for (int m = FT_METRIC_JOB_RANKS; m <= FT_METRIC_JOB_COLLISIONS; m++) {
-        ft_prom_family(p, (size_t)m);
-        for (size_t i = 0; i < jobs.count; i++)
-            ft_prom_double(p, FT_PROM_LABELS(jobs.list[i].name),
-                           figure_of(&jobs.list[i], (enum ft_daemon_metric)m));
+        ft_prom_double(p, FT_PROM_LABELS(job->name), figure_of(job, f->metric));
     }
-    ft_prom_one(p, FT_METRIC_JOBS_UNTOLD, all - jobs.count);
-    free(jobs.list);
+    if (f->metric++ < FT_METRIC_JOB_COLLISIONS)
+        return true;
+    ft_prom_one(p, FT_METRIC_JOBS_UNTOLD, ft_table_count(f->jobs) - f->largest.count);
+    return false;
+}
+
+bool ft_job_figures_step(struct ft_job_figures *f, struct ft_prom *p)
+{
+    bool more;
+
+    if (f->phase == OF_FAMILIES)
+        return write_family(f, p);
+    if (f->phase == CHOOSING)
+        /* Without memory those are shown that it found. */
+        more = ft_sorted_gather(&f->largest, NULL) > 0;
+    else
+        more = f->phase == OF_RANKS ? look_at_ranks(f) : look_at_events(f);
+    if (!more) {
+        f->phase++;
+        f->index = 0;
+    }
+    return true;
 }

@@ -3,8 +3,10 @@
 #define FT_DAEMON_API_JOB_FIGURES_H
 /*
  * Training jobs in figures, for the metrics page: the largest of those that run, from the ranks
- * that agents announce and the collisions that stand. Pure. Thread: the loop's.
+ * that agents announce and the collisions that stand. Made in steps of a few milliseconds. Pure.
+ * Owner: the caller. Thread: the loop's.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,9 +21,18 @@ struct ft_job_sources {
     const struct ft_events *events;
 };
 
-/* Families of jobs, at most jobs_max, on a page of ft_daemon_metrics. Without memory there are no
- * jobs on it. */
-void ft_job_figures_write(const struct ft_job_sources *sources, size_t jobs_max,
-                          struct ft_prom *page);
+struct ft_job_figures;
+
+/* Of at most jobs_max jobs. NULL without memory. */
+struct ft_job_figures *ft_job_figures_new(const struct ft_job_sources *sources, size_t jobs_max,
+                                          uint64_t seed);
+void ft_job_figures_free(struct ft_job_figures *figures);
+
+/* A step of looking or, at last, of writing families on a page of ft_daemon_metrics; false: that
+ * was all. */
+bool ft_job_figures_step(struct ft_job_figures *figures, struct ft_prom *page);
+
+/* What it takes of memory, at most. */
+size_t ft_job_figures_bytes(const struct ft_ranks *ranks);
 
 #endif

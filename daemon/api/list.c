@@ -200,3 +200,37 @@ int ft_page_read(const struct ft_http_request *request, const char *const *names
 
     return rc || !cursor ? rc : read_cursor(cursor, page, body);
 }
+
+static bool copy(const struct ft_http_request *request, const char *name, char **to)
+{
+    const char *value = ft_http_query(request, name);
+
+    *to = value ? strdup(value) : NULL;
+    return !value || *to;
+}
+
+int ft_list_filter_read(struct ft_list_filter *f, const struct ft_http_request *request,
+                        struct ft_writer *body)
+{
+    uint64_t rank = 0;
+    int rc = ft_api_number(request, "rank", &f->has_rank, &rank, body);
+
+    f->rank = (uint32_t)rank;
+    f->comm = f->op = f->state = f->host = f->job = NULL;
+    if (rc)
+        return rc;
+    if (!copy(request, "comm", &f->comm) || !copy(request, "op", &f->op) ||
+        !copy(request, "state", &f->state) || !copy(request, "host", &f->host) ||
+        !copy(request, "job", &f->job))
+        return ft_api_refuse(body, 503, "no memory");
+    return 0;
+}
+
+void ft_list_filter_free(struct ft_list_filter *f)
+{
+    free(f->comm);
+    free(f->op);
+    free(f->state);
+    free(f->host);
+    free(f->job);
+}

@@ -20,7 +20,7 @@
 struct ft_http_request;
 
 #define FT_LIST_LIMIT_MAX  1000000
-#define FT_LIST_NEXT_BYTES 160
+#define FT_LIST_NEXT_BYTES 400
 
 /* What a page of a list is: limit and cursor. A cursor is "NUMBER-POSITION": a window or another
  * mark of what is listed, and how many of the matches came on pages before. */
@@ -43,6 +43,19 @@ struct ft_list {
     int (*step)(struct ft_list *list); /* 1: there is more; 0: that was all */
     void (*free)(struct ft_list *list);
 };
+
+/* What is asked for; NULL: all. The texts are the filter's own. */
+struct ft_list_filter {
+    char *comm, *op, *state, *host, *job;
+    uint32_t rank;
+    bool has_rank;
+};
+
+/* Reads it from the parameters of these names. Returns 0, or 400 or 503 with a sentence; free it in
+ * any case. */
+int ft_list_filter_read(struct ft_list_filter *filter, const struct ft_http_request *request,
+                        struct ft_writer *body);
+void ft_list_filter_free(struct ft_list_filter *filter);
 
 /* Begins a list with the last window's span. */
 void ft_list_init(struct ft_list *list, const struct ft_view *view, const struct ft_page *page);

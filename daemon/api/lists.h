@@ -2,16 +2,13 @@
 #ifndef FT_DAEMON_API_LISTS_H
 #define FT_DAEMON_API_LISTS_H
 /*
- * Answers that are short enough for one step: /api/v1/loss, matrix, ranks, qps, doctor, hosts and
- * collectives. arg is the view.
+ * Answers of their own: /api/v1/loss, doctor, hosts and collectives. arg is
+ * the view.
  */
 struct ft_http_request;
 struct ft_writer;
 
 int ft_api_loss(void *view, const struct ft_http_request *request, struct ft_writer *body);
-int ft_api_matrix(void *view, const struct ft_http_request *request, struct ft_writer *body);
-int ft_api_ranks(void *view, const struct ft_http_request *request, struct ft_writer *body);
-int ft_api_qps(void *view, const struct ft_http_request *request, struct ft_writer *body);
 int ft_api_doctor(void *view, const struct ft_http_request *request, struct ft_writer *body);
 int ft_api_hosts(void *view, const struct ft_http_request *request, struct ft_writer *body);
 int ft_api_collectives(void *view, const struct ft_http_request *request, struct ft_writer *body);

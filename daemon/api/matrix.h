@@ -2,13 +2,13 @@
 #ifndef FT_DAEMON_API_MATRIX_H
 #define FT_DAEMON_API_MATRIX_H
 /*
- * /api/v1/matrix: communicators, their ranks, and what they sent each other.
+ * /api/v1/matrix: communicators, their ranks, and what they sent each other; by their id. Thread:
+ * the loop's.
  */
-#include "daemon/api/list.h"
-#include "daemon/jobs/ranks.h"
+struct ft_http_request;
+struct ft_writer;
 
-/* Adds one record for each communicator to a list. comm_id, job and op choose; NULL: all. */
-void ft_api_write_matrix(struct ft_list *list, const struct ft_ranks *ranks, const char *comm_id,
-                         const char *job, const char *op);
+/* arg is the view. */
+int ft_api_matrix(void *view, const struct ft_http_request *request, struct ft_writer *body);
 
 #endif

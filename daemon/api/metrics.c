@@ -308,14 +308,16 @@ static uint64_t count_scopes(const struct ft_topology *t)
     return count;
 }
 
-uint64_t ft_metrics_series(const struct ft_settings *s, size_t sinks, const struct ft_topology *t)
+/* The most series of a topology with these settings, and what they come from, for --check. The
+ * topology of the file: what discovery adds is reported by the figures for each. */
+static uint64_t series_of(const struct ft_settings *s, size_t sinks, const struct ft_topology *t)
 {
     const struct ft_prom_things most[] = {
         {"link", count_links((enum ft_metrics_links)s->metrics_links, t)},
         {"scope", count_scopes(t)},
         {"event", s->metrics_events_max},
         {"job", s->metrics_jobs_max},
-        {"sink", sinks + 1}, /* and what HTTP answers from */
+        {"sink", sinks + 2}, /* and the history and the stream, which HTTP answers from */
         {NULL, 0},
     };
 
@@ -334,7 +336,7 @@ void ft_metrics_print_size(const struct ft_settings *s, size_t sinks, const stru
             " for each of metrics.events_max %" PRIu64 ", %" PRIu64
             " for each of metrics.jobs_max %" PRIu64 ", %" PRIu64 " for each sink, and %" PRIu64
             "; links and groups that discovery adds come on top\n",
-            ft_metrics_series(s, sinks, t), ft_prom_series_each(m, "link"), links,
+            series_of(s, sinks, t), ft_prom_series_each(m, "link"), links,
             ft_prom_series_each(m, "scope"), count_scopes(t), ft_prom_series_each(m, "event"),
             s->metrics_events_max, ft_prom_series_each(m, "job"), s->metrics_jobs_max,
             ft_prom_series_each(m, "sink"), ft_prom_series_each(m, NULL));

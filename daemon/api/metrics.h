@@ -101,10 +101,8 @@ extern const struct ft_prom_table ft_daemon_metrics;
 /* Whether a directed link has figures on the page (the setting metrics.links). */
 bool ft_metrics_has_link(enum ft_metrics_links which, enum ft_direction direction);
 
-/* The most series of a topology with these settings, and what they come from, for --check. The
- * topology of the file: what discovery adds is reported by the figures for each. */
-uint64_t ft_metrics_series(const struct ft_settings *settings, size_t sinks,
-                           const struct ft_topology *t);
+/* How many series the page has at most with this topology and these settings, and what they come
+ * from, for --check. */
 void ft_metrics_print_size(const struct ft_settings *settings, size_t sinks,
                            const struct ft_topology *t, FILE *out);
 

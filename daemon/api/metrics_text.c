@@ -3,7 +3,10 @@
 
 #include "daemon/api/metrics_text.h"
 
+#include <stdlib.h>
+
 #include "daemon/api/job_figures.h"
+#include "daemon/api/list.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
@@ -14,10 +17,15 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
+#include "lib/io/http.h"
 #include "lib/io/transport.h"
 #include "proto/json.h"
 
 #define SEVERITIES 3
+
+/* Of one step. */
+#define EVENTS 500
+#define ENDS   20000
 
 static const char *const severities[SEVERITIES] = {
     [FABRICTRACE__SEVERITY__SEVERITY_INFO] = "info",
@@ -102,6 +110,18 @@ struct events {
     size_t shown, shown_max;
 };
 
+/* A page under way: its parts one after the other, each in steps. */
+struct page {
+    const struct ft_view *view;
+    struct ft_prom prom;
+    size_t part;
+    uint32_t index; /* in the part */
+    struct events events;
+    uint64_t ends[FT_PAIR_STATES];
+    struct ft_window_figures_position figures;
+    struct ft_job_figures *jobs;
+};
+
 static size_t place_of(Fabrictrace__Kind kind)
 {
     const ProtobufCEnumDescriptor *kinds = &fabrictrace__kind__descriptor;
@@ -144,33 +164,48 @@ static void write_counts(struct ft_prom *p, const struct events *e)
     }
 }
 
-static void write_events(struct ft_prom *p, const struct ft_view *view)
+static bool write_events(struct page *page)
 {
-    struct events e = {.page = p, .shown_max = view->limits.shown_events_max};
+    struct events *e = &page->events;
 
-    ft_prom_family(p, FT_METRIC_EVENT_SINCE);
-    ft_events_each(view->stages->events, take_event, &e);
-    write_counts(p, &e);
-    ft_prom_one(p, FT_METRIC_EVENTS_UNTOLD, e.shown > e.shown_max ? e.shown - e.shown_max : 0);
+    e->page = &page->prom;
+    if (page->index == 0)
+        ft_prom_family(&page->prom, FT_METRIC_EVENT_SINCE);
+    for (int i = 0; i < EVENTS; i++) {
+        if (ft_events_next(page->view->stages->events, &page->index, take_event, e))
+            continue;
+        write_counts(&page->prom, e);
+        ft_prom_one(&page->prom, FT_METRIC_EVENTS_UNTOLD,
+                    e->shown > e->shown_max ? e->shown - e->shown_max : 0);
+        return false;
+    }
+    return true;
 }
 
-static void write_pairing(struct ft_prom *p, const struct ft_pairing *pairing)
+static bool write_pairing(struct page *page)
 {
-    uint64_t states[FT_PAIR_STATES] = {0};
+    const struct ft_pairing *pairing = page->view->stages->pairing;
+    struct ft_prom *p = &page->prom;
     struct ft_pairing_stats s;
     struct ft_pairing_end end;
-    uint32_t index = 0;
 
     if (!pairing)
-        return;
-    while (ft_pairing_next(pairing, &index, &end))
-        states[end.state]++;
-    ft_prom_family(p, FT_METRIC_QPS);
-    for (int i = 0; i < FT_PAIR_STATES; i++)
-        ft_prom_u64(p, FT_PROM_LABELS(ft_pair_state_name((enum ft_pair_state)i)), states[i]);
-    ft_pairing_stats(pairing, &s);
-    ft_prom_one(p, FT_METRIC_QPS_WITHDRAWN, s.withdrawn);
-    ft_prom_one(p, FT_METRIC_PAIRING_BYTES, ft_pairing_bytes(pairing));
+        return false;
+    for (int i = 0; i < ENDS; i++) {
+        if (ft_pairing_next(pairing, &page->index, &end)) {
+            page->ends[end.state]++;
+            continue;
+        }
+        ft_prom_family(p, FT_METRIC_QPS);
+        for (int k = 0; k < FT_PAIR_STATES; k++)
+            ft_prom_u64(p, FT_PROM_LABELS(ft_pair_state_name((enum ft_pair_state)k)),
+                        page->ends[k]);
+        ft_pairing_stats(pairing, &s);
+        ft_prom_one(p, FT_METRIC_QPS_WITHDRAWN, s.withdrawn);
+        ft_prom_one(p, FT_METRIC_PAIRING_BYTES, ft_pairing_bytes(pairing));
+        return false;
+    }
+    return true;
 }
 
 static void write_sinks(struct ft_prom *p, const struct ft_publisher *publisher)
@@ -210,28 +245,86 @@ static void write_transport(struct ft_prom *p, const struct ft_receiver *receive
     ft_prom_one(p, FT_METRIC_CROWDED_OUT, s.crowded_out);
 }
 
-void ft_metrics_text(const struct ft_view *view, struct ft_writer *w)
+static bool write_own(struct page *page)
 {
-    struct ft_prom page = {w, &ft_daemon_metrics, NULL};
-    struct ft_pipeline *p = view->pipeline;
+    const struct ft_view *view = page->view;
     struct ft_account account;
     const struct ft_common_facts common = {view->loop, view->http, &account};
-    const struct ft_job_sources jobs = {view->stages->ranks, view->stages->slowest,
-                                        view->stages->events};
+    struct ft_prom *p = &page->prom;
 
-    ft_pipeline_account(p, &account);
-    ft_common_metrics_write(&page, &common);
-    ft_prom_family(&page, FT_METRIC_FABRIC_INFO);
-    ft_prom_u64(&page, FT_PROM_LABELS(ft_topology_fabric(ft_join_topology(view->stages->join))), 1);
-    write_records(&page, p);
-    write_join(&page, view->stages);
-    write_window(&page, view);
-    write_tables(&page, view);
-    write_events(&page, view);
-    write_pairing(&page, view->stages->pairing);
-    write_sinks(&page, view->publisher);
-    write_transport(&page, view->receiver);
-    ft_window_figures_write(view->figures, &page);
-    ft_prom_one(&page, FT_METRIC_LINKS_UNTOLD, ft_window_figures_refused(view->figures));
-    ft_job_figures_write(&jobs, view->limits.jobs_max, &page);
+    ft_pipeline_account(view->pipeline, &account);
+    ft_common_metrics_write(p, &common);
+    ft_prom_family(p, FT_METRIC_FABRIC_INFO);
+    ft_prom_u64(p, FT_PROM_LABELS(ft_topology_fabric(ft_join_topology(view->stages->join))), 1);
+    write_records(p, view->pipeline);
+    write_join(p, view->stages);
+    write_window(p, view);
+    write_tables(p, view);
+    write_sinks(p, view->publisher);
+    write_transport(p, view->receiver);
+    return false;
+}
+
+static bool write_figures(struct page *page)
+{
+    if (ft_window_figures_write(page->view->figures, &page->figures, &page->prom))
+        return true;
+    ft_prom_one(&page->prom, FT_METRIC_LINKS_UNTOLD,
+                ft_window_figures_refused(page->view->figures));
+    return false;
+}
+
+static bool write_jobs(struct page *page)
+{
+    const struct ft_view *view = page->view;
+    const struct ft_job_sources sources = {view->stages->ranks, view->stages->slowest,
+                                           view->stages->events};
+
+    /* Without memory there are no jobs on the page. */
+    if (!page->jobs)
+        page->jobs = ft_job_figures_new(&sources, view->limits.jobs_max, view->seed);
+    return page->jobs && ft_job_figures_step(page->jobs, &page->prom);
+}
+
+static bool (*const parts[])(struct page *page) = {
+    write_own, write_events, write_pairing, write_figures, write_jobs,
+};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static int more(void *arg, struct ft_writer *part)
+{
+    struct page *page = arg;
+
+    page->prom.w = part;
+    if (!parts[page->part](page)) {
+        page->part++;
+        page->index = 0;
+    }
+    return page->part < PARTS;
+}
+
+static void free_page(void *arg)
+{
+    struct page *page = arg;
+
+    ft_job_figures_free(page->jobs);
+    free(page);
+}
+
+int ft_metrics_get(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    const struct ft_view *view = arg;
+    struct page *page = calloc(1, sizeof(*page));
+    struct ft_http_slices slices = {more, free_page, page,
+                                    sizeof(*page) + ft_job_figures_bytes(view->stages->ranks)};
+
+    if (!page)
+        return ft_api_refuse(body, 503, "no memory");
+    page->view = view;
+    page->prom.table = &ft_daemon_metrics;
+    page->events.shown_max = view->limits.shown_events_max;
+    return ft_http_answer_slices(request, &slices)
+               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               : 200;
 }

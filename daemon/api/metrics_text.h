@@ -5,10 +5,10 @@
  * The daemon's metrics page: what it sees of the fabric and how it fares itself. Labels are names
  * of a bounded kind (link, group, event, job, sink, reason), never a flow.
  */
-#include "lib/base/writer.h"
+struct ft_http_request;
+struct ft_writer;
 
-struct ft_view;
-
-void ft_metrics_text(const struct ft_view *view, struct ft_writer *w);
+/* /metrics, in slices; arg is the view. */
+int ft_metrics_get(void *view, const struct ft_http_request *request, struct ft_writer *body);
 
 #endif

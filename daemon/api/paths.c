@@ -3,10 +3,6 @@
 
 #include "daemon/api/paths.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +12,7 @@
 #include "daemon/publish/emit.h"
 #include "lib/io/http.h"
 
-#define PATHS_LIMIT    10000
-#define FLOWS_A_STEP   20000
-#define RECORDS_A_STEP 500
+#define PATHS_LIMIT 10000
 
 static int parse_state(const char *name)
 {
@@ -42,8 +36,9 @@ static char *copy(const struct ft_http_request *request, const char *name)
     return value ? strdup(value) : NULL;
 }
 
-int ft_flow_filter_read(struct ft_flow_filter *f, const struct ft_http_request *request,
-                        struct ft_writer *body)
+/* Returns 0, or 400 with a sentence. What was read is freed in any case. */
+static int read_filter(struct ft_flow_filter *f, const struct ft_http_request *request,
+                       struct ft_writer *body)
 {
     const char *flow = ft_http_query(request, "flow"), *state = ft_http_query(request, "state");
     uint64_t rank = 0;
@@ -142,8 +137,8 @@ static bool of_job(const struct ft_join *join, const struct ft_flow *flow,
     return false;
 }
 
-bool ft_flow_matches(const struct ft_join *join, const struct ft_flow *flow,
-                     const struct ft_flow_filter *f)
+static bool matches(const struct ft_join *join, const struct ft_flow *flow,
+                    const struct ft_flow_filter *f)
 {
     return (!f->has_tuple || ft_tuple_equal(&flow->tuple, &f->tuple)) &&
            (f->state < 0 || flow->state == f->state) && (!f->host || at_host(join, flow, f)) &&
@@ -168,175 +163,91 @@ struct match {
     struct ft_tuple tuple;
 };
 
-enum phase {
-    LOOKING,
-    SORTING,
-    WRITING,
-};
-
-/* First every flow is looked at, and those kept that come first; then they are written. */
-struct of_flows {
-    struct ft_list list;
-    struct ft_flow_filter filter;
-    bool by_tuple;
-    bool has_after;
-    struct match after; /* the last of the page before */
-    enum phase phase;
-    uint32_t index; /* of the next flow */
-    struct match *heap;
-    size_t count, size, limit, sorted, written;
-    uint64_t total; /* that match, on any page */
-    uint64_t rest;  /* that come on this page or later ones */
-    void (*before)(struct ft_list *list, const struct ft_flow_filter *filter); /* NULL: nothing */
-    uint64_t reported; /* records that it wrote */
-};
-
-/* Negative: x comes before y. */
-static int order(const struct match *x, const struct match *y)
+static int order(const void *a, const void *b)
 {
+    const struct match *x = a, *y = b;
+
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     return memcmp(&x->tuple, &y->tuple, sizeof(x->tuple));
 }
 
-/* The root is the last of those that are kept. */
-static void sift_down(struct match *heap, size_t count, size_t i)
+static enum ft_sorted_found look_by_rate(const struct ft_view *view, const void *filter,
+                                         uint32_t *index, void *item)
 {
-    for (;;) {
-        size_t last = i, child = 2 * i + 1;
+    const struct ft_join *join = view->stages->join;
+    struct match *m = item;
+    const struct ft_flow *flow;
 
-        for (size_t k = child; k < child + 2 && k < count; k++)
-            if (order(&heap[k], &heap[last]) > 0)
-                last = k;
-        if (last == i)
-            return;
-        struct match m = heap[i];
-        heap[i] = heap[last];
-        heap[last] = m;
-        i = last;
-    }
+    if (*index >= ft_join_limit(join))
+        return FT_SORTED_END;
+    flow = ft_join_at(join, (*index)++);
+    if (!flow || !matches(join, flow, filter))
+        return FT_SORTED_OTHER;
+    m->bytes = flow->bytes;
+    m->tuple = flow->tuple;
+    return FT_SORTED_MATCH;
 }
 
-static void sift_up(struct match *heap, size_t i)
+static enum ft_sorted_found look_by_tuple(const struct ft_view *view, const void *filter,
+                                          uint32_t *index, void *item)
 {
-    while (i && order(&heap[i], &heap[(i - 1) / 2]) > 0) {
-        struct match m = heap[i];
+    enum ft_sorted_found found = look_by_rate(view, filter, index, item);
 
-        heap[i] = heap[(i - 1) / 2];
-        heap[(i - 1) / 2] = m;
-        i = (i - 1) / 2;
-    }
+    ((struct match *)item)->bytes = 0;
+    return found;
 }
 
-static int keep(struct of_flows *o, const struct match *m)
+static void write_flow(struct ft_list *list, const void *item)
 {
-    if (o->count < o->limit) {
-        if (o->count == o->size) {
-            size_t size = o->size ? 2 * o->size : 256;
-            struct match *grown = realloc(o->heap, size * sizeof(*grown));
+    struct ft_flow *flow =
+        ft_join_find(list->view->stages->join, &((const struct match *)item)->tuple);
 
-            if (!grown)
-                return -ENOMEM;
-            o->heap = grown;
-            o->size = size;
-        }
-        o->heap[o->count] = *m;
-        sift_up(o->heap, o->count++);
-    } else if (o->count && order(m, &o->heap[0]) < 0) {
-        o->heap[0] = *m;
-        sift_down(o->heap, o->count, 0);
-    }
-    return 0;
+    if (flow)
+        ft_api_path(list, flow);
 }
 
-static int look(struct of_flows *o, const struct ft_join *join)
+static size_t most(const struct ft_view *view)
 {
-    uint32_t limit = ft_join_limit(join);
-
-    for (uint32_t i = 0; i < FLOWS_A_STEP && o->index < limit; i++) {
-        const struct ft_flow *flow = ft_join_at(join, o->index++);
-        struct match m;
-
-        if (!flow || !ft_flow_matches(join, flow, &o->filter))
-            continue;
-        m = (struct match){o->by_tuple ? 0 : flow->bytes, flow->tuple};
-        o->total++;
-        if (o->has_after && !o->before && order(&m, &o->after) <= 0)
-            continue;
-        o->rest++;
-        if (keep(o, &m))
-            return -ENOMEM;
-    }
-    if (o->index >= limit) {
-        o->phase = SORTING;
-        o->sorted = o->count;
-    }
-    return 1;
+    return ft_join_flows(view->stages->join);
 }
 
-/* The last goes to the end of what is not sorted yet. */
-static int sort(struct of_flows *o)
-{
-    for (uint32_t i = 0; i < FLOWS_A_STEP && o->sorted > 1; i++) {
-        struct match m = o->heap[0];
+static const struct ft_sorted_kind by_rate = {"rate",       sizeof(struct match), order,
+                                              look_by_rate, write_flow,           most};
+static const struct ft_sorted_kind by_tuple = {"flow",        sizeof(struct match), order,
+                                               look_by_tuple, write_flow,           most};
 
-        o->heap[0] = o->heap[--o->sorted];
-        o->heap[o->sorted] = m;
-        sift_down(o->heap, o->sorted, 0);
-    }
-    if (o->sorted <= 1)
-        o->phase = WRITING;
-    return 1;
-}
-
-static void write_next(struct of_flows *o)
-{
-    const struct match *last = &o->heap[o->count - 1];
-    size_t n;
-
-    n = (size_t)snprintf(o->list.next, sizeof(o->list.next), "%s%" PRIu64 "-",
-                         o->by_tuple ? "flow" : "rate", last->bytes);
-    for (size_t i = 0; i < sizeof(last->tuple); i++)
-        n += (size_t)snprintf(o->list.next + n, sizeof(o->list.next) - n, "%02x",
-                              ((const uint8_t *)&last->tuple)[i]);
-}
-
-static int write_paths(struct of_flows *o, struct ft_join *join)
-{
-    for (int i = 0; i < RECORDS_A_STEP && o->written < o->count; i++) {
-        struct ft_flow *flow = ft_join_find(join, &o->heap[o->written++].tuple);
-
-        if (flow)
-            ft_api_path(&o->list, flow);
-    }
-    if (o->written < o->count)
-        return 1;
-    if (o->count && o->rest > o->count && !o->before)
-        write_next(o);
-    o->list.total = o->before ? o->reported : o->total;
-    o->list.page.limit = 0; /* the next page is told above */
-    return 0;
-}
+struct of_flows {
+    struct ft_list list;
+    struct ft_flow_filter filter;
+    struct ft_sorted sorted;
+    ft_flows_before *before; /* NULL: nothing comes before */
+    struct ft_sorted own;    /* for it */
+    bool is_begun;           /* the list of the flows */
+    uint64_t reported;       /* records before it */
+};
 
 static int step(struct ft_list *list)
 {
     struct of_flows *o = (struct of_flows *)list;
-    struct ft_join *join = list->view->stages->join;
+    int rc;
 
-    if (o->before && !o->has_after) {
-        o->before(list, &o->filter);
+    if (o->before && !o->is_begun) {
+        rc = o->before(list, &o->filter, &o->own);
+        o->is_begun = rc == 0;
         o->reported = list->total;
-        o->has_after = true;
+        /* What was sorted there ended its page; that of the flows begins. */
+        list->page.limit = UINT64_MAX;
+        list->next[0] = '\0';
+        return rc < 0 ? rc : 1;
     }
-    switch (o->phase) {
-    case LOOKING:
-        return look(o, join);
-    case SORTING:
-        return sort(o);
-    case WRITING:
-        return write_paths(o, join);
+    rc = ft_sorted_step(&o->sorted, list);
+    if (rc == 0 && o->before) {
+        /* What they belong to is what is listed, and there is no other page. */
+        list->total = o->reported;
+        list->next[0] = '\0';
     }
-    return -EINVAL;
+    return rc;
 }
 
 static void free_flows(struct ft_list *list)
@@ -344,100 +255,72 @@ static void free_flows(struct ft_list *list)
     struct of_flows *o = (struct of_flows *)list;
 
     ft_flow_filter_free(&o->filter);
-    free(o->heap);
+    ft_sorted_free(&o->sorted);
+    ft_sorted_free(&o->own);
     free(o);
 }
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* As write_next() writes it. */
-static bool read_after(struct of_flows *o, const char *cursor)
-{
-    uint8_t *bytes = (uint8_t *)&o->after.tuple;
-    char *end;
-
-    if (strncmp(cursor, o->by_tuple ? "flow" : "rate", 4) != 0 || !isdigit((uint8_t)cursor[4]))
-        return false;
-    errno = 0;
-    o->after.bytes = strtoull(cursor + 4, &end, 10);
-    if (errno || *end++ != '-' || strlen(end) != 2 * sizeof(o->after.tuple))
-        return false;
-    for (size_t i = 0; i < sizeof(o->after.tuple); i++) {
-        if (hex(end[2 * i]) < 0 || hex(end[2 * i + 1]) < 0)
-            return false;
-        bytes[i] = (uint8_t)(hex(end[2 * i]) << 4 | hex(end[2 * i + 1]));
-    }
-    o->has_after = true;
-    return true;
-}
-
-static int read_order(struct of_flows *o, const struct ft_http_request *request,
-                      struct ft_writer *body)
-{
-    const char *sort = ft_http_query(request, "sort"), *cursor = ft_http_query(request, "cursor");
-
-    if (sort && strcmp(sort, "rate") != 0 && strcmp(sort, "flow") != 0)
-        return ft_api_refuse(body, 400, "sort must be one of rate, flow");
-    o->by_tuple = sort && strcmp(sort, "flow") == 0;
-    if (cursor && !read_after(o, cursor))
-        return ft_api_refuse(body, 400, "cursor is none that an answer in this order gave as next");
-    return 0;
-}
-
 static int send_flows(struct of_flows *o, const struct ft_view *view,
-                      const struct ft_http_request *request, const struct ft_page *page,
-                      struct ft_writer *body)
+                      const struct ft_http_request *request, struct ft_writer *body)
 {
-    size_t flows = ft_join_flows(view->stages->join);
+    const struct ft_page whole = {.limit = UINT64_MAX}; /* what is kept is the page */
+    size_t flows = most(view);
 
-    ft_list_init(&o->list, view, page);
-    o->limit = page->limit;
-    o->list.page.limit = UINT64_MAX; /* what is kept is the page */
+    ft_list_init(&o->list, view, &whole);
     o->list.step = step;
     o->list.free = free_flows;
     return ft_list_send(&o->list, request,
-                        sizeof(*o) + (flows < o->limit ? flows : o->limit) * sizeof(struct match),
+                        sizeof(*o) + (flows < o->sorted.limit ? flows : o->sorted.limit) *
+                                         sizeof(struct match),
                         body);
 }
 
 int ft_api_flows_of(const struct ft_view *view, const struct ft_http_request *request,
-                    struct ft_flow_filter *filter, size_t limit,
-                    void (*before)(struct ft_list *list, const struct ft_flow_filter *filter),
+                    struct ft_flow_filter *filter, size_t limit, ft_flows_before *before,
                     struct ft_writer *body)
 {
-    const struct ft_page page = {.limit = limit};
     struct of_flows *o = calloc(1, sizeof(*o));
 
     if (!o) {
         ft_flow_filter_free(filter);
         return ft_api_refuse(body, 503, "no memory");
     }
-    o->filter = *filter;
     o->before = before;
-    return send_flows(o, view, request, &page, body);
+    o->filter = *filter;
+    ft_sorted_init(&o->sorted, &by_rate, &o->filter, limit);
+    return send_flows(o, view, request, body);
+}
+
+static int begin(struct of_flows *o, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {"flow", "state", "host", "switch", "port", "group",
+                                        "job",  "comm",  "rank", "sort",   NULL};
+    const char *sort = ft_http_query(request, "sort");
+    struct ft_page page;
+    int rc = ft_page_read_limit(request, names, PATHS_LIMIT, &page, body);
+
+    if (!rc)
+        rc = read_filter(&o->filter, request, body);
+    if (rc)
+        return rc;
+    if (sort && strcmp(sort, "rate") != 0 && strcmp(sort, "flow") != 0)
+        return ft_api_refuse(body, 400, "sort must be one of rate, flow");
+    ft_sorted_init(&o->sorted, sort && strcmp(sort, "flow") == 0 ? &by_tuple : &by_rate, &o->filter,
+                   page.limit);
+    return ft_sorted_begin(&o->sorted, ft_http_query(request, "cursor"), body);
 }
 
 int ft_api_paths(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
-    static const char *const names[] = {"flow", "state", "host", "switch", "port", "group",
-                                        "job",  "comm",  "rank", "sort",   NULL};
     struct of_flows *o = calloc(1, sizeof(*o));
-    struct ft_page page;
     int rc;
 
     if (!o)
         return ft_api_refuse(body, 503, "no memory");
-    rc = ft_page_read_limit(request, names, PATHS_LIMIT, &page, body);
-    if (!rc)
-        rc = ft_flow_filter_read(&o->filter, request, body);
-    if (!rc)
-        rc = read_order(o, request, body);
+    rc = begin(o, request, body);
     if (rc) {
         free_flows(&o->list);
         return rc;
     }
-    return send_flows(o, arg, request, &page, body);
+    return send_flows(o, arg, request, body);
 }

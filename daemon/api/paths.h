@@ -4,7 +4,7 @@
 /*
  * The flows as they are now: /api/v1/paths, and which of them match.
  */
-#include "daemon/api/list.h"
+#include "daemon/api/sorted.h"
 #include "daemon/join/join.h"
 
 /* What is asked of a flow; NULL: anything. */
@@ -18,21 +18,20 @@ struct ft_flow_filter {
     struct ft_ip address;
 };
 
-/* Returns 0, or 400 with a sentence. What was read is freed in any case. */
-int ft_flow_filter_read(struct ft_flow_filter *filter, const struct ft_http_request *request,
-                        struct ft_writer *body);
 void ft_flow_filter_free(struct ft_flow_filter *filter);
-bool ft_flow_matches(const struct ft_join *join, const struct ft_flow *flow,
-                     const struct ft_flow_filter *filter);
 
 /* A flow's present path record, of the window that its rate is of. */
 void ft_api_path(struct ft_list *list, struct ft_flow *flow);
 
-/* An answer about something: before writes its lists, and begins the one of the flows that match,
- * fastest first, at most `limit`. Takes the filter over. Returns the status for the handler. */
+/* What comes before the flows in an answer: a step writes of its lists, and at last begins the one
+ * of the flows. Returns 1 while there is more, 0, or -errno. sorted is its own, zero at first. */
+typedef int ft_flows_before(struct ft_list *list, const struct ft_flow_filter *filter,
+                            struct ft_sorted *sorted);
+
+/* An answer about something: what comes before, and the flows that match, fastest first, at most
+ * `limit`. Takes the filter over. Returns the status for the handler. */
 int ft_api_flows_of(const struct ft_view *view, const struct ft_http_request *request,
-                    struct ft_flow_filter *filter, size_t limit,
-                    void (*before)(struct ft_list *list, const struct ft_flow_filter *filter),
+                    struct ft_flow_filter *filter, size_t limit, ft_flows_before *before,
                     struct ft_writer *body);
 
 /* /api/v1/paths; arg is the view. */

@@ -3,30 +3,16 @@
 
 #include "daemon/api/qps.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "daemon/pairing/pairing.h"
+#include "daemon/pipeline/stages.h"
+#include "lib/io/http.h"
 #include "proto/record.h"
 
-bool ft_api_qps_is_state(const char *name)
-{
-    for (int s = 0; s < FT_PAIR_STATES; s++)
-        if (strcmp(ft_pair_state_name((enum ft_pair_state)s), name) == 0)
-            return true;
-    return false;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct ft_pairing_end *x = a, *y = b;
-    int order = strcmp(x->host, y->host);
-
-    if (order == 0)
-        order = strcmp(x->device, y->device);
-    if (order)
-        return order;
-    return x->local < y->local ? -1 : x->local > y->local;
-}
+#define LIMIT      10000
+#define NAME_BYTES 64
 
 static char *text(const char *t)
 {
@@ -65,32 +51,93 @@ static void write_end(struct ft_list *list, const struct ft_pairing_end *e)
     ft_list_message(list, "fabrictrace.queue_pair.v1", &out.base);
 }
 
-static bool matches(const struct ft_pairing_end *e, const struct ft_api_qps_filter *f)
+static bool matches(const struct ft_pairing_end *e, const struct ft_list_filter *f)
 {
     return (!f->host || strcmp(f->host, e->host) == 0) &&
            (!f->job || (e->job && strcmp(f->job, e->job) == 0)) &&
            (!f->state || strcmp(f->state, ft_pair_state_name(e->state)) == 0);
 }
 
-void ft_api_write_qps(struct ft_list *list, const struct ft_pairing *pairing,
-                      const struct ft_api_qps_filter *filter)
-{
-    size_t n = 0;
-    uint32_t index = 0;
-    struct ft_pairing_end *ends, end;
+struct item {
+    char host[NAME_BYTES], device[NAME_BYTES];
+    uint32_t port, local;
+    uint32_t index;
+};
 
-    if (!pairing)
+static int order(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int by_name = strncmp(x->host, y->host, sizeof(x->host));
+
+    if (by_name == 0)
+        by_name = strncmp(x->device, y->device, sizeof(x->device));
+    if (by_name)
+        return by_name;
+    if (x->local != y->local)
+        return x->local < y->local ? -1 : 1;
+    return x->port < y->port ? -1 : x->port > y->port;
+}
+
+static void name_item(struct item *item, const struct ft_pairing_end *e)
+{
+    snprintf(item->host, sizeof(item->host), "%s", e->host);
+    snprintf(item->device, sizeof(item->device), "%s", e->device);
+    item->port = e->port;
+    item->local = e->local;
+}
+
+static enum ft_sorted_found look(const struct ft_view *view, const void *filter, uint32_t *index,
+                                 void *to)
+{
+    const struct ft_pairing *pairing = view->stages->pairing;
+    struct ft_pairing_end end;
+    struct item *item = to;
+
+    if (!pairing || !ft_pairing_next(pairing, index, &end))
+        return FT_SORTED_END;
+    if (!matches(&end, filter))
+        return FT_SORTED_OTHER;
+    name_item(item, &end);
+    item->index = *index - 1;
+    return FT_SORTED_MATCH;
+}
+
+static void write_item(struct ft_list *list, const void *of)
+{
+    struct ft_pairing_end end;
+    const struct item *item = of;
+    struct item now = {.local = 0};
+
+    if (!ft_pairing_end_at(list->view->stages->pairing, item->index, &end))
         return;
-    ends = calloc(ft_pairing_ends(pairing) + 1, sizeof(*ends));
-    if (!ends) {
-        list->w->failed = true;
-        return;
-    }
-    while (ft_pairing_next(pairing, &index, &end))
-        if (matches(&end, filter))
-            ends[n++] = end;
-    qsort(ends, n, sizeof(*ends), by_place);
-    for (size_t i = 0; i < n; i++)
-        write_end(list, &ends[i]);
-    free(ends);
+    name_item(&now, &end);
+    /* Another may have its place by now. */
+    if (order(&now, item) == 0)
+        write_end(list, &end);
+}
+
+static size_t most(const struct ft_view *view)
+{
+    return view->stages->pairing ? ft_pairing_ends(view->stages->pairing) : 0;
+}
+
+static bool is_state(const char *name)
+{
+    for (int s = 0; s < FT_PAIR_STATES; s++)
+        if (strcmp(ft_pair_state_name((enum ft_pair_state)s), name) == 0)
+            return true;
+    return false;
+}
+
+const struct ft_sorted_kind ft_api_qp_order = {"qps", sizeof(struct item), order,
+                                               look,  write_item,          most};
+
+int ft_api_qps(void *view, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {"host", "job", "state", NULL};
+    const char *state = ft_http_query(request, "state");
+
+    if (state && !is_state(state))
+        return ft_api_refuse(body, 400, "no queue pair can be in that state");
+    return ft_sorted_answer(view, request, &ft_api_qp_order, names, LIMIT, body);
 }

@@ -3,8 +3,9 @@
 
 #include "daemon/api/ranks.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "daemon/pipeline/stages.h"
 
 static char *text(const char *s)
 {
@@ -49,33 +50,65 @@ static void write_rank(struct ft_list *list, const struct ft_rank_member *m,
     ft_list_message(list, "fabrictrace.rank.v1", &out.base);
 }
 
-static bool matches(const struct ft_rank_member *m, const struct ft_rank_filter *f)
+static bool matches(const struct ft_rank_member *m, const struct ft_list_filter *f)
 {
-    return (!f->comm_id || strcmp(f->comm_id, m->comm_id) == 0) &&
+    return (!f->comm || strcmp(f->comm, m->comm_id) == 0) &&
            (!f->job || strcmp(f->job, m->job) == 0) &&
            (!f->host || strcmp(f->host, m->host) == 0) && (!f->has_rank || f->rank == m->rank);
 }
 
-void ft_api_write_ranks(struct ft_list *list, const struct ft_ranks *ranks,
-                        const struct ft_slowest *slowest, const struct ft_rank_filter *filter)
-{
-    const struct ft_rank_member **members, *m;
-    size_t count = 0, n = 0;
-    uint32_t index = 0;
+struct item {
+    char comm_id[FT_RANKS_ID];
+    uint32_t rank;
+    uint32_t index;
+};
 
-    while (ft_ranks_next_member(ranks, &index))
-        count++;
-    members = calloc(count ? count : 1, sizeof(*members));
-    if (!members) {
-        list->w->failed = true;
-        return;
-    }
-    index = 0;
-    while ((m = ft_ranks_next_member(ranks, &index)))
-        if (matches(m, filter))
-            members[n++] = m;
-    qsort(members, n, sizeof(*members), ft_ranks_by_comm);
-    for (size_t i = 0; i < n; i++)
-        write_rank(list, members[i], ft_slowest_of(slowest, members[i]->comm_id, members[i]->rank));
-    free(members);
+static int order(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int by_comm = strncmp(x->comm_id, y->comm_id, sizeof(x->comm_id));
+
+    return by_comm ? by_comm : x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static enum ft_sorted_found look(const struct ft_view *view, const void *filter, uint32_t *index,
+                                 void *to)
+{
+    const struct ft_rank_member *m = ft_ranks_next_member(view->stages->ranks, index);
+    struct item *item = to;
+
+    if (!m)
+        return FT_SORTED_END;
+    if (!matches(m, filter))
+        return FT_SORTED_OTHER;
+    memcpy(item->comm_id, m->comm_id, sizeof(item->comm_id));
+    item->rank = m->rank;
+    item->index = *index - 1;
+    return FT_SORTED_MATCH;
+}
+
+static void write_item(struct ft_list *list, const void *of)
+{
+    const struct ft_stages *stages = list->view->stages;
+    const struct item *item = of;
+    const struct ft_rank_member *m = ft_ranks_member_at(stages->ranks, item->index);
+
+    /* Another may have its place by now. */
+    if (m && m->rank == item->rank && strcmp(m->comm_id, item->comm_id) == 0)
+        write_rank(list, m, ft_slowest_of(stages->slowest, m->comm_id, m->rank));
+}
+
+static size_t most(const struct ft_view *view)
+{
+    return ft_ranks_members(view->stages->ranks);
+}
+
+const struct ft_sorted_kind ft_api_rank_order = {"ranks", sizeof(struct item), order,
+                                                 look,    write_item,          most};
+
+int ft_api_ranks(void *view, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {"comm", "job", "host", "rank", NULL};
+
+    return ft_sorted_answer(view, request, &ft_api_rank_order, names, UINT64_MAX, body);
 }

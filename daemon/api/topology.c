@@ -22,6 +22,7 @@
 enum part {
     SWITCHES,
     HOSTS,
+    OPEN, /* what samples leave open */
 };
 
 struct of_topology {
@@ -286,12 +287,21 @@ static int more(void *arg, struct ft_writer *w)
         o->index = 0;
         return 1;
     }
+    if (o->part == OPEN) {
+        if (o->view->stages->wiring &&
+            ft_wiring_find(o->view->stages->wiring, ft_pipeline_now_ms(o->view->pipeline),
+                           &o->index, &o->open))
+            return 1;
+        ft_write_u8(w, ']');
+        write_open(w, &o->open);
+        ft_write_str(w, "}\n");
+        return 0;
+    }
     if (!write_part(o, w, ft_topology_hosts(t), NICS_A_STEP, write_host))
         return 1;
-    ft_write_u8(w, ']');
-    write_open(w, &o->open);
-    ft_write_str(w, "}\n");
-    return 0;
+    o->part = OPEN;
+    o->index = 0;
+    return 1;
 }
 
 static void free_topology(void *arg)
@@ -318,8 +328,6 @@ int ft_api_topology(void *arg, const struct ft_http_request *request, struct ft_
     o->view = view;
     o->topology = ft_join_topology(view->stages->join);
     o->port_count = ft_topology_ports(o->topology);
-    if (view->stages->wiring)
-        ft_wiring_find(view->stages->wiring, ft_pipeline_now_ms(view->pipeline), &o->open);
     return ft_http_answer_slices(request, &slices)
                ? ft_api_refuse(body, 503, "too many answers wait to be taken")
                : 200;

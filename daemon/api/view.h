@@ -12,7 +12,6 @@ struct ft_pipeline;
 struct ft_stages;
 struct ft_publisher;
 struct ft_receiver;
-struct ft_store;
 struct ft_window_figures;
 struct ft_history;
 struct ft_http;
@@ -28,7 +27,6 @@ struct ft_view {
     struct ft_pipeline *pipeline;
     const struct ft_stages *stages; /* of the pipeline */
     struct ft_publisher *publisher;
-    struct ft_store *store;
     struct ft_history *history;
     const struct ft_loop *loop;
     const struct ft_http *http;   /* NULL: no port */
@@ -40,6 +38,7 @@ struct ft_view {
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
     uint32_t instance; /* distinguishes this run from others, for tags */
+    uint64_t seed;     /* of the tables that an answer makes for itself */
 };
 
 #endif

@@ -14,6 +14,7 @@
 
 #define NAME_BYTES   260 /* a switch and a port, or a scope and a name */
 #define LABELS_BYTES 2048
+#define ROWS_A_STEP  5000
 
 /* In the order of their metrics. */
 enum {
@@ -316,24 +317,28 @@ static bool is_shown(const struct ft_window_figures *f, const struct row *row)
     return f->window > 1 && row->seen[(f->window - 1) & 1] == f->window - 1;
 }
 
-static void write_links(const struct ft_window_figures *f, struct ft_prom *p)
+/* As many rows as a step may look at of one family; true when that was the last of them. */
+static bool write_links(const struct ft_window_figures *f, struct ft_window_figures_position *at,
+                        struct ft_prom *p)
 {
     unsigned slot = (f->window - 1) & 1;
     const struct link *l;
 
-    ft_prom_family(p, FT_METRIC_LINK_INFO);
-    for (uint32_t index = 0; (l = ft_table_next(f->links, &index));)
-        if (is_shown(f, &l->row) && l->info)
+    for (int i = 0; i < ROWS_A_STEP; i++) {
+        l = ft_table_next(f->links, &at->index);
+        if (!l)
+            return true;
+        if (!is_shown(f, &l->row))
+            continue;
+        if (at->metric != FT_METRIC_LINK_INFO)
+            ft_prom_double_of(p, l->row.labels, l->values[slot][at->metric - FT_METRIC_LINK_FLOWS]);
+        else if (l->info)
             ft_prom_double_of(p, l->info, 1);
-    for (int i = 0; i < LINK_FIGURES; i++) {
-        ft_prom_family(p, (size_t)(FT_METRIC_LINK_FLOWS + i));
-        for (uint32_t index = 0; (l = ft_table_next(f->links, &index));)
-            if (is_shown(f, &l->row))
-                ft_prom_double_of(p, l->row.labels, l->values[slot][i]);
     }
+    return false;
 }
 
-static void write_verdicts(const struct ft_window_figures *f, struct ft_prom *p)
+static void write_verdicts(const struct scope *s, unsigned slot, struct ft_prom *p)
 {
     static const struct {
         const char *name;
@@ -342,40 +347,60 @@ static void write_verdicts(const struct ft_window_figures *f, struct ft_prom *p)
                     {"even", FABRICTRACE__VERDICT__VERDICT_EVEN},
                     {"uneven", FABRICTRACE__VERDICT__VERDICT_UNEVEN},
                     {"fault", FABRICTRACE__VERDICT__VERDICT_FAULT}};
-    unsigned slot = (f->window - 1) & 1;
-    const struct scope *s;
     char labels[LABELS_BYTES + 32];
 
-    ft_prom_family(p, FT_METRIC_IMBALANCE_VERDICT);
-    for (uint32_t index = 0; (s = ft_table_next(f->scopes, &index));)
-        for (size_t i = 0; is_shown(f, &s->row) && i < 4; i++) {
-            snprintf(labels, sizeof(labels), "%s,verdict=\"%s\"", s->row.labels, verdicts[i].name);
-            ft_prom_double_of(p, labels, s->verdict[slot] == verdicts[i].verdict);
-        }
+    for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
+        snprintf(labels, sizeof(labels), "%s,verdict=\"%s\"", s->row.labels, verdicts[i].name);
+        ft_prom_double_of(p, labels, s->verdict[slot] == verdicts[i].verdict);
+    }
 }
 
-static void write_scopes(const struct ft_window_figures *f, struct ft_prom *p)
+static bool write_scopes(const struct ft_window_figures *f, struct ft_window_figures_position *at,
+                         struct ft_prom *p)
 {
     unsigned slot = (f->window - 1) & 1;
     const struct scope *s;
 
-    for (int i = 0; i < SCOPE_FIGURES; i++) {
-        ft_prom_family(p, (size_t)(FT_METRIC_IMBALANCE_LINKS + i));
-        for (uint32_t index = 0; (s = ft_table_next(f->scopes, &index));)
-            if (is_shown(f, &s->row))
-                ft_prom_double_of(p, s->row.labels, s->values[slot][i]);
+    for (int i = 0; i < ROWS_A_STEP; i++) {
+        s = ft_table_next(f->scopes, &at->index);
+        if (!s)
+            return true;
+        if (!is_shown(f, &s->row))
+            continue;
+        if (at->metric == FT_METRIC_IMBALANCE_VERDICT)
+            write_verdicts(s, slot, p);
+        else
+            ft_prom_double_of(p, s->row.labels,
+                              s->values[slot][at->metric - FT_METRIC_IMBALANCE_LINKS]);
     }
-    write_verdicts(f, p);
-    if (f->window == 1)
-        return;
-    for (int i = 0; i < FABRIC_FIGURES; i++)
+    return false;
+}
+
+static void write_fabric(const struct ft_window_figures *f, struct ft_prom *p)
+{
+    unsigned slot = (f->window - 1) & 1;
+
+    for (int i = 0; f->window > 1 && i < FABRIC_FIGURES; i++)
         ft_prom_one_double(p, (size_t)(FT_METRIC_SPINE_CROSSINGS + i), f->fabric[slot][i]);
 }
 
-void ft_window_figures_write(const struct ft_window_figures *f, struct ft_prom *p)
+bool ft_window_figures_write(const struct ft_window_figures *f,
+                             struct ft_window_figures_position *at, struct ft_prom *p)
 {
-    write_links(f, p);
-    write_scopes(f, p);
+    bool of_links;
+
+    if (!at->metric)
+        at->metric = FT_METRIC_LINK_INFO;
+    of_links = at->metric < FT_METRIC_IMBALANCE_LINKS;
+    if (at->index == 0)
+        ft_prom_family(p, (size_t)at->metric);
+    if (!(of_links ? write_links : write_scopes)(f, at, p))
+        return true;
+    at->index = 0;
+    if (at->metric++ != FT_METRIC_IMBALANCE_VERDICT)
+        return true;
+    write_fabric(f, p);
+    return false;
 }
 
 size_t ft_window_figures_links(const struct ft_window_figures *f)

@@ -10,6 +10,7 @@
  * added up for each link as long as each window brings it. Capped. Pure. Owner: the caller.
  * Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +27,16 @@ void ft_window_figures_free(struct ft_window_figures *figures);
 
 void ft_window_figures_take(struct ft_window_figures *figures, const Fabrictrace__Record *record);
 
-/* Families of links and of imbalance, on a page of ft_daemon_metrics. */
-void ft_window_figures_write(const struct ft_window_figures *figures, struct ft_prom *page);
+/* Families of links and of imbalance, on a page of ft_daemon_metrics, some thousand series a call.
+ * When a window ends meanwhile, the rest of the page is of that one. The position is zero at first;
+ * false: that was all. */
+struct ft_window_figures_position {
+    int metric;
+    uint32_t index;
+};
+
+bool ft_window_figures_write(const struct ft_window_figures *figures,
+                             struct ft_window_figures_position *position, struct ft_prom *page);
 
 /* Links shown, and those that found no room. */
 size_t ft_window_figures_links(const struct ft_window_figures *figures);

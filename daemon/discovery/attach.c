@@ -329,8 +329,3 @@ void ft_attach_forget(struct ft_attach *a,
         believe(a, at, last_seen_ms(at));
     }
 }
-
-uint64_t ft_attach_refused(const struct ft_attach *a)
-{
-    return ft_table_refused(a->table) + ft_table_refused(a->reported);
-}

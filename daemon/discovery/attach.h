@@ -72,6 +72,4 @@ void ft_attach_forget(struct ft_attach *attach,
                       bool (*drop)(void *arg, const struct ft_ip *agent, uint32_t ifindex),
                       void *arg);
 
-uint64_t ft_attach_refused(const struct ft_attach *attach);
-
 #endif

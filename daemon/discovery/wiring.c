@@ -13,6 +13,7 @@
 #define BEHIND_MS 60000
 #define OPEN_MS   60000 /* what is not found after this time is worth a word */
 #define RECENT_MS 60000
+#define LOOKS     10000 /* of a step of a search */
 
 struct ft_wiring {
     struct ft_crossings *crossings;
@@ -60,7 +61,8 @@ void ft_wiring_restart(struct ft_wiring *w)
     w->stepped_ms = 0;
 }
 
-bool ft_wiring_name(const struct ft_topology *t, uint32_t port, struct ft_crossing_port *out)
+/* A port as samples name it, of the present topology; false when they cannot. */
+static bool name_port(const struct ft_topology *t, uint32_t port, struct ft_crossing_port *out)
 {
     const struct ft_port *p = ft_topology_port(t, port);
     const struct ft_switch *s = ft_topology_switch(t, p->switch_id);
@@ -76,8 +78,8 @@ static void judge(struct ft_wiring *w, uint32_t port)
     uint32_t peer = ft_topology_port(w->t, port)->peer;
     struct ft_crossing_port ends[2];
 
-    if (peer == FT_NONE || peer < port || !ft_wiring_name(w->t, port, &ends[0]) ||
-        !ft_wiring_name(w->t, peer, &ends[1]))
+    if (peer == FT_NONE || peer < port || !name_port(w->t, port, &ends[0]) ||
+        !name_port(w->t, peer, &ends[1]))
         return;
     ft_crossings_judge(w->crossings, ends, &w->links[port]);
     w->links[peer] = w->links[port];
@@ -316,13 +318,17 @@ static void note_open(const struct ft_wiring *w, const struct ft_crossing_found 
                     "flows of other switches cross it, but its remote port is not known yet");
 }
 
-void ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, struct ft_findings *findings)
+bool ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, uint32_t *index,
+                    struct ft_findings *findings)
 {
     struct ft_crossing_found f;
-    uint32_t index = 0;
 
-    while (ft_crossings_next(w->crossings, &index, &f))
+    for (int i = 0; i < LOOKS; i++) {
+        if (!ft_crossings_next(w->crossings, index, &f))
+            return false;
         note_open(w, &f, now_ms, findings);
+    }
+    return true;
 }
 
 void ft_wiring_account(const struct ft_wiring *w, struct ft_account *account)

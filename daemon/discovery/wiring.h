@@ -51,13 +51,12 @@ bool ft_wiring_missing(const struct ft_wiring *w, uint32_t port);
 bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port);
 struct ft_crossing_proof ft_wiring_proof(const struct ft_wiring *w, uint32_t port);
 
-/* A port as samples name it, of the present topology; false when they cannot. */
-bool ft_wiring_name(const struct ft_topology *t, uint32_t port, struct ft_crossing_port *out);
-
 struct ft_crossings *ft_wiring_crossings(const struct ft_wiring *w);
 
-/* For the doctor: what samples leave open. */
-void ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, struct ft_findings *findings);
+/* For the doctor: what samples leave open, some thousand ports a call. index begins at 0; false:
+ * that was all. */
+bool ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, uint32_t *index,
+                    struct ft_findings *findings);
 
 /* Adds its stage: received = processed + drops. */
 void ft_wiring_account(const struct ft_wiring *w, struct ft_account *account);

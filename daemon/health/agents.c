@@ -125,34 +125,40 @@ static void find_lack(const Fabrictrace__HostStatus *status,
         f->of_host = true;
 }
 
-void ft_agents_find(const struct ft_agents *a, int64_t now_ms, struct ft_findings *findings)
+static void find_lacks(struct ft_agents_position *at, const Fabrictrace__HostStatus *status,
+                       struct ft_findings *findings)
 {
-    struct agent *agent;
-    uint32_t index = 0;
-    size_t shown = 0, hosts = 0;
-
-    while ((agent = ft_table_next(a->table, &index))) {
-        Fabrictrace__HostStatus *status =
-            agent->packed && agent->until_ms >= now_ms
-                ? fabrictrace__host_status__unpack(NULL, agent->packed_bytes, agent->packed)
-                : NULL;
-
-        if (!status)
-            continue;
-        hosts += status->n_missing_capabilities > 0 &&
-                 shown + status->n_missing_capabilities > LACKS_SHOWN;
-        for (size_t i = 0; shown + status->n_missing_capabilities <= LACKS_SHOWN &&
-                           i < status->n_missing_capabilities;
-             i++)
-            if (status->missing_capabilities[i]->what)
-                find_lack(status, status->missing_capabilities[i], findings);
-        shown += status->n_missing_capabilities;
-        fabrictrace__host_status__free_unpacked(status, NULL);
+    if (at->shown + status->n_missing_capabilities > LACKS_SHOWN) {
+        at->hosts += status->n_missing_capabilities > 0;
+        at->shown += status->n_missing_capabilities;
+        return;
     }
-    if (hosts)
+    for (size_t i = 0; i < status->n_missing_capabilities; i++)
+        if (status->missing_capabilities[i]->what)
+            find_lack(status, status->missing_capabilities[i], findings);
+    at->shown += status->n_missing_capabilities;
+}
+
+bool ft_agents_find(const struct ft_agents *a, int64_t now_ms, struct ft_agents_position *at,
+                    struct ft_findings *findings)
+{
+    struct agent *agent = ft_table_next(a->table, &at->index);
+    Fabrictrace__HostStatus *status;
+
+    if (!agent && at->hosts)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
                         "check the logs of their agents for missing capabilities",
-                        "agents of %zu more hosts have missing capabilities", hosts);
+                        "agents of %zu more hosts have missing capabilities", at->hosts);
+    if (!agent)
+        return false;
+    status = agent->packed && agent->until_ms >= now_ms
+                 ? fabrictrace__host_status__unpack(NULL, agent->packed_bytes, agent->packed)
+                 : NULL;
+    if (status) {
+        find_lacks(at, status, findings);
+        fabrictrace__host_status__free_unpacked(status, NULL);
+    }
+    return true;
 }
 
 bool ft_agents_next(const struct ft_agents *a, int64_t now_ms, uint32_t *index,

@@ -28,7 +28,13 @@ bool ft_agents_next(const struct ft_agents *agents, int64_t now_ms, uint32_t *in
                     void (*each)(void *arg, const Fabrictrace__HostStatus *status), void *arg);
 
 /* Adds a finding for every missing capability of an agent, host by host, and one for the rest where
- * they are many. */
-void ft_agents_find(const struct ft_agents *agents, int64_t now_ms, struct ft_findings *findings);
+ * they are many: of one agent a call. The position is zero at first; false: that was all. */
+struct ft_agents_position {
+    uint32_t index;
+    size_t shown, hosts; /* findings, and hosts that are left out */
+};
+
+bool ft_agents_find(const struct ft_agents *agents, int64_t now_ms,
+                    struct ft_agents_position *position, struct ft_findings *findings);
 
 #endif

@@ -62,20 +62,18 @@ static bool is_old(void *arg, void *entry)
     return u->now_ms - at->last_ms > FRESH_MS;
 }
 
-void ft_unrated_take(struct ft_unrated *u, const Fabrictrace__Observation *o, int64_t now_ms)
+void ft_unrated_take(struct ft_unrated *u, const struct ft_observed *o, int64_t now_ms)
 {
     struct unrated *at;
-    struct ft_ip agent;
     bool fresh;
 
     if (!o->samples || !o->has_packets || o->packets ||
-        o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD ||
-        ft_ip_from_bytes(o->agent.data, o->agent.len, &agent))
+        o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD)
         return;
     u->now_ms = now_ms;
-    at = ft_table_insert(u->table, &agent, &fresh);
+    at = ft_table_insert(u->table, &o->agent, &fresh);
     if (!at && ft_table_make_room(u->table, &u->hand, LOOKS, is_old, u))
-        at = ft_table_insert(u->table, &agent, &fresh);
+        at = ft_table_insert(u->table, &o->agent, &fresh);
     if (!at)
         return;
     if (fresh || now_ms < at->last_ms || now_ms - at->last_ms > PAUSE_MS)

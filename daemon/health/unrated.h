@@ -12,7 +12,7 @@
 #include "daemon/publish/events.h"
 #include "daemon/publish/findings.h"
 #include "lib/fabric/topology.h"
-#include "proto/fabrictrace.pb-c.h"
+#include "proto/observed.h"
 
 struct ft_unrated;
 
@@ -21,7 +21,7 @@ struct ft_unrated *ft_unrated_new(size_t cap);
 void ft_unrated_free(struct ft_unrated *u);
 
 /* Notes an observation, where it has such samples. */
-void ft_unrated_take(struct ft_unrated *u, const Fabrictrace__Observation *o, int64_t now_ms);
+void ft_unrated_take(struct ft_unrated *u, const struct ft_observed *o, int64_t now_ms);
 
 /* Those of the last five minutes. */
 void ft_unrated_find(const struct ft_unrated *u, const struct ft_topology *t, int64_t now_ms,

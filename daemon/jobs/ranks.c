@@ -456,17 +456,6 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     return n;
 }
 
-int ft_ranks_by_comm(const void *a, const void *b)
-{
-    const struct ft_rank_member *x = *(const struct ft_rank_member *const *)a;
-    const struct ft_rank_member *y = *(const struct ft_rank_member *const *)b;
-    int order = strcmp(x->comm_id, y->comm_id);
-
-    if (order)
-        return order;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
 const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *r, uint32_t *index)
 {
     const struct member *m = ft_table_next(r->members, index);
@@ -479,4 +468,28 @@ const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *r, uint32_t
     const struct edge *e = ft_table_next(r->edges, index);
 
     return e ? &e->e : NULL;
+}
+
+const struct ft_rank_member *ft_ranks_member_at(const struct ft_ranks *r, uint32_t index)
+{
+    const struct member *m = ft_table_at(r->members, index);
+
+    return m ? &m->m : NULL;
+}
+
+const struct ft_rank_edge *ft_ranks_edge_at(const struct ft_ranks *r, uint32_t index)
+{
+    const struct edge *e = ft_table_at(r->edges, index);
+
+    return e ? &e->e : NULL;
+}
+
+size_t ft_ranks_members(const struct ft_ranks *r)
+{
+    return ft_table_count(r->members);
+}
+
+size_t ft_ranks_edges(const struct ft_ranks *r)
+{
+    return ft_table_count(r->edges);
 }

@@ -92,11 +92,14 @@ size_t ft_ranks_match(const struct ft_ranks *ranks, const struct ft_rank_query *
 double ft_ranks_expected(const char *op, const char *algo, double bytes, double ranks,
                          double channels, double channels_used);
 
-/* For qsort() of pointers to members: by communicator, then rank. */
-int ft_ranks_by_comm(const void *a, const void *b);
-
 /* Iterate from *index (start at 0); NULL at the end. */
 const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *ranks, uint32_t *index);
 const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *ranks, uint32_t *index);
+
+/* That at an index, which is one less than what a step of the iteration left; NULL: none. */
+const struct ft_rank_member *ft_ranks_member_at(const struct ft_ranks *ranks, uint32_t index);
+const struct ft_rank_edge *ft_ranks_edge_at(const struct ft_ranks *ranks, uint32_t index);
+size_t ft_ranks_members(const struct ft_ranks *ranks);
+size_t ft_ranks_edges(const struct ft_ranks *ranks);
 
 #endif

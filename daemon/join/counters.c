@@ -53,8 +53,7 @@ struct ft_counters {
     const struct ft_topology *t;
     int64_t window_ms;
     uint32_t *snmp, *sflow; /* index into the table, by port; FT_NONE */
-    uint64_t resets;
-    uint32_t hand; /* where a full table is looked at next */
+    uint32_t hand;          /* where a full table is looked at next */
 };
 
 static int map_ports(struct ft_counters *c)
@@ -285,8 +284,6 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
         return 0;
     if (differ(&before, p, diff, &missing))
         lay(c, p, before.time_ms, p->time_ms, diff, missing);
-    else
-        c->resets++;
     return 0;
 }
 
@@ -391,9 +388,4 @@ uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port)
     if (!p)
         p = entry_of(c, c->sflow, port);
     return p ? p->speed_bps : 0;
-}
-
-uint64_t ft_counters_resets(const struct ft_counters *c)
-{
-    return c->resets;
 }

@@ -68,7 +68,4 @@ void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_
 /* Speed of a port by its counters; 0: not known. */
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 
-/* Polls without a difference because a counter went back or jumped. */
-uint64_t ft_counters_resets(const struct ft_counters *c);
-
 #endif

@@ -63,8 +63,18 @@ bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int6
 
     if (moved_ms < from_ms - j->config.evidence_ms)
         return true;
+    if (flow->path_since_ms >= from_ms + j->config.window_ms)
+        return false;
     ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
     return first_ms >= from_ms || first_ms > moved_ms || ft_join_path_ms(j, flow) >= from_ms;
+}
+
+uint32_t ft_join_links(const struct ft_join *j, const struct ft_flow *flow,
+                       const struct ft_path *path, uint8_t past, unsigned slot)
+{
+    struct ft_judging by = ft_join_judging(j, flow, j->heard_ms);
+
+    return ft_evidence_links(&flow->evidence, &by, path, past, slot);
 }
 
 /* A steady flow leaves its path: whatever made it do so may have moved others that go where it

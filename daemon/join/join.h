@@ -254,8 +254,14 @@ size_t ft_join_bytes(const struct ft_join *join);
 int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
 
 /* Whether samples of a resolved flow that did not move show it on its path in a window that began
- * at from_ms, or nobody has moved since samples last showed its path. */
+ * at from_ms, or nobody has moved since samples last showed its path. Not where that began after
+ * the window, unless all has been quiet. */
 bool ft_join_is_placed(const struct ft_join *join, const struct ft_flow *flow, int64_t from_ms);
+
+/* The links of a path of a flow, bits by hop, that samples of a window show it on (slot: its
+ * parity). past: as in struct ft_sighting. */
+uint32_t ft_join_links(const struct ft_join *join, const struct ft_flow *flow,
+                       const struct ft_path *path, uint8_t past, unsigned slot);
 
 /* Judges a flow now, without changing it: for records of flows that are not resolved. */
 void ft_join_judge(const struct ft_join *join, const struct ft_flow *flow,

@@ -67,7 +67,7 @@ static bool is_told(const struct ft_flow *flow, const struct ft_topology *t, uns
 }
 
 size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
-                       const struct ft_path *path, unsigned slot, int64_t from_ms,
+                       const struct ft_path *path, bool certain, unsigned slot, int64_t from_ms,
                        struct ft_move_part parts[FT_MOVE_PARTS])
 {
     const struct ft_moves *m = flow->moves;
@@ -77,7 +77,7 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
     size_t n = 1;
     bool left;
 
-    parts[0] = (struct ft_move_part){path, 1};
+    parts[0] = (struct ft_move_part){path, 1, FT_PRESENT, certain};
     if (!m && !is_filed(ev, FT_PAST_NONE))
         return 1;
     stray = ft_evidence_samples_of(ev, FT_PAST_NONE, 0, slot);
@@ -85,16 +85,15 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
         uint64_t samples = ft_evidence_samples_of(ev, m->left[i].number, 0, slot);
 
         if (samples)
-            parts[n++] = (struct ft_move_part){&m->left[i].path, (double)samples};
+            parts[n++] =
+                (struct ft_move_part){&m->left[i].path, (double)samples, m->left[i].number, false};
     }
     left = n > 1;
     if (stray)
-        parts[n++] = (struct ft_move_part){NULL, (double)stray};
-    if (n == 1) {
-        if (!is_told(flow, t, slot, from_ms))
-            parts[0].path = NULL;
+        parts[n++] = (struct ft_move_part){NULL, (double)stray, FT_PAST_NONE, false};
+    parts[0].certain = certain && is_told(flow, t, slot, from_ms);
+    if (n == 1)
         return 1;
-    }
     /* Sightings that go on from before the move are of both paths. */
     parts[0].share =
         (double)ft_evidence_samples_of(ev, FT_PRESENT, left ? m->moved_ms : INT64_MIN, slot);

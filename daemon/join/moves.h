@@ -10,8 +10,10 @@
  *
  * A move lies between the last sample of the path before and moved_ms, the first of the present
  * one. Samples at hops that both paths have do not show when. So a window that began before
- * moved_ms and has no sample that is of one path alone, or later than moved_ms, is of neither path:
- * what the flow sent in it is placed nowhere. Pure. Thread: one.
+ * moved_ms and has no sample that is of one path alone, or later than moved_ms, is certainly of
+ * neither path. Of a path that was left nothing says when exactly, nor whether there was another in
+ * between: it is never certain. What is not certain loads links on which the flow was sampled in
+ * the window, and no others (ft_join_links()). Pure. Thread: one.
  */
 #include "daemon/join/join.h"
 
@@ -39,14 +41,17 @@ void ft_moves_forget(struct ft_flow *flow, int64_t open_ms);
 struct ft_move_part {
     const struct ft_path *path; /* NULL: not known */
     double share;
+    uint8_t past; /* number of the path, FT_PRESENT */
+    bool certain; /* the flow was on all of it in this window */
 };
 
 /* Divides the volume of a window, which began at from_ms, among the present path (the first part,
  * perhaps with share 0) and those that were left in it, by their samples. Returns the number of
- * parts: 1 where samples are of no other path. `path` NULL: the present one is not known. */
+ * parts: 1 where samples are of no other path. `path` NULL: the present one is not known; certain:
+ * it is, but for moves of the flow itself. */
 #define FT_MOVE_PARTS (FT_MOVES_MAX + 2)
 size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
-                       const struct ft_path *path, unsigned slot, int64_t from_ms,
+                       const struct ft_path *path, bool certain, unsigned slot, int64_t from_ms,
                        struct ft_move_part parts[FT_MOVE_PARTS]);
 
 #endif

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/pairing/pairing.h"
+#include "daemon/pairing/state.h"
+#include "lib/base/table.h"
 
 /* Host by host at most; the rest is summed up. */
 #define HOSTS_SHOWN 100
+#define LOOKS       10000 /* of a step */
 
 #define ASK                                                                                        \
     "allow its agent to query (CAP_SYS_PTRACE and rdma.query), or sample its packets on the "      \
@@ -38,15 +42,21 @@ static const struct {
     [FT_PAIR_ITSELF] = {"they name their own numbers, and may be connected to themselves", ASK},
 };
 
-/* One host's or, over many, everybody's. */
+/* One host's or, without a name, everybody's. */
 struct tally {
-    const char *host;
+    char host[FT_PAIRING_NAME];
     uint64_t counts[FT_PAIR_STATES];
+};
+
+struct ft_pairing_unpaired {
+    const struct ft_pairing *pairing;
+    struct ft_table *tallies;
+    uint32_t index;
 };
 
 static int by_host(const void *a, const void *b)
 {
-    return strcmp(((const struct tally *)a)->host, ((const struct tally *)b)->host);
+    return strcmp((*(const struct tally *const *)a)->host, (*(const struct tally *const *)b)->host);
 }
 
 static void find_of(const struct tally *tally, uint32_t hosts, struct ft_findings *findings)
@@ -57,7 +67,7 @@ static void find_of(const struct tally *tally, uint32_t hosts, struct ft_finding
 
         if (n == 0 || !reasons[s].text)
             continue;
-        if (tally->host)
+        if (tally->host[0])
             f = ft_findings_add(findings, FT_FINDING_NOTE, tally->host, NULL, reasons[s].advice,
                                 "the destination of %llu queue pair%s is not known (%s): %s", n,
                                 n == 1 ? "" : "s", ft_pair_state_name(s), reasons[s].text);
@@ -67,55 +77,74 @@ static void find_of(const struct tally *tally, uint32_t hosts, struct ft_finding
                 "the destination of %llu queue pairs of %u more hosts is not known (%s): %s", n,
                 hosts, ft_pair_state_name(s), reasons[s].text);
         if (f)
-            f->of_host = tally->host != NULL;
+            f->of_host = tally->host[0] != 0;
     }
 }
 
-/* Ends of one host follow each other, mostly; what does not is brought together by sorting. */
-static size_t tally_hosts(const struct ft_pairing *p, struct tally *tallies)
+struct ft_pairing_unpaired *ft_pairing_unpaired_new(const struct ft_pairing *p, uint64_t seed)
+{
+    struct ft_pairing_unpaired *u = calloc(1, sizeof(*u));
+
+    if (!u)
+        return NULL;
+    u->pairing = p;
+    u->tallies =
+        ft_table_new(sizeof(struct tally), FT_PAIRING_NAME, ft_pairing_ends(p) + LOOKS, seed);
+    if (u->tallies)
+        return u;
+    free(u);
+    return NULL;
+}
+
+void ft_pairing_unpaired_free(struct ft_pairing_unpaired *u)
+{
+    if (u)
+        ft_table_free(u->tallies);
+    free(u);
+}
+
+/* The first hosts by name, and the sum of the others. */
+static void find_hosts(const struct ft_pairing_unpaired *u, struct ft_findings *findings)
+{
+    size_t count = ft_table_count(u->tallies), n = 0;
+    const struct tally **list = calloc(count ? count : 1, sizeof(*list)), *tally;
+    struct tally rest = {.host = ""};
+
+    if (!list)
+        return;
+    for (uint32_t index = 0; (tally = ft_table_next(u->tallies, &index));)
+        list[n++] = tally;
+    qsort(list, n, sizeof(*list), by_host);
+    for (size_t i = 0; i < n && i < HOSTS_SHOWN; i++)
+        find_of(list[i], 1, findings);
+    for (size_t i = HOSTS_SHOWN; i < n; i++)
+        for (int s = 0; s < FT_PAIR_STATES; s++)
+            rest.counts[s] += list[i]->counts[s];
+    if (n > HOSTS_SHOWN)
+        find_of(&rest, (uint32_t)(n - HOSTS_SHOWN), findings);
+    free(list);
+}
+
+bool ft_pairing_unpaired_step(struct ft_pairing_unpaired *u, struct ft_findings *findings)
 {
     struct ft_pairing_end end;
-    uint32_t index = 0;
-    size_t n = 0, kept = 0;
 
-    while (ft_pairing_next(p, &index, &end)) {
+    for (int i = 0; i < LOOKS; i++) {
+        char host[FT_PAIRING_NAME] = "";
+        struct tally *tally;
+        bool fresh;
+
+        if (!ft_pairing_next(u->pairing, &u->index, &end)) {
+            find_hosts(u, findings);
+            return false;
+        }
         if (end.state == FT_PAIR_PAIRED || end.state == FT_PAIR_REPORTED ||
             end.state == FT_PAIR_WAITING)
             continue;
-        if (n == 0 || strcmp(tallies[n - 1].host, end.host) != 0)
-            tallies[n++] = (struct tally){.host = end.host};
-        tallies[n - 1].counts[end.state]++;
+        snprintf(host, sizeof(host), "%s", end.host);
+        tally = ft_table_insert(u->tallies, host, &fresh);
+        if (tally)
+            tally->counts[end.state]++;
     }
-    qsort(tallies, n, sizeof(*tallies), by_host);
-    for (size_t i = 0; i < n; i++) {
-        if (kept && strcmp(tallies[kept - 1].host, tallies[i].host) == 0)
-            for (int s = 0; s < FT_PAIR_STATES; s++)
-                tallies[kept - 1].counts[s] += tallies[i].counts[s];
-        else
-            tallies[kept++] = tallies[i];
-    }
-    return kept;
-}
-
-void ft_pairing_find_unpaired(const struct ft_pairing *p, struct ft_findings *findings)
-{
-    struct tally rest = {.host = NULL};
-    struct tally *tallies = calloc(ft_pairing_ends(p) + 1, sizeof(*tallies));
-    uint32_t more = 0;
-    size_t n;
-
-    if (!tallies)
-        return;
-    n = tally_hosts(p, tallies);
-    for (size_t i = 0; i < n; i++) {
-        if (i < HOSTS_SHOWN) {
-            find_of(&tallies[i], 1, findings);
-            continue;
-        }
-        more++;
-        for (int s = 0; s < FT_PAIR_STATES; s++)
-            rest.counts[s] += tallies[i].counts[s];
-    }
-    find_of(&rest, more, findings);
-    free(tallies);
+    return true;
 }

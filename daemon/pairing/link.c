@@ -131,8 +131,9 @@ static void drop_tuples(struct ft_pairing *p, struct ft_pairing_qp *e, bool ende
     e->has_tuple = e->has_reverse = e->observed = false;
 }
 
-void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *e,
-                          const struct ft_tuple *tuple, bool observed)
+/* Sets what an end sends by, and reports it. */
+static void set_tuple(struct ft_pairing *p, struct ft_pairing_qp *e, const struct ft_tuple *tuple,
+                      bool observed)
 {
     const struct ft_tuple reverse = turned(tuple);
     bool alone = e->by == FT_PAIRED_BY_SAMPLES;
@@ -214,7 +215,7 @@ void ft_pairing_confirm(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft
     e->sampled_ms = ms;
     if (!e->by)
         e->by = FT_PAIRED_BY_BOTH_HOSTS;
-    ft_pairing_tuple_set(p, e, tuple, true);
+    set_tuple(p, e, tuple, true);
     if (is_wired_to(peer, e)) {
         conclude(p, e);
         conclude(p, peer);
@@ -337,7 +338,7 @@ void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
         return;
     if (ft_pairing_samples_determine(p, e, &tuple)) {
         e->by = FT_PAIRED_BY_SAMPLES;
-        ft_pairing_tuple_set(p, e, &tuple, true);
+        set_tuple(p, e, &tuple, true);
         return;
     }
     e->state = FT_PAIR_PEER_GONE;
@@ -350,8 +351,8 @@ void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
     if (!peer || why != FT_PAIR_PAIRED)
         return;
     link_two(p, e, peer, by, comm);
-    ft_pairing_tuple_set(p, e, &tuple, false);
+    set_tuple(p, e, &tuple, false);
     back = turned(&tuple);
     if (!peer->reported)
-        ft_pairing_tuple_set(p, peer, &back, false);
+        set_tuple(p, peer, &back, false);
 }

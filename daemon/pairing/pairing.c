@@ -324,27 +324,25 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
     ft_pairing_unlink_uncertain(p);
 }
 
-void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o, int64_t now_ms)
+void ft_pairing_observe(struct ft_pairing *p, const struct ft_observed *o, int64_t now_ms)
 {
     struct ft_pairing_qp *e, *peer;
-    struct ft_tuple tuple;
+    const struct ft_tuple *tuple = &o->tuple;
+    int64_t ms = (int64_t)o->first_ms;
     uint32_t from, to;
-    int64_t ms;
 
     p->now_ms = now_ms;
-    if (ft_table_count(p->ports) == 0 || !o->has_dst_qp || !o->has_time_ms || !o->flow ||
-        !o->flow->has_dport || o->flow->dport != FT_ROCE_PORT || ft_flow_to_tuple(o->flow, &tuple))
+    if (ft_table_count(p->ports) == 0 || !o->has_dst_qp || tuple->dport != FT_ROCE_PORT)
         return;
-    ms = (int64_t)(o->has_first_ms ? o->first_ms : o->time_ms);
-    from = ft_pairing_port_at(p, &tuple.src);
-    to = ft_pairing_port_at(p, &tuple.dst);
+    from = ft_pairing_port_at(p, &tuple->src);
+    to = ft_pairing_port_at(p, &tuple->dst);
     if (from == FT_NONE || to == FT_NONE)
         p->stranger_ms = now_ms;
     if (from == FT_NONE)
         return;
     if (to == FT_NONE) {
-        if (!ft_pairing_knows(p, &tuple.dst)) {
-            ft_pairing_samples_take(p, from, &tuple, o->dst_qp, ms);
+        if (!ft_pairing_knows(p, &tuple->dst)) {
+            ft_pairing_samples_take(p, from, tuple, o->dst_qp, ms);
             ft_pairing_unlink_uncertain(p);
         }
         return;
@@ -352,8 +350,8 @@ void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o,
     peer = ft_pairing_find(p, to, o->dst_qp);
     e = peer ? ft_pairing_find(p, from, peer->remote) : NULL;
     if (e && e != peer && e->remote == o->dst_qp && ft_pairing_is_later(e, ms) &&
-        ft_pairing_is_later(peer, ms) && ft_pairing_samples_alone(p, e, &tuple, ms))
-        ft_pairing_confirm(p, e, peer, &tuple, ms);
+        ft_pairing_is_later(peer, ms) && ft_pairing_samples_alone(p, e, tuple, ms))
+        ft_pairing_confirm(p, e, peer, tuple, ms);
 }
 
 static void age(struct ft_pairing *p)
@@ -419,15 +417,12 @@ size_t ft_pairing_bytes(const struct ft_pairing *p)
            ft_table_bytes(p->comms) + ft_table_bytes(p->members);
 }
 
-bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pairing_end *out)
+static void describe(const struct ft_pairing *p, const struct ft_pairing_qp *e,
+                     struct ft_pairing_end *out)
 {
-    const struct ft_pairing_qp *e = ft_table_next(p->ends, index), *peer;
-    const struct ft_pairing_port *port;
+    const struct ft_pairing_port *port = ft_pairing_port_of(p, e);
+    const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);
 
-    if (!e)
-        return false;
-    port = ft_pairing_port_of(p, e);
-    peer = ft_pairing_peer(p, e);
     *out = (struct ft_pairing_end){
         .host = port->key.host,
         .device = port->key.device,
@@ -451,7 +446,24 @@ bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pair
     }
     if (e->comm_index != FT_NONE)
         out->comm_id = ((const struct ft_pairing_comm *)ft_table_at(p->comms, e->comm_index))->id;
-    return true;
+}
+
+bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pairing_end *out)
+{
+    const struct ft_pairing_qp *e = ft_table_next(p->ends, index);
+
+    if (e)
+        describe(p, e, out);
+    return e != NULL;
+}
+
+bool ft_pairing_end_at(const struct ft_pairing *p, uint32_t index, struct ft_pairing_end *out)
+{
+    const struct ft_pairing_qp *e = ft_table_at(p->ends, index);
+
+    if (e)
+        describe(p, e, out);
+    return e != NULL;
 }
 
 const char *ft_pair_state_name(enum ft_pair_state state)

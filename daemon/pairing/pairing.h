@@ -45,6 +45,7 @@
 #include "daemon/publish/findings.h"
 #include "lib/base/account.h"
 #include "proto/fabrictrace.pb-c.h"
+#include "proto/observed.h"
 
 struct ft_pairing_config {
     size_t ends_max;
@@ -127,7 +128,7 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
                              int64_t now_ms);
 
 /* A sample. Cheap for flows of hosts that list nothing. */
-void ft_pairing_observe(struct ft_pairing *p, const Fabrictrace__Observation *o, int64_t now_ms);
+void ft_pairing_observe(struct ft_pairing *p, const struct ft_observed *o, int64_t now_ms);
 
 /* Forgets what was not announced again and looks for pairs, when it is time. */
 void ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms);
@@ -141,12 +142,20 @@ size_t ft_pairing_bytes(const struct ft_pairing *p);
 /* Iterates from *index 0; false at the end. */
 bool ft_pairing_next(const struct ft_pairing *p, uint32_t *index, struct ft_pairing_end *end);
 
+/* That at an index, which is one less than what a step of the iteration left; false: none. */
+bool ft_pairing_end_at(const struct ft_pairing *p, uint32_t index, struct ft_pairing_end *end);
+
 /* "waiting", "paired", "no_peer", ...; and "samples", "communicator", ... */
 const char *ft_pair_state_name(enum ft_pair_state state);
 const char *ft_paired_by_name(enum ft_paired_by by);
 
-/* Adds a finding for each host and reason why queue pairs have no pair. */
-void ft_pairing_find_unpaired(const struct ft_pairing *p, struct ft_findings *findings);
+/* Adds a finding for each host and reason why queue pairs have no pair, in steps of a few
+ * milliseconds: true, there is more; false, they are added. NULL without memory. */
+struct ft_pairing_unpaired;
+
+struct ft_pairing_unpaired *ft_pairing_unpaired_new(const struct ft_pairing *p, uint64_t seed);
+void ft_pairing_unpaired_free(struct ft_pairing_unpaired *u);
+bool ft_pairing_unpaired_step(struct ft_pairing_unpaired *u, struct ft_findings *findings);
 
 /* Adds the stage "queue_pairs". */
 void ft_pairing_account(const struct ft_pairing *p, struct ft_account *account);

@@ -269,9 +269,6 @@ bool ft_pairing_is_later(const struct ft_pairing_qp *end, int64_t ms);
  * directions are. */
 void ft_pairing_confirm(struct ft_pairing *p, struct ft_pairing_qp *end, struct ft_pairing_qp *peer,
                         const struct ft_tuple *tuple, int64_t ms);
-/* Sets what an end sends by, and reports it. */
-void ft_pairing_tuple_set(struct ft_pairing *p, struct ft_pairing_qp *end,
-                          const struct ft_tuple *tuple, bool observed);
 /* The pair of an end is no more: because it ended, or because it is not certain (to be withdrawn).
  * Pairs that become uncertain by that are dissolved with it. */
 void ft_pairing_unlink(struct ft_pairing *p, struct ft_pairing_qp *end, bool ended);

@@ -538,29 +538,48 @@ static bool in_prefix(const struct ft_ip *ip, const struct prefix *p)
            (!rest || (ip->b[full_bytes] & mask) == (p->ip.b[full_bytes] & mask));
 }
 
-static bool own_switch(const struct question *q, bool has, const ProtobufCBinaryData *bytes)
+static bool own_switch_at(const struct question *q, const struct ft_ip *ip)
 {
     const struct inventory *inventory = q->id->inventory;
     char text[FT_IP_TEXT_BYTES];
-    struct ft_ip ip;
 
-    if (!inventory || !has || ft_ip_from_bytes(bytes->data, bytes->len, &ip))
+    if (!inventory)
         return true;
     for (size_t i = 0; i < inventory->count; i++)
-        if (in_prefix(&ip, &inventory->prefixes[i]))
+        if (in_prefix(ip, &inventory->prefixes[i]))
             return true;
-    ft_ip_format(&ip, text);
+    ft_ip_format(ip, text);
     return refuse(q, "switch %s is not in its inventory", text);
+}
+
+static bool own_switch(const struct question *q, bool has, const ProtobufCBinaryData *bytes)
+{
+    struct ft_ip ip;
+
+    return !has || ft_ip_from_bytes(bytes->data, bytes->len, &ip) || own_switch_at(q, &ip);
+}
+
+/* What names no address is judged elsewhere. */
+static bool own_source_switch(const struct question *q, const Fabrictrace__Observations *m,
+                              size_t i)
+{
+    uint32_t agent = m->sources[i]->agent;
+
+    return agent >= m->n_addresses || own_switch(q, true, &m->addresses[agent]);
 }
 
 static bool poller_may(const struct question *q, const Fabrictrace__Record *record)
 {
     const Fabrictrace__SwitchReport *report = record->switch_report;
-    bool own;
+    bool own = true;
 
     switch (record->kind_case) {
     case FABRICTRACE__RECORD__KIND_OBSERVATION:
         return own_switch(q, record->observation->has_agent, &record->observation->agent);
+    case FABRICTRACE__RECORD__KIND_OBSERVATIONS:
+        for (size_t i = 0; own && i < record->observations->n_sources; i++)
+            own = own_source_switch(q, record->observations, i);
+        return own;
     case FABRICTRACE__RECORD__KIND_COUNTERS:
         return own_switch(q, record->counters->has_agent, &record->counters->agent);
     case FABRICTRACE__RECORD__KIND_PROCESSOR:
@@ -587,4 +606,13 @@ bool ft_identity_allows(struct ft_identities *ids, const struct ft_identity *id,
                 refuse(&q, "it names program '%.64s'", loss->program)) &&
                own_source(&q, loss->source);
     return id->role == ROLE_AGENT ? agent_may(&q, record) : poller_may(&q, record);
+}
+
+bool ft_identity_allows_observed(const struct ft_identity *id, const struct ft_observed *o,
+                                 char reason[FT_IDENTITY_TEXT_BYTES])
+{
+    const struct question q = {.id = id, .reason = reason};
+
+    return id->role == ROLE_AGENT ? refuse(&q, "an agent may not report records of this kind")
+                                  : own_switch_at(&q, &o->agent);
 }

@@ -20,6 +20,7 @@
 #include "lib/fabric/topology.h"
 #include "lib/io/transport.h"
 #include "proto/fabrictrace.pb-c.h"
+#include "proto/observed.h"
 
 #define FT_IDENTITY_TEXT_BYTES 256
 
@@ -53,5 +54,9 @@ void ft_identity_free(struct ft_identity *identity);
 bool ft_identity_allows(struct ft_identities *ids, const struct ft_identity *identity,
                         const Fabrictrace__Record *record, const struct ft_topology *file,
                         int64_t now_ms, char reason[FT_IDENTITY_TEXT_BYTES]);
+
+/* The same of an observation. */
+bool ft_identity_allows_observed(const struct ft_identity *identity, const struct ft_observed *o,
+                                 char reason[FT_IDENTITY_TEXT_BYTES]);
 
 #endif

@@ -34,12 +34,12 @@ static uint64_t plausible(uint64_t bytes, uint64_t interval_ms, bool *odd)
 }
 
 /* Who took the samples, in 32 bits: two sources of one switch share them once in 4,000,000,000. */
-static uint32_t source_of(const Fabrictrace__Observation *o, const struct ft_ip *agent)
+static uint32_t source_of(const struct ft_observed *o)
 {
     const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t words[sizeof(*agent) / sizeof(uint64_t)], mix = o->point;
+    uint64_t words[sizeof(o->agent) / sizeof(uint64_t)], mix = o->point;
 
-    memcpy(words, agent, sizeof(words));
+    memcpy(words, &o->agent, sizeof(words));
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         mix = ((mix ^ words[i]) * odd) ^ (mix >> 31);
     mix = ((mix ^ o->sub_agent) * odd) ^ (mix >> 31);
@@ -47,16 +47,19 @@ static uint32_t source_of(const Fabrictrace__Observation *o, const struct ft_ip 
     return (uint32_t)(mix >> 32);
 }
 
-bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observation *out, bool *odd)
+bool ft_intake_observed(const struct ft_observed *o, struct ft_observation *out, bool *odd)
 {
-    uint64_t first_ms = o->has_first_ms ? o->first_ms : o->time_ms;
-    uint64_t last_ms = o->has_last_ms ? o->last_ms : o->time_ms;
-
+    if (!is_moment(o->first_ms) || !is_moment(o->last_ms) || o->last_ms < o->first_ms ||
+        o->last_ms - o->first_ms > INTERVAL_MAX_MS)
+        return false;
     *out = (struct ft_observation){
-        .first_ms = (int64_t)first_ms,
-        .last_ms = (int64_t)last_ms,
+        .tuple = o->tuple,
+        .agent = o->agent,
+        .first_ms = (int64_t)o->first_ms,
+        .last_ms = (int64_t)o->last_ms,
         .in_ifindex = o->in_ifindex,
         .out_ifindex = o->fate == FABRICTRACE__FATE__FATE_FORWARDED ? o->out_ifindex : 0,
+        .source = source_of(o),
         .samples = o->samples,
         .ce_samples = o->ce_samples,
         .data_samples = o->data_samples,
@@ -69,28 +72,23 @@ bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observat
         out->samples = out->ce_samples = 0;
         out->bytes = 0;
     }
-    if (!o->flow || !o->has_time_ms || !o->has_agent || !is_moment(first_ms) ||
-        !is_moment(last_ms) || out->last_ms < out->first_ms ||
-        out->last_ms - out->first_ms > INTERVAL_MAX_MS ||
-        ft_ip_from_bytes(o->agent.data, o->agent.len, &out->agent) ||
-        ft_flow_to_tuple(o->flow, &out->tuple))
-        return false;
-    out->bytes = plausible(out->bytes, (uint64_t)(out->last_ms - out->first_ms), odd);
-    out->source = source_of(o, &out->agent);
+    out->bytes = plausible(out->bytes, o->last_ms - o->first_ms, odd);
     return true;
 }
 
-bool ft_intake_rest(const Fabrictrace__Observation *o, struct ft_observed_rest *out)
+bool ft_intake_rest(const struct ft_observed *o, struct ft_observed_rest *out)
 {
-    if (!o->outer && !o->has_queue_max_bytes && !o->has_transit_max_ns)
+    if (!o->has_outer && !o->has_queue && !o->has_transit)
         return false;
     *out = (struct ft_observed_rest){
-        .has_queue = o->has_queue_max_bytes,
-        .has_transit = o->has_transit_max_ns,
+        .has_outer = o->has_outer,
+        .has_queue = o->has_queue,
+        .has_transit = o->has_transit,
         .queue_max_bytes = o->queue_max_bytes,
         .transit_max_ns = o->transit_max_ns,
     };
-    out->has_outer = o->outer && ft_flow_to_tuple(o->outer, &out->outer) == 0;
+    if (o->has_outer)
+        out->outer = o->outer;
     return true;
 }
 
@@ -222,6 +220,8 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
     case FABRICTRACE__RECORD__KIND_OBSERVATION:
         return (int64_t)(record->observation->has_last_ms ? record->observation->last_ms
                                                           : record->observation->time_ms);
+    case FABRICTRACE__RECORD__KIND_OBSERVATIONS:
+        return (int64_t)record->observations->time_ms;
     case FABRICTRACE__RECORD__KIND_FLOW:
         return (int64_t)record->flow->time_ms;
     case FABRICTRACE__RECORD__KIND_HOST:
@@ -245,9 +245,12 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
     }
 }
 
+int64_t ft_moment_ms(uint64_t ms)
+{
+    return is_moment(ms) ? (int64_t)ms : 0;
+}
+
 int64_t ft_record_time_ms(const Fabrictrace__Record *record)
 {
-    int64_t ms = stated_ms(record);
-
-    return ms > 0 && ms < MOMENT_MAX_MS ? ms : 0;
+    return ft_moment_ms((uint64_t)stated_ms(record));
 }

@@ -10,16 +10,16 @@
 
 #include "daemon/join/join.h"
 #include "proto/fabrictrace.pb-c.h"
+#include "proto/observed.h"
 
 /* False, and *out is not to be used, when a field is missing or cannot be. Bytes that no flow
  * carries in its interval are cut to what one could; then *odd is set. */
-bool ft_intake_observation(const Fabrictrace__Observation *o, struct ft_observation *out,
-                           bool *odd);
+bool ft_intake_observed(const struct ft_observed *o, struct ft_observation *out, bool *odd);
 
 /* What few observations have beside; false: nothing. */
-bool ft_intake_rest(const Fabrictrace__Observation *o, struct ft_observed_rest *out);
+bool ft_intake_rest(const struct ft_observed *o, struct ft_observed_rest *out);
 
-/* As ft_intake_observation(). Texts are borrowed from the message. */
+/* As ft_intake_observed(). Texts are borrowed from the message. */
 bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *out, bool *odd);
 
 enum ft_intake_numbers {
@@ -33,5 +33,6 @@ enum ft_intake_numbers ft_intake_numbers(const Fabrictrace__Record *record, int6
 
 /* The moment that a record speaks of, for replays; 0: none, or one that cannot be. */
 int64_t ft_record_time_ms(const Fabrictrace__Record *record);
+int64_t ft_moment_ms(uint64_t ms);
 
 #endif

@@ -18,6 +18,7 @@
 #include "daemon/window/window.h"
 #include "lib/base/account.h"
 #include "lib/fabric/crossings.h"
+#include "proto/observed.h"
 
 struct ft_pipeline_config {
     struct ft_join_config join;
@@ -83,6 +84,7 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record
  * that came in one go. Whatever looks at the state flushes first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
+void ft_pipeline_observed(struct ft_pipeline *p, const struct ft_observed *o, int64_t now_ms);
 void ft_pipeline_flush(struct ft_pipeline *p);
 
 /* Counts a record that was not let in. */

@@ -77,7 +77,6 @@ void ft_pipeline_find_edge(struct ft_pipeline *p);
  * join which links of a new topology are confirmed. */
 void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl);
 void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
-void ft_pipeline_confirm_links(struct ft_pipeline *p);
 
 /* Looks at the fabric anew where something was said of it and it is due. */
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);

@@ -10,6 +10,7 @@
 #include "daemon/pipeline/intake.h"
 #include "daemon/pipeline/pipeline_impl.h"
 #include "proto/bounds.h"
+#include "proto/columns.h"
 #include "proto/record.h"
 
 /* Several times what any program of ours says in an account. */
@@ -22,13 +23,13 @@
 #define GONE_MS 120000
 #define LOOKS   32
 
-static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
+static void gather(struct ft_pipeline *p, const struct ft_observed *o)
 {
     struct ft_observed_rest *rest = &p->rests[p->gathered];
     struct ft_observation *in = &p->batch[p->gathered];
     bool odd = false;
 
-    if (!ft_intake_observation(o, in, &odd)) {
+    if (!ft_intake_observed(o, in, &odd)) {
         p->stats.fates[FT_RECORD_INVALID]++;
         return;
     }
@@ -43,6 +44,38 @@ static void gather(struct ft_pipeline *p, const Fabrictrace__Observation *o)
         ft_pipeline_flush(p);
     if (p->stages.pairing)
         ft_pairing_observe(p->stages.pairing, o, p->now_ms);
+}
+
+void ft_pipeline_observed(struct ft_pipeline *p, const struct ft_observed *o, int64_t now_ms)
+{
+    p->now_ms = now_ms;
+    p->stats.records++;
+    gather(p, o);
+}
+
+static void take_observation(struct ft_pipeline *p, const Fabrictrace__Observation *o)
+{
+    struct ft_observed one;
+
+    if (ft_observed_from(o, &one))
+        p->stats.fates[FT_RECORD_INVALID]++;
+    else
+        gather(p, &one);
+}
+
+/* Each is a record. Columns that do not fit together are one that is none. */
+static void take_observations(struct ft_pipeline *p, const Fabrictrace__Observations *m)
+{
+    struct ft_columns_reader rows;
+    struct ft_observed one = {.packets = 0};
+
+    if (ft_columns_open(&rows, m)) {
+        p->stats.records++;
+        p->stats.fates[FT_RECORD_INVALID]++;
+        return;
+    }
+    while (ft_columns_next(&rows, &one))
+        ft_pipeline_observed(p, &one, p->now_ms);
 }
 
 static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace__FlowReport *r)
@@ -267,9 +300,13 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
     enum ft_record_fate fate;
 
     p->now_ms = now_ms;
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATIONS) {
+        take_observations(p, record->observations);
+        return;
+    }
     p->stats.records++;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATION) {
-        gather(p, record->observation);
+        take_observation(p, record->observation);
         return;
     }
     /* Records are applied in the order in which they came. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/pipeline/intake.h"
+#include "proto/columns.h"
 #include "proto/record.h"
 
 #define REASON_BYTES 256
@@ -18,6 +19,33 @@ static bool is_blank(const char *line, ssize_t len)
     return (size_t)len == strspn(line, " \t\r\n");
 }
 
+static void go_to(struct ft_pipeline *p, int64_t ms, int64_t *now_ms)
+{
+    if (ms <= *now_ms)
+        return;
+    *now_ms = ms;
+    while (ft_pipeline_advance(p, ms, UINT32_MAX))
+        ;
+}
+
+/* Observations in columns have times of their own. */
+static void apply_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t *now_ms)
+{
+    struct ft_columns_reader rows;
+    struct ft_observed one = {.packets = 0};
+
+    if (record->kind_case != FABRICTRACE__RECORD__KIND_OBSERVATIONS ||
+        ft_columns_open(&rows, record->observations)) {
+        go_to(p, ft_record_time_ms(record), now_ms);
+        ft_pipeline_record(p, record, *now_ms);
+        return;
+    }
+    while (ft_columns_next(&rows, &one)) {
+        go_to(p, ft_moment_ms(one.last_ms), now_ms);
+        ft_pipeline_observed(p, &one, *now_ms);
+    }
+}
+
 static void apply_line(struct ft_pipeline *p, const char *file, uint64_t number, const char *line,
                        size_t len, int64_t *now_ms, void (*complain)(void *arg, const char *text),
                        void *arg, struct ft_replay_stats *stats)
@@ -25,7 +53,6 @@ static void apply_line(struct ft_pipeline *p, const char *file, uint64_t number,
     Fabrictrace__Record *record;
     char reason[REASON_BYTES];
     char text[REASON_BYTES + 256];
-    int64_t ms;
 
     if (ft_record_from_json(line, len, &record, reason, sizeof(reason))) {
         stats->broken++;
@@ -34,13 +61,7 @@ static void apply_line(struct ft_pipeline *p, const char *file, uint64_t number,
         return;
     }
     stats->records++;
-    ms = ft_record_time_ms(record);
-    if (ms > *now_ms) {
-        *now_ms = ms;
-        while (ft_pipeline_advance(p, ms, UINT32_MAX))
-            ;
-    }
-    ft_pipeline_record(p, record, *now_ms);
+    apply_record(p, record, now_ms);
     ft_record_free(record);
 }
 

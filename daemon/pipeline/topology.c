@@ -31,6 +31,23 @@ void ft_pipeline_find_edge(struct ft_pipeline *p)
     }
 }
 
+static void confirm_in_join(void *arg, uint32_t port)
+{
+    struct ft_pipeline *p = arg;
+
+    bool all = !p->stages.wiring || !ft_wiring_missing(p->stages.wiring, port);
+
+    /* A path rests on all links that the switch may send by, not on one of them alone. */
+    ft_join_confirm_link(p->stages.join, port, all && ft_pipeline_confirms(p, port));
+}
+
+static void confirm_links(struct ft_pipeline *p)
+{
+    for (uint32_t i = 0; i < ft_topology_ports(p->topology); i++)
+        if (ft_topology_port(p->topology, i)->peer != FT_NONE)
+            confirm_in_join(p, i);
+}
+
 /* Makes a topology the present one; the one before is freed unless it is the base. */
 static int install(struct ft_pipeline *p, struct ft_topology *topology)
 {
@@ -57,7 +74,7 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
         ft_topology_free(p->topology);
     p->topology = topology;
     ft_pipeline_find_edge(p);
-    ft_pipeline_confirm_links(p);
+    confirm_links(p);
     if (p->stages.counters)
         ft_counters_follow(p->stages.counters, topology);
     return 0;
@@ -110,7 +127,7 @@ void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
     if (ft_topology_same(p->topology, t)) {
         ft_topology_free(t);
         ft_pipeline_find_edge(p);
-        ft_pipeline_confirm_links(p);
+        confirm_links(p);
         return;
     }
     ft_changes_report(p->stages.events, p->topology, t, p->now_ms);
@@ -128,28 +145,11 @@ bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t id)
                                ft_topology_switch(p->topology, port->switch_id)->name, port->name));
 }
 
-static void tell_join(void *arg, uint32_t port)
-{
-    struct ft_pipeline *p = arg;
-
-    bool all = !p->stages.wiring || !ft_wiring_missing(p->stages.wiring, port);
-
-    /* A path rests on all links that the switch may send by, not on one of them alone. */
-    ft_join_confirm_link(p->stages.join, port, all && ft_pipeline_confirms(p, port));
-}
-
-void ft_pipeline_confirm_links(struct ft_pipeline *p)
-{
-    for (uint32_t i = 0; i < ft_topology_ports(p->topology); i++)
-        if (ft_topology_port(p->topology, i)->peer != FT_NONE)
-            tell_join(p, i);
-}
-
 void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms)
 {
     if (!p->stages.wiring)
         return;
-    ft_wiring_step(p->stages.wiring, now_ms, tell_join, p);
+    ft_wiring_step(p->stages.wiring, now_ms, confirm_in_join, p);
     if (p->stages.discovery && ft_wiring_take_news(p->stages.wiring))
         ft_discovery_touch(p->stages.discovery);
 }

@@ -178,21 +178,27 @@ const uint8_t *ft_events_now(const struct ft_events *e, const Fabrictrace__Event
     return s->packed;
 }
 
-void ft_events_each(const struct ft_events *e,
+bool ft_events_next(const struct ft_events *e, uint32_t *index,
                     void (*each)(void *arg, const Fabrictrace__Event *event), void *arg)
 {
-    struct standing *s;
-    uint32_t index = 0;
+    const struct standing *s = ft_table_next(e->table, index);
+    Fabrictrace__Event *event =
+        s && s->packed ? fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed) : NULL;
 
-    while ((s = ft_table_next(e->table, &index))) {
-        Fabrictrace__Event *event =
-            s->packed ? fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed) : NULL;
-
-        if (!event)
-            continue;
+    if (event) {
         each(arg, event);
         fabrictrace__event__free_unpacked(event, NULL);
     }
+    return s != NULL;
+}
+
+void ft_events_each(const struct ft_events *e,
+                    void (*each)(void *arg, const Fabrictrace__Event *event), void *arg)
+{
+    uint32_t index = 0;
+
+    while (ft_events_next(e, &index, each, arg))
+        ;
 }
 
 size_t ft_events_count(const struct ft_events *e)

@@ -44,6 +44,10 @@ const uint8_t *ft_events_now(const struct ft_events *events, const Fabrictrace__
 /* The standing events, in the order of their raising. */
 void ft_events_each(const struct ft_events *events,
                     void (*each)(void *arg, const Fabrictrace__Event *event), void *arg);
+
+/* The next of them, from *index 0 on, unpacked for the call; false: that was all. */
+bool ft_events_next(const struct ft_events *events, uint32_t *index,
+                    void (*each)(void *arg, const Fabrictrace__Event *event), void *arg);
 size_t ft_events_count(const struct ft_events *events);
 uint64_t ft_events_refused(const struct ft_events *events);
 

@@ -10,8 +10,6 @@
 
 #include "lib/base/grow.h"
 
-#define FINDINGS_MAX 2000
-
 void ft_findings_free(struct ft_findings *f)
 {
     free(f->items);
@@ -31,7 +29,7 @@ struct ft_finding *ft_findings_add(struct ft_findings *f, enum ft_finding_kind k
     struct ft_finding *to;
     va_list args;
 
-    to = f->count < FINDINGS_MAX ? ft_grow(f->items, f->count, &f->size, sizeof(*to)) : NULL;
+    to = f->count < FT_FINDINGS_MAX ? ft_grow(f->items, f->count, &f->size, sizeof(*to)) : NULL;
     if (!to) {
         f->dropped++;
         return NULL;

@@ -39,6 +39,9 @@ struct ft_findings {
     uint64_t dropped;
 };
 
+#define FT_FINDINGS_MAX       2000
+#define FT_FINDINGS_BYTES_MAX (FT_FINDINGS_MAX * sizeof(struct ft_finding))
+
 /* Starts empty when all zero. */
 void ft_findings_free(struct ft_findings *f);
 void ft_findings_reset(struct ft_findings *f);

@@ -95,9 +95,9 @@ static void load_link(struct ft_load *link, bool counts, double part, const stru
     link->certain += part == 1;
 }
 
-/* Loads the certain hops of a path with a part of the flow. */
+/* Loads links of a path (bits by hop) with a part of the flow. */
 static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
-                    const struct ft_topology *t, const struct ft_move_part *part,
+                    const struct ft_topology *t, const struct ft_move_part *part, uint32_t links,
                     const struct ft_rate *rate, const struct volume *volume, bool counts,
                     uint32_t index)
 {
@@ -109,7 +109,7 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
     for (uint32_t h = 0; h < part->path->hop_count; h++) {
         uint32_t port = part->path->hops[h].out;
 
-        if (!ft_is_port(port))
+        if (!ft_is_port(port) || !(links & UINT32_C(1) << h))
             continue;
         load_link(&l->link[port], counts, part->share, volume);
         if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
@@ -121,36 +121,39 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
     return rc;
 }
 
-/* Groups in which a flow without a certain path must have taken some link: up from its source's
- * leaves, down to its destination's. */
-static void count_unplaced(struct ft_loads *l, const struct ft_topology *t,
-                           const struct ft_flow *flow, const struct ft_path *known)
-{
-    const uint32_t ends[2] = {flow->src_nic, flow->dst_nic};
-    const enum ft_direction directions[2] = {FT_DIRECTION_UP, FT_DIRECTION_DOWN};
+/* Groups in which a flow must have taken some link: up from its source's leaf, down to its
+ * destination's. FT_NONE: there is none, or with two leaves to choose from even the group is not
+ * certain. */
+enum { GROUP_UP, GROUP_DOWN, GROUPS_OF_FLOW };
 
+static void find_groups(const struct ft_topology *t, const struct ft_flow *flow,
+                        uint32_t groups[GROUPS_OF_FLOW])
+{
+    const uint32_t ends[GROUPS_OF_FLOW] = {flow->src_nic, flow->dst_nic};
+    const enum ft_direction directions[GROUPS_OF_FLOW] = {FT_DIRECTION_UP, FT_DIRECTION_DOWN};
+
+    groups[GROUP_UP] = groups[GROUP_DOWN] = FT_NONE;
     if (flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE ||
         ft_paths_length(t, flow->src_nic, flow->dst_nic) < 2)
         return;
-    for (int e = 0; e < 2; e++) {
+    for (int e = 0; e < GROUPS_OF_FLOW; e++) {
         const struct ft_nic *nic = ft_topology_nic(t, ends[e]);
-        uint32_t leaf = ft_topology_port(t, nic->attach[0])->switch_id;
-        uint32_t group;
 
-        /* With two leaves to choose from, even the group is not certain. */
-        if (nic->attach_count != 1)
-            continue;
-        group = ft_topology_find_group(t, leaf, directions[e]);
-        if (group == FT_NONE)
-            continue;
-        l->unplaced[group]++;
-        for (uint32_t h = 0; h < known->hop_count; h++)
-            if (ft_is_port(known->hops[h].out) &&
-                ft_topology_port(t, known->hops[h].out)->group == group) {
-                l->unplaced[group]--;
-                break;
-            }
+        if (nic->attach_count == 1)
+            groups[e] = ft_topology_find_group(t, ft_topology_port(t, nic->attach[0])->switch_id,
+                                               directions[e]);
     }
+}
+
+/* Whether a link of a path, of those that are certain, is in a group. */
+static bool has_link_in(const struct ft_topology *t, const struct ft_path *path, uint32_t links,
+                        uint32_t group)
+{
+    for (uint32_t h = 0; h < path->hop_count; h++)
+        if (links & UINT32_C(1) << h && ft_is_port(path->hops[h].out) &&
+            ft_topology_port(t, path->hops[h].out)->group == group)
+            return true;
+    return false;
 }
 
 /* Loads the certain hops of a multipath flow's shares. Returns whether all are. */
@@ -224,10 +227,10 @@ static bool is_counted(const struct ft_loads_config *config, const struct ft_top
     return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
 }
 
-/* Whether a flow whose path is in doubt had the known one in the window all the same: its samples
- * are of that path, and of late enough to tell it from others. */
+/* Whether a flow whose path is in doubt had the known one in the window all the same, as far as it
+ * was sampled: all its samples are of that path, and it was left in the window at the earliest. */
 static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
-                        const struct ft_judgement *judged, int64_t from_ms)
+                        const struct ft_judgement *judged, int64_t from_ms, bool *certain)
 {
     const struct ft_topology *t = ft_join_topology(join);
     int64_t first_ms, last_ms;
@@ -235,53 +238,63 @@ static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
     if (flow->reason != FT_REASON_CHANGING || flow->path.hop_count == 0 ||
         !ft_evidence_agrees(&flow->evidence, t, &flow->path, flow->bytes_window & 1))
         return false;
-    if (judged->contradicted)
-        return judged->left_ms >= from_ms;
     ft_evidence_attested(&flow->evidence, t, &flow->path, &first_ms, &last_ms);
-    return first_ms >= from_ms;
+    *certain = first_ms >= from_ms;
+    return judged->contradicted ? judged->left_ms >= from_ms : *certain;
 }
 
-/* The path that a flow had in the window, which began at from_ms, as far as it is certain; NULL:
- * nothing is. */
+/* The path that a flow had in the window, which began at from_ms; NULL: none is known. certain: it
+ * had all of it, as far as its own moves do not say otherwise. */
 static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
                                      int64_t from_ms, struct ft_judgement *judged, bool *certain)
 {
-    if (flow->state == FT_PATH_RESOLVED) {
-        *certain = flow->moves || ft_join_is_placed(join, flow, from_ms);
-        return *certain ? &flow->path : NULL;
-    }
     *certain = false;
+    if (flow->state == FT_PATH_RESOLVED) {
+        *certain = ft_join_is_placed(join, flow, from_ms);
+        return &flow->path;
+    }
     if (flow->state != FT_PATH_PARTIAL)
         return NULL;
     ft_join_judge(join, flow, judged);
-    *certain = is_as_known(join, flow, judged, from_ms);
-    if (*certain)
+    if (is_as_known(join, flow, judged, from_ms, certain))
         return &flow->path;
+    *certain = false;
     return judged->state == FT_PATH_PARTIAL ? &judged->path : NULL;
 }
 
-/* Loads what a flow sent on each of the paths that it had. Returns whether all of it is placed. */
+/* Loads what a flow sent on each of the paths that it had, as far as they are certain. Returns
+ * whether all of it is placed; where not, the flow is unplaced in groups of which some part of it
+ * has no certain link. */
 static bool add_parts(struct ft_loads *l, const struct ft_loads_config *config,
-                      const struct ft_topology *t, const struct ft_flow *flow,
-                      const struct ft_path *path, const struct ft_rate *rate,
+                      const struct ft_join *join, const struct ft_flow *flow,
+                      const struct ft_move_part *parts, size_t n, const struct ft_rate *rate,
                       const struct volume *volume, bool counts, uint32_t index, int *rc)
 {
     static const struct ft_path nothing = {.hop_count = 0};
-    struct ft_move_part parts[FT_MOVE_PARTS];
-    size_t n = ft_moves_divide(flow, t, path, flow->bytes_window & 1,
-                               flow->bytes_window * config->window_ms, parts);
+    const struct ft_topology *t = ft_join_topology(join);
+    uint32_t groups[GROUPS_OF_FLOW];
     bool placed = true;
 
+    find_groups(t, flow, groups);
     for (size_t i = 0; i < n; i++) {
+        const struct ft_path *path = parts[i].path ? parts[i].path : &nothing;
+        uint32_t all = (UINT32_C(1) << path->hop_count) - 1, links = all;
+
         if (parts[i].share <= 0)
             continue;
-        if (parts[i].path && add_path(l, config, t, &parts[i], rate, volume, counts, index))
+        if (!parts[i].certain)
+            links = parts[i].path
+                        ? ft_join_links(join, flow, path, parts[i].past, flow->bytes_window & 1)
+                        : 0;
+        if (add_path(l, config, t, &(struct ft_move_part){.path = path, .share = parts[i].share},
+                     links, rate, volume, counts, index))
             *rc = -ENOMEM;
-        if (!parts[i].path || parts[i].path->hop_count == 0) {
-            placed = false;
-            if (counts)
-                count_unplaced(l, t, flow, &nothing);
-        }
+        placed &= links == all && path->hop_count > 0;
+        for (int e = 0; e < GROUPS_OF_FLOW; e++)
+            if (groups[e] != FT_NONE && !has_link_in(t, path, links, groups[e])) {
+                l->unplaced[groups[e]] += counts;
+                groups[e] = FT_NONE;
+            }
     }
     return placed;
 }
@@ -298,9 +311,10 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     struct volume volume = {
         .bytes = bytes,
         .variance = flow->bytes_from_host || !flow->samples ? 0 : bytes * bytes / flow->samples};
+    int64_t from_ms = flow->bytes_window * config->window_ms;
+    struct ft_move_part parts[FT_MOVE_PARTS];
     bool certain, counts;
-    const struct ft_path *path =
-        path_of(join, flow, flow->bytes_window * config->window_ms, &judged, &certain);
+    const struct ft_path *path = path_of(join, flow, from_ms, &judged, &certain);
     size_t n = 0;
     int rc = 0;
 
@@ -321,16 +335,8 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
             l->placed++;
         return 0;
     }
-    if (certain || flow->moves) {
-        if (!certain)
-            path = NULL;
-        if (add_parts(l, config, t, flow, path, &rate, &volume, counts, index, &rc) && counts)
-            l->placed++;
-        return rc;
-    }
-    if (counts)
-        count_unplaced(l, t, flow, path ? path : &nothing);
-    if (path)
-        rc = add_path(l, config, t, &(struct ft_move_part){path, 1}, &rate, &volume, counts, index);
+    n = ft_moves_divide(flow, t, path, certain, flow->bytes_window & 1, from_ms, parts);
+    if (add_parts(l, config, join, flow, parts, n, &rate, &volume, counts, index, &rc) && counts)
+        l->placed++;
     return rc;
 }

@@ -12,7 +12,7 @@
 /* Whole numbers up to here are written as such. */
 #define WHOLE_MAX 9007199254740992.0
 
-const char *ft_prom_type_name(enum ft_prom_type type)
+static const char *type_name(enum ft_prom_type type)
 {
     static const char *const names[] = {
         [FT_PROM_GAUGE] = "gauge",
@@ -29,7 +29,7 @@ void ft_prom_family(struct ft_prom *p, size_t metric)
 
     p->family = m;
     ft_write_fmt(p->w, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name,
-                 ft_prom_type_name(m->type));
+                 type_name(m->type));
 }
 
 void ft_prom_write_label(struct ft_writer *w, const char *name, const char *value)
@@ -182,7 +182,7 @@ void ft_prom_mdoc(const struct ft_prom_table *table, FILE *out)
             fputs(" Brq Ar ", out);
             print_labels(m->labels, out);
         }
-        fprintf(out, "\n%s, %s", ft_prom_type_name(m->type), m->unit);
+        fprintf(out, "\n%s, %s", type_name(m->type), m->unit);
         if (m->per && m->each > 1)
             fprintf(out, "; up to %u for each %s", m->each, m->per);
         else if (m->per)

@@ -81,8 +81,6 @@ uint64_t ft_prom_series(const struct ft_prom_table *table, const struct ft_prom_
 /* Of those, for each thing: the series that one of it has. */
 uint64_t ft_prom_series_each(const struct ft_prom_table *table, const char *per);
 
-const char *ft_prom_type_name(enum ft_prom_type type);
-
 /* The table as a list for a manual page. */
 void ft_prom_mdoc(const struct ft_prom_table *table, FILE *out);
 

@@ -268,21 +268,7 @@ void *ft_table_hint_entry(const struct ft_table *t, uint64_t hash)
     return entry_of(head);
 }
 
-void *ft_table_insert_likely(struct ft_table *t, const void *key, uint64_t h, void *likely,
-                             bool *fresh)
-{
-    if (!likely || !same_key(t, likely, key))
-        return ft_table_insert_hashed(t, key, h, fresh);
-    *fresh = false;
-    return likely;
-}
-
-void *ft_table_insert(struct ft_table *t, const void *key, bool *fresh)
-{
-    return ft_table_insert_hashed(t, key, ft_table_hash(t, key), fresh);
-}
-
-void *ft_table_insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool *fresh)
+static void *insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool *fresh)
 {
     struct slot *s = slot_of(t, key, h);
     struct head *head;
@@ -311,6 +297,20 @@ void *ft_table_insert_hashed(struct ft_table *t, const void *key, uint64_t h, bo
 refuse:
     t->refused++;
     return NULL;
+}
+
+void *ft_table_insert_likely(struct ft_table *t, const void *key, uint64_t h, void *likely,
+                             bool *fresh)
+{
+    if (!likely || !same_key(t, likely, key))
+        return insert_hashed(t, key, h, fresh);
+    *fresh = false;
+    return likely;
+}
+
+void *ft_table_insert(struct ft_table *t, const void *key, bool *fresh)
+{
+    return insert_hashed(t, key, ft_table_hash(t, key), fresh);
 }
 
 /* Linear probing without tombstones: entries behind the hole that hashed at or before it move up.

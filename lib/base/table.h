@@ -39,7 +39,6 @@ uint64_t ft_table_hash(const struct ft_table *table, const void *key);
 void ft_table_hint_only(struct ft_table *table, size_t bytes); /* ask for the first bytes only */
 void ft_table_hint_slot(const struct ft_table *table, uint64_t hash);
 void *ft_table_hint_entry(const struct ft_table *table, uint64_t hash);
-void *ft_table_insert_hashed(struct ft_table *table, const void *key, uint64_t hash, bool *fresh);
 void *ft_table_insert_likely(struct ft_table *table, const void *key, uint64_t hash, void *likely,
                              bool *fresh);
 

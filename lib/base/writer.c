@@ -75,13 +75,6 @@ void ft_write_u8(struct ft_writer *w, uint8_t v)
     ft_write_bytes(w, &v, 1);
 }
 
-void ft_write_be16(struct ft_writer *w, uint16_t v)
-{
-    uint8_t b[2] = {(uint8_t)(v >> 8), (uint8_t)v};
-
-    ft_write_bytes(w, b, sizeof(b));
-}
-
 void ft_write_be32(struct ft_writer *w, uint32_t v)
 {
     uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};

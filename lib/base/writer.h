@@ -40,7 +40,6 @@ uint8_t *ft_write_room(struct ft_writer *w, size_t n);
 
 void ft_write_bytes(struct ft_writer *w, const void *bytes, size_t n);
 void ft_write_u8(struct ft_writer *w, uint8_t v);
-void ft_write_be16(struct ft_writer *w, uint16_t v);
 void ft_write_be32(struct ft_writer *w, uint32_t v);
 void ft_write_be64(struct ft_writer *w, uint64_t v);
 

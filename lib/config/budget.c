@@ -23,7 +23,7 @@ void ft_budget_format(uint64_t bytes, char text[FT_BUDGET_TEXT_BYTES])
              units[unit]);
 }
 
-uint64_t ft_budget_sum(const struct ft_share *shares, size_t count)
+static uint64_t sum_of(const struct ft_share *shares, size_t count)
 {
     uint64_t sum = 0;
 
@@ -76,7 +76,7 @@ static uint64_t least_of(struct ft_share *shares, size_t count, const char **cul
             *culprit = s->key;
         }
     }
-    return ft_budget_sum(shares, count);
+    return sum_of(shares, count);
 }
 
 int ft_budget_share(struct ft_share *shares, size_t count, uint64_t budget_bytes,
@@ -100,8 +100,8 @@ int ft_budget_share(struct ft_share *shares, size_t count, uint64_t budget_bytes
         if (is_open(&shares[i]))
             take(&shares[i], (uint64_t)(rest * shares[i].weight / weights / shares[i].each_bytes));
     /* The least of some may have taken more than their part. */
-    for (size_t i = 0; i < count && ft_budget_sum(shares, count) > budget_bytes; i++) {
-        uint64_t over = ft_budget_sum(shares, count) - budget_bytes;
+    for (size_t i = 0; i < count && sum_of(shares, count) > budget_bytes; i++) {
+        uint64_t over = sum_of(shares, count) - budget_bytes;
         double cap = is_open(&shares[i]) ? (double)*shares[i].cap : 0;
 
         if (cap > (double)over / shares[i].each_bytes)
@@ -129,7 +129,7 @@ void ft_budget_print(const struct ft_share *shares, size_t count, uint64_t budge
         fprintf(out, "%-22s %-24s %10" PRIu64 " %10s %10s%s\n", s->what, s->key ? s->key : "",
                 *s->cap, s->in_bytes ? "" : each, text, s->is_set ? " (set)" : "");
     }
-    ft_budget_format(ft_budget_sum(shares, count), text);
+    ft_budget_format(sum_of(shares, count), text);
     ft_budget_format(budget_bytes, each);
     fprintf(out, "sum: %s of %s (memory_max)\n", text, each);
 }

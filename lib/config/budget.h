@@ -38,8 +38,6 @@ int ft_budget_share(struct ft_share *shares, size_t count, uint64_t budget_bytes
 /* The table of shares and their sum, for a person. */
 void ft_budget_print(const struct ft_share *shares, size_t count, uint64_t budget_bytes, FILE *out);
 
-uint64_t ft_budget_sum(const struct ft_share *shares, size_t count);
-
 /* Of a size: "3.4 GiB". */
 #define FT_BUDGET_TEXT_BYTES 32
 void ft_budget_format(uint64_t bytes, char text[FT_BUDGET_TEXT_BYTES]);

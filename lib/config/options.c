@@ -259,13 +259,7 @@ static int set_default(const struct ft_option *o, char *config)
 }
 
 void *ft_options_load(const struct ft_option_table *table, const struct ft_yaml *root,
-                      const struct ft_strings *sets, struct ft_diag *diag)
-{
-    return ft_options_load_lines(table, root, sets, diag, NULL);
-}
-
-void *ft_options_load_lines(const struct ft_option_table *table, const struct ft_yaml *root,
-                            const struct ft_strings *sets, struct ft_diag *diag, unsigned *lines)
+                      const struct ft_strings *sets, struct ft_diag *diag, unsigned *lines)
 {
     struct load l = {.table = table, .diag = diag, .lines = lines};
     size_t before = ft_diag_count(diag);

@@ -56,16 +56,13 @@ struct ft_option_table {
 };
 
 /* A new struct with the defaults, then what root sets (NULL: nothing), then the "KEY=VALUE" texts
- * of sets. Every complaint goes into diag; NULL when there was one, or without memory. */
-void *ft_options_load(const struct ft_option_table *table, const struct ft_yaml *root,
-                      const struct ft_strings *sets, struct ft_diag *diag);
-void ft_options_free(const struct ft_option_table *table, void *config);
-
-/* The same, with the line that each option of the table was set by: 0 for a default,
- * FT_OPTIONS_SET for one of sets. lines has an item for each, all zero. */
+ * of sets. Every complaint goes into diag; NULL when there was one, or without memory. lines (NULL:
+ * not needed) has an item for each option of the table, all zero: it gets the line that set it, or
+ * FT_OPTIONS_SET for one of sets. */
 #define FT_OPTIONS_SET UINT_MAX
-void *ft_options_load_lines(const struct ft_option_table *table, const struct ft_yaml *root,
-                            const struct ft_strings *sets, struct ft_diag *diag, unsigned *lines);
+void *ft_options_load(const struct ft_option_table *table, const struct ft_yaml *root,
+                      const struct ft_strings *sets, struct ft_diag *diag, unsigned *lines);
+void ft_options_free(const struct ft_option_table *table, void *config);
 size_t ft_options_count(const struct ft_option_table *table);
 
 /* The effective configuration as YAML that loads to the same, but for hidden secrets. */

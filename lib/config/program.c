@@ -207,10 +207,27 @@ static uint64_t memory_max(const struct ft_run *run, const void *config)
     return 0;
 }
 
+static unsigned line_of(const struct ft_run *run, const char *key)
+{
+    const struct ft_option *options = run->program->table->options;
+    size_t i = 0;
+
+    while (options[i].key && strcmp(options[i].key, key) != 0)
+        i++;
+    assert(options[i].key);
+    return run->lines[i];
+}
+
+/* True where the file or a --set says something of the key. */
+static bool is_set(const struct ft_run *run, const char *key)
+{
+    return line_of(run, key) != 0;
+}
+
 /* On a reload nothing grows or shrinks because something else was told. */
 static void keep_cap(const struct ft_run *run, const void *config, struct ft_share *s)
 {
-    if (!s->cap || (s->key && ft_run_is_set(run, s->key)))
+    if (!s->cap || (s->key && is_set(run, s->key)))
         return;
     *s->cap = *(const uint64_t *)((const char *)run->config +
                                   ((const char *)s->cap - (const char *)config));
@@ -230,7 +247,7 @@ static void *share(struct ft_run *run, void *config, struct ft_diag *diag)
     for (size_t i = 0; i < run->share_count; i++) {
         struct ft_share *s = &run->shares[i];
 
-        s->is_set = s->cap && s->key && ft_run_is_set(run, s->key);
+        s->is_set = s->cap && s->key && is_set(run, s->key);
         if (run->config)
             keep_cap(run, config, s);
     }
@@ -262,7 +279,7 @@ static void *load(struct ft_run *run, struct ft_diag *diag)
         if (!root)
             return NULL;
     }
-    config = ft_options_load_lines(run->program->table, root, &run->sets, diag, run->lines);
+    config = ft_options_load(run->program->table, root, &run->sets, diag, run->lines);
     ft_yaml_free(root);
     return share(run, config, diag);
 }
@@ -392,17 +409,6 @@ const void *ft_run_config(const struct ft_run *run)
     return run->config;
 }
 
-static unsigned line_of(const struct ft_run *run, const char *key)
-{
-    const struct ft_option *options = run->program->table->options;
-    size_t i = 0;
-
-    while (options[i].key && strcmp(options[i].key, key) != 0)
-        i++;
-    assert(options[i].key);
-    return run->lines[i];
-}
-
 void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char *key,
                      const char *format, ...)
 {
@@ -419,11 +425,6 @@ void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char 
                 : run ? run->file
                       : NULL,
                 set ? 0 : line, "key '%s': %s", key, text);
-}
-
-bool ft_run_is_set(const struct ft_run *run, const char *key)
-{
-    return line_of(run, key) != 0;
 }
 
 bool ft_run_in_file(const struct ft_run *run, const char *key)

@@ -68,9 +68,6 @@ const void *ft_run_config(const struct ft_run *run);
 void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char *key,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* True where the file or a --set says something of the key. */
-bool ft_run_is_set(const struct ft_run *run, const char *key);
-
 /* True where the file says something of the key, and not a --set. */
 bool ft_run_in_file(const struct ft_run *run, const char *key);
 

@@ -127,3 +127,84 @@ void ft_trial_leave_sampled(const struct ft_trial *trial, const bool *use, struc
             out->switches[h] = FT_NONE;
     }
 }
+
+/* Of the sightings of a path that was left, or of the present one, those of a window. */
+static void use_window(struct ft_trial *trial, uint8_t past, unsigned slot)
+{
+    const struct ft_judging *by = trial->by;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        trial->use[i] = false;
+        if (s->past != past || (s->switch_id & FT_SWITCH_UNKNOWN) || s->samples[slot] == 0)
+            continue;
+        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, s->switch_id,
+                                         (struct ft_hop){s->in, s->out});
+        trial->use[i] = trial->stage[i] != FT_NONE;
+    }
+}
+
+/* Whether one of them names the link after a hop; exact: and not only the aggregate that it is in.
+ */
+static bool is_sampled(const struct ft_trial *trial, const struct ft_path *path, uint32_t h,
+                       bool exact)
+{
+    const struct ft_hop *hop = &path->hops[h];
+    const struct ft_hop *next = h + 1 < path->hop_count ? hop + 1 : NULL;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        if (!trial->use[i])
+            continue;
+        if (trial->stage[i] == h && s->out != FT_NONE && (!exact || s->out == hop->out) &&
+            ft_topology_ends_agree(trial->t, s->out, hop->out))
+            return true;
+        if (next && trial->stage[i] == h + 1 && s->in != FT_NONE && next->in != FT_NONE &&
+            (!exact || s->in == next->in) && ft_topology_ends_agree(trial->t, s->in, next->in))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a flow on the link would be sampled as such: what is between switches, where one of them
+ * names such links. */
+static bool is_told_of(const struct ft_trial *trial, const struct ft_hop *hop)
+{
+    uint32_t peer = ft_topology_port(trial->t, hop->out)->peer;
+
+    return trial->by->verify && peer != FT_NONE &&
+           (tells_out(trial, ft_topology_port(trial->t, hop->out)->switch_id) ||
+            tells_in(trial, ft_topology_port(trial->t, peer)->switch_id));
+}
+
+uint32_t ft_evidence_links(const struct ft_evidence *ev, const struct ft_judging *by,
+                           const struct ft_path *path, uint8_t past, unsigned slot)
+{
+    struct ft_path paths[FT_COMPARED_MAX];
+    uint32_t links = 0, implied = 0;
+    struct ft_trial trial;
+    uint64_t n;
+
+    if (by->src_nic == FT_NONE || by->dst_nic == FT_NONE)
+        return 0;
+    ft_trial_init(&trial, ev, by);
+    use_window(&trial, past, slot);
+    for (uint32_t h = 0; h < path->hop_count; h++) {
+        if (!ft_is_port(path->hops[h].out))
+            continue;
+        if (is_sampled(&trial, path, h, true))
+            links |= UINT32_C(1) << h;
+        else if (!is_told_of(&trial, &path->hops[h]) || is_sampled(&trial, path, h, false))
+            implied |= UINT32_C(1) << h;
+    }
+    if (!implied || !ft_trial_any(&trial, trial.use))
+        return links;
+    n = ft_trial_paths(&trial, trial.use, paths, FT_COMPARED_MAX, FT_COMPARED_MAX + 1);
+    for (uint32_t h = 0; h < path->hop_count && n <= FT_COMPARED_MAX; h++)
+        for (uint64_t p = 0; p < n; p++)
+            if (h >= paths[p].hop_count || paths[p].hops[h].out != path->hops[h].out)
+                implied &= ~(UINT32_C(1) << h);
+    return n > 0 && n <= FT_COMPARED_MAX ? links | implied : links;
+}

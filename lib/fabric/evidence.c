@@ -108,7 +108,9 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
     return s;
 }
 
-void ft_sighting_forget_way(struct ft_sighting *s)
+/* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
+ * exporter that nobody knows had seen it. */
+static void forget_ports(struct ft_sighting *s)
 {
     s->switch_id |= FT_SWITCH_UNKNOWN;
     s->in = s->out = FT_NONE;
@@ -151,7 +153,7 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
             list[i].past =
                 left && is_on(&list[i], left->t, left->path) ? left->number : FT_PAST_NONE;
         if (judgement->stray[i])
-            ft_sighting_forget_way(&list[i]);
+            forget_ports(&list[i]);
     }
     if (judgement->moved)
         ev->returns = 0;
@@ -352,15 +354,18 @@ bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *
     return false;
 }
 
-/* Counts the sightings with samples in a window, by whether they are of a path. */
+/* Counts the sightings with samples in a window, of all or of the present ones, by whether they are
+ * of a path. */
 static void count_on(const struct ft_evidence *ev, const struct ft_topology *t,
-                     const struct ft_path *path, unsigned slot, unsigned *on, unsigned *off)
+                     const struct ft_path *path, unsigned slot, bool present, unsigned *on,
+                     unsigned *off)
 {
     const struct ft_sighting *list = ft_evidence_list(ev);
 
     *on = *off = 0;
     for (uint16_t i = 0; i < ev->count; i++) {
-        if (list[i].samples[slot] == 0 || (list[i].switch_id & FT_SWITCH_UNKNOWN))
+        if (list[i].samples[slot] == 0 || (list[i].switch_id & FT_SWITCH_UNKNOWN) ||
+            (present && list[i].past != FT_PRESENT))
             continue;
         is_on(&list[i], t, path) ? ++*on : ++*off;
     }
@@ -371,7 +376,7 @@ bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *
 {
     unsigned on, off;
 
-    count_on(ev, t, path, slot, &on, &off);
+    count_on(ev, t, path, slot, false, &on, &off);
     return on > 0 && off == 0;
 }
 
@@ -380,7 +385,7 @@ bool ft_evidence_differs(const struct ft_evidence *ev, const struct ft_topology 
 {
     unsigned on, off;
 
-    count_on(ev, t, path, slot, &on, &off);
+    count_on(ev, t, path, slot, true, &on, &off);
     return off > 0;
 }
 

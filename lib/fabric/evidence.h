@@ -150,10 +150,6 @@ void ft_evidence_free(struct ft_evidence *ev);
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
                                     int64_t uncertain_ms, int64_t *before_ms);
 
-/* What was seen says nothing of where the flow goes any more. It keeps its volume, as if an
- * exporter that nobody knows had seen it. */
-void ft_sighting_forget_way(struct ft_sighting *s);
-
 /* Drops sightings last seen before `before_ms`, and past ones without volume in the two open
  * windows; true when evidence of the present went. */
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);
@@ -199,6 +195,12 @@ uint64_t ft_evidence_samples_of(const struct ft_evidence *ev, uint8_t past, int6
 void ft_evidence_attested(const struct ft_evidence *ev, const struct ft_topology *t,
                           const struct ft_path *path, int64_t *first_ms, int64_t *last_ms);
 
+/* The links of a path, bits by hop, that samples of a window show the flow on: those sampled at one
+ * of their ends; and where samples at neither end name links, those that all paths share which the
+ * samples allow. past: that of the sightings. */
+uint32_t ft_evidence_links(const struct ft_evidence *ev, const struct ft_judging *by,
+                           const struct ft_path *path, uint8_t past, unsigned slot);
+
 /* The newest moment at which samples were enough to determine the path, which the evidence allows
  * alone: slower. */
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by);
@@ -214,7 +216,7 @@ bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *
 bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_path *path, unsigned slot);
 
-/* Whether a window has samples that are not of a path. */
+/* Whether a window has samples of the present that are not of a path. */
 bool ft_evidence_differs(const struct ft_evidence *ev, const struct ft_topology *t,
                          const struct ft_path *path, unsigned slot);
 

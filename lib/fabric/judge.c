@@ -12,8 +12,6 @@
  * that goes down and up again every five seconds stays below both. */
 #define TURNS_SPRAYED 6
 #define TURNS_ONE_IN  3
-/* So long after a move or a change of links others are likely. */
-#define UNQUIET_MS 30000
 /* A flow that is sampled this often needs no other flow's word: what is older is in doubt where
  * others moved. */
 #define FRESH_MS 3000
@@ -338,7 +336,8 @@ static int64_t since_ms(struct ft_trial *trial, const bool *use)
         if (needed[i] && first_ms > left_ms && first_ms > since && !is_of_both(trial, i))
             since = first_ms;
     }
-    return since != INT64_MIN ? since : ft_trial_certain_ms(trial, use);
+    return since != INT64_MIN ? ft_trial_sampled_ms(trial, use, since)
+                              : ft_trial_certain_ms(trial, use);
 }
 
 static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement *out)
@@ -357,11 +356,10 @@ static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement
  * has another. */
 static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
 {
-    const struct ft_trust *trust = trial->by->trust;
     bool use[FT_SIGHTINGS_MAX];
     int64_t since_ms;
 
-    if (!trust || trust->uncertain_ms < trial->by->now_ms - UNQUIET_MS)
+    if (!ft_trial_is_unquiet(trial))
         return ft_trial_is_attested(trial, trial->recent, path);
     since_ms = ft_trial_newest_ms(trial, trial->recent) - FT_STRETCH_GAP_MS;
     for (uint16_t i = 0; i < trial->count; i++)

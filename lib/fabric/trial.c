@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* So long after a move or a change of links others are likely. */
+#define UNQUIET_MS 30000
+
 /* A packet crosses one switch a stage, so every sighting of the stage must match the hop. */
 static bool accept_all(void *arg, uint32_t stage, const struct ft_hop *hop)
 {
@@ -143,14 +146,71 @@ int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_
     return first_ms > end_ms ? first_ms : end_ms;
 }
 
+bool ft_trial_is_unquiet(const struct ft_trial *trial)
+{
+    const struct ft_trust *trust = trial->by->trust;
+
+    return trust && trust->uncertain_ms >= trial->by->now_ms - UNQUIET_MS;
+}
+
+/* The stretch in which a link of the path was sampled last, at either end. */
+static bool link_stretch(const struct ft_trial *trial, const struct ft_path *path, uint32_t h,
+                         int64_t *first_ms, int64_t *last_ms)
+{
+    const struct ft_hop *hop = &path->hops[h];
+    const struct ft_sighting *of[FT_SIGHTINGS_MAX];
+    uint32_t count = 0;
+
+    *first_ms = INT64_MAX;
+    *last_ms = INT64_MIN;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+
+        if (!trial->usable[i] || !((s->out != FT_NONE && ft_sighting_matches(s, trial->t, hop)) ||
+                                   (s->in != FT_NONE && ft_sighting_matches(s, trial->t, hop + 1))))
+            continue;
+        of[count++] = s;
+        if (s->last_ms > *last_ms)
+            *last_ms = s->last_ms;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (of[i]->last_ms + FT_STRETCH_GAP_MS >= *last_ms &&
+            ft_sighting_first_ms(of[i]) < *first_ms)
+            *first_ms = ft_sighting_first_ms(of[i]);
+    return count > 0;
+}
+
+int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms)
+{
+    int64_t first_ms = INT64_MIN, end_ms = INT64_MAX, left_ms = trial->outlier_ms;
+    struct ft_path path;
+
+    if (!trial->by->verify || !ft_trial_is_unquiet(trial) || !ft_trial_only_path(trial, use, &path))
+        return ms;
+    for (uint32_t h = 0; h + 1 < path.hop_count; h++) {
+        int64_t begun_ms, last_ms;
+
+        if (!link_stretch(trial, &path, h, &begun_ms, &last_ms))
+            continue;
+        first_ms = begun_ms > first_ms ? begun_ms : first_ms;
+        end_ms = last_ms < end_ms ? last_ms : end_ms;
+    }
+    end_ms = first_ms > end_ms ? first_ms : end_ms;
+    if (trial->left != FT_NONE && trial->list[trial->left].last_ms > left_ms)
+        left_ms = trial->list[trial->left].last_ms;
+    /* One that a flow has come back to need not be sampled on each link again. */
+    return end_ms < ms && end_ms > left_ms ? end_ms : ms;
+}
+
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
 {
     bool needed[FT_SIGHTINGS_MAX];
-    int64_t apart_ms;
+    int64_t apart_ms, ms;
 
     ft_trial_needed(trial, use, needed);
-    return ft_trial_any(trial, needed) ? ft_trial_common_ms(trial, needed, &apart_ms)
-                                       : ft_trial_newest_ms(trial, use);
+    ms = ft_trial_any(trial, needed) ? ft_trial_common_ms(trial, needed, &apart_ms)
+                                     : ft_trial_newest_ms(trial, use);
+    return ft_trial_sampled_ms(trial, use, ms);
 }
 
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by)

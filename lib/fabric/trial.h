@@ -65,6 +65,15 @@ void ft_trial_needed(struct ft_trial *trial, const bool *use, bool *needed);
  * sample of one and the first of another; at most 0 where all overlap. */
 int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_t *apart_ms);
 
+/* Whether links changed, or flows moved, so lately that others may, and the topology not know it.
+ */
+bool ft_trial_is_unquiet(const struct ft_trial *trial);
+
+/* A moment at which the path of sightings was known; in unquiet times an earlier one if need be, up
+ * to which each of its links was sampled, or when the last of them began to be: a topology that
+ * lacks a link leaves too few paths. */
+int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms);
+
 /* When samples last determined the path: the moment of which all speak that it takes. */
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 

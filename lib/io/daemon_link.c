@@ -55,7 +55,8 @@ void ft_daemon_link_close(struct ft_daemon_link *link)
     link->endpoint = NULL;
 }
 
-bool ft_daemon_link_connected(const struct ft_daemon_link *link)
+/* False where there is no sender. */
+static bool is_connected(const struct ft_daemon_link *link)
 {
     struct ft_sender_stats stats = {0};
 
@@ -66,7 +67,7 @@ bool ft_daemon_link_connected(const struct ft_daemon_link *link)
 
 const char *ft_daemon_link_status(const struct ft_daemon_link *link)
 {
-    return !link->sender || ft_daemon_link_connected(link) ? "" : ", daemon not connected";
+    return !link->sender || is_connected(link) ? "" : ", daemon not connected";
 }
 
 bool ft_daemon_link_health(const struct ft_daemon_link *link, struct ft_writer *body)

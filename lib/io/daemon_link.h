@@ -28,9 +28,6 @@ int ft_daemon_link_open(struct ft_daemon_link *link, struct ft_loop *loop,
                         const struct ft_sender_config *config);
 void ft_daemon_link_close(struct ft_daemon_link *link);
 
-/* False where there is no sender. */
-bool ft_daemon_link_connected(const struct ft_daemon_link *link);
-
 /* ", daemon not connected" where that is so, else "". */
 const char *ft_daemon_link_status(const struct ft_daemon_link *link);
 

@@ -2,8 +2,8 @@
 #ifndef FT_SIM_ASTRA_SYSTEM_H
 #define FT_SIM_ASTRA_SYSTEM_H
 /*
- * The system layer of one simulated rank: its timer, and collectives cut into streams that take
- * turns. A part of astra.c; nobody else includes this.
+ * The system layer of one simulated rank: its timer, and collectives cut into streams that run in
+ * order. A part of astra.c; nobody else includes this.
  */
 #include "lib/sim/astra_net.h"
 

@@ -2,7 +2,7 @@
 #ifndef FT_SIM_POLICIES_H
 #define FT_SIM_POLICIES_H
 /*
- * Other ways to place flows than a plan's, to compare with: what switches do by hashing, by static
+ * Other policies of routing than a plan, to compare with: what switches do by hashing, by static
  * routes, what a controller does that takes flows one by one, and spraying. Pure.
  */
 #include <stdbool.h>

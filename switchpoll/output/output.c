@@ -11,38 +11,37 @@
 #include <unistd.h>
 
 #include "lib/base/lines.h"
-#include "lib/base/writer.h"
-#include "proto/record.h"
-
-/* Gather this much before a write, and never more than the room for one more record above it. */
-#define GATHER_BYTES (64u << 10)
-#define ROOM_BYTES   (FT_TRANSPORT_FRAME_MAX / 2)
 
 struct ft_output {
     struct ft_sender *sender; /* NULL: to the file */
     char *file;
     struct ft_lines lines;
     int error;
-    struct ft_writer gathered;
-    uint32_t records; /* in gathered */
+    size_t payload_bytes; /* 0: lines */
+    struct ft_gather *gather;
     struct ft_loss_transport file_stats;
     uint64_t lost; /* records that no batch can hold, or that never came here */
 };
 
-static struct ft_output *output_new(void)
+static struct ft_output *output_new(size_t payload_bytes)
 {
     struct ft_output *out = calloc(1, sizeof(*out));
 
     if (!out)
         return NULL;
     out->lines.fd = -1;
-    ft_writer_init(&out->gathered, ROOM_BYTES);
+    out->payload_bytes = payload_bytes;
+    out->gather = ft_gather_new(payload_bytes);
+    if (!out->gather) {
+        free(out);
+        return NULL;
+    }
     return out;
 }
 
 struct ft_output *ft_output_file(const char *file, char *error, size_t error_bytes)
 {
-    struct ft_output *out = output_new();
+    struct ft_output *out = output_new(0);
 
     if (!out || !(out->file = strdup(file))) {
         snprintf(error, error_bytes, "%s: out of memory", file);
@@ -62,9 +61,9 @@ fail:
     return NULL;
 }
 
-struct ft_output *ft_output_sender(struct ft_sender *sender)
+struct ft_output *ft_output_sender(struct ft_sender *sender, size_t payload_bytes)
 {
-    struct ft_output *out = output_new();
+    struct ft_output *out = output_new(payload_bytes);
 
     if (out)
         out->sender = sender;
@@ -78,43 +77,14 @@ void ft_output_free(struct ft_output *out)
     ft_output_flush(out);
     if (out->lines.fd >= 0 && out->lines.fd != STDOUT_FILENO)
         close(out->lines.fd);
-    ft_writer_free(&out->gathered);
+    ft_gather_free(out->gather);
     free(out->file);
     free(out);
 }
 
-int ft_output_encode(const struct ft_output *out, const Fabrictrace__Record *record,
-                     struct ft_writer *writer)
+struct ft_gather *ft_output_gather(const struct ft_output *out)
 {
-    Fabrictrace__Record *one = (Fabrictrace__Record *)(uintptr_t)record;
-    size_t before = writer->len;
-    int rc;
-
-    if (out->sender) {
-        /* Batches one after the other are one batch: that is how repeated fields are encoded. */
-        rc = ft_batch_pack(&one, 1, writer);
-    } else {
-        rc = ft_record_to_json(record, writer);
-        ft_write_u8(writer, '\n');
-    }
-    if (rc == 0 && ft_writer_ok(writer))
-        return 0;
-    writer->len = before;
-    writer->failed = false;
-    return rc < 0 ? rc : -EMSGSIZE;
-}
-
-void ft_output_emit(void *arg, const Fabrictrace__Record *record)
-{
-    struct ft_output *out = arg;
-
-    if (ft_output_encode(out, record, &out->gathered) < 0) {
-        out->lost++;
-        return;
-    }
-    out->records++;
-    if (out->gathered.len >= GATHER_BYTES)
-        ft_output_flush(out);
+    return ft_gather_new(out->payload_bytes);
 }
 
 static void put(struct ft_output *out, const uint8_t *bytes, size_t len, uint32_t records)
@@ -132,6 +102,28 @@ static void put(struct ft_output *out, const uint8_t *bytes, size_t len, uint32_
     out->file_stats.dropped += records - written;
 }
 
+/* Writes or queues what is packed. */
+static void put_packed(struct ft_output *out)
+{
+    const struct ft_writer *packed = ft_gather_packed(out->gather);
+
+    if (ft_gather_records(out->gather) == 0)
+        return;
+    put(out, packed->bytes, packed->len, ft_gather_records(out->gather));
+    ft_gather_empty(out->gather);
+}
+
+void ft_output_emit(void *arg, const Fabrictrace__Record *record)
+{
+    struct ft_output *out = arg;
+    int rc = ft_gather_add(out->gather, record);
+
+    if (rc < 0)
+        out->lost++;
+    if (rc > 0)
+        put_packed(out);
+}
+
 void ft_output_add(struct ft_output *out, const uint8_t *bytes, size_t len, uint32_t records)
 {
     ft_output_flush(out); /* keeps the order */
@@ -145,11 +137,9 @@ void ft_output_lost(struct ft_output *out, uint64_t records)
 
 void ft_output_flush(struct ft_output *out)
 {
-    if (out->records == 0)
-        return;
-    put(out, out->gathered.bytes, out->gathered.len, out->records);
-    out->records = 0;
-    ft_writer_reset(&out->gathered);
+    ft_gather_finish(out->gather);
+    out->lost += ft_gather_lost(out->gather);
+    put_packed(out);
 }
 
 int ft_output_error(const struct ft_output *out, char *error, size_t error_bytes)
@@ -164,6 +154,7 @@ int ft_output_error(const struct ft_output *out, char *error, size_t error_bytes
 void ft_output_stats(const struct ft_output *out, struct ft_loss_transport *stats)
 {
     struct ft_sender_stats s;
+    uint32_t waiting;
 
     *stats = out->file_stats;
     if (out->sender) {
@@ -173,7 +164,8 @@ void ft_output_stats(const struct ft_output *out, struct ft_loss_transport *stat
                                             .pending = s.records_queued,
                                             .dropped = s.records_dropped};
     }
-    stats->received += out->records + out->lost;
-    stats->pending += out->records;
+    waiting = ft_gather_records(out->gather) + ft_gather_waiting(out->gather);
+    stats->received += waiting + out->lost;
+    stats->pending += waiting;
     stats->dropped += out->lost;
 }

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/base/writer.h"
 #include "lib/io/transport.h"
 #include "proto/fabrictrace.pb-c.h"
+#include "switchpoll/output/gather.h"
 #include "switchpoll/output/loss.h"
 
 struct ft_output;
@@ -21,8 +21,9 @@ struct ft_output;
 /* To a file, emptied first; "-" is standard output. NULL with a complaint that names the file. */
 struct ft_output *ft_output_file(const char *file, char *error, size_t error_bytes);
 
-/* To a sender, which stays the caller's. NULL without memory. */
-struct ft_output *ft_output_sender(struct ft_sender *sender);
+/* To a sender, which stays the caller's, in payloads of about so many bytes at most. NULL without
+ * memory. */
+struct ft_output *ft_output_sender(struct ft_sender *sender, size_t payload_bytes);
 
 /* Flushes first. */
 void ft_output_free(struct ft_output *output);
@@ -30,9 +31,9 @@ void ft_output_free(struct ft_output *output);
 /* Adds a record; writes when enough has gathered. arg is the output. */
 void ft_output_emit(void *arg, const Fabrictrace__Record *record);
 
-/* Appends a record as this output writes it; 0 or -errno. Thread: any. */
-int ft_output_encode(const struct ft_output *output, const Fabrictrace__Record *record,
-                     struct ft_writer *writer);
+/* Gathers records as this output writes them, for a thread that hands their bytes over. NULL
+ * without memory. Thread: any. */
+struct ft_gather *ft_output_gather(const struct ft_output *output);
 
 /* Takes records that were encoded elsewhere, and those that were lost there. */
 void ft_output_add(struct ft_output *output, const uint8_t *bytes, size_t len, uint32_t records);

@@ -19,10 +19,8 @@
 #include "switchpoll/sflow/udp.h"
 
 #define NS_PER_MS     1000000
-#define TICKS         4            /* an interval */
-#define GATHER_BYTES  (64u << 10)  /* a batch is handed over at this size */
-#define BATCH_MAX     (512u << 10) /* room for the record that passes it */
-#define HANDOVER_MAX  (64u << 20)  /* bytes of a thread that wait for the main loop */
+#define TICKS         4           /* an interval */
+#define HANDOVER_MAX  (64u << 20) /* bytes of a thread that wait for the main loop */
 #define MILLIS_EXPIRE 10000
 
 /* Encoded records on their way to the main loop. */
@@ -51,8 +49,7 @@ struct worker {
     uint64_t drops_past; /* of sockets closed by a reload */
     uint64_t taken_past;
 
-    struct ft_writer gathered; /* the thread's own */
-    uint32_t records;
+    struct ft_gather *gather; /* the thread's own */
     struct ft_wall expire_at;
 
     pthread_mutex_t handover; /* over what follows */
@@ -105,45 +102,56 @@ static void quiet(int fd)
 /* Thread: the worker's, or the main loop's once it has ended. */
 static void hand_over(struct worker *w)
 {
-    struct batch *b = w->records ? calloc(1, sizeof(*b)) : NULL;
+    uint32_t records = ft_gather_records(w->gather);
+    struct batch *b = records ? calloc(1, sizeof(*b)) : NULL;
     bool fits;
 
-    if (!w->records)
+    if (!records)
         return;
     pthread_mutex_lock(&w->handover);
-    fits = b && w->waiting_bytes + w->gathered.len <= HANDOVER_MAX;
+    fits = b && w->waiting_bytes + ft_gather_packed(w->gather)->len <= HANDOVER_MAX;
     if (fits) {
-        b->w = w->gathered;
-        b->records = w->records;
+        ft_gather_take(w->gather, &b->w);
+        b->records = records;
         w->waiting_bytes += b->w.len;
         *w->last = b;
         w->last = &b->next;
     } else {
-        w->lost += w->records;
+        w->lost += records;
     }
     pthread_mutex_unlock(&w->handover);
-    if (fits) {
-        ft_writer_init(&w->gathered, BATCH_MAX);
-    } else {
-        ft_writer_reset(&w->gathered);
+    if (!fits) {
+        ft_gather_empty(w->gather);
         free(b);
     }
-    w->records = 0;
     poke(w->owner->ready_fd);
+}
+
+static void note_lost(struct worker *w, uint32_t records)
+{
+    if (!records)
+        return;
+    pthread_mutex_lock(&w->handover);
+    w->lost += records;
+    pthread_mutex_unlock(&w->handover);
+}
+
+/* All that there is, at the end of an interval. */
+static void hand_over_all(struct worker *w)
+{
+    ft_gather_finish(w->gather);
+    note_lost(w, ft_gather_lost(w->gather));
+    hand_over(w);
 }
 
 static void on_record(void *arg, const Fabrictrace__Record *record)
 {
     struct worker *w = arg;
+    int rc = ft_gather_add(w->gather, record);
 
-    if (ft_output_encode(w->owner->output, record, &w->gathered) < 0) {
-        pthread_mutex_lock(&w->handover);
-        w->lost++;
-        pthread_mutex_unlock(&w->handover);
-        return;
-    }
-    w->records++;
-    if (w->gathered.len >= GATHER_BYTES)
+    if (rc < 0)
+        note_lost(w, 1);
+    if (rc > 0)
         hand_over(w);
 }
 
@@ -174,7 +182,7 @@ static void report_lost(struct worker *w)
 static void tick(struct worker *w, struct ft_wall now)
 {
     ft_ingest_tick(w->ingest, now);
-    hand_over(w);
+    hand_over_all(w);
     if (now.ms >= w->expire_at.ms || now.ms < w->expire_at.ms - 2 * MILLIS_EXPIRE) {
         ft_ingest_expire(w->ingest, (struct ft_wall){now.ms - w->forget_ms});
         w->expire_at.ms = now.ms + MILLIS_EXPIRE;
@@ -209,7 +217,7 @@ static void *work(void *arg)
     }
     ft_udp_drain(w->udp);
     ft_ingest_flush(w->ingest);
-    hand_over(w);
+    hand_over_all(w);
     report_lost(w);
     let_go(w);
     atomic_store(&w->ended, true);
@@ -318,10 +326,10 @@ static int init_worker(struct ft_workers *workers, struct worker *w,
     pthread_mutex_init(&w->queue_lock, NULL);
     pthread_mutex_init(&w->lock, NULL);
     pthread_mutex_init(&w->handover, NULL);
-    ft_writer_init(&w->gathered, BATCH_MAX);
+    w->gather = ft_output_gather(workers->output);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->ingest = ft_ingest_new(&config);
-    return w->wake_fd < 0 || !w->ingest ? -ENOMEM : 0;
+    return w->wake_fd < 0 || !w->ingest || !w->gather ? -ENOMEM : 0;
 }
 
 static int start_thread(struct worker *w)
@@ -426,7 +434,7 @@ void ft_workers_free(struct ft_workers *workers)
 
         ft_udp_free(w->udp);
         ft_ingest_free(w->ingest);
-        ft_writer_free(&w->gathered);
+        ft_gather_free(w->gather);
         if (w->wake_fd >= 0)
             close(w->wake_fd);
         pthread_mutex_destroy(&w->queue_lock);

@@ -131,25 +131,18 @@ static void members(struct ft_pairing *p, int64_t now_ms)
 
 static void sample(struct ft_pairing *p, uint32_t host, uint32_t k, int64_t now_ms)
 {
-    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
-    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
     uint32_t peer = peer_of(host, k);
     uint32_t local = number_of(host, k), remote = number_of(peer, k);
+    struct ft_observed o = {.first_ms = (uint64_t)now_ms, .dst_qp = remote, .has_dst_qp = true};
     uint8_t src[4], dst[4];
 
     address_of(host, src);
     address_of(peer, dst);
-    flow.has_src = flow.has_dst = flow.has_sport = flow.has_dport = flow.has_proto = true;
-    flow.src.data = src;
-    flow.dst.data = dst;
-    flow.src.len = flow.dst.len = 4;
-    flow.sport = 0xC000 + (local * remote) % 16384;
-    flow.dport = 4791;
-    flow.proto = 17;
-    o.flow = &flow;
-    o.has_time_ms = o.has_dst_qp = true;
-    o.time_ms = (uint64_t)now_ms;
-    o.dst_qp = remote;
+    o.tuple = (struct ft_tuple){.src = ft_ip4(src),
+                                .dst = ft_ip4(dst),
+                                .sport = (uint16_t)(0xC000 + (local * remote) % 16384),
+                                .dport = FT_ROCE_PORT,
+                                .proto = FT_PROTO_UDP};
     ft_pairing_observe(p, &o, now_ms);
 }
 

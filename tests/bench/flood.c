@@ -25,6 +25,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/writer.h"
+#include "tests/put.h"
 
 #define HEADER_BYTES   128
 #define FRAME_BYTES    1082
@@ -79,14 +80,14 @@ static void write_frame(struct ft_writer *w, uint32_t i)
 
     for (int n = 0; n < 12; n++)
         ft_write_u8(w, 2);
-    ft_write_be16(w, 0x0800);
+    put_be16(w, 0x0800);
     ft_write_be32(w, 0x45020000 | (FRAME_BYTES - 18));
     ft_write_be32(w, 0x00014000);
     ft_write_be32(w, 64u << 24 | 17 << 16);
     ft_write_be32(w, 0x0a000001 + i / 64 % 0x10000);
     ft_write_be32(w, 0x0a800001 + i / 16 % 0x10000);
-    ft_write_be16(w, (uint16_t)(49152 + i % 16384));
-    ft_write_be16(w, 4791);
+    put_be16(w, (uint16_t)(49152 + i % 16384));
+    put_be16(w, 4791);
     ft_write_be32(w, (uint32_t)(FRAME_BYTES - 38) << 16);
     ft_write_be32(w, 0x0700ffff);
     ft_write_be32(w, 17 + i);
@@ -273,16 +274,16 @@ static void write_head(struct ft_writer *w, const struct prepared *p)
 {
     ft_write_be64(w, 0x0202020202020202);
     ft_write_be32(w, 0x02020202);
-    ft_write_be16(w, 0x0800);
+    put_be16(w, 0x0800);
     ft_write_be32(w, 0x45000000 | (uint32_t)(p->w.len + 28));
     ft_write_be32(w, 0);
     ft_write_be32(w, 64u << 24 | 17 << 16);
     ft_write_be32(w, 0xc0000200 + p->exporter);
     ft_write_be32(w, 0xc0000264);
-    ft_write_be16(w, (uint16_t)(40000 + p->exporter));
-    ft_write_be16(w, 6343);
-    ft_write_be16(w, (uint16_t)(p->w.len + 8));
-    ft_write_be16(w, 0);
+    put_be16(w, (uint16_t)(40000 + p->exporter));
+    put_be16(w, 6343);
+    put_be16(w, (uint16_t)(p->w.len + 8));
+    put_be16(w, 0);
 }
 
 static void write_all(void)

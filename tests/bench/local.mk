@@ -4,7 +4,7 @@ noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_join \
 
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
-	$(JANSSON_LIBS)
+	$(JANSSON_LIBS) $(XXHASH_LIBS)
 
 tests_bench_bench_join_SOURCES = tests/bench/bench_join.c tests/unit/leafspine.h
 tests_bench_bench_join_LDADD = $(DAEMON_LIBS)

@@ -32,11 +32,12 @@ static void count(void *arg, const Fabrictrace__Record *record)
 /* One record at a time is the same. */
 static void step_by_step(const uint8_t *bytes, size_t len, int expected, uint64_t records)
 {
-    struct ft_batch *batch = ft_batch_new(len);
     uint64_t calls = 0;
+    const struct ft_batch_sink sink = {.record = count, .arg = &calls};
+    struct ft_batch *batch = ft_batch_new(len);
     int rc;
 
-    while ((rc = ft_batch_step(batch, bytes, 1, count, &calls)) > 0)
+    while ((rc = ft_batch_step(batch, bytes, 1, &sink)) > 0)
         ;
     ft_fuzz_claim(rc == expected && calls == records, "steps are the same as one go");
     ft_batch_free(batch);

@@ -39,7 +39,7 @@ static const struct ft_option_table table = {"fuzz", options, sizeof(struct conf
 static struct config *load(const char *text, size_t len, struct ft_diag *diag)
 {
     struct ft_yaml *root = ft_yaml_parse(text, len, "f", diag);
-    struct config *config = root ? ft_options_load(&table, root, NULL, diag) : NULL;
+    struct config *config = root ? ft_options_load(&table, root, NULL, diag, NULL) : NULL;
 
     ft_yaml_free(root);
     return config;

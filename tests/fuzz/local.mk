@@ -7,6 +7,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_batch \
 	tests/fuzz/fuzz_chakra \
 	tests/fuzz/fuzz_flows \
+	tests/fuzz/fuzz_columns \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_history \
 	tests/fuzz/fuzz_identity \
@@ -53,6 +54,10 @@ tests_fuzz_fuzz_flows_SOURCES = tests/fuzz/fuzz_flows.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_flows_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_flows_LDADD = lib/files/libftfiles.a lib/sim/libftsim.a lib/fabric/libftfabric.a \
 	lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS) $(XXHASH_LIBS)
+
+tests_fuzz_fuzz_columns_SOURCES = tests/fuzz/fuzz_columns.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_columns_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_columns_LDADD = $(fuzz_proto_libs) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_frame_LDFLAGS = $(fuzz_ldflags)

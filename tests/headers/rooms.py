@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-CHECK = Path(__file__).resolve().parent / "check_rooms.py"
+HERE = Path(__file__).resolve().parent
 
 HACKING = """
 | layer | is | may use |
@@ -67,8 +67,8 @@ FAULTS = {
 }
 
 
-def verdict(files):
-    """Exit code and complaints about a tree."""
+def verdict(check, files):
+    """Exit code and complaints of a check about a tree."""
     with tempfile.TemporaryDirectory() as name:
         src, build = Path(name, "src"), Path(name, "build")
         for path, text in files.items():
@@ -79,16 +79,16 @@ def verdict(files):
                 subprocess.run([*os.environ.get("CC", "cc").split(), "-c", src / path, "-o",
                                 (build / path).with_suffix(".o")], check=True)
         # What a removed source has left behind counts for nothing.
-        (build / "daemon/api/gone.o").write_bytes(b"")
-        done = subprocess.run([CHECK, src, build], capture_output=True, text=True, check=False)
+        (build / "daemon/gone.o").write_bytes(b"")
+        done = subprocess.run([HERE / check, src, build], capture_output=True, text=True, check=False)
         return done.returncode, done.stderr
 
 
-def main():
+def report(check, tree, faults):
+    """Tries a check on a tree without a fault, and on one with each of the faults."""
     failed = 0
-    cases = {"a tree without a fault": ({}, ""), **FAULTS}
-    for case, (files, wanted) in cases.items():
-        code, said = verdict({**TREE, **files})
+    for case, (files, wanted) in {"a tree without a fault": ({}, ""), **faults}.items():
+        code, said = verdict(check, {**tree, **files})
         ok = code == (1 if wanted else 0) and (wanted in said if wanted else said == "")
         ok = ok and len(said.splitlines()) == (1 if wanted else 0)
         print(f"{'ok' if ok else 'FAIL'}: {case}" + ("" if ok else f": {code}: {said}"))
@@ -97,4 +97,5 @@ def main():
     return 1 if failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(report("check_rooms.py", TREE, FAULTS))

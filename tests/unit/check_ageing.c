@@ -106,15 +106,11 @@ END_TEST
 
 static size_t unrated_after(struct ft_unrated *u, struct ft_ip agent, int64_t now_ms)
 {
-    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    const struct ft_observed o = {.agent = agent, .samples = 1, .has_packets = true};
     struct ft_topology *t = leafspine(2, 2, 1);
     struct ft_findings findings = {.items = NULL};
-    size_t len, count;
+    size_t count;
 
-    o.has_agent = o.has_samples = o.has_packets = true;
-    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
-    o.agent.len = len;
-    o.samples = 1;
     ft_unrated_take(u, &o, now_ms);
     ft_unrated_find(u, t, now_ms, &findings);
     count = findings.count;

@@ -266,13 +266,15 @@ END_TEST
 /* Whether the doctor has a finding with this text, and for how many switches. */
 static size_t reported(const char *text)
 {
-    struct ft_findings findings = {.items = NULL};
+    struct ft_doctor *doctor = ft_doctor_new(pipeline, 1);
+    const struct ft_findings *findings = ft_doctor_findings(doctor);
     size_t count = 0;
 
-    ft_doctor_look(pipeline, &findings);
-    for (size_t i = 0; i < findings.count; i++)
-        count += strstr(findings.items[i].text, text) != NULL;
-    ft_findings_free(&findings);
+    while (ft_doctor_step(doctor))
+        ;
+    for (size_t i = 0; i < findings->count; i++)
+        count += strstr(findings->items[i].text, text) != NULL;
+    ft_doctor_free(doctor);
     return count;
 }
 
@@ -315,6 +317,70 @@ START_TEST(lines_are_numbered_as_an_editor_does)
 }
 END_TEST
 
+static struct ft_pipeline_stats replayed(const char *text)
+{
+    char path[] = "/tmp/check_intake.XXXXXX", said[200] = "";
+    FILE *file = fdopen(mkstemp(path), "w");
+    struct ft_pipeline_stats stats;
+    struct ft_replay_stats replay;
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+    open_pipeline();
+    ck_assert_int_eq(ft_replay(pipeline, path, note, said, &replay), 0);
+    ck_assert_str_eq(said, "");
+    unlink(path);
+    stats = *ft_pipeline_stats(pipeline);
+    return stats;
+}
+
+#define HEAD "{\"schema\":\"fabrictrace.observation.v1\",\"time_ms\":1700000000000,"
+#define TAIL                                                                                       \
+    ",\"dport\":4791,\"proto\":17},\"samples\":1,\"packets\":100,\"bytes\":417000,"                \
+    "\"data_samples\":1,\"agent\":\"192.0.2.1\",\"in_ifindex\":1,\"out_ifindex\":100}\n"
+
+/* Columns in a file say what as many single observations do, each with its own time. */
+START_TEST(observations_in_columns_are_replayed_as_single_ones_are)
+{
+    struct ft_pipeline_stats one, other;
+    struct ft_writer single;
+
+    one = replayed(HEAD "\"first_ms\":1700000000100,\"last_ms\":1700000000100,\"flow\":{"
+                        "\"src\":\"10.0.0.1\",\"dst\":\"10.1.0.1\",\"sport\":49153" TAIL HEAD
+                        "\"first_ms\":1700000025000,\"last_ms\":1700000025000,\"flow\":{"
+                        "\"src\":\"10.1.0.1\",\"dst\":\"10.0.0.1\",\"sport\":49154" TAIL);
+    ck_assert_uint_eq(one.records, 2);
+    ck_assert_uint_eq(one.fates[FT_RECORD_JOINED], 2);
+    single = out;
+    ft_pipeline_free(pipeline);
+    other = replayed(
+        "{\"schema\":\"fabrictrace.observations.v1\",\"time_ms\":1700000000000,"
+        "\"addresses\":[\"192.0.2.1\",\"10.0.0.1\",\"10.1.0.1\"],\"sources\":[{\"agent\":0,"
+        "\"sampling_rate\":100}],\"lengths\":[4170],\"source\":[0,0],\"src\":[1,2],"
+        "\"dst\":[2,1],\"sport\":[1,2],\"in_ifindex\":[1,1],\"out_ifindex\":[100,100],"
+        "\"first_after\":[100,24900],\"samples\":[1,1],\"length\":[1,1]}\n");
+    ck_assert_mem_eq(&one, &other, sizeof(one));
+    ck_assert_uint_gt(out.len, 0);
+    ck_assert_uint_eq(out.len, single.len);
+    ck_assert_mem_eq(out.bytes, single.bytes, single.len);
+    ft_writer_free(&single);
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(columns_that_do_not_fit_together_are_one_invalid_record)
+{
+    open_pipeline();
+    ck_assert_str_eq(fate_of("{\"schema\":\"fabrictrace.observations.v1\",\"time_ms\":1,"
+                             "\"addresses\":[\"192.0.2.1\"],\"sources\":[{\"agent\":0}],"
+                             "\"source\":[0,0],\"src\":[0]}"),
+                     "invalid");
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->records, 1);
+    close_pipeline();
+}
+END_TEST
+
 /* The record that a text is, for the functions of this module alone. */
 static Fabrictrace__Record *record_of(const char *json)
 {
@@ -329,7 +395,9 @@ static Fabrictrace__Record *record_of(const char *json)
 static bool observes(const char *json, struct ft_observation *taken)
 {
     Fabrictrace__Record *record = record_of(json);
-    bool odd = false, fine = ft_intake_observation(record->observation, taken, &odd);
+    struct ft_observed o;
+    bool odd = false, fine = ft_observed_from(record->observation, &o) == 0 &&
+                             ft_intake_observed(&o, taken, &odd);
 
     ft_record_free(record);
     return fine && !odd;
@@ -398,6 +466,8 @@ END_TEST
 
 FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              the_receivers_queue_pair_is_the_flows_destination,
+             observations_in_columns_are_replayed_as_single_ones_are,
+             columns_that_do_not_fit_together_are_one_invalid_record,
              what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
              times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
              volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,

@@ -83,9 +83,13 @@ static void collide(const char *subject, const char *first_job, const char *seco
 static void expect(size_t jobs_max, const char *const *lines)
 {
     struct ft_prom p = {&page, &ft_daemon_metrics, NULL};
+    struct ft_job_figures *figures;
 
     ft_writer_reset(&page);
-    ft_job_figures_write(&sources, jobs_max, &p);
+    figures = ft_job_figures_new(&sources, jobs_max, 1);
+    while (ft_job_figures_step(figures, &p))
+        ;
+    ft_job_figures_free(figures);
     ft_write_u8(&page, 0);
     ck_assert(ft_writer_ok(&page));
     for (; *lines; lines++) {

@@ -412,6 +412,69 @@ START_TEST(in_unquiet_times_links_are_sampled_of_late)
 }
 END_TEST
 
+/* Samples that leave no other path may do so for a link that the topology lacks. */
+START_TEST(in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled)
+{
+    for (int unquiet = 0; unquiet < 2; unquiet++) {
+        struct ft_judging by;
+
+        setup();
+        by = (struct ft_judging){.t = t,
+                                 .trust = &trust,
+                                 .verify = true,
+                                 .policy = policy,
+                                 .src_nic = 0,
+                                 .dst_nic = 1,
+                                 .now_ms = 40000};
+        confirm_all();
+        all_sample(30000);
+        sample("leaf0", "h0", "a0", 30000);
+        sample("b0", "super1", "leaf1", 30100);
+        sample("super1", "a0", "b0", 30000);
+        sample("super1", "a0", "b0", 33500);
+        if (unquiet)
+            ft_trust_mark_uncertain(&trust, port("leaf1", "b1"), 29000);
+        ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), unquiet ? 30100 : 33500);
+        teardown();
+    }
+}
+END_TEST
+
+static uint32_t links_of(bool verify, uint8_t past, unsigned slot)
+{
+    struct ft_judging by = {
+        .t = t, .trust = &trust, .verify = verify, .src_nic = 0, .dst_nic = 1, .now_ms = 40000};
+
+    return ft_evidence_links(&ev, &by, &known, past, slot);
+}
+
+/* The links that a flow took for certain in a window are those on which it was sampled in it; what
+ * they imply counts where nobody samples. */
+START_TEST(a_window_has_the_links_on_which_the_flow_was_sampled)
+{
+    struct ft_judgement j;
+
+    setup();
+    confirm_all();
+    all_sample(30000);
+    sample("super1", "a0", "b0", 30000);
+    sample("leaf0", "h0", "a0", 30000);
+    sample("leaf1", "b0", "h1", 30000);
+    j = judge_by(30000, true);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_uint_eq(links_of(true, FT_PRESENT, 0), 0x1f);
+    ck_assert_uint_eq(links_of(true, FT_PRESENT, 1), 0);
+    ck_assert_uint_eq(links_of(true, 7, 0), 0);
+    ev.size ? (ev.list[0].past = 7) : (ev.own[0].past = 7);
+    /* Without the super: what leaf0 sent, what leaf1 got and handed to the host. */
+    ck_assert_uint_eq(links_of(true, FT_PRESENT, 0), 0x19);
+    ck_assert_uint_eq(links_of(true, 7, 0), 0x16);
+    ck_assert_uint_eq(links_of(false, 7, 0), 0x1f);
+    ck_assert_uint_eq(links_of(false, FT_PRESENT, 0), 0x19);
+    teardown();
+}
+END_TEST
+
 /* Single samples one soon after the other: which of them are of the present path is not known. */
 START_TEST(samples_that_do_not_overlap_are_not_certain_together)
 {
@@ -489,5 +552,7 @@ FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
              a_path_is_not_known_from_before_the_flow_went_astray,
              what_is_certain_of_a_partial_path_was_sampled_of_late, a_confirmed_link_needs_one_end,
              in_unquiet_times_links_are_sampled_of_late,
+             in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled,
+             a_window_has_the_links_on_which_the_flow_was_sampled,
              samples_that_do_not_overlap_are_not_certain_together,
              a_blind_switch_does_not_blind_the_rest)

@@ -53,7 +53,7 @@ static struct ft_hop common(void)
 
 static size_t divide(uint32_t window, struct ft_move_part *parts)
 {
-    return ft_moves_divide(&flow, t, &paths[1], window & 1, window * WINDOW_MS, parts);
+    return ft_moves_divide(&flow, t, &paths[1], true, window & 1, window * WINDOW_MS, parts);
 }
 
 START_TEST(who_never_moved_is_whole)
@@ -85,6 +85,10 @@ START_TEST(a_window_with_a_move_is_divided_by_samples)
     ck_assert_ptr_eq(parts[0].path, &paths[1]);
     ck_assert_double_eq_tol(parts[1].share, 0.75, 1e-9);
     ck_assert_uint_eq(parts[1].path->hops[0].out, paths[0].hops[0].out);
+    ck_assert_uint_eq(parts[1].past, number);
+    /* When it was left, and whether for the present one, nobody knows. */
+    ck_assert(parts[0].certain);
+    ck_assert(!parts[1].certain);
     teardown();
 }
 END_TEST
@@ -103,6 +107,22 @@ START_TEST(what_was_on_no_known_path_is_a_part_without_one)
 }
 END_TEST
 
+/* The same in a window that the move came after: what is of both paths is not of the new one. */
+START_TEST(before_a_move_common_hops_tell_nothing_of_the_new_path)
+{
+    struct ft_move_part parts[FT_MOVE_PARTS];
+
+    setup();
+    ft_moves_leave(&flow, &paths[0], WINDOW_MS + 2000);
+    sample(paths[2].hops[0], FT_PAST_NONE, 1000, 2000, 1);
+    sample(common(), FT_PRESENT, 3000, 9000, 3);
+    ck_assert_uint_eq(divide(0, parts), 2);
+    ck_assert_double_eq_tol(parts[0].share, 0.75, 1e-9);
+    ck_assert(!parts[0].certain);
+    teardown();
+}
+END_TEST
+
 /* What both paths have does not tell, a hop of the present one alone does, and so does a moment
  * after the move. */
 START_TEST(samples_of_common_hops_do_not_tell)
@@ -113,20 +133,21 @@ START_TEST(samples_of_common_hops_do_not_tell)
     ft_moves_leave(&flow, &paths[0], 6000);
     sample(common(), FT_PRESENT, 1000, 7000, 5);
     ck_assert_uint_eq(divide(0, parts), 1);
-    ck_assert_ptr_null(parts[0].path);
+    ck_assert_ptr_eq(parts[0].path, &paths[1]);
+    ck_assert(!parts[0].certain);
     sample(paths[1].hops[1], FT_PRESENT, 5500, 5500, 1);
     ck_assert_uint_eq(divide(0, parts), 1);
-    ck_assert_ptr_eq(parts[0].path, &paths[1]);
+    ck_assert(parts[0].certain);
     teardown();
     setup();
     ft_moves_leave(&flow, &paths[0], 6000);
     sample(common(), FT_PRESENT, 6100, 7000, 5);
     ck_assert_uint_eq(divide(0, parts), 1);
-    ck_assert_ptr_eq(parts[0].path, &paths[1]);
+    ck_assert(parts[0].certain);
     /* The next window began after the move. */
     sample(common(), FT_PRESENT, 6100, 12000, 5);
     ck_assert_uint_eq(divide(1, parts), 1);
-    ck_assert_ptr_eq(parts[0].path, &paths[1]);
+    ck_assert(parts[0].certain);
     teardown();
 }
 END_TEST
@@ -169,6 +190,7 @@ START_TEST(numbers_are_of_one_path_each_and_have_an_end)
 END_TEST
 
 FT_UNIT_MAIN("moves", who_never_moved_is_whole, a_window_with_a_move_is_divided_by_samples,
-             what_was_on_no_known_path_is_a_part_without_one, samples_of_common_hops_do_not_tell,
-             the_last_move_is_known_while_its_window_is_open,
+             what_was_on_no_known_path_is_a_part_without_one,
+             before_a_move_common_hops_tell_nothing_of_the_new_path,
+             samples_of_common_hops_do_not_tell, the_last_move_is_known_while_its_window_is_open,
              numbers_are_of_one_path_each_and_have_an_end)

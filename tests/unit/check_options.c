@@ -48,7 +48,7 @@ static const struct ft_option_table table = {"prog", options, sizeof(struct conf
 static struct config *load(const char *text, struct ft_diag *diag)
 {
     struct ft_yaml *root = ft_yaml_parse(text, strlen(text), "p.yaml", diag);
-    struct config *c = root ? ft_options_load(&table, root, NULL, diag) : NULL;
+    struct config *c = root ? ft_options_load(&table, root, NULL, diag, NULL) : NULL;
 
     ft_yaml_free(root);
     return c;
@@ -69,7 +69,7 @@ static void expect(const char *text, const char *complaints)
 START_TEST(has_the_defaults)
 {
     struct ft_diag *diag = ft_diag_new();
-    struct config *c = ft_options_load(&table, NULL, NULL, diag);
+    struct config *c = ft_options_load(&table, NULL, NULL, diag, NULL);
 
     ck_assert_ptr_nonnull(c);
     ck_assert_str_eq(c->name, "lab");
@@ -205,7 +205,7 @@ START_TEST(sets_from_the_command_line_win)
     struct ft_strings sets = {items, 4};
     struct ft_diag *diag = ft_diag_new();
     struct ft_yaml *root = ft_yaml_parse("join: {cap: 7}", 14, "p.yaml", diag);
-    struct config *c = ft_options_load(&table, root, &sets, diag);
+    struct config *c = ft_options_load(&table, root, &sets, diag, NULL);
 
     ck_assert_ptr_nonnull(c);
     ck_assert_uint_eq(c->cap, 5);
@@ -214,7 +214,7 @@ START_TEST(sets_from_the_command_line_win)
     ck_assert_int_eq(c->level, 0);
     ft_options_free(&table, c);
     sets = (struct ft_strings){bad, 3};
-    ck_assert_ptr_null(ft_options_load(&table, root, &sets, diag));
+    ck_assert_ptr_null(ft_options_load(&table, root, &sets, diag, NULL));
     ck_assert_str_eq(ft_diag_text(diag, 0), "--set: 'join.cap' is not KEY=VALUE");
     ck_assert_str_eq(ft_diag_text(diag, 1),
                      "--set: key 'jion.cap': is not known; did you mean 'join.cap'?");

@@ -67,49 +67,155 @@ static void on_done(void *arg)
     ft_loop_exit(loop, 0);
 }
 
-/* Records go out one by one and come in as batches, each once and in order. */
-START_TEST(records_reach_a_receiver_in_order)
+static void emit_observation(struct ft_output *out, uint32_t n)
 {
-    const uint64_t count = 20000;
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow;
+    const struct ft_tuple tuple = {.src = ft_ip4((uint8_t[]){10, 0, (uint8_t)(n >> 8), (uint8_t)n}),
+                                   .dst = ft_ip4((uint8_t[]){10, 9, 0, 1}),
+                                   .sport = (uint16_t)n,
+                                   .dport = FT_ROCE_PORT,
+                                   .proto = FT_PROTO_UDP};
+
+    ft_flow_from_tuple(&flow, &tuple);
+    o.flow = &flow;
+    o.has_time_ms = o.has_interval_ms = o.has_agent = true;
+    o.has_samples = o.has_packets = o.has_bytes = true;
+    o.time_ms = 1700000000000;
+    o.interval_ms = 1000;
+    o.agent = flow.dst;
+    o.samples = n;
+    o.packets = UINT64_C(100) * n;
+    o.bytes = 6400 * UINT64_C(100) * n;
+    /* What columns cannot say travels alone. */
+    o.ack_samples = n % 1000 == 999 ? n + 1 : 0;
+    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    record.observation = &o;
+    ft_output_emit(out, &record);
+}
+
+static uint32_t next_observation;
+static uint64_t singles;
+
+static void on_observed(void *arg, const struct ft_observed *o)
+{
+    (void)arg;
+    ck_assert_uint_eq(o->samples, next_observation++);
+}
+
+static void on_single(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    /* Counters went out between them. */
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_COUNTERS) {
+        ck_assert_uint_eq(record->counters->time_ms, next_observation);
+        return;
+    }
+    ck_assert_uint_eq(record->observation->samples, next_observation++);
+    singles++;
+}
+
+static int apply_observations(void *arg, void *known, const char *source_id, const char *program,
+                              const uint8_t *payload, size_t len)
+{
+    const struct ft_batch_sink sink = {on_single, on_observed, NULL};
+    struct ft_batch *batch = ft_batch_new(len);
+    int rc;
+
+    (void)arg;
+    (void)known;
+    (void)source_id;
+    (void)program;
+    while ((rc = ft_batch_step(batch, payload, 100, &sink)) > 0)
+        ;
+    ck_assert_int_eq(rc, 0);
+    ft_batch_free(batch);
+    return 0;
+}
+
+/* Records go out one by one and come in as batches, each once and in order. */
+struct line {
+    struct ft_receiver *receiver;
+    struct ft_sender *sender;
+    struct ft_output *out;
+};
+
+static void open_line(struct line *line,
+                      int (*take)(void *arg, void *known, const char *source_id,
+                                  const char *program, const uint8_t *payload, size_t len))
+{
     struct ft_receiver_config receiving = {
-        .listen = "127.0.0.1:0", .connections_max = 4, .sources_max = 4, .apply = apply};
+        .listen = "127.0.0.1:0", .connections_max = 4, .sources_max = 4, .apply = take};
     struct ft_sender_config sending = {.source_id = "poller1",
                                        .program = "fabrictrace-switchpoll",
                                        .boot_id = 1,
                                        .queue_bytes_max = 16u << 20,
                                        .retry_min_ns = 10000000,
                                        .retry_max_ns = 100000000};
-    struct ft_loss_transport stats;
-    struct ft_receiver *receiver;
-    struct ft_sender *sender;
-    struct ft_output *out;
     char error[256] = "", endpoint[32];
 
     loop = ft_loop_new();
-    receiver = ft_receiver_new(loop, &receiving, error, sizeof(error));
-    ck_assert_msg(receiver, "%s", error);
-    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", ft_receiver_port(receiver));
+    line->receiver = ft_receiver_new(loop, &receiving, error, sizeof(error));
+    ck_assert_msg(line->receiver, "%s", error);
+    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", ft_receiver_port(line->receiver));
     sending.endpoint = endpoint;
-    sender = ft_sender_new(loop, &sending, error, sizeof(error));
-    ck_assert_msg(sender, "%s", error);
-    out = ft_output_sender(sender);
-    for (uint64_t i = 0; i < count; i++) {
-        emit(out, i);
-        if (i % 999 == 0)
-            check_balance(out, i + 1);
-    }
-    ft_output_flush(out);
-    check_balance(out, count);
-    ft_sender_flush(sender, INT64_C(20000000000), on_done, NULL);
+    line->sender = ft_sender_new(loop, &sending, error, sizeof(error));
+    ck_assert_msg(line->sender, "%s", error);
+    line->out = ft_output_sender(line->sender, 1u << 20);
+}
+
+/* Sends what is left, and closes. All of it has arrived. */
+static void close_line(struct line *line, uint64_t count)
+{
+    struct ft_loss_transport stats;
+
+    ft_output_flush(line->out);
+    check_balance(line->out, count);
+    ft_sender_flush(line->sender, INT64_C(20000000000), on_done, NULL);
     ck_assert_int_eq(ft_loop_run(loop), 0);
-    ck_assert_uint_eq(arrived, count);
-    ft_output_stats(out, &stats);
+    ft_output_stats(line->out, &stats);
     ck_assert_uint_eq(stats.processed, count);
-    check_balance(out, count);
-    ft_output_free(out);
-    ft_sender_free(sender);
-    ft_receiver_free(receiver);
+    check_balance(line->out, count);
+    ft_output_free(line->out);
+    ft_sender_free(line->sender);
+    ft_receiver_free(line->receiver);
     ft_loop_free(loop);
+}
+
+START_TEST(records_reach_a_receiver_in_order)
+{
+    const uint64_t count = 20000;
+    struct line line;
+
+    open_line(&line, apply);
+    for (uint64_t i = 0; i < count; i++) {
+        emit(line.out, i);
+        if (i % 999 == 0)
+            check_balance(line.out, i + 1);
+    }
+    close_line(&line, count);
+    ck_assert_uint_eq(arrived, count);
+}
+END_TEST
+
+/* Each observation is a record in the account, however many share a message. */
+START_TEST(observations_travel_in_columns_and_are_counted_one_by_one)
+{
+    const uint32_t count = 100000;
+    struct line line;
+
+    open_line(&line, apply_observations);
+    for (uint32_t i = 0; i < count; i++) {
+        emit_observation(line.out, i);
+        if (i % 10000 == 0)
+            check_balance(line.out, i + 1 + i / 50000);
+        if (i % 50000 == 49999)
+            emit(line.out, i + 1);
+    }
+    close_line(&line, count + 2);
+    ck_assert_uint_eq(next_observation, count);
+    ck_assert_uint_eq(singles, count / 1000);
 }
 END_TEST
 
@@ -169,5 +275,6 @@ START_TEST(a_failed_write_is_told_and_counted)
 }
 END_TEST
 
-FT_UNIT_MAIN("output", records_reach_a_receiver_in_order, lines_reach_a_file,
+FT_UNIT_MAIN("output", records_reach_a_receiver_in_order,
+             observations_travel_in_columns_and_are_counted_one_by_one, lines_reach_a_file,
              a_failed_write_is_told_and_counted)

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "daemon/api/qps.h"
+#include "daemon/pipeline/stages.h"
 #include "tests/unit/balanced.h"
 #include "tests/unit/pairing_rig.h"
 
@@ -596,9 +597,14 @@ END_TEST
 START_TEST(the_unpaired_are_told_host_by_host)
 {
     struct ft_findings findings = {.items = NULL};
-    struct ft_api_qps_filter filter = {.state = "several_peers"};
+    char state[] = "several_peers";
+    const struct ft_list_filter filter = {.state = state};
+    struct ft_stages stages = {.join = NULL};
+    const struct ft_view view = {.stages = &stages};
     struct ft_writer w;
-    struct ft_list list = {.page = {.limit = 2}, .w = &w};
+    struct ft_list list = {.view = &view, .page = {.limit = UINT64_MAX}, .w = &w};
+    struct ft_sorted walk;
+    struct ft_pairing_unpaired *unpaired;
     struct rig rig;
 
     rig_init(&rig, 150, 1000);
@@ -606,7 +612,10 @@ START_TEST(the_unpaired_are_told_host_by_host)
     for (uint32_t i = 0; i < 150; i += 2)
         ck_assert(rig_connect(&rig, i, 100, i + 1, 100, 0, 0));
     rig_seconds(&rig, 40);
-    ft_pairing_find_unpaired(rig.pairing, &findings);
+    unpaired = ft_pairing_unpaired_new(rig.pairing, 1);
+    while (ft_pairing_unpaired_step(unpaired, &findings))
+        ;
+    ft_pairing_unpaired_free(unpaired);
     /* A hundred by name, one for the rest. */
     ck_assert_uint_eq(findings.count, 101);
     ck_assert(findings.items[0].of_host);
@@ -620,9 +629,13 @@ START_TEST(the_unpaired_are_told_host_by_host)
                      "(several_peers): several queue pairs may be the remote one");
     ft_findings_free(&findings);
     ft_writer_init(&w, 100000);
-    ck_assert(ft_api_qps_is_state("several_peers") && !ft_api_qps_is_state("resolved"));
-    ft_api_write_qps(&list, rig.pairing, &filter);
+    stages.pairing = rig.pairing;
+    ft_sorted_init(&walk, &ft_api_qp_order, &filter, 2);
+    while (ft_sorted_step(&walk, &list) > 0)
+        ;
+    ft_sorted_free(&walk);
     ck_assert_uint_eq(list.total, 150);
+    ck_assert_int_eq(strncmp(list.next, "qps-6831", 8), 0); /* behind h1 */
     ft_write_u8(&w, 0);
     ck_assert_str_eq((const char *)w.bytes,
                      "{\"schema\":\"fabrictrace.queue_pair.v1\",\"host\":\"h0\",\"device\":\"mlx5_"

@@ -33,6 +33,9 @@ static void fill_value(const ProtobufCFieldDescriptor *f, void *at, struct fille
     case PROTOBUF_C_TYPE_UINT64:
         *(uint64_t *)at = n % 2 ? UINT64_MAX - n : n;
         break;
+    case PROTOBUF_C_TYPE_SINT32:
+        *(int32_t *)at = INT32_MIN + (int32_t)n;
+        break;
     case PROTOBUF_C_TYPE_INT64:
         *(int64_t *)at = INT64_MIN + (int64_t)n;
         break;
@@ -75,13 +78,14 @@ static ProtobufCMessage *filled(const ProtobufCMessageDescriptor *d, struct fill
             continue;
         if (f->label == PROTOBUF_C_LABEL_REPEATED) {
             bool bytes = f->type == PROTOBUF_C_TYPE_BYTES;
-            bool number = f->type == PROTOBUF_C_TYPE_UINT32;
+            bool number = f->type == PROTOBUF_C_TYPE_UINT32 || f->type == PROTOBUF_C_TYPE_SINT32;
+            bool wide = f->type == PROTOBUF_C_TYPE_UINT64;
             size_t step = bytes    ? sizeof(ProtobufCBinaryData)
                           : number ? sizeof(uint32_t)
                                    : sizeof(void *);
             uint8_t *elements = calloc(2, step);
 
-            ck_assert(bytes || number || f->type == PROTOBUF_C_TYPE_STRING ||
+            ck_assert(bytes || number || wide || f->type == PROTOBUF_C_TYPE_STRING ||
                       f->type == PROTOBUF_C_TYPE_MESSAGE);
             *(size_t *)(void *)(base + f->quantifier_offset) = 2;
             *(void **)(void *)(base + f->offset) = elements;
@@ -275,6 +279,15 @@ static void apply(void *arg, const Fabrictrace__Record *record)
     applied->calls++;
 }
 
+/* Lists filled with anything do not fit together, and would spoil the batch: check_columns.c. */
+static Fabrictrace__Record *batch_record(size_t i)
+{
+    size_t kind = i % ft_record_kinds();
+
+    return filled_record(ft_record_kind(kind) == FABRICTRACE__RECORD__KIND_OBSERVATIONS ? 0 : kind,
+                         i % 3 == 0);
+}
+
 START_TEST(batches)
 {
     struct applied applied = {.calls = 0}, expected = {.calls = 0};
@@ -286,7 +299,7 @@ START_TEST(batches)
     ft_writer_init(&applied.packed, 1 << 20);
     ft_writer_init(&expected.packed, 1 << 20);
     for (size_t i = 0; i < BATCH; i++) {
-        records[i] = filled_record(i % ft_record_kinds(), i % 3 == 0);
+        records[i] = batch_record(i);
         apply(&expected, records[i]);
     }
     ck_assert_int_eq(ft_batch_pack(records, BATCH, &w), 0);

@@ -19,7 +19,7 @@ static struct ft_agent_settings *load(const char *text)
     diag = ft_diag_new();
     yaml = ft_yaml_parse(text, strlen(text), "agent.yaml", diag);
     ck_assert_ptr_nonnull(yaml);
-    settings = ft_options_load(&ft_agent_options, yaml, NULL, diag);
+    settings = ft_options_load(&ft_agent_options, yaml, NULL, diag, NULL);
     ft_yaml_free(yaml);
     if (settings)
         ft_agent_settings_check(settings, NULL, diag);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/writer.h"
+#include "tests/put.h"
 #include "tests/unit/unit.h"
 
 #define COUNT(a)     (sizeof(a) / sizeof((a)[0]))
@@ -125,7 +126,7 @@ static size_t usual_sample(struct ft_writer *w)
     put(w, sample, COUNT(sample));
     put(w, raw, COUNT(raw));
     ft_write_bytes(w, frame, sizeof(frame));
-    ft_write_be16(w, 0);
+    put_be16(w, 0);
     put(w, vlans, COUNT(vlans));
     return (COUNT(head) + 2) * 4;
 }

@@ -8,8 +8,8 @@
 /* An outer IPv4 header from 192.0.2.1 to 192.0.2.2, for a payload of that length. */
 static void outer_ip(struct ft_writer *w, uint8_t proto, size_t payload, uint8_t tos)
 {
-    ft_write_be16(w, (uint16_t)(0x4500 | tos));
-    ft_write_be16(w, (uint16_t)(20 + payload));
+    put_be16(w, (uint16_t)(0x4500 | tos));
+    put_be16(w, (uint16_t)(20 + payload));
     ft_write_be32(w, 0);
     ft_write_be32(w, 64u << 24 | (uint32_t)proto << 16);
     ft_write_be32(w, 0xc0000201);
@@ -29,7 +29,7 @@ static void vxlan(struct ft_writer *w, uint8_t flags, uint8_t tos)
     ft_write_be32(w, (uint32_t)flags << 24);
     ft_write_be32(w, 5001 << 8);
     ADD(w, ethernet);
-    ft_write_be16(w, 0x0800);
+    put_be16(w, 0x0800);
     ADD(w, ipv4);
     ADD(w, udp);
     ADD(w, bth);
@@ -135,12 +135,12 @@ START_TEST(gre_and_ip_in_ip)
     for (size_t i = 0; i < COUNT(gre); i++) {
         start(&w, 0x0800);
         outer_ip(&w, 47, 4 + gre[i].fields + INNER_BYTES, 0);
-        ft_write_be16(&w, gre[i].flags);
-        ft_write_be16(&w, gre[i].type);
+        put_be16(&w, gre[i].flags);
+        put_be16(&w, gre[i].type);
         for (size_t n = 2; n < gre[i].fields; n++)
             ft_write_u8(&w, 0);
         if (gre[i].fields)
-            ft_write_be16(&w, 0x0800);
+            put_be16(&w, 0x0800);
         ADD(&w, ipv4);
         ADD(&w, udp);
         ADD(&w, bth);
@@ -181,15 +181,15 @@ END_TEST
 static void outer_udp(struct ft_writer *w, uint16_t port, size_t payload, uint8_t tos)
 {
     outer_ip(w, 17, 8 + payload, tos);
-    ft_write_be16(w, 55555);
-    ft_write_be16(w, port);
+    put_be16(w, 55555);
+    put_be16(w, port);
     ft_write_be32(w, (uint32_t)(8 + payload) << 16);
 }
 
 static void bridged(struct ft_writer *w)
 {
     ADD(w, ethernet);
-    ft_write_be16(w, 0x0800);
+    put_be16(w, 0x0800);
 }
 
 static void roce_inside(struct ft_writer *w)
@@ -313,8 +313,8 @@ START_TEST(a_second_vxlan_is_opened)
     bridged(&w);
     outer_ip(&w, 17, 8 + inner, 0);
     w.bytes[w.len - 1] = 9;
-    ft_write_be16(&w, 44444);
-    ft_write_be16(&w, 4789);
+    put_be16(&w, 44444);
+    put_be16(&w, 4789);
     ft_write_be32(&w, (uint32_t)(8 + inner) << 16);
     ft_write_be32(&w, 0x08000000);
     ft_write_be32(&w, 2 << 8);

@@ -503,6 +503,29 @@ START_TEST(samples_between_two_moves_are_of_no_known_path)
 }
 END_TEST
 
+/* The same, and in between it was seen where the path before goes too: whether it was still on that
+ * is not known, so its link has nothing. */
+START_TEST(what_is_seen_after_a_path_was_left_is_not_laid_on_it)
+{
+    const int64_t moved = START_MS + WINDOW_MS;
+    char window[32];
+
+    snprintf(window, sizeof(window), "\"window_start_ms\":%lld", (long long)moved);
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < moved + WINDOW_MS; ms += 100) {
+        run_until(ms);
+        if (ms < moved || ms > moved + 1000)
+            observe_second(1, ms < moved ? 1 : 3, 10, ms);
+        if (ms < moved || ms < moved + 1000)
+            observe_second(1, NO_SPINE, 30, ms);
+    }
+    close_window(moved);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
+    ck_assert_double_gt(number(line_with(window, "\"port\":\"up3\""), "bytes"), 1e6);
+    close_pipeline();
+}
+END_TEST
+
 /* A sprayed flow leaves two spines for two others at the turn of a window. */
 START_TEST(shares_of_a_window_are_of_its_samples)
 {
@@ -704,4 +727,4 @@ FT_UNIT_MAIN("window", a_window_that_was_not_seen_whole_is_marked, luck_among_ma
              bytes_while_a_move_has_not_settled_are_placed_nowhere,
              where_others_move_a_window_needs_samples_that_tell,
              shares_of_a_window_are_of_its_samples, samples_between_two_moves_are_of_no_known_path,
-             every_record_is_accounted_for)
+             what_is_seen_after_a_path_was_left_is_not_laid_on_it, every_record_is_accounted_for)

@@ -29,9 +29,11 @@ static void end(void)
 static const char *text(void)
 {
     struct ft_prom p = {&page, &ft_daemon_metrics, NULL};
+    struct ft_window_figures_position position = {.metric = 0};
 
     ft_writer_reset(&page);
-    ft_window_figures_write(figures, &p);
+    while (ft_window_figures_write(figures, &position, &p))
+        ;
     ft_write_u8(&page, 0);
     ck_assert(ft_writer_ok(&page));
     return (const char *)page.bytes;

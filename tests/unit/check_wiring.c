@@ -62,9 +62,11 @@ static uint32_t confirmed(void)
 static size_t findings(const char *at, const char *port)
 {
     struct ft_findings f = {0};
+    uint32_t index = 0;
     size_t count = 0;
 
-    ft_wiring_find(w, rig_ms, &f);
+    while (ft_wiring_find(w, rig_ms, &index, &f))
+        ;
     for (size_t i = 0; i < f.count; i++)
         count +=
             !at || (strcmp(f.items[i].switch_name, at) == 0 && strcmp(f.items[i].port, port) == 0);

@@ -160,10 +160,27 @@ tests_unit_check_discovery_large_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_answers
 TESTS += tests/unit/check_answers
-tests_unit_check_answers_SOURCES = tests/unit/check_answers.c tests/unit/leafspine.h \
-	tests/unit/unit.h
+tests_unit_check_answers_SOURCES = tests/unit/check_answers.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_answers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_answers_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_sorted
+TESTS += tests/unit/check_sorted
+tests_unit_check_sorted_SOURCES = tests/unit/check_sorted.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_sorted_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_sorted_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_slices
+TESTS += tests/unit/check_slices
+tests_unit_check_slices_SOURCES = tests/unit/check_slices.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_slices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_slices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_counters_known \
+	-Wl,--wrap=ft_counters_health -Wl,--wrap=ft_pairing_next -Wl,--wrap=ft_pipeline_next_loss \
+	-Wl,--wrap=ft_ranks_next_member -Wl,--wrap=ft_events_next
+tests_unit_check_slices_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_history
 TESTS += tests/unit/check_history
@@ -239,8 +256,9 @@ tests_unit_check_detours_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_matrix
 TESTS += tests/unit/check_matrix
-tests_unit_check_matrix_SOURCES = tests/unit/check_matrix.c tests/unit/unit.h
+tests_unit_check_matrix_SOURCES = tests/unit/check_matrix.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_matrix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_matrix_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp -Wl,--wrap=ft_ranks_next_member \
-	-Wl,--wrap=ft_ranks_next_edge
+tests_unit_check_matrix_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp -Wl,--wrap=strncmp \
+	-Wl,--wrap=ft_ranks_next_member -Wl,--wrap=ft_ranks_next_edge
 tests_unit_check_matrix_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -9,6 +9,7 @@
 
 #include "lib/base/writer.h"
 #include "proto/packet.h"
+#include "tests/put.h"
 #include "tests/unit/unit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -39,7 +40,7 @@ static inline void start(struct ft_writer *w, uint16_t ethertype)
 {
     ft_writer_init(w, 4096);
     ADD(w, ethernet);
-    ft_write_be16(w, ethertype);
+    put_be16(w, ethertype);
 }
 
 static inline void roce4(struct ft_writer *w)

@@ -361,22 +361,15 @@ static inline void rig_member(struct rig *rig, const char *comm, uint32_t rank, 
 static inline void rig_sample_of(struct rig *rig, const struct rig_device *d, uint16_t sport,
                                  const struct ft_ip *to, uint32_t dst_qp)
 {
-    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
-    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
-    size_t len;
+    const struct ft_observed o = {.tuple = {.src = d->address[0],
+                                            .dst = *to,
+                                            .sport = sport,
+                                            .dport = FT_ROCE_PORT,
+                                            .proto = FT_PROTO_UDP},
+                                  .first_ms = (uint64_t)rig->now_ms,
+                                  .dst_qp = dst_qp,
+                                  .has_dst_qp = true};
 
-    flow.has_src = flow.has_dst = flow.has_sport = flow.has_dport = flow.has_proto = true;
-    flow.src.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&d->address[0], &len);
-    flow.src.len = len;
-    flow.dst.data = (uint8_t *)(uintptr_t)ft_ip_bytes(to, &len);
-    flow.dst.len = len;
-    flow.sport = sport;
-    flow.dport = 4791;
-    flow.proto = 17;
-    o.flow = &flow;
-    o.has_time_ms = o.has_dst_qp = true;
-    o.time_ms = (uint64_t)rig->now_ms;
-    o.dst_qp = dst_qp;
     ft_pairing_observe(rig->pairing, &o, rig->now_ms);
 }
 

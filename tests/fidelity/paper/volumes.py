@@ -3,11 +3,6 @@
 from .samples import BASE_MS, weighed
 
 
-# Bytes on a link that carried none count from this part of an average link's on: less is what a
-# sample more or less makes of the moment of a move.
-PHANTOM_PART = 0.01
-
-
 def true_loads(truth, start, end):
     """{(switch, port out): bytes}"""
     loads = {}
@@ -55,10 +50,6 @@ class Windows:
         sums["over"] += max(0, said - true)
         sums["samples_off"] += abs(sampled - true)
         self.records += 1
-        if key not in self.near and said > PHANTOM_PART * mean(self.near.values()):
+        if key not in self.near and said:
             self.phantom += 1
             self.phantoms.append((start, end, key, said))
-
-
-def mean(values):
-    return sum(values) / max(1, len(values))

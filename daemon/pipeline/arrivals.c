@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/pipeline/arrivals.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+
+#define NS_PER_S INT64_C(1000000000)
+#define WARN_NS  (60 * NS_PER_S)
+
+/* So many records a step; the clock is looked at after each, and a slice ends after this time. */
+#define STEP     64
+#define SLICE_NS (NS_PER_S / 100)
+
+/* A slice of a batch on its way in. */
+struct slice {
+    struct ft_arrivals *arrivals;
+    const struct ft_arrival *from;
+    int64_t now_ms;
+};
+
+void ft_arrivals_open(struct ft_arrivals *arrivals)
+{
+    *arrivals = (struct ft_arrivals){.identity_limit = {.interval_ns = WARN_NS, .burst = 10},
+                                     .broken_limit = {.interval_ns = WARN_NS, .burst = 20}};
+}
+
+void ft_arrivals_close(struct ft_arrivals *arrivals)
+{
+    ft_batch_free(arrivals->batch);
+    arrivals->batch = NULL;
+}
+
+static void refuse(const struct slice *s, const char *reason)
+{
+    uint64_t held;
+
+    ft_pipeline_refuse(s->from->pipeline);
+    if (ft_log_limit_pass(&s->arrivals->identity_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING,
+               "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
+               " more held back)",
+               s->from->program, s->from->source, reason, held);
+}
+
+static void apply_record(void *arg, const Fabrictrace__Record *record)
+{
+    const struct slice *s = arg;
+    const struct ft_arrival *from = s->from;
+    char reason[FT_IDENTITY_TEXT_BYTES];
+
+    if (!from->sender || ft_identity_allows(from->identities, from->sender, record,
+                                            ft_pipeline_file(from->pipeline), s->now_ms, reason))
+        ft_pipeline_record(from->pipeline, record, s->now_ms);
+    else
+        refuse(s, reason);
+}
+
+static void apply_observed(void *arg, const struct ft_observed *o)
+{
+    const struct slice *s = arg;
+    char reason[FT_IDENTITY_TEXT_BYTES];
+
+    if (!s->from->sender || ft_identity_allows_observed(s->from->sender, o, reason))
+        ft_pipeline_observed(s->from->pipeline, o, s->now_ms);
+    else
+        refuse(s, reason);
+}
+
+int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, const uint8_t *payload,
+                      size_t len)
+{
+    struct slice slice = {.arrivals = a, .from = from};
+    const struct ft_batch_sink sink = {apply_record, apply_observed, &slice};
+    struct ft_mono start = ft_mono_now();
+    uint64_t held;
+    int rc = -ENOMEM;
+
+    if (!a->batch)
+        a->batch = ft_batch_new(len);
+    while (a->batch) {
+        slice.now_ms = ft_wall_now().ms;
+        rc = ft_batch_step(a->batch, payload, STEP, &sink);
+        if (rc <= 0)
+            break;
+        if (ft_mono_since_ns(ft_mono_now(), start) > SLICE_NS)
+            return rc;
+    }
+    ft_arrivals_close(a);
+    if (rc == 0)
+        ft_pipeline_flush(from->pipeline);
+    else if (ft_log_limit_pass(&a->broken_limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", from->program,
+               from->source, len, strerror(-rc));
+    return rc;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PIPELINE_ARRIVALS_H
+#define FT_DAEMON_PIPELINE_ARRIVALS_H
+/*
+ * Batches of records that peers send: decoded in slices, held against what their sender may report,
+ * and handed to the pipeline. Owner: the daemon. Thread: the loop's own.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/pipeline/identity.h"
+#include "daemon/pipeline/pipeline.h"
+#include "lib/base/log.h"
+#include "proto/batch.h"
+
+/* One batch at a time is under way. */
+struct ft_arrivals {
+    struct ft_batch *batch; /* NULL: none */
+    struct ft_log_limit identity_limit, broken_limit;
+};
+
+/* Where a batch comes from and goes to. */
+struct ft_arrival {
+    struct ft_pipeline *pipeline;
+    struct ft_identities *identities;
+    const struct ft_identity *sender; /* NULL: may report anything */
+    const char *source, *program;
+};
+
+void ft_arrivals_open(struct ft_arrivals *arrivals);
+void ft_arrivals_close(struct ft_arrivals *arrivals);
+
+/* A slice of a batch, in the sense of apply() of struct ft_receiver_config: above 0, there is more
+ * to do with the same bytes. -EBADMSG, -ENOMEM: nothing of it was applied. */
+int ft_arrivals_apply(struct ft_arrivals *arrivals, const struct ft_arrival *from,
+                      const uint8_t *payload, size_t len);
+
+#endif
