@@ -70,8 +70,7 @@ static int run_agent(struct ft_run *run)
         return EX_OSERR;
     check(run, diag);
     complaints = ft_diag_count(diag);
-    for (size_t i = 0; ft_diag_text(diag, i); i++)
-        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    ft_log_complaints(diag);
     ft_diag_free(diag);
     if (complaints > 0)
         return EX_CONFIG;

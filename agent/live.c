@@ -285,8 +285,7 @@ static const struct ft_agent_settings *reload(struct live *live)
         if (fixed)
             ft_diag_add(diag, NULL, 0, "key '%s' cannot change without a restart", fixed);
     }
-    for (size_t i = 0; ft_diag_text(diag, i); i++)
-        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    ft_log_complaints(diag);
     if (settings && (ft_diag_count(diag) > 0 || ft_daemon_link_renew_tls(&live->daemon, &files) ||
                      (ft_agent_settings_capture_differs(live->settings, settings) &&
                       open_captures(live, settings)))) {
@@ -470,11 +469,6 @@ static void tell_self(struct live *live)
     ft_engine_set_self(live->engine, live->user, held, ft_privilege_nobody_traces());
 }
 
-static void log_trouble(const char *text)
-{
-    ft_log(FT_LOG_WARNING, "%s", text);
-}
-
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -487,7 +481,7 @@ static int start(struct live *live)
     live->loop = ft_loop_new();
     if (!live->loop || getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         return EX_OSERR;
-    ft_loop_on_trouble(live->loop, log_trouble);
+    ft_loop_on_trouble(live->loop, ft_log_trouble);
     code = start_uplink(live);
     if (code)
         return code;

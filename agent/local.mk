@@ -27,7 +27,8 @@ agent_libftagent_a_SOURCES = \
 	agent/rdma/sniffer.c agent/rdma/sniffer.h \
 	agent/rdma/sport.c agent/rdma/sport.h \
 	agent/rdma/sysfs.c agent/rdma/sysfs.h \
-	agent/rdma/table.c agent/rdma/table.h \
+	agent/rdma/table.c agent/rdma/table.h agent/rdma/table_impl.h \
+	agent/rdma/table_flows.c \
 	agent/replay.c agent/replay.h \
 	agent/report/flow.c agent/report/flow.h \
 	agent/report/host.c agent/report/host.h \

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/moment.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
 
@@ -45,7 +46,11 @@ static const struct command commands[FT_COMMANDS] = {
                           "each rank's last operation, its slowest peer and the link under it"},
     [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
                         "queue pairs of every host, and their peers"},
+    [FT_COMMAND_HASH] = {"hash", "",
+                         "how each switch chooses among equal-cost links, learnt from flows"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
+    [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
+                            "a capture of sFlow: paths, imbalance, collisions, events in it"},
     [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
                          "poller, daemon and page with one command, until Ctrl-C"},
     [FT_COMMAND_PLAN] = {"plan",
@@ -82,6 +87,10 @@ enum {
     OPT_COLUMNS,
     OPT_SFLOW,
     OPT_TOPOLOGY,
+    OPT_SERVE,
+    OPT_AT,
+    OPT_TOKEN_FILE,
+    OPT_CA,
     OPT_FLOWS,
     OPT_PREVIOUS,
     OPT_FAILED,
@@ -97,8 +106,10 @@ enum {
 
 #define FOR(command) (1U << FT_COMMAND_##command)
 #define FOR_ALL      (~0U)
+/* Commands that the history has answers for. */
+#define FOR_PAST (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(COLLISIONS) | FOR(EVENTS))
 /* Commands that start a daemon of their own and ask none. */
-#define FOR_OWN        FOR(LIVE)
+#define FOR_OWN        (FOR(LIVE) | FOR(ANALYZE))
 #define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
@@ -165,6 +176,13 @@ static const struct {
     {{"topology", required_argument, NULL, OPT_TOPOLOGY},
      FOR_OWN | FOR(PLAN) | FOR(WHATIF),
      "FILE     the fabric (fabrictrace-topology(5)); where left out, learnt from the samples"},
+    {{"serve", no_argument, NULL, OPT_SERVE},
+     FOR(ANALYZE),
+     "         then keep the page and the API up on it, until Ctrl-C"},
+    {{"at", required_argument, NULL, OPT_AT},
+     FOR_PAST,
+     "TIME     in the window of then: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS; of paths with "
+     "--flow"},
     {{"flows", required_argument, NULL, OPT_FLOWS},
      FOR(PLAN) | FOR(WHATIF),
      "FILE     flows as CSV: src,dst,rate_bps (-: standard input)"},
@@ -198,6 +216,12 @@ static const struct {
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL & ~FOR_OWN,
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
+    {{"token-file", required_argument, NULL, OPT_TOKEN_FILE},
+     FOR_ALL & ~FOR_OWN,
+     "FILE     with the token that fabrictraced wants (or FABRICTRACE_TOKEN_FILE)"},
+    {{"ca", required_argument, NULL, OPT_CA},
+     FOR_ALL & ~FOR_OWN,
+     "FILE     authority of an endpoint https://HOST:PORT (the system's, or FABRICTRACE_CA)"},
     {{"json", no_argument, NULL, OPT_JSON},
      FOR_ALL & ~FOR(TOP) & ~FOR(LIVE),
      "         records as JSON, one a line"},
@@ -394,6 +418,20 @@ static int parse_interval(struct ft_args *args, const char *value, FILE *err)
     return 0;
 }
 
+static int parse_at(struct ft_args *args, const char *value, FILE *err)
+{
+    struct ft_wall moment;
+
+    if (ft_moment_parse(value, ft_wall_now(), &moment) < 0)
+        return complain(err, args->command,
+                        "--at takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "
+                        "2026-11-20T10:41:20Z, -5m or @SECONDS; '%s' is not one",
+                        value);
+    args->has_at = true;
+    args->at_ms = (uint64_t)moment.ms;
+    return 0;
+}
+
 static int parse_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
     static const char *const states[] = {"resolved", "partial", "multipath", "unresolved"};
@@ -435,6 +473,17 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         break;
     case OPT_SFLOW:
         args->sflow = value;
+        break;
+    case OPT_TOKEN_FILE:
+        args->token_file = value;
+        break;
+    case OPT_CA:
+        args->ca = value;
+        break;
+    case OPT_AT:
+        return parse_at(args, value, err);
+    case OPT_SERVE:
+        args->serve = true;
         break;
     case OPT_TOPOLOGY:
         args->topology = value;
@@ -484,7 +533,7 @@ static const char *option_name(int c)
     return "";
 }
 
-/* First pass: the command is the first word that is no option nor an option's value, and the
+/* First pass: the command is the first word that is neither an option nor the value of one, and the
  * options' validity depends on it. */
 static int find_command(struct ft_args *args, int argc, char **argv, const struct option *longs,
                         FILE *err)
@@ -504,7 +553,7 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
     return 0;
 }
 
-/* What is no flow is a name, which the daemon looks up; a link may be written as two words. */
+/* What is not a flow is a name, which the daemon looks up; a link may be written as two words. */
 static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err)
 {
     struct ft_ip ip;
@@ -533,6 +582,23 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->follow && (args->sort || args->columns))
         return complain(err, args->command, "--follow prints lines, not a table with columns");
+    if (args->follow && args->has_at)
+        return complain(err, args->command, "--follow begins now: it goes without --at");
+    if (args->loads && args->has_at)
+        return complain(err, args->command, "--loads asks no daemon: it goes without --at");
+    if (args->command == FT_COMMAND_PATHS && args->has_at &&
+        (!args->has_flow || args->state || args->host || args->limit))
+        return complain(err, args->command,
+                        "--at goes with --flow, and with no other filter: of windows that are over "
+                        "the paths of elephants are kept, each by its flow");
+    if (args->command == FT_COMMAND_ANALYZE) {
+        if (words != 2)
+            return complain(err, args->command,
+                            "takes one capture, such as sflow.pcap; -: standard "
+                            "input");
+        args->capture = argv[optind + 1];
+        return 0;
+    }
     if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
         return complain(err, args->command, "takes --topology and --flows");
     if (args->command == FT_COMMAND_WHATIF &&
@@ -544,15 +610,25 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     return parse_explain(args, words, argv + optind, err);
 }
 
+/* NULL where it is not set, or empty. */
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
 int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
 {
-    const char *env = getenv("FABRICTRACE_ENDPOINT");
+    const char *env = environment("FABRICTRACE_ENDPOINT");
     struct option longs[OPTIONS + 1] = {0};
     int c, rc;
 
     memset(args, 0, sizeof(*args));
     args->stop_fd = -1;
-    args->endpoint = env && *env ? env : DEFAULT_ENDPOINT;
+    args->endpoint = env ? env : DEFAULT_ENDPOINT;
+    args->token_file = environment("FABRICTRACE_TOKEN_FILE");
+    args->ca = environment("FABRICTRACE_CA");
     args->interval_s = INTERVAL_S;
     args->draws = DRAWS;
     for (size_t i = 0; i < OPTIONS; i++)

@@ -26,8 +26,10 @@ enum ft_command {
     FT_COMMAND_MATRIX,
     FT_COMMAND_RANKS,
     FT_COMMAND_QPS,
+    FT_COMMAND_HASH,
     FT_COMMAND_DOCTOR,
     FT_COMMAND_LIVE,
+    FT_COMMAND_ANALYZE,
     FT_COMMAND_PLAN,
     FT_COMMAND_WHATIF,
     FT_COMMANDS
@@ -36,8 +38,10 @@ enum ft_command {
 /* Texts are borrowed from argv or the environment. */
 struct ft_args {
     enum ft_command command;
-    const char *endpoint;
-    int stop_fd; /* ends a request when it can be read; -1: nothing does */
+    const char *endpoint;   /* HOST:PORT, also with http:// or https:// before it */
+    const char *token_file; /* what the daemon wants to see (http_token_file); NULL */
+    const char *ca;         /* of https, NULL: the system's */
+    int stop_fd;            /* ends a request when it can be read; -1: nothing does */
     bool json;
     bool help; /* of the command; of the program when there is none */
     bool version;
@@ -49,11 +53,15 @@ struct ft_args {
     const char *svg;         /* file of the heat map, NULL: none */
     const char *name, *port; /* of explain, instead of a flow; port: of a link in two words */
     bool follow;             /* events as they come */
+    bool has_at;
+    uint64_t at_ms; /* the window that holds this moment, instead of now */
     bool has_from;
     uint64_t from_ms; /* events since then */
     bool has_flow;
     struct ft_tuple flow;
     const char *sflow;          /* of live: where it listens, NULL: the standard */
+    const char *capture;        /* of analyze */
+    bool serve;                 /* of analyze: the page on it afterwards */
     const char *topology;       /* the file; of live and analyze NULL: learnt */
     bool wide;                  /* no column is cut or left out */
     const char *sort, *columns; /* of a table, NULL: as it is */

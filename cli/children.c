@@ -18,6 +18,7 @@
 
 #include "cli/safe.h"
 #include "lib/base/clock.h"
+#include "lib/io/endpoint.h"
 #include "lib/io/ready.h"
 
 #define CHILDREN_MAX 4
@@ -32,7 +33,7 @@ struct child {
     const char *program;
     pid_t pid;
     int log;   /* its standard error; -1: closed */
-    int ports; /* where it tells its ports; -1: it has, or does not */
+    int ports; /* where it writes its ports; -1: it has, or does not */
     char said[SAID_BYTES];
     char lines[LINES][LINE_BYTES]; /* the last ones, in a ring */
     size_t line_count;
@@ -47,6 +48,7 @@ struct ft_children {
     int signals;
     sigset_t before;
     bool stopped;
+    bool has_ended, is_ready; /* news that were not handed out yet */
 };
 
 static void set_of_signals(sigset_t *set)
@@ -102,7 +104,8 @@ static int find_program(const char *program, char path[PATH_MAX])
     return find(path, FT_SBINDIR, "", program) ? 0 : -ENOENT;
 }
 
-/* In the child. What the service manager told the tool is not for it, and its log goes to us. */
+/* In the child. The service manager's variables are for the tool, not for it, and its log goes to
+ * us. */
 static void become(const struct ft_children *c, const char *path, char **argv, const int fds[3],
                    pid_t parent)
 {
@@ -140,7 +143,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Its words, with --ports and the pipe that it is to tell them by. -E2BIG. */
+/* Its arguments, with --ports and the pipe that it writes them to. -E2BIG. */
 static int fill_args(const struct ft_child_start *start, char ports[32], int fd,
                      const char *argv[ARGS_MAX])
 {
@@ -161,7 +164,8 @@ static int fill_args(const struct ft_child_start *start, char ports[32], int fd,
     return 0;
 }
 
-int ft_children_start(struct ft_children *c, const struct ft_child_start *start)
+/* Its number; -errno: -ENOENT where there is no such program. */
+static int start_child(struct ft_children *c, const struct ft_child_start *start)
 {
     struct child *child = &c->child[c->count];
     const char *argv[ARGS_MAX];
@@ -205,6 +209,35 @@ out:
         close_fd(&told[i]);
     }
     return rc;
+}
+
+int ft_children_launch(struct ft_children *c, const char *command,
+                       const struct ft_child_start *start, int *child, FILE *err)
+{
+    int rc = start_child(c, start);
+
+    if (rc >= 0) {
+        *child = rc;
+        return EX_OK;
+    }
+    if (rc == -ENOENT)
+        fprintf(err, "fabrictrace %s: %s is not there: neither beside this program nor in %s\n",
+                command, start->program, FT_SBINDIR);
+    else
+        fprintf(err, "fabrictrace %s: %s: %s\n", command, start->program, strerror(-rc));
+    return rc == -ENOENT ? EX_UNAVAILABLE : EX_OSERR;
+}
+
+const char *ft_children_http(void)
+{
+    char error[256];
+    uint16_t port;
+    int fd = ft_endpoint_listen(FT_CHILDREN_HTTP, &port, error, sizeof(error));
+
+    if (fd < 0)
+        return "127.0.0.1:0";
+    close(fd);
+    return FT_CHILDREN_HTTP;
 }
 
 static char *current_line(struct child *child)
@@ -258,40 +291,35 @@ static bool read_ports(struct child *child)
     return n > 0;
 }
 
-/* True when one has ended since. */
-static bool reap(struct ft_children *c)
+static void reap(struct ft_children *c)
 {
-    bool some = false;
-
     for (size_t i = 0; i < c->count; i++) {
         struct child *child = &c->child[i];
 
         if (child->ended || waitpid(child->pid, &child->status, WNOHANG) != child->pid)
             continue;
-        child->ended = some = true;
+        child->ended = c->has_ended = true;
         if (child->ports >= 0)
             read_ports(child);
         read_log(child);
     }
-    return some;
 }
 
-static bool read_signals(struct ft_children *c)
+static void read_signals(struct ft_children *c)
 {
     struct signalfd_siginfo info;
 
     while (read(c->signals, &info, sizeof(info)) == sizeof(info))
         if (info.ssi_signo != SIGCHLD)
             c->stopped = true;
-    return reap(c);
+    reap(c);
 }
 
-/* One round. What there is first: an end that was asked for, one of a child, what can be read. */
+/* One round of waiting. */
 static enum ft_children_news look(struct ft_children *c, int fd, int timeout_ms)
 {
     struct pollfd fds[2 + 2 * CHILDREN_MAX] = {{.fd = c->signals, .events = POLLIN},
                                                {.fd = fd, .events = POLLIN}};
-    bool ended = false, ready = false;
 
     for (size_t i = 0; i < c->count; i++) {
         fds[2 + 2 * i] = (struct pollfd){.fd = c->child[i].log, .events = POLLIN};
@@ -300,20 +328,30 @@ static enum ft_children_news look(struct ft_children *c, int fd, int timeout_ms)
     if (poll(fds, 2 + 2 * c->count, timeout_ms) < 0)
         return errno == EINTR ? FT_CHILDREN_NOTHING : FT_CHILDREN_FAILED;
     if (fds[0].revents)
-        ended = read_signals(c);
+        read_signals(c);
     for (size_t i = 0; i < c->count; i++) {
         if (fds[2 + 2 * i].revents)
             read_log(&c->child[i]);
         if (fds[3 + 2 * i].revents && c->child[i].ports >= 0)
-            ready = read_ports(&c->child[i]) || ready;
+            c->is_ready = read_ports(&c->child[i]) || c->is_ready;
     }
+    return fds[1].revents ? FT_CHILDREN_FD : FT_CHILDREN_NOTHING;
+}
+
+/* One after the other: an end that was asked for, one of a child, that one answers. */
+static enum ft_children_news next_news(struct ft_children *c)
+{
     if (c->stopped)
         return FT_CHILDREN_STOP;
-    if (ended)
+    if (c->has_ended) {
+        c->has_ended = false;
         return FT_CHILDREN_ENDED;
-    if (ready)
+    }
+    if (c->is_ready) {
+        c->is_ready = false;
         return FT_CHILDREN_READY;
-    return fds[1].revents ? FT_CHILDREN_FD : FT_CHILDREN_NOTHING;
+    }
+    return FT_CHILDREN_NOTHING;
 }
 
 enum ft_children_news ft_children_wait(struct ft_children *c, int fd, int timeout_ms)
@@ -321,10 +359,18 @@ enum ft_children_news ft_children_wait(struct ft_children *c, int fd, int timeou
     struct ft_mono begin = ft_mono_now();
 
     for (;;) {
+        enum ft_children_news news = next_news(c);
         int64_t passed_ms = ft_mono_since_ns(ft_mono_now(), begin) / NS_PER_MS;
         int left = timeout_ms < 0 ? -1 : passed_ms < timeout_ms ? timeout_ms - (int)passed_ms : 0;
-        enum ft_children_news news = look(c, fd, left);
 
+        if (news != FT_CHILDREN_NOTHING)
+            return news;
+        news = look(c, fd, left);
+        if (news == FT_CHILDREN_NOTHING || news == FT_CHILDREN_FD) {
+            enum ft_children_news more = next_news(c);
+
+            news = more == FT_CHILDREN_NOTHING ? news : more;
+        }
         if (news != FT_CHILDREN_NOTHING || left == 0)
             return news;
     }
@@ -365,17 +411,22 @@ bool ft_children_stopped(const struct ft_children *c)
     return c->stopped;
 }
 
-const char *ft_children_last_line(const struct ft_children *c, int child)
+static const char *line_at(const struct child *child, size_t i)
 {
-    const struct child *one = &c->child[child];
+    size_t first = child->line_count > LINES ? child->line_count - LINES : 0;
 
-    return one->line_count ? one->lines[(one->line_count - 1) % LINES] : NULL;
+    return first + i < child->line_count ? child->lines[(first + i) % LINES] : NULL;
+}
+
+const char *ft_children_line(const struct ft_children *c, int child, size_t i)
+{
+    return line_at(&c->child[child], i);
 }
 
 int ft_children_complain(const struct ft_children *c, const char *command, FILE *err)
 {
     const struct child *child = NULL;
-    size_t first;
+    const char *line;
 
     for (size_t i = 0; i < c->count; i++)
         if (c->child[i].ended && (!child || (!child->status && c->child[i].status)))
@@ -391,10 +442,8 @@ int ft_children_complain(const struct ft_children *c, const char *command, FILE 
         fprintf(err, "fabrictrace %s: %s ended with exit status %d", command, child->program,
                 WEXITSTATUS(child->status));
     fputs(child->line_count ? "; its log ends with:\n" : "\n", err);
-    first = child->line_count > LINES ? child->line_count - LINES : 0;
-    for (size_t i = first; i < child->line_count; i++) {
-        fprintf(err, "  %s\n", child->lines[i % LINES]);
-    }
+    for (size_t i = 0; (line = line_at(child, i)); i++)
+        fprintf(err, "  %s\n", line);
     if (WIFEXITED(child->status) && WEXITSTATUS(child->status) >= EX__BASE &&
         WEXITSTATUS(child->status) <= EX__MAX)
         return WEXITSTATUS(child->status);

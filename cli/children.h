@@ -32,8 +32,10 @@ struct ft_child_start {
     bool ports;              /* it takes --ports, and says so when it answers */
 };
 
-/* Its number, from 0 on; -errno: -ENOENT where there is no such program. Its log is kept. */
-int ft_children_start(struct ft_children *children, const struct ft_child_start *start);
+/* Starts a program, whose log is kept. EX_OK and its number, from 0 on, in *child; else the exit
+ * status after a complaint to err: EX_UNAVAILABLE where there is no such program. */
+int ft_children_launch(struct ft_children *children, const char *command,
+                       const struct ft_child_start *start, int *child, FILE *err);
 
 enum ft_children_news {
     FT_CHILDREN_NOTHING, /* the time is over */
@@ -43,6 +45,11 @@ enum ft_children_news {
     FT_CHILDREN_STOP,    /* a signal asks to end; it stays so */
     FT_CHILDREN_FAILED,  /* poll(2) */
 };
+
+/* Where a daemon of ours may serve: the usual endpoint, where nobody has it, else port 0. */
+#define FT_CHILDREN_HTTP      "127.0.0.1:9478"
+#define FT_CHILDREN_HTTP_PORT 9478
+const char *ft_children_http(void);
 
 /* Waits for the next of these; timeout_ms -1: as long as it takes. fd -1: none. */
 enum ft_children_news ft_children_wait(struct ft_children *children, int fd, int timeout_ms);
@@ -61,8 +68,8 @@ bool ft_children_ended(const struct ft_children *children, int child, int *statu
 /* True when a signal has asked to end. */
 bool ft_children_stopped(const struct ft_children *children);
 
-/* The last line of a child's log; NULL: there is none. Borrowed. */
-const char *ft_children_last_line(const struct ft_children *children, int child);
+/* The lines that a child logged last, i from 0 on; NULL: there are no more. Borrowed. */
+const char *ft_children_line(const struct ft_children *children, int child, size_t i);
 
 /* Of a child that has ended, the first with a status other than 0: its name, how it ended, and the
  * last lines of its log. The exit status that the tool should have: the child's where it is one of

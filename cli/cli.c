@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/analyze.h"
 #include "cli/args.h"
 #include "cli/astra.h"
 #include "cli/fetch.h"
@@ -22,7 +23,9 @@
 #include "cli/top.h"
 #include "cli/whatif.h"
 
-static int show(const struct ft_args *args, const struct ft_value *root)
+/* window: that the answer is of, where it is not the last. */
+static int show(const struct ft_args *args, const struct ft_value *root,
+                const struct ft_value *window)
 {
     static int (*const shows[FT_COMMANDS])(const struct ft_screen *, const struct ft_value *) = {
         [FT_COMMAND_PATHS] = ft_show_paths,         [FT_COMMAND_LINKS] = ft_show_links,
@@ -30,6 +33,7 @@ static int show(const struct ft_args *args, const struct ft_value *root)
         [FT_COMMAND_EXPLAIN] = ft_show_explain,     [FT_COMMAND_TOPOLOGY] = ft_show_topology,
         [FT_COMMAND_DOCTOR] = ft_show_doctor,       [FT_COMMAND_RANKS] = ft_show_ranks,
         [FT_COMMAND_EVENTS] = ft_show_events,       [FT_COMMAND_QPS] = ft_show_qps,
+        [FT_COMMAND_HASH] = ft_show_hash,
     };
     struct ft_screen screen;
 
@@ -41,6 +45,7 @@ static int show(const struct ft_args *args, const struct ft_value *root)
         return ft_export_topology(stdout, root);
     ft_screen_init(&screen, stdout);
     screen.layout = (struct ft_layout){args->sort, args->columns};
+    screen.window = window;
     if (args->wide)
         screen.width = 0;
     if (args->command == FT_COMMAND_MATRIX)
@@ -62,12 +67,34 @@ static bool stands(const struct ft_args *args, const struct ft_value *root)
     return false;
 }
 
+/* Asks the daemon and shows the answer. An exit status; *failed: -errno of what went wrong then. */
+static int ask(const struct ft_args *args, int *failed)
+{
+    struct ft_answer *answer = NULL, *past = NULL;
+    const struct ft_value *window = NULL;
+    bool standing = false;
+    int rc = args->has_at ? ft_fetch_window(args, &past, stderr) : 0;
+
+    if (rc == 0)
+        rc = ft_fetch(args, &answer, stderr);
+    if (rc == 0) {
+        if (past)
+            window = ft_value_at(ft_value_get(ft_answer_root(past), "records"), 0);
+        standing = stands(args, ft_answer_root(answer));
+        *failed = show(args, ft_answer_root(answer), window);
+        rc = standing ? FT_EXIT_STANDS : EX_OK;
+    }
+    ft_answer_free(answer);
+    ft_answer_free(past);
+    return rc;
+}
+
 static int run(const struct ft_args *args)
 {
-    struct ft_answer *answer;
-    bool standing = false;
-    int rc;
+    int status = EX_OK, rc = 0;
 
+    if (args->command == FT_COMMAND_ANALYZE)
+        return ft_analyze_command(args);
     if (args->command == FT_COMMAND_LIVE)
         return ft_live_command(args);
     if (args->command == FT_COMMAND_TOP)
@@ -78,16 +105,10 @@ static int run(const struct ft_args *args)
         return args->chakra ? ft_astra_command(args) : ft_whatif_command(args);
     if (args->follow)
         return ft_follow_run(args);
-    if (args->loads) {
+    if (args->loads)
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
-    } else {
-        rc = ft_fetch(args, &answer, stderr);
-        if (rc)
-            return rc;
-        standing = stands(args, ft_answer_root(answer));
-        rc = show(args, ft_answer_root(answer));
-        ft_answer_free(answer);
-    }
+    else
+        status = ask(args, &rc);
     if (rc == -EMLINK) {
         fprintf(stderr, "fabrictrace matrix: --svg shows one communicator; choose it by --comm\n");
         return EX_USAGE;
@@ -103,7 +124,7 @@ static int run(const struct ft_args *args)
                 strerror(-rc));
         return rc == -ENOMEM || !args->svg ? EX_OSERR : EX_CANTCREAT;
     }
-    return standing ? FT_EXIT_STANDS : EX_OK;
+    return status;
 }
 
 int ft_cli_run(int argc, char **argv)
@@ -125,8 +146,10 @@ int ft_cli_run(int argc, char **argv)
     else if (rc == 0)
         rc = run(&args);
     ft_args_free(&args);
+    errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "fabrictrace: standard output: %s\n", strerror(errno));
+        fprintf(stderr, "fabrictrace: standard output: %s\n",
+                errno ? strerror(errno) : "a part of it could not be written");
         return EX_IOERR;
     }
     return rc;

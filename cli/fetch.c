@@ -4,9 +4,12 @@
 #include "cli/fetch.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/units.h"
+#include "lib/base/secret.h"
 #include "lib/io/http.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
@@ -49,6 +52,29 @@ static void add_name(struct ft_writer *w, char *separator, const char *as,
     }
 }
 
+static void add_number(struct ft_writer *w, char *separator, const char *name, uint64_t value)
+{
+    ft_write_fmt(w, "%c%s=%llu", *separator, name, (unsigned long long)value);
+    *separator = '&';
+}
+
+/* What is kept of a flow in the window of a moment, by its Kafka key. */
+static void build_history(struct ft_writer *w, const struct ft_args *args)
+{
+    char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES], key[FT_TUPLE_TEXT_BYTES], separator = '?';
+
+    ft_ip_format(&args->flow.src, src);
+    ft_ip_format(&args->flow.dst, dst);
+    snprintf(key, sizeof(key), "%s,%s,%u,%u,%u", src, dst, args->flow.sport, args->flow.dport,
+             args->flow.proto);
+    ft_write_str(w, "/api/v1/history");
+    add_parameter(w, &separator, "kind", "path");
+    add_parameter(w, &separator, "key", key);
+    add_number(w, &separator, "from_ms", args->at_ms);
+    add_number(w, &separator, "to_ms", args->at_ms + 1);
+    ft_write_u8(w, 0);
+}
+
 /* as: what kind of thing the name of explain is taken for; else NULL. */
 static void build_target(struct ft_writer *w, const struct ft_args *args, const char *as)
 {
@@ -64,9 +90,14 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_DOCTOR] = "doctor",
         [FT_COMMAND_EVENTS] = "events",
         [FT_COMMAND_QPS] = "qps",
+        [FT_COMMAND_HASH] = "hashes",
     };
-    char flow[FT_TUPLE_TEXT_BYTES], number[24], separator = '?';
+    char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 
+    if (args->has_at && args->command == FT_COMMAND_PATHS) {
+        build_history(w, args);
+        return;
+    }
     ft_write_fmt(w, "/api/v1/%s", paths[args->command]);
     if (args->command == FT_COMMAND_COLLISIONS)
         add_parameter(w, &separator, "kind", "collision");
@@ -82,14 +113,12 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
     add_parameter(w, &separator, "group", args->group);
     add_parameter(w, &separator, "comm", args->comm);
     add_parameter(w, &separator, "op", args->op);
-    if (args->has_from) {
-        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->from_ms);
-        add_parameter(w, &separator, "from_ms", number);
-    }
-    if (args->limit) {
-        snprintf(number, sizeof(number), "%llu", (unsigned long long)args->limit);
-        add_parameter(w, &separator, "limit", number);
-    }
+    if (args->has_from)
+        add_number(w, &separator, "from_ms", args->from_ms);
+    if (args->has_at)
+        add_number(w, &separator, "at_ms", args->at_ms);
+    if (args->limit)
+        add_number(w, &separator, "limit", args->limit);
     ft_write_u8(w, 0);
 }
 
@@ -126,14 +155,26 @@ static bool is_page(const struct ft_writer *body)
     return n < body->len && (body->bytes[n] == '<' || body->len > 512 || has_lines(body, n));
 }
 
+/* What is to be written before the endpoint. */
+static const char *scheme_of(const struct ft_args *args)
+{
+    return strstr(args->endpoint, "://") ? "" : "http://";
+}
+
 static int refused(const struct ft_args *args, int status, const struct ft_writer *body, FILE *err)
 {
     char flow[FT_TUPLE_TEXT_BYTES];
 
     if (is_page(body)) {
-        fprintf(err, "fabrictrace: what answers is no fabrictraced: http://%s: status %d\n",
-                args->endpoint, status);
+        fprintf(err, "fabrictrace: what answers is not fabrictraced: %s%s: status %d\n",
+                scheme_of(args), args->endpoint, status);
         return EX_PROTOCOL;
+    }
+    if (status == 401) {
+        fprintf(err, "fabrictrace: fabrictraced at %s %s\n", args->endpoint,
+                args->token_file ? "refuses the token of --token-file"
+                                 : "wants a token: --token-file FILE");
+        return EX_NOPERM;
     }
     if (status == 404 && args->name)
         return FT_EXIT_NOT_FOUND;
@@ -164,6 +205,22 @@ static int unreachable(int rc, const char *why, FILE *err)
     case -EMSGSIZE:
         fprintf(err, "fabrictrace: %s\n", why);
         return EX_OSERR;
+    case -EKEYREJECTED:
+        fprintf(err,
+                "fabrictrace: %s\n"
+                "  --ca FILE names the authority that signed it; its names must have the host of "
+                "the endpoint.\n",
+                why);
+        return EX_PROTOCOL;
+    case -EPROTO:
+        fprintf(err, "fabrictrace: %s\n", why);
+        return EX_PROTOCOL;
+    case -ENOKEY:
+        fprintf(err, "fabrictrace: --ca: %s\n", why);
+        return EX_NOINPUT;
+    case -EPERM:
+        fprintf(err, "fabrictrace: %s\n", why);
+        return EX_USAGE;
     case -ECANCELED:
         return FT_FETCH_ENDED;
     case -ETIMEDOUT:
@@ -186,30 +243,30 @@ static int unreachable(int rc, const char *why, FILE *err)
     }
 }
 
-static int fetch(const struct ft_args *args, const char *as, struct ft_answer **answer, FILE *err)
+/* target is terminated. */
+static int get(const struct ft_args *args, const char *target, struct ft_answer **answer, FILE *err)
 {
-    char error[ERROR_BYTES] = "";
-    struct ft_writer target, body;
+    struct ft_http_server server = {.endpoint = args->endpoint, .ca = args->ca};
+    char error[ERROR_BYTES] = "", *token = NULL;
+    struct ft_writer body;
     struct ft_answer *got;
     int rc;
 
-    ft_writer_init(&target, TARGET_BYTES_MAX);
-    ft_writer_init(&body, ANSWER_BYTES_MAX);
-    build_target(&target, args, as);
-    if (!ft_writer_ok(&target)) {
-        fprintf(err, "fabrictrace: the options are too long\n");
-        rc = EX_USAGE;
-        goto out;
+    /* Read each time: it may be renewed while top runs. */
+    if (args->token_file && ft_secret_read(args->token_file, &token, error, sizeof(error)) < 0) {
+        fprintf(err, "fabrictrace: --token-file: %s\n", error);
+        return EX_NOPERM;
     }
-    rc = ft_http_get(args->endpoint, (const char *)target.bytes, TIMEOUT_NS, args->stop_fd, &body,
-                     error, sizeof(error));
+    server.token = token;
+    ft_writer_init(&body, ANSWER_BYTES_MAX);
+    rc = ft_http_ask(&server, target, TIMEOUT_NS, args->stop_fd, &body, error, sizeof(error));
     if (rc != 200) {
         rc = rc < 0 ? unreachable(rc, error, err) : refused(args, rc, &body, err);
         goto out;
     }
     got = ft_answer_parse((const char *)body.bytes, body.len, error, sizeof(error));
     if (!got) {
-        fprintf(err, "fabrictrace: what answers is no fabrictraced: http://%s: %s\n",
+        fprintf(err, "fabrictrace: what answers is not fabrictraced: %s%s: %s\n", scheme_of(args),
                 args->endpoint, error);
         rc = EX_PROTOCOL;
         goto out;
@@ -217,8 +274,25 @@ static int fetch(const struct ft_args *args, const char *as, struct ft_answer **
     *answer = got;
     rc = 0;
 out:
-    ft_writer_free(&target);
     ft_writer_free(&body);
+    if (token)
+        explicit_bzero(token, strlen(token));
+    free(token);
+    return rc;
+}
+
+static int fetch(const struct ft_args *args, const char *as, struct ft_answer **answer, FILE *err)
+{
+    struct ft_writer target;
+    int rc = EX_USAGE;
+
+    ft_writer_init(&target, TARGET_BYTES_MAX);
+    build_target(&target, args, as);
+    if (ft_writer_ok(&target))
+        rc = get(args, (const char *)target.bytes, answer, err);
+    else
+        fprintf(err, "fabrictrace: the options are too long\n");
+    ft_writer_free(&target);
     return rc;
 }
 
@@ -335,4 +409,46 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
         ft_answer_clean(*answer);
     }
     return rc;
+}
+
+/* "no window that is kept holds TIME: those from TIME to TIME are". */
+static int not_kept(const struct ft_args *args, FILE *err)
+{
+    const struct ft_wall now = ft_wall_now();
+    const struct ft_value *records;
+    struct ft_answer *answer;
+    char at[FT_UNIT_BYTES], from[FT_UNIT_BYTES], to[FT_UNIT_BYTES];
+    uint64_t first = 0, last = 0;
+    int rc = get(args, "/api/v1/windows", &answer, err);
+
+    if (rc)
+        return rc;
+    records = ft_value_get(ft_answer_root(answer), "records");
+    fprintf(err, "fabrictrace: fabrictraced at %s keeps no window that holds %s", args->endpoint,
+            ft_unit_time(at, args->at_ms, now));
+    if (ft_value_count(records) == 0) {
+        fputs(": none has closed yet\n", err);
+    } else {
+        ft_value_uint(ft_value_at(records, 0), "window_start_ms", &first);
+        ft_value_uint(ft_value_at(records, ft_value_count(records) - 1), "window_end_ms", &last);
+        fprintf(err, ": its windows are from %s to %s\n", ft_unit_time(from, first, now),
+                ft_unit_time(to, last, now));
+    }
+    ft_answer_free(answer);
+    return EX_USAGE;
+}
+
+int ft_fetch_window(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+{
+    char target[128];
+    int rc;
+
+    snprintf(target, sizeof(target), "/api/v1/windows?from_ms=%llu&to_ms=%llu",
+             (unsigned long long)args->at_ms, (unsigned long long)args->at_ms + 1);
+    rc = get(args, target, answer, err);
+    if (rc || ft_value_count(ft_value_get(ft_answer_root(*answer), "records")) > 0)
+        return rc;
+    ft_answer_free(*answer);
+    *answer = NULL;
+    return not_kept(args, err);
 }

@@ -17,6 +17,11 @@
 /* No exit status: the request was ended by its stop_fd or a signal, and nothing was said. */
 #define FT_FETCH_ENDED (-1)
 
+/* The window that --at names, a record of fabrictrace.window.v1 in the answer, which is the
+ * caller's: 0. Else the exit status after a complaint to err: EX_USAGE where it is not kept, with
+ * what is; or as of ft_fetch(). */
+int ft_fetch_window(const struct ft_args *args, struct ft_answer **answer, FILE *err);
+
 /* 0 and an answer of the caller's; else, after a complaint to err, the exit status: EX_UNAVAILABLE
  * without a daemon, FT_EXIT_NOT_FOUND, EX_NOHOST for a host that nobody knows, EX_USAGE for what
  * the daemon refuses, EX_PROTOCOL for an invalid answer, EX_OSERR without memory. */

@@ -14,6 +14,8 @@
 
 #include "lib/base/clock.h"
 
+struct ft_value;
+
 enum ft_colour {
     FT_PLAIN,
     FT_BOLD,
@@ -36,6 +38,7 @@ struct ft_screen {
     bool colour;
     struct ft_wall now; /* decides which times need a date */
     struct ft_layout layout;
+    const struct ft_value *window; /* that the figures are of, where it is over; NULL */
 };
 
 /* Standard output: width and colour only on a terminal, no colour with NO_COLOR or TERM=dumb. */

@@ -12,7 +12,8 @@
 #include "cli/safe.h"
 #include "lib/files/topology_file.h"
 
-const char *ft_inputs_command(const struct ft_args *args)
+/* The name of the command, for complaints. */
+static const char *command_of(const struct ft_args *args)
 {
     return args->command == FT_COMMAND_PLAN ? "plan" : "whatif";
 }
@@ -133,9 +134,9 @@ int ft_inputs_load(const struct ft_args *args, struct ft_inputs *inputs, FILE *e
     if (rc == 0 && args->failed)
         rc = mark_failed(args->failed, inputs->topology, diag, &inputs->dead);
     if (diag)
-        ft_inputs_complain(err, ft_inputs_command(args), diag);
+        ft_inputs_complain(err, command_of(args), diag);
     if (rc == EX_OSERR)
-        fprintf(err, "fabrictrace %s: no memory\n", ft_inputs_command(args));
+        fprintf(err, "fabrictrace %s: no memory\n", command_of(args));
     if (rc)
         ft_inputs_free(inputs);
     ft_diag_free(diag);

@@ -23,9 +23,6 @@ void ft_inputs_free(struct ft_inputs *inputs);
 /* Every complaint, a line each, with what the terminal may not see replaced. */
 void ft_inputs_complain(FILE *err, const char *command, const struct ft_diag *diag);
 
-/* The name of the command, for complaints. */
-const char *ft_inputs_command(const struct ft_args *args);
-
 /* "plan: 1024 of 16384 flows" on a terminal, over and over; nothing elsewhere. arg is the command's
  * name. */
 void ft_inputs_progress(void *arg, uint32_t done, uint32_t of);

@@ -13,47 +13,21 @@
 #include "cli/children.h"
 #include "lib/io/endpoint.h"
 
-#define HTTP        "127.0.0.1:9478" /* where the other commands look */
-#define HTTP_PORT   9478
 #define SFLOW       ":6343"
 #define VALUE_BYTES (PATH_MAX + 32)
 
-/* The usual port, where nobody has it; else one that the kernel chooses. */
-static const char *free_http(void)
-{
-    char error[256];
-    uint16_t port;
-    int fd = ft_endpoint_listen(HTTP, &port, error, sizeof(error));
-
-    if (fd < 0)
-        return "http=127.0.0.1:0";
-    close(fd);
-    return "http=" HTTP;
-}
-
-static int cannot_start(const char *program, int rc)
-{
-    if (rc == -ENOENT)
-        fprintf(stderr,
-                "fabrictrace live: %s is not there: neither beside this program nor in %s\n",
-                program, FT_SBINDIR);
-    else
-        fprintf(stderr, "fabrictrace live: %s: %s\n", program, strerror(-rc));
-    return rc == -ENOENT ? EX_UNAVAILABLE : EX_OSERR;
-}
-
 static int start_daemon(struct ft_children *c, const struct ft_args *args, int *child)
 {
-    char topology[VALUE_BYTES];
+    char topology[VALUE_BYTES], http[64];
     const char *const words[] = {
         "--config", "/dev/null", "--log-level", "warning", "--set", "listen=127.0.0.1:0",
-        "--set",    free_http(), "--set",       topology,  NULL};
+        "--set",    http,        "--set",       topology,  NULL};
     const struct ft_child_start start = {
         .program = "fabrictraced", .args = words, .in = -1, .out = -1, .ports = true};
 
+    snprintf(http, sizeof(http), "http=%s", ft_children_http());
     snprintf(topology, sizeof(topology), "topology=%s", args->topology ? args->topology : "");
-    *child = ft_children_start(c, &start);
-    return *child < 0 ? cannot_start(start.program, *child) : EX_OK;
+    return ft_children_launch(c, "live", &start, child, stderr);
 }
 
 static int start_poller(struct ft_children *c, const struct ft_args *args, uint16_t records,
@@ -68,8 +42,7 @@ static int start_poller(struct ft_children *c, const struct ft_args *args, uint1
 
     snprintf(endpoint, sizeof(endpoint), "daemon.endpoint=127.0.0.1:%u", records);
     snprintf(listen, sizeof(listen), "listen=%s", args->sflow ? args->sflow : SFLOW);
-    *child = ft_children_start(c, &start);
-    return *child < 0 ? cannot_start(start.program, *child) : EX_OK;
+    return ft_children_launch(c, "live", &start, child, stderr);
 }
 
 static void tell(const struct ft_args *args, uint16_t http, uint16_t sflow)
@@ -83,7 +56,7 @@ static void tell(const struct ft_args *args, uint16_t http, uint16_t sflow)
     printf("sFlow: UDP port %u%s%s; point the switches' exporters here\n", sflow, at, host);
     printf("Fabric: %s%s\n", args->topology ? args->topology : "learnt from the samples",
            args->topology ? "" : ", which takes half a minute");
-    if (http == HTTP_PORT)
+    if (http == FT_CHILDREN_HTTP_PORT)
         printf("In another terminal: fabrictrace top, imbalance, paths, doctor ...\n");
     else
         printf(
@@ -122,6 +95,11 @@ int ft_live_command(const struct ft_args *args)
     bool stopped;
     int rc;
 
+    if (args->topology && access(args->topology, R_OK) < 0) {
+        fprintf(stderr, "fabrictrace live: %s: %s\n", args->topology, strerror(errno));
+        ft_children_free(c);
+        return EX_NOINPUT;
+    }
     if (!c) {
         fprintf(stderr, "fabrictrace live: %s\n", strerror(errno));
         return EX_OSERR;

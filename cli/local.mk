@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
+	cli/analyze.c cli/analyze.h \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
 	cli/astra.c cli/astra.h \
 	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
+	cli/digest.c cli/digest.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
 	cli/follow.c cli/follow.h \
@@ -15,16 +17,19 @@ cli_libftcli_a_SOURCES = \
 	cli/loads.c cli/loads.h \
 	cli/inputs.c cli/inputs.h \
 	cli/matrix.c cli/matrix.h \
+	cli/moment.c cli/moment.h \
 	cli/plan.c cli/plan.h \
 	cli/previous.c cli/previous.h \
 	cli/rows.h \
 	cli/safe.c cli/safe.h \
 	cli/show.h \
 	cli/show_collisions.c \
+	cli/show_digest.c cli/show_digest.h \
 	cli/show_doctor.c \
 	cli/show_events.c \
 	cli/show_explain.c \
 	cli/show_explain_named.c \
+	cli/show_hash.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \
 	cli/show_links.c \

@@ -14,10 +14,10 @@
 #define CELL_PX     14
 #define LABEL_PX    150
 
-/* The place of each member, in the order of "members". */
+/* The row of each member, in the order of "members". */
 struct places {
     size_t *of_member;
-    bool *sends; /* whether a member's own agent told what it sent */
+    bool *sends; /* whether a member's own agent reported what it sent */
     size_t members;
 };
 
@@ -108,8 +108,8 @@ static void add_edge(struct ft_matrix *m, const struct ft_value *members,
     if (!ft_value_uint(edge, "src", &src) || !ft_value_uint(edge, "dst", &dst) ||
         !find_rank(members, src, &a) || !find_rank(members, dst, &b))
         return;
-    /* The rest of an operation that its receiver told in two parts has no name: the sender told of
-     * it under its name. */
+    /* The rest of an operation that its receiver reported in two parts has no name: the sender
+     * reported it under its name. */
     if (messages <= 0 && places->sends[a] && !ft_value_str(edge, "op"))
         return;
     cell = &m->cells[places->of_member[a] * m->places + places->of_member[b]];

@@ -164,8 +164,9 @@ static int match(const struct before *b, const struct ft_flow_list *flows, struc
     return 0;
 }
 
-int ft_previous_read(const char *text, size_t len, const char *file, const struct ft_inputs *inputs,
-                     struct ft_diag *diag, struct ft_path *paths)
+static int read_previous(const char *text, size_t len, const char *file,
+                         const struct ft_inputs *inputs, struct ft_diag *diag,
+                         struct ft_path *paths)
 {
     struct before b = {0};
     int rc = read_lines(&b, text, len, file, inputs->topology, diag);
@@ -190,7 +191,7 @@ int ft_previous_load(const char *file, const struct ft_inputs *inputs, struct ft
         ft_diag_add(diag, file, 0, "%s", strerror(-rc));
         return rc;
     }
-    rc = ft_previous_read(text, len, file, inputs, diag, paths);
+    rc = read_previous(text, len, file, inputs, diag, paths);
     free(text);
     return rc;
 }

@@ -10,13 +10,9 @@
 #include "lib/base/diag.h"
 #include "lib/fabric/paths.h"
 
-/* Fills paths[flows->count]: a flow's path there, the n-th of the same src and dst for the n-th;
- * hop_count 0 where there is none, or where it takes a port that the topology has no more. -EINVAL
- * after a complaint "FILE:LINE: ...", -ENOMEM. */
-int ft_previous_read(const char *text, size_t len, const char *file, const struct ft_inputs *inputs,
-                     struct ft_diag *diag, struct ft_path *paths);
-
-/* Likewise, or -errno of the file. */
+/* Reads a file of them and fills paths[flows->count]: the path of a flow there, the n-th of the same
+ * src and dst for the n-th. hop_count is 0 where there is none, or where it takes a port that the
+ * topology no longer has. -EINVAL after a complaint "FILE:LINE: ...", -ENOMEM, -errno of the file. */
 int ft_previous_load(const char *file, const struct ft_inputs *inputs, struct ft_diag *diag,
                      struct ft_path *paths);
 

@@ -13,11 +13,14 @@ int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_links(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *root);
+/* One of them: a line with its link, and its victims below, at most so many. */
+int ft_show_collision(const struct ft_screen *screen, const struct ft_value *event, size_t victims);
 int ft_show_events(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
 /* What ft_show_explain() shows of a link, group or job. */
 int ft_show_explain_named(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);

@@ -75,14 +75,14 @@ static void show_head(const struct ft_screen *screen, const struct ft_value *eve
     fputc('\n', screen->out);
 }
 
-static int show_event(const struct ft_screen *screen, const struct ft_value *event)
+int ft_show_collision(const struct ft_screen *screen, const struct ft_value *event, size_t most)
 {
     const struct ft_value *victims = ft_value_get(ft_value_get(event, "evidence"), "victims");
     struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
     int rc = 0;
 
     show_head(screen, event);
-    for (size_t i = 0; rc == 0 && i < ft_value_count(victims); i++)
+    for (size_t i = 0; rc == 0 && i < ft_value_count(victims) && i < most; i++)
         rc = add_victim(grid, ft_value_at(victims, i));
     if (rc == 0)
         rc = ft_grid_print(grid, screen, 2);
@@ -102,6 +102,6 @@ int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *ro
     else
         fprintf(screen->out, ", %zu collision%s\n", count, count == 1 ? "" : "s");
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = show_event(screen, ft_value_at(records, i));
+        rc = ft_show_collision(screen, ft_value_at(records, i), SIZE_MAX);
     return rc;
 }

@@ -206,7 +206,7 @@ static void show_rate(const struct ft_screen *screen, const struct ft_value *pat
     fputc('\n', screen->out);
 }
 
-/* What makes the daemon believe where a flow goes that its host could not tell. */
+/* What makes the daemon believe where a flow goes that its host could not report. */
 static void show_pairing(const struct ft_screen *screen, const struct ft_value *path)
 {
     static const struct {

@@ -61,7 +61,7 @@ static void rate_cell(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
 }
 
-/* Deepest queue and longest time in the switch that a sample told of; few switches do. */
+/* Deepest queue and longest time in the switch that a sample reported; few switches do. */
 static void depth_cells(struct ft_grid *grid, const struct ft_value *record)
 {
     char text[FT_UNIT_BYTES];

@@ -168,8 +168,13 @@ int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root)
 
     ft_value_uint(root, "total", &total);
     if (rc == 0) {
-        ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
+        if (screen->window)
+            ft_text_window(screen, root);
+        else
+            ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
         fprintf(screen->out, ", %llu flow%s", (unsigned long long)total, total == 1 ? "" : "s");
+        if (screen->window && total == 0)
+            fputs(" (of windows that are over, elephants alone are kept)", screen->out);
         if (total > shown)
             fprintf(screen->out, ", %zu shown (--limit N shows more)", shown);
         fputc('\n', screen->out);

@@ -97,6 +97,8 @@ void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
     char a[FT_UNIT_BYTES], b[FT_UNIT_BYTES];
 
     ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
+    if (screen->window)
+        root = screen->window;
     if (ft_value_uint(root, "window_start_ms", &start) &&
         ft_value_uint(root, "window_end_ms", &end))
         fprintf(screen->out, ", window %s to %s", ft_unit_time(a, start, screen->now),

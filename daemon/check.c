@@ -19,8 +19,11 @@
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
 
+#define NS_PER_MS   1000000
 #define ERROR_BYTES 512
-#define MIB         1048576.0
+/* Observations looked at for links: half a percent of a core. */
+#define CROSSINGS_A_SECOND 10000
+#define MIB                1048576.0
 
 /* The standard file need not be there; one that somebody names must. */
 const char *ft_daemon_topology(const struct ft_run *run)
@@ -47,6 +50,42 @@ const struct ft_strings *ft_daemon_sinks(const struct ft_run *run)
     const struct ft_strings *specs = ft_run_values(run, "sink");
 
     return specs->count ? specs : &((const struct ft_settings *)ft_run_config(run))->sinks;
+}
+
+struct ft_pipeline_config ft_daemon_pipeline(const struct ft_settings *s, bool replay)
+{
+    return (struct ft_pipeline_config){
+        .join = {.flows_max = s->flows_max,
+                 .beside_max = s->flows_max * FT_FLOW_BESIDE_BYTES,
+                 .window_ms = s->window_ns / NS_PER_MS,
+                 .evidence_ms = s->evidence_ns / NS_PER_MS,
+                 .idle_ms = s->flow_idle_ns / NS_PER_MS,
+                 .trust_topology = !s->verify_topology,
+                 .policy = {.hold_down_ms = s->path_hold_down_ns / NS_PER_MS,
+                            .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
+        .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
+                             .floor_share = replay ? 0 : s->floor,
+                             .elephant_share = s->elephant,
+                             .elephants_max = s->flows_max},
+                   .refresh_ms = s->path_refresh_ns / NS_PER_MS,
+                   .victims_max = (uint32_t)s->victims_max},
+        .discovery = {.switches_max = s->switches_max,
+                      .addresses_max = s->learnt_max,
+                      .ports_max = s->fabric_ports_max},
+        .crossings = {.flows_max = s->crossing_flows_max,
+                      .ports_max = s->crossing_ports_max,
+                      .rate_max = CROSSINGS_A_SECOND},
+        .ends_max = s->ends_max,
+        .ranks_max = s->ranks_max,
+        .hash_sets_max = s->hash_sets_max,
+        .kept_bytes = s->kept_bytes,
+        .link_local = s->link_local,
+        .counters_max = s->counters_max,
+        .grace_ms = s->grace_ns / NS_PER_MS,
+        .events_max = s->events_max,
+        .sources_max = s->sources_max,
+        .replay = replay,
+    };
 }
 
 struct ft_tls_files ft_daemon_tls(const struct ft_settings *s)

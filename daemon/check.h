@@ -5,6 +5,7 @@
  * Whether the daemon can do what its configuration and command line say, beyond the form of each
  * value: for --check, for a start and for a reload alike. Looks at files; opens and makes none.
  */
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/settings.h"
 #include "lib/base/diag.h"
 #include "lib/config/program.h"
@@ -23,6 +24,9 @@ struct ft_kafka_config ft_daemon_kafka(const struct ft_settings *settings);
 
 /* The list that holds: --sink on the command line stands for that of the file. */
 const struct ft_strings *ft_daemon_sinks(const struct ft_run *run);
+
+/* The same for the pipeline. Its name, seed and history are the daemon's to add. */
+struct ft_pipeline_config ft_daemon_pipeline(const struct ft_settings *settings, bool replay);
 
 struct ft_tls_files ft_daemon_tls(const struct ft_settings *settings);
 

@@ -51,8 +51,6 @@
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
 #define SLICE_ITEMS 2000
-/* Observations looked at for links: half a percent of a core. */
-#define CROSSINGS_A_SECOND 10000
 
 struct ft_daemon {
     struct ft_run *run;
@@ -68,15 +66,9 @@ struct ft_daemon {
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
-    uint64_t restarts; /* of the pipeline, told */
+    uint64_t restarts; /* of the pipeline, logged */
     uint32_t ticks;
 };
-
-static void complain(const struct ft_diag *diag)
-{
-    for (size_t i = 0; ft_diag_text(diag, i); i++)
-        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
-}
 
 static void check(const struct ft_run *run, struct ft_diag *diag)
 {
@@ -109,34 +101,21 @@ static void on_kafka_error(void *arg, const char *text)
                d->settings->kafka_brokers, text, held);
 }
 
-static struct ft_sink *kafka_sink(struct ft_daemon *d, char *error)
+static int open_sink(struct ft_daemon *d, const char *spec)
 {
     const struct ft_settings *s = d->settings;
-    struct ft_sink_kafka_config config = {
+    struct ft_sink_kafka_config kafka = {
         .kafka = ft_daemon_kafka(s),
         .topic_prefix = s->kafka_topic_prefix,
         .protobuf = s->kafka_format == FT_KAFKA_PROTOBUF,
     };
+    char error[ERROR_BYTES];
+    bool replay = ft_run_value(d->run, "replay") != NULL;
 
-    config.kafka.on_error = on_kafka_error;
-    config.kafka.arg = d;
-    return ft_sink_kafka_new(d->loop, &config, error, ERROR_BYTES);
-}
-
-static int open_sink(struct ft_daemon *d, const char *spec)
-{
-    char error[ERROR_BYTES] = "no memory";
-    struct ft_sink *sink = NULL;
-
-    if (strncmp(spec, "file:", 5) == 0)
-        sink = ft_sink_file_new(spec + 5, error, sizeof(error));
-    else if (strcmp(spec, "kafka") == 0)
-        sink = kafka_sink(d, error);
-    else
-        snprintf(error, sizeof(error), "neither file:PATH nor kafka");
-    if (sink && strncmp(spec, "file:", 5) == 0 && ft_run_value(d->run, "replay"))
-        ft_sink_file_wait(sink);
-    if (sink && ft_publisher_take(d->view.publisher, sink) == 0)
+    kafka.kafka.on_error = on_kafka_error;
+    kafka.kafka.arg = d;
+    if (ft_publisher_open(d->view.publisher, spec, d->loop, &kafka, replay, error, sizeof(error)) ==
+        0)
         return EX_OK;
     ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);
     return EX_CANTCREAT;
@@ -212,40 +191,10 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
 {
     const struct ft_settings *s = d->settings;
     struct ft_emitter emitter = {on_record, d};
-    struct ft_pipeline_config config = {
-        .join = {.flows_max = s->flows_max,
-                 .beside_max = s->flows_max * FT_FLOW_BESIDE_BYTES,
-                 .window_ms = s->window_ns / NS_PER_MS,
-                 .evidence_ms = s->evidence_ns / NS_PER_MS,
-                 .idle_ms = s->flow_idle_ns / NS_PER_MS,
-                 .trust_topology = !s->verify_topology,
-                 .policy = {.hold_down_ms = s->path_hold_down_ns / NS_PER_MS,
-                            .tolerance_ms = s->tolerance_ns / NS_PER_MS}},
-        .window = {.loads = {.window_ms = s->window_ns / NS_PER_MS,
-                             .floor_share = replay ? 0 : s->floor,
-                             .elephant_share = s->elephant,
-                             .elephants_max = s->flows_max},
-                   .refresh_ms = s->path_refresh_ns / NS_PER_MS,
-                   .victims_max = (uint32_t)s->victims_max,
-                   .keep = ft_history_emitter(d->view.history)},
-        .discovery = {.switches_max = s->switches_max,
-                      .addresses_max = s->learnt_max,
-                      .ports_max = s->fabric_ports_max},
-        .crossings = {.flows_max = s->crossing_flows_max,
-                      .ports_max = s->crossing_ports_max,
-                      .rate_max = CROSSINGS_A_SECOND},
-        .ends_max = s->ends_max,
-        .ranks_max = s->ranks_max,
-        .kept_bytes = s->kept_bytes,
-        .link_local = s->link_local,
-        .counters_max = s->counters_max,
-        .grace_ms = s->grace_ns / NS_PER_MS,
-        .events_max = s->events_max,
-        .sources_max = s->sources_max,
-        .source_id = d->source_id,
-        .replay = replay,
-    };
+    struct ft_pipeline_config config = ft_daemon_pipeline(s, replay);
 
+    config.window.keep = ft_history_emitter(d->view.history);
+    config.source_id = d->source_id;
     /* Nobody must be able to choose tuples that fall into one slot. */
     if (!replay &&
         getrandom(&config.join.seed, sizeof(config.join.seed), 0) != sizeof(config.join.seed)) {
@@ -428,7 +377,7 @@ static void on_tick(void *arg)
         notify_status(d);
 }
 
-/* The certificates for connections from here on; those that stand go on with theirs. */
+/* The certificates for connections from here on; established ones keep theirs. */
 static bool renew_tls(struct ft_daemon *d)
 {
     const struct ft_settings *s = ft_run_config(d->run);
@@ -443,8 +392,8 @@ static bool renew_tls(struct ft_daemon *d)
     return false;
 }
 
-/* The whole configuration is read and judged; of it the topology, the certificates, the level of
- * the log and the files of the sinks are taken over without a restart. */
+/* All of the configuration is read and checked; of it the topology, the certificates, the log level
+ * and the files of the sinks are applied without a restart. */
 static void on_reload(void *arg)
 {
     struct ft_daemon *d = arg;
@@ -469,7 +418,7 @@ static void on_reload(void *arg)
         ft_topology_free(t);
         if (read)
             ft_run_revert(d->run);
-        complain(diag);
+        ft_log_complaints(diag);
         ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
     }
     ft_diag_free(diag);
@@ -501,7 +450,6 @@ static void add_stages(void *arg, struct ft_account *account)
     struct ft_daemon *d = arg;
     struct ft_account_stage *stage;
     struct ft_receiver_stats transport;
-    struct ft_sink_stats sink;
 
     if (d->view.receiver) {
         ft_receiver_stats(d->view.receiver, &transport);
@@ -511,21 +459,15 @@ static void add_stages(void *arg, struct ft_account *account)
         ft_account_drop(stage, "duplicate", transport.duplicates);
         ft_account_drop(stage, "refused", transport.refused);
         ft_account_drop(stage, "lost_with_sender", transport.lost);
+        stage = ft_account_stage(account, "peers", "records");
+        stage->received = transport.records_numbered;
+        stage->processed = transport.records_applied;
+        stage->pending = transport.records_pending;
+        ft_account_drop(stage, "refused", transport.records_refused);
+        ft_account_drop(stage, "dropped_by_sender", transport.records_skipped);
+        ft_account_drop(stage, "lost_with_sender", transport.records_lost);
     }
-    for (size_t i = 0; i < ft_publisher_sinks(d->view.publisher); i++) {
-        stage =
-            ft_account_stage(account, ft_publisher_sink(d->view.publisher, i, &sink), "records");
-        stage->received = sink.received;
-        stage->processed = sink.processed;
-        stage->pending = sink.pending;
-        ft_account_drop(stage, "failed", sink.failed);
-        ft_account_drop(stage, "refused", sink.refused);
-    }
-}
-
-static void log_trouble(const char *text)
-{
-    ft_log(FT_LOG_WARNING, "%s", text);
+    ft_publisher_account(d->view.publisher, account);
 }
 
 /* Says that the daemon serves, and where. */
@@ -570,7 +512,7 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     d->slice = ft_watch_stage(ft_watch_once(d->loop, on_slice, d), "window");
     if (!d->tick || !d->slice)
         return EX_OSERR;
-    ft_loop_on_trouble(d->loop, log_trouble);
+    ft_loop_on_trouble(d->loop, ft_log_trouble);
     ft_loop_on_signals(d->loop, on_reload, on_stop, d);
     rc = tell_ready(d);
     if (rc)
@@ -685,7 +627,7 @@ static int give_up_privilege(struct ft_daemon *d)
     return EX_NOPERM;
 }
 
-/* The configuration is judged whole before anything is opened. */
+/* All of the configuration is checked before anything is opened. */
 static int open_and_run(struct ft_daemon *d)
 {
     struct ft_diag *diag = ft_diag_new();
@@ -694,7 +636,7 @@ static int open_and_run(struct ft_daemon *d)
     int rc = EX_OSERR;
 
     if (diag)
-        complain(diag);
+        ft_log_complaints(diag);
     ft_diag_free(diag);
     if (!t)
         return EX_CONFIG;

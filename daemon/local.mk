@@ -8,6 +8,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/list.c daemon/api/list.h \
 	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
+	daemon/api/hashes.c daemon/api/hashes.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
@@ -42,6 +43,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
+	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \
@@ -98,6 +100,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/publish/emit.c daemon/publish/emit.h \
 	daemon/publish/events.c daemon/publish/events.h \
 	daemon/publish/findings.c daemon/publish/findings.h \
+	daemon/publish/open.c \
 	daemon/publish/publish.c daemon/publish/publish.h \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \

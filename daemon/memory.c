@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/check.h"
+#include "daemon/hashes/hashes.h"
 #include "daemon/settings.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -15,19 +16,20 @@
  * (lib/base/table.h), and what hangs on them.
  */
 enum {
-    FLOW = 408 + FT_FLOW_BESIDE_BYTES + 48, /* and its place in lists while a window closes */
+    FLOW = 408 + FT_FLOW_BESIDE_BYTES + 48, /* and its entries in lists while a window closes */
     PORT_COUNTERS = 1264,
     ADDRESS = 272 + 112, /* where it was seen, and what its host calls itself */
     ADDRESS_CLAIM = 136, /* by a certificate */
     CROSSING_FLOW = 304,
     CROSSING_PORT = 1144 + 80,
-    QUEUE_PAIR = 2100, /* in up to eight scopes; and an eighth of an RDMA port */
+    QUEUE_PAIR = 2100, /* in up to eight groups; and an eighth of an RDMA port */
     EVENT = 6144,      /* with the victims of a collision */
     SWITCH = 512,
     FABRIC_PORT = 4608, /* a report's, twice a topology's, and discovery's while it builds one */
     SOURCE = 8192,      /* its account, clock and status; 16 RDMA ports of its host */
     CONNECTION = 6144,
     TLS_CONNECTION = 32768,
+    HASH_SET = FT_HASHES_SET_BYTES,
     RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
     KAFKA_MESSAGE = 320,
     PAST_EVENT = 768,
@@ -36,7 +38,7 @@ enum {
 
 #define BASE_BYTES   (64 * MIB) /* the program, its libraries, threads */
 #define DECODE_BYTES (64 * MIB) /* the records of the largest frame */
-#define FRAMES_BYTES (64 * MIB) /* that are not whole yet */
+#define FRAMES_BYTES (64 * MIB) /* that are not complete yet */
 /* Tables whose caps nobody needs to set: names of hosts and jobs, exporters and their processors,
  * operations. */
 #define TABLES_BYTES (136 * MIB)
@@ -92,6 +94,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
          false},
         {"connections", "connections_max", &s->connections_max, tls ? TLS_CONNECTION : CONNECTION,
          tls ? 10 : 5, 16, tls ? 1000000 : 20000, false, 0, false, false},
+        {"hashes of switches", NULL, &s->hash_sets_max, HASH_SET, 3, 16, 4096, false, 0, false,
+         false},
         {"ranks", NULL, &s->ranks_max, RANK, 7, 100, 65536, false, 0, false, false},
         {"events", "events_max", &s->events_max, EVENT, 2, 100, 10000, false, 0, false, false},
         {"Kafka's queue", "kafka.queue_bytes", &s->kafka_queue_bytes, 1, 25, MIB, 1024 * MIB, true,

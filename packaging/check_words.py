@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds words of our own where the field has a term: in comments of headers, in texts that programs
+"""Finds words of our own where the field has a term: in comments, in texts that programs
 print (logs, errors, findings, help) and in the manual pages. HACKING.md's glossary has the terms.
 
 usage: check_words.py SRCDIR     one line for each find; status 1 when there is one"""
@@ -45,12 +45,11 @@ def joined_literals(code):
         yield match.start(), "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match[0]))
 
 
-def c_texts(text, header):
-    """(offset, text) of what is read: comments of headers, literals that are sentences."""
+def c_texts(text):
+    """(offset, text) of what is read: comments, literals that are sentences."""
     comment = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-    if header:
-        for match in comment.finditer(text):
-            yield match.start(), re.sub(r"\s*\n\s*\*?\s*", " ", match[0])
+    for match in comment.finditer(text):
+        yield match.start(), re.sub(r"\s*\n\s*\*?\s*", " ", match[0])
     code = comment.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     code = re.sub(r"^#\s*include[^\n]*", lambda m: " " * len(m[0]), code, flags=re.M)
     for offset, literal in joined_literals(code):
@@ -65,7 +64,7 @@ def page_texts(text):
 
 def finds(path, text):
     """(line, word, advice, what it stands in) of each private word."""
-    texts = c_texts(text, path.suffix == ".h") if path.suffix in (".c", ".h") else page_texts(text)
+    texts = c_texts(text) if path.suffix in (".c", ".h") else page_texts(text)
     for offset, piece in texts:
         for pattern, advice in COMPILED:
             for match in pattern.finditer(piece):

@@ -48,7 +48,7 @@ static uint64_t read_varint(struct ft_reader *r)
     return 0;
 }
 
-/* One field: its number and wire type; its value, or its bytes as a child. */
+/* One field: its number and its type; its value, or its bytes as a child. */
 struct field {
     uint32_t number;
     uint32_t wire;

@@ -12,7 +12,7 @@
 
 #define ROWS_FIRST    1024
 #define ADDRESSES_MAX (4 * FT_COLUMNS_ROWS_MAX)
-#define LENGTH_SLOTS  256 /* a length is looked for in one place alone */
+#define LENGTH_SLOTS  256 /* a length is read in one function alone */
 #define LENGTHS_MAX   120 /* their indexes take one byte */
 
 /* Bytes of the longest varint of 32 and of 64 bits. */

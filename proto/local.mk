@@ -11,8 +11,9 @@ proto_libftproto_a_SOURCES = \
 	proto/json_field.h \
 	proto/json_read.c \
 	proto/loss.c proto/loss.h \
+	proto/packet.c proto/packet.h proto/packet_impl.h \
+	proto/packet_link.c \
 	proto/observed.c proto/observed.h \
-	proto/packet.c proto/packet.h \
 	proto/record.c proto/record.h \
 	proto/sflow.c proto/sflow.h \
 	proto/sflow_record.c proto/sflow_record.h

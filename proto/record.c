@@ -169,6 +169,11 @@ static int event_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(kind, e->subject, key);
 }
 
+static int hash_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->hash->switch_, record->hash->group, key);
+}
+
 struct kind {
     Fabrictrace__Record__KindCase kind;
     const char *schema;
@@ -209,6 +214,7 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,
      imbalance_key},
     {FABRICTRACE__RECORD__KIND_EVENT, SCHEMA("event"), &fabrictrace__event__descriptor, event_key},
+    {FABRICTRACE__RECORD__KIND_HASH, SCHEMA("hash"), &fabrictrace__hash__descriptor, hash_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -250,7 +256,8 @@ const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record)
 {
     if (!find_kind(record->kind_case))
         return NULL;
-    /* The members of the oneof share their place; each is a message, which starts with its base. */
+    /* The members of the oneof share their memory; each is a message, which starts with its base.
+     */
     return record->observation ? &record->observation->base : NULL;
 }
 

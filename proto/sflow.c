@@ -215,7 +215,7 @@ static bool read_sampled_ip(struct ft_reader *r, bool six, struct sampled *s)
     return true;
 }
 
-/* A record that is no raw header. */
+/* A record other than the raw header. */
 static bool read_other_record(uint32_t format, const uint8_t *bytes, size_t len, struct sampled *s,
                               struct ft_sflow_extended *extended, struct ft_sflow_stats *stats)
 {

@@ -188,7 +188,7 @@ static bool read_next_hop(uint32_t format, struct ft_reader *r, struct ft_sflow_
     }
     if (!ft_reader_ok(r))
         return false;
-    /* The router's own next hop tells more than the border's or the label path's. */
+    /* The router's own next hop is more precise than the border's or the label path's. */
     if (known && (format == EXTENDED_ROUTER || !(e->has & FT_SFLOW_HAS_NEXT_HOP))) {
         e->next_hop = hop;
         e->has |= FT_SFLOW_HAS_NEXT_HOP;
@@ -270,7 +270,7 @@ static void read_lag(struct ft_reader *r, struct ft_sflow_lag *lag)
 
     ft_read_skip(r, 16); /* system ids of both ends, each with its padding */
     lag->ifindex = ft_read_be32(r);
-    ft_read_u8(r); /* administrative states are what is wanted, not what is */
+    ft_read_u8(r); /* administrative states are what is configured, not what is */
     lag->actor_state = ft_read_u8(r);
     ft_read_u8(r);
     lag->partner_state = ft_read_u8(r);

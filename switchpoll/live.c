@@ -91,7 +91,7 @@ static void tell_pipeline(struct live *live)
     ft_sflow_pipeline_set_kernel_drops(live->pipeline, kernel_drops(live));
 }
 
-/* Bad input is told of at most once a minute; the counts are in the loss records. */
+/* Bad input is logged at most once a minute; the counts are in the loss records. */
 static void warn_of_loss(struct live *live, const struct ft_ingest_stats *s, uint64_t drops,
                          struct ft_mono now)
 {
@@ -290,7 +290,7 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
     return 0;
 }
 
-/* Takes the settings over as a whole, or changes nothing and returns -errno. */
+/* Applies all of the settings, or changes nothing and returns -errno. */
 static int adopt(struct live *live, const struct ft_switchpoll_settings *loaded)
 {
     struct ft_switchpoll_settings *settings = ft_switchpoll_settings_copy(loaded);
@@ -469,11 +469,6 @@ static int give_up_privilege(const struct live *live)
     return EX_OK;
 }
 
-static void log_trouble(const char *text)
-{
-    ft_log(FT_LOG_WARNING, "%s", text);
-}
-
 static int start(struct live *live)
 {
     char error[ERROR_BYTES];
@@ -487,7 +482,7 @@ static int start(struct live *live)
         ft_host_name(live->source_id, sizeof(live->source_id));
     if (!live->loop || getrandom(random, sizeof(random), 0) != sizeof(random))
         return EX_OSERR;
-    ft_loop_on_trouble(live->loop, log_trouble);
+    ft_loop_on_trouble(live->loop, ft_log_trouble);
     code = start_output(live, random[0]);
     if (code)
         return code;

@@ -54,7 +54,7 @@ static int on_packet(void *arg, const struct ft_pcap_packet *p)
     replay->stats.sflow++;
     replay->stats.cut += p->captured < p->wire;
     ft_sflow_pipeline_datagram(replay->pipeline, payload.pos, ft_reader_left(&payload), p->when);
-    /* There is no use in reading on when nobody takes the records. */
+    /* Reading stops when nobody takes the records. */
     return ft_output_error(replay->output, replay->error, replay->error_bytes) ? EX_IOERR : 0;
 }
 

@@ -129,7 +129,7 @@ enum {
 
 #define MIB          (UINT64_C(1) << 20)
 #define BASE_BYTES   (40 * MIB) /* the program, net-snmp and its other libraries, HTTP */
-#define WORKER_BYTES (4 * MIB)  /* datagrams of a turn */
+#define WORKER_BYTES (4 * MIB)  /* datagrams read at a time */
 #define HANDED_BYTES (64 * MIB) /* that wait for the main loop, where there are several workers */
 
 size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,

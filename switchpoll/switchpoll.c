@@ -34,12 +34,6 @@ static void print_size(const struct ft_run *run, FILE *out)
     ft_poll_metrics_print_size(ft_run_config(run), out);
 }
 
-static void log_complaints(const struct ft_diag *diag)
-{
-    for (size_t i = 0; ft_diag_text(diag, i); i++)
-        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
-}
-
 /* The configuration as it is now, when it is good. */
 static const struct ft_switchpoll_settings *good_settings(const struct ft_run *run,
                                                           struct ft_diag *diag)
@@ -58,7 +52,7 @@ static const struct ft_switchpoll_settings *on_reload(void *arg)
     if (diag && ft_run_reload(run, diag) == 0)
         settings = good_settings(run, diag);
     if (diag)
-        log_complaints(diag);
+        ft_log_complaints(diag);
     ft_diag_free(diag);
     return settings;
 }
@@ -135,13 +129,13 @@ int ft_switchpoll_main(int argc, char **argv)
     struct ft_run *run;
     int code = EX_OSERR;
 
-    /* A reader that goes away is a write error, told as such. */
+    /* A reader that goes away is a write error, logged as such. */
     signal(SIGPIPE, SIG_IGN);
     run = diag ? ft_run_new(&program, argc, argv, &code) : NULL;
     if (!run)
         goto out;
     settings = good_settings(run, diag);
-    log_complaints(diag);
+    ft_log_complaints(diag);
     code = EX_CONFIG;
     if (!settings)
         goto out;

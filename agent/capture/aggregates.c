@@ -82,8 +82,8 @@ static bool is_name(const char *name)
            strlen(name) < FT_AGGREGATE_NAME_BYTES;
 }
 
-/* A port that is no part of a bond says how it is by its operational state (RFC 2863); a driver
- * that does not know leaves it at "unknown". */
+/* A port outside a bond reports its state as its operational state (RFC 2863); a driver that does
+ * not know leaves it at "unknown". */
 static bool is_up(const char *root, const char *member)
 {
     char line[LINE_BYTES];
@@ -175,8 +175,8 @@ static void read_lower(const char *root, struct ft_aggregate *a)
     qsort(a->members, a->count, sizeof(a->members[0]), by_name);
 }
 
-/* What stands on several is no aggregate yet: a bridge forwards by addresses, a VRF device routes.
- * Those name their kind in their events, a team does not. */
+/* What stands on several is not an aggregate by that: a bridge forwards by addresses, a VRF device
+ * routes. Those name their kind in their events, a team does not. */
 static bool names_other_kind(const char *root, const char *name)
 {
     char path[PATH_BYTES], line[LINE_BYTES];

@@ -124,8 +124,7 @@ static void look_after(struct tap *tap)
     lose(tap, text);
 }
 
-/* libpcap refuses the keyword "vlan" where the link header has no place for a tag: on "any", say.
- */
+/* libpcap refuses the keyword "vlan" where the link header has no room for a tag: on "any", say. */
 static struct ft_pcap *open_tap(struct tap *tap, struct ft_loop *loop,
                                 const struct ft_capture_config *config, char *error,
                                 size_t error_bytes)
@@ -150,7 +149,7 @@ static struct ft_pcap *open_tap(struct tap *tap, struct ft_loop *loop,
     return opened;
 }
 
-/* The place of an interface; its counts are kept over a reload. */
+/* The index of an interface; its counts are kept over a reload. */
 static struct tap *tap_of(struct ft_capture *capture, const char *name, char *error,
                           size_t error_bytes)
 {
@@ -253,7 +252,7 @@ static enum ft_link_type link_type(enum ft_pcap_link link)
     return FT_LINK_ETHERNET;
 }
 
-/* A cooked or missing link header stands for the Ethernet header that the wire carried. */
+/* A cooked or missing link header stands for the Ethernet header that was on the wire. */
 static uint32_t frame_bytes(const struct ft_pcap_packet *packet)
 {
     uint32_t header = ETHERNET_BYTES;

@@ -341,7 +341,7 @@ static struct op *op_of_record(struct ft_collectives *c, uint32_t source,
 
     if (r->kind != FT_SEGMENT_END)
         return open_op(c, source, r, now_ns);
-    /* An end alone has nothing to tell. */
+    /* An end without its begin reports nothing. */
     memset(&key, 0, sizeof(key));
     key.source = source;
     key.op = r->op;

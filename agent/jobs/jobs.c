@@ -45,7 +45,7 @@ struct job {
     struct ft_watch *watch;
     struct ft_watch *deadline; /* for its hello */
     uid_t uid;
-    uint64_t capped;        /* of its events, told to its rings */
+    uint64_t capped;        /* of its events, written to its rings */
     struct ft_rings *rings; /* NULL until its memory has come */
     struct ft_collectives *collectives;
     char name[FT_SEGMENT_NAME];
@@ -234,8 +234,8 @@ static void on_poll(void *arg)
         jobs->looked = now;
 }
 
-/* The memory that comes with a hello; -1 when it is no hello of a version that is known. Every
- * descriptor that came is closed but the one returned. */
+/* The memory that comes with a hello; -1 unless it is a hello of a known version. Every descriptor
+ * that came is closed but the one returned. */
 static int take_hello(int fd)
 {
     uint8_t bytes[HELLO_BYTES];
@@ -274,8 +274,8 @@ static int take_hello(int fd)
     return memory;
 }
 
-/* What waits in the rings is this agent's to read; what its forerunner left unpublished or never
- * told is its to count. */
+/* What waits in the rings is this agent's to read; what its predecessor left unpublished or never
+ * counted was its predecessor's to count. */
 static void note_before(struct job *job)
 {
     struct ft_rings_stats *b = &job->before;
@@ -354,8 +354,8 @@ static void on_silent(void *arg)
     end_job(job, true);
 }
 
-/* One user cannot take every place: a quarter is left to the others, and who says nothing has few.
- */
+/* One user cannot take all connections: a quarter is left to others, and silent connections are
+ * few. */
 static bool has_room(const struct ft_jobs *jobs, uid_t uid)
 {
     size_t silent = 0, own = 0, most = jobs->config.jobs_max - jobs->config.jobs_max / 4;

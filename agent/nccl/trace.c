@@ -13,9 +13,10 @@
 #include "agent/nccl/core.h"
 #include "agent/nccl/gpu.h"
 #include "agent/nccl/link.h"
+#include "agent/nccl/trace_ring.h"
 
 #define NS_PER_S     INT64_C(1000000000)
-#define ABANDONED_NS (30 * NS_PER_S) /* an event this old may lose its place to a new one */
+#define ABANDONED_NS (30 * NS_PER_S) /* an event this old may be replaced by a new one */
 #define PROBES       16
 #define SPINS        64 /* well below a microsecond */
 
@@ -56,13 +57,6 @@ static uint64_t as_number(const void *handle)
     return (uint64_t)(uintptr_t)handle;
 }
 
-/* One writer, so no read-modify-write. */
-static void add(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-                          memory_order_relaxed);
-}
-
 /* The calling thread's part, with its event counted. */
 static struct ft_core_thread *enter(struct ft_core *core)
 {
@@ -72,80 +66,8 @@ static struct ft_core_thread *enter(struct ft_core *core)
         atomic_fetch_add_explicit(&core->segment->outside_events, 1, memory_order_relaxed);
         return NULL;
     }
-    add(&t->ring->events, 1);
+    ft_ring_count(&t->ring->events, 1);
     return t;
-}
-
-static void drop(struct ft_core_thread *t, enum ft_segment_drop why, uint64_t events)
-{
-    add(&t->ring->drops[why], events);
-}
-
-/* Where the next record goes, NULL when the ring is full; commit() hands it over. */
-static struct ft_segment_record *reserve(struct ft_core_thread *t, uint32_t events)
-{
-    if (t->head - t->tail_seen >= FT_SEGMENT_SLOTS) {
-        t->tail_seen = atomic_load_explicit(&t->ring->tail, memory_order_acquire);
-        if (t->head - t->tail_seen >= FT_SEGMENT_SLOTS) {
-            drop(t, FT_DROP_RING_FULL, events);
-            return NULL;
-        }
-    }
-    return &t->records[t->head % FT_SEGMENT_SLOTS];
-}
-
-static void commit(struct ft_core_thread *t)
-{
-    t->head++;
-    atomic_store_explicit(&t->ring->head, t->head, memory_order_release);
-}
-
-static void copy_text(char to[FT_SEGMENT_TEXT], const char *from)
-{
-    unsigned i = 0;
-
-    if (from)
-        for (; i < FT_SEGMENT_TEXT - 1 && from[i]; i++)
-            to[i] = from[i];
-    for (; i < FT_SEGMENT_TEXT; i++)
-        to[i] = '\0';
-}
-
-static void fill_head(struct ft_segment_record *r, enum ft_segment_kind kind,
-                      const struct ft_trace_comm *comm)
-{
-    r->kind = (uint16_t)kind;
-    r->flags = 0;
-    r->events = 1;
-    r->comm_id = comm->comm_id;
-    r->rank = comm->rank;
-    r->ranks = comm->ranks;
-}
-
-static void fill_coll(struct ft_segment_op *op, const struct ft_nccl_coll *c)
-{
-    op->sequence = c->sequence;
-    op->count = c->count;
-    op->peer = c->root;
-    op->channels = c->channels;
-    op->warps = c->warps;
-    copy_text(op->func, c->func);
-    copy_text(op->datatype, c->datatype);
-    copy_text(op->algo, c->algo);
-    copy_text(op->proto, c->proto);
-}
-
-static void fill_p2p(struct ft_segment_op *op, const struct ft_nccl_p2p *p)
-{
-    op->sequence = 0;
-    op->count = p->count;
-    op->peer = p->peer;
-    op->channels = p->channels;
-    op->warps = 0;
-    copy_text(op->func, p->func);
-    copy_text(op->datatype, p->datatype);
-    copy_text(op->algo, NULL);
-    copy_text(op->proto, NULL);
 }
 
 /* The number is good for the operation's children also where its own record found no room. */
@@ -153,26 +75,26 @@ static void *start_op(struct ft_core_thread *t, const struct ft_trace_comm *comm
                       const union ft_nccl_subject *subject)
 {
     uint64_t handle = handle_head(TAG_OP, t) | (++t->next_op & OP_NUMBER);
-    struct ft_segment_record *r = reserve(t, 1);
+    struct ft_segment_record *r = ft_ring_reserve(t, 1);
 
     if (r) {
-        fill_head(r, FT_SEGMENT_OP, comm);
+        ft_ring_fill_head(r, FT_SEGMENT_OP, comm);
         r->op = handle;
         r->start_ns = r->end_ns = now_ns();
         if (p2p) {
             r->flags = FT_SEGMENT_P2P;
-            fill_p2p(&r->u.op, &subject->p2p);
+            ft_ring_fill_p2p(&r->u.op, &subject->p2p);
         } else {
-            fill_coll(&r->u.op, &subject->coll);
+            ft_ring_fill_coll(&r->u.op, &subject->coll);
         }
-        commit(t);
+        ft_ring_commit(t);
     }
     return (void *)(uintptr_t)handle;
 }
 
 static void stop_op(struct ft_core_thread *t, uint64_t handle)
 {
-    struct ft_segment_record *r = reserve(t, 1);
+    struct ft_segment_record *r = ft_ring_reserve(t, 1);
 
     if (!r)
         return;
@@ -181,16 +103,16 @@ static void stop_op(struct ft_core_thread *t, uint64_t handle)
     r->events = 1;
     r->op = handle;
     r->start_ns = r->end_ns = now_ns();
-    commit(t);
+    ft_ring_commit(t);
 }
 
 static void emit_entry(struct ft_core_thread *t, const struct ft_core_entry *e)
 {
-    struct ft_segment_record *r = reserve(t, e->record.events);
+    struct ft_segment_record *r = ft_ring_reserve(t, e->record.events);
 
     if (r) {
         *r = e->record;
-        commit(t);
+        ft_ring_commit(t);
     }
 }
 
@@ -218,14 +140,14 @@ static struct ft_core_entry *hold(struct ft_core *core, struct ft_core_thread *t
     uint64_t state;
 
     if (index >= FT_CORE_ENTRIES) {
-        drop(t, FT_DROP_STALE, 1);
+        ft_ring_drop(t, FT_DROP_STALE, 1);
         return NULL;
     }
     e = &core->entries[handle >> 46 & 0x3f][index];
     for (int i = 0; i < SPINS; i++) {
         state = atomic_load_explicit(&e->state, memory_order_relaxed);
         if (!(state & FT_ENTRY_USED) || (state >> 2 & GENERATION) != (handle & GENERATION)) {
-            drop(t, FT_DROP_STALE, 1);
+            ft_ring_drop(t, FT_DROP_STALE, 1);
             return NULL;
         }
         if (!(state & FT_ENTRY_BUSY) &&
@@ -233,7 +155,7 @@ static struct ft_core_entry *hold(struct ft_core *core, struct ft_core_thread *t
                                                   memory_order_acquire, memory_order_relaxed))
             return e;
     }
-    drop(t, FT_DROP_CONTENDED, 1);
+    ft_ring_drop(t, FT_DROP_CONTENDED, 1);
     return NULL;
 }
 
@@ -278,14 +200,14 @@ static struct ft_core_entry *open_entry(struct ft_core_thread *t, struct ft_trac
         e->touched_ns = now;
         e->used = 0;
         memset(&e->record.u, 0, sizeof(e->record.u));
-        fill_head(&e->record, kind, comm);
+        ft_ring_fill_head(&e->record, kind, comm);
         e->record.op = op;
         e->record.start_ns = e->record.end_ns = now;
         state = atomic_load_explicit(&e->state, memory_order_relaxed);
         *handle = handle_head(TAG_ENTRY, t) | (uint64_t)index << 36 | (state >> 2 & GENERATION);
         return e;
     }
-    drop(t, FT_DROP_POOL_FULL, 1);
+    ft_ring_drop(t, FT_DROP_POOL_FULL, 1);
     return NULL;
 }
 
@@ -320,7 +242,7 @@ static void *start_step(struct ft_core *core, struct ft_core_thread *t, uint64_t
     at = (unsigned)__builtin_ffs((int)~e->used) - 1;
     if (at >= FT_CORE_STEPS) {
         release(e);
-        drop(t, FT_DROP_POOL_FULL, 1);
+        ft_ring_drop(t, FT_DROP_POOL_FULL, 1);
         return NULL;
     }
     e->touched_ns = now_ns();
@@ -386,7 +308,7 @@ void *ft_trace_start(struct ft_trace_comm *comm, uint64_t type, void *parent, in
     if (!t)
         return NULL;
     if (!ours(core, comm)) {
-        drop(t, FT_DROP_CONTEXT, 1);
+        ft_ring_drop(t, FT_DROP_CONTEXT, 1);
         return NULL;
     }
     switch (type) {
@@ -398,7 +320,7 @@ void *ft_trace_start(struct ft_trace_comm *comm, uint64_t type, void *parent, in
     case FT_NCCL_PROXY_STEP:
         if (handle_tag(above) == TAG_ENTRY)
             return start_step(core, t, above);
-        drop(t, FT_DROP_STALE, 1);
+        ft_ring_drop(t, FT_DROP_STALE, 1);
         return NULL;
     case FT_NCCL_KERNEL_CH:
         return start_kernel(t, comm, above, subject);
@@ -406,10 +328,10 @@ void *ft_trace_start(struct ft_trace_comm *comm, uint64_t type, void *parent, in
         if (handle_tag(above) == TAG_STEP || handle_tag(above) == TAG_ENTRY)
             note_qp(core, t, above, subject);
         else
-            drop(t, FT_DROP_STALE, 1);
+            ft_ring_drop(t, FT_DROP_STALE, 1);
         return NULL;
     default:
-        drop(t, FT_DROP_UNKNOWN, 1);
+        ft_ring_drop(t, FT_DROP_UNKNOWN, 1);
         return NULL;
     }
 }
@@ -421,7 +343,7 @@ static struct ft_core_step *step_of(struct ft_core_entry *e, uint64_t handle)
     return at < FT_CORE_STEPS && e->used >> at & 1 ? &e->steps[at] : NULL;
 }
 
-/* The time that the network had the step; where that was not said, its whole time. */
+/* The time that the network had the step; where NCCL did not report it, all of its time. */
 static void end_step(struct ft_core_entry *e, struct ft_core_step *s, int64_t now)
 {
     struct ft_segment_proxy *p = &e->record.u.proxy;
@@ -462,7 +384,7 @@ static void stop_entry(struct ft_core *core, struct ft_core_thread *t, uint64_t 
         e->record.events++;
         end_step(e, step_of(e, handle), now);
     } else {
-        drop(t, FT_DROP_STALE, 1);
+        ft_ring_drop(t, FT_DROP_STALE, 1);
     }
     release(e);
 }
@@ -483,7 +405,7 @@ void ft_trace_stop(void *handle)
         stop_entry(core, t, as_number(handle));
         break;
     default:
-        drop(t, FT_DROP_STALE, 1);
+        ft_ring_drop(t, FT_DROP_STALE, 1);
     }
 }
 
@@ -508,7 +430,7 @@ void ft_trace_state(void *handle, int state, const union ft_nccl_state *args)
     if (!t)
         return;
     if (tag != TAG_ENTRY && tag != TAG_STEP) {
-        drop(t, FT_DROP_STALE, 1);
+        ft_ring_drop(t, FT_DROP_STALE, 1);
         return;
     }
     e = hold(core, t, as_number(handle));
@@ -516,7 +438,7 @@ void ft_trace_state(void *handle, int state, const union ft_nccl_state *args)
         return;
     step = tag == TAG_STEP ? step_of(e, as_number(handle)) : NULL;
     if (tag == TAG_STEP && !step) {
-        drop(t, FT_DROP_STALE, 1);
+        ft_ring_drop(t, FT_DROP_STALE, 1);
         release(e);
         return;
     }

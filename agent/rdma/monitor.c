@@ -89,7 +89,7 @@ static void on_lost(void *arg)
 
 static void on_system(void *arg, const uint8_t *bytes, size_t len)
 {
-    /* A message that cannot be read tells of no such ability. */
+    /* A message that cannot be read does not show this ability. */
     ft_nldev_monitors(bytes, len, arg);
 }
 

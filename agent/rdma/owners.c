@@ -78,7 +78,7 @@ void ft_owners_round(struct ft_owners *o, uint64_t boot_ticks)
     o->hidden = 0;
 }
 
-/* Files of /proc tell no size: reads up to the room, terminates. */
+/* Files of /proc have no size: reads up to the room, terminates. */
 static ssize_t read_file(const struct ft_owners *o, uint32_t pid, const char *name, char *text,
                          size_t text_bytes)
 {

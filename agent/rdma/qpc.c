@@ -96,7 +96,7 @@ int ft_rdma_qpc_message(const uint8_t *bytes, size_t len, uint32_t rqpn, struct 
     while ((rc = ft_nlattr_next(&r, &outer)) > 0) {
         size_t left;
 
-        /* One object is told flat, a list of them nested. */
+        /* A single object is flat in the message, a list of them is nested. */
         if (outer.type == RDMA_NLDEV_ATTR_RES_RAW) {
             left = ft_reader_left(&outer.value);
             return ft_rdma_qpc_parse(ft_read_bytes(&outer.value, left), left, rqpn, qpc);

@@ -131,7 +131,7 @@ static bool is_device(int fd, uint64_t rdev)
     return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == rdev;
 }
 
-/* Whether a descriptor may be one of a device, as far as it can be told without a duplicate:
+/* Whether a descriptor may be one of a device, as far as can be seen without a duplicate:
  * /proc/PID/fd says what it is, but only to the process's own user and to who has
  * CAP_DAC_READ_SEARCH. /proc/PID/fdinfo (proc(5), Linux 5.14) shows whoever may trace how it was
  * opened: to read and write, and nobody seeks there. */

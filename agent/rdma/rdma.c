@@ -131,7 +131,8 @@ static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
     size_t count = 0;
     int rc;
 
-    /* Gone, or too new to be told from another of its number: there is another round. */
+    /* The process is gone, or too new to be distinguished from another with its number: the next
+     * round asks again. */
     if (!owner)
         return;
     rc = ft_rdma_query(r->config.proc, owner->process, d->rdev, d->driver, r->queried,
@@ -167,7 +168,7 @@ static void on_raw(void *arg, const uint8_t *bytes, size_t len)
     ft_rdma_decoded(r, rc == -EBADMSG ? rc : 0);
 }
 
-/* What the device itself has, which the kernel tells whoever has CAP_NET_ADMIN. */
+/* What the device itself has, which the kernel shows to whoever has CAP_NET_ADMIN. */
 static bool read_context(struct ft_rdma *r, const struct ft_rdma_asked_for *w)
 {
     struct ft_rdma_answer answer;

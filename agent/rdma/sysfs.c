@@ -122,7 +122,7 @@ static void read_counters(const char *folder, struct ft_rdma_counter *counters, 
         char path[PATH_BYTES + sizeof(entry->d_name)], line[VALUE_BYTES];
         char *end;
 
-        /* How long the driver keeps its values is no counter. */
+        /* The file says how long the driver keeps its values; it is not a counter. */
         if (entry->d_name[0] == '.' || strcmp(entry->d_name, "lifespan") == 0 ||
             strlen(entry->d_name) >= sizeof(c->name))
             continue;

@@ -44,7 +44,8 @@ static void add_destinations(struct list *l)
 {
     const struct ft_sight *s = l->sight;
 
-    /* Where every queue pair tells by itself (RDMA-CM, capture) nothing is missing. */
+    /* Where every queue pair's destination is known without that (RDMA-CM, capture) nothing is
+     * missing. */
     if (may_query(s) || (s->connected > 0 && s->no_destination == 0))
         return;
     if (s->no_trace)

@@ -7,6 +7,7 @@
 
 #include "daemon/api/explain.h"
 #include "daemon/api/happenings.h"
+#include "daemon/api/hashes.h"
 #include "daemon/api/list.h"
 #include "daemon/api/lists.h"
 #include "daemon/api/matrix.h"
@@ -64,6 +65,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/matrix", JSON, ft_api_matrix},
         {"/api/v1/qps", JSON, ft_api_qps},
         {"/api/v1/hosts", JSON, ft_api_hosts},
+        {"/api/v1/hashes", JSON, ft_api_hashes},
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},

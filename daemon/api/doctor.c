@@ -62,7 +62,7 @@ static void look_at_loss(void *arg, const Fabrictrace__Record *record)
     }
 }
 
-/* What becomes of records inside the daemon is told by look_at_records(). */
+/* What becomes of records inside the daemon is reported by look_at_records(). */
 static void look_at_own_loss(void *arg, const Fabrictrace__Record *record)
 {
     Fabrictrace__Loss outside = *record->loss;
@@ -154,8 +154,8 @@ static bool look_for_counters(struct ft_doctor *d)
     return false;
 }
 
-/* Ports with a link or a host that have no counters or no speed; reported once for a whole switch,
- * and once for the fabric where nobody reads any. */
+/* Ports with a link or a host that have no counters or no speed; reported once for a switch, and
+ * once for the fabric where nobody reads any. */
 static void look_at_switch(const struct ft_doctor *d, const struct ft_switch *s,
                            struct ft_findings *findings)
 {
@@ -283,7 +283,7 @@ static bool look_at_healths(struct ft_doctor *d)
     return d->stages->counters && each_switch(d, look_at_switch_health);
 }
 
-/* An event that finds no room is not told at all. */
+/* An event that finds no room is not published at all. */
 static void look_at_events(const struct ft_events *events, struct ft_findings *findings)
 {
     uint64_t refused = ft_events_refused(events);

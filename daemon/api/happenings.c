@@ -58,16 +58,11 @@ static void free_events(struct ft_list *list)
     free(list);
 }
 
-static bool is(const char *filter, const char *text)
-{
-    return text && strcmp(filter, text) == 0;
-}
-
 static bool crosses(const struct filter *f, Fabrictrace__Hop *const *hops, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (is(f->switch_name, hops[i]->switch_) &&
-            (!f->port || is(f->port, hops[i]->in) || is(f->port, hops[i]->out)))
+        if (ft_filter_is(f->switch_name, hops[i]->switch_) &&
+            (ft_filter_is(f->port, hops[i]->in) || ft_filter_is(f->port, hops[i]->out)))
             return true;
     return false;
 }
@@ -75,12 +70,13 @@ static bool crosses(const struct filter *f, Fabrictrace__Hop *const *hops, size_
 static bool at_switch(const struct filter *f, const Fabrictrace__Evidence *e)
 {
     if (!f->switch_name)
-        return !f->port || (e && (is(f->port, e->port) || is(f->port, e->peer_port)));
+        return !f->port ||
+               (e && (ft_filter_is(f->port, e->port) || ft_filter_is(f->port, e->peer_port)));
     if (!e)
         return false;
-    if (is(f->switch_name, e->switch_) && (!f->port || is(f->port, e->port)))
+    if (ft_filter_is(f->switch_name, e->switch_) && ft_filter_is(f->port, e->port))
         return true;
-    if (is(f->switch_name, e->peer) && (!f->port || is(f->port, e->peer_port)))
+    if (ft_filter_is(f->switch_name, e->peer) && ft_filter_is(f->port, e->peer_port))
         return true;
     return crosses(f, e->old_hops, e->n_old_hops) || crosses(f, e->new_hops, e->n_new_hops);
 }
@@ -92,13 +88,13 @@ static bool hurts(const struct filter *f, const Fabrictrace__Evidence *e)
         return true;
     if (!e)
         return false;
-    if (f->host && !f->job && !f->has_rank && is(f->host, e->host))
+    if (f->host && !f->job && !f->has_rank && ft_filter_is(f->host, e->host))
         return true;
     for (size_t i = 0; i < e->n_victims; i++) {
         const Fabrictrace__Victim *v = e->victims[i];
 
-        if ((!f->host || is(f->host, v->src_host) || is(f->host, v->dst_host)) &&
-            (!f->job || is(f->job, v->job)) &&
+        if ((ft_filter_is(f->host, v->src_host) || ft_filter_is(f->host, v->dst_host)) &&
+            ft_filter_is(f->job, v->job) &&
             (!f->has_rank || (v->has_src_rank && v->src_rank == f->rank) ||
              (v->has_dst_rank && v->dst_rank == f->rank)))
             return true;
@@ -306,7 +302,7 @@ static void add_standing(void *arg, const Fabrictrace__Event *event)
     char kind[FT_JSON_ENUM_BYTES];
 
     ft_json_enum_text(&fabrictrace__kind__descriptor, (int32_t)event->kind, kind);
-    if ((s->kind && strcmp(s->kind, kind) != 0) || !is(s->subject, event->subject))
+    if ((s->kind && strcmp(s->kind, kind) != 0) || !ft_filter_is(s->subject, event->subject))
         return;
     record.kind_case = FABRICTRACE__RECORD__KIND_EVENT;
     record.event = (Fabrictrace__Event *)(uintptr_t)event;

@@ -11,6 +11,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "daemon/api/view.h"
 #include "daemon/publish/emit.h"
@@ -43,6 +44,12 @@ struct ft_list {
     int (*step)(struct ft_list *list); /* 1: there is more; 0: that was all */
     void (*free)(struct ft_list *list);
 };
+
+/* Whether a text passes a filter of a request; NULL, which no parameter set, passes all. */
+static inline bool ft_filter_is(const char *filter, const char *text)
+{
+    return !filter || (text && strcmp(filter, text) == 0);
+}
 
 /* What is asked for; NULL: all. The texts are the filter's own. */
 struct ft_list_filter {

@@ -202,19 +202,15 @@ struct collective_walk {
     const struct ft_list_filter *filter;
 };
 
-static bool is(const char *filter, const char *have)
-{
-    return !filter || (have && strcmp(filter, have) == 0);
-}
-
 static void write_collective(void *arg, const Fabrictrace__Collective *c)
 {
     const struct collective_walk *walk = arg;
     const struct ft_list_filter *f = walk->filter;
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
 
-    if (!is(f->comm, c->comm_id) || !is(f->job, c->job) || !is(f->host, c->host) ||
-        !is(f->op, c->op) || (f->has_rank && f->rank != c->rank))
+    if (!ft_filter_is(f->comm, c->comm_id) || !ft_filter_is(f->job, c->job) ||
+        !ft_filter_is(f->host, c->host) || !ft_filter_is(f->op, c->op) ||
+        (f->has_rank && f->rank != c->rank))
         return;
     record.kind_case = FABRICTRACE__RECORD__KIND_COLLECTIVE;
     record.collective = (Fabrictrace__Collective *)(uintptr_t)c;

@@ -108,11 +108,6 @@ static int by_ranks(const void *a, const void *b)
     return strncmp(x->op, y->op, FT_RANKS_ID);
 }
 
-static bool is(const char *filter, const char *have)
-{
-    return !filter || strcmp(filter, have) == 0;
-}
-
 static enum ft_sorted_found look_at_member(const struct ft_view *view, const void *filter,
                                            uint32_t *index, void *to)
 {
@@ -121,7 +116,7 @@ static enum ft_sorted_found look_at_member(const struct ft_view *view, const voi
 
     if (!m)
         return FT_SORTED_END;
-    if (!is(((const struct ft_list_filter *)filter)->comm, m->comm_id))
+    if (!ft_filter_is(((const struct ft_list_filter *)filter)->comm, m->comm_id))
         return FT_SORTED_OTHER;
     memcpy(item->comm_id, m->comm_id, FT_RANKS_ID);
     item->rank = m->rank;
@@ -138,7 +133,7 @@ static enum ft_sorted_found look_at_edge(const struct ft_view *view, const void 
 
     if (!e)
         return FT_SORTED_END;
-    if (!is(f->comm, e->comm_id) || !is(f->op, e->op))
+    if (!ft_filter_is(f->comm, e->comm_id) || !ft_filter_is(f->op, e->op))
         return FT_SORTED_OTHER;
     memcpy(item->comm_id, e->comm_id, FT_RANKS_ID);
     memcpy(item->op, e->op, FT_RANKS_ID);
@@ -162,7 +157,7 @@ static const struct ft_sorted_kind edge_order = {
     .look = look_at_edge,
 };
 
-/* NULL: it is gone, and another may have its place; or it came twice. */
+/* NULL: it is gone, and another may have its slot; or it came twice. */
 static const struct ft_rank_member *member_at(const struct matrix *m, size_t i)
 {
     const struct member_item *item = ft_sorted_item(&m->members, i);
@@ -215,7 +210,7 @@ static const struct ft_rank_member *choose(const struct matrix *m)
     for (size_t i = m->first; i < m->end; i++) {
         const struct ft_rank_member *member = member_at(m, i);
 
-        if (member && is(m->filter.job, member->job))
+        if (member && ft_filter_is(m->filter.job, member->job))
             return member;
     }
     return NULL;

@@ -10,6 +10,7 @@
 #include "daemon/api/metrics.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
+#include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/pairing/pairing.h"
@@ -56,6 +57,10 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     ft_prom_one(p, FT_METRIC_UNKNOWN_SWITCH, s->unknown_switch);
     ft_prom_one(p, FT_METRIC_UNKNOWN_PORT, s->unknown_port);
     ft_prom_one(p, FT_METRIC_DETOURS_REFUSED, ft_detours_refused(stages->detours));
+    if (stages->hashes) {
+        ft_prom_one(p, FT_METRIC_HASH_SETS, ft_hashes_count(stages->hashes));
+        ft_prom_one(p, FT_METRIC_HASH_SETS_REFUSED, ft_hashes_refused(stages->hashes));
+    }
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
     ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
     ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));

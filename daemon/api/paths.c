@@ -157,7 +157,7 @@ void ft_api_path(struct ft_list *list, struct ft_flow *flow)
     ft_emit_path(&emitter, list->view->stages->join, flow, &span);
 }
 
-/* A flow that matches. Its place is kept by its tuple, since flows come and go between slices. */
+/* A flow that matches. It is found again by its tuple, since flows come and go between slices. */
 struct match {
     uint64_t bytes; /* 0 where they are sorted by tuple */
     struct ft_tuple tuple;

@@ -111,7 +111,7 @@ static void write_item(struct ft_list *list, const void *of)
     if (!ft_pairing_end_at(list->view->stages->pairing, item->index, &end))
         return;
     name_item(&now, &end);
-    /* Another may have its place by now. */
+    /* Another may have its slot by now. */
     if (order(&now, item) == 0)
         write_end(list, &end);
 }

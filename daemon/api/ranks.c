@@ -93,7 +93,7 @@ static void write_item(struct ft_list *list, const void *of)
     const struct item *item = of;
     const struct ft_rank_member *m = ft_ranks_member_at(stages->ranks, item->index);
 
-    /* Another may have its place by now. */
+    /* Another may have its slot by now. */
     if (m && m->rank == item->rank && strcmp(m->comm_id, item->comm_id) == 0)
         write_rank(list, m, ft_slowest_of(stages->slowest, m->comm_id, m->rank));
 }

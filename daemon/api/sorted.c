@@ -135,7 +135,7 @@ int ft_sorted_gather(struct ft_sorted *w, const struct ft_view *view)
 }
 
 /* An entry that was removed and came back was looked at twice. */
-const void *ft_sorted_next(struct ft_sorted *w)
+static const void *next_item(struct ft_sorted *w)
 {
     size_t at = w->written;
 
@@ -181,7 +181,7 @@ void ft_sorted_end(const struct ft_sorted *w, struct ft_list *list, const void *
     size_t n;
 
     list->total = w->total;
-    list->page.limit = 0; /* the next page is told here */
+    list->page.limit = 0; /* the cursor of the next page is made here */
     if (!item)
         return;
     n = (size_t)snprintf(list->next, sizeof(list->next), "%s-", w->kind->name);
@@ -197,7 +197,7 @@ int ft_sorted_step(struct ft_sorted *w, struct ft_list *list)
         return rc < 0 ? rc : 1;
     }
     for (int i = 0; i < RECORDS_A_STEP; i++) {
-        const void *item = ft_sorted_next(w);
+        const void *item = next_item(w);
 
         if (item) {
             w->kind->write(list, item);

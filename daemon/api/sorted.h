@@ -61,12 +61,11 @@ int ft_sorted_begin(struct ft_sorted *sorted, const char *cursor, struct ft_writ
 /* A step of the list: 1, there is more; 0, all is written; -ENOMEM. */
 int ft_sorted_step(struct ft_sorted *sorted, struct ft_list *list);
 
-/* The same without writing, for lists whose records are made of several entries: 0 when all are
- * sorted. ft_sorted_next() then gives one after the other; NULL: that was all. */
+/* Sorts without writing, for lists whose records are made of several entries: 1, there is more to
+ * do; 0 when all are sorted; -ENOMEM. */
 int ft_sorted_gather(struct ft_sorted *sorted, const struct ft_view *view);
-const void *ft_sorted_next(struct ft_sorted *sorted);
 
-/* Or by their index, below sorted->count. */
+/* Then an entry by its index, below sorted->count. */
 const void *ft_sorted_item(const struct ft_sorted *sorted, size_t i);
 
 /* Ends a page: sets the total of the list, and its cursor behind item (NULL: no other page). */

@@ -12,7 +12,7 @@
 #include "lib/base/table.h"
 #include "lib/base/writer.h"
 
-#define NAME_BYTES   260 /* a switch and a port, or a scope and a name */
+#define NAME_BYTES   260 /* a switch and a port, or a scope/name */
 #define LABELS_BYTES 2048
 #define ROWS_A_STEP  5000
 

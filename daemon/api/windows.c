@@ -52,26 +52,21 @@ static void filter_read(struct filter *f, const struct ft_http_request *request)
                          .state = copy(request, "state")};
 }
 
-static bool is(const char *filter, const char *text)
-{
-    return !filter || (text && strcmp(filter, text) == 0);
-}
-
 static bool is_value(const char *filter, const ProtobufCEnumDescriptor *type, int32_t value)
 {
     char text[FT_JSON_ENUM_BYTES];
 
     ft_json_enum_text(type, value, text);
-    return is(filter, text);
+    return ft_filter_is(filter, text);
 }
 
 static bool matches(const struct filter *f, const Fabrictrace__Record *r)
 {
     if (r->kind_case == FABRICTRACE__RECORD__KIND_LINK)
-        return is(f->switch_name, r->link->switch_) && is(f->port, r->link->port) &&
-               is(f->group, r->link->group);
+        return ft_filter_is(f->switch_name, r->link->switch_) &&
+               ft_filter_is(f->port, r->link->port) && ft_filter_is(f->group, r->link->group);
     return is_value(f->scope, &fabrictrace__scope__descriptor, (int32_t)r->imbalance->scope) &&
-           is(f->name, r->imbalance->name) &&
+           ft_filter_is(f->name, r->imbalance->name) &&
            is_value(f->state, &fabrictrace__verdict__descriptor, (int32_t)r->imbalance->verdict);
 }
 

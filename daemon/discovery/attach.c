@@ -22,7 +22,7 @@
 /* So many are looked at for each that is new. */
 #define LOOKS 32
 
-/* Who has an address, by its own word; often told before the first sample of it. */
+/* Which host says that it has an address; often reported before the first sample of it. */
 struct reported {
     struct ft_ip address;
     const char *host; /* held */
@@ -135,8 +135,8 @@ static bool has_rival(const struct ft_attached *at, const struct ft_attachment *
     return false;
 }
 
-/* Believes what is steady. In doubt nothing new is believed, and of what was, a single attachment.
- */
+/* Accepts what is steady. Where the address is uncertain nothing new is accepted, and of what was,
+ * a single attachment. */
 static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
 {
     uint32_t steady = 0, believed = 0;

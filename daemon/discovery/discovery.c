@@ -40,7 +40,7 @@ struct known_link {
 struct mark {
     struct port_key port;
     bool heard;   /* both ends hear each other by LLDP */
-    bool sampled; /* samples alone tell of it */
+    bool sampled; /* known from samples alone */
 };
 
 struct ft_discovery {
@@ -206,7 +206,7 @@ static void note_learnt(struct ft_discovery *d, const struct ft_survey *s)
         }
 }
 
-/* Remembers what only samples tell of, and which links LLDP knows from both ends. */
+/* Remembers what is known from samples alone, and which links LLDP knows from both ends. */
 static void note_marks(struct ft_discovery *d, const struct ft_survey *s)
 {
     struct mark *mark;
@@ -323,7 +323,7 @@ static void judge_links(struct ft_discovery *d, struct ft_survey *s, int64_t now
 {
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct ft_end *end = &s->ends[i];
-        /* Samples tell that a link is there, not that it is not: that needs somebody else. */
+        /* Samples show that a link is there, never that it is gone: that needs another source. */
         struct known_link *link = end->link == FT_NONE || end->link_source == FT_SOURCE_SAMPLES
                                       ? NULL
                                       : remember(d, s, i);

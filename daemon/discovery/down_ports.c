@@ -13,7 +13,7 @@
 
 struct port_key {
     struct ft_ip agent;
-    uint32_t ifindex; /* 0: of the agent as a whole */
+    uint32_t ifindex; /* 0: of the agent itself */
 };
 
 struct said {

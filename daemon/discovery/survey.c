@@ -275,7 +275,7 @@ static int gather_reported_ports(struct ft_survey *s, uint32_t node)
     return rc;
 }
 
-/* Members as the switch tells, where the file does not. */
+/* Members as the switch reports them, where the file does not say. */
 static void gather_members(struct ft_survey *s, uint32_t node)
 {
     const struct ft_node *n = &s->nodes[node];

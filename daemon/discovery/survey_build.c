@@ -41,7 +41,7 @@ static void take_address(const struct ft_survey *s, struct ft_topology_builder *
 {
     if (ft_ids_find_address(seen, ip) != FT_IDS_NONE)
         return;
-    /* What two switches have, such as a shared gateway, tells neither. */
+    /* An address that two switches have, such as a shared gateway, identifies neither. */
     if (is_own_address(ip) && ft_ids_find_address(s->ids, ip) == node)
         ft_topology_add_address(b, node, ip, diag);
     ft_ids_add_address(seen, ip, node);

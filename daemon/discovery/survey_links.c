@@ -178,8 +178,8 @@ static void take_one_sided(struct ft_survey *s)
     }
 }
 
-/* It answers SNMP, but no LLDP: that nobody hears it, and that it hears nobody, tells nothing of
- * its links. */
+/* It answers SNMP, but not LLDP: no neighbour claim by it or of it proves that a link is missing.
+ */
 static bool is_mute(const struct ft_node *n)
 {
     const Fabrictrace__SwitchReport *m = n->report && !n->stale ? n->report->message : NULL;

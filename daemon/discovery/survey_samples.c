@@ -84,7 +84,7 @@ static struct ft_end *add_port(struct ft_survey *s, uint32_t node, const struct 
     return end;
 }
 
-/* Ports that nobody else tells of: only those that lead somewhere. */
+/* Ports that no other source reports: only those that lead somewhere. */
 static int add_ports_of(struct ft_survey *s, uint32_t node, const struct ft_ip *agent)
 {
     for (uint32_t i = first_of(s, agent); is_of(s, i, agent); i++) {
@@ -142,7 +142,7 @@ static void note_alias(struct ft_survey *s, const struct ft_crossing_found *f, u
 }
 
 /* Whether an exporter that nobody knows is a switch of its own: a link of it is found, and none
- * takes the place of a link that is known. Where nothing is known at all, its hosts are enough. */
+ * replaces a link that is known. Where nothing is known at all, its hosts are enough. */
 static bool is_switch(struct ft_survey *s, uint32_t first)
 {
     const struct ft_ip *agent = &s->sampled[first].port.agent;

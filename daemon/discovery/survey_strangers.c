@@ -10,11 +10,11 @@
 #include "daemon/discovery/survey.h"
 #include "lib/base/grow.h"
 
-#define HOST_NAMES   0 /* scope */
+#define HOST_NAMES   0 /* namespace */
 #define PARTNERS_MAX 64
 #define OUR_SWITCH   (UINT32_MAX - 1)
 
-/* A neighbour that is no switch that we know, as one of our ports hears it. */
+/* A neighbour that is not one of our switches, as one of our ports reports it. */
 struct heard {
     const Fabrictrace__Neighbor *row;
     uint32_t end;
@@ -122,7 +122,8 @@ static int tell_apart(struct strangers *all)
     return 0;
 }
 
-/* Whose management address a poller asks in vain. What two devices claim is neither's. */
+/* Whose management address a poller asks in vain. An address that two devices report belongs to
+ * neither. */
 static int find_listed(struct ft_survey *s, struct strangers *all)
 {
     struct ft_ids *named = ft_ids_new();

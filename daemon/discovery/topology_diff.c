@@ -49,7 +49,7 @@ static void report_change(struct diff *d, enum ft_change_what what, bool came,
         d->each(d->arg, &change);
 }
 
-/* What `has` has and `lacks` lacks. */
+/* What `has` has and `other` has not. */
 static void one_way(struct diff *d, const struct ft_topology *has,
                     const struct ft_topology *missing_capabilities, bool came)
 {

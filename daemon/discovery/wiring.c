@@ -131,7 +131,7 @@ int ft_wiring_follow(struct ft_wiring *w, const struct ft_topology *t)
     return 0;
 }
 
-/* An ifIndex as this module knows the port; 0: it cannot be told which port it is. */
+/* An ifIndex as this module knows the port; 0: it is not known which port it is. */
 static uint32_t own_ifindex(const struct ft_topology *t, uint32_t switch_id, uint32_t ifindex)
 {
     uint32_t end = ifindex ? ft_topology_end_at(t, switch_id, ifindex) : FT_NONE;

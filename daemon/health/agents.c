@@ -12,7 +12,7 @@
 #include "proto/bounds.h"
 
 #define SOURCE_BYTES 128
-#define TEXT_MAX     255 /* a longer one is no text of an agent */
+#define TEXT_MAX     255 /* a longer one is not an agent's */
 #define LIST_MAX     1024
 #define MISSED       3
 #define LOOKS        32 /* at a full table, for each that is new */

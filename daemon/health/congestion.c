@@ -18,8 +18,8 @@
 #define DEVIATIONS      5
 #define LEARN           0.125
 #define REPORTS_MISSING 3
-/* Where the table is full, ports that were not told of for this time give way; so often that is
- * looked at. */
+/* Where the table is full, ports without a report for this time are removed; the table is searched
+ * for them this often. */
 #define GONE_MS 120000
 #define LOOKS   32
 

@@ -75,9 +75,9 @@ struct program {
     int64_t time_ms, interval_ms;
     bool standing;
     uint32_t calm;                     /* intervals in a row */
-    uint32_t intervals_since_reported; /* bad intervals since the one that is told of */
+    uint32_t intervals_since_reported; /* bad intervals since the one that was reported */
     int64_t since_ms;
-    /* The worst of the bad interval that is told of. */
+    /* The worst of the bad interval that is reported. */
     char unit[WORD_BYTES];
     size_t reason;
     uint64_t lost, received;
@@ -177,7 +177,7 @@ static void judge(struct program *p, const struct worst *worst, int64_t before_m
     if (worst->reason < REASONS) {
         if (!p->standing)
             p->since_ms = before_ms;
-        /* Sequence numbers tell of a loss an interval after its cause did: that stays. */
+        /* Sequence numbers show a loss an interval after its cause does: the cause stays. */
         p->intervals_since_reported++;
         if (p->standing && worst->reason > p->reason &&
             p->intervals_since_reported < TOLD_INTERVALS) {

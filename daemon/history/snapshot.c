@@ -45,7 +45,7 @@ struct ft_snapshot {
     struct ft_writer part;
 };
 
-/* FNV-1a by words: it finds what a disk or a crash did, and is no protection from anybody. */
+/* FNV-1a by words: it finds what a disk or a crash did, and does not protect from anybody. */
 static uint64_t add_sum(uint64_t sum, const uint8_t *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++)

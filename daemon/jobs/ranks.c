@@ -220,7 +220,7 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
         return -EINVAL;
     key = member_key(c->comm_id, c->rank);
     m = ft_table_find(r->members, &key);
-    /* Another process has the place by now. */
+    /* Another process has the rank by now. */
     if (m && c->closed && m->m.pid != c->pid)
         return 0;
     if (!m)
@@ -282,7 +282,7 @@ static void list_hosts(struct ft_ranks *r, const struct member_key *src, uint32_
     for (uint32_t i = 0; i < h->count; i++)
         if (h->dst[i] == dst && memcmp(&h->src[i], src, sizeof(*src)) == 0)
             return;
-    /* One that has ended gives its place. */
+    /* One that has ended is replaced. */
     for (uint32_t i = 0; i < h->count; i++) {
         const struct ft_rank_member *old = find(r, &h->src[i]);
 

@@ -104,7 +104,7 @@ static struct kind *kind_of(struct ft_slowest *s, const Fabrictrace__Collective 
     kind = ft_table_insert(s->kinds, &key, &fresh);
     if (kind)
         return kind;
-    /* What goes on comes again at once. */
+    /* A condition that continues is raised again at once. */
     ft_table_clear(s->kinds);
     s->forgotten++;
     return ft_table_insert(s->kinds, &key, &fresh);
@@ -143,7 +143,7 @@ static size_t add_up(struct sent sent[PAIRS_MAX], const Fabrictrace__Collective 
             continue;
         if (at == n)
             sent[n++] = (struct sent){.peer = p->peer};
-        /* Their times cannot be told apart. */
+        /* Their times cannot be distinguished. */
         if (p->has_sent_messages && p->has_received_messages)
             sent[at].mixed = true;
         if (!p->has_sent_messages || p->has_received_messages || !p->has_step_median_ns)
@@ -190,7 +190,7 @@ static double scaled(const struct pair *p, double bytes)
     return bytes > p->bytes ? p->ns * bytes / p->bytes : p->ns;
 }
 
-/* The middle of the other pairs, for a step of as many bytes, when this one is beyond doubt slower
+/* The middle of the other pairs, for a step of as many bytes, when this one is certainly slower
  * than all of them; else 0. */
 static double others_middle(const struct kind *kind, const Fabrictrace__Collective *c,
                             const struct sent *s)

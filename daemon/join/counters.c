@@ -271,7 +271,7 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     if (!fresh && (int64_t)poll->time_ms <= p->time_ms) {
         if (p->time_ms - (int64_t)poll->time_ms <= APART_MS)
             return 0;
-        /* The poller's clock was set back: windows that it told of are yet to come. */
+        /* The poller's clock was set back: windows that it reported are yet to come. */
         *p = (struct polled){.key = p->key, .heard_ms = now_ms};
     }
     before = *p;

@@ -16,7 +16,7 @@ static uint64_t part_of(const struct ft_host_report *r, int64_t from_ms, int64_t
 }
 
 /* A report's interval may reach over the edges of windows: its bytes are divided by time. What lies
- * in windows that are closed is late: it is no rate of those that are open. */
+ * in windows that are closed is late: it is not a rate of those that are open. */
 void ft_flow_host_add_sent(struct ft_flow_host *host, const struct ft_host_report *r,
                            uint32_t window, uint32_t open, int64_t window_ms)
 {

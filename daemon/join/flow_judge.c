@@ -6,6 +6,8 @@
 #include "daemon/join/join_impl.h"
 
 #define CHOICE_MAX 64
+/* A flow sampled so often a second cannot move away and back unseen. */
+#define DENSE_HZ 5
 /* A flow that stayed on its path this often is steady: when it leaves, others may have left too. */
 #define STAYS_STEADY 3
 
@@ -54,6 +56,15 @@ int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
         first_ms = ft_evidence_certain_ms(&flow->evidence, &by);
     }
     return first_ms != INT64_MAX && first_ms > flow->path_since_ms ? first_ms : flow->path_since_ms;
+}
+
+bool ft_join_was_on_path(const struct ft_join *j, const struct ft_flow *flow, int64_t ms)
+{
+    int64_t moved_ms = j->moved_ms > j->trust.uncertain_ms ? j->moved_ms : j->trust.uncertain_ms;
+    bool quiet = moved_ms < ms - FT_STRETCH_GAP_MS;
+
+    return ft_evidence_covers(&flow->evidence, j->t, &flow->path, ms, ft_join_window_of(j, ms) & 1,
+                              quiet ? 0 : (uint32_t)(j->config.window_ms * DENSE_HZ / 1000));
 }
 
 bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int64_t from_ms)

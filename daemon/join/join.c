@@ -12,7 +12,7 @@
 #include "daemon/join/join_impl.h"
 
 #define NAMES_MAX 65536
-/* Times flow_idle without a word of its hosts. */
+/* Times flow_idle without a report of its hosts. */
 #define LISTS_MISSED 2
 
 struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft_topology *t,

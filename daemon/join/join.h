@@ -128,6 +128,7 @@ struct ft_flow {
     bool first_path_counted;
     bool ended;
     bool bytes_from_host;
+    bool learnt; /* its links are known to who learns the switches' hashes */
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;
@@ -252,6 +253,10 @@ size_t ft_join_bytes(const struct ft_join *join);
 
 /* The newest moment at which samples determined a resolved flow's path. */
 int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
+
+/* Whether a resolved flow was on its path at a moment between its samples: they go on without a
+ * pause, and nobody moved around it, or they leave no time to move away and back. */
+bool ft_join_was_on_path(const struct ft_join *join, const struct ft_flow *flow, int64_t ms);
 
 /* Whether samples of a resolved flow that did not move show it on its path in a window that began
  * at from_ms, or nobody has moved since samples last showed its path. Not where that began after

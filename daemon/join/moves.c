@@ -94,7 +94,7 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
     parts[0].certain = certain && is_told(flow, t, slot, from_ms);
     if (n == 1)
         return 1;
-    /* Sightings that go on from before the move are of both paths. */
+    /* Sightings that continue from before the move are of both paths. */
     parts[0].share =
         (double)ft_evidence_samples_of(ev, FT_PRESENT, left ? m->moved_ms : INT64_MIN, slot);
     for (size_t i = 0; i < n; i++)

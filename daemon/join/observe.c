@@ -81,7 +81,8 @@ static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack, uint64_
         flow->role = FT_ROLE_CNP;
 }
 
-/* An exporter that the topology does not know is still one place, told from others by its hash. */
+/* An exporter that the topology does not know is still one switch, distinguished from others by its
+ * hash. */
 static uint32_t stranger(const struct ft_ip *agent)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
@@ -210,7 +211,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     s->samples[window & 1] += o->samples;
     s->bytes[window & 1] += o->bytes;
-    /* Walking paths is dear: a flow that a further sample may settle is looked at once a second. */
+    /* Walking paths is expensive: a flow that a further sample may resolve is judged once a second.
+     */
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     if (o->last_ms > flow->last_ms)
         flow->last_ms = o->last_ms;
@@ -280,7 +282,8 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
     advance_to(flow, window);
     if (r->sending)
         ft_flow_host_add_sent(flow->host, r, window, j->window + j->sealed, j->config.window_ms);
-    /* Whose it is may be told last, by the other end: that is news, not for the refresh alone. */
+    /* Who owns the flow may be reported last, by the other host: that is published at once, not
+     * with the next refresh. */
     if (ft_flow_host_take(flow->host, j->names, r))
         flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)

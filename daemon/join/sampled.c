@@ -125,7 +125,7 @@ static void turn_to(struct place *p, uint32_t window)
     p->window = window;
 }
 
-/* One that has been mute for long gives its place to another. NULL when all are in use. */
+/* One that was silent for long is replaced. NULL when all are in use. */
 static struct source *source_of(struct place *p, uint32_t id)
 {
     struct source *mute = NULL;

@@ -41,7 +41,7 @@ static struct ft_pairing_process *process_of(const struct ft_pairing *p,
 }
 
 /* Pairs that rest on being alone are none with one more or one less. An end that was there before,
- * and comes with its process and its own peer, is no news for what it is part of. */
+ * and comes with its process and its own peer, changes nothing for what it is part of. */
 static void upset(struct ft_pairing *p, struct ft_pairing_bucket *b, const struct ft_pairing_qp *by)
 {
     bool moves_along = ft_pairing_holds(p, by);
@@ -230,7 +230,7 @@ static const struct ft_pairing_qp *own_other(const struct ft_pairing *p, uint32_
                : NULL;
 }
 
-/* Whether a scope has more that fits than the peer an end is paired with. */
+/* Whether a group has another candidate than the peer that an end is paired with. */
 static bool has_rival(const struct ft_pairing *p, uint32_t group, const struct ft_pairing_qp *e)
 {
     const struct ft_pairing_bucket_key key = key_of(group, e);
@@ -278,7 +278,7 @@ void ft_pairing_group_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, 
         mark(p, process->comms[i] + 1, e, paired);
 }
 
-/* How far each scope is whole. */
+/* How far each group is completely known. */
 void ft_pairing_groups_begin(struct ft_pairing *p)
 {
     struct ft_pairing_member *m;
@@ -332,7 +332,8 @@ static enum look look(const struct ft_pairing *p, uint32_t group, const struct f
     return LOOK_ONE;
 }
 
-/* A candidate of one place and those found before: the worse, and the same only once. */
+/* A candidate of one group and those found before: the worse result, and the same candidate only
+ * once. */
 static enum look both(enum look a, const struct ft_pairing_qp *first, enum look b,
                       const struct ft_pairing_qp *second)
 {
@@ -453,7 +454,7 @@ static bool may_be_together(const struct ft_pairing_qp *a, const struct ft_pairi
              (b->begun && a->since_ms < b->since_ms - TOGETHER_MS));
 }
 
-/* Whether all who could be in a pair of the whole fabric are known. */
+/* Whether all who could be in a pair anywhere in the fabric are known. */
 static bool all_are_heard(struct ft_pairing *p)
 {
     if (p->stranger_ms && p->now_ms - p->stranger_ms < STRANGER_MS)

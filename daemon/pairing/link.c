@@ -149,7 +149,7 @@ static void set_tuple(struct ft_pairing *p, struct ft_pairing_qp *e, const struc
     e->tuple = *tuple;
     e->has_tuple = hold(p, tuple, id_of(p, e, false));
     p->stats.paired += e->has_tuple;
-    /* Nobody else tells of the other direction. */
+    /* Nobody else reports the other direction. */
     if (alone && e->has_sport && e->sport == tuple->sport)
         e->has_reverse = hold(p, &reverse, id_of(p, e, true));
 }
@@ -300,7 +300,7 @@ static enum ft_pair_state pick(const struct ft_pairing *p, const struct ft_pairi
     }
     if (found != 1)
         return found ? FT_PAIR_SEVERAL_ADDRESSES : FT_PAIR_NO_ADDRESS;
-    /* Two that have the same address are told apart by nobody. */
+    /* Two that have the same address cannot be distinguished. */
     return ft_pairing_port_at(p, &tuple->src) == e->key.port &&
                    ft_pairing_port_at(p, &tuple->dst) == peer->key.port
                ? FT_PAIR_PAIRED

@@ -89,11 +89,3 @@ bool ft_pipeline_next_loss(const struct ft_pipeline *p, uint32_t *index,
     fabrictrace__loss__free_unpacked(loss, NULL);
     return true;
 }
-
-void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter)
-{
-    uint32_t index = 0;
-
-    while (ft_pipeline_next_loss(p, &index, emitter))
-        ;
-}

@@ -58,7 +58,7 @@ struct ft_identities {
     size_t inventory_count;
     struct ft_table *claims;
     int64_t now_ms;
-    uint32_t hand; /* where a full table of claims is looked at next */
+    uint32_t hand; /* where a full table of addresses is searched next */
 };
 
 struct ft_identity {
@@ -128,7 +128,7 @@ static bool read_prefix(const char *text, size_t len, struct prefix *prefix)
     return true;
 }
 
-/* Without a place to put them, prefixes are only looked at. */
+/* Without an output, prefixes are only checked. */
 static bool read_prefixes(const char *text, struct prefix *prefixes, size_t *count)
 {
     struct prefix one;
@@ -423,7 +423,7 @@ static bool has_lapsed(void *arg, void *entry)
     return llabs(ids->now_ms - ((const struct claim *)entry)->heard_ms) > CLAIM_LASTS_MS;
 }
 
-/* A place for a claim; where the table is full, those that have lapsed give theirs up. */
+/* An entry for an address; where the table is full, lapsed ones are replaced. */
 static struct claim *claim_of(struct ft_identities *ids, const struct ft_ip *ip, int64_t now_ms,
                               bool *fresh)
 {
@@ -457,7 +457,7 @@ static bool claim_address(const struct question *q, const struct ft_ip *ip, bool
     return true;
 }
 
-/* Whether an address is not that of another host; where nobody knows, the agent's may claim it. */
+/* Whether an address is not that of another host; where nobody knows, this agent may report it. */
 static bool own_address(const struct question *q, const struct ft_ip *ip, bool claim)
 {
     uint32_t nic = q->file ? ft_topology_nic_at(q->file, ip) : FT_NONE;
@@ -476,7 +476,7 @@ static bool own_address(const struct question *q, const struct ft_ip *ip, bool c
     return refuse(q, "%s is an address of host '%.64s' in the topology file", text, owner);
 }
 
-/* What is no address at all is judged elsewhere. */
+/* What is not an address at all is checked elsewhere. */
 static bool own_bytes(const struct question *q, bool has, const ProtobufCBinaryData *bytes)
 {
     struct ft_ip ip;

@@ -16,7 +16,7 @@
 #define BYTES_PER_MS (UINT64_C(1) << 31)
 /* Of what other programs announce, and how seldom some of them do. */
 #define ANNOUNCED_MAX_MS (24 * INTERVAL_MAX_MS)
-/* Times are only compared and told: an honest host's clock may be off by that much. */
+/* Times are only compared and published: an honest host's clock may be off by that much. */
 #define AHEAD_MAX_MS 60000
 
 static bool is_moment(uint64_t ms)
@@ -67,7 +67,7 @@ bool ft_intake_observed(const struct ft_observed *o, struct ft_observation *out,
         .cnp_samples = o->cnp_samples,
         .bytes = o->bytes,
     };
-    /* What a switch tells of packets that it dropped proves where they came by, and no rate. */
+    /* A switch's report of dropped packets proves where they came by, but not a rate. */
     if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD) {
         out->samples = out->ce_samples = 0;
         out->bytes = 0;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/hashes/hashes.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/pipeline_impl.h"
@@ -173,6 +174,9 @@ void ft_pipeline_finish(struct ft_pipeline *p)
     while (ft_join_window(p->stages.join) != 0 && ft_join_window(p->stages.join) <= last) {
         begin_close(p, p->now_ms);
         ft_pipeline_finish_close(p);
+        if (ft_join_window(p->stages.join) > last && p->stages.hashes)
+            ft_hashes_finish(p->stages.hashes, ft_topology_fabric(p->topology), p->now_ms,
+                             &p->emitter);
         ft_pipeline_emit_loss(p, &p->emitter, p->now_ms);
     }
 }

@@ -26,11 +26,12 @@ struct ft_pipeline_config {
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
     struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
     size_t ranks_max;                     /* members of communicators; 0: 65,536 */
-    size_t kept_bytes;   /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
-    size_t ends_max;     /* queue pairs whose other ends are looked for; 0: none are */
-    bool link_local;     /* as in daemon/pairing/pairing.h */
-    size_t counters_max; /* ports and sources; 0: counters are not used */
-    int64_t grace_ms;    /* a window is closed this long after its end, for what is under way */
+    size_t kept_bytes;    /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
+    size_t ends_max;      /* queue pairs whose other ends are looked for; 0: none are */
+    bool link_local;      /* as in daemon/pairing/pairing.h */
+    size_t counters_max;  /* ports and sources; 0: counters are not used */
+    size_t hash_sets_max; /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
+    int64_t grace_ms;     /* a window is closed this long after its end, for what is under way */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
     const char *source_id; /* of this daemon, in its own loss record */
@@ -116,7 +117,6 @@ void ft_pipeline_emit_loss(struct ft_pipeline *p, const struct ft_emitter *emitt
 /* Emits the last loss record of the next other program. index begins at 0; false: that was all. */
 bool ft_pipeline_next_loss(const struct ft_pipeline *p, uint32_t *index,
                            const struct ft_emitter *emitter);
-void ft_pipeline_each_loss(const struct ft_pipeline *p, const struct ft_emitter *emitter);
 
 /* The stages, each to be read by its own header. */
 const struct ft_stages *ft_pipeline_stages(const struct ft_pipeline *p);

@@ -18,8 +18,8 @@
 #define LOSS_LIST_MAX 64
 
 /* Where the table is full, who was not heard for twelve of the usual intervals gives way: whoever
- * is there has said more than once by then that it is, and names that are made up hold no place for
- * longer. So many are looked at for each that is new. */
+ * is there has said more than once by then that it is, and made-up names keep no entry for longer.
+ * So many are looked at for each that is new. */
 #define GONE_MS 120000
 #define LOOKS   32
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "daemon/hashes/hashes.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
@@ -74,12 +75,14 @@ static bool open_wanted(struct ft_stages *s, const struct ft_pipeline_config *co
         s->discovery = ft_discovery_new(&config->discovery);
     if (config->crossings.flows_max)
         s->wiring = ft_wiring_new(&config->crossings, topology);
+    if (config->hash_sets_max)
+        s->hashes = ft_hashes_new(config->hash_sets_max, config->join.seed);
     if (config->counters_max) {
         s->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         s->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     return (s->pairing || !config->ends_max) && (s->discovery || !config->discovery.switches_max) &&
-           (s->wiring || !config->crossings.flows_max) &&
+           (s->wiring || !config->crossings.flows_max) && (s->hashes || !config->hash_sets_max) &&
            ((s->counters && s->exporters) || !config->counters_max);
 }
 
@@ -99,6 +102,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     ft_window_count(s->window, s->counters, s->exporters);
     ft_window_watch(s->window, s->detours);
     ft_window_pair(s->window, s->pairs);
+    ft_window_learn(s->window, s->hashes);
     return 0;
 }
 
@@ -122,6 +126,7 @@ void ft_stages_close(struct ft_stages *s)
     ft_counters_free(s->counters);
     ft_exporters_free(s->exporters);
     ft_detours_free(s->detours);
+    ft_hashes_free(s->hashes);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

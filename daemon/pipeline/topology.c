@@ -24,7 +24,7 @@ void ft_pipeline_find_edge(struct ft_pipeline *p)
 
         const char *name = ft_topology_switch(t, port->switch_id)->name;
 
-        /* Where samples alone know the switch, their TTL tells which packets come from hosts. */
+        /* Where samples alone know the switch, their TTL shows which packets come from hosts. */
         p->edge[i] = port->peer == FT_NONE &&
                      !ft_discovery_linked(p->stages.discovery, name, port->name) &&
                      !ft_discovery_sampled(p->stages.discovery, name, "");

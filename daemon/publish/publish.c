@@ -108,3 +108,19 @@ const char *ft_publisher_spec(const struct ft_publisher *p, size_t i)
 {
     return p->sinks[i]->spec ? p->sinks[i]->spec : p->sinks[i]->name;
 }
+
+void ft_publisher_account(const struct ft_publisher *p, struct ft_account *account)
+{
+    struct ft_sink_stats sink;
+
+    for (size_t i = 0; i < ft_publisher_sinks(p); i++) {
+        struct ft_account_stage *stage =
+            ft_account_stage(account, ft_publisher_sink(p, i, &sink), "records");
+
+        stage->received = sink.received;
+        stage->processed = sink.processed;
+        stage->pending = sink.pending;
+        ft_account_drop(stage, "failed", sink.failed);
+        ft_account_drop(stage, "refused", sink.refused);
+    }
+}

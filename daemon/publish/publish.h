@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/account.h"
 #include "lib/base/writer.h"
 #include "lib/io/kafka.h"
 #include "lib/io/loop.h"
@@ -63,6 +64,9 @@ size_t ft_publisher_sinks(const struct ft_publisher *publisher);
 const char *ft_publisher_sink(const struct ft_publisher *publisher, size_t i,
                               struct ft_sink_stats *stats);
 
+/* Adds a stage for each sink. */
+void ft_publisher_account(const struct ft_publisher *publisher, struct ft_account *account);
+
 /* The i-th sink as its configuration names it: of two files each its own. */
 const char *ft_publisher_spec(const struct ft_publisher *publisher, size_t i);
 
@@ -82,5 +86,11 @@ struct ft_sink_kafka_config {
 /* Kafka topics named prefix + schema. NULL with a complaint. */
 struct ft_sink *ft_sink_kafka_new(struct ft_loop *loop, const struct ft_sink_kafka_config *config,
                                   char *error, size_t error_bytes);
+
+/* Adds the sink of a setting: file:PATH, file:- or kafka. wait: as ft_sink_file_wait(). -errno with
+ * a complaint. */
+int ft_publisher_open(struct ft_publisher *publisher, const char *spec, struct ft_loop *loop,
+                      const struct ft_sink_kafka_config *kafka, bool wait, char *error,
+                      size_t error_bytes);
 
 #endif

@@ -11,11 +11,11 @@
 #include "daemon/publish/publish.h"
 #include "lib/base/lines.h"
 
-/* Lines gather up to about this many bytes, and are written whole: whoever reads the file, also
- * after the daemon was killed, finds no half a line. */
+/* Lines gather up to about this many bytes, and are written as complete lines: whoever reads the
+ * file, also after the daemon was killed, finds no half a line. */
 #define GATHER_BYTES (64u << 10)
 #define NS_PER_MS    1000000
-/* What waits for a reader that has stopped; lines beyond it are lost, and the daemon goes on. */
+/* What waits for a reader that has stopped; lines beyond it are lost, and the daemon continues. */
 #define BUFFER_MAX (GATHER_BYTES + (2u << 20))
 
 struct file_sink {

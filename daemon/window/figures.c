@@ -33,7 +33,7 @@ struct ft_figures_work {
     Fabrictrace__Imbalance *held;
     double *p;
     size_t held_count, held_size;
-    bool partial; /* the window was not seen whole */
+    bool partial; /* the window was not seen from its start */
     /* scratch of one group */
     double *flows, *bytes;
     uint64_t *certain, *speed;
@@ -322,7 +322,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     begin_record(w, &out, t, span, FABRICTRACE__SCOPE__SCOPE_GROUP, group->name);
     fill_counts(&out, (uint32_t)m, (uint64_t)(flows + 0.5), unplaced, bytes);
     fill_figures(&out, &of_flows, &of_bytes);
-    /* Chance speaks of whole flows on a choice of links. */
+    /* The model of chance assumes that a flow uses one link of the group. */
     fill_chance(&out, certain > 0 && m > 1, ft_fim_expected(certain, m),
                 ft_p_value(w->chance, w->certain, m));
     hold(w, emitter, &out);

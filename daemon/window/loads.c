@@ -227,7 +227,7 @@ static bool is_counted(const struct ft_loads_config *config, const struct ft_top
     return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
 }
 
-/* Whether a flow whose path is in doubt had the known one in the window all the same, as far as it
+/* Whether a flow whose path is uncertain had the known one in the window all the same, as far as it
  * was sampled: all its samples are of that path, and it was left in the window at the earliest. */
 static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
                         const struct ft_judgement *judged, int64_t from_ms, bool *certain)

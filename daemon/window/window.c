@@ -9,14 +9,16 @@
 #include "daemon/window/collisions.h"
 #include "daemon/window/figures.h"
 
-/* A group is as much work as so many flows or links. */
+/* A group is as much work as so many flows or links, and so is the learning of a hash. */
 #define ITEMS_A_GROUP 50
+#define ITEMS_A_HASH  1000
 
 enum phase {
     PHASE_IDLE,
     PHASE_FLOWS,
     PHASE_LINKS,
     PHASE_GROUPS,
+    PHASE_HASHES,
     PHASE_END,
 };
 
@@ -27,6 +29,7 @@ struct ft_window {
     const struct ft_counters *counters; /* NULL: none */
     struct ft_exporters *exporters;
     struct ft_detours *detours;  /* NULL: nobody looks */
+    struct ft_hashes *hashes;    /* NULL: nobody learns them */
     struct ft_pair_links *pairs; /* NULL: nobody asks */
     struct ft_emitter emitter;
     struct ft_loads loads;
@@ -82,6 +85,11 @@ void ft_window_watch(struct ft_window *w, struct ft_detours *detours)
     w->detours = detours;
 }
 
+void ft_window_learn(struct ft_window *w, struct ft_hashes *hashes)
+{
+    w->hashes = hashes;
+}
+
 void ft_window_pair(struct ft_window *w, struct ft_pair_links *pairs)
 {
     w->pairs = pairs;
@@ -124,6 +132,8 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     ft_figures_begin(w->figures, w->partial);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);
+    if (w->hashes)
+        ft_hashes_begin(w->hashes);
 }
 
 bool ft_window_busy(const struct ft_window *w)
@@ -142,18 +152,17 @@ static void publish(struct ft_window *w, struct ft_flow *flow, const struct ft_s
     w->stats.paths++;
 }
 
-/* Whether a resolved path is known of a moment in the window: samples tell it then, or before and
+/* Whether a resolved path is known of a moment in the window: samples show it then, or before and
  * after without a pause. */
 static bool is_known_in(const struct ft_window *w, const struct ft_flow *flow,
                         const struct ft_span *span)
 {
     return ft_join_path_ms(w->join, flow) < span->end_ms ||
-           ft_evidence_covers(&flow->evidence, ft_join_topology(w->join), &flow->path,
-                              span->end_ms - 1);
+           ft_join_was_on_path(w->join, flow, span->end_ms - 1);
 }
 
 /* The window that holds what is new of a flow: its path began in it, or, where that window is
- * closed or the path was not yet certain in it, samples last told the path. */
+ * closed or the path was not yet certain in it, samples last showed the path. */
 static uint32_t window_of_news(const struct ft_window *w, const struct ft_flow *flow)
 {
     struct ft_span span;
@@ -210,6 +219,8 @@ static void close_flow(struct ft_window *w, uint32_t index)
             ft_pair_links_flow(w->pairs, w->join, flow);
         if (w->detours)
             ft_detours_flow(w->detours, w->join, flow);
+        if (w->hashes)
+            ft_hashes_flow(w->hashes, w->join, flow, w->span.start_ms);
     }
     span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
     due = flow->published != flow->state + 1 ||
@@ -229,7 +240,8 @@ static uint64_t speed_of(const struct ft_window *w, uint32_t id)
     return speed_bps || !w->counters ? speed_bps : ft_counters_speed_bps(w->counters, id);
 }
 
-/* Exporters of sFlow often count wrongly: less than what flows certainly brought is no figure. */
+/* Exporters of sFlow often count wrongly: less than what flows certainly brought is not a figure.
+ */
 static bool is_credible(const struct ft_counted *c, double bytes, const struct ft_load *load)
 {
     return c->snmp || bytes >= load->bytes * 0.9 - 1.96 * sqrt(load->variance);
@@ -284,7 +296,7 @@ static bool is_of(uint32_t newest, uint32_t number)
     return newest >= number && newest <= number + 1;
 }
 
-/* What samples told of their port. */
+/* What samples reported of their port. */
 static void fill_marks(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
     const struct ft_port_marks *marks = ft_join_marks(w->join, id);
@@ -370,6 +382,18 @@ static void close_link(struct ft_window *w, uint32_t id)
     w->emitter.record(w->emitter.arg, &record);
 }
 
+/* The next hash that is due; false when that was all. */
+static bool learn_hash(struct ft_window *w)
+{
+    return w->hashes && ft_hashes_step(w->hashes, ft_topology_fabric(ft_join_topology(w->join)),
+                                       w->span.end_ms, &w->emitter);
+}
+
+static void spend(uint32_t *items, uint32_t cost)
+{
+    *items -= *items > cost ? cost : *items - 1;
+}
+
 static struct ft_pair_load load_of(const void *arg, uint32_t port)
 {
     const struct ft_load *load = &((const struct ft_loads *)arg)->link[port];
@@ -429,10 +453,15 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
             if (w->cursor < ft_topology_groups(t)) {
                 ft_figures_group(w->figures, &w->loads, t, w->cursor++, &w->span, w->number,
                                  &w->emitter, w->events);
-                items -= items > ITEMS_A_GROUP ? ITEMS_A_GROUP : items - 1;
+                spend(&items, ITEMS_A_GROUP);
                 break;
             }
-            w->phase = PHASE_END;
+            w->phase = PHASE_HASHES;
+            break;
+        case PHASE_HASHES:
+            spend(&items, ITEMS_A_HASH);
+            if (!learn_hash(w))
+                w->phase = PHASE_END;
             break;
         case PHASE_END:
             finish(w);

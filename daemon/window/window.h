@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/jobs/pair_links.h"
@@ -46,6 +47,9 @@ void ft_window_count(struct ft_window *window, const struct ft_counters *counter
 
 /* Who looks for flows on longer ways than they should take. */
 void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
+
+/* Who learns how switches choose among links; NULL: nobody does. */
+void ft_window_learn(struct ft_window *window, struct ft_hashes *hashes);
 
 /* The links under the pairs of ranks, found anew with each window. */
 void ft_window_pair(struct ft_window *window, struct ft_pair_links *pairs);

@@ -113,7 +113,7 @@ int ft_lines_try(struct ft_lines *lines, const uint8_t *bytes, size_t len, int t
     }
     rc = write_some(lines->fd, bytes, len, timeout_ms, done);
     *written = count_lines(bytes, *done);
-    /* What is left goes on where this stopped. */
+    /* What is left continues where this stopped. */
     if (rc && rc != -EAGAIN)
         lines->broken = *done > 0 && bytes[*done - 1] != '\n';
     return rc;

@@ -4,6 +4,7 @@ lib_base_libftbase_a_SOURCES = \
 	lib/base/account.c lib/base/account.h \
 	lib/base/clock.c lib/base/clock.h \
 	lib/base/diag.c lib/base/diag.h \
+	lib/base/digest.c lib/base/digest.h \
 	lib/base/grow.c lib/base/grow.h \
 	lib/base/lines.c lib/base/lines.h \
 	lib/base/log.c lib/base/log.h \

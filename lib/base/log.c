@@ -78,6 +78,21 @@ void ft_log(enum ft_log_level level, const char *format, ...)
         return;
 }
 
+void ft_log_complaints(const struct ft_diag *diag)
+{
+    size_t i = 0;
+
+    for (; ft_diag_text(diag, i); i++)
+        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    if (i < ft_diag_count(diag))
+        ft_log(FT_LOG_ERROR, "and %zu more", ft_diag_count(diag) - i);
+}
+
+void ft_log_trouble(const char *text)
+{
+    ft_log(FT_LOG_WARNING, "%s", text);
+}
+
 bool ft_log_limit_pass(struct ft_log_limit *limit, struct ft_mono now, uint64_t *held)
 {
     if (limit->passed == 0 || ft_mono_since_ns(now, limit->since) >= limit->interval_ns) {
@@ -96,7 +111,7 @@ bool ft_log_limit_pass(struct ft_log_limit *limit, struct ft_mono now, uint64_t 
 
 void ft_log_change(struct ft_log_state *state, bool up, const char *text, struct ft_mono now)
 {
-    /* Reasons may take turns. */
+    /* Reasons may alternate. */
     bool news = !state->reported || state->up != up ||
                 (!up && strncmp(state->text, text, sizeof(state->text) - 1) != 0 &&
                  ft_mono_since_ns(now, state->reported_at) >= state->limit.interval_ns);
@@ -108,7 +123,7 @@ void ft_log_change(struct ft_log_state *state, bool up, const char *text, struct
     snprintf(state->text, sizeof(state->text), "%s", text);
     if (!news)
         return;
-    /* What was held back is told with the next try that may be, if it still holds. */
+    /* What was held back is logged with the next attempt that may be, if it is still so. */
     state->reported = ft_log_limit_pass(&state->limit, now, &held);
     if (state->reported)
         state->reported_at = now;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/diag.h"
 
 /* Values are those of syslog(3). */
 enum ft_log_level {
@@ -30,6 +31,12 @@ void ft_log_level_set(enum ft_log_level level);
 int ft_log_level_parse(const char *name, enum ft_log_level *level);
 
 void ft_log(enum ft_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Each complaint as an error. */
+void ft_log_complaints(const struct ft_diag *diag);
+
+/* A text as a warning: the function for libraries that report trouble (lib/io/loop.h). */
+void ft_log_trouble(const char *text);
 
 /* At most `burst` messages an `interval_ns`; the rest is counted. For faults of peers. */
 struct ft_log_limit {

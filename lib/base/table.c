@@ -125,7 +125,8 @@ void ft_table_free(struct ft_table *t)
     free(t);
 }
 
-/* Keys are short and mostly whole words: a call of memcmp() would cost more than it compares. */
+/* Keys are short and mostly a multiple of 8 bytes: a call of memcmp() would cost more than it
+ * compares. */
 static inline __attribute__((always_inline)) bool same_bytes(const uint8_t *a, const uint8_t *b,
                                                              size_t bytes)
 {

@@ -32,7 +32,7 @@ static uint64_t sum_of(const struct ft_share *shares, size_t count)
     return sum;
 }
 
-/* A number that a person can read: two digits, the rest zeroes; of bytes, whole MiB. */
+/* A number that a person can read: two digits, the rest zeroes; of bytes, full MiB. */
 static uint64_t round_down(uint64_t cap, bool in_bytes)
 {
     uint64_t unit = 1;

@@ -224,7 +224,7 @@ static bool is_set(const struct ft_run *run, const char *key)
     return line_of(run, key) != 0;
 }
 
-/* On a reload nothing grows or shrinks because something else was told. */
+/* On a reload nothing grows or shrinks because something else was set. */
 static void keep_cap(const struct ft_run *run, const void *config, struct ft_share *s)
 {
     if (!s->cap || (s->key && is_set(run, s->key)))

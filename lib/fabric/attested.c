@@ -109,6 +109,9 @@ void ft_trial_leave_sampled(const struct ft_trial *trial, const bool *use, struc
 
     if (!trial->by->verify)
         return;
+    /* Of samples on both sides of a move none but the newest is of now. */
+    if (newest_ms != INT64_MIN && trial->by->trust->uncertain_ms >= since_ms)
+        since_ms = newest_ms;
     for (uint32_t h = 0; h < count; h++) {
         const struct ft_hop *hop = &out->path.hops[h];
 

@@ -30,7 +30,7 @@ static void multiply(long double *to, const long double *by, long double *scratc
 }
 
 /* ln E[exp(s pairs)]: one link with c flows weighs exp(s c(c - 1)/2) / c!; the product over the
- * links has, as the coefficient of n flows, the sum over all ways to place them. */
+ * links has, as the coefficient of n flows, the sum over all ways to assign them. */
 static double log_moment(struct work *w, uint64_t m, double s)
 {
     memset(w->power, 0, (w->n + 1) * sizeof(*w->power));

@@ -207,7 +207,7 @@ static bool together(const struct ft_crossing_hop *a, const struct ft_crossing_h
            (a->since_ms >= b->since_ms + CLOCKS_MS && a->last_ms <= b->last_ms - CLOCKS_MS);
 }
 
-/* The voice for another port. Where all are taken, the weakest loses a vote, and its place with the
+/* The voice for another port. Where all are taken, the weakest loses a vote, and its slot with the
  * last one: what most flows say is never crowded out. */
 static struct ft_crossing_voice *voice_of(struct ft_crossing_voice *list, uint32_t port,
                                           uint32_t serial, int64_t ms)

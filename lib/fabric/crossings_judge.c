@@ -16,7 +16,7 @@
 #define VOTES_ONE_WAY    12
 #define SPAN_ONE_WAY_MS  8000
 #define MARGIN           4 /* times as many votes as for anything else */
-#define MARGIN_UNCERTAIN 8 /* where the TTL does not tell neighbours from others */
+#define MARGIN_UNCERTAIN 8 /* where the TTL does not distinguish neighbours from others */
 #define HOSTS_LEAST      3
 #define FRESH_LEAST      3
 #define PASSES_MAX       16
@@ -94,7 +94,7 @@ voice_of_node(const struct ft_crossings *x, const struct ft_crossing_voice *list
 }
 
 /* The strongest of the other voices that may be a cable's: the way back says that one hop is
- * between, or nothing yet, and the port is no further away than the one that is asked for. */
+ * between, or nothing yet, and the port is not further away than the one that is asked for. */
 static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct ft_crossing_entry *p,
                                           bool leaving, const struct ft_crossing_voice *except,
                                           enum ft_crossing_step step)
@@ -186,8 +186,8 @@ static void mark_uncertain(struct ft_crossings *x, struct ft_crossing_entry *p)
     }
 }
 
-/* Where nothing comes back, the TTLs of one direction tell neighbours if it is known at which point
- * both switches sample. */
+/* Where nothing comes back, the TTLs of one direction identify neighbours if it is known at which
+ * point both switches sample. */
 static bool is_next(const struct ft_crossings *x, const struct ft_crossing_entry *from,
                     const struct ft_crossing_entry *to, const struct ft_crossing_voice *v,
                     enum ft_crossing_step step)
@@ -274,7 +274,7 @@ static void find_conflict(const struct ft_crossings *x, struct ft_crossing_entry
     }
 }
 
-/* Neighbours, as far as their TTLs tell. */
+/* Neighbours, as far as their TTLs show. */
 static bool may_be_next(const struct ft_crossing_voice *there, const struct ft_crossing_voice *back)
 {
     enum ft_crossing_step a = FT_CROSSING_NEXT, b = FT_CROSSING_NEXT;

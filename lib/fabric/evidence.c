@@ -154,6 +154,9 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
                 left && is_on(&list[i], left->t, left->path) ? left->number : FT_PAST_NONE;
         if (judgement->stray[i])
             forget_ports(&list[i]);
+        else if (judgement->stray_ms && list[i].last_ms > judgement->stray_ms &&
+                 ft_sighting_first_ms(&list[i]) <= judgement->stray_ms)
+            list[i].lasted_ms = (uint32_t)(list[i].last_ms - judgement->stray_ms - 1);
     }
     if (judgement->moved)
         ev->returns = 0;
@@ -341,14 +344,14 @@ bool ft_evidence_begun_since(const struct ft_evidence *ev, int64_t ms)
 }
 
 bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *t,
-                        const struct ft_path *path, int64_t ms)
+                        const struct ft_path *path, int64_t ms, unsigned slot, uint32_t samples_min)
 {
     const struct ft_sighting *list = ft_evidence_list(ev);
 
     for (uint16_t i = 0; i < ev->count; i++)
         for (uint32_t h = 0; h < path->hop_count; h++)
             if (list[i].past == FT_PRESENT && list[i].last_ms >= ms &&
-                ft_sighting_first_ms(&list[i]) <= ms &&
+                list[i].samples[slot] >= samples_min && ft_sighting_first_ms(&list[i]) <= ms &&
                 ft_sighting_matches(&list[i], t, &path->hops[h]))
                 return true;
     return false;

@@ -130,6 +130,7 @@ struct ft_judgement {
     bool moved;                   /* resolved: from another path, one after the other */
     bool past[FT_SIGHTINGS_MAX];  /* evidence of an earlier path, by index */
     bool stray[FT_SIGHTINGS_MAX]; /* evidence of no path */
+    int64_t stray_ms;             /* its newest sample; 0: there is none */
     int64_t since_ms;             /* resolved: known to be this path from then on */
     int64_t left_ms;              /* contradicted: the newest sample that says so */
     /* Resolved: complete; partial: the aggregate where candidates differ in its members alone, else
@@ -166,7 +167,8 @@ struct ft_left {
 };
 
 /* Files what a judgement found to be past under the number of the path that was left, or of none
- * where it is not of it (left NULL: of none), and forgets the way of what is on no path. */
+ * where it is not of it (left NULL: of none), and forgets the way of what is on no path: stretches
+ * that go on from before it begin after it. */
 void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement,
                        const struct ft_left *left);
 
@@ -208,9 +210,11 @@ int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_jud
 /* Whether present evidence began at a moment, or after it. */
 bool ft_evidence_begun_since(const struct ft_evidence *ev, int64_t ms);
 
-/* Whether samples on a path continue, without a pause, from before a moment to after it. */
+/* Whether samples on a path continue, without a pause, from before a moment to after it;
+ * samples_min of them or more in the moment's window. */
 bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *t,
-                        const struct ft_path *path, int64_t ms);
+                        const struct ft_path *path, int64_t ms, unsigned slot,
+                        uint32_t samples_min);
 
 /* Whether a window has samples, and all of them agree with a path. */
 bool ft_evidence_agrees(const struct ft_evidence *ev, const struct ft_topology *t,

@@ -12,7 +12,7 @@
  * that goes down and up again every five seconds stays below both. */
 #define TURNS_SPRAYED 6
 #define TURNS_ONE_IN  3
-/* A flow that is sampled this often needs no other flow's word: what is older is in doubt where
+/* A flow that is sampled this often is not judged by other flows: what is older is uncertain where
  * others moved. */
 #define FRESH_MS 3000
 
@@ -136,10 +136,10 @@ static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judg
 }
 
 /* A sighting that no equal-cost path crosses says that the topology is wrong, or that the packet
- * went astray, or where the flow went before a link was lost; none is a change of path. It is set
- * aside, for good, once newer samples alone have followed a path for long enough: a link that comes
- * up again must not make it a second path. False while it stands, else *out has the candidates of
- * what is left. */
+ * was an outlier, or where the flow went before a link was lost; none is a change of path. It is
+ * set aside, for good, once newer samples alone have followed a path for long enough: a link that
+ * comes up again must not make it a second path. False while it stands, else *out has the
+ * candidates of what is left. */
 static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
 {
     bool astray[FT_SIGHTINGS_MAX];
@@ -159,11 +159,14 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
         if (newest_ms == INT64_MIN ||
             newest_ms - trial->list[i].last_ms < trial->by->policy.hold_down_ms)
             return false;
-        trial->usable[i] = false;
-        out->stray[i] = true;
         if (trial->list[i].last_ms > last_ms)
             last_ms = trial->list[i].last_ms;
     }
+    for (uint16_t i = 0; i < trial->count; i++) {
+        trial->usable[i] &= !astray[i];
+        out->stray[i] = astray[i];
+    }
+    out->stray_ms = last_ms > 0 ? last_ms : 0;
     leave_before(trial, last_ms, out);
     trial->outlier_ms = last_ms;
     gather(trial, trial->usable, NULL, out);
@@ -176,7 +179,7 @@ static int64_t uncertain_until(const struct ft_trial *trial, uint32_t end)
                                              : INT64_MIN;
 }
 
-/* Until when evidence at a hop is in doubt: what the flow chose before it counts too. */
+/* Until when evidence at a hop is uncertain: what the flow chose before it counts too. */
 static int64_t doubt_at(const struct ft_trial *trial, const struct ft_sighting *s, uint32_t stage,
                         const struct ft_path *path)
 {
@@ -203,8 +206,8 @@ static bool may_doubt(const struct ft_trial *trial)
     return false;
 }
 
-/* Leaves out of what is young what is older than a move of other flows on its way, and has not been
- * seen since. */
+/* Leaves out of recent evidence what is older than a move of other flows on its path, and has not
+ * been seen since. */
 static void leave_doubtful(struct ft_trial *trial)
 {
     struct ft_path path = {.hop_count = 0};
@@ -336,8 +339,8 @@ static int64_t since_ms(struct ft_trial *trial, const bool *use)
         if (needed[i] && first_ms > left_ms && first_ms > since && !is_of_both(trial, i))
             since = first_ms;
     }
-    return since != INT64_MIN ? ft_trial_sampled_ms(trial, use, since)
-                              : ft_trial_certain_ms(trial, use);
+    return ft_trial_sampled_ms(trial, use,
+                               since != INT64_MIN ? since : ft_trial_certain_ms(trial, use));
 }
 
 static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement *out)
@@ -349,6 +352,21 @@ static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement
         out->since_ms = trial->by->known_since_ms;
     else
         out->since_ms = ft_trial_certain_ms(trial, use);
+}
+
+/* Whether samples attest each link of a path; of one stretch where the topology may lack links. */
+static bool is_of_one_time(const struct ft_trial *trial, const bool *use,
+                           const struct ft_path *path)
+{
+    int64_t links_ms, apart_ms;
+
+    if (!ft_trial_is_attested(trial, use, path))
+        return false;
+    if (!ft_trial_may_lack_links(trial))
+        return true;
+    links_ms = ft_trial_links_ms(trial, use, path, &apart_ms);
+    return apart_ms <= 0 || (apart_ms <= FT_APART_MS &&
+                             trial->by->now_ms - links_ms >= trial->by->policy.tolerance_ms);
 }
 
 /* Whether samples attest each link of a path. After a move, or a change of links, those do that are
@@ -364,7 +382,7 @@ static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
     since_ms = ft_trial_newest_ms(trial, trial->recent) - FT_STRETCH_GAP_MS;
     for (uint16_t i = 0; i < trial->count; i++)
         use[i] = trial->recent[i] && trial->list[i].last_ms >= since_ms;
-    return ft_trial_is_attested(trial, use, path);
+    return is_of_one_time(trial, use, path);
 }
 
 /* All evidence is of one stretch, as far as it goes. *out has the candidates of all samples. */
@@ -391,7 +409,7 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
     }
 }
 
-/* How many samples of one place must all have taken the new path before spraying over as many paths
+/* How many samples of one hop must all have taken the new path before spraying over as many paths
  * as there are is ruled out. */
 static uint64_t samples_needed(const struct ft_trial *trial)
 {
@@ -471,7 +489,7 @@ static bool has_settled(const struct ft_trial *trial, const bool *confirmed_part
            trial->by->policy.hold_down_ms;
 }
 
-/* What the flow left is past; of a path that goes on, only what contradicts it. */
+/* What the flow left is past; of a path that continues, only what contradicts it. */
 static void find_past(const struct ft_trial *trial, const struct ft_path *path, bool goes_on,
                       struct ft_judgement *out)
 {
@@ -513,7 +531,7 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
             (goes_on ? is_steady(ev) && is_back(trial, confirmed_part, &path)
                      : is_no_spray(trial, ev, confirmed_part) &&
                            is_one_stretch(trial, confirmed_part) &&
-                           ft_trial_is_attested(trial, confirmed_part, &path))) {
+                           is_of_one_time(trial, confirmed_part, &path))) {
             out->candidates = 1;
             begin_common(trial, out, &path);
             out->moved = !goes_on;

@@ -15,7 +15,7 @@ static bool speeds_known(const uint64_t *speed_bps, size_t m)
     return speed_bps != NULL;
 }
 
-/* What a link of the mean speed would carry in its place. */
+/* What a link of the mean speed would carry instead. */
 static double weighed(const double *load, const uint64_t *speed_bps, double mean_speed, size_t i)
 {
     return mean_speed > 0 ? load[i] * mean_speed / (double)speed_bps[i] : load[i];

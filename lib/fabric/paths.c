@@ -176,7 +176,7 @@ uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t
     return longest;
 }
 
-/* A switch lies on a shortest way if the distances to its two ends add up to the whole; at most one
+/* A switch lies on a shortest way if the distances to its two ends add up to all of it; at most one
  * of the two parts goes both up and down. */
 static uint32_t stage_between(const struct ft_topology *t, uint32_t from, uint32_t to,
                               uint32_t length, uint32_t at)
@@ -229,6 +229,48 @@ static bool fits_stage(const struct ft_topology *t, const struct ft_nic *src,
                                            : ends.out == FT_NONE || is_end_of(t, ends.out, dst));
 }
 
+/* The stage of a switch on ways from one attachment of the source. fits: ends agree with it. */
+static uint32_t stage_from(const struct ft_topology *t, const struct ft_nic *src, uint32_t attach,
+                           const struct ft_nic *dst, uint32_t switch_id, struct ft_hop ends,
+                           bool *fits)
+{
+    uint32_t from = switch_of_port(t, src->attach[attach]), first = FT_NONE;
+    uint8_t length = way_to_nic(t, from, dst);
+
+    *fits = false;
+    if (length >= FT_PATH_HOPS_MAX)
+        return FT_NONE;
+    for (uint32_t k = 0; k < dst->attach_count; k++) {
+        struct span way = {from, switch_of_port(t, dst->attach[k]), length};
+        uint32_t stage;
+
+        if (ft_switch_distance(t, from, way.to) != length)
+            continue;
+        stage = stage_between(t, from, way.to, length, switch_id);
+        if (stage == FT_NONE)
+            continue;
+        *fits = src->attach_count == 1 || fits_stage(t, src, dst, ends, &way, stage);
+        if (*fits)
+            return stage;
+        if (first == FT_NONE)
+            first = stage;
+    }
+    return first;
+}
+
+uint32_t ft_paths_stage_from(const struct ft_topology *t, uint32_t src_nic, uint32_t attach,
+                             uint32_t dst_nic, uint32_t switch_id, struct ft_hop ends)
+{
+    bool fits;
+    uint32_t stage;
+
+    if (src_nic == dst_nic)
+        return FT_NONE;
+    stage = stage_from(t, ft_topology_nic(t, src_nic), attach, ft_topology_nic(t, dst_nic),
+                       switch_id, ends, &fits);
+    return fits ? stage : FT_NONE;
+}
+
 uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
                         uint32_t switch_id, struct ft_hop ends)
 {
@@ -239,25 +281,13 @@ uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t 
     if (src_nic == dst_nic)
         return FT_NONE;
     for (uint32_t i = 0; i < src->attach_count; i++) {
-        uint32_t from = switch_of_port(t, src->attach[i]);
-        uint8_t length = way_to_nic(t, from, dst);
+        bool fits;
+        uint32_t stage = stage_from(t, src, i, dst, switch_id, ends, &fits);
 
-        if (length >= FT_PATH_HOPS_MAX)
-            continue;
-        for (uint32_t k = 0; k < dst->attach_count; k++) {
-            struct span way = {from, switch_of_port(t, dst->attach[k]), length};
-            uint32_t stage;
-
-            if (ft_switch_distance(t, from, way.to) != length)
-                continue;
-            stage = stage_between(t, from, way.to, length, switch_id);
-            if (stage == FT_NONE)
-                continue;
-            if (src->attach_count == 1 || fits_stage(t, src, dst, ends, &way, stage))
-                return stage;
-            if (first == FT_NONE)
-                first = stage;
-        }
+        if (fits)
+            return stage;
+        if (first == FT_NONE)
+            first = stage;
     }
     return first;
 }

@@ -52,4 +52,8 @@ uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t
 uint32_t ft_paths_stage(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
                         uint32_t switch_id, struct ft_hop ends);
 
+/* The same from one attachment of the source; FT_NONE as well where the ends do not agree. */
+uint32_t ft_paths_stage_from(const struct ft_topology *t, uint32_t src_nic, uint32_t attach,
+                             uint32_t dst_nic, uint32_t switch_id, struct ft_hop ends);
+
 #endif

@@ -27,7 +27,7 @@ static double samples_of(const struct ft_sighting *s, enum ft_slots slots)
            (slots & FT_SLOT_ODD ? (double)s->samples[1] : 0);
 }
 
-/* The stage that tells the paths apart best: most samples among those with alternatives, where no
+/* The stage that distinguishes the paths best: most samples among those with alternatives, where no
  * sighting is of an aggregate if there is such a stage. */
 static uint32_t telling_stage(const struct ft_trial *trial, enum ft_slots slots)
 {
@@ -73,7 +73,7 @@ static bool same_to_samples(const struct ft_trial *trial, const struct ft_path *
     return true;
 }
 
-/* Makes one share of paths that no sighting tells apart but by members of aggregates. paths[] are
+/* Makes one share of paths that no sighting distinguishes but by members of aggregates. paths[] are
  * as they were walked, of which each share has one. Returns how many are left. */
 static size_t merge_shares(const struct ft_trial *trial, const struct ft_path *paths,
                            struct ft_path_share *shares, size_t count)

@@ -31,7 +31,7 @@ static void reach_down(struct search *s, uint32_t at, uint8_t distance)
         return;
     s->down[at] = distance;
     s->queue[s->tail++] = at * 2;
-    /* Whoever is still going up may turn round here. */
+    /* A path that is still going up may go down from here. */
     reach_up(s, at, distance);
 }
 

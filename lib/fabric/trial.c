@@ -20,6 +20,33 @@ static bool accept_all(void *arg, uint32_t stage, const struct ft_hop *hop)
     return true;
 }
 
+/* A switch may be at one stage from one leaf of the source and at another from another. Sightings
+ * of one flow are taken from the leaf that most of them agree with. */
+static void agree_on_leaf(struct ft_trial *trial)
+{
+    const struct ft_judging *by = trial->by;
+    const struct ft_nic *src = ft_topology_nic(by->t, by->src_nic);
+    uint32_t stage[FT_SIGHTINGS_MAX], most = 0;
+
+    for (uint32_t a = 0; a < src->attach_count; a++) {
+        uint32_t agree = 0;
+
+        for (uint16_t i = 0; i < trial->count; i++) {
+            const struct ft_sighting *s = &trial->list[i];
+
+            stage[i] = !trial->usable[i]
+                           ? FT_NONE
+                           : ft_paths_stage_from(by->t, by->src_nic, a, by->dst_nic, s->switch_id,
+                                                 (struct ft_hop){s->in, s->out});
+            agree += stage[i] != FT_NONE;
+        }
+        for (uint16_t i = 0; agree > most && i < trial->count; i++)
+            if (stage[i] != FT_NONE)
+                trial->stage[i] = stage[i];
+        most = agree > most ? agree : most;
+    }
+}
+
 void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
                    const struct ft_judging *by)
 {
@@ -47,6 +74,8 @@ void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
         trial->usable[i] = trial->stage[i] != FT_NONE;
         trial->off_path |= !trial->usable[i];
     }
+    if (trial->known && ft_topology_nic(by->t, by->src_nic)->attach_count > 1)
+        agree_on_leaf(trial);
     memcpy(trial->use, trial->usable, sizeof(trial->use));
 }
 
@@ -153,9 +182,14 @@ bool ft_trial_is_unquiet(const struct ft_trial *trial)
     return trust && trust->uncertain_ms >= trial->by->now_ms - UNQUIET_MS;
 }
 
+bool ft_trial_may_lack_links(const struct ft_trial *trial)
+{
+    return trial->by->verify && ft_trial_is_unquiet(trial) && trial->by->trust->loses_links;
+}
+
 /* The stretch in which a link of the path was sampled last, at either end. */
-static bool link_stretch(const struct ft_trial *trial, const struct ft_path *path, uint32_t h,
-                         int64_t *first_ms, int64_t *last_ms)
+static bool link_stretch(const struct ft_trial *trial, const bool *use, const struct ft_path *path,
+                         uint32_t h, int64_t *first_ms, int64_t *last_ms)
 {
     const struct ft_hop *hop = &path->hops[h];
     const struct ft_sighting *of[FT_SIGHTINGS_MAX];
@@ -166,8 +200,8 @@ static bool link_stretch(const struct ft_trial *trial, const struct ft_path *pat
     for (uint16_t i = 0; i < trial->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
-        if (!trial->usable[i] || !((s->out != FT_NONE && ft_sighting_matches(s, trial->t, hop)) ||
-                                   (s->in != FT_NONE && ft_sighting_matches(s, trial->t, hop + 1))))
+        if (!use[i] || !((s->out != FT_NONE && ft_sighting_matches(s, trial->t, hop)) ||
+                         (s->in != FT_NONE && ft_sighting_matches(s, trial->t, hop + 1))))
             continue;
         of[count++] = s;
         if (s->last_ms > *last_ms)
@@ -180,37 +214,47 @@ static bool link_stretch(const struct ft_trial *trial, const struct ft_path *pat
     return count > 0;
 }
 
-int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms)
+int64_t ft_trial_links_ms(const struct ft_trial *trial, const bool *use, const struct ft_path *path,
+                          int64_t *apart_ms)
 {
-    int64_t first_ms = INT64_MIN, end_ms = INT64_MAX, left_ms = trial->outlier_ms;
-    struct ft_path path;
+    int64_t first_ms = INT64_MIN, end_ms = INT64_MAX;
 
-    if (!trial->by->verify || !ft_trial_is_unquiet(trial) || !ft_trial_only_path(trial, use, &path))
-        return ms;
-    for (uint32_t h = 0; h + 1 < path.hop_count; h++) {
+    *apart_ms = 0;
+    for (uint32_t h = 0; h + 1 < path->hop_count; h++) {
         int64_t begun_ms, last_ms;
 
-        if (!link_stretch(trial, &path, h, &begun_ms, &last_ms))
+        if (!link_stretch(trial, use, path, h, &begun_ms, &last_ms))
             continue;
         first_ms = begun_ms > first_ms ? begun_ms : first_ms;
         end_ms = last_ms < end_ms ? last_ms : end_ms;
     }
-    end_ms = first_ms > end_ms ? first_ms : end_ms;
+    if (first_ms == INT64_MIN)
+        return INT64_MAX;
+    *apart_ms = first_ms - end_ms;
+    return first_ms > end_ms ? first_ms : end_ms;
+}
+
+int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms)
+{
+    int64_t left_ms = trial->outlier_ms, links_ms, apart_ms;
+    struct ft_path path;
+
+    if (!ft_trial_may_lack_links(trial) || !ft_trial_only_path(trial, use, &path))
+        return ms;
+    links_ms = ft_trial_links_ms(trial, trial->usable, &path, &apart_ms);
     if (trial->left != FT_NONE && trial->list[trial->left].last_ms > left_ms)
         left_ms = trial->list[trial->left].last_ms;
-    /* One that a flow has come back to need not be sampled on each link again. */
-    return end_ms < ms && end_ms > left_ms ? end_ms : ms;
+    return links_ms < ms && links_ms > left_ms ? links_ms : ms;
 }
 
 int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
 {
     bool needed[FT_SIGHTINGS_MAX];
-    int64_t apart_ms, ms;
+    int64_t apart_ms;
 
     ft_trial_needed(trial, use, needed);
-    ms = ft_trial_any(trial, needed) ? ft_trial_common_ms(trial, needed, &apart_ms)
-                                     : ft_trial_newest_ms(trial, use);
-    return ft_trial_sampled_ms(trial, use, ms);
+    return ft_trial_any(trial, needed) ? ft_trial_common_ms(trial, needed, &apart_ms)
+                                       : ft_trial_newest_ms(trial, use);
 }
 
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by)
@@ -218,5 +262,5 @@ int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_jud
     struct ft_trial trial;
 
     ft_trial_init(&trial, ev, by);
-    return ft_trial_certain_ms(&trial, trial.usable);
+    return ft_trial_sampled_ms(&trial, trial.usable, ft_trial_certain_ms(&trial, trial.usable));
 }

@@ -65,13 +65,19 @@ void ft_trial_needed(struct ft_trial *trial, const bool *use, bool *needed);
  * sample of one and the first of another; at most 0 where all overlap. */
 int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_t *apart_ms);
 
-/* Whether links changed, or flows moved, so lately that others may, and the topology not know it.
- */
+/* Whether links changed, or flows moved, so lately that others may. */
 bool ft_trial_is_unquiet(const struct ft_trial *trial);
 
-/* A moment at which the path of sightings was known; in unquiet times an earlier one if need be, up
- * to which each of its links was sampled, or when the last of them began to be: a topology that
- * lacks a link leaves too few paths. */
+/* Whether the topology may lack a link that is back: then it leaves too few paths. */
+bool ft_trial_may_lack_links(const struct ft_trial *trial);
+
+/* Up to when each link of a path was sampled, as ft_trial_common_ms() has it of sightings;
+ * INT64_MAX where none was. */
+int64_t ft_trial_links_ms(const struct ft_trial *trial, const bool *use, const struct ft_path *path,
+                          int64_t *apart_ms);
+
+/* A moment at which the path of sightings was known; that of its links, if that is earlier, where
+ * the topology may lack some. */
 int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms);
 
 /* When samples last determined the path: the moment of which all speak that it takes. */

@@ -33,6 +33,7 @@ void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
         trust->switches[i] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
     trust->since_ms = INT64_MAX;
     trust->uncertain_ms = INT64_MIN;
+    trust->loses_links = false;
 }
 
 /* The equal-cost sets that a port may be in, or was: those of its group, and parallel links. */
@@ -64,6 +65,7 @@ void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
 {
     /* What samples of new switches and links name has yet to show. */
     trust->since_ms = now_ms;
+    trust->loses_links = before->loses_links;
     for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
         uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);
 
@@ -78,6 +80,7 @@ void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
             continue;
         ft_trust_mark_uncertain(trust, port, before->links[i].uncertain_ms);
         now = ft_topology_port(t, port)->peer;
+        trust->loses_links |= peer != FT_NONE && now == FT_NONE;
         if ((peer == FT_NONE) != (now == FT_NONE) ||
             (peer != FT_NONE && same_port(t, from, peer) != now))
             /* Where it has no link any more, it has no direction either. */

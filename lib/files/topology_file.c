@@ -34,7 +34,7 @@ static void stand_at(struct reader *r, const struct ft_yaml *node, const char *k
     ft_topology_at(r->builder, ft_yaml_file(node), ft_yaml_line(node), *key ? key : NULL);
 }
 
-/* Names each key of the map that is not in known (NULL-terminated); false when it is no map. */
+/* Names each key of the map that is not in known (NULL-terminated); false when it is not a map. */
 static bool check_keys(struct reader *r, const struct entry *entry, const char *const *known)
 {
     const struct ft_yaml *node = entry->node;

@@ -151,7 +151,7 @@ int ft_endpoint_listen(const char *text, uint16_t *bound, char *error, size_t er
         return fd;
     }
     if (getsockname(fd, (struct sockaddr *)&address, &len) == 0)
-        /* The port lies at the same place in both families. */
+        /* The port is at the same offset in both families. */
         port = ntohs(((const struct sockaddr_in *)&address)->sin_port);
     *bound = port;
     return fd;

@@ -38,10 +38,21 @@ static void read_reason(struct ft_reader *r, char *reason)
     ft_read_skip(r, ft_reader_left(r));
 }
 
+/* What cannot be said honestly would only unbalance an account. */
+#define NUMBERS_MAX (UINT64_C(1) << 53)
+
+static bool read_numbers(struct ft_reader *r, struct ft_frame_numbers *n)
+{
+    n->last = ft_read_be64(r);
+    n->count = ft_read_be32(r);
+    n->newest = ft_read_be64(r);
+    return n->count <= n->last && n->last <= n->newest && n->newest < NUMBERS_MAX;
+}
+
 static bool read_hello(struct ft_reader *r, struct ft_frame *frame)
 {
     frame->version = ft_read_u8(r);
-    if (frame->version != FT_TRANSPORT_VERSION) {
+    if (frame->version < FT_TRANSPORT_OLDEST || frame->version > FT_TRANSPORT_VERSION) {
         ft_read_skip(r, ft_reader_left(r));
         return ft_reader_ok(r);
     }
@@ -63,8 +74,10 @@ static enum ft_frame_status read_body(struct ft_reader *r, struct ft_frame *fram
         frame->version = ft_read_u8(r);
         frame->sequence = ft_read_be64(r);
         break;
+    case FT_FRAME_RECORDS:
     case FT_FRAME_DATA:
         frame->sequence = ft_read_be64(r);
+        good = type == FT_FRAME_DATA || read_numbers(r, &frame->numbers);
         frame->payload_len = ft_reader_left(r);
         frame->payload = ft_read_bytes(r, frame->payload_len);
         break;
@@ -111,15 +124,55 @@ enum ft_frame_status ft_frame_decode(const uint8_t *bytes, size_t len, size_t fr
     return status;
 }
 
+static uint8_t *put_be32(uint8_t *at, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        *at++ = (uint8_t)(v >> (24 - 8 * i));
+    return at;
+}
+
+static uint8_t *put_be64(uint8_t *at, uint64_t v)
+{
+    return put_be32(put_be32(at, (uint32_t)(v >> 32)), (uint32_t)v);
+}
+
 void ft_frame_data_head(uint8_t head[FT_FRAME_DATA_HEAD_BYTES], uint64_t sequence, size_t len)
 {
-    uint32_t length = (uint32_t)(len + FT_FRAME_DATA_HEAD_BYTES - FT_FRAME_LENGTH_BYTES);
+    uint8_t *at =
+        put_be32(head, (uint32_t)(len + FT_FRAME_DATA_HEAD_BYTES - FT_FRAME_LENGTH_BYTES));
 
-    for (int i = 0; i < 4; i++)
-        head[i] = (uint8_t)(length >> (24 - 8 * i));
-    head[4] = FT_FRAME_DATA;
-    for (int i = 0; i < 8; i++)
-        head[5 + i] = (uint8_t)(sequence >> (56 - 8 * i));
+    *at++ = FT_FRAME_DATA;
+    put_be64(at, sequence);
+}
+
+void ft_frame_records_head(uint8_t head[FT_FRAME_RECORDS_HEAD_BYTES], uint64_t sequence,
+                           const struct ft_frame_numbers *numbers, size_t len)
+{
+    uint8_t *at =
+        put_be32(head, (uint32_t)(len + FT_FRAME_RECORDS_HEAD_BYTES - FT_FRAME_LENGTH_BYTES));
+
+    *at++ = FT_FRAME_RECORDS;
+    at = put_be64(at, sequence);
+    at = put_be64(at, numbers->last);
+    at = put_be32(at, numbers->count);
+    put_be64(at, numbers->newest);
+}
+
+bool ft_frame_read_records_head(const uint8_t head[FT_FRAME_RECORDS_HEAD_BYTES],
+                                struct ft_frame_numbers *numbers)
+{
+    struct ft_frame_numbers n;
+    struct ft_reader r;
+
+    ft_reader_init(&r, head, FT_FRAME_RECORDS_HEAD_BYTES);
+    ft_read_skip(&r, FT_FRAME_LENGTH_BYTES);
+    if (ft_read_u8(&r) != FT_FRAME_RECORDS)
+        return false;
+    ft_read_skip(&r, sizeof(uint64_t));
+    if (!read_numbers(&r, &n))
+        return false;
+    *numbers = n;
+    return true;
 }
 
 static void write_head(struct ft_writer *w, enum ft_frame_type type, size_t body)
@@ -130,7 +183,7 @@ static void write_head(struct ft_writer *w, enum ft_frame_type type, size_t body
 
 void ft_frame_write(struct ft_writer *w, const struct ft_frame *frame)
 {
-    uint8_t head[FT_FRAME_DATA_HEAD_BYTES];
+    uint8_t head[FT_FRAME_RECORDS_HEAD_BYTES];
     size_t program = strlen(frame->program);
 
     switch (frame->type) {
@@ -149,6 +202,11 @@ void ft_frame_write(struct ft_writer *w, const struct ft_frame *frame)
         break;
     case FT_FRAME_DATA:
         ft_frame_data_head(head, frame->sequence, frame->payload_len);
+        ft_write_bytes(w, head, FT_FRAME_DATA_HEAD_BYTES);
+        ft_write_bytes(w, frame->payload, frame->payload_len);
+        break;
+    case FT_FRAME_RECORDS:
+        ft_frame_records_head(head, frame->sequence, &frame->numbers, frame->payload_len);
         ft_write_bytes(w, head, sizeof(head));
         ft_write_bytes(w, frame->payload, frame->payload_len);
         break;

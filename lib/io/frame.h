@@ -4,16 +4,18 @@
 /*
  * Frames of the transport (lib/io/transport.h has their layout): pure encoding and decoding.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/writer.h"
 #include "lib/io/transport.h"
 
-#define FT_FRAME_LENGTH_BYTES      4
-#define FT_FRAME_DATA_HEAD_BYTES   13 /* length, type, sequence: what comes before a payload */
-#define FT_FRAME_BYTES_MAX         (FT_FRAME_LENGTH_BYTES + FT_TRANSPORT_FRAME_MAX)
-#define FT_FRAME_PAYLOAD_BYTES_MAX (FT_FRAME_BYTES_MAX - FT_FRAME_DATA_HEAD_BYTES)
+#define FT_FRAME_LENGTH_BYTES       4
+#define FT_FRAME_DATA_HEAD_BYTES    13 /* length, type, sequence: what comes before a payload */
+#define FT_FRAME_RECORDS_HEAD_BYTES 33 /* and the numbers of records */
+#define FT_FRAME_BYTES_MAX          (FT_FRAME_LENGTH_BYTES + FT_TRANSPORT_FRAME_MAX)
+#define FT_FRAME_PAYLOAD_BYTES_MAX  (FT_FRAME_BYTES_MAX - FT_FRAME_RECORDS_HEAD_BYTES)
 #define FT_FRAME_HELLO_BYTES_MAX                                                                   \
     (FT_FRAME_LENGTH_BYTES + 11 + FT_PROGRAM_BYTES_MAX + FT_SOURCE_ID_BYTES_MAX)
 #define FT_FRAME_REASON_BYTES_MAX 255
@@ -24,14 +26,23 @@ enum ft_frame_type {
     FT_FRAME_DATA = 3,
     FT_FRAME_ACK = 4,
     FT_FRAME_REFUSE = 5,
+    FT_FRAME_RECORDS = 6,
+};
+
+/* Numbers of records; no sender gets to 2^53 of them. */
+struct ft_frame_numbers {
+    uint64_t last;   /* of the payload */
+    uint32_t count;  /* in the payload, at most last */
+    uint64_t newest; /* that there is; at least last */
 };
 
 struct ft_frame {
     enum ft_frame_type type;
-    uint8_t version;        /* HELLO, WELCOME */
-    uint64_t boot_id;       /* HELLO */
-    uint64_t sequence;      /* WELCOME, DATA, ACK */
-    const uint8_t *payload; /* DATA, borrowed */
+    uint8_t version;                 /* HELLO, WELCOME */
+    uint64_t boot_id;                /* HELLO */
+    uint64_t sequence;               /* WELCOME, DATA, RECORDS, ACK */
+    struct ft_frame_numbers numbers; /* RECORDS */
+    const uint8_t *payload;          /* DATA, RECORDS; borrowed */
     size_t payload_len;
     /* HELLO: printable ASCII without blanks, never empty; terminated. */
     char program[FT_PROGRAM_BYTES_MAX + 1];
@@ -57,7 +68,13 @@ enum ft_frame_status ft_frame_decode(const uint8_t *bytes, size_t len, size_t fr
 /* Appends a frame. The writer fails when it is over its cap. */
 void ft_frame_write(struct ft_writer *w, const struct ft_frame *frame);
 
-/* What precedes a payload of len bytes, at most FT_FRAME_PAYLOAD_BYTES_MAX. */
+/* What precedes a payload of len bytes, at most FT_FRAME_PAYLOAD_BYTES_MAX: of DATA, of RECORDS. */
 void ft_frame_data_head(uint8_t head[FT_FRAME_DATA_HEAD_BYTES], uint64_t sequence, size_t len);
+void ft_frame_records_head(uint8_t head[FT_FRAME_RECORDS_HEAD_BYTES], uint64_t sequence,
+                           const struct ft_frame_numbers *numbers, size_t len);
+
+/* The same of a head that is there while the payload is not; false: it is of another frame. */
+bool ft_frame_read_records_head(const uint8_t head[FT_FRAME_RECORDS_HEAD_BYTES],
+                                struct ft_frame_numbers *numbers);
 
 #endif

@@ -79,7 +79,7 @@ static void run_route(struct ft_http *http, struct evhttp_request *req,
     } else if (ft_writer_ok(&body)) {
         reply(http, req, route, &said, status, &body);
     } else {
-        /* Half an answer would pass for a whole one. */
+        /* Half an answer would pass for a complete one. */
         ft_writer_free(&body);
         if (said.slices.more)
             said.slices.free(said.slices.arg);
@@ -90,7 +90,8 @@ static void run_route(struct ft_http *http, struct evhttp_request *req,
     }
 }
 
-/* Whether a request is for us, by the host that it names: none, in HTTP/1.0, is no browser's. */
+/* Whether a request is for us, by the host that it names: one without, in HTTP/1.0, does not come
+ * from a browser. */
 static bool is_for_us(const struct ft_http *http, struct evhttp_request *req)
 {
     const char *named = evhttp_request_get_host(req);
@@ -138,7 +139,7 @@ static bool is_open(const struct ft_http *http, const char *path)
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 || is_file(http, path);
 }
 
-/* How long this takes tells nothing of the token. */
+/* The time that this takes does not depend on the token. */
 static bool has_token(const struct ft_http *http, struct evhttp_request *req)
 {
     static const char scheme[] = "Bearer ";

@@ -131,8 +131,21 @@ void ft_http_channel_stats(const struct ft_http_channel *channel,
  * -ETIMEDOUT, -EHOSTUNREACH for an unknown host, -EBADMSG, -EMSGSIZE ...). -ETIMEDOUT comes after
  * timeout_ns, and when nothing went or came for FT_HTTP_QUIET_NS. stop_fd, -1: none, ends it with
  * -ECANCELED when it can be read, and so does a signal then. */
+/* A server as a client names it. */
+struct ft_http_server {
+    const char *endpoint; /* HOST:PORT, http://HOST:PORT or https://HOST:PORT */
+    const char *token;    /* shown as a bearer (RFC 6750); NULL: none */
+    const char *ca;       /* of https: PEM file of authorities; NULL: those of the system */
+};
+
 #define FT_HTTP_QUIET_NS (5 * INT64_C(1000000000))
 int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
                 struct ft_writer *body, char *error, size_t error_bytes);
+
+/* The same of a server that may be known by its certificate and want a token. -EKEYREJECTED: its
+ * certificate is not accepted; -EPROTO: it does not speak TLS as it should; -ENOKEY: the file of
+ * authorities cannot be read; -EPERM: the token would go in the clear beyond loopback. */
+int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
+                int stop_fd, struct ft_writer *body, char *error, size_t error_bytes);
 
 #endif

@@ -15,11 +15,15 @@
 
 #include "lib/base/clock.h"
 #include "lib/io/endpoint.h"
+#include "lib/io/tls_client.h"
 
 #define HEAD_BYTES_MAX (64 << 10)
 
 struct get {
-    const char *endpoint;
+    const struct ft_http_server *server;
+    char endpoint[FT_ENDPOINT_BYTES]; /* HOST:PORT alone */
+    const char *scheme;
+    struct ft_tls_client *tls; /* NULL: plain */
     struct ft_mono end;
     int fd;
     int stop_fd;
@@ -29,7 +33,7 @@ struct get {
 
 static int fail(const struct get *get, int err, const char *what)
 {
-    snprintf(get->error, get->error_bytes, "http://%s: %s", get->endpoint, what);
+    snprintf(get->error, get->error_bytes, "%s%s: %s", get->scheme, get->endpoint, what);
     return err;
 }
 
@@ -99,6 +103,87 @@ static int connect_any(struct get *get)
     return ret < 0 ? fail_errno(get, -ret) : 0;
 }
 
+#define HTTP  "http://"
+#define HTTPS "https://"
+
+/* Takes the endpoint apart, and looks whether the token may go there. */
+static int find_server(struct get *get)
+{
+    const char *text = get->server->endpoint;
+    size_t len;
+
+    get->scheme = HTTP;
+    if (strncasecmp(text, HTTPS, strlen(HTTPS)) == 0) {
+        get->scheme = HTTPS;
+        text += strlen(HTTPS);
+    } else if (strncasecmp(text, HTTP, strlen(HTTP)) == 0) {
+        text += strlen(HTTP);
+    }
+    len = strcspn(text, "/");
+    snprintf(get->endpoint, sizeof(get->endpoint), "%.*s", (int)len, text);
+    if (len >= sizeof(get->endpoint) || (text[len] && text[len + 1]))
+        return fail(get, -EINVAL, "no HOST:PORT");
+    if (get->server->token && strcmp(get->scheme, HTTP) == 0 &&
+        !ft_endpoint_is_local(get->endpoint))
+        return fail(get, -EPERM, "the token would go there in the clear; write https://");
+    return 0;
+}
+
+/* Reads and writes through TLS where that is spoken; the same results as of read(2), but -errno,
+ * and -EBUSY where it has to be waited until it can be written. */
+static ssize_t receive(const struct get *get, void *bytes, size_t len)
+{
+    ssize_t n;
+
+    if (get->tls)
+        return ft_tls_client_read(get->tls, bytes, len);
+    n = recv(get->fd, bytes, len, 0);
+    return n < 0 ? -errno : n;
+}
+
+static ssize_t transmit(const struct get *get, const void *bytes, size_t len)
+{
+    ssize_t n;
+
+    if (get->tls)
+        return ft_tls_client_write(get->tls, bytes, len);
+    n = send(get->fd, bytes, len, MSG_NOSIGNAL);
+    return n >= 0 ? n : errno == EAGAIN ? -EBUSY : -errno;
+}
+
+/* After a call that could not continue: waits, 0; or what it failed of. */
+static int wait_after(const struct get *get, ssize_t result)
+{
+    if (result == -EAGAIN)
+        return wait_for(get, POLLIN);
+    if (result == -EBUSY)
+        return wait_for(get, POLLOUT);
+    return result == -EINTR ? 0 : (int)result;
+}
+
+static int secure(struct get *get)
+{
+    char host[FT_HOST_BYTES], why[256] = "";
+    uint16_t port;
+    int rc;
+
+    if (strcmp(get->scheme, HTTPS) != 0)
+        return 0;
+    if (ft_endpoint_split(get->endpoint, host, &port) < 0)
+        return fail(get, -EINVAL, "no HOST:PORT");
+    get->tls = ft_tls_client_new(get->server->ca, host, get->fd, why, sizeof(why));
+    if (!get->tls)
+        return fail(get, -ENOKEY, why);
+    while ((rc = ft_tls_client_shake_hands(get->tls, why, sizeof(why))) < 0) {
+        if (rc == -EKEYREJECTED || rc == -EPROTO)
+            return fail(get, rc, why);
+        rc = wait_after(get, rc);
+        if (rc < 0)
+            return fail_errno(get, -rc);
+    }
+    return 0;
+}
+
 static int send_request(const struct get *get, const char *target)
 {
     struct ft_writer w;
@@ -107,19 +192,19 @@ static int send_request(const struct get *get, const char *target)
 
     ft_writer_init(&w, HEAD_BYTES_MAX);
     /* 1.0: the answer comes in one piece and ends with the connection. */
-    ft_write_fmt(&w, "GET %s HTTP/1.0\r\nHost: %s\r\nConnection: close\r\n\r\n", target,
-                 get->endpoint);
+    ft_write_fmt(&w, "GET %s HTTP/1.0\r\nHost: %s\r\nConnection: close\r\n", target, get->endpoint);
+    if (get->server->token)
+        ft_write_fmt(&w, "Authorization: Bearer %s\r\n", get->server->token);
+    ft_write_str(&w, "\r\n");
     if (!ft_writer_ok(&w) || strpbrk(target, " \r\n"))
         ret = -EINVAL;
     while (ret == 0 && sent < w.len) {
-        ssize_t n = send(get->fd, w.bytes + sent, w.len - sent, MSG_NOSIGNAL);
+        ssize_t n = transmit(get, w.bytes + sent, w.len - sent);
 
         if (n >= 0)
             sent += (size_t)n;
-        else if (errno == EAGAIN)
-            ret = wait_for(get, POLLOUT);
-        else if (errno != EINTR)
-            ret = -errno;
+        else
+            ret = wait_after(get, n);
     }
     ft_writer_free(&w);
     return ret < 0 ? fail_errno(get, -ret) : 0;
@@ -130,17 +215,15 @@ static int receive_all(const struct get *get, struct ft_writer *w)
     uint8_t chunk[16384];
 
     for (;;) {
-        ssize_t n = recv(get->fd, chunk, sizeof(chunk), 0);
+        ssize_t n = receive(get, chunk, sizeof(chunk));
         int ret = 0;
 
         if (n == 0)
             return 0;
         if (n > 0)
             ft_write_bytes(w, chunk, (size_t)n);
-        else if (errno == EAGAIN)
-            ret = wait_for(get, POLLIN);
-        else if (errno != EINTR)
-            ret = -errno;
+        else
+            ret = wait_after(get, n);
         if (!ft_writer_ok(w))
             return fail(get, -EMSGSIZE, "the answer is too large");
         if (ret < 0)
@@ -201,11 +284,11 @@ static int take_answer(const struct get *get, const struct ft_writer *answer,
     return status;
 }
 
-int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
-                struct ft_writer *body, char *error, size_t error_bytes)
+int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
+                int stop_fd, struct ft_writer *body, char *error, size_t error_bytes)
 {
     struct get get = {
-        .endpoint = endpoint,
+        .server = server,
         .end = {ft_mono_now().ns + timeout_ns},
         .fd = -1,
         .stop_fd = stop_fd,
@@ -216,7 +299,11 @@ int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, in
     int ret;
 
     ft_writer_init(&answer, FT_HTTP_BODY_BYTES_MAX + HEAD_BYTES_MAX);
-    ret = connect_any(&get);
+    ret = find_server(&get);
+    if (ret == 0)
+        ret = connect_any(&get);
+    if (ret == 0)
+        ret = secure(&get);
     if (ret == 0)
         ret = send_request(&get, target);
     if (ret == 0)
@@ -224,7 +311,16 @@ int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, in
     if (ret == 0)
         ret = take_answer(&get, &answer, body);
     ft_writer_free(&answer);
+    ft_tls_client_free(get.tls);
     if (get.fd >= 0)
         close(get.fd);
     return ret;
+}
+
+int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
+                struct ft_writer *body, char *error, size_t error_bytes)
+{
+    const struct ft_http_server server = {.endpoint = endpoint};
+
+    return ft_http_ask(&server, target, timeout_ns, stop_fd, body, error, error_bytes);
 }

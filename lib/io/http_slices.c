@@ -236,7 +236,7 @@ static bool slice_body(struct ft_http *http, struct evhttp_request *req, const c
     return true;
 }
 
-/* FNV-1a of 64 bits: it tells answers of one server apart, and promises nobody more. */
+/* FNV-1a of 64 bits: it distinguishes answers of one server, and promises no more. */
 static uint64_t digest(const struct ft_writer *body)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

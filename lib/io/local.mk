@@ -14,6 +14,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/frame.c lib/io/frame.h \
 	lib/io/stream.c lib/io/stream.h \
 	lib/io/tls.c lib/io/tls.h \
+	lib/io/tls_client.c lib/io/tls_client.h \
 	lib/io/unpack.c lib/io/unpack.h \
 	lib/io/sender.c lib/io/transport.h \
 	lib/io/receiver.c lib/io/receiver_room.c lib/io/receiver_impl.h \
@@ -25,7 +26,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/kafka.c lib/io/kafka.h
 
 if HAVE_SNMP
-lib_io_libftio_a_SOURCES += lib/io/snmp.c lib/io/snmp_auth.c
+lib_io_libftio_a_SOURCES += lib/io/snmp.c lib/io/snmp_auth.c lib/io/snmp_values.c
 else
 lib_io_libftio_a_SOURCES += lib/io/snmp_none.c
 endif

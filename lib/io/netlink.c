@@ -15,9 +15,9 @@
 #define REQUEST_BYTES 256
 /* RDMA dumps come in messages of up to 8 KiB, other families use up to 32 KiB. */
 #define BUFFER_BYTES 65536
-/* What is told goes into one page (NLMSG_DEFAULT_SIZE). */
+/* A notice fits into one page (NLMSG_DEFAULT_SIZE). */
 #define NOTICE_BYTES 8192
-/* Notices taken before other work of the loop gets its turn. */
+/* Notices read before the loop looks at other work. */
 #define NOTICES_MAX 64
 
 struct ft_netlink {

@@ -14,7 +14,7 @@
 
 static void notify(const char *state)
 {
-    /* Without a service manager there is nobody to tell, and its faults are not ours. */
+    /* Without a service manager there is nobody to notify, and its faults are not ours. */
     (void)sd_notify(0, state);
 }
 

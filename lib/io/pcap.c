@@ -15,7 +15,7 @@
 #include "lib/io/pcap_file.h"
 #include "lib/io/unpack.h"
 
-/* Packets taken before other work of the loop gets its turn. */
+/* Packets read before the loop looks at other work. */
 #define BATCH_PACKETS 4096
 /* How long the kernel may gather packets before it wakes us. */
 #define GATHER_MS 100

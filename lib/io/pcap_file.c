@@ -49,7 +49,7 @@ static uint32_t host32(const uint8_t *p)
     return v;
 }
 
-/* Whether a file that ended at a place had been longer. */
+/* Whether a file that ended at an offset had been longer. */
 static bool was_cut(const struct ft_pcap_file *f, uint64_t at)
 {
     struct stat st;

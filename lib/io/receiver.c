@@ -37,22 +37,70 @@ static void report_peer(struct ft_connection *c, bool up, const char *reason)
         receiver->config.peer(receiver->config.arg, c->id, c->address, up, reason);
 }
 
+/* What the sender has by now. */
+static void note_numbers(struct ft_receiver *receiver, struct ft_receiver_source *source,
+                         const struct ft_frame_numbers *n)
+{
+    struct ft_receiver_stats *stats = &receiver->stats;
+
+    /* What came before the first that is heard of was somebody else's to count. */
+    if (!source->numbered)
+        source->record_last = source->record_newest = n->last - n->count;
+    source->numbered = true;
+    if (n->newest <= source->record_newest)
+        return;
+    stats->records_numbered += n->newest - source->record_newest;
+    stats->records_pending += n->newest - source->record_newest;
+    source->record_newest = n->newest;
+}
+
+/* The records of a payload are counted as applied or refused; those between the last one and these
+ * were dropped before they were sent. */
+static void settle_numbers(struct ft_receiver *receiver, struct ft_receiver_source *source,
+                           const struct ft_frame_numbers *n, uint64_t *outcome)
+{
+    uint64_t reached, count;
+
+    if (n->last <= source->record_last)
+        return;
+    reached = n->last - source->record_last;
+    count = n->count < reached ? n->count : reached;
+    *outcome += count;
+    receiver->stats.records_skipped += reached - count;
+    receiver->stats.records_pending -= reached;
+    source->record_last = n->last;
+}
+
+/* It will not send what it had. */
+static void lose_numbers(struct ft_receiver *receiver, struct ft_receiver_source *source)
+{
+    uint64_t lost = source->record_newest - source->record_last;
+
+    receiver->stats.records_lost += lost;
+    receiver->stats.records_pending -= lost;
+    source->numbered = false;
+    source->record_last = source->record_newest = 0;
+}
+
 /* The number of a payload whose end is still to come: it comes again, unless its sender does not.
  */
 static void note_begun(struct ft_connection *c)
 {
-    uint8_t head[FT_FRAME_DATA_HEAD_BYTES];
+    uint8_t head[FT_FRAME_RECORDS_HEAD_BYTES];
+    ssize_t len = evbuffer_copyout(bufferevent_get_input(c->bev), head, sizeof(head));
+    struct ft_frame_numbers numbers;
     uint64_t sequence = 0;
 
-    if (c->held < sizeof(head) ||
-        evbuffer_copyout(bufferevent_get_input(c->bev), head, sizeof(head)) !=
-            (ssize_t)sizeof(head) ||
-        head[FT_FRAME_LENGTH_BYTES] != FT_FRAME_DATA)
+    if (len < FT_FRAME_DATA_HEAD_BYTES || (head[FT_FRAME_LENGTH_BYTES] != FT_FRAME_DATA &&
+                                           head[FT_FRAME_LENGTH_BYTES] != FT_FRAME_RECORDS))
         return;
-    for (size_t i = FT_FRAME_LENGTH_BYTES + 1; i < sizeof(head); i++)
+    for (size_t i = FT_FRAME_LENGTH_BYTES + 1; i < FT_FRAME_DATA_HEAD_BYTES; i++)
         sequence = sequence << 8 | head[i];
-    if (sequence > c->source->applied)
-        c->source->begun = sequence;
+    if (sequence <= c->source->applied)
+        return;
+    c->source->begun = sequence;
+    if (len == (ssize_t)sizeof(head) && ft_frame_read_records_head(head, &numbers))
+        note_numbers(c->receiver, c->source, &numbers);
 }
 
 static void leave_source(struct ft_connection *c)
@@ -89,7 +137,7 @@ static void free_connection(struct ft_connection *c)
 
 static void close_connection(struct ft_connection *c, const char *reason)
 {
-    /* One that was refused has been told of already. */
+    /* One that was refused has been reported already. */
     bool silent = c->closing;
 
     forget_connection(c);
@@ -131,6 +179,7 @@ static void forget_oldest_source(struct ft_receiver *receiver)
     if (!oldest)
         return;
     TAILQ_REMOVE(&receiver->left, oldest, left);
+    lose_numbers(receiver, oldest);
     ft_table_remove(receiver->sources, oldest);
 }
 
@@ -154,6 +203,7 @@ static struct ft_receiver_source *find_source(struct ft_receiver *receiver,
             receiver->stats.payloads++;
             receiver->stats.lost++;
         }
+        lose_numbers(receiver, source);
         source->begun = 0;
         source->boot_id = hello->boot_id;
         source->applied = 0;
@@ -182,12 +232,12 @@ static bool admit(struct ft_connection *c)
 
 static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
 {
-    struct ft_frame welcome = {.type = FT_FRAME_WELCOME, .version = FT_TRANSPORT_VERSION};
+    struct ft_frame welcome = {.type = FT_FRAME_WELCOME, .version = frame->version};
     struct ft_connection *older;
     char reason[64];
     bool fresh;
 
-    if (frame->version != FT_TRANSPORT_VERSION) {
+    if (frame->version < FT_TRANSPORT_OLDEST || frame->version > FT_TRANSPORT_VERSION) {
         c->receiver->stats.malformed++;
         snprintf(reason, sizeof(reason), "version %u is not spoken here, %u is", frame->version,
                  FT_TRANSPORT_VERSION);
@@ -205,7 +255,7 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
         return -ENOSPC;
     }
     /* The sender has given its old connection up, or is a second one by the same name: either way
-     * only one may go on, or the numbers of two would mix. */
+     * only one may continue, or the numbers of two would mix. */
     older = c->source->connection;
     if (older) {
         older->source = NULL;
@@ -228,6 +278,8 @@ static int take_data(struct ft_connection *c, const struct ft_frame *frame)
     struct ft_receiver_source *source = c->source;
     int rc;
 
+    if (frame->type == FT_FRAME_RECORDS)
+        note_numbers(receiver, source, &frame->numbers);
     if (frame->sequence <= source->applied) {
         receiver->stats.payloads++;
         receiver->stats.duplicates++;
@@ -240,6 +292,8 @@ static int take_data(struct ft_connection *c, const struct ft_frame *frame)
         return FT_STREAM_AGAIN;
     source->applied = frame->sequence;
     receiver->stats.payloads++;
+    settle_numbers(receiver, source, &frame->numbers,
+                   rc < 0 ? &receiver->stats.records_refused : &receiver->stats.records_applied);
     if (rc < 0) {
         receiver->stats.refused++;
         refuse(c, "the payload cannot be applied");
@@ -255,7 +309,7 @@ static int handle_frame(void *arg, const struct ft_frame *frame)
 
     if (frame->type == FT_FRAME_HELLO && !c->source)
         return take_hello(c, frame);
-    if (frame->type == FT_FRAME_DATA && c->source)
+    if ((frame->type == FT_FRAME_DATA || frame->type == FT_FRAME_RECORDS) && c->source)
         return take_data(c, frame);
     c->receiver->stats.malformed++;
     refuse(c, "an unexpected frame");
@@ -344,7 +398,7 @@ static void handle_input(struct bufferevent *bev, void *arg)
     ft_loop_step(receiver->loop, "records", start);
 }
 
-/* A step of the loop is one turn. */
+/* One step of the loop is one round. */
 static void take_turn(void *arg)
 {
     struct ft_receiver *receiver = arg;
@@ -381,7 +435,7 @@ static void handle_event(struct bufferevent *bev, short what, void *arg)
     if (what & BEV_EVENT_CONNECTED)
         return;
     ft_stream_reason(bev, what, reason);
-    /* What had come whole is still taken, and what is begun is ended. */
+    /* What had arrived completely is still applied, and what is begun is ended. */
     if (c->waiting || c->receiver->applying == c) {
         c->gone = true;
         bufferevent_disable(bev, EV_READ | EV_WRITE);
@@ -558,7 +612,7 @@ void ft_receiver_free(struct ft_receiver *receiver)
         evconnlistener_free(receiver->listener);
     ft_receiver_finish(receiver);
     while ((c = TAILQ_FIRST(&receiver->connections))) {
-        /* What was applied and is not told would be sent again to the next receiver. */
+        /* What was applied and is not acknowledged would be sent again to the next receiver. */
         acknowledge(c);
         forget_connection(c);
         ft_stream_close_politely(c->bev);

@@ -33,8 +33,11 @@ struct ft_receiver_source_key {
 struct ft_receiver_source {
     struct ft_receiver_source_key key;
     uint64_t boot_id;
-    uint64_t applied; /* the number of the last payload */
-    uint64_t begun;   /* of one of which only a part came; 0: none */
+    uint64_t applied;       /* the number of the last payload */
+    uint64_t begun;         /* of one of which only a part came; 0: none */
+    bool numbered;          /* it has said what follows, which is 0 before */
+    uint64_t record_last;   /* number of the last record that came, or was skipped */
+    uint64_t record_newest; /* of the newest that it has */
     struct ft_connection *connection;
     TAILQ_ENTRY(ft_receiver_source) left; /* while it has no connection */
 };

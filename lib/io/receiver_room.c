@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory of frames that are not whole yet. Where all inputs together hold more than they may,
- * nobody is read from for a turn of the loop: what is whole gets applied. If that was not enough,
- * who has waited for the end of its frame longest is cut off, until a quarter of the room is free:
- * a sender that goes on is not among them, and one that is comes again and has lost nothing.
+ * The memory of frames that are not complete yet. Where all inputs together hold more than they
+ * may, nobody is read from for one step of the loop: complete frames are applied. If that was not
+ * enough, who has waited for the end of its frame longest is cut off, until a quarter of the room
+ * is free: a sender that continues is not among them, and one that is cut off reconnects
+ * and has lost nothing.
  */
 #include "config.h"
 
@@ -74,7 +75,7 @@ static void relieve(void *arg)
     struct ft_receiver *receiver = arg;
     struct ft_connection *c;
 
-    /* What is whole is applied before anybody is cut off. */
+    /* Complete frames are applied before anybody is cut off. */
     if (receiver->applying || !TAILQ_EMPTY(&receiver->returns)) {
         ft_watch_once_arm(receiver->relief, LOOK_AGAIN_NS);
         return;

@@ -25,6 +25,7 @@
 struct payload {
     TAILQ_ENTRY(payload) next;
     uint64_t sequence;
+    uint64_t last; /* number of its last record */
     uint32_t records;
     size_t frame_len;
     uint8_t frame[];
@@ -115,7 +116,7 @@ static void drop_connection(struct ft_sender *sender, const char *reason)
     sender->bev = NULL;
     ft_connect_free(sender->connect);
     sender->connect = NULL;
-    /* A receiver that welcomes and closes at once is no reason to hurry. */
+    /* A receiver that welcomes and closes at once gives no reason to hurry. */
     if (held)
         sender->backoff_ns = sender->config.retry_min_ns;
     sender->welcomed = false;
@@ -143,6 +144,15 @@ static void drop_oldest_unsent(struct ft_sender *sender)
     remove_payload(sender, payload);
 }
 
+static void write_head(const struct ft_sender *sender, struct payload *payload)
+{
+    const struct ft_frame_numbers numbers = {payload->last, payload->records,
+                                             sender->stats.records};
+
+    ft_frame_records_head(payload->frame, payload->sequence, &numbers,
+                          payload->frame_len - FT_FRAME_RECORDS_HEAD_BYTES);
+}
+
 static void pump(struct ft_sender *sender)
 {
     struct evbuffer *out;
@@ -154,6 +164,7 @@ static void pump(struct ft_sender *sender)
            sender->flight_bytes < sender->config.queue_bytes_max / 2) {
         struct payload *payload = sender->unsent;
 
+        write_head(sender, payload);
         if (evbuffer_add(out, payload->frame, payload->frame_len) < 0)
             break;
         sender->flight_last = payload->sequence;
@@ -247,6 +258,7 @@ static int handle_frame(void *arg, const struct ft_frame *frame)
         return -ECONNREFUSED;
     case FT_FRAME_HELLO:
     case FT_FRAME_DATA:
+    case FT_FRAME_RECORDS:
         break;
     }
     drop_connection(sender, "it sent an unexpected frame");
@@ -466,7 +478,7 @@ void ft_sender_free(struct ft_sender *sender)
 
 static int queue_payload(struct ft_sender *sender, const void *bytes, size_t len, uint32_t records)
 {
-    size_t frame_len = FT_FRAME_DATA_HEAD_BYTES + len;
+    size_t frame_len = FT_FRAME_RECORDS_HEAD_BYTES + len;
     size_t needed = sizeof(struct payload) + frame_len;
     struct payload *payload;
 
@@ -481,11 +493,11 @@ static int queue_payload(struct ft_sender *sender, const void *bytes, size_t len
     while (sender->stats.queue_bytes > sender->config.queue_bytes_max - needed)
         drop_oldest_unsent(sender);
     payload->sequence = ++sender->sequence_last;
+    payload->last = sender->stats.records + records;
     payload->records = records;
     payload->frame_len = frame_len;
-    ft_frame_data_head(payload->frame, payload->sequence, len);
     if (len)
-        memcpy(payload->frame + FT_FRAME_DATA_HEAD_BYTES, bytes, len);
+        memcpy(payload->frame + FT_FRAME_RECORDS_HEAD_BYTES, bytes, len);
     TAILQ_INSERT_TAIL(&sender->queue, payload, next);
     if (!sender->unsent)
         sender->unsent = payload;

@@ -23,11 +23,8 @@
 struct ft_snmp {
     struct ft_loop *loop;
     struct ft_snmp_stats stats;
-    netsnmp_large_fd_set fds;         /* for one descriptor at a time */
-    struct ft_snmp_varbind *varbinds; /* of the reply that is handed over */
-    uint32_t *ids;
-    size_t varbinds_max;
-    size_t ids_max;
+    netsnmp_large_fd_set fds; /* for one descriptor at a time */
+    struct ft_snmp_room room;
 };
 
 enum state {
@@ -97,8 +94,8 @@ void ft_snmp_free(struct ft_snmp *snmp)
     if (!snmp)
         return;
     netsnmp_large_fd_set_cleanup(&snmp->fds);
-    free(snmp->varbinds);
-    free(snmp->ids);
+    free(snmp->room.varbinds);
+    free(snmp->room.ids);
     free(snmp);
 }
 
@@ -175,98 +172,6 @@ static void fail_by_report(struct ft_snmp_session *s, netsnmp_pdu *pdu)
     }
 }
 
-static void set_value(struct ft_snmp_varbind *v, const netsnmp_variable_list *var)
-{
-    *v = (struct ft_snmp_varbind){.type = FT_SNMP_NULL};
-    switch (var->type) {
-    case ASN_INTEGER:
-        v->type = FT_SNMP_INTEGER;
-        v->number = (uint64_t)*var->val.integer;
-        break;
-    case ASN_GAUGE:
-    case ASN_TIMETICKS:
-        v->type = FT_SNMP_UNSIGNED;
-        v->number = (uint32_t)*var->val.integer;
-        break;
-    case ASN_COUNTER:
-        v->type = FT_SNMP_COUNTER32;
-        v->number = (uint32_t)*var->val.integer;
-        break;
-    case ASN_COUNTER64:
-        v->type = FT_SNMP_COUNTER64;
-        v->number =
-            (uint64_t)(uint32_t)var->val.counter64->high << 32 | (uint32_t)var->val.counter64->low;
-        break;
-    case ASN_OCTET_STR:
-    case ASN_OPAQUE:
-    case ASN_IPADDRESS:
-        v->type = var->type == ASN_IPADDRESS ? FT_SNMP_ADDRESS : FT_SNMP_STRING;
-        v->bytes = var->val.string;
-        v->len = var->val_len;
-        break;
-    case ASN_OBJECT_ID:
-        v->type = FT_SNMP_OID;
-        break;
-    case SNMP_NOSUCHOBJECT:
-    case SNMP_NOSUCHINSTANCE:
-        v->type = FT_SNMP_NONE;
-        break;
-    case SNMP_ENDOFMIBVIEW:
-        v->type = FT_SNMP_END;
-        break;
-    }
-}
-
-static bool make_room(struct ft_snmp *snmp, size_t varbinds, size_t ids)
-{
-    if (varbinds > snmp->varbinds_max) {
-        void *room = reallocarray(snmp->varbinds, varbinds, sizeof(*snmp->varbinds));
-
-        if (!room)
-            return false;
-        snmp->varbinds = room;
-        snmp->varbinds_max = varbinds;
-    }
-    if (ids > snmp->ids_max) {
-        void *room = reallocarray(snmp->ids, ids, sizeof(*snmp->ids));
-
-        if (!room)
-            return false;
-        snmp->ids = room;
-        snmp->ids_max = ids;
-    }
-    return true;
-}
-
-/* Copies the names, whose elements are of another width in net-snmp. False without memory. */
-static bool decode(struct ft_snmp *snmp, const netsnmp_pdu *pdu, struct ft_snmp_reply *reply)
-{
-    size_t ids = 0;
-    size_t count = 0;
-    uint32_t *to;
-
-    for (const netsnmp_variable_list *v = pdu->variables; v; v = v->next_variable) {
-        ids += v->name_length;
-        count++;
-    }
-    if (!make_room(snmp, count, ids))
-        return false;
-    to = snmp->ids;
-    count = 0;
-    for (const netsnmp_variable_list *v = pdu->variables; v; v = v->next_variable) {
-        struct ft_snmp_varbind *varbind = &snmp->varbinds[count++];
-
-        set_value(varbind, v);
-        varbind->oid = to;
-        varbind->oid_len = v->name_length;
-        for (size_t i = 0; i < v->name_length; i++)
-            *to++ = (uint32_t)v->name[i];
-    }
-    reply->varbinds = snmp->varbinds;
-    reply->count = count;
-    return true;
-}
-
 /* Hands the reply over. on_reply may ask again or free the session. */
 static void deliver(struct ft_snmp_session *s, const struct ft_snmp_reply *reply)
 {
@@ -303,14 +208,15 @@ static void take_response(struct ft_snmp_session *s, netsnmp_pdu *pdu)
         fail(s, FT_SNMP_REFUSED, "the agent does not allow this user to read that");
     else if (pdu->errstat != SNMP_ERR_NOERROR)
         fail(s, FT_SNMP_ERROR, "the agent answers with an error");
-    else if (!decode(s->snmp, pdu, &reply))
+    else if (!ft_snmp_values(&s->snmp->room, pdu, &reply))
         fail(s, FT_SNMP_ERROR, "out of memory");
     else
         deliver(s, &reply);
 }
 
-/* net-snmp tells of a request here. A report comes twice: as a message, after which net-snmp may
- * send once more by itself (not in time window), and as a security error when it will not. */
+/* net-snmp reports the end of a request here. A report comes twice: as a message, after which
+ * net-snmp may send once more by itself (not in time window), and as a security error when it will
+ * not. */
 static int on_event(int operation, netsnmp_session *session, int reqid, netsnmp_pdu *pdu,
                     void *magic)
 {

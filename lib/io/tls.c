@@ -143,7 +143,7 @@ struct bufferevent *ft_tls_accept(struct ft_tls *tls, struct event_base *base)
                                              BEV_OPT_CLOSE_ON_FREE)
             : NULL;
 
-    /* A client that goes away without a word has what it wanted. */
+    /* A client that closes without an alert has all that it asked for. */
     if (bev)
         bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
     return bev;
@@ -225,7 +225,7 @@ struct bufferevent *ft_tls_wrap(struct ft_tls *tls, struct event_base *base, int
     if (!bev)
         /* libevent's failure paths differ in whether they free ssl: to leak it once beats twice. */
         return NULL;
-    /* Acknowledgements tell what arrived, so an end without close_notify loses nothing. */
+    /* Acknowledgements show what arrived, so an end without close_notify loses nothing. */
     bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
     return bev;
 }
@@ -235,7 +235,7 @@ bool ft_tls_is(struct bufferevent *bev)
     return bufferevent_openssl_get_ssl(bev);
 }
 
-/* A name may hold any byte, a NUL as well: one that a text cannot tell is none. */
+/* A name may hold any byte, a NUL as well: one that a text cannot hold is not used. */
 static bool is_name(const unsigned char *bytes, int len)
 {
     for (int i = 0; i < len; i++)
@@ -244,7 +244,7 @@ static bool is_name(const unsigned char *bytes, int len)
     return len > 0 && len <= NAME_BYTES_MAX;
 }
 
-/* NULL for what is no name of use here, or without memory. */
+/* NULL for what is not a name of use here, or without memory. */
 static char *name_of(const GENERAL_NAME *name)
 {
     const ASN1_STRING *value = NULL;

@@ -10,9 +10,13 @@
  * sequence). Frame: length (4 bytes, of what follows), type (1), then by type, big endian:
  *   HELLO   version (1), boot id (8), program length (1), program, source id (the rest)
  *   WELCOME version (1), sequence (8): the last one applied of this source and boot, 0 if none
- *   DATA    sequence (8), payload (the rest)
+ *   DATA    sequence (8), payload (the rest); of version 1
+ *   RECORDS sequence (8), last (8), count (4), newest (8), payload (the rest)
  *   ACK     sequence (8): this and all below are applied
  *   REFUSE  reason text
+ * A sender numbers its records as they are queued: count of them are in the payload, the last one
+ * has the number last, and newest is that of the newest by then. So the receiver can tell how many
+ * never came when the sender begins anew. Version 1 has no such numbers; a receiver takes both.
  * With TLS both ends show certificates. Thread: the loop's own.
  */
 #include <stdbool.h>
@@ -21,7 +25,8 @@
 
 #include "lib/io/loop.h"
 
-#define FT_TRANSPORT_VERSION   1
+#define FT_TRANSPORT_VERSION   2
+#define FT_TRANSPORT_OLDEST    1 /* that a receiver takes */
 #define FT_TRANSPORT_FRAME_MAX (4u << 20)
 #define FT_SOURCE_ID_BYTES_MAX 128 /* printable ASCII without blanks */
 #define FT_PROGRAM_BYTES_MAX   64  /* likewise */
@@ -130,6 +135,11 @@ struct ft_receiver_stats {
     uint64_t connections, connections_refused, malformed; /* malformed closed a connection */
     uint64_t crowded_out; /* cut off within a frame, as there was no room for all */
     uint32_t connected;
+    /* What senders said of their records: numbered = applied + refused + skipped + lost + pending.
+     * Skipped were dropped by a sender that went on, and are in its own account; lost are those of
+     * a sender that began anew, or was not heard for so long that it is forgotten. */
+    uint64_t records_numbered, records_applied, records_refused, records_skipped, records_lost;
+    uint64_t records_pending;
 };
 
 struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiver_config *config,

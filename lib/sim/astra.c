@@ -91,7 +91,7 @@ static void end_task(struct sim *sim, uint32_t rank, uint32_t node)
 static void message(struct sim *sim, uint32_t rank, uint32_t index)
 {
     const struct ft_astra_node *node = &sim->in->ranks[rank].nodes[index];
-    /* Numbers of nodes, not pointers: 0 says that nobody is to be told. */
+    /* Numbers of nodes, not pointers: 0 means no call. */
     void *what = (void *)((uintptr_t)index << 1 | 1);
 
     if (node->peer >= sim->in->rank_count || node->peer == rank)

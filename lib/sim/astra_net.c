@@ -254,7 +254,7 @@ static void set_free(struct ft_astra_net *net, struct link *link)
     begin(net, link, message);
 }
 
-/* The one dimension in which two ranks are told apart first. */
+/* The one dimension in which two ranks differ first. */
 static void jump(struct ft_astra_net *net, struct message *message)
 {
     uint32_t src = message->at, dst = message->dst, dim = 0;

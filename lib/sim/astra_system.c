@@ -45,7 +45,7 @@ struct algorithm {
     uint64_t received;
     uint64_t fresh, relayed; /* packets that are still without and with a predecessor */
     bool toggle;
-    uint32_t from, to; /* places in the ring */
+    uint32_t from, to; /* positions in the ring */
     struct packet *packets;
     size_t packet_size, head, tail;
 };

@@ -120,7 +120,7 @@ static int compare_slots(const void *a, const void *b)
     return x->port < y->port ? -1 : x->port > y->port;
 }
 
-/* Where an uplink leads: for a leaf the place of the spine in its pod, for a spine the superspine.
+/* Where an uplink leads: for a leaf the number of the spine in its pod, for a spine the superspine.
  * The lowest bits number parallel links later. */
 static uint64_t key_of(const struct ft_clos *s, uint32_t peer)
 {
@@ -360,7 +360,7 @@ static int colour_spines(const struct ft_clos *s, const struct ft_hop *ends, str
     return rc < 0 ? rc : 0;
 }
 
-/* What a flow's second colouring is together with: the spines of one place in their pods. */
+/* What a flow's second colouring is together with: the spines of one number in their pods. */
 struct group {
     uint64_t key;
     uint32_t flow;

@@ -278,7 +278,7 @@ static bool may_seek(const struct ft_placement *p, uint32_t at, uint32_t flow)
     return at == NO_ITEM;
 }
 
-/* Flows of a full link whose place would be enough for this one: they look next. */
+/* Flows of a full link whose share would be enough for this one: they look next. */
 static uint32_t add_seekers(struct ft_placement *p, uint32_t at, uint32_t count, uint32_t looks,
                             const struct ft_path *path)
 {

@@ -35,8 +35,8 @@ _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack byt
 #define QP_KNOWN    (1u << 24)
 #define QP_DIFFER   (1u << 25)
 
-/* What every sample touches comes first. With the table's 8 bytes before it a sum fills whole lines
- * of the cache. */
+/* What every sample touches comes first. With the table's 8 bytes before it a sum fills complete
+ * cache lines. */
 struct sum {
     struct key key;
     uint64_t packets;

@@ -38,7 +38,7 @@ struct worker {
     atomic_bool stop;
     atomic_bool ended;
 
-    /* Whoever wants the lock waits in the gate first, so that a thread which takes it again and
+    /* Whoever needs the lock waits for this mutex first, so that a thread which takes it again and
      * again lets the main loop in. */
     pthread_mutex_t queue_lock;
     pthread_mutex_t lock; /* over udp, ingest, interval and forgetting */
@@ -55,7 +55,7 @@ struct worker {
     pthread_mutex_t handover; /* over what follows */
     struct batch *first, **last;
     size_t waiting_bytes;
-    uint64_t lost; /* records dropped at the cap, not told yet */
+    uint64_t lost; /* records dropped at the cap, not reported yet */
     struct ft_ingest_stats account;
     struct ft_workers_stats taken;
 };
@@ -448,7 +448,7 @@ void ft_workers_free(struct ft_workers *workers)
     free(workers);
 }
 
-/* The thread is held: it takes what is left in the old socket, then turns to the new one. */
+/* The thread is held: it takes what is left in the old socket, then reads the new one. */
 static void change_socket(struct worker *w, struct ft_udp *udp)
 {
     struct ft_udp_stats old;

@@ -116,8 +116,8 @@ void ft_device_set_text(char **to, const struct ft_snmp_varbind *v)
     *to = text;
 }
 
-/* Whether the agent started between two polls, by its engine where it tells of it. sysUpTime alone
- * begins again every 497 days; that is no restart as long as it went on at the clock's pace. */
+/* Whether the agent started between two polls, by its engine where it reports one. sysUpTime alone
+ * begins again every 497 days; that is not a restart as long as it ran at the clock's pace. */
 static bool has_restarted(const struct ft_device_scalars *before,
                           const struct ft_device_scalars *now, int64_t elapsed_ns)
 {

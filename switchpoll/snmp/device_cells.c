@@ -101,8 +101,8 @@ static void take_counters(struct ft_device *d, const struct ft_walk_cell *cell, 
         port->counted = when;
 }
 
-/* A port that IF-MIB does not have in this poll is none. What moves here is no sign that IF-MIB's
- * counters do. */
+/* A port that IF-MIB does not have in this poll is none. What changes here does not show that
+ * IF-MIB's counters do. */
 static void take_flow_control(struct ft_device *d, const struct ft_walk_cell *cell)
 {
     static const enum ft_mib_counters pause_counters[FT_MIB_PAUSE_COLUMNS] = {
@@ -166,8 +166,7 @@ static bool worth_keeping(const struct ft_ip *ip)
            !(b[0] == 0xfe && (b[1] & 0xc0) == 0x80);
 }
 
-/* An address from index elements; false when it is none, or none that tells a switch from others.
- */
+/* An address from index elements; false when it is none, or one that does not identify a switch. */
 static bool index_address(const uint32_t *index, size_t len, struct ft_ip *ip)
 {
     uint8_t bytes[16];
@@ -183,7 +182,7 @@ static bool index_address(const uint32_t *index, size_t len, struct ft_ip *ip)
 }
 
 /* ipAddressTable's index is type, length, address; with a zone (link-local) the length is 8 or 20,
- * and such an address tells no switch from another. */
+ * and such an address does not identify a switch. */
 static void take_address(struct ft_device *d, const struct ft_walk_cell *cell)
 {
     size_t skip = cell->table == FT_MIB_ADDRESSES ? 2 : 0;

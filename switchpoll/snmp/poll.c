@@ -132,7 +132,7 @@ static bool ask(struct ft_poll *p)
     return false;
 }
 
-/* Goes to the next step that is wanted and asks; ends the poll after the last. */
+/* Goes to the next step that is requested and asks; ends the poll after the last. */
 static void go_on(struct ft_poll *p)
 {
     while (p->step < FT_POLL_END) {

@@ -17,7 +17,7 @@
 #define NS_PER_S      INT64_C(1000000000)
 #define FIRST_GAP_NS  NS_PER_MS /* between two switches in the first round */
 #define BACK_OFF_MAX  4         /* intervals */
-#define LOST_SHARE    4         /* places for lost switches: one in so many, beside the others */
+#define LOST_SHARE    4         /* requests for lost switches: one in so many, beside the others */
 #define LOG_NS        (60 * NS_PER_S)
 #define LOG_BURST     20
 #define ERROR_BYTES   256
@@ -85,7 +85,7 @@ static void enqueue(struct queue *q, struct job *job)
     q->last = job;
 }
 
-/* Lets those who wait have the places that are free. */
+/* Starts the polls that wait, as many as may run. */
 static void serve(struct ft_poller *p, enum place place)
 {
     struct queue *q = &p->queues[place];

@@ -102,7 +102,7 @@ static void add_port(struct form *form, const struct ft_device_port *port)
     form->report.ports = form->port_list;
 }
 
-/* Takes the next free places of the list of addresses. */
+/* Takes the next free entries of the list of addresses. */
 static void add_neighbor(struct form *form, const struct ft_device_neighbor *n, size_t *taken)
 {
     size_t i = form->report.n_neighbors++;

@@ -36,8 +36,8 @@ static struct ft_targets *load_targets(const struct ft_switchpoll_settings *sett
     struct ft_targets *targets =
         diag ? ft_targets_load(settings->snmp_switches, settings->snmp_switches_max, diag) : NULL;
 
-    for (size_t i = 0; diag && ft_diag_text(diag, i); i++)
-        ft_log(FT_LOG_ERROR, "%s", ft_diag_text(diag, i));
+    if (diag)
+        ft_log_complaints(diag);
     ft_diag_free(diag);
     return targets;
 }

@@ -86,7 +86,7 @@ static char *text_of(const struct reading *r, const struct ft_yaml *map, const c
     return strdup(ft_yaml_text(node));
 }
 
-/* -errno, or 0 with the whole path of a secret's file. */
+/* -errno, or 0 with the full path of a secret's file. */
 static int secret_path(const struct reading *r, const char *name, char path[PATH_MAX])
 {
     const char *folder = getenv("CREDENTIALS_DIRECTORY");

@@ -50,7 +50,7 @@ static bool within(const struct ft_snmp_varbind *v, const struct ft_snmp_oid *co
            memcmp(v->oid, column->ids, column->len * sizeof(v->oid[0])) == 0;
 }
 
-/* Whether the varbind goes on with its column; ends the column when not. */
+/* Whether the varbind continues its column; ends the column when not. */
 static bool goes_on(struct ft_walk *walk, size_t column, const struct ft_snmp_varbind *v)
 {
     struct ft_snmp_oid *at = &walk->at[column];
@@ -79,8 +79,7 @@ static bool goes_on(struct ft_walk *walk, size_t column, const struct ft_snmp_va
 void ft_walk_take(struct ft_walk *walk, const struct ft_snmp_varbind *varbinds, size_t count,
                   void (*on_cell)(void *arg, const struct ft_walk_cell *cell), void *arg)
 {
-    /* Fewer varbinds than columns are an agent's small message; none at all would go on for ever.
-     */
+    /* Fewer varbinds than columns are an agent's small message; none at all would never end. */
     for (size_t k = 0; count == 0 && k < walk->asked_count; k++)
         walk->over[walk->asked[k]] = true;
     for (size_t k = 0; k < count && walk->asked_count; k++) {

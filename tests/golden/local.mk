@@ -4,7 +4,7 @@ include tests/golden/daemon/local.mk
 
 # Writes the expected texts anew; read the difference before it is committed.
 golden-update: all
-	for program in agent switchpoll daemon; do \
-		FT_WRITE_GOLDEN=1 $(srcdir)/tests/golden/$$program/replay.py || exit 1; \
+	for test in agent/replay switchpoll/replay daemon/replay daemon/analyze; do \
+		FT_WRITE_GOLDEN=1 $(srcdir)/tests/golden/$$test.py || exit 1; \
 	done
 .PHONY: golden-update

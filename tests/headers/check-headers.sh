@@ -11,7 +11,9 @@ set -uf
 srcdir=$1
 CC=${CC:-cc}
 CPPFLAGS=${CPPFLAGS:-}
-source_lines_max=820
+source_lines_max=600
+# What is longer, and may be no longer than this: wiring, rules of who may report what, options.
+declare -A longer=([daemon/daemon.c]=700 [daemon/pipeline/identity.c]=640 [cli/args.c]=700)
 lines_max=900 # of tests and scripts
 
 # layer: what it may include besides itself (and the C library)
@@ -153,7 +155,7 @@ check_alone()
 check_file()
 {
     local file=$1 head most=$lines_max
-    [[ $file = *.[ch] && $file != tests/* ]] && most=$source_lines_max
+    [[ $file = *.[ch] && $file != tests/* ]] && most=${longer[$file]:-$source_lines_max}
     head=$(head -n 2 "$srcdir/$file")
     grep -q "SPDX-License-Identifier: Apache-2.0" <<<"$head" ||
         complain "$file: lacks the SPDX line"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/check_words.py finds each private word in a header's comment, in a text of a program and in
+"""packaging/check_words.py finds each private word in a comment, in a text of a program and in
 a manual page, and leaves their ordinary senses alone."""
 import os
 import subprocess
@@ -31,12 +31,12 @@ def check(what, good, detail=""):
         failures.append(what)
 
 
-def run(header="", source="", page=""):
+def run(header="", source="", page="", comment=""):
     """(status, output) for a tree of three files with these texts."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name, text in (("lib/base/a.h", f"/* {header} */\nint whole_turns;\n"),
-                           ("lib/base/a.c", f'/* told whole */\nconst char *s = "a text: "\n "{source}";\n'),
+                           ("lib/base/a.c", f'/* {comment} */\nconst char *s = "a text: "\n "{source}";\n'),
                            ("man/a.8", f".Dd today\n{page}\n"), ("proto/fabrictrace.proto", "")):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
@@ -45,17 +45,17 @@ def run(header="", source="", page=""):
 
 
 def main():
-    status, said = run(*("the field's terms",) * 3)
+    status, said = run(*("the field's terms",) * 4)
     check("plain words pass", status == 0 and said == "", said)
     for words in PRIVATE:
         for where, file in (("header", "lib/base/a.h:1:"), ("source", "lib/base/a.c:2:"),
-                            ("page", "man/a.8:2:")):
+                            ("comment", "lib/base/a.c:1:"), ("page", "man/a.8:2:")):
             status, said = run(**{where: words})
             check(f"'{words}' in a {where} is found", status == 1 and said.startswith(file), said)
     for words in ORDINARY:
-        status, said = run(words, words, words)
+        status, said = run(words, words, words, words)
         check(f"'{words}' passes", status == 0, said)
-    print(f"{3 * len(PRIVATE)} private and {len(ORDINARY)} ordinary ones, {len(failures)} failed")
+    print(f"{4 * len(PRIVATE)} private and {len(ORDINARY)} ordinary ones, {len(failures)} failed")
     return 1 if failures else 0
 
 

@@ -48,6 +48,8 @@ SHOWN = {
     "doctor-hosts": ["doctor"],
     "qps": ["qps"],
     "qps-none": ["qps"],
+    "hash": ["hash"],
+    "hash-none": ["hash"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],
@@ -214,6 +216,11 @@ class Answers(unittest.TestCase):
         self.give("qps")
         run("qps", "--host", "gpu01", "--state", "no_peer", "--limit", "3", *self.at)
         self.assertEqual(self.server.target, "/api/v1/qps?state=no_peer&host=gpu01&limit=3")
+
+    def test_hashes(self):
+        self.give("hash")
+        run("hash", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/hashes")
 
     def test_ranks_of_one_communicator(self):
         self.give("ranks")
@@ -399,7 +406,7 @@ class Answers(unittest.TestCase):
         self.server.body, self.server.code = b"<html>hello</html>", 200
         rc, out, err = run("links", *self.at)
         self.assertEqual((rc, out), (76, ""))
-        self.assertIn("is no fabrictraced", err)
+        self.assertIn("is not fabrictraced", err)
 
     def test_a_page_is_no_answer(self):
         """Another program's error page, of several lines, is not thrown at the user."""
@@ -408,7 +415,7 @@ class Answers(unittest.TestCase):
             for words in (["links"], ["explain", FLOW]):
                 rc, out, err = run(*words, *self.at)
                 self.assertEqual((rc, out), (76, ""))
-                self.assertIn("is no fabrictraced", err)
+                self.assertIn("is not fabrictraced", err)
                 self.assertIn("status 404", err)
                 self.assertEqual(len(err.splitlines()), 1)
 
@@ -576,6 +583,14 @@ class Alone(unittest.TestCase):
             (["events", "--follow", "--sort", "kind"], "--follow prints lines"),
             (["live", "--endpoint", "a:1"], "does not take --endpoint"),
             (["live", "--json"], "does not take --json"),
+            (["links", "--at", "soon"], "'soon' is not one"),
+            (["events", "--follow", "--at", "-5m"], "goes without --at"),
+            (["imbalance", "--loads", "1,2", "--at", "-5m"], "goes without --at"),
+            (["paths", "--at", "-5m"], "--at goes with --flow"),
+            (["explain", FLOW, "--at", "-5m"], "does not take --at"),
+            (["analyze"], "takes one capture"),
+            (["analyze", "a", "b"], "takes one capture"),
+            (["live", "--serve"], "does not take --serve"),
             (["live", "here"], "does not take 'here'"),
             (["paths", "--topology", "x"], "does not take --topology"),
             (["explain"], "takes one flow"),

@@ -30,7 +30,7 @@ def offered(*words):
 def helped(*words):
     """(commands, options) that the help has."""
     text = run(PROGRAM, *words, "--help")[0]
-    return (re.findall(r"^  ([a-z]+) +\S", text, re.M), re.findall(r"^  (--[a-z]+) +\S", text, re.M))
+    return (re.findall(r"^  ([a-z]+) +\S", text, re.M), re.findall(r"^  (--[a-z-]+) +\S", text, re.M))
 
 
 class Table(unittest.TestCase):
@@ -130,6 +130,10 @@ class Shells(unittest.TestCase):
         self.assertEqual(self.bash("paths", "--state", "="), list(offered("paths", "--state", "")))
         self.assertEqual(self.bash("matrix", "--svg", "ma"), ["map.svg"])
         self.assertEqual(self.bash("live", "--topology", "ma"), ["map.svg"])
+        self.assertEqual(self.bash("paths", "--ca", "ma"), ["map.svg"])
+        self.assertEqual(self.bash("paths", "--token-file", "ma"), ["map.svg"])
+        self.assertEqual(self.bash("analyze", "ma"), ["map.svg"])
+        self.assertEqual(self.bash("analyze", "--s"), ["--serve"])
         self.assertEqual(self.bash("explain", ""), [])
 
     def test_zsh(self):
@@ -141,6 +145,8 @@ class Shells(unittest.TestCase):
                          ["--state=partial"])
         self.assertIn("map.svg", self.zsh("matrix", "--svg", ""))
         self.assertIn("map.svg", self.zsh("live", "--topology", ""))
+        self.assertIn("map.svg", self.zsh("analyze", ""))
+        self.assertEqual(self.zsh("analyze", "--s")[0].partition(":")[0], "--serve")
         self.assertEqual(self.zsh("links", "--csv", "x"), [""])
 
 

@@ -338,6 +338,12 @@ START_TEST(a_path_is_not_known_from_before_the_flow_went_astray)
     }
     ck_assert_str_eq(over(&j), "a0 super1 b0");
     ck_assert_int_gt(j.since_ms, 4000);
+    /* Nor later, when nobody remembers the path any more. */
+    known.hop_count = 0;
+    is_known = false;
+    j = judge(8000);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_int_gt(j.since_ms, 4000);
     teardown();
 }
 END_TEST
@@ -361,6 +367,28 @@ START_TEST(what_is_certain_of_a_partial_path_was_sampled_of_late)
     ck_assert_uint_eq(j.path.hops[2].in, FT_NONE);
     ck_assert_uint_eq(j.path.hops[3].in, port("b0", "super1"));
     teardown();
+}
+END_TEST
+
+/* Around a move of others two samples may be of two paths, however soon one came after the other.
+ */
+START_TEST(around_a_move_the_newest_sample_alone_is_certain)
+{
+    struct ft_judgement j;
+
+    for (int moved = 0; moved < 2; moved++) {
+        setup();
+        all_sample(1000);
+        sample("leaf0", "h0", "a1", 1000);
+        sample("b0", "super1", "leaf1", 1400);
+        if (moved)
+            ft_trust_mark_uncertain(&trust, port("leaf0", "a0"), 1200);
+        j = judge_by(3400, true);
+        ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+        ck_assert_uint_eq(j.path.hops[3].in, port("b0", "super1"));
+        ck_assert_uint_eq(j.path.hops[0].out, moved ? FT_NONE : port("leaf0", "a1"));
+        teardown();
+    }
 }
 END_TEST
 
@@ -432,11 +460,60 @@ START_TEST(in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled)
         sample("b0", "super1", "leaf1", 30100);
         sample("super1", "a0", "b0", 30000);
         sample("super1", "a0", "b0", 33500);
+        trust.loses_links = true;
         if (unquiet)
             ft_trust_mark_uncertain(&trust, port("leaf1", "b1"), 29000);
         ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), unquiet ? 30100 : 33500);
         teardown();
     }
+}
+END_TEST
+
+/* Where links that fail are followed, the topology may lack one that is back: samples of another
+ * path then agree with the only one that is left. */
+START_TEST(where_links_may_be_lacking_samples_are_of_one_stretch)
+{
+    static const struct {
+        bool loses_links;
+        int64_t last_ms, now_ms;
+        enum ft_path_state state;
+    } cases[] = {{false, 33000, 33000, FT_PATH_RESOLVED},
+                 {true, 33000, 40000, FT_PATH_PARTIAL},
+                 {true, 31500, 32000, FT_PATH_PARTIAL},
+                 {true, 31500, 33500, FT_PATH_RESOLVED}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct ft_judgement j;
+
+        setup();
+        confirm_all();
+        all_sample(30000);
+        trust.loses_links = cases[i].loses_links;
+        ft_trust_mark_uncertain(&trust, port("leaf1", "b1"), 29000);
+        sample("b0", "super1", "leaf1", 30000);
+        sample("leaf0", "h0", "a0", 30000);
+        sample("super1", "a0", "b0", cases[i].last_ms);
+        j = judge_by(cases[i].now_ms, true);
+        ck_assert_int_eq(j.state, cases[i].state);
+        teardown();
+    }
+}
+END_TEST
+
+/* Few samples before and after a moment leave time to be elsewhere in between. */
+START_TEST(a_pause_is_covered_by_many_samples)
+{
+    struct ft_judgement j;
+
+    setup();
+    sample("super1", "a0", "b0", 1000);
+    sample("super1", "a0", "b0", 4000);
+    j = judge(4000);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert(ft_evidence_covers(&ev, t, &known, 2000, 0, 2));
+    ck_assert(!ft_evidence_covers(&ev, t, &known, 2000, 0, 3));
+    ck_assert(!ft_evidence_covers(&ev, t, &known, 5000, 0, 2));
+    teardown();
 }
 END_TEST
 
@@ -554,5 +631,7 @@ FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
              in_unquiet_times_links_are_sampled_of_late,
              in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled,
              a_window_has_the_links_on_which_the_flow_was_sampled,
+             where_links_may_be_lacking_samples_are_of_one_stretch,
+             a_pause_is_covered_by_many_samples, around_a_move_the_newest_sample_alone_is_certain,
              samples_that_do_not_overlap_are_not_certain_together,
              a_blind_switch_does_not_blind_the_rest)

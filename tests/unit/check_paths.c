@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/fabric/evidence.h"
 #include "lib/fabric/paths.h"
 #include "tests/unit/unit.h"
 
@@ -334,6 +335,45 @@ START_TEST(knows_where_a_dual_nic_in_two_pods_is)
 }
 END_TEST
 
-FT_UNIT_MAIN("paths", knows_where_a_dual_nic_in_two_pods_is, agrees_with_brute_force_in_three_tiers,
+/* Its samples agree with the further leaf, each of them with one of the two. */
+START_TEST(follows_a_flow_from_the_leaf_that_it_came_from)
+{
+    struct ft_path paths[32];
+    struct ft_topology *t;
+    uint32_t dual, near;
+    uint64_t n;
+
+    begin();
+    add_pods();
+    dual = add_nic("leaf1-0", "leaf0-0");
+    near = add_nic("leaf0-1", NULL);
+    t = finish();
+    n = ft_paths_walk(t, dual, near, NULL, NULL, paths, 32, 99);
+    for (uint64_t i = 0; i < n; i++) {
+        const struct ft_judging by = {.t = t, .src_nic = dual, .dst_nic = near, .now_ms = 9000};
+        struct ft_evidence ev;
+        struct ft_judgement j;
+
+        ft_evidence_init(&ev);
+        for (uint32_t h = 0; h < paths[i].hop_count; h++) {
+            const struct ft_hop *hop = &paths[i].hops[h];
+            const struct ft_seen seen = {
+                ft_topology_port(t, hop->in)->switch_id, hop->in, hop->out, 0, 1000, 9000, false};
+            int64_t before_ms;
+
+            ck_assert_ptr_nonnull(ft_evidence_see(&ev, &seen, INT64_MIN, &before_ms));
+        }
+        ft_evidence_judge(&ev, &by, &j);
+        ck_assert_int_eq(j.state, FT_PATH_RESOLVED);
+        ck_assert_uint_eq(j.path.hop_count, paths[i].hop_count);
+        ck_assert_mem_eq(j.path.hops, paths[i].hops, j.path.hop_count * sizeof(*paths[i].hops));
+        ft_evidence_free(&ev);
+    }
+    ft_topology_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("paths", follows_a_flow_from_the_leaf_that_it_came_from,
+             knows_where_a_dual_nic_in_two_pods_is, agrees_with_brute_force_in_three_tiers,
              counts_parallel_links_and_skips_dead_planes, never_goes_down_and_up_again,
              walks_from_and_to_both_leaves_of_a_dual_nic, prunes_by_what_the_caller_accepts)

@@ -295,7 +295,7 @@ START_TEST(what_is_in_flight_is_not_dropped)
     ck_assert_str_eq(frame.source_id, "host0");
     ck_assert_str_eq(frame.program, "check");
     ck_assert_uint_eq(frame.boot_id, 4711);
-    rig_raw_write(fd, "\0\0\0\12\2\1\0\0\0\0\0\0\0\0", 14);
+    rig_raw_write(fd, "\0\0\0\12\2\2\0\0\0\0\0\0\0\0", 14);
     rig_run(connected, "welcome");
     for (uint32_t i = 0; i < 100; i++)
         rig_send(0, i, 1000);
@@ -338,7 +338,7 @@ START_TEST(silent_receivers_are_given_up)
         close(fd);
         fd = rig_raw_accept(listener);
         if (rig_raw_read(fd, &frame) &&
-            send(fd, "\0\0\0\12\2\1\0\0\0\0\0\0\0\0", 14, MSG_NOSIGNAL) == 14)
+            send(fd, "\0\0\0\12\2\2\0\0\0\0\0\0\0\0", 14, MSG_NOSIGNAL) == 14)
             rig_run_for(30 * RIG_MS);
     }
     /* Nothing is owed: silence is fine. */
@@ -368,7 +368,7 @@ START_TEST(bad_bytes_cost_only_their_connection)
         {"\0\0\0\0", 4},
         {"\0\0\0\1\11", 5},
         {"\0\0\0\11\3\0\0\0\0\0\0\0\1", 13}, /* DATA before HELLO */
-        {"\0\0\0\2\1\2", 6},                 /* another version */
+        {"\0\0\0\2\1\3", 6},                 /* another version */
     };
     uint64_t malformed;
 
@@ -636,7 +636,126 @@ START_TEST(what_was_cut_off_is_lost_with_its_sender)
 }
 END_TEST
 
-FT_UNIT_MAIN("transport", what_was_cut_off_is_lost_with_its_sender, delivers_once_and_in_order,
+static void raw_records(int fd, uint64_t sequence, uint64_t last, uint32_t count, uint64_t newest)
+{
+    const struct ft_frame_numbers numbers = {last, count, newest};
+    uint8_t bytes[FT_FRAME_RECORDS_HEAD_BYTES + 4] = {0};
+
+    ft_frame_records_head(bytes, sequence, &numbers, 4);
+    rig_raw_write(fd, bytes, sizeof(bytes));
+}
+
+static int raw_life(uint64_t boot_id)
+{
+    struct ft_frame frame;
+    int fd = rig_raw_connect();
+
+    rig_raw_hello(fd, "gpu01", boot_id);
+    ck_assert(rig_raw_read(fd, &frame));
+    ck_assert_int_eq(frame.type, FT_FRAME_WELCOME);
+    return fd;
+}
+
+static void end_life(int fd)
+{
+    close(fd);
+    rig_run(nobody_connected, "its end");
+}
+
+static void check_records(uint64_t applied, uint64_t skipped, uint64_t lost, uint64_t pending)
+{
+    struct ft_receiver_stats s = receiver_stats();
+
+    ck_assert_uint_eq(s.records_applied, applied);
+    ck_assert_uint_eq(s.records_skipped, skipped);
+    ck_assert_uint_eq(s.records_lost, lost);
+    ck_assert_uint_eq(s.records_pending, pending);
+    ck_assert_uint_eq(s.records_numbered, applied + skipped + lost + pending + s.records_refused);
+}
+
+/* Records have numbers: what a killed sender had, and never sent, is known as far as it had said.
+ */
+START_TEST(records_of_a_sender_that_begins_anew_are_lost_by_number)
+{
+    int fd;
+
+    rig_start();
+    fd = raw_life(5);
+    /* Of what came before the first number nobody here knows. */
+    raw_records(fd, 1, 1010, 10, 1050);
+    wanted = 1;
+    rig_run(seen_wanted, "a payload");
+    check_records(10, 0, 0, 40);
+    /* Five were dropped by the sender itself before it could send them. */
+    raw_records(fd, 2, 1025, 10, 1060);
+    wanted = 2;
+    rig_run(seen_wanted, "another payload");
+    check_records(20, 5, 0, 35);
+    end_life(fd);
+    /* The same sender comes back: nothing is lost, and what it had sent counts once. */
+    fd = raw_life(5);
+    raw_records(fd, 2, 1025, 10, 1070);
+    raw_records(fd, 3, 1035, 10, 1070);
+    wanted = 3;
+    rig_run(seen_wanted, "what is new to it");
+    check_records(30, 5, 0, 35);
+    /* The head of the next says of more, and no more of it comes. */
+    rig_raw_write(fd, "\0\0\0\43\6\0\0\0\0\0\0\0\4\0\0\0\0\0\0\4\20\0\0\0\1\0\0\0\0\0\0\4\60xyz",
+                  36);
+    end_life(fd);
+    check_records(30, 5, 0, 37);
+    fd = raw_life(6);
+    check_records(30, 5, 37, 0);
+    raw_records(fd, 1, 4, 4, 4);
+    wanted = 4;
+    rig_run(seen_wanted, "a payload of its new life");
+    check_records(34, 5, 37, 0);
+    end_life(fd);
+    rig_stop();
+}
+END_TEST
+
+static bool some_applied(void)
+{
+    return receiver_stats().records_applied > 0;
+}
+
+static bool second_acked(void)
+{
+    return sender_stats(1).payloads_acked == 1;
+}
+
+/* A sender ends with most of what it had still in its queue. */
+START_TEST(what_a_dead_sender_had_queued_is_lost_by_number)
+{
+    enum { COUNT = 3000, BYTES = 20000 };
+    struct ft_sender_config config;
+    struct ft_receiver_stats s;
+
+    rig_start();
+    config = rig_sender_config(0);
+    rig_sender(0, &config);
+    for (uint32_t i = 0; i < COUNT; i++)
+        ck_assert_int_eq(rig_send(0, i, BYTES), 0);
+    rig_run(some_applied, "some of it");
+    ft_sender_free(rig.senders[0]);
+    rig.senders[0] = NULL;
+    rig_run(nobody_connected, "its end");
+    config.boot_id++;
+    rig_sender(1, &config);
+    ck_assert_int_eq(rig_send(1, 1, 4), 0);
+    rig_run(second_acked, "its new life");
+    s = receiver_stats();
+    ck_assert_uint_gt(s.records_lost, 0);
+    ck_assert_uint_eq(s.records_numbered, 3 * COUNT + 3);
+    ck_assert_uint_eq(s.records_applied + s.records_lost, s.records_numbered);
+    rig_stop();
+}
+END_TEST
+
+FT_UNIT_MAIN("transport", records_of_a_sender_that_begins_anew_are_lost_by_number,
+             what_a_dead_sender_had_queued_is_lost_by_number,
+             what_was_cut_off_is_lost_with_its_sender, delivers_once_and_in_order,
              receiver_restarted_in_the_middle, sender_cut_off_sends_again_without_doubles,
              second_connection_replaces_the_first, programs_of_one_host_are_two_sources,
              overflow_drops_the_oldest, what_is_in_flight_is_not_dropped,

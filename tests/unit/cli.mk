@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-check_PROGRAMS += tests/unit/check_grid
-TESTS += tests/unit/check_grid tests/unit/check_cli.py tests/unit/check_completion.py
+check_PROGRAMS += tests/unit/check_grid tests/unit/check_moment
+TESTS += tests/unit/check_grid tests/unit/check_moment tests/unit/check_cli.py tests/unit/check_completion.py
 
 tests_unit_check_grid_SOURCES = tests/unit/check_grid.c tests/unit/unit.h
 tests_unit_check_grid_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_grid_LDADD = cli/libftcli.a lib/fabric/libftfabric.a lib/base/libftbase.a \
 	$(CHECK_LIBS)
+
+tests_unit_check_moment_SOURCES = tests/unit/check_moment.c tests/unit/unit.h
+tests_unit_check_moment_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_moment_LDADD = cli/libftcli.a lib/base/libftbase.a $(CHECK_LIBS)
 
 # The program itself, against prepared answers of the daemon: the texts that it prints for them.
 EXTRA_DIST += tests/unit/check_cli.py tests/unit/check_completion.py

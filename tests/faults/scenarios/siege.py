@@ -5,6 +5,7 @@ tried all together: each fault that the other scenarios stand for was found alon
 Half a minute, or as long as run.py --for says. All together use a fifth of a processor (FT_SIEGE_SHARE),
 in a network namespace of their own."""
 import time
+import urllib.error
 
 import hostile
 import honest
@@ -18,8 +19,14 @@ STEP_S = 1.0  # of one thing on a loop, as in loss_sources
 
 
 def exporters(programs, work):
-    """What the poller heard of each honest exporter."""
-    text = programs.poller.get("/metrics").splitlines()
+    """What the poller heard of each honest exporter. Hostile readers may hold the memory of its
+    answers for a while: then it refuses others, and says so."""
+    try:
+        text = programs.poller.get("/metrics").splitlines()
+    except urllib.error.HTTPError as refusal:
+        if refusal.code != 503:
+            raise
+        return "the poller refuses another reader for now"
     for exporter in work.exporters:
         for name, want in (("datagrams", exporter.sequence), ("datagrams_missing", 0)):
             line = [x for x in text if x.startswith(

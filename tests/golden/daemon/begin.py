@@ -150,8 +150,13 @@ def test_what_cannot_be_started(folder):
               "fabrictrace live: fabrictrace-switchpoll ended with exit status 69; its log ends "
               f"with:\n  error: listen '127.0.0.1:{port}': Address already in use\n")
     done = rig.run(TOOL, "live", "--topology", folder / "none.yaml")
-    equal("no topology file: exit status", (done.returncode, done.stdout), (78, ""))
-    check("and it is named", f"{folder / 'none.yaml'}: No such file" in done.stderr, done.stderr)
+    equal("no topology file", (done.returncode, done.stdout, done.stderr),
+          (66, "", f"fabrictrace live: {folder / 'none.yaml'}: No such file or directory\n"))
+    wrong = folder / "wrong.yaml"
+    wrong.write_text("switches: 7\n")
+    done = rig.run(TOOL, "live", "--sflow", "127.0.0.1:0", "--topology", wrong)
+    equal("a topology that is none: exit status", (done.returncode, done.stdout), (78, ""))
+    check("and where it is wrong", f"{wrong}:1" in done.stderr, done.stderr)
     alone = folder / "bin" / "fabrictrace"
     alone.parent.mkdir()
     alone.write_bytes(TOOL.read_bytes())

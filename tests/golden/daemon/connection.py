@@ -130,7 +130,7 @@ class Listener(threading.Thread):
             try:
                 stream = self.context.wrap_socket(raw, server_side=True)
                 stream.recv(4096)
-                stream.sendall(struct.pack(">IBBQ", 10, WELCOME, 1, 0))
+                stream.sendall(struct.pack(">IBBQ", 10, WELCOME, 2, 0))
                 self.serials.append(stream.getpeercert()["serialNumber"])
                 self.now = stream
             except OSError:

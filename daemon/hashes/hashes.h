@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_HASHES_HASHES_H
+#define FT_DAEMON_HASHES_HASHES_H
+/*
+ * How each switch chooses among its equal-cost links, learnt from the flows whose path is known
+ * (lib/fabric/hash_model.h), and published as fabrictrace.hash.v1 whenever that changes.
+ *
+ * Links that lead to a destination by equally short ways are a set; each switch and set is learnt
+ * by itself, so that a link that fails or returns does not mix two tables. Each flow counts once
+ * for each path that it takes. It is predicted before it is learnt from: of flows that the model
+ * did not know, the part that it predicted rightly is its accuracy. A hash that was changed shows
+ * by that, and is learnt anew.
+ *
+ * Capped: sets, flows kept of each, flows looked at in a window. Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/join/join.h"
+#include "daemon/publish/emit.h"
+
+/* Flows that are kept of a set; more only test what was learnt. */
+#define FT_HASHES_FLOWS 512
+/* Memory of a set at most. */
+#define FT_HASHES_SET_BYTES (96 << 10)
+
+struct ft_hashes;
+
+/* NULL without memory. */
+struct ft_hashes *ft_hashes_new(size_t sets_max, uint64_t seed);
+void ft_hashes_free(struct ft_hashes *h);
+
+/* At the close of a window: begins it; takes a flow that was seen in it, whose learnt flag is set
+ * when it needs no second look. */
+void ft_hashes_begin(struct ft_hashes *h);
+void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_flow *flow,
+                    int64_t window_start_ms);
+
+/* After the flows: learns the next set that has enough new ones, and publishes what changed. False
+ * when that was all. One set is up to some milliseconds of work. */
+bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
+                    const struct ft_emitter *emitter);
+
+/* At the end of a replay: learns from whatever there is, and publishes every set. */
+void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
+                      const struct ft_emitter *emitter);
+
+/* Emits the state of the next set. index begins at 0; false: that was all. */
+bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, const char *fabric, int64_t now_ms,
+                    const struct ft_emitter *emitter);
+
+size_t ft_hashes_count(const struct ft_hashes *h);
+uint64_t ft_hashes_refused(const struct ft_hashes *h);
+
+#endif

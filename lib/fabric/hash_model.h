@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_HASH_MODEL_H
+#define FT_FABRIC_HASH_MODEL_H
+/*
+ * Learns how a switch chooses among the links of an equal-cost group, from flows whose link is
+ * known.
+ *
+ * Most switches hash the header by a CRC or by XOR, and use some bits of the result as the index of
+ * the link. Such a choice is affine over GF(2) in the header's bits: flows that take the same link
+ * differ by a vector of one linear subspace (the kernel), whatever the seed and in whatever order
+ * the switch lists its links. So the kernel is spanned by the differences of flows on the same
+ * link, and each of its cosets is one link; nothing has to be known of the polynomial. A keyed
+ * hash (Linux) or a modulo that is no power of two is not linear: its differences soon span
+ * everything, which shows. (RePaC, USENIX ATC 2021, uses that linearity; the elimination here is
+ * our own.) Pure.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/tuple.h"
+
+/* Bits of what may be hashed: addresses, source port, and one bit for each port of entry. */
+#define FT_HASH_BITS        512
+#define FT_HASH_WORDS       (FT_HASH_BITS / 64)
+#define FT_HASH_ENTRIES_MAX 240
+/* More links than this are not learnt. */
+#define FT_HASH_MEMBERS_MAX 128
+
+struct ft_hash_input {
+    uint64_t word[FT_HASH_WORDS];
+};
+
+enum ft_hash_field {
+    FT_HASH_SRC,
+    FT_HASH_DST,
+    FT_HASH_SPORT,
+    FT_HASH_ENTRY, /* the port by which the packet came in */
+    FT_HASH_FIELDS,
+};
+
+/* What a switch may hash of a flow that comes in by the entry-th known port of that switch; an
+ * entry of FT_HASH_ENTRIES_MAX and above counts as none. */
+void ft_hash_input(struct ft_hash_input *in, const struct ft_tuple *tuple, uint32_t entry);
+
+/* A flow and the link that it took, 0 .. FT_HASH_MEMBERS_MAX - 1. */
+struct ft_hash_flow {
+    struct ft_hash_input in;
+    uint32_t member;
+};
+
+enum ft_hash_kind {
+    FT_HASH_UNKNOWN, /* too few flows, or they contradict each other */
+    FT_HASH_LINEAR,
+    FT_HASH_TABLE, /* not linear: only flows that were seen are known */
+};
+
+struct ft_hash_row {
+    struct ft_hash_input in;
+    uint16_t bit; /* the first that is set in it; rows are in the order of these */
+    uint8_t code; /* what it adds to the index of a flow */
+};
+
+struct ft_hash_model {
+    enum ft_hash_kind kind;
+    uint32_t index_bits; /* the flows' links are told apart by so many bits */
+    uint32_t row_count;
+    struct ft_hash_input origin;
+    struct ft_hash_row *rows;             /* in echelon form */
+    uint32_t member[FT_HASH_MEMBERS_MAX]; /* by index; FT_HASH_MEMBERS_MAX: not seen */
+};
+
+/* Learns from flows, of which none is there twice, between `members` links. Up to one flow in fifty
+ * may be on a link that is not its hash's (it moved meanwhile). -ENOMEM leaves the model empty. */
+int ft_hash_learn(struct ft_hash_model *model, const struct ft_hash_flow *flows, size_t count,
+                  uint32_t members);
+void ft_hash_model_free(struct ft_hash_model *model);
+
+/* The link of a flow by a linear model; FT_HASH_MEMBERS_MAX where the flows that it was learnt from
+ * do not determine it. */
+uint32_t ft_hash_predict(const struct ft_hash_model *model, const struct ft_hash_input *in);
+
+/* Whether flows that differ in that field alone certainly take different links. */
+int ft_hash_uses(const struct ft_hash_model *model, enum ft_hash_field field, bool *uses);
+
+/* Whether no flow like those seen can take that link, by a linear model. */
+bool ft_hash_never_chooses(const struct ft_hash_model *model, uint32_t member);
+
+/* "linear"; "sport" */
+const char *ft_hash_field_name(enum ft_hash_field field);
+
+#endif

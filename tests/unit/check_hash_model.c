@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "lib/fabric/hash_model.h"
+#include "tests/unit/unit.h"
+
+#define FLOWS 1200
+#define TRAIN 800
+
+/* What switches compute, bit by bit as their manuals give it: 12 bytes of addresses and ports, and
+ * the port of entry. */
+struct key {
+    uint8_t b[14];
+};
+
+static uint32_t crc(const struct key *k, uint32_t polynomial, unsigned width, uint32_t seed)
+{
+    uint32_t top = 1u << (width - 1), mask = top | (top - 1), r = seed & mask;
+
+    for (unsigned i = 0; i < sizeof(k->b); i++) {
+        for (int bit = 7; bit >= 0; bit--) {
+            uint32_t in = k->b[i] >> bit & 1, out = r & top ? 1 : 0;
+
+            r = (r << 1 ^ (in ^ out ? polynomial : 0)) & mask;
+        }
+    }
+    return r;
+}
+
+static uint32_t crc16(const struct key *k)
+{
+    return crc(k, 0x1021, 16, 0xffff);
+}
+
+static uint32_t crc32(const struct key *k)
+{
+    return crc(k, 0x04c11db7, 32, 0x12345678) >> 7;
+}
+
+static uint32_t fold(const struct key *k)
+{
+    uint32_t x = 0;
+
+    for (unsigned i = 0; i + 1 < sizeof(k->b); i += 2)
+        x ^= (uint32_t)k->b[i] << 8 | k->b[i + 1];
+    return x ^ x >> 8;
+}
+
+/* Not linear, as Linux' siphash and jhash are not: Knuth's multiplicative hash, mixed. */
+static uint32_t mixed(const struct key *k)
+{
+    uint64_t x = 1;
+
+    for (unsigned i = 0; i < sizeof(k->b); i++)
+        x = (x ^ k->b[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ x >> 29;
+    return (uint32_t)(x >> 40);
+}
+
+static uint32_t always(const struct key *k)
+{
+    return k->b[0] & 0;
+}
+
+/* Only half of the links, as where two tiers use the same hash. */
+static uint32_t polarised(const struct key *k)
+{
+    return crc16(k) & 6;
+}
+
+struct fabric {
+    uint32_t (*hash)(const struct key *k);
+    uint32_t members;
+    bool ingress;          /* is hashed */
+    bool shuffled;         /* the switch lists its links in another order */
+    unsigned wrong_one_in; /* 0: none */
+};
+
+static uint64_t state;
+
+static uint32_t chance(uint32_t below)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(state >> 33) % below;
+}
+
+static uint32_t truth(const struct fabric *f, const struct ft_tuple *t, uint32_t entry)
+{
+    uint32_t index;
+    struct key k;
+
+    memcpy(k.b, &t->src.b[12], 4);
+    memcpy(k.b + 4, &t->dst.b[12], 4);
+    k.b[8] = (uint8_t)(t->sport >> 8);
+    k.b[9] = (uint8_t)t->sport;
+    k.b[10] = 4791 >> 8;
+    k.b[11] = 4791 & 0xff;
+    k.b[12] = 0;
+    k.b[13] = f->ingress ? (uint8_t)(7 * entry + 3) : 0;
+    index = f->hash(&k) % f->members;
+    return f->shuffled ? (index * 5 + 3) % f->members : index;
+}
+
+static struct ft_tuple tuple_of(uint32_t src, uint32_t dst, uint16_t sport)
+{
+    struct ft_tuple t = {.sport = sport, .dport = 4791, .proto = 17};
+
+    t.src = ft_ip4((uint8_t[]){10, 1, (uint8_t)src, 1});
+    t.dst = ft_ip4((uint8_t[]){10, 2, (uint8_t)(dst / 8), (uint8_t)(dst % 8 + 1)});
+    return t;
+}
+
+static void make_flow(struct ft_hash_flow *out, const struct fabric *f, uint32_t src, uint32_t dst,
+                      uint16_t sport)
+{
+    struct ft_tuple t = tuple_of(src, dst, sport);
+
+    /* Two NICs a port of entry: that and the address say different things. */
+    ft_hash_input(&out->in, &t, src / 2);
+    out->member = truth(f, &t, src / 2);
+    if (f->wrong_one_in && chance(f->wrong_one_in) == 0)
+        out->member = (out->member + 1) % f->members;
+}
+
+static struct ft_hash_flow flows[FLOWS];
+
+static void make_flows(const struct fabric *f)
+{
+    state = f->members + f->ingress;
+    for (unsigned i = 0; i < FLOWS; i++)
+        make_flow(&flows[i], f, chance(32), chance(200), (uint16_t)(0xc000 + chance(0x4000)));
+}
+
+/* Of held-out flows, those that are predicted, and of these the right ones. */
+static void predict(const struct ft_hash_model *m, unsigned *predicted, unsigned *right)
+{
+    *predicted = *right = 0;
+    for (unsigned i = TRAIN; i < FLOWS; i++) {
+        uint32_t member = ft_hash_predict(m, &flows[i].in);
+
+        *predicted += member != FT_HASH_MEMBERS_MAX;
+        *right += member == flows[i].member;
+    }
+}
+
+static const struct fabric linear[] = {
+    {crc16, 2, false, false, 0},  {crc16, 4, false, false, 0},    {crc16, 8, true, false, 0},
+    {crc16, 16, false, true, 0},  {crc16, 64, true, true, 0},     {crc32, 4, true, true, 0},
+    {crc32, 8, false, false, 0},  {crc32, 32, false, true, 0},    {crc32, 64, true, false, 0},
+    {fold, 4, false, false, 0},   {fold, 16, true, true, 0},      {fold, 64, false, false, 0},
+    {always, 4, false, false, 0}, {polarised, 8, false, true, 0},
+};
+
+START_TEST(linear_hashes_are_learnt_whatever_seed_and_order)
+{
+    for (size_t i = 0; i < sizeof(linear) / sizeof(linear[0]); i++) {
+        const struct fabric *f = &linear[i];
+        unsigned predicted, right;
+        struct ft_hash_model m;
+
+        make_flows(f);
+        ck_assert_int_eq(ft_hash_learn(&m, flows, TRAIN, f->members), 0);
+        ck_assert_msg(m.kind == FT_HASH_LINEAR, "case %zu: kind %d", i, m.kind);
+        predict(&m, &predicted, &right);
+        ck_assert_uint_ge(predicted, (FLOWS - TRAIN) * 95 / 100);
+        ck_assert_uint_eq(right, predicted);
+        ft_hash_model_free(&m);
+    }
+}
+END_TEST
+
+static const struct fabric other[] = {
+    {mixed, 4, false, false, 0}, {mixed, 2, false, false, 0}, {mixed, 64, true, false, 0},
+    {crc16, 6, false, false, 0}, {crc32, 3, false, false, 0}, {crc32, 48, false, false, 0},
+};
+
+START_TEST(what_is_not_linear_is_refused)
+{
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+        const struct fabric *f = &other[i];
+        struct ft_hash_model m;
+
+        make_flows(f);
+        ck_assert_int_eq(ft_hash_learn(&m, flows, TRAIN, f->members), 0);
+        ck_assert_int_eq(m.kind, FT_HASH_TABLE);
+        ck_assert_uint_eq(ft_hash_predict(&m, &flows[0].in), FT_HASH_MEMBERS_MAX);
+        ft_hash_model_free(&m);
+    }
+}
+END_TEST
+
+/* However few flows there are, nothing is made of them that is not so. */
+START_TEST(few_flows_are_not_enough)
+{
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+        struct ft_hash_model m;
+
+        make_flows(&other[i]);
+        for (size_t n = 0; n <= 100; n++) {
+            ck_assert_int_eq(ft_hash_learn(&m, flows, n, other[i].members), 0);
+            ck_assert_msg(m.kind != FT_HASH_LINEAR, "case %zu, %zu flows", i, n);
+            ck_assert(n > 24 || m.kind == FT_HASH_UNKNOWN);
+            ft_hash_model_free(&m);
+        }
+    }
+}
+END_TEST
+
+START_TEST(one_pair_needs_two_dozen_flows)
+{
+    const struct fabric f = {crc16, 16, false, true, 0};
+    struct ft_hash_model m;
+
+    state = 1;
+    for (unsigned i = 0; i < 120; i++)
+        make_flow(&flows[i], &f, 1, 2, (uint16_t)(0xc000 + chance(0x4000)));
+    ck_assert_int_eq(ft_hash_learn(&m, flows, 60, f.members), 0);
+    ck_assert_int_eq(m.kind, FT_HASH_LINEAR);
+    for (unsigned i = 60; i < 120; i++) {
+        uint32_t member = ft_hash_predict(&m, &flows[i].in);
+
+        ck_assert_uint_eq(member, flows[i].member);
+    }
+    ft_hash_model_free(&m);
+}
+END_TEST
+
+/* The linear part holds for other destinations too: one flow to each gives the rest. */
+START_TEST(one_flow_to_another_destination_is_enough)
+{
+    const struct fabric f = {crc32, 8, false, false, 0};
+    struct ft_hash_flow fresh;
+    struct ft_hash_model m;
+
+    state = 2;
+    for (unsigned i = 0; i < 200; i++)
+        make_flow(&flows[i], &f, 1, 2, (uint16_t)(0xc000 + chance(0x4000)));
+    make_flow(&fresh, &f, 1, 77, 0xc123);
+    ck_assert_int_eq(ft_hash_learn(&m, flows, 200, f.members), 0);
+    ck_assert_uint_eq(ft_hash_predict(&m, &fresh.in), FT_HASH_MEMBERS_MAX);
+    ft_hash_model_free(&m);
+    flows[200] = fresh;
+    ck_assert_int_eq(ft_hash_learn(&m, flows, 201, f.members), 0);
+    for (unsigned i = 0; i < 200; i++) {
+        make_flow(&fresh, &f, 1, 77, (uint16_t)(0xc000 + chance(0x4000)));
+        ck_assert_uint_eq(ft_hash_predict(&m, &fresh.in), fresh.member);
+    }
+    ft_hash_model_free(&m);
+}
+END_TEST
+
+START_TEST(a_flow_in_a_hundred_on_another_link_is_seen_through)
+{
+    const struct fabric f = {crc16, 8, true, false, 100};
+    unsigned predicted, right;
+    struct ft_hash_model m;
+
+    make_flows(&f);
+    ck_assert_int_eq(ft_hash_learn(&m, flows, TRAIN, f.members), 0);
+    ck_assert_int_eq(m.kind, FT_HASH_LINEAR);
+    predict(&m, &predicted, &right);
+    ck_assert_uint_gt(predicted, 350);
+    ck_assert_uint_ge(right, predicted * 97 / 100);
+    for (unsigned i = TRAIN; i < FLOWS; i++) {
+        const struct fabric clean = {crc16, 8, true, false, 0};
+
+        make_flow(&flows[i], &clean, chance(32), chance(200), (uint16_t)(0xc000 + chance(0x4000)));
+    }
+    predict(&m, &predicted, &right);
+    ck_assert_uint_eq(right, predicted);
+    ft_hash_model_free(&m);
+}
+END_TEST
+
+static uint32_t ports_only(const struct key *k)
+{
+    return k->b[9] ^ k->b[8] >> 1;
+}
+
+START_TEST(what_is_hashed_is_told)
+{
+    const struct fabric with = {crc16, 8, true, false, 0}, without = {crc16, 8, false, false, 0},
+                        ports = {ports_only, 8, false, false, 0};
+    const struct {
+        const struct fabric *fabric;
+        bool uses[FT_HASH_FIELDS];
+    } cases[] = {
+        {&with, {true, true, true, true}},
+        {&without, {true, true, true, false}},
+        {&ports, {false, false, true, false}},
+    };
+
+    for (unsigned c = 0; c < 3; c++) {
+        struct ft_hash_model m;
+
+        make_flows(cases[c].fabric);
+        /* Each NIC by either of two ports, or that port is known by the address. */
+        for (unsigned i = 0; i < TRAIN; i++) {
+            uint32_t src = chance(32), entry = chance(16);
+            struct ft_tuple t = tuple_of(src, chance(200), (uint16_t)(0xc000 + chance(0x4000)));
+
+            ft_hash_input(&flows[i].in, &t, entry);
+            flows[i].member = truth(cases[c].fabric, &t, entry);
+        }
+        ck_assert_int_eq(ft_hash_learn(&m, flows, TRAIN, 8), 0);
+        ck_assert_int_eq(m.kind, FT_HASH_LINEAR);
+        for (unsigned field = 0; field < FT_HASH_FIELDS; field++) {
+            bool uses;
+
+            ck_assert_int_eq(ft_hash_uses(&m, field, &uses), 0);
+            ck_assert_msg(uses == cases[c].uses[field], "case %u: %s", c,
+                          ft_hash_field_name(field));
+        }
+        ft_hash_model_free(&m);
+    }
+}
+END_TEST
+
+START_TEST(links_that_no_flow_can_take_are_named)
+{
+    const struct fabric f = {polarised, 8, false, false, 0}, whole = {crc16, 8, false, false, 0};
+    struct ft_hash_model m;
+
+    make_flows(&f);
+    ck_assert_int_eq(ft_hash_learn(&m, flows, TRAIN, 8), 0);
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert_int_eq(ft_hash_never_chooses(&m, i), i & 1);
+    ft_hash_model_free(&m);
+    make_flows(&whole);
+    ck_assert_int_eq(ft_hash_learn(&m, flows, TRAIN, 8), 0);
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert(!ft_hash_never_chooses(&m, i));
+    ft_hash_model_free(&m);
+}
+END_TEST
+
+FT_UNIT_MAIN("hash_model", linear_hashes_are_learnt_whatever_seed_and_order,
+             what_is_not_linear_is_refused, few_flows_are_not_enough,
+             one_pair_needs_two_dozen_flows, one_flow_to_another_destination_is_enough,
+             a_flow_in_a_hundred_on_another_link_is_seen_through, what_is_hashed_is_told,
+             links_that_no_flow_can_take_are_named)
