@@ -245,7 +245,7 @@ static void unload(struct run *r)
     free(r->group_ids);
 }
 
-/* A rank that waits for ever has no line; that is told, and is no success. */
+/* A rank that waits for ever has no line; that is reported, and fails. */
 static int print(const struct run *r, bool json, const uint64_t *finished)
 {
     uint32_t unfinished = 0, first = 0;
