@@ -62,6 +62,10 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_PLAN] = {"plan",
                          "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
                          "paths for flows such that the fullest link carries the least"},
+    [FT_COMMAND_WHATIF] = {"whatif",
+                           "--topology FILE --flows FILE [--policy NAME,...] | --chakra PREFIX "
+                           "--network FILE --system FILE",
+                           "what other routing would do to flows, or another network to a trace"},
 };
 
 enum {
@@ -98,7 +102,14 @@ enum {
     OPT_FLOWS,
     OPT_PREVIOUS,
     OPT_FAILED,
-    OPT_SIM_LAST = OPT_FAILED
+    OPT_POLICY,
+    OPT_DRAWS,
+    OPT_CHAKRA,
+    OPT_NETWORK,
+    OPT_SYSTEM,
+    OPT_GROUPS,
+    OPT_UNAWARE,
+    OPT_SIM_LAST = OPT_UNAWARE
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
@@ -113,6 +124,8 @@ enum {
 #define LAST_S         1800
 #define LAST_MAX       1000000 /* of a unit */
 #define OUTPUT         "incident.ftr"
+#define DRAWS          20
+#define DRAWS_MAX      10000
 
 static const struct {
     struct option option;
@@ -179,7 +192,7 @@ static const struct {
      FOR(LIVE),
      "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
     {{"topology", required_argument, NULL, OPT_TOPOLOGY},
-     FOR_OWN | FOR(PLAN),
+     FOR_OWN | FOR(PLAN) | FOR(WHATIF),
      "FILE     the fabric (fabrictrace-topology(5)); where left out, learnt from the samples"},
     {{"serve", no_argument, NULL, OPT_SERVE},
      FOR(ANALYZE),
@@ -189,14 +202,35 @@ static const struct {
      "TIME     in the window of then: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS; of paths with "
      "--flow"},
     {{"flows", required_argument, NULL, OPT_FLOWS},
-     FOR(PLAN),
+     FOR(PLAN) | FOR(WHATIF),
      "FILE     flows as CSV: src,dst,rate_bps (-: standard input)"},
     {{"previous", required_argument, NULL, OPT_PREVIOUS},
      FOR(PLAN),
      "FILE     an earlier plan's --json: only flows that have to move do"},
     {{"failed", required_argument, NULL, OPT_FAILED},
-     FOR(PLAN),
+     FOR(PLAN) | FOR(WHATIF),
      "LINK,... links (leaf1/Ethernet51) and switches that are down"},
+    {{"policy", required_argument, NULL, OPT_POLICY},
+     FOR(WHATIF),
+     "NAME,... ecmp, static, greedy, plan, spray (all)"},
+    {{"draws", required_argument, NULL, OPT_DRAWS},
+     FOR(WHATIF),
+     "N        seeds of the policies that draw (20)"},
+    {{"chakra", required_argument, NULL, OPT_CHAKRA},
+     FOR(WHATIF),
+     "PREFIX   traces PREFIX.RANK.et of every rank"},
+    {{"network", required_argument, NULL, OPT_NETWORK},
+     FOR(WHATIF),
+     "FILE     ASTRA-sim's analytical network (YAML)"},
+    {{"system", required_argument, NULL, OPT_SYSTEM},
+     FOR(WHATIF),
+     "FILE     ASTRA-sim's system layer (JSON)"},
+    {{"groups", required_argument, NULL, OPT_GROUPS},
+     FOR(WHATIF),
+     "FILE     communicator groups (JSON): {\"1\":[0,1]}"},
+    {{"unaware", no_argument, NULL, OPT_UNAWARE},
+     FOR(WHATIF),
+     "         messages never wait for a link (always so with several dimensions)"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
      FOR_ALL & ~FOR_OWN & ~FOR(REPLAY),
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
@@ -224,6 +258,7 @@ static const struct {
      "waiting paired reported no_peer several_peers several_addresses no_address no_port "
      "same_host peer_gone incomplete untimed itself"},
     {OPT_BY, FOR(MATRIX), "rank gpu host"},
+    {OPT_POLICY, FOR(WHATIF), "ecmp static greedy plan spray"},
     {OPT_OP, FOR(MATRIX), "AllReduce AllGather ReduceScatter Broadcast Reduce Send Recv"},
 };
 
@@ -347,17 +382,43 @@ static int parse_matrix_option(struct ft_args *args, int c, const char *value, F
     return 0;
 }
 
-static int parse_sim_option(struct ft_args *args, int c, const char *value)
+static int parse_sim_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
+    uint64_t draws;
+
     switch (c) {
+    case OPT_DRAWS:
+        if (parse_number(value, value + strlen(value), &draws) < 0 || draws == 0 ||
+            draws > DRAWS_MAX)
+            return complain(err, args->command, "--draws takes an integer from 1 to %d", DRAWS_MAX);
+        args->draws = (unsigned)draws;
+        break;
+    case OPT_POLICY:
+        args->policies = value;
+        break;
     case OPT_FLOWS:
         args->flows = value;
         break;
     case OPT_PREVIOUS:
         args->previous = value;
         break;
-    default:
+    case OPT_FAILED:
         args->failed = value;
+        break;
+    case OPT_CHAKRA:
+        args->chakra = value;
+        break;
+    case OPT_NETWORK:
+        args->network = value;
+        break;
+    case OPT_SYSTEM:
+        args->system = value;
+        break;
+    case OPT_GROUPS:
+        args->groups = value;
+        break;
+    default:
+        args->unaware = true;
     }
     return 0;
 }
@@ -415,7 +476,7 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     if (c >= OPT_COMM && c <= OPT_SVG)
         return parse_matrix_option(args, c, value, err);
     if (c >= OPT_FLOWS && c <= OPT_SIM_LAST)
-        return parse_sim_option(args, c, value);
+        return parse_sim_option(args, c, value, err);
     switch (c) {
     case OPT_ENDPOINT:
         args->endpoint = value;
@@ -606,6 +667,10 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
         return complain(err, args->command, "takes --topology and --flows");
+    if (args->command == FT_COMMAND_WHATIF &&
+        (args->chakra ? !args->network || !args->system : !args->topology || !args->flows))
+        return complain(err, args->command,
+                        "takes --topology and --flows, or --chakra, --network and --system");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
     return parse_explain(args, words, argv + optind, err);
@@ -633,6 +698,7 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     args->interval_s = INTERVAL_S;
     args->last_ms = LAST_S * UINT64_C(1000);
     args->output = OUTPUT;
+    args->draws = DRAWS;
     for (size_t i = 0; i < OPTIONS; i++)
         longs[i] = options[i].option;
     rc = find_command(args, argc, argv, longs, err);

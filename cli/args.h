@@ -34,6 +34,7 @@ enum ft_command {
     FT_COMMAND_RECORD,
     FT_COMMAND_REPLAY,
     FT_COMMAND_PLAN,
+    FT_COMMAND_WHATIF,
     FT_COMMANDS
 };
 
@@ -77,6 +78,10 @@ struct ft_args {
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
     const char *operations;                /* file of a diagnosis without a daemon */
+    const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
+    const char *policies;                           /* of whatif, NULL: all */
+    unsigned draws;
+    bool unaware;                          /* the network that knows no congestion */
     const char *flows, *previous, *failed; /* of plan and whatif: files, links */
 };
 

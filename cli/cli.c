@@ -12,6 +12,7 @@
 
 #include "cli/analyze.h"
 #include "cli/args.h"
+#include "cli/astra.h"
 #include "cli/diagnose.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
@@ -23,6 +24,7 @@
 #include "cli/show.h"
 #include "cli/show_matrix.h"
 #include "cli/top.h"
+#include "cli/whatif.h"
 
 /* window: that the answer is of, where it is not the last. */
 static int show(const struct ft_args *args, const struct ft_value *root,
@@ -106,6 +108,8 @@ static int run(const struct ft_args *args)
         return ft_top_run(args);
     if (args->command == FT_COMMAND_PLAN)
         return ft_plan_run(args);
+    if (args->command == FT_COMMAND_WHATIF)
+        return args->chakra ? ft_astra_command(args) : ft_whatif_command(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->operations)

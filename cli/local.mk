@@ -4,6 +4,8 @@ cli_libftcli_a_SOURCES = \
 	cli/analyze.c cli/analyze.h \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h \
+	cli/astra.c cli/astra.h \
+	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
 	cli/diagnose.c cli/diagnose.h \
@@ -42,7 +44,9 @@ cli_libftcli_a_SOURCES = \
 	cli/show_topology.c \
 	cli/text.c cli/text.h \
 	cli/top.c cli/top.h \
-	cli/units.c cli/units.h
+	cli/units.c cli/units.h \
+	cli/whatif.c cli/whatif.h \
+	cli/whatif_measure.c cli/whatif_measure.h
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c

@@ -4,6 +4,7 @@ proto_libftproto_a_SOURCES = \
 	proto/arena.c proto/arena.h \
 	proto/batch.c proto/batch.h \
 	proto/bounds.c proto/bounds.h \
+	proto/chakra.c proto/chakra.h \
 	proto/columns.c proto/columns.h \
 	proto/columns_read.c \
 	proto/json.c proto/json.h \

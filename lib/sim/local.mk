@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/sim/libftsim.a
 lib_sim_libftsim_a_SOURCES = \
+	lib/sim/astra.c lib/sim/astra.h \
+	lib/sim/astra_net.c lib/sim/astra_net.h \
+	lib/sim/astra_system.c lib/sim/astra_system.h \
+	lib/sim/clos.c lib/sim/clos.h \
 	lib/sim/colour.c lib/sim/colour.h \
 	lib/sim/demand.h \
+	lib/sim/fluid.c lib/sim/fluid.h \
+	lib/sim/policies.c lib/sim/policies.h \
 	lib/sim/ends.c lib/sim/ends.h \
 	lib/sim/loads.c lib/sim/loads.h \
 	lib/sim/place.c lib/sim/place.h \
-	lib/sim/plan.c lib/sim/plan.h \
-	lib/sim/clos.c lib/sim/clos.h
+	lib/sim/plan.c lib/sim/plan.h

@@ -36,10 +36,11 @@ struct ft_placement {
     double *load;
     uint32_t *head; /* by link: the first item */
     struct item *items;
-    uint32_t *seen; /* by flow: the search that came by it last */
+    uint32_t *visits; /* by flow: how often this search came by it */
+    uint32_t *seen;   /* by flow: the search that came by it last */
     uint32_t search;
     uint64_t looked; /* seekers that looked for a path */
-    uint32_t turn;   /* where among the paths of a flow a search begins */
+    uint32_t most_visits;
     struct seeker *seekers;
     uint32_t seeker_size;
     struct ft_path *found; /* of PATHS_MAX */
@@ -149,8 +150,10 @@ struct ft_placement *ft_place_new(const struct ft_topology *t, const bool *dead,
                                .items =
                                    calloc((size_t)count * FT_PATH_LINKS_MAX + 1, sizeof(*p->items)),
                                .seen = calloc((size_t)count + 1, sizeof(*p->seen)),
+                               .visits = calloc((size_t)count + 1, sizeof(*p->visits)),
+                               .most_visits = 1,
                                .found = calloc(PATHS_MAX, sizeof(*p->found))};
-    if (!p->chosen || !p->load || !p->head || !p->items || !p->seen || !p->found) {
+    if (!p->chosen || !p->load || !p->head || !p->items || !p->seen || !p->visits || !p->found) {
         ft_place_free(p);
         return NULL;
     }
@@ -174,6 +177,7 @@ void ft_place_free(struct ft_placement *p)
     free(p->head);
     free(p->items);
     free(p->seen);
+    free(p->visits);
     free(p->seekers);
     free(p->found);
     free(p->old);
@@ -222,6 +226,7 @@ static bool add_seeker(struct ft_placement *p, uint32_t at, uint32_t flow, uint3
     p->seekers[at] = (struct seeker){.flow = flow, .parent = parent};
     if (path)
         p->seekers[at].path = *path;
+    p->visits[flow] = p->seen[flow] == p->search ? p->visits[flow] + 1 : 1;
     p->seen[flow] = p->search;
     return true;
 }
@@ -261,6 +266,18 @@ static uint32_t full_link(const struct ft_placement *p, const struct ft_path *pa
     return NO_ITEM;
 }
 
+/* Not too often in a search, and not twice in a chain. */
+static bool may_seek(const struct ft_placement *p, uint32_t at, uint32_t flow)
+{
+    if (p->seen[flow] != p->search)
+        return true;
+    if (p->visits[flow] >= p->most_visits)
+        return false;
+    while (at != NO_ITEM && p->seekers[at].flow != flow)
+        at = p->seekers[at].parent;
+    return at == NO_ITEM;
+}
+
 /* Flows of a full link whose share would be enough for this one: they look next. */
 static uint32_t add_seekers(struct ft_placement *p, uint32_t at, uint32_t count, uint32_t looks,
                             const struct ft_path *path)
@@ -272,7 +289,7 @@ static uint32_t add_seekers(struct ft_placement *p, uint32_t at, uint32_t count,
          item = p->items[item].next) {
         uint32_t other = item / FT_PATH_LINKS_MAX;
 
-        if (p->seen[other] != p->search && !is_full(p, link, weight - p->weight[other]) &&
+        if (may_seek(p, at, other) && !is_full(p, link, weight - p->weight[other]) &&
             add_seeker(p, count, other, at, path))
             count++;
     }
@@ -297,7 +314,7 @@ bool ft_place_within(struct ft_placement *p, uint32_t flow, uint32_t looks)
         }
         n = count < looks ? list_paths(p, seeker, 1, PATHS_MAX) : 0;
         for (uint32_t i = 0; i < n && count < looks; i++)
-            count = add_seekers(p, at, count, looks, &p->found[(i + p->turn) % n]);
+            count = add_seekers(p, at, count, looks, &p->found[i]);
         take_back(p, at);
     }
     return false;
@@ -308,9 +325,9 @@ uint64_t ft_place_looked(const struct ft_placement *p)
     return p->looked;
 }
 
-void ft_place_turn(struct ft_placement *p, uint32_t turn)
+void ft_place_visits(struct ft_placement *p, uint32_t most)
 {
-    p->turn = turn;
+    p->most_visits = most;
 }
 
 /* Fullest link of a path with the flow on it, as a share of its limit, and the sum of the shares.

@@ -38,8 +38,9 @@ bool ft_place_within(struct ft_placement *p, uint32_t flow, uint32_t looks);
 /* Looks of all searches so far. */
 uint64_t ft_place_looked(const struct ft_placement *p);
 
-/* Searches begin at another of a flow's paths from here on, and may find what one missed. */
-void ft_place_turn(struct ft_placement *p, uint32_t turn);
+/* A search comes by a flow once, at the start; more often from here on, by other chains, and may
+ * find what one missed. */
+void ft_place_visits(struct ft_placement *p, uint32_t most);
 
 /* Gives the flow the path whose fullest link, for its limit, is the least full; of several the one
  * with the least load. false: it has no path at all. */

@@ -280,6 +280,16 @@ class Plan(unittest.TestCase):
         loads = paper.judge(fabric, flows, [json.loads(line) for line in out.splitlines()])
         self.assertEqual(paper.fullest(fabric, loads), 1)
         self.assertLess(spent, 30)
+        # A link fails while every other is taken: its leaf alone shares, by long chains of moves.
+        rc, out, err = self.run_plan("--topology", topology, "--flows", csv, "--json", "--failed",
+                                     "leaf3/up2-0", "--previous", self.write("before.json", out))
+        after = [json.loads(line) for line in out.splitlines()]
+        loads = paper.judge(fabric, flows, after, down={("leaf3", "up2-0"), ("spine2", "down3-0")})
+        for (switch, port), rates in paper.between_switches(fabric, loads).items():
+            if len(rates) > 1:
+                self.assertIn("leaf3", (switch, fabric.links[switch, port][0]))
+        print(f"a link down: {sum(r['moved'] for r in after)} of 16384 flows moved")
+        self.assertLess(sum(r["moved"] for r in after), 200)
 
 
 SPEED = paper.SPEED

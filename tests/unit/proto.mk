@@ -49,3 +49,9 @@ tests_unit_check_sflow_counters_SOURCES = tests/unit/check_sflow_counters.c \
 	tests/unit/sflow_bytes.h tests/unit/unit.h
 tests_unit_check_sflow_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sflow_counters_LDADD = $(proto_test_libs)
+
+check_PROGRAMS += tests/unit/check_chakra
+TESTS += tests/unit/check_chakra
+tests_unit_check_chakra_SOURCES = tests/unit/check_chakra.c tests/unit/unit.h
+tests_unit_check_chakra_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_chakra_LDADD = proto/libftproto.a lib/base/libftbase.a $(CHECK_LIBS)

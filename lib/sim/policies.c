@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/sim/policies.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/sim/loads.h"
+
+/* Of more paths than this the first are chosen from. */
+#define PATHS_MAX 4096
+
+static bool is_alive(void *arg, uint32_t stage, const struct ft_hop *hop)
+{
+    const struct ft_policy_input *in = arg;
+    uint32_t peer = ft_topology_port(in->topology, hop->out)->peer;
+
+    (void)stage;
+    return !in->dead ||
+           (!in->dead[hop->in] && !in->dead[hop->out] && (peer == FT_NONE || !in->dead[peer]));
+}
+
+uint32_t ft_policy_paths(const struct ft_policy_input *in, uint32_t flow, struct ft_path *paths,
+                         uint32_t max)
+{
+    struct ft_policy_input copy = *in;
+    const struct ft_demand *d = &in->demands[flow];
+
+    return (uint32_t)ft_paths_walk(in->topology, d->src_nic, d->dst_nic, in->dead ? is_alive : NULL,
+                                   &copy, paths, max, max);
+}
+
+/* Which of n paths a flow takes. */
+typedef uint32_t (*choose_fn)(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n);
+
+static int choose(const struct ft_policy_input *in, choose_fn fn, void *arg, struct ft_path *paths)
+{
+    struct ft_path *found = calloc(PATHS_MAX, sizeof(*found));
+    int rc = found ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; i < in->count && rc == 0; i++) {
+        uint32_t n = ft_policy_paths(in, i, found, PATHS_MAX);
+
+        if (n == 0)
+            rc = -EHOSTUNREACH;
+        else
+            paths[i] = found[fn(arg, i, found, n)];
+    }
+    free(found);
+    return rc;
+}
+
+/* SplitMix64 (Steele, Lea, Flood 2014): a number of the seed and the flow. */
+static uint64_t mix(uint64_t z)
+{
+    z += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static uint32_t by_hash(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
+{
+    uint64_t seed = *(uint64_t *)arg;
+
+    (void)paths;
+    return (uint32_t)((mix(mix(seed) + flow) >> 32) * n >> 32);
+}
+
+int ft_policy_ecmp(const struct ft_policy_input *in, uint64_t seed, struct ft_path *paths)
+{
+    return choose(in, by_hash, &seed, paths);
+}
+
+static uint32_t by_destination(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
+{
+    const struct ft_policy_input *in = arg;
+
+    (void)paths;
+    return in->demands[flow].dst_nic % n;
+}
+
+int ft_policy_static(const struct ft_policy_input *in, struct ft_path *paths)
+{
+    struct ft_policy_input copy = *in;
+
+    return choose(in, by_destination, &copy, paths);
+}
+
+struct greedy {
+    const struct ft_topology *t;
+    uint32_t *flows; /* by link */
+};
+
+static uint32_t by_load(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
+{
+    struct greedy *g = arg;
+    uint32_t best = UINT32_MAX, chosen = 0;
+
+    (void)flow;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t most = 0;
+
+        for (uint32_t k = 0; k < paths[i].hop_count; k++)
+            if (ft_link_chosen(g->t, paths[i].hops[k].out) && g->flows[paths[i].hops[k].out] > most)
+                most = g->flows[paths[i].hops[k].out];
+        if (most < best) {
+            best = most;
+            chosen = i;
+        }
+    }
+    for (uint32_t k = 0; k < paths[chosen].hop_count; k++)
+        g->flows[paths[chosen].hops[k].out]++;
+    return chosen;
+}
+
+int ft_policy_greedy(const struct ft_policy_input *in, struct ft_path *paths)
+{
+    struct greedy g = {in->topology,
+                       calloc((size_t)ft_links_of(in->topology) + 1, sizeof(uint32_t))};
+    int rc = g.flows ? choose(in, by_load, &g, paths) : -ENOMEM;
+
+    free(g.flows);
+    return rc;
+}

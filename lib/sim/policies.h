@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SIM_POLICIES_H
+#define FT_SIM_POLICIES_H
+/*
+ * Other policies of routing than a plan, to compare with: what switches do by hashing, by static
+ * routes, what a controller does that takes flows one by one, and spraying. Pure.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/fabric/paths.h"
+#include "lib/sim/demand.h"
+
+struct ft_policy_input {
+    const struct ft_topology *topology;
+    const struct ft_demand *demands;
+    uint32_t count;
+    const bool *dead; /* by port; NULL: none */
+};
+
+/* All fill paths[count]; -EHOSTUNREACH where a flow has no living path, -ENOMEM. */
+
+/* Each flow one of its equal-cost paths at random: ECMP with a hash that is worth its name. The
+ * same seed gives the same paths. */
+int ft_policy_ecmp(const struct ft_policy_input *in, uint64_t seed, struct ft_path *paths);
+
+/* The path follows from the destination alone: its number modulo the number of paths. */
+int ft_policy_static(const struct ft_policy_input *in, struct ft_path *paths);
+
+/* In the order given, each flow the path whose fullest link carries the fewest flows. */
+int ft_policy_greedy(const struct ft_policy_input *in, struct ft_path *paths);
+
+/* The paths of one flow, at most max; returns how many. Spraying uses all of them alike. */
+uint32_t ft_policy_paths(const struct ft_policy_input *in, uint32_t flow, struct ft_path *paths,
+                         uint32_t max);
+
+#endif

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`fabrictrace whatif --topology --flows`: how flows fare under hashing, static routes, greedy
+placement, a plan and spraying, against what is known of random permutations and worked examples.
+Runs in the build folder."""
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import paper  # noqa: E402
+
+PROGRAM = os.environ.get("FABRICTRACE", "cli/fabrictrace")
+SPEED = paper.SPEED
+POLICIES = ["ecmp", "static", "greedy", "plan", "spray"]
+
+
+class Whatif(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_whatif(self, fabric, flows, *words):
+        (self.folder / "t.yaml").write_text(fabric.yaml())
+        (self.folder / "f.csv").write_text(paper.csv(fabric, flows))
+        done = subprocess.run([PROGRAM, "whatif", "--topology", str(self.folder / "t.yaml"),
+                               "--flows", str(self.folder / "f.csv"), *words], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return done.returncode, done.stdout, done.stderr
+
+    def compare(self, fabric, flows, *words):
+        rc, out, err = self.run_whatif(fabric, flows, "--json", *words)
+        self.assertEqual((rc, err), (0, ""))
+        records = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual({r["schema"] for r in records}, {"fabrictrace.policy.v1"})
+        return {r["policy"]: r for r in records}
+
+    # Mean of the fullest link over some random permutations without local pairs, as others found it:
+    # n x n x n, hashed and greedily placed; a plan has 1.
+    KNOWN = {4: (2.80, 1.43), 8: (4.00, 2.00), 16: (4.85, 2.00), 32: (6.07, 2.00)}
+
+    def test_random_permutations(self):
+        for n, (hashed, greedy) in self.KNOWN.items():
+            fabric = paper.two_tiers(n, n, n)
+            runs = {4: 40, 8: 12, 16: 6, 32: 2}[n]
+            sums, drawn = dict.fromkeys(POLICIES, 0), 0
+            for seed in range(runs):
+                flows = paper.permutation(fabric, paper.seeded(seed))
+                for name, record in self.compare(fabric, flows, "--draws", "20").items():
+                    sums[name] += record["flows_most"]["mean"] / runs
+                drawn += self.draw(flows, fabric, n, paper.seeded(seed + 1000)) / runs
+            print(f"{n} x {n} x {n}: " + ", ".join(f"{k} {v:.2f}" for k, v in sums.items()))
+            self.assertAlmostEqual(sums["plan"], 1, 9)
+            # Spraying: each link its share of every flow.
+            self.assertAlmostEqual(sums["spray"], 1, 9)
+            # By this test's own draws; and by those of others, which are of few permutations.
+            self.assertAlmostEqual(sums["ecmp"], drawn, delta=0.25)
+            self.assertAlmostEqual(sums["ecmp"], hashed, delta=0.5)
+            self.assertAlmostEqual(sums["greedy"], greedy, delta=0.3 if n == 4 else 0.01)
+
+    @staticmethod
+    def draw(flows, fabric, spines, rng, draws=60):
+        """Mean of the fullest link when each flow chooses a spine at random."""
+        total = 0
+        for _ in range(draws):
+            loads = collections.Counter()
+            for a, b, _ in flows:
+                spine = rng.randrange(spines)
+                loads[paper.leaf_of(fabric, a), spine, "up"] += 1
+                loads[paper.leaf_of(fabric, b), spine, "down"] += 1
+            total += max(loads.values())
+        return total / draws
+
+    def test_figures_of_one_case(self):
+        """Two leaves, two spines, two flows: hashed they share a link in half of the draws."""
+        fabric = paper.two_tiers(2, 2, 2)
+        flows = [("h0-0", "h1-0", SPEED), ("h0-1", "h1-1", SPEED)]
+        records = self.compare(fabric, flows, "--draws", "400")
+        self.assertEqual(list(records), POLICIES)
+        ecmp, plan = records["ecmp"], records["plan"]
+        self.assertEqual((ecmp["draws"], plan["draws"]), (400, 1))
+        self.assertEqual(ecmp["flows_most"]["min"], 1)
+        self.assertEqual(ecmp["flows_most"]["max"], 2)
+        self.assertAlmostEqual(ecmp["flows_most"]["mean"], 1.5, delta=0.1)
+        self.assertEqual(ecmp["slowest_share"]["min"], 0.5)
+        self.assertEqual(ecmp["slowest_rate_bps"], SPEED // 2)
+        self.assertEqual(ecmp["hottest_load"], 2)
+        self.assertIn(ecmp["hottest"]["switch"], fabric.switches)
+        layer = {layer["name"]: layer for layer in ecmp["layers"]}
+        self.assertEqual(set(layer), {"leaf/up", "leaf/down"})
+        # Both on one of two links is FIM 100 %; one on each 0.
+        self.assertEqual((layer["leaf/up"]["fim"]["min"], layer["leaf/up"]["fim"]["max"]), (0, 100))
+        self.assertEqual(ecmp["collisions"]["max"], 2)
+        self.assertEqual(plan["flows_most"], {"mean": 1, "min": 1, "max": 1})
+        self.assertEqual(plan["collisions"]["max"], 0)
+        self.assertEqual(plan["slowest_share"]["min"], 1)
+        self.assertEqual([layer["fim"]["max"] for layer in plan["layers"]], [0, 0])
+
+    def test_draws_repeat(self):
+        fabric = paper.two_tiers(4, 4, 4)
+        flows = paper.permutation(fabric, paper.seeded(5))
+        first = self.run_whatif(fabric, flows, "--json")
+        self.assertEqual(first, self.run_whatif(fabric, flows, "--json"))
+
+    def test_a_link_less(self):
+        """Of three spines one is down: nothing goes there, and three flows share two links."""
+        fabric = paper.two_tiers(2, 3, 3)
+        flows = [(f"h0-{i}", f"h1-{i}", SPEED) for i in range(3)]
+        records = self.compare(fabric, flows, "--failed", "spine1")
+        for name in ("plan", "greedy"):
+            self.assertEqual(records[name]["flows_most"]["max"], 2)
+            self.assertEqual(records[name]["slowest_share"]["max"], 0.5)
+        self.assertAlmostEqual(records["spray"]["slowest_share"]["max"], 2 / 3, 5)
+        self.assertEqual(records["spray"]["layers"][0]["links"], 4)
+
+    def test_the_one_who_chooses(self):
+        fabric = paper.two_tiers(2, 2, 2)
+        flows = [("h0-0", "h1-0", SPEED)]
+        self.assertEqual(list(self.compare(fabric, flows, "--policy", "spray,plan")),
+                         ["plan", "spray"])
+        rc, out, err = self.run_whatif(fabric, flows, "--policy", "magic")
+        self.assertEqual((rc, out), (64, ""))
+        self.assertIn("there is no policy 'magic'", err)
+        rc, out, err = self.run_whatif(fabric, flows, "--failed", "spine0,spine1")
+        self.assertEqual((rc, out), (65, ""))
+        self.assertIn("a flow has no path left", err)
+        rc, out, err = self.run_whatif(fabric, flows)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertRegex(out, r"(?m)^POLICY .* MOST FLOWS .*\n(ecmp .*\n)(.*\n){4}\Z")
+
+    def test_a_hundred_draws_of_16384_flows(self):
+        fabric = paper.two_tiers(512, 32, 32)
+        flows = paper.permutation(fabric, paper.seeded(7))
+        before = os.times()
+        record = self.compare(fabric, flows, "--policy", "ecmp", "--draws", "100")["ecmp"]
+        spent = os.times().children_user - before.children_user
+        print(f"100 draws of 16384 flows, 512 x 32: {spent:.1f} s of processor time; fullest link "
+              f"{record['flows_most']}")
+        self.assertEqual(record["draws"], 100)
+        self.assertGreater(record["flows_most"]["min"], 3)
+        self.assertLess(spent, 120)
+
+
+if __name__ == "__main__":
+    unittest.main()
