@@ -40,6 +40,7 @@ void ft_screen_init(struct ft_screen *screen, FILE *out)
 
     screen->out = out;
     screen->layout = (struct ft_layout){NULL, NULL};
+    screen->window = NULL;
     screen->now = ft_wall_now();
     screen->colour =
         terminal && !(no_color && *no_color) && term && *term && strcmp(term, "dumb") != 0;
