@@ -356,7 +356,7 @@ static void resolve(struct ft_trial *trial, const bool *use, struct ft_judgement
         out->since_ms = ft_trial_certain_ms(trial, use);
 }
 
-/* Whether samples attest each link of a path; of one stretch where the topology may lack links. */
+/* Whether samples attest each link of a path; of one stretch where the topology may miss links. */
 static bool is_of_one_time(const struct ft_trial *trial, const bool *use,
                            const struct ft_path *path)
 {
@@ -364,7 +364,7 @@ static bool is_of_one_time(const struct ft_trial *trial, const bool *use,
 
     if (!ft_trial_is_attested(trial, use, path))
         return false;
-    if (!ft_trial_may_lack_links(trial))
+    if (!ft_trial_may_miss_links(trial))
         return true;
     links_ms = ft_trial_links_ms(trial, use, path, &apart_ms);
     return apart_ms <= 0 || (apart_ms <= FT_APART_MS &&

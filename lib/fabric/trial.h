@@ -68,8 +68,8 @@ int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_
 /* Whether links changed, or flows moved, so lately that others may. */
 bool ft_trial_is_unquiet(const struct ft_trial *trial);
 
-/* Whether the topology may lack a link that is back: then it leaves too few paths. */
-bool ft_trial_may_lack_links(const struct ft_trial *trial);
+/* Whether the topology may miss a link that is back: then it leaves too few paths. */
+bool ft_trial_may_miss_links(const struct ft_trial *trial);
 
 /* Up to when each link of a path was sampled, as ft_trial_common_ms() has it of sightings;
  * INT64_MAX where none was. */
@@ -77,7 +77,7 @@ int64_t ft_trial_links_ms(const struct ft_trial *trial, const bool *use, const s
                           int64_t *apart_ms);
 
 /* A moment at which the path of sightings was known; that of its links, if that is earlier, where
- * the topology may lack some. */
+ * the topology may miss some. */
 int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms);
 
 /* When samples last determined the path: the moment of which all speak that it takes. */
