@@ -49,6 +49,8 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_HASH] = {"hash", "",
                          "how each switch chooses among equal-cost links, learnt from flows"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
+    [FT_COMMAND_DIAGNOSE] = {"diagnose", "--operations FILE",
+                             "which rank of a job hangs or is slow, and whether communication is"},
     [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},
     [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
@@ -81,6 +83,7 @@ enum {
     OPT_WIDE,
     OPT_SORT,
     OPT_COLUMNS,
+    OPT_OPERATIONS,
     OPT_SFLOW,
     OPT_TOPOLOGY,
     OPT_SERVE,
@@ -154,6 +157,9 @@ static const struct {
      FOR_TABLES,
      "COLUMN   rows by this column: numbers the largest first; -COLUMN reverses the order"},
     {{"columns", required_argument, NULL, OPT_COLUMNS}, FOR_TABLES, "A,B,...  these columns alone"},
+    {{"operations", required_argument, NULL, OPT_OPERATIONS},
+     FOR(DIAGNOSE),
+     "FILE     a table of operations as comma-separated values (-: standard input)"},
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,
      "         complete lines, however wide the terminal is"},
@@ -398,6 +404,9 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_COLUMNS:
         args->columns = value;
         break;
+    case OPT_OPERATIONS:
+        args->operations = value;
+        break;
     case OPT_HOST:
         args->host = value;
         break;
@@ -521,6 +530,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->follow && (args->sort || args->columns))
         return complain(err, args->command, "--follow prints lines, not a table with columns");
+    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations)
+        return complain(err, args->command, "needs --operations FILE");
     if (args->follow && args->has_at)
         return complain(err, args->command, "--follow begins now: it goes without --at");
     if (args->loads && args->has_at)

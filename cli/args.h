@@ -28,6 +28,7 @@ enum ft_command {
     FT_COMMAND_QPS,
     FT_COMMAND_HASH,
     FT_COMMAND_DOCTOR,
+    FT_COMMAND_DIAGNOSE,
     FT_COMMAND_LIVE,
     FT_COMMAND_ANALYZE,
     FT_COMMAND_PLAN,
@@ -68,6 +69,7 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
+    const char *operations;                /* file of a diagnosis without a daemon */
     const char *flows, *previous, *failed; /* of plan and whatif: files, links */
 };
 

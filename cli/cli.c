@@ -12,6 +12,7 @@
 
 #include "cli/analyze.h"
 #include "cli/args.h"
+#include "cli/diagnose.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
 #include "cli/live.h"
@@ -101,6 +102,8 @@ static int run(const struct ft_args *args)
         return ft_plan_run(args);
     if (args->follow)
         return ft_follow_run(args);
+    if (args->operations)
+        return ft_diagnose_show(stdout, stderr, args->json, args->operations);
     if (args->loads)
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
     else

@@ -6,6 +6,7 @@ cli_libftcli_a_SOURCES = \
 	cli/args.c cli/args.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
+	cli/diagnose.c cli/diagnose.h \
 	cli/digest.c cli/digest.h \
 	cli/export.c \
 	cli/fetch.c cli/fetch.h \
@@ -44,6 +45,6 @@ cli_libftcli_a_SOURCES = \
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c
 cli_fabrictrace_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
-	lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a $(IO_LIBS) \
+	lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a $(IO_LIBS) \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) \
 	$(XXHASH_LIBS) -lm

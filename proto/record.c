@@ -169,6 +169,14 @@ static int event_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(kind, e->subject, key);
 }
 
+static int diagnosis_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__Diagnosis *d = record->diagnosis;
+
+    /* Of one without a daemon, the job is not known. */
+    return two_part_key(d->job ? d->job : "", d->communicator ? d->communicator : "", key);
+}
+
 static int hash_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->hash->switch_, record->hash->group, key);
@@ -214,6 +222,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,
      imbalance_key},
     {FABRICTRACE__RECORD__KIND_EVENT, SCHEMA("event"), &fabrictrace__event__descriptor, event_key},
+    {FABRICTRACE__RECORD__KIND_DIAGNOSIS, SCHEMA("diagnosis"), &fabrictrace__diagnosis__descriptor,
+     diagnosis_key},
     {FABRICTRACE__RECORD__KIND_HASH, SCHEMA("hash"), &fabrictrace__hash__descriptor, hash_key},
 };
 

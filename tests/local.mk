@@ -3,6 +3,7 @@ EXTRA_DIST += tests/batch.h tests/put.h tests/certificates.py tests/ports.py tes
 include tests/unit/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk
+include tests/diagnosis/local.mk
 include tests/fabric/local.mk
 include tests/faults/local.mk
 include tests/fidelity/local.mk

@@ -5,6 +5,7 @@
 # good and bad, into tests/fuzz/corpus/NAME/.
 fuzz_programs = \
 	tests/fuzz/fuzz_batch \
+	tests/fuzz/fuzz_csv \
 	tests/fuzz/fuzz_flows \
 	tests/fuzz/fuzz_columns \
 	tests/fuzz/fuzz_frame \
@@ -42,6 +43,10 @@ endif
 tests_fuzz_fuzz_batch_SOURCES = tests/fuzz/fuzz_batch.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_batch_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_csv_SOURCES = tests/fuzz/fuzz_csv.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_csv_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a $(XXHASH_LIBS) -lm
 
 tests_fuzz_fuzz_flows_SOURCES = tests/fuzz/fuzz_flows.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_flows_LDFLAGS = $(fuzz_ldflags)

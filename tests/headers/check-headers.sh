@@ -21,14 +21,15 @@ declare -A below=(
     [lib/base]=""
     [lib/config]="lib/base"
     [lib/fabric]="lib/base"
+    [lib/diagnosis]="lib/base"
     [lib/sim]="lib/base lib/fabric"
     [lib/files]="lib/base lib/config lib/fabric lib/sim"
     [lib/io]="lib/base"
     [proto]="lib/base"
     [agent]="lib/base lib/config lib/fabric lib/io proto"
     [switchpoll]="lib/base lib/config lib/fabric lib/io proto"
-    [daemon]="lib/base lib/config lib/fabric lib/files lib/io lib/sim proto"
-    [cli]="lib/base lib/config lib/fabric lib/files lib/io lib/sim proto"
+    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim proto"
+    [cli]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim proto"
 )
 
 # third-party header (pattern): files that may include it (patterns)

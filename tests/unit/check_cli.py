@@ -629,6 +629,25 @@ class Alone(unittest.TestCase):
         "10,12,9,11,8,14,10,6": (17.5, 1.4, 0.2291, 0.9501, 7.7880, 4.2),
     }
 
+    def test_a_diagnosis_without_a_daemon(self):
+        table = SOURCE / "tests/fuzz/corpus/csv/hang"
+        code, out, err = run("diagnose", "--operations", str(table), "--json")
+        record = json.loads(out)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(
+            [record[k] for k in ("schema", "syndrome", "rank", "host", "communicator", "operation")],
+            ["fabrictrace.diagnosis.v1", "noncomm_hang", 2, "node0", "world", "AllReduce"],
+        )
+        self.assertEqual(record["ranks_waiting"], [0, 1, 3])
+        code, out, err = run("diagnose", "--operations", str(table))
+        self.assertEqual((code, out.split()[0]), (0, "SYNDROME"))
+        self.assertIn("never entered", out)
+        code, out, err = run("diagnose", "--operations", str(SOURCE / "tests/fuzz/corpus/csv/bad"))
+        self.assertEqual((code, out), (65, ""))
+        self.assertIn("bad:3: ", err)
+        self.assertEqual(run("diagnose", "--operations", "/nonexistent")[0], 66)
+        self.assertEqual(run("diagnose")[0], 64)
+
     def test_loads_give_the_known_answers(self):
         names = ("FIM", "MAX/MEAN", "COV", "JAIN", "EFFECTIVE", "CHI-SQUARE")
         keys = ("fim", "max_over_mean", "cov", "jain", "effective_links")

@@ -3,6 +3,7 @@
 if HAVE_CHECK
 include tests/unit/base.mk
 include tests/unit/config.mk
+include tests/unit/diagnosis.mk
 include tests/unit/fabric.mk
 include tests/unit/sim.mk
 include tests/unit/proto.mk

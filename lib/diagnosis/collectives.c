@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Collectives that are slow: counted from when all ranks had entered, which is their length at the
+ * last to enter. They are compared with those of communicators of like shape, or with the
+ * communicator's own past. Which rank makes one slow is told by who leaves it later than the
+ * others, or by the one rank that all slow communicators have in common.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/diagnosis/found.h"
+#include "lib/diagnosis/slowness.h"
+#include "lib/diagnosis/stats.h"
+
+#define GROUPS_MIN 10
+#define LIKE       4 /* communicators that a reference is made of */
+#define TAIL       0.5
+#define TAIL_RATIO 1.4
+#define RELEVANT   0.03  /* of the time between two operations: at one rank */
+#define NOTICED    0.005 /* at all */
+
+/* The collectives of one communicator, function and size, in order of time. */
+struct series {
+    uint32_t comm, function, hosts, members;
+    uint64_t bytes;
+    size_t first, count; /* of entries */
+    double median, usual;
+    struct ft_slowness slow;
+    bool is_slow;
+    uint32_t process; /* that leaves late, NONE */
+    uint64_t since_ns;
+};
+
+struct entry {
+    uint32_t comm, function, group;
+    uint64_t bytes, start_ns;
+    double ns;
+};
+
+struct survey {
+    const struct ft_matched *m;
+    struct entry *entries;
+    struct series *series;
+    double *values, *room;
+    size_t *count_of; /* slow communicators of each process */
+    size_t entry_count, series_count;
+    struct ft_diagnoses *found;
+};
+
+static int by_series(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->comm != y->comm)
+        return x->comm < y->comm ? -1 : 1;
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static int by_shape(const void *a, const void *b)
+{
+    const struct series *x = a, *y = b;
+
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    if (x->members != y->members)
+        return x->members < y->members ? -1 : 1;
+    if (x->hosts != y->hosts)
+        return x->hosts < y->hosts ? -1 : 1;
+    return x->comm < y->comm ? -1 : x->comm > y->comm;
+}
+
+static uint32_t hosts_of(const struct ft_matched *m, uint32_t comm)
+{
+    uint32_t hosts = 0;
+
+    /* Ranks of one host usually follow each other; a count that is too large is one all the same
+     * for communicators of like shape. */
+    for (size_t i = m->comm_members[comm]; i < m->comm_members[comm + 1]; i++)
+        hosts += i == m->comm_members[comm] || m->process[m->members[i].process].host !=
+                                                   m->process[m->members[i - 1].process].host;
+    return hosts;
+}
+
+static void collect(struct survey *s)
+{
+    const struct ft_matched *m = s->m;
+
+    for (size_t g = 0; g < m->group_count; g++) {
+        const struct ft_gathering *group = &m->groups[g];
+        const struct ft_operation *first = &m->op[m->order[group->first]];
+        double least = INFINITY;
+
+        if (group->unfinished || group->count < 2 || group->count < ft_matched_size(m, group->comm))
+            continue;
+        for (size_t i = 0; i < group->count; i++) {
+            const struct ft_operation *op = &m->op[m->order[group->first + i]];
+
+            least = fmin(least, (double)(op->end_ns - op->start_ns) + 1);
+        }
+        s->entries[s->entry_count++] = (struct entry){.comm = group->comm,
+                                                      .function = first->function,
+                                                      .group = (uint32_t)g,
+                                                      .bytes = first->bytes,
+                                                      .start_ns = group->start_ns,
+                                                      .ns = least};
+    }
+    qsort(s->entries, s->entry_count, sizeof(*s->entries), by_series);
+}
+
+static void make_series(struct survey *s)
+{
+    for (size_t i = 0, n; i < s->entry_count; i += n) {
+        const struct entry *e = &s->entries[i];
+        struct series *series;
+
+        for (n = 0; i + n < s->entry_count && e[n].comm == e->comm &&
+                    e[n].function == e->function && e[n].bytes == e->bytes;
+             n++)
+            s->room[n] = e[n].ns;
+        if (n < GROUPS_MIN)
+            continue;
+        series = &s->series[s->series_count++];
+        *series = (struct series){.comm = e->comm,
+                                  .function = e->function,
+                                  .bytes = e->bytes,
+                                  .first = i,
+                                  .count = n,
+                                  .hosts = hosts_of(s->m, e->comm),
+                                  .members = (uint32_t)ft_matched_size(s->m, e->comm),
+                                  .process = FT_OPERATIONS_NONE};
+        series->usual = ft_quantile(s->room, n, FT_SLOWNESS_PAST);
+        series->median = ft_median(s->room, n);
+    }
+    qsort(s->series, s->series_count, sizeof(*s->series), by_shape);
+}
+
+static bool like(const struct series *x, const struct series *y)
+{
+    return x->function == y->function && x->bytes == y->bytes && x->members == y->members &&
+           x->hosts == y->hosts;
+}
+
+/* With enough of its like, they say what is usual. */
+static void refer(struct survey *s)
+{
+    for (size_t i = 0, n; i < s->series_count; i += n) {
+        for (n = 0; i + n < s->series_count && like(&s->series[i], &s->series[i + n]); n++)
+            s->room[n] = s->series[i + n].median;
+        for (size_t k = 0; n >= LIKE && k < n; k++)
+            s->series[i + k].usual = ft_median(s->room, n);
+    }
+}
+
+static double length_at(const struct ft_matched *m, const struct ft_gathering *group, size_t place)
+{
+    const struct ft_operation *op = &m->op[m->order[group->first + place]];
+
+    return (double)(op->end_ns - op->start_ns);
+}
+
+/* After the group began, so that it is exact. */
+static double end_at(const struct ft_matched *m, const struct ft_gathering *group, size_t place)
+{
+    return (double)(int64_t)(m->op[m->order[group->first + place]].end_ns - group->start_ns);
+}
+
+/* How much later than the others a member left, by its clock; median over a stretch of a series. */
+static double tail_of(struct survey *s, const struct series *series, size_t place, size_t first,
+                      size_t end)
+{
+    const struct ft_matched *m = s->m;
+    size_t n = 0;
+
+    for (size_t k = first; k < end; k++) {
+        const struct ft_gathering *group = &m->groups[s->entries[series->first + k].group];
+
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = end_at(m, group, i);
+        s->values[n++] = end_at(m, group, place) - ft_median(s->room, group->count);
+    }
+    return ft_median(s->values, n);
+}
+
+/* The member that leaves late through the stretch: by its own clock against its earlier self, or
+ * where it was never otherwise, against the others. */
+static uint32_t late_leaver(struct survey *s, const struct series *series)
+{
+    const struct ft_matched *m = s->m;
+    double extra = series->usual * (series->slow.ratio - 1), best = TAIL * extra;
+    uint32_t process = FT_OPERATIONS_NONE;
+
+    for (size_t i = 0; i < series->members && series->members > 2; i++) {
+        double tail = tail_of(s, series, i, series->slow.first, series->slow.end);
+        size_t before = series->slow.first;
+
+        if (before >= GROUPS_MIN / 2)
+            tail -= tail_of(s, series, i, 0, before);
+        if (tail > best) {
+            best = tail;
+            process = m->members[m->comm_members[series->comm] + i].process;
+        }
+    }
+    return process;
+}
+
+/* How far ahead of the others a member's clock is, by when it leaves: as the promptest member of
+ * its host does, or where it is alone there as it does itself at its best. */
+static double ahead_of(struct survey *s, const struct series *series, size_t place,
+                       const double *leaves)
+{
+    const struct ft_matched *m = s->m;
+    const struct ft_member *member = &m->members[m->comm_members[series->comm]];
+    double least = INFINITY;
+    size_t of_host = 0;
+
+    for (size_t i = 0; i < series->members; i++) {
+        if (m->process[member[i].process].host != m->process[member[place].process].host)
+            continue;
+        of_host++;
+        memcpy(s->room, leaves + i * series->count, series->count * sizeof(*leaves));
+        least = fmin(least, ft_median(s->room, series->count));
+    }
+    if (of_host > 1)
+        return least;
+    memcpy(s->room, leaves + place * series->count, series->count * sizeof(*leaves));
+    return ft_quantile(s->room, series->count, FT_SLOWNESS_PAST);
+}
+
+static double between(const struct survey *s, const struct series *series)
+{
+    const struct entry *e = &s->entries[series->first];
+
+    return (double)(e[series->count - 1].start_ns - e->start_ns) / (double)(series->count - 1);
+}
+
+/* Of each member and group, after the median of all members: when it left, and its length. */
+static void fill_tails(struct survey *s, const struct series *series, double *leaves,
+                       double *lengths)
+{
+    const struct entry *e = &s->entries[series->first];
+
+    for (size_t k = 0; k < series->count; k++) {
+        const struct ft_gathering *group = &s->m->groups[e[k].group];
+        double length, end;
+
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = length_at(s->m, group, i);
+        length = ft_median(s->room, group->count);
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = end_at(s->m, group, i);
+        end = ft_median(s->room, group->count);
+        for (size_t i = 0; i < group->count; i++) {
+            leaves[i * series->count + k] = end_at(s->m, group, i) - end;
+            lengths[i * series->count + k] = length_at(s->m, group, i) - length;
+        }
+    }
+}
+
+/* A member whose own operations last longer at their end, though the others need not wait for it
+ * afterwards. */
+static void find_tail(struct survey *s, struct series *series)
+{
+    const struct ft_matched *m = s->m;
+    double *leaves = calloc(series->count * series->members, sizeof(*leaves));
+    double *lengths = calloc(series->count * series->members, sizeof(*lengths));
+    struct ft_slowness slow;
+    size_t found = 0;
+
+    if (leaves && lengths)
+        fill_tails(s, series, leaves, lengths);
+    for (size_t i = 0; leaves && lengths && i < series->members && series->members > 2; i++) {
+        double ahead = ahead_of(s, series, i, leaves);
+
+        for (size_t k = 0; k < series->count; k++) {
+            double tail =
+                fmin(leaves[i * series->count + k] - ahead, lengths[i * series->count + k]);
+
+            s->values[k] = log(1 + fmax(tail, 0) / series->usual);
+        }
+        if (!ft_slowness_of(s->values, series->count, s->room, &slow) || slow.ratio < TAIL_RATIO ||
+            (slow.ratio - 1) * series->usual < RELEVANT * between(s, series))
+            continue;
+        found++;
+        series->slow = slow;
+        series->process = m->members[m->comm_members[series->comm] + i].process;
+    }
+    free(leaves);
+    free(lengths);
+    series->is_slow = found == 1;
+}
+
+static void judge_series(struct survey *s, struct series *series)
+{
+    const struct entry *e = &s->entries[series->first];
+
+    for (size_t k = 0; k < series->count; k++)
+        s->values[k] = log(e[k].ns / series->usual);
+    series->is_slow = ft_slowness_of(s->values, series->count, s->room, &series->slow);
+    /* One that takes no time to speak of slows nobody down. */
+    if (series->is_slow && (series->slow.ratio - 1) * series->usual < NOTICED * between(s, series))
+        series->is_slow = false;
+    else if (series->is_slow)
+        series->process = late_leaver(s, series);
+    else
+        find_tail(s, series);
+    if (!series->is_slow)
+        return;
+    series->since_ns = e[series->slow.first].start_ns;
+}
+
+static bool has_member(const struct ft_matched *m, uint32_t comm, uint32_t process)
+{
+    return ft_matched_place(m, comm, process) != FT_OPERATIONS_NONE;
+}
+
+/* The only process that all slow communicators have in common; NONE. */
+static uint32_t in_common(struct survey *s)
+{
+    const struct ft_matched *m = s->m;
+    uint32_t process = FT_OPERATIONS_NONE, last = FT_OPERATIONS_NONE;
+    size_t comms = 0;
+
+    for (size_t i = 0; i < s->series_count; i++) {
+        bool again = false;
+
+        for (size_t k = 0; k < i && !again; k++)
+            again = s->series[k].is_slow && s->series[k].comm == s->series[i].comm;
+        if (!s->series[i].is_slow || again)
+            continue;
+        last = s->series[i].comm;
+        comms++;
+        for (size_t k = m->comm_members[last]; k < m->comm_members[last + 1]; k++)
+            s->count_of[m->members[k].process]++;
+    }
+    for (uint32_t p = 0; p < m->process_count && comms > 1; p++) {
+        if (s->count_of[p] < comms)
+            continue;
+        if (process != FT_OPERATIONS_NONE)
+            return FT_OPERATIONS_NONE;
+        process = p;
+    }
+    return process;
+}
+
+/* Slow communicators of a process, and all. */
+static size_t slow_of(const struct survey *s, uint32_t process, size_t *all)
+{
+    size_t slow = 0;
+
+    *all = 0;
+    for (size_t i = 0; i < s->series_count; i++) {
+        if (!has_member(s->m, s->series[i].comm, process))
+            continue;
+        ++*all;
+        slow += s->series[i].is_slow;
+    }
+    return slow;
+}
+
+/* Where a pair is slow and its ends could not be told apart, the collectives may: those of one end
+ * are slow, those of the other are not. */
+static void vote(const struct survey *s)
+{
+    for (size_t i = 0; i < s->found->count; i++) {
+        struct ft_diagnosis *d = &s->found->items[i];
+        size_t from, to, all_from, all_to;
+
+        if (d->syndrome != FT_SYNDROME_COMM_SLOW || d->side != FT_SIDE_ANY ||
+            d->peer == FT_OPERATIONS_NONE)
+            continue;
+        from = slow_of(s, d->process, &all_from);
+        to = slow_of(s, d->peer, &all_to);
+        if ((from > 0) == (to > 0) || all_from == 0 || all_to == 0)
+            continue;
+        d->side = from ? FT_SIDE_SENDER : FT_SIDE_RECEIVER;
+        if (to) {
+            uint32_t sender = d->process;
+
+            d->process = d->peer;
+            d->peer = sender;
+        }
+        d->confidence = 0.85;
+        ft_texts_add(&d->reasons,
+                     "collectives of rank %u are slow as well, those of rank %u are not",
+                     s->m->process[d->process].rank, s->m->process[d->peer].rank);
+    }
+}
+
+/* What a found culprit explains already. */
+static bool explained(const struct survey *s, const struct series *series)
+{
+    for (size_t i = 0; i < s->found->count; i++) {
+        const struct ft_diagnosis *d = &s->found->items[i];
+
+        if (d->syndrome != FT_SYNDROME_COMM_SLOW)
+            continue;
+        if ((d->process != FT_OPERATIONS_NONE && has_member(s->m, series->comm, d->process)) ||
+            (d->peer != FT_OPERATIONS_NONE && d->side == FT_SIDE_ANY &&
+             has_member(s->m, series->comm, d->peer)))
+            return true;
+    }
+    return false;
+}
+
+static int tell(struct survey *s, const struct series *series, uint32_t process, const char *why,
+                size_t others)
+{
+    struct ft_diagnosis *d = ft_diagnoses_add(s->found, FT_SYNDROME_COMM_SLOW);
+    const struct ft_matched *m = s->m;
+
+    if (!d)
+        return -ENOMEM;
+    d->comm = series->comm;
+    d->function = series->function;
+    d->process = process;
+    d->side = FT_SIDE_ANY;
+    d->since_ns = series->since_ns;
+    d->slowdown = series->slow.ratio;
+    d->confidence = process == FT_OPERATIONS_NONE ? 0.7 : 0.85;
+    ft_texts_add(
+        &d->reasons,
+        "%s of communicator %s takes %.2f times as long as usual once all have entered, in "
+        "%zu operations",
+        ft_operations_function(m->ops, d->function), ft_operations_comm(m->ops, d->comm),
+        d->slowdown, series->slow.end - series->slow.first);
+    if (process == FT_OPERATIONS_NONE)
+        ft_texts_add(&d->doubts, "all ranks leave together: which of them is slow does not show");
+    else
+        ft_texts_add(&d->reasons, "%s", why);
+    if (others)
+        ft_texts_add(&d->reasons, "%zu more series of operations are slow with it", others);
+    return 0;
+}
+
+static int tell_all(struct survey *s)
+{
+    const struct series *worst = NULL;
+    size_t slow = 0;
+    uint32_t process;
+    int rc = 0;
+
+    vote(s);
+    for (size_t i = 0; i < s->series_count && rc == 0; i++) {
+        struct series *series = &s->series[i];
+
+        if (series->is_slow && series->process != FT_OPERATIONS_NONE && !explained(s, series))
+            rc = tell(s, series, series->process, "it leaves them later than the others by as much",
+                      0);
+    }
+    for (size_t i = 0; i < s->series_count; i++) {
+        struct series *series = &s->series[i];
+
+        series->is_slow = series->is_slow && !explained(s, series);
+        slow += series->is_slow;
+        if (series->is_slow && (!worst || worst->slow.ratio < series->slow.ratio))
+            worst = series;
+    }
+    if (rc || !worst)
+        return rc;
+    process = in_common(s);
+    return tell(s, worst, process, "it is the one rank that all slow communicators have in common",
+                slow - 1);
+}
+
+int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
+{
+    struct survey s = {.m = m, .found = found};
+    size_t room = m->group_count > m->process_count ? m->group_count : m->process_count;
+    int rc = -ENOMEM;
+
+    s.entries = calloc(m->group_count + 1, sizeof(*s.entries));
+    s.series = calloc(m->group_count + 1, sizeof(*s.series));
+    s.values = calloc(room + 1, sizeof(*s.values));
+    s.room = calloc(room + 1, sizeof(*s.room));
+    s.count_of = calloc(m->process_count + 1, sizeof(*s.count_of));
+    if (s.entries && s.series && s.values && s.room && s.count_of) {
+        collect(&s);
+        make_series(&s);
+        refer(&s);
+        for (size_t i = 0; i < s.series_count; i++)
+            judge_series(&s, &s.series[i]);
+        rc = tell_all(&s);
+    }
+    free(s.entries);
+    free(s.series);
+    free(s.values);
+    free(s.room);
+    free(s.count_of);
+    return rc;
+}

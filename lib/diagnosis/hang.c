@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Hangs: the roots of the wait-for graph. A node is a process or a group that some process stands
+ * in; a process waits for its group or peer, a group for the members that have not entered it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/diagnosis/found.h"
+#include "lib/diagnosis/waits.h"
+
+/* How many times as long as ever before is a hang, whatever else happens in the job. */
+#define CERTAIN 3
+/* Transfers end together to within the skew of clocks. */
+#define SKEW_NS (20 * 1000 * 1000ULL)
+/* At more roots than this the trace is cut in the middle of its work. */
+#define ROOTS_MAX 64
+
+struct hangs {
+    const struct ft_matched *m;
+    struct ft_waits *waits;
+    struct ft_habits habits;
+    struct ft_diagnoses *found;
+    uint64_t now_ns;
+    uint32_t *reached; /* nodes that wait for a root, from it outwards */
+    uint32_t *toward;  /* of each node: the next one on the way to the root; NONE: not reached */
+    size_t reached_count;
+    bool *known; /* nodes that are told of already, or lead to an end */
+};
+
+/* Who waits for a root, or for either end of a transfer. */
+static void reach(struct hangs *h, uint32_t root, uint32_t end)
+{
+    const struct ft_waits *w = h->waits;
+
+    for (size_t i = 0; i < w->node_count; i++)
+        h->toward[i] = FT_OPERATIONS_NONE;
+    h->reached_count = 0;
+    h->reached[h->reached_count++] = root;
+    h->toward[root] = root;
+    if (end != FT_OPERATIONS_NONE) {
+        h->reached[h->reached_count++] = end;
+        h->toward[end] = end;
+    }
+    for (size_t at = 0; at < h->reached_count; at++) {
+        uint32_t node = h->reached[at];
+
+        for (size_t e = w->in_first[node]; e < w->in_first[node + 1]; e++) {
+            uint32_t from = w->in[e];
+
+            if (h->toward[from] != FT_OPERATIONS_NONE)
+                continue;
+            h->toward[from] = node;
+            h->reached[h->reached_count++] = from;
+        }
+    }
+}
+
+static uint64_t since(uint64_t now_ns, uint64_t then_ns)
+{
+    return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+/* How long the longest of those reached has waited. */
+static uint64_t waited(const struct hangs *h)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = 0; i < h->reached_count; i++) {
+        uint32_t node = h->reached[i];
+        uint64_t ns;
+
+        if (node >= h->m->process_count || h->waits->blocking[node] == FT_OPERATIONS_NONE)
+            continue;
+        ns = since(h->now_ns, h->m->op[h->waits->blocking[node]].start_ns);
+        if (longest < ns)
+            longest = ns;
+    }
+    return longest;
+}
+
+/* Whether every process of the job waits for the root, or is it. */
+static bool all_wait(const struct hangs *h)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < h->reached_count; i++)
+        count += h->reached[i] < h->m->process_count;
+    return count == h->m->process_count;
+}
+
+/* Whether an operation that usual_ns was the longest for, and members ranks have entered, stands.
+ * It is certain after a while; earlier where the whole job waits for it, though few ranks are in
+ * it. */
+static double stands(const struct hangs *h, uint64_t entered_ns, uint64_t usual_ns, size_t members)
+{
+    uint64_t age = since(h->now_ns, entered_ns);
+
+    if (usual_ns == 0)
+        return 0;
+    if (age > CERTAIN * usual_ns + SKEW_NS)
+        return 0.9;
+    return age > 2 * usual_ns && 2 * members <= h->m->process_count && all_wait(h) ? 0.7 : 0;
+}
+
+/* Who waits, and the longest way to the root. */
+static int tell_waiting(struct hangs *h, struct ft_diagnosis *d)
+{
+    uint32_t node = h->reached[h->reached_count - 1];
+
+    d->waiting = calloc(h->reached_count + 1, sizeof(*d->waiting));
+    if (!d->waiting)
+        return -ENOMEM;
+    for (size_t i = 0; i < h->reached_count; i++)
+        if (h->reached[i] < h->m->process_count && h->reached[i] != d->process)
+            d->waiting[d->waiting_count++] = h->reached[i];
+    while (d->chain_count < FT_DIAGNOSIS_CHAIN) {
+        if (node < h->m->process_count)
+            d->chain[d->chain_count++] = node;
+        if (h->toward[node] == node)
+            break;
+        node = h->toward[node];
+    }
+    return 0;
+}
+
+/* The operation that a root's nearest waiter stands in. */
+static uint32_t awaited(const struct hangs *h)
+{
+    for (size_t i = 0; i < h->reached_count; i++)
+        if (h->reached[i] < h->m->process_count &&
+            h->waits->blocking[h->reached[i]] != FT_OPERATIONS_NONE)
+            return h->waits->blocking[h->reached[i]];
+    return FT_OPERATIONS_NONE;
+}
+
+static struct ft_diagnosis *add(struct hangs *h, enum ft_syndrome syndrome, uint32_t row)
+{
+    struct ft_diagnosis *d = ft_diagnoses_add(h->found, syndrome);
+
+    if (d && row != FT_OPERATIONS_NONE) {
+        d->comm = h->m->op[row].comm;
+        d->function = h->m->op[row].function;
+        d->sequence = h->m->op[row].sequence;
+        d->since_ns = h->m->op[row].start_ns;
+    }
+    return d;
+}
+
+static unsigned long long ms(uint64_t ns)
+{
+    return ns / 1000000;
+}
+
+/* A rank that others wait for and that is in no operation. 1 where it hangs for certain, 0 where it
+ * may only be late, -1 where it is not even that. */
+static int judge_process(const struct hangs *h, uint32_t process)
+{
+    uint64_t elapsed = since(h->now_ns, h->waits->last_ns[process]), wait = waited(h);
+    const struct ft_habits *habits = &h->habits;
+    uint64_t own = ft_habits_own(h->m, process, awaited(h));
+
+    if (elapsed > CERTAIN * habits->own_max_ns && wait > CERTAIN * habits->wait_max_ns &&
+        wait > CERTAIN * own && wait > SKEW_NS)
+        return 1;
+    if (elapsed < own || (habits->late_max_ns[process] > CERTAIN * habits->late_usual_ns &&
+                          wait < CERTAIN * habits->late_max_ns[process] / 2))
+        return -1;
+    return 0;
+}
+
+static int tell_process(struct hangs *h, uint32_t process, uint32_t others, bool certain)
+{
+    uint32_t row = awaited(h), last = h->waits->last_row[process];
+    struct ft_diagnosis *d = add(h, FT_SYNDROME_NONCOMM_HANG, row);
+    uint64_t wait = waited(h);
+
+    if (!d)
+        return -ENOMEM;
+    d->process = process;
+    d->others = others;
+    d->confidence = certain ? 0.95 : 0.7;
+    if (tell_waiting(h, d) < 0)
+        return -ENOMEM;
+    ft_texts_add(&d->reasons, "rank %u never entered %s %llu of communicator %s",
+                 h->m->process[process].rank, ft_operations_function(h->m->ops, d->function),
+                 (unsigned long long)d->sequence, ft_operations_comm(h->m->ops, d->comm));
+    ft_texts_add(&d->reasons,
+                 "%zu ranks wait for it, directly or through others, for up to %llu ms",
+                 d->waiting_count, ms(wait));
+    if (last != FT_OPERATIONS_NONE)
+        ft_texts_add(&d->reasons, "its last operation, %s %llu of communicator %s, ended",
+                     ft_operations_function(h->m->ops, h->m->op[last].function),
+                     (unsigned long long)h->m->op[last].sequence,
+                     ft_operations_comm(h->m->ops, h->m->op[last].comm));
+    if (!certain)
+        ft_texts_add(&d->doubts, "the trace ends before the wait is longer than any before");
+    if (others)
+        ft_texts_add(&d->reasons, "%u more ranks of its host have not entered either", others);
+    return 0;
+}
+
+/* The ranks of a host may work in step: then all of them are away from the others at once. */
+static uint64_t longest_own(const struct ft_matched *m, uint32_t process)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = m->first[process] + 1; i < m->first[process + 1]; i++)
+        if (longest < m->own_ns[i] - m->own_ns[i - 1])
+            longest = m->own_ns[i] - m->own_ns[i - 1];
+    return longest;
+}
+
+static size_t ranks_of_host(const struct ft_matched *m, uint32_t process)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->process_count; i++)
+        count += m->process[i].host == m->process[process].host;
+    return count;
+}
+
+/* Roots that are processes: one rank, or ranks of one host; or, where that is certain, any few. */
+static int find_stopped(struct hangs *h)
+{
+    const struct ft_waits *w = h->waits;
+    uint32_t roots[ROOTS_MAX], certain_at[ROOTS_MAX];
+    size_t count = 0, certain = 0, stuck = 0;
+    bool one_host = true;
+    int rc = 0;
+
+    for (uint32_t p = 0; p < h->m->process_count; p++) {
+        stuck += w->blocking[p] != FT_OPERATIONS_NONE;
+        if (w->blocking[p] != FT_OPERATIONS_NONE || w->in_first[p] == w->in_first[p + 1])
+            continue;
+        if (count == ROOTS_MAX)
+            return 0;
+        one_host = one_host && (count == 0 || h->m->process[p].host == h->m->process[*roots].host);
+        roots[count++] = p;
+    }
+    for (size_t i = 0; i < count; i++) {
+        reach(h, roots[i], FT_OPERATIONS_NONE);
+        if (judge_process(h, roots[i]) == 1)
+            certain_at[certain++] = roots[i];
+    }
+    if (certain && (one_host || certain <= 4)) {
+        for (size_t i = 0; i < (one_host ? 1 : certain) && rc == 0; i++) {
+            reach(h, certain_at[i], FT_OPERATIONS_NONE);
+            rc = tell_process(h, certain_at[i], one_host ? (uint32_t)certain - 1 : 0, true);
+        }
+        return rc;
+    }
+    /* No time has passed since: then nobody may be at work but one that is waited for, or all of
+     * its host. */
+    if (count == 0 || !one_host || stuck + count < h->m->process_count || stuck <= count ||
+        (count > 1 && count < ranks_of_host(h->m, *roots)))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        reach(h, roots[i], FT_OPERATIONS_NONE);
+        if (judge_process(h, roots[i]) < 0 || (stuck < 2 && count == 1) ||
+            (count > 1 && since(h->now_ns, w->last_ns[roots[i]]) <= longest_own(h->m, roots[i])))
+            return 0;
+    }
+    reach(h, *roots, FT_OPERATIONS_NONE);
+    return tell_process(h, *roots, (uint32_t)count - 1, false);
+}
+
+/* Of a group that all have entered: since when, and who is in it still. */
+static uint64_t entered_ns(const struct ft_matched *m, const struct ft_gathering *group)
+{
+    uint64_t newest = 0;
+
+    for (size_t i = 0; i < group->count; i++)
+        if (newest < m->op[m->order[group->first + i]].start_ns)
+            newest = m->op[m->order[group->first + i]].start_ns;
+    return newest;
+}
+
+static int tell_group(struct hangs *h, const struct ft_gathering *group, double confidence)
+{
+    const struct ft_matched *m = h->m;
+    uint32_t row = FT_OPERATIONS_NONE;
+    struct ft_diagnosis *d;
+
+    for (size_t i = 0; i < group->count; i++)
+        if (m->op[m->order[group->first + i]].end_ns == FT_OPERATIONS_NEVER)
+            row = m->order[group->first + i];
+    d = add(h, FT_SYNDROME_COMM_HANG, row);
+    if (!d)
+        return -ENOMEM;
+    d->since_ns = entered_ns(m, group);
+    d->confidence = confidence;
+    if (group->unfinished == 1 && group->count > 2)
+        d->process = m->op[row].process;
+    if (tell_waiting(h, d) < 0)
+        return -ENOMEM;
+    ft_texts_add(&d->reasons,
+                 "all %zu ranks of communicator %s entered %s %llu, %zu are in it still",
+                 group->count, ft_operations_comm(m->ops, d->comm),
+                 ft_operations_function(m->ops, d->function), (unsigned long long)d->sequence,
+                 group->unfinished);
+    ft_texts_add(&d->reasons, "the last entered %llu ms ago; no other such took more than %llu ms",
+                 ms(since(h->now_ns, d->since_ns)), ms(ft_habits_transfer(m, row)));
+    if (d->process == FT_OPERATIONS_NONE)
+        ft_texts_add(&d->doubts, "start and end alone do not show which of its transfers stands");
+    return 0;
+}
+
+static int tell_pair(struct hangs *h, const struct ft_pair *pair, uint32_t row, double confidence)
+{
+    struct ft_diagnosis *d = add(h, FT_SYNDROME_COMM_HANG, row);
+
+    if (!d)
+        return -ENOMEM;
+    d->process = pair->from;
+    d->peer = pair->to;
+    d->side = FT_SIDE_ANY;
+    d->confidence = confidence;
+    if (tell_waiting(h, d) < 0)
+        return -ENOMEM;
+    ft_texts_add(
+        &d->reasons,
+        "rank %u sends to rank %u in communicator %s, both have entered, and it does not end",
+        h->m->process[pair->from].rank, h->m->process[pair->to].rank,
+        ft_operations_comm(h->m->ops, d->comm));
+    ft_texts_add(&d->reasons, "since %llu ms; no other such took more than %llu ms",
+                 ms(since(h->now_ns, d->since_ns)), ms(ft_habits_transfer(h->m, row)));
+    ft_texts_add(&d->doubts, "sender, receiver and the link between them look the same here");
+    return 0;
+}
+
+/* When the later of both ends entered; one that is gone already has. */
+static uint64_t later_start(const struct ft_matched *m, const struct ft_pair *pair)
+{
+    uint64_t send = m->op[pair->send].start_ns, recv = m->op[pair->recv].start_ns;
+
+    return send > recv ? send : recv;
+}
+
+/* Operations that all have entered and that do not end. */
+static int find_standing(struct hangs *h)
+{
+    const struct ft_waits *w = h->waits;
+    const struct ft_matched *m = h->m;
+    double confidence;
+    int rc = 0;
+
+    for (uint32_t n = (uint32_t)m->process_count; n < w->node_count && rc == 0; n++) {
+        const struct ft_gathering *group = &m->groups[w->group[n - m->process_count]];
+        uint64_t usual = ft_habits_transfer(m, m->order[group->first]);
+
+        if (w->out_first[n] != w->out_first[n + 1])
+            continue;
+        reach(h, n, FT_OPERATIONS_NONE);
+        confidence = stands(h, entered_ns(m, group), usual, group->count);
+        if (confidence > 0)
+            rc = tell_group(h, group, confidence);
+    }
+    for (uint32_t p = 0; p < m->process_count && rc == 0; p++) {
+        uint32_t row = w->standing[p];
+        const struct ft_pair *pair;
+
+        if (row == FT_OPERATIONS_NONE || h->known[p])
+            continue;
+        pair = &m->pairs[m->pair_of[row]];
+        h->known[pair->from] = h->known[pair->to] = true;
+        reach(h, pair->from, pair->to);
+        confidence = stands(h, later_start(m, pair), ft_habits_transfer(m, row), 2);
+        if (confidence > 0)
+            rc = tell_pair(h, pair, row, confidence);
+    }
+    return rc;
+}
+
+/* Marks what waits for a node that waits for none; what is left waits in circles. */
+static void mark_ends(struct hangs *h)
+{
+    const struct ft_waits *w = h->waits;
+
+    memset(h->known, 0, w->node_count * sizeof(*h->known));
+    h->reached_count = 0;
+    for (uint32_t n = 0; n < w->node_count; n++) {
+        if (w->out_first[n] != w->out_first[n + 1])
+            continue;
+        h->known[n] = true;
+        h->reached[h->reached_count++] = n;
+    }
+    for (size_t at = 0; at < h->reached_count; at++) {
+        uint32_t node = h->reached[at];
+
+        for (size_t e = w->in_first[node]; e < w->in_first[node + 1]; e++) {
+            if (h->known[w->in[e]])
+                continue;
+            h->known[w->in[e]] = true;
+            h->reached[h->reached_count++] = w->in[e];
+        }
+    }
+}
+
+/* Of a circle: the ranks in the operation that the fewest have entered, and the most. False where
+ * all operations of it are entered by all: they only share a queue. */
+static bool ends_of_circle(const struct hangs *h, uint32_t node, uint32_t *least, uint32_t *most)
+{
+    const struct ft_waits *w = h->waits;
+    bool absent = false;
+
+    *least = *most = FT_OPERATIONS_NONE;
+    /* Each step leads to a node that waits in a circle; after as many as there are, into it. */
+    for (size_t i = 0; i < w->node_count; i++)
+        node = w->out[w->out_first[node]];
+    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]]) {
+        uint32_t row;
+
+        if (node >= h->m->process_count)
+            continue;
+        if (*least == FT_OPERATIONS_NONE || w->company[node] < w->company[*least])
+            *least = node;
+        row = w->blocking[node];
+        absent = absent || (h->m->group_of[row] == FT_OPERATIONS_NONE
+                                ? w->company[node] < 2
+                                : w->company[node] < ft_matched_size(h->m, h->m->op[row].comm));
+    }
+    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]])
+        if (node < h->m->process_count && node != *least &&
+            (*most == FT_OPERATIONS_NONE || w->company[node] > w->company[*most]))
+            *most = node;
+    return absent;
+}
+
+/* Processes that wait for each other in a circle: nobody can go on. */
+static int find_circles(struct hangs *h)
+{
+    const struct ft_waits *w = h->waits;
+    uint32_t p = 0, least, most;
+    struct ft_diagnosis *d;
+
+    mark_ends(h);
+    while (p < h->m->process_count && (h->known[p] || w->blocking[p] == FT_OPERATIONS_NONE))
+        p++;
+    if (p == h->m->process_count || !ends_of_circle(h, p, &least, &most))
+        return 0;
+    for (uint32_t q = 0; most == FT_OPERATIONS_NONE && q < h->m->process_count; q++)
+        if (q != least && w->blocking[q] != FT_OPERATIONS_NONE && !h->known[q])
+            most = q;
+    if (most == FT_OPERATIONS_NONE)
+        return 0;
+    reach(h, least, FT_OPERATIONS_NONE);
+    d = add(h, FT_SYNDROME_MISMATCH, w->blocking[least]);
+    if (!d)
+        return -ENOMEM;
+    d->process = least;
+    d->peer = most;
+    d->confidence = 0.9;
+    if (tell_waiting(h, d) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < 2; i++) {
+        uint32_t who = i ? most : least, row = w->blocking[who];
+
+        ft_texts_add(&d->reasons, "rank %u is in %s %llu of communicator %s, with %u ranks",
+                     h->m->process[who].rank,
+                     ft_operations_function(h->m->ops, h->m->op[row].function),
+                     (unsigned long long)h->m->op[row].sequence,
+                     ft_operations_comm(h->m->ops, h->m->op[row].comm), w->company[who]);
+    }
+    ft_texts_add(&d->reasons, "they wait for each other, so none can continue");
+    return 0;
+}
+
+int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnoses *found)
+{
+    struct hangs h = {.m = m, .found = found, .now_ns = now_ns};
+    int rc = -ENOMEM;
+
+    h.waits = ft_waits_new(m);
+    if (h.waits && ft_habits_init(&h.habits, m) == 0) {
+        h.reached = calloc(h.waits->node_count + 1, sizeof(*h.reached));
+        h.toward = calloc(h.waits->node_count + 1, sizeof(*h.toward));
+        h.known = calloc(h.waits->node_count + 1, sizeof(*h.known));
+        if (h.reached && h.toward && h.known) {
+            rc = find_stopped(&h);
+            if (rc == 0)
+                rc = find_standing(&h);
+            if (rc == 0)
+                rc = find_circles(&h);
+        }
+    }
+    free(h.reached);
+    free(h.toward);
+    free(h.known);
+    ft_habits_free(&h.habits);
+    ft_waits_free(h.waits);
+    return rc;
+}

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Ranks that are slow outside of communication.
+ *
+ * The own time of a rank between two collectives of a communicator is the time that it was in no
+ * operation; it is measured by one clock, and a victim's does not grow, because it waits inside of
+ * operations. A rank is late where its own time is longer than that of its like between the same
+ * two collectives, through a stretch of them and beyond their noise, and the others wait for it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/diagnosis/found.h"
+#include "lib/diagnosis/lost.h"
+#include "lib/diagnosis/roles.h"
+#include "lib/diagnosis/stats.h"
+
+#define GROUPS_MIN  12
+#define BLOCKS_MIN  8
+#define EXCESS      0.10 /* of the own time of its like */
+#define EXCESS_TWO  0.20 /* where there is one like it alone */
+#define RELEVANT    0.03 /* of the whole time */
+#define OFTEN       0.8
+#define SIGMAS      6
+#define SIGMAS_LIKE 5
+#define FELT        0.3 /* of its excess, that others wait */
+#define MANY        16
+#define CULPRITS    2 /* more at once, on several hosts, are another kind of rank */
+/* Less than this share of the time in no operation: operations run beside the work. */
+#define APART 0.15
+
+/* One communicator; rows of the matrices are its members, columns its blocks. */
+struct pace {
+    const struct ft_matched *m;
+    const uint64_t *roles, *lost_ns;
+    uint32_t comm;
+    size_t members, groups, blocks, period;
+    uint32_t *group;                     /* those that all members have ended */
+    double *own, *late, *later, *excess; /* late: by lengths, later: by clocks */
+    double *wall, *room, *others;
+    double base, wall_base;
+};
+
+struct culprit {
+    uint32_t process, place;
+    size_t first, end;
+    double excess, sigmas;
+};
+
+static double length_of(const struct ft_operation *op)
+{
+    return (double)(op->end_ns - op->start_ns);
+}
+
+static bool complete(const struct ft_gathering *group, size_t members)
+{
+    return group->count == members && group->unfinished == 0;
+}
+
+static uint32_t row_of(const struct pace *p, size_t k, size_t place)
+{
+    const struct ft_gathering *group = &p->m->groups[p->group[k]];
+
+    /* Complete: every member is there, in the members' order. */
+    return p->m->order[group->first + place];
+}
+
+/* The time of a member between the groups k - 1 and k. */
+static double own_of(const struct pace *p, size_t k, size_t place, bool beside)
+{
+    uint32_t row = row_of(p, k, place), before = row_of(p, k - 1, place);
+    const struct ft_matched *m = p->m;
+    double whole;
+
+    if (!beside)
+        return (double)m->own_ns[row] - (double)m->own_ns[before];
+    whole = (double)m->op[row].start_ns - (double)m->op[before].start_ns;
+    return whole - ((double)p->lost_ns[row] - (double)p->lost_ns[before]);
+}
+
+static double wall_of(const struct pace *p, size_t k)
+{
+    return (double)p->m->groups[p->group[k]].start_ns -
+           (double)p->m->groups[p->group[k - 1]].start_ns;
+}
+
+/* Whether operations cover nearly all the time, so that work must run beside them. */
+static bool works_beside(const struct pace *p)
+{
+    double own = 0, wall = 0;
+
+    for (size_t k = 1; k < p->groups; k++) {
+        for (size_t i = 0; i < p->members; i++)
+            own += own_of(p, k, i, false) / (double)p->members;
+        wall += wall_of(p, k);
+    }
+    return own < APART * wall;
+}
+
+static void add_later(struct pace *p, size_t k, size_t block)
+{
+    double first = (double)p->m->groups[p->group[k]].start_ns, median;
+
+    for (size_t i = 0; i < p->members; i++)
+        p->room[i] = (double)p->m->op[row_of(p, k, i)].start_ns - first;
+    median = ft_median(p->room, p->members);
+    for (size_t i = 0; i < p->members; i++)
+        p->later[i * p->blocks + block] +=
+            (double)p->m->op[row_of(p, k, i)].start_ns - first - median;
+}
+
+static void fill(struct pace *p, bool beside)
+{
+    for (size_t b = 0; b < p->blocks; b++) {
+        for (size_t i = 0; i < p->members; i++)
+            p->own[i * p->blocks + b] = p->late[i * p->blocks + b] = p->later[i * p->blocks + b] =
+                0;
+        p->wall[b] = 0;
+        for (size_t k = b * p->period + 1; k <= (b + 1) * p->period; k++) {
+            double median;
+
+            for (size_t i = 0; i < p->members; i++)
+                p->room[i] = length_of(&p->m->op[row_of(p, k, i)]);
+            median = ft_median(p->room, p->members);
+            for (size_t i = 0; i < p->members; i++) {
+                p->own[i * p->blocks + b] += own_of(p, k, i, beside);
+                p->late[i * p->blocks + b] += median - length_of(&p->m->op[row_of(p, k, i)]);
+            }
+            add_later(p, k, b);
+            p->wall[b] += wall_of(p, k);
+        }
+    }
+}
+
+/* In a block, of the own time of members of the same role. */
+static double like_median(const struct pace *p, size_t block, size_t place, size_t *likes)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    size_t n = 0;
+
+    for (size_t j = 0; j < p->members; j++)
+        if ((j != place || p->members > MANY) &&
+            p->roles[member[j].process] == p->roles[member[place].process])
+            p->room[n++] = p->own[j * p->blocks + block];
+    *likes = n;
+    return ft_median(p->room, n);
+}
+
+/* Each member's own time above the median of its like, as a share of what is usual. */
+static void compare(struct pace *p)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    double median = 0;
+    size_t likes = 0;
+
+    for (size_t b = 0; b < p->blocks; b++) {
+        for (size_t i = 0; i < p->members; i++)
+            p->room[i] = p->own[i * p->blocks + b];
+        p->others[b] = ft_median(p->room, p->members);
+    }
+    memcpy(p->room, p->others, p->blocks * sizeof(*p->room));
+    p->base = ft_median(p->room, p->blocks);
+    memcpy(p->room, p->wall, p->blocks * sizeof(*p->room));
+    p->wall_base = ft_median(p->room, p->blocks);
+    for (size_t b = 0; b < p->blocks && p->base > 0; b++) {
+        for (size_t i = 0; i < p->members; i++) {
+            /* With many of one role, itself among them moves their median by little. */
+            if (p->members <= MANY || i == 0 ||
+                p->roles[member[i].process] != p->roles[member[i - 1].process])
+                median = like_median(p, b, i, &likes);
+            p->excess[i * p->blocks + b] =
+                likes ? (p->own[i * p->blocks + b] - median) / p->base : 0;
+        }
+    }
+}
+
+/* Of a stretch of a member's values: their median and spread. */
+static double middle_of(const struct pace *p, const double *values, size_t place, size_t first,
+                        size_t end, double *spread)
+{
+    double median;
+
+    memcpy(p->room, values + place * p->blocks + first, (end - first) * sizeof(*p->room));
+    median = ft_median(p->room, end - first);
+    if (spread)
+        *spread = ft_spread(p->room, end - first, median);
+    return median;
+}
+
+/* Whether a member is late through the stretch, beyond what is noise and what its like differ by.
+ */
+static bool is_late(const struct pace *p, struct culprit *c)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    double excess, spread, usual, felt, sum = 0, need = EXCESS;
+    size_t often = 0, n = c->end - c->first, likes = 0;
+
+    excess = middle_of(p, p->excess, c->place, c->first, c->end, &spread);
+    for (size_t b = c->first; b < c->end; b++) {
+        double x = p->excess[c->place * p->blocks + b];
+
+        sum += fmin(x, 1 + 2 * excess);
+        often += x > EXCESS / 2;
+    }
+    for (size_t j = 0; j < p->members; j++) {
+        double other;
+
+        if (j == c->place || p->roles[member[j].process] != p->roles[member[c->place].process])
+            continue;
+        p->others[likes] = middle_of(p, p->excess, j, c->first, c->end, &other);
+        p->others[p->members + likes++] = other;
+    }
+    if (likes < 2)
+        need = EXCESS_TWO;
+    /* With one like it alone, that one's values are its own, negative. */
+    usual = likes < 2 ? 0 : ft_spread(p->others, likes, ft_median(p->others, likes));
+    spread = fmax(spread, ft_median(p->others + p->members, likes));
+    felt = middle_of(p, p->late, c->place, c->first, c->end, NULL);
+    /* With one like it alone, which of the two is odd shows by their clocks alone. */
+    if (likes < 2)
+        felt = fmin(felt, middle_of(p, p->later, c->place, c->first, c->end, NULL));
+    c->excess = excess;
+    c->sigmas = excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
+    return n >= BLOCKS_MIN && excess >= need && sum / (double)n >= need &&
+           (double)often >= OFTEN * (double)n && c->sigmas >= SIGMAS &&
+           excess >= SIGMAS_LIKE * usual && excess * p->base >= RELEVANT * p->wall_base &&
+           felt >= FELT * excess * p->base;
+}
+
+static bool has_like(const struct pace *p, size_t place)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+
+    for (size_t j = 0; j < p->members; j++)
+        if (j != place && p->roles[member[j].process] == p->roles[member[place].process])
+            return true;
+    return false;
+}
+
+static int tell(const struct pace *p, const struct culprit *c, struct ft_diagnoses *found)
+{
+    const struct ft_matched *m = p->m;
+    struct ft_diagnosis *d;
+    uint32_t row;
+
+    for (size_t i = 0; i < found->count; i++) {
+        d = &found->items[i];
+        if (d->syndrome != FT_SYNDROME_NONCOMM_SLOW || d->process != c->process)
+            continue;
+        /* In several communicators: where it is the most. */
+        if (d->slowdown >= 1 + c->excess)
+            return 0;
+        free(d->waiting);
+        *d = found->items[--found->count];
+        break;
+    }
+    d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
+    if (!d)
+        return -ENOMEM;
+    row = row_of(p, c->first * p->period + 1, c->place);
+    d->process = c->process;
+    d->comm = p->comm;
+    d->function = m->op[row].function;
+    d->since_ns = m->op[row].start_ns;
+    d->slowdown = 1 + c->excess;
+    d->confidence = c->sigmas > 2 * SIGMAS ? 0.95 : 0.85;
+    d->waiting = calloc(p->members + 1, sizeof(*d->waiting));
+    if (!d->waiting)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->members; i++)
+        if (i != c->place)
+            d->waiting[d->waiting_count++] = m->members[m->comm_members[p->comm] + i].process;
+    ft_texts_add(
+        &d->reasons,
+        "outside of operations it takes %.2f times as long as ranks like it, in %zu periods",
+        d->slowdown, c->end - c->first);
+    ft_texts_add(&d->reasons, "%zu ranks of communicator %s wait for it, %.3f ms of each %.3f ms",
+                 d->waiting_count, ft_operations_comm(m->ops, p->comm),
+                 middle_of(p, p->late, c->place, c->first, c->end, NULL) / 1e6, p->wall_base / 1e6);
+    return 0;
+}
+
+static int search(struct pace *p, struct ft_diagnoses *found)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    struct culprit culprits[64];
+    size_t count = 0;
+    bool one_host = true;
+    int rc = 0;
+
+    for (size_t i = 0; i < p->members && count < sizeof(culprits) / sizeof(culprits[0]); i++) {
+        struct culprit c = {.process = member[i].process, .place = (uint32_t)i};
+
+        if (!has_like(p, i))
+            continue;
+        ft_stretch(p->excess + i * p->blocks, p->blocks, EXCESS / 2, 0.5, &c.first, &c.end);
+        if (c.end <= c.first || !is_late(p, &c))
+            continue;
+        one_host = one_host && p->m->process[c.process].host ==
+                                   p->m->process[count ? culprits->process : c.process].host;
+        culprits[count++] = c;
+    }
+    if (count > CULPRITS && !one_host)
+        return 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = tell(p, &culprits[i], found);
+    return rc;
+}
+
+static int judge(struct pace *p, struct ft_diagnoses *found)
+{
+    size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
+    bool beside;
+    int rc = -ENOMEM;
+
+    p->own = calloc(p->members * steps, sizeof(*p->own));
+    p->late = calloc(p->members * steps, sizeof(*p->late));
+    p->later = calloc(p->members * steps, sizeof(*p->later));
+    p->excess = calloc(p->members * steps, sizeof(*p->excess));
+    p->wall = calloc(steps, sizeof(*p->wall));
+    p->room = calloc(most, sizeof(*p->room));
+    p->others = calloc(2 * most, sizeof(*p->others));
+    if (p->own && p->late && p->later && p->excess && p->wall && p->room && p->others) {
+        beside = works_beside(p);
+        for (size_t k = 1; k <= steps; k++) {
+            for (size_t i = 0; i < p->members; i++)
+                p->room[i] = own_of(p, k, i, beside);
+            p->others[k - 1] = ft_median(p->room, p->members);
+        }
+        p->period = ft_period(p->others, steps, BLOCKS_MIN, p->room);
+        p->blocks = steps / p->period;
+        fill(p, beside);
+        compare(p);
+        rc = p->base > 0 ? search(p, found) : 0;
+    }
+    free(p->own);
+    free(p->late);
+    free(p->later);
+    free(p->excess);
+    free(p->wall);
+    free(p->room);
+    free(p->others);
+    return rc;
+}
+
+int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
+{
+    uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m);
+    uint32_t *groups = calloc(m->group_count + 1, sizeof(*groups));
+    int rc = roles && lost && groups ? 0 : -ENOMEM;
+
+    for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
+        struct pace p = {.m = m, .roles = roles, .lost_ns = lost, .comm = comm, .group = groups};
+
+        p.members = ft_matched_size(m, comm);
+        for (size_t g = m->comm_groups[comm]; g < m->comm_groups[comm + 1]; g++)
+            if (complete(&m->groups[g], p.members))
+                groups[p.groups++] = (uint32_t)g;
+        if (p.members >= 2 && p.groups >= GROUPS_MIN)
+            rc = judge(&p, found);
+    }
+    free(roles);
+    free(lost);
+    free(groups);
+    return rc;
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+noinst_LIBRARIES += lib/diagnosis/libftdiagnosis.a
+lib_diagnosis_libftdiagnosis_a_SOURCES = \
+	lib/diagnosis/changed.c \
+	lib/diagnosis/collectives.c \
+	lib/diagnosis/csv.c lib/diagnosis/csv.h \
+	lib/diagnosis/diagnosis.c lib/diagnosis/diagnosis.h \
+	lib/diagnosis/found.c lib/diagnosis/found.h \
+	lib/diagnosis/hang.c \
+	lib/diagnosis/late.c \
+	lib/diagnosis/lost.c lib/diagnosis/lost.h \
+	lib/diagnosis/matched.c lib/diagnosis/matched.h \
+	lib/diagnosis/mismatch.c \
+	lib/diagnosis/operations.c lib/diagnosis/operations.h \
+	lib/diagnosis/roles.c lib/diagnosis/roles.h \
+	lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
+	lib/diagnosis/stats.c lib/diagnosis/stats.h \
+	lib/diagnosis/transfers.c \
+	lib/diagnosis/waits.c lib/diagnosis/waits.h

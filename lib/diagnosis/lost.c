@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/diagnosis/lost.h"
+
+#include <stdlib.h>
+
+uint64_t *ft_lost_new(const struct ft_matched *m)
+{
+    uint64_t *lost = calloc(m->op_count + 1, sizeof(*lost));
+
+    for (size_t g = 0; lost && g < m->group_count; g++) {
+        const struct ft_gathering *group = &m->groups[g];
+        uint64_t least = UINT64_MAX;
+
+        for (size_t i = 0; i < group->count && group->unfinished == 0; i++) {
+            const struct ft_operation *op = &m->op[m->order[group->first + i]];
+
+            if (least > op->end_ns - op->start_ns)
+                least = op->end_ns - op->start_ns;
+        }
+        for (size_t i = 0; i < group->count && group->unfinished == 0; i++) {
+            uint32_t row = m->order[group->first + i];
+
+            lost[row] = m->op[row].end_ns - m->op[row].start_ns - least;
+        }
+    }
+    for (size_t i = 0; lost && i < m->pair_count; i++) {
+        const struct ft_pair *pair = &m->pairs[i];
+        double send, recv;
+
+        if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE ||
+            m->op[pair->send].end_ns == FT_OPERATIONS_NEVER ||
+            m->op[pair->recv].end_ns == FT_OPERATIONS_NEVER)
+            continue;
+        send = (double)(m->op[pair->send].end_ns - m->op[pair->send].start_ns);
+        recv = (double)(m->op[pair->recv].end_ns - m->op[pair->recv].start_ns);
+        if (send > recv)
+            lost[pair->send] = (uint64_t)(send - recv);
+        else
+            lost[pair->recv] = (uint64_t)(recv - send);
+    }
+    for (size_t p = 0; lost && p < m->process_count; p++) {
+        uint64_t sum = 0;
+
+        for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
+            uint64_t here = lost[i];
+
+            lost[i] = sum;
+            sum += here;
+        }
+    }
+    return lost;
+}

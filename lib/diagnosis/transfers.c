@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Sends that are slow, by the matrix of sender and receiver.
+ *
+ * A transfer takes as long as the shorter of its two sides: the later to enter waits for nobody,
+ * and each is measured by one clock. Its length is compared with that of transfers of like size
+ * between like ranks, or with the pair's own past. A row or column of the
+ * matrix that is slow nearly throughout is a sender or a receiver; a cell that neither explains is
+ * a pair.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/diagnosis/found.h"
+#include "lib/diagnosis/slowness.h"
+#include "lib/diagnosis/stats.h"
+
+#define TRANSFERS_MIN 8
+#define CELLS_LIKE    4 /* cells of a class that a reference is made of */
+#define MOST_OF_LINE  0.75
+#define SLOW_SHARE    0.4 /* more of all cells: no single rank */
+
+/* A transfer that ended. */
+struct transfer {
+    uint64_t start_ns;
+    double ns;
+    uint32_t from, to;
+    uint32_t kind; /* of like ones: on one host or not, size */
+    uint32_t row;
+};
+
+struct cell {
+    uint32_t from, to;
+    size_t first, count; /* transfers */
+    double ratio;        /* 0: not slow */
+    uint64_t since_ns;
+    uint32_t row; /* the first that was slow */
+    bool told;
+};
+
+struct matrix {
+    const struct ft_matched *m;
+    struct transfer *transfers;
+    struct cell *cells;
+    double *values, *room;
+    size_t transfer_count, cell_count;
+    struct ft_diagnoses *found;
+};
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct transfer *x = a, *y = b;
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static int by_cell(const void *a, const void *b)
+{
+    const struct transfer *x = a, *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* Sizes within a factor of the square root of two are like. */
+static uint32_t size_kind(uint64_t bytes)
+{
+    return bytes ? (uint32_t)(2 * log2((double)bytes) + 1) : 0;
+}
+
+static void collect(struct matrix *x)
+{
+    const struct ft_matched *m = x->m;
+
+    for (size_t i = 0; i < m->pair_count; i++) {
+        const struct ft_pair *pair = &m->pairs[i];
+        const struct ft_operation *send, *recv;
+        uint64_t a, b;
+
+        /* With one side alone, a wait for the other cannot be told from a slow transfer. */
+        if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE)
+            continue;
+        send = &m->op[pair->send];
+        recv = &m->op[pair->recv];
+        if (send->end_ns == FT_OPERATIONS_NEVER || recv->end_ns == FT_OPERATIONS_NEVER)
+            continue;
+        a = send->end_ns - send->start_ns;
+        b = recv->end_ns - recv->start_ns;
+        x->transfers[x->transfer_count++] = (struct transfer){
+            .start_ns = send->start_ns,
+            .ns = (double)(a < b ? a : b) + 1,
+            .from = pair->from,
+            .to = pair->to,
+            .kind = size_kind(send->bytes) * 2 +
+                    (m->process[pair->from].host == m->process[pair->to].host),
+            .row = pair->send,
+        };
+    }
+}
+
+/* Divides the transfers of one kind by what is usual for it: the median of its pairs' medians, or
+ * with few pairs each pair's own. The result is a logarithm. */
+static void normalise(struct matrix *x, size_t first, size_t end)
+{
+    struct transfer *t = x->transfers;
+    size_t cells = 0;
+    double usual;
+
+    for (size_t i = first, n; i < end; i += n) {
+        for (n = 0; i + n < end && t[i + n].from == t[i].from && t[i + n].to == t[i].to; n++)
+            x->room[n] = t[i + n].ns;
+        x->values[cells++] = ft_median(x->room, n);
+    }
+    usual = ft_median(x->values, cells);
+    for (size_t i = first, n; i < end; i += n) {
+        for (n = 0; i + n < end && t[i + n].from == t[i].from && t[i + n].to == t[i].to; n++)
+            x->room[n] = t[i + n].ns;
+        if (cells < CELLS_LIKE)
+            usual = ft_quantile(x->room, n, FT_SLOWNESS_PAST);
+        for (size_t k = 0; k < n; k++)
+            t[i + k].ns = log(t[i + k].ns / usual);
+    }
+}
+
+static void make_cells(struct matrix *x)
+{
+    struct transfer *t = x->transfers;
+
+    qsort(t, x->transfer_count, sizeof(*t), by_kind);
+    for (size_t i = 0, n; i < x->transfer_count; i += n) {
+        for (n = 1; i + n < x->transfer_count && t[i + n].kind == t[i].kind;)
+            n++;
+        normalise(x, i, i + n);
+    }
+    qsort(t, x->transfer_count, sizeof(*t), by_cell);
+    for (size_t i = 0, n; i < x->transfer_count; i += n) {
+        for (n = 1;
+             i + n < x->transfer_count && t[i + n].from == t[i].from && t[i + n].to == t[i].to;)
+            n++;
+        x->cells[x->cell_count++] =
+            (struct cell){.from = t[i].from, .to = t[i].to, .first = i, .count = n};
+    }
+}
+
+static void judge_cell(struct matrix *x, struct cell *cell)
+{
+    const struct transfer *t = &x->transfers[cell->first];
+    struct ft_slowness slow;
+
+    for (size_t i = 0; i < cell->count; i++)
+        x->values[i] = t[i].ns;
+    if (cell->count < TRANSFERS_MIN || !ft_slowness_of(x->values, cell->count, x->room, &slow))
+        return;
+    cell->ratio = slow.ratio;
+    cell->since_ns = t[slow.first].start_ns;
+    cell->row = t[slow.first].row;
+}
+
+/* Slow cells that are not told yet, and all, in a row (or column) of the matrix. */
+static size_t line(const struct matrix *x, bool row, uint32_t process, size_t *all)
+{
+    size_t slow = 0;
+
+    *all = 0;
+    for (size_t i = 0; i < x->cell_count; i++) {
+        const struct cell *cell = &x->cells[i];
+
+        if ((row ? cell->from : cell->to) != process)
+            continue;
+        ++*all;
+        slow += cell->ratio > 0 && !cell->told;
+    }
+    return slow;
+}
+
+static struct ft_diagnosis *tell(struct matrix *x, const struct cell *cell, enum ft_side side,
+                                 double ratio)
+{
+    struct ft_diagnosis *d = ft_diagnoses_add(x->found, FT_SYNDROME_COMM_SLOW);
+
+    if (!d)
+        return NULL;
+    d->side = side;
+    d->comm = x->m->op[cell->row].comm;
+    d->function = x->m->op[cell->row].function;
+    d->process = side == FT_SIDE_RECEIVER ? cell->to : cell->from;
+    d->since_ns = cell->since_ns;
+    d->slowdown = ratio;
+    d->confidence = 0.9;
+    return d;
+}
+
+/* A rank whose transfers to, or from, all its peers are slow. */
+static int tell_line(struct matrix *x, bool row, uint32_t process, size_t slow, size_t all)
+{
+    const struct cell *first = NULL;
+    struct ft_diagnosis *d;
+    size_t n = 0;
+
+    for (size_t i = 0; i < x->cell_count; i++) {
+        struct cell *cell = &x->cells[i];
+
+        if ((row ? cell->from : cell->to) != process || cell->ratio == 0 || cell->told)
+            continue;
+        cell->told = true;
+        x->values[n++] = cell->ratio;
+        if (!first || first->since_ns > cell->since_ns)
+            first = cell;
+    }
+    for (size_t i = 0; i < x->found->count; i++) {
+        d = &x->found->items[i];
+        if (d->syndrome == FT_SYNDROME_COMM_SLOW && d->process == process &&
+            d->side != FT_SIDE_PAIR) {
+            ft_texts_add(&d->reasons, "%s %zu of its %zu peers is %.2f times as slow, too",
+                         row ? "sending to" : "receiving from", slow, all, ft_median(x->values, n));
+            return 0;
+        }
+    }
+    d = first ? tell(x, first, row ? FT_SIDE_SENDER : FT_SIDE_RECEIVER, ft_median(x->values, n))
+              : NULL;
+    if (!d)
+        return -ENOMEM;
+    ft_texts_add(&d->reasons, "%s %zu of its %zu peers takes %.2f times as long as between others",
+                 row ? "sending to" : "receiving from", slow, all, d->slowdown);
+    ft_texts_add(&d->reasons, "counted from when both sides were there: waiting is not in it");
+    return 0;
+}
+
+/* Lines that are slow nearly throughout, the longest first: sender's side and receiver's side. */
+static int tell_lines(struct matrix *x)
+{
+    for (;;) {
+        size_t best = 1, best_all = 0;
+        uint32_t process = FT_OPERATIONS_NONE;
+        bool best_row = false;
+        int rc;
+
+        for (size_t i = 0; i < 2 * x->cell_count; i++) {
+            const struct cell *cell = &x->cells[i / 2];
+            bool row = i % 2 == 0;
+            size_t all, slow;
+
+            if (cell->ratio == 0 || cell->told)
+                continue;
+            slow = line(x, row, row ? cell->from : cell->to, &all);
+            if ((double)slow < MOST_OF_LINE * (double)all || slow < best ||
+                (slow == best && (process != FT_OPERATIONS_NONE || slow < 2)))
+                continue;
+            best = slow;
+            best_all = all;
+            best_row = row;
+            process = row ? cell->from : cell->to;
+        }
+        if (process == FT_OPERATIONS_NONE)
+            return 0;
+        rc = tell_line(x, best_row, process, best, best_all);
+        if (rc)
+            return rc;
+    }
+}
+
+/* Cells that no line explains. What else its ends do acquits them. */
+static int tell_cells(struct matrix *x)
+{
+    for (size_t i = 0; i < x->cell_count; i++) {
+        struct cell *cell = &x->cells[i];
+        size_t row, column;
+        struct ft_diagnosis *d;
+        bool sender, receiver;
+
+        if (cell->ratio == 0 || cell->told)
+            continue;
+        sender = line(x, true, cell->from, &row) < row;
+        receiver = line(x, false, cell->to, &column) < column;
+        d = tell(x, cell, sender && receiver ? FT_SIDE_PAIR : FT_SIDE_ANY, cell->ratio);
+        if (!d)
+            return -ENOMEM;
+        d->peer = cell->to;
+        d->confidence = d->side == FT_SIDE_PAIR ? 0.9 : 0.75;
+        ft_texts_add(&d->reasons,
+                     "sending from rank %u to rank %u takes %.2f times as long as between others",
+                     x->m->process[cell->from].rank, x->m->process[cell->to].rank, cell->ratio);
+        ft_texts_add(sender ? &d->reasons : &d->doubts,
+                     sender ? "the sender is as fast as others to its other peers"
+                            : "the sender has no other peer that would acquit it");
+        ft_texts_add(receiver ? &d->reasons : &d->doubts,
+                     receiver ? "the receiver is as fast as others from its other peers"
+                              : "the receiver has no other peer that would acquit it");
+    }
+    return 0;
+}
+
+static int judge(struct matrix *x)
+{
+    size_t slow = 0;
+    int rc;
+
+    collect(x);
+    make_cells(x);
+    for (size_t i = 0; i < x->cell_count; i++) {
+        judge_cell(x, &x->cells[i]);
+        slow += x->cells[i].ratio > 0;
+    }
+    if (slow == 0)
+        return 0;
+    rc = tell_lines(x);
+    for (size_t i = slow = 0; i < x->cell_count; i++)
+        slow += x->cells[i].ratio > 0 && !x->cells[i].told;
+    if (rc == 0 && (double)slow <= SLOW_SHARE * (double)x->cell_count)
+        rc = tell_cells(x);
+    return rc;
+}
+
+int ft_find_slow_pairs(const struct ft_matched *m, struct ft_diagnoses *found)
+{
+    struct matrix x = {.m = m, .found = found};
+    int rc = -ENOMEM;
+
+    x.transfers = calloc(m->pair_count + 1, sizeof(*x.transfers));
+    x.cells = calloc(m->pair_count + 1, sizeof(*x.cells));
+    x.values = calloc(m->pair_count + 1, sizeof(*x.values));
+    x.room = calloc(m->pair_count + 1, sizeof(*x.room));
+    if (x.transfers && x.cells && x.values && x.room)
+        rc = judge(&x);
+    free(x.transfers);
+    free(x.cells);
+    free(x.values);
+    free(x.room);
+    return rc;
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/diagnosis/waits.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lib/base/grow.h"
+#include "lib/diagnosis/stats.h"
+
+/* A member is awaited in a group when it was in one of so many before. */
+#define RECENT_GROUPS 3
+/* Values that a median is taken of. */
+#define SAMPLES 256
+
+struct edges {
+    uint32_t (*items)[2];
+    size_t count, size;
+    bool failed;
+};
+
+static void connect(struct edges *edges, uint32_t from, uint32_t to)
+{
+    uint32_t(*items)[2] = ft_grow(edges->items, edges->count, &edges->size, sizeof(*items));
+
+    if (!items) {
+        edges->failed = true;
+        return;
+    }
+    edges->items = items;
+    edges->items[edges->count][0] = from;
+    edges->items[edges->count++][1] = to;
+}
+
+static bool ended(const struct ft_operation *op)
+{
+    return op->end_ns != FT_OPERATIONS_NEVER;
+}
+
+static void find_blocking(struct ft_waits *w, const struct ft_matched *m)
+{
+    for (size_t p = 0; p < m->process_count; p++) {
+        w->blocking[p] = w->standing[p] = w->last_row[p] = FT_OPERATIONS_NONE;
+        w->company[p] = 1;
+        for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
+            if (!ended(&m->op[i])) {
+                if (w->blocking[p] == FT_OPERATIONS_NONE)
+                    w->blocking[p] = (uint32_t)i;
+            } else if (w->last_ns[p] <= m->op[i].end_ns) {
+                w->last_ns[p] = m->op[i].end_ns;
+                w->last_row[p] = (uint32_t)i;
+            }
+        }
+    }
+}
+
+/* Whether a member that is not in a group of its communicator should be: it was in one just before,
+ * and has not ended one after it. */
+static bool awaited(const struct ft_matched *m, size_t group, uint32_t process)
+{
+    uint32_t comm = m->groups[group].comm;
+    size_t first = m->comm_groups[comm], end = m->comm_groups[comm + 1];
+    bool was = group == first;
+
+    for (size_t g = group; g > first && group - g < RECENT_GROUPS && !was; g--)
+        was = ft_matched_row(m, &m->groups[g - 1], process) != FT_OPERATIONS_NONE;
+    for (size_t g = group + 1; g < end && was; g++) {
+        uint32_t row = ft_matched_row(m, &m->groups[g], process);
+
+        if (row != FT_OPERATIONS_NONE && ended(&m->op[row]))
+            was = false;
+    }
+    return was;
+}
+
+static void connect_group(struct edges *edges, const struct ft_waits *w, const struct ft_matched *m,
+                          uint32_t node, size_t index)
+{
+    const struct ft_gathering *group = &m->groups[index];
+    size_t at = m->comm_members[group->comm], end = m->comm_members[group->comm + 1];
+
+    /* Both lists are by process. */
+    for (size_t i = 0; at < end; at++) {
+        uint32_t process = m->members[at].process, row;
+
+        while (i < group->count && m->op[m->order[group->first + i]].process < process)
+            i++;
+        row = i < group->count ? m->order[group->first + i] : FT_OPERATIONS_NONE;
+        if (row == FT_OPERATIONS_NONE || m->op[row].process != process) {
+            if (awaited(m, index, process))
+                connect(edges, node, process);
+        } else if (!ended(&m->op[row]) && w->blocking[process] != row) {
+            connect(edges, node, process);
+        }
+    }
+}
+
+static void connect_pair(struct edges *edges, struct ft_waits *w, const struct ft_matched *m,
+                         uint32_t process)
+{
+    uint32_t row = w->blocking[process], at = m->pair_of[row], other, peer;
+
+    if (at == FT_OPERATIONS_NONE)
+        return;
+    other = m->pairs[at].send == row ? m->pairs[at].recv : m->pairs[at].send;
+    peer = m->pairs[at].from == process ? m->pairs[at].to : m->pairs[at].from;
+    if (other == FT_OPERATIONS_NONE || (!ended(&m->op[other]) && w->blocking[peer] != other))
+        connect(edges, process, peer);
+    else
+        w->standing[process] = row;
+    w->company[process] = other == FT_OPERATIONS_NONE ? 1 : 2;
+}
+
+/* The groups that processes stand in become nodes. */
+static int connect_all(struct ft_waits *w, const struct ft_matched *m, struct edges *edges)
+{
+    uint32_t *node_of = calloc(m->group_count + 1, sizeof(*node_of));
+
+    if (!node_of)
+        return -ENOMEM;
+    w->node_count = m->process_count;
+    for (uint32_t p = 0; p < m->process_count; p++) {
+        uint32_t group;
+
+        if (w->blocking[p] == FT_OPERATIONS_NONE)
+            continue;
+        group = m->group_of[w->blocking[p]];
+        if (group == FT_OPERATIONS_NONE) {
+            connect_pair(edges, w, m, p);
+            continue;
+        }
+        if (!node_of[group]) {
+            w->group[w->node_count - m->process_count] = group;
+            node_of[group] = (uint32_t)w->node_count++;
+            connect_group(edges, w, m, node_of[group], group);
+        }
+        connect(edges, p, node_of[group]);
+        w->company[p] = (uint32_t)m->groups[group].count;
+    }
+    free(node_of);
+    return edges->failed ? -ENOMEM : 0;
+}
+
+/* The edges by the node at one end: `to` of those with the same node at the other. */
+static int index_edges(const struct edges *edges, size_t nodes, int end, uint32_t **to,
+                       size_t **first)
+{
+    size_t *at = calloc(nodes + 2, sizeof(*at));
+
+    *to = calloc(edges->count + 1, sizeof(**to));
+    *first = at;
+    if (!*to || !at)
+        return -ENOMEM;
+    for (size_t e = 0; e < edges->count; e++)
+        at[edges->items[e][end] + 2]++;
+    for (size_t n = 2; n <= nodes + 1; n++)
+        at[n] += at[n - 1];
+    for (size_t e = 0; e < edges->count; e++)
+        (*to)[at[edges->items[e][end] + 1]++] = edges->items[e][!end];
+    return 0;
+}
+
+struct ft_waits *ft_waits_new(const struct ft_matched *m)
+{
+    struct ft_waits *w = calloc(1, sizeof(*w));
+    struct edges edges = {0};
+    size_t n = m->process_count + 1;
+    int rc = -ENOMEM;
+
+    if (!w)
+        return NULL;
+    w->blocking = calloc(n, sizeof(*w->blocking));
+    w->standing = calloc(n, sizeof(*w->standing));
+    w->company = calloc(n, sizeof(*w->company));
+    w->last_ns = calloc(n, sizeof(*w->last_ns));
+    w->last_row = calloc(n, sizeof(*w->last_row));
+    w->group = calloc(n, sizeof(*w->group));
+    if (w->blocking && w->standing && w->company && w->last_ns && w->last_row && w->group) {
+        find_blocking(w, m);
+        rc = connect_all(w, m, &edges);
+    }
+    if (rc == 0)
+        rc = index_edges(&edges, w->node_count, 0, &w->out, &w->out_first);
+    if (rc == 0)
+        rc = index_edges(&edges, w->node_count, 1, &w->in, &w->in_first);
+    free(edges.items);
+    if (rc == 0)
+        return w;
+    ft_waits_free(w);
+    return NULL;
+}
+
+void ft_waits_free(struct ft_waits *w)
+{
+    if (!w)
+        return;
+    free(w->blocking);
+    free(w->standing);
+    free(w->company);
+    free(w->last_ns);
+    free(w->last_row);
+    free(w->group);
+    free(w->out);
+    free(w->in);
+    free(w->out_first);
+    free(w->in_first);
+    free(w);
+}
+
+static uint64_t length_of(const struct ft_operation *op)
+{
+    return op->end_ns - op->start_ns;
+}
+
+/* Of a group that ended: the length at the rank that entered last, and the longest at any. */
+static bool lengths(const struct ft_matched *m, const struct ft_gathering *group, uint64_t *least,
+                    uint64_t *most)
+{
+    *least = UINT64_MAX;
+    *most = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct ft_operation *op = &m->op[m->order[group->first + i]];
+
+        if (!ended(op))
+            return false;
+        if (*least > length_of(op))
+            *least = length_of(op);
+        if (*most < length_of(op))
+            *most = length_of(op);
+    }
+    return group->count > 1;
+}
+
+static int usual_lateness(struct ft_habits *habits, size_t count)
+{
+    double *values = calloc(count + 1, sizeof(*values));
+
+    if (!values)
+        return -ENOMEM;
+    for (size_t p = 0; p < count; p++)
+        values[p] = (double)habits->late_max_ns[p];
+    habits->late_usual_ns = (uint64_t)ft_median(values, count);
+    free(values);
+    return 0;
+}
+
+int ft_habits_init(struct ft_habits *habits, const struct ft_matched *m)
+{
+    uint64_t least, most;
+
+    habits->late_max_ns = calloc(m->process_count + 1, sizeof(*habits->late_max_ns));
+    if (!habits->late_max_ns)
+        return -ENOMEM;
+    for (size_t p = 0; p < m->process_count; p++)
+        for (size_t i = m->first[p] + 1; i < m->first[p + 1]; i++)
+            if (m->own_ns[i] - m->own_ns[i - 1] > habits->own_max_ns)
+                habits->own_max_ns = m->own_ns[i] - m->own_ns[i - 1];
+    for (size_t g = 0; g < m->group_count; g++) {
+        const struct ft_gathering *group = &m->groups[g];
+
+        if (!lengths(m, group, &least, &most))
+            continue;
+        if (habits->wait_max_ns < most - least)
+            habits->wait_max_ns = most - least;
+        for (size_t i = 0; i < group->count; i++) {
+            const struct ft_operation *op = &m->op[m->order[group->first + i]];
+
+            if (habits->late_max_ns[op->process] < most - length_of(op))
+                habits->late_max_ns[op->process] = most - length_of(op);
+        }
+    }
+    for (size_t i = 0; i < m->pair_count; i++) {
+        const struct ft_pair *pair = &m->pairs[i];
+        uint64_t send, recv, wait;
+
+        if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE ||
+            !ended(&m->op[pair->send]) || !ended(&m->op[pair->recv]))
+            continue;
+        send = length_of(&m->op[pair->send]);
+        recv = length_of(&m->op[pair->recv]);
+        wait = send > recv ? send - recv : recv - send;
+        if (habits->wait_max_ns < wait)
+            habits->wait_max_ns = wait;
+    }
+    return usual_lateness(habits, m->process_count);
+}
+
+void ft_habits_free(struct ft_habits *habits)
+{
+    free(habits->late_max_ns);
+}
+
+uint64_t ft_habits_own(const struct ft_matched *m, uint32_t process, uint32_t row)
+{
+    double values[SAMPLES];
+    size_t count = 0;
+
+    for (size_t i = m->first[process + 1]; i > m->first[process] + 1 && count < SAMPLES; i--)
+        if (row == FT_OPERATIONS_NONE ||
+            (m->op[i - 1].comm == m->op[row].comm && m->op[i - 1].function == m->op[row].function))
+            values[count++] = (double)(m->own_ns[i - 1] - m->own_ns[i - 2]);
+    return (uint64_t)ft_median(values, count);
+}
+
+uint64_t ft_habits_transfer(const struct ft_matched *m, uint32_t row)
+{
+    const struct ft_operation *like = &m->op[row];
+    uint64_t longest = 0, least, most;
+
+    if (m->group_of[row] == FT_OPERATIONS_NONE) {
+        for (size_t i = 0; i < m->pair_count; i++) {
+            const struct ft_pair *pair = &m->pairs[i];
+
+            if (pair->comm != like->comm || pair->send == FT_OPERATIONS_NONE ||
+                pair->recv == FT_OPERATIONS_NONE || !ended(&m->op[pair->send]) ||
+                !ended(&m->op[pair->recv]))
+                continue;
+            least = length_of(&m->op[pair->send]);
+            most = length_of(&m->op[pair->recv]);
+            if (longest < (least < most ? least : most))
+                longest = least < most ? least : most;
+        }
+        return longest;
+    }
+    for (size_t g = m->comm_groups[like->comm]; g < m->comm_groups[like->comm + 1]; g++)
+        if (m->op[m->order[m->groups[g].first]].function == like->function &&
+            lengths(m, &m->groups[g], &least, &most) && longest < least)
+            longest = least;
+    return longest;
+}

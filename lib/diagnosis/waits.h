@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DIAGNOSIS_WAITS_H
+#define FT_DIAGNOSIS_WAITS_H
+/*
+ * The wait-for graph at the end of a trace, and what is usual in it.
+ *
+ * Nodes are the processes, then the groups that one of them stands in. A process stands in the
+ * first of its operations that did not end. Owner: the caller. Thread: one.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/diagnosis/matched.h"
+
+struct ft_waits {
+    size_t node_count;
+    uint32_t *blocking; /* of a process: the row that it stands in, NONE */
+    uint32_t *standing; /* of a process: that row where it is a send or receive that both have
+                           entered, NONE */
+    uint32_t *company;  /* of a process: ranks in the same operation, itself too */
+    uint64_t *last_ns;  /* of a process: end of its last operation that ended; 0 */
+    uint32_t *last_row; /* that row, NONE */
+    uint32_t *group;    /* of the nodes behind the processes: index of the group */
+    uint32_t *out, *in; /* nodes that a node waits for; that wait for it */
+    size_t *out_first, *in_first;
+};
+
+/* NULL without memory. */
+struct ft_waits *ft_waits_new(const struct ft_matched *m);
+void ft_waits_free(struct ft_waits *w);
+
+/* The longest of what ended well. */
+struct ft_habits {
+    uint64_t own_max_ns;    /* in no operation, of any rank */
+    uint64_t wait_max_ns;   /* in an operation, before all had entered */
+    uint64_t late_usual_ns; /* the median of what follows */
+    uint64_t *late_max_ns;  /* of a process: others in an operation, before it entered */
+};
+
+/* -ENOMEM. */
+int ft_habits_init(struct ft_habits *habits, const struct ft_matched *m);
+void ft_habits_free(struct ft_habits *habits);
+
+/* How long a process usually is in no operation before one like the row's. */
+uint64_t ft_habits_own(const struct ft_matched *m, uint32_t process, uint32_t row);
+
+/* The longest that the communicator of a row took for a function like it when all were there; 0:
+ * none has ended. */
+uint64_t ft_habits_transfer(const struct ft_matched *m, uint32_t row);
+
+#endif

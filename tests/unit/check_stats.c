@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <math.h>
+
+#include "lib/diagnosis/slowness.h"
+#include "lib/diagnosis/stats.h"
+#include "tests/unit/unit.h"
+
+#define N 40
+
+START_TEST(quantiles_and_spread)
+{
+    double values[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, same[] = {7, 7, 7};
+
+    ck_assert_double_eq_tol(ft_median(values, 5), 3, 1e-12);
+    ck_assert_double_eq_tol(ft_quantile(values, 5, 0.25), 2, 1e-12);
+    ck_assert_double_eq_tol(ft_spread(values, 5, 3), 1.4826, 1e-12);
+    ck_assert_double_eq_tol(ft_median(even, 4), 2.5, 1e-12);
+    ck_assert_double_eq_tol(ft_spread(same, 3, 7), 0, 1e-12);
+    ck_assert_double_eq_tol(ft_median(same, 0), 0, 1e-12);
+}
+END_TEST
+
+START_TEST(the_stretch_above_a_bar)
+{
+    double values[] = {0, 0, 9, 0, 0, 0, 2, 3, 0, 2, 2, 0, 0};
+    size_t first, end;
+
+    /* One odd value counts no more than the limit. */
+    ft_stretch(values, 13, 1, 1, &first, &end);
+    ck_assert_uint_eq(first, 6);
+    ck_assert_uint_eq(end, 11);
+    ft_stretch(values, 2, 1, 1, &first, &end);
+    ck_assert_uint_eq(end, 0);
+}
+END_TEST
+
+/* Around 0, by a fixed pattern of 5 %; above from one index on. */
+static void series(double *values, size_t from, double above)
+{
+    for (size_t i = 0; i < N; i++)
+        values[i] = 0.05 * sin(7.0 * (double)i * (double)i) + (i >= from ? log(above) : 0);
+}
+
+START_TEST(slow_is_beyond_noise_and_past)
+{
+    double values[N], room[N];
+    struct ft_slowness slow;
+
+    series(values, N, 1);
+    ck_assert(!ft_slowness_of(values, N, room, &slow));
+    series(values, 25, 1.5);
+    ck_assert(ft_slowness_of(values, N, room, &slow));
+    ck_assert_uint_eq(slow.first, 25);
+    ck_assert_uint_eq(slow.end, N);
+    ck_assert_double_eq_tol(slow.ratio, 1.5, 0.05);
+    series(values, 25, 1.1);
+    ck_assert(!ft_slowness_of(values, N, room, &slow));
+    /* What was never faster may be built so, but not by half. */
+    series(values, 0, 1.3);
+    ck_assert(!ft_slowness_of(values, N, room, &slow));
+    series(values, 0, 1.8);
+    ck_assert(ft_slowness_of(values, N, room, &slow));
+    series(values, 37, 5);
+    ck_assert(!ft_slowness_of(values, N, room, &slow));
+}
+END_TEST
+
+FT_UNIT_MAIN("stats", quantiles_and_spread, the_stretch_above_a_bar, slow_is_beyond_noise_and_past)

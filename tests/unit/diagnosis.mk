@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+diagnosis_tests = tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_stats
+check_PROGRAMS += $(diagnosis_tests)
+TESTS += $(diagnosis_tests)
+
+tests_unit_check_csv_SOURCES = tests/unit/check_csv.c tests/unit/unit.h
+tests_unit_check_csv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a $(XXHASH_LIBS) \
+	$(CHECK_LIBS) -lm
+
+tests_unit_check_diagnosis_SOURCES = tests/unit/check_diagnosis.c tests/unit/unit.h
+tests_unit_check_diagnosis_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnosis_LDADD = $(tests_unit_check_csv_LDADD)
+
+tests_unit_check_stats_SOURCES = tests/unit/check_stats.c tests/unit/unit.h
+tests_unit_check_stats_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_stats_LDADD = $(tests_unit_check_csv_LDADD)
