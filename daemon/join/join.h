@@ -254,7 +254,7 @@ size_t ft_join_bytes(const struct ft_join *join);
 /* The newest moment at which samples determined a resolved flow's path. */
 int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
 
-/* Whether a resolved flow was on its path at a moment between its samples: they go on without a
+/* Whether a resolved flow was on its path at a moment between its samples: they continue without a
  * pause, and nobody moved around it, or they leave no time to move away and back. */
 bool ft_join_was_on_path(const struct ft_join *join, const struct ft_flow *flow, int64_t ms);
 

@@ -168,7 +168,7 @@ struct ft_left {
 
 /* Files what a judgement found to be past under the number of the path that was left, or of none
  * where it is not of it (left NULL: of none), and forgets the way of what is on no path: stretches
- * that go on from before it begin after it. */
+ * that continue from before it begin after it. */
 void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgement,
                        const struct ft_left *left);
 

@@ -364,7 +364,7 @@ static bool is_of_one_time(const struct ft_trial *trial, const bool *use,
 
     if (!ft_trial_is_attested(trial, use, path))
         return false;
-    if (!ft_trial_may_lack_links(trial))
+    if (!ft_trial_may_miss_links(trial))
         return true;
     links_ms = ft_trial_links_ms(trial, use, path, &apart_ms);
     return apart_ms <= 0 || (apart_ms <= FT_APART_MS &&

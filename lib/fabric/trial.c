@@ -182,7 +182,7 @@ bool ft_trial_is_unquiet(const struct ft_trial *trial)
     return trust && trust->uncertain_ms >= trial->by->now_ms - UNQUIET_MS;
 }
 
-bool ft_trial_may_lack_links(const struct ft_trial *trial)
+bool ft_trial_may_miss_links(const struct ft_trial *trial)
 {
     return trial->by->verify && ft_trial_is_unquiet(trial) && trial->by->trust->loses_links;
 }
@@ -239,7 +239,7 @@ int64_t ft_trial_sampled_ms(struct ft_trial *trial, const bool *use, int64_t ms)
     int64_t left_ms = trial->outlier_ms, links_ms, apart_ms;
     struct ft_path path;
 
-    if (!ft_trial_may_lack_links(trial) || !ft_trial_only_path(trial, use, &path))
+    if (!ft_trial_may_miss_links(trial) || !ft_trial_only_path(trial, use, &path))
         return ms;
     links_ms = ft_trial_links_ms(trial, trial->usable, &path, &apart_ms);
     if (trial->left != FT_NONE && trial->list[trial->left].last_ms > left_ms)

@@ -69,7 +69,7 @@ int64_t ft_trial_common_ms(const struct ft_trial *trial, const bool *use, int64_
 bool ft_trial_is_unquiet(const struct ft_trial *trial);
 
 /* Whether the topology may miss a link that is back: then it leaves too few paths. */
-bool ft_trial_may_lack_links(const struct ft_trial *trial);
+bool ft_trial_may_miss_links(const struct ft_trial *trial);
 
 /* Up to when each link of a path was sampled, as ft_trial_common_ms() has it of sightings;
  * INT64_MAX where none was. */
