@@ -14,6 +14,7 @@
 
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
+#include "daemon/api/orders.h"
 #include "daemon/api/view.h"
 #include "daemon/api/web.h"
 #include "daemon/api/window_figures.h"
@@ -136,6 +137,7 @@ static int open_own_sinks(struct ft_daemon *d)
         getrandom(&d->view.instance, sizeof(d->view.instance), 0) != sizeof(d->view.instance) ||
         getrandom(&d->view.seed, sizeof(d->view.seed), 0) != sizeof(d->view.seed))
         return EX_OSERR;
+    d->view.orders = ft_orders_new(FT_ORDERS, d->view.seed);
     history = ft_history_new(&config, &d->view.history);
     if (!history || ft_publisher_take(d->view.publisher, history))
         return EX_OSERR;
@@ -598,6 +600,7 @@ static void close_all(struct ft_daemon *d)
     ft_pipeline_free(d->view.pipeline);
     ft_publisher_free(d->view.publisher);
     ft_window_figures_free(d->view.figures);
+    ft_orders_free(d->view.orders);
     ft_loop_free(d->loop);
     free(d->source_id);
     ft_run_free(d->run);

@@ -13,6 +13,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
 	daemon/api/window_figures.c daemon/api/window_figures.h \
+	daemon/api/orders.c daemon/api/orders.h \
 	daemon/api/openapi.c daemon/api/openapi.h \
 	daemon/api/page.h \
 	daemon/api/paths.c daemon/api/paths.h \

@@ -28,7 +28,7 @@ enum {
     FABRIC_PORT = 4608, /* a report's, twice a topology's, and discovery's while it builds one */
     SOURCE = 8192,      /* its account, clock and status; 16 RDMA ports of its host */
     CONNECTION = 6144,
-    TLS_CONNECTION = 32768,
+    TLS_CONNECTION = 49152, /* 36,600 measured after the handshake */
     HASH_SET = FT_HASHES_SET_BYTES,
     RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
     KAFKA_MESSAGE = 320,
@@ -42,6 +42,7 @@ enum {
 /* Tables whose caps nobody needs to set: names of hosts and jobs, exporters and their processors,
  * operations. */
 #define TABLES_BYTES (136 * MIB)
+#define ORDERS_BYTES (10 * MIB)
 
 static bool uses_kafka(const struct ft_run *run, const struct ft_settings *s)
 {
@@ -67,6 +68,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {.what = "frames under way", .bytes = FRAMES_BYTES},
         {.what = "records of a frame", .bytes = DECODE_BYTES},
         {.what = "names and exporters", .bytes = TABLES_BYTES},
+        {.what = "orders of pages", .bytes = ORDERS_BYTES},
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
         {"history", "history_memory_max", &s->history_memory_max, 1.1, 20, MIB, 512 * MIB, true, 0,
          false, false},

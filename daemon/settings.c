@@ -69,10 +69,13 @@ static const struct ft_option options[] = {
     {.key = "discovery.ports_max",
      .type = FT_OPTION_UINT,
      .offset = AT(crossing_ports_max),
-     .standard = "92000",
+     .standard = "91000",
      .min = 1,
      .max = 10000000,
-     .help = "Ports that samples name, at most, for the same."},
+     .help =
+         "Ports that samples name, at most, for the same. One switch has a sixteenth of them at "
+         "most; switches that neither the topology file nor SNMP knows have a quarter together, "
+         "where others are known."},
     {.key = "listen",
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(listen),
@@ -143,7 +146,7 @@ static const struct ft_option options[] = {
     {.key = "history_memory_max",
      .type = FT_OPTION_SIZE,
      .offset = AT(history_memory_max),
-     .standard = "390MiB",
+     .standard = "389MiB",
      .min = 1048576,
      .max = 1099511627776,
      .help = "What they may take; the oldest window goes first. 'fabrictraced --check' says how "

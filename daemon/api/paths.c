@@ -291,7 +291,8 @@ int ft_api_flows_of(const struct ft_view *view, const struct ft_http_request *re
     return send_flows(o, view, request, body);
 }
 
-static int begin(struct of_flows *o, const struct ft_http_request *request, struct ft_writer *body)
+static int begin(struct of_flows *o, const struct ft_view *view,
+                 const struct ft_http_request *request, struct ft_writer *body)
 {
     static const char *const names[] = {"flow", "state", "host", "switch", "port", "group",
                                         "job",  "comm",  "rank", "sort",   NULL};
@@ -307,6 +308,8 @@ static int begin(struct of_flows *o, const struct ft_http_request *request, stru
         return ft_api_refuse(body, 400, "sort must be one of rate, flow");
     ft_sorted_init(&o->sorted, sort && strcmp(sort, "flow") == 0 ? &by_tuple : &by_rate, &o->filter,
                    page.limit);
+    if (!(sort && strcmp(sort, "flow") == 0))
+        ft_sorted_keep(&o->sorted, view->orders);
     return ft_sorted_begin(&o->sorted, ft_http_query(request, "cursor"), body);
 }
 
@@ -317,7 +320,7 @@ int ft_api_paths(void *arg, const struct ft_http_request *request, struct ft_wri
 
     if (!o)
         return ft_api_refuse(body, 503, "no memory");
-    rc = begin(o, request, body);
+    rc = begin(o, arg, request, body);
     if (rc) {
         free_flows(&o->list);
         return rc;

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,14 @@ void ft_sorted_init(struct ft_sorted *sorted, const struct ft_sorted_kind *kind,
                     size_t limit)
 {
     assert(kind->item_bytes <= FT_SORTED_ITEM_BYTES);
-    *sorted = (struct ft_sorted){.kind = kind, .filter = filter, .limit = limit};
+    *sorted = (struct ft_sorted){.kind = kind, .filter = filter, .limit = limit, .page = limit};
+}
+
+void ft_sorted_keep(struct ft_sorted *sorted, struct ft_orders *orders)
+{
+    sorted->orders = orders;
+    if (orders && sorted->limit < FT_ORDER_ITEMS_MAX)
+        sorted->limit = FT_ORDER_ITEMS_MAX;
 }
 
 void ft_sorted_free(struct ft_sorted *sorted)
@@ -137,12 +145,12 @@ int ft_sorted_gather(struct ft_sorted *w, const struct ft_view *view)
 /* An entry that was removed and came back was looked at twice. */
 static const void *next_item(struct ft_sorted *w)
 {
-    size_t at = w->written;
+    size_t at = w->written, end = w->count < w->page ? w->count : w->page;
 
-    while (at && at < w->count && w->kind->order(item_at(w, at - 1), item_at(w, at)) == 0)
+    while (at && at < end && w->kind->order(item_at(w, at - 1), item_at(w, at)) == 0)
         at++;
-    w->written = at < w->count ? at + 1 : w->count;
-    return at < w->count ? item_at(w, at) : NULL;
+    w->written = at < end ? at + 1 : end;
+    return at < end ? item_at(w, at) : NULL;
 }
 
 const void *ft_sorted_item(const struct ft_sorted *w, size_t i)
@@ -155,24 +163,72 @@ static int hex(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int ft_sorted_begin(struct ft_sorted *w, const char *cursor, struct ft_writer *body)
+/* Reads the key of a cursor; what comes behind it, NULL when it is none. */
+static const char *read_key(struct ft_sorted *w, const char *cursor)
 {
     size_t len = strlen(w->kind->name);
 
-    if (!cursor)
-        return 0;
-    w->has_after = strncmp(cursor, w->kind->name, len) == 0 && cursor[len] == '-' &&
-                   strlen(cursor + len + 1) == 2 * w->kind->item_bytes;
-    cursor += w->has_after ? len + 1 : 0;
-    for (size_t i = 0; w->has_after && i < w->kind->item_bytes; i++) {
-        int high = hex(cursor[2 * i]), low = hex(cursor[2 * i + 1]);
+    if (strncmp(cursor, w->kind->name, len) != 0 || cursor[len] != '-')
+        return NULL;
+    cursor += len + 1;
+    for (size_t i = 0; i < w->kind->item_bytes; i++, cursor += 2) {
+        int high = hex(cursor[0]), low = high < 0 ? -1 : hex(cursor[1]);
 
-        w->has_after = high >= 0 && low >= 0;
+        if (low < 0)
+            return NULL;
         w->after[i] = (uint8_t)((unsigned)high << 4 | (unsigned)low);
     }
-    return w->has_after ? 0
-                        : ft_api_refuse(body, 400,
-                                        "cursor is none that an answer in this order gave as next");
+    return cursor;
+}
+
+/* Takes a page of a kept order: what comes behind the cursor's key there. */
+static int take_order(struct ft_sorted *w, const struct ft_order *order)
+{
+    size_t low = 0, high = order->count, bytes = w->kind->item_bytes;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (w->kind->order(order->items + middle * bytes, w->after) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    w->count = order->count - low < w->page ? order->count - low : w->page;
+    w->items = malloc(w->count ? w->count * bytes : 1);
+    if (!w->items)
+        return -ENOMEM;
+    memcpy(w->items, order->items + low * bytes, w->count * bytes);
+    w->size = w->count;
+    w->order = order->id;
+    w->total = order->total;
+    w->rest = order->count - low + order->rest;
+    w->is_last = low + w->count == order->count;
+    w->phase = FT_SORTED_WRITING;
+    return 0;
+}
+
+int ft_sorted_begin(struct ft_sorted *w, const char *cursor, struct ft_writer *body)
+{
+    const struct ft_order *order = NULL;
+    const char *rest;
+    char *end;
+
+    if (!cursor)
+        return 0;
+    rest = read_key(w, cursor);
+    if (rest && *rest == '-' && hex(rest[1]) >= 0) {
+        uint64_t id = strtoull(rest + 1, &end, 16);
+
+        order = w->orders ? ft_orders_find(w->orders, id) : NULL;
+        rest = end;
+    }
+    if (!rest || *rest)
+        return ft_api_refuse(body, 400, "cursor is none that an answer in this order gave as next");
+    w->has_after = true;
+    if (order && order->item_bytes == w->kind->item_bytes && take_order(w, order))
+        return ft_api_refuse(body, 503, "no memory");
+    return 0;
 }
 
 void ft_sorted_end(const struct ft_sorted *w, struct ft_list *list, const void *item)
@@ -187,6 +243,33 @@ void ft_sorted_end(const struct ft_sorted *w, struct ft_list *list, const void *
     n = (size_t)snprintf(list->next, sizeof(list->next), "%s-", w->kind->name);
     for (size_t i = 0; i < w->kind->item_bytes; i++)
         n += (size_t)snprintf(list->next + n, sizeof(list->next) - n, "%02x", bytes[i]);
+    if (w->order && !w->is_last)
+        snprintf(list->next + n, sizeof(list->next) - n, "-%" PRIx64, w->order);
+}
+
+/* The page is written; others follow its order where one is kept. */
+static void end_page(struct ft_sorted *w, struct ft_list *list)
+{
+    size_t shown = w->count < w->page ? w->count : w->page;
+    uint8_t last[FT_SORTED_ITEM_BYTES];
+    struct ft_order order = {.count = w->count,
+                             .item_bytes = w->kind->item_bytes,
+                             .total = w->total,
+                             .rest = w->rest - w->count};
+
+    if (!shown || w->rest <= shown) {
+        ft_sorted_end(w, list, NULL);
+        return;
+    }
+    memcpy(last, item_at(w, shown - 1), w->kind->item_bytes);
+    if (w->orders && !w->order && w->count > shown) {
+        w->order = ft_orders_take(w->orders, &order, w->items);
+        if (w->order) {
+            w->items = NULL;
+            w->count = 0;
+        }
+    }
+    ft_sorted_end(w, list, last);
 }
 
 int ft_sorted_step(struct ft_sorted *w, struct ft_list *list)
@@ -203,7 +286,7 @@ int ft_sorted_step(struct ft_sorted *w, struct ft_list *list)
             w->kind->write(list, item);
             continue;
         }
-        ft_sorted_end(w, list, w->count && w->rest > w->count ? item_at(w, w->count - 1) : NULL);
+        end_page(w, list);
         return 0;
     }
     return 1;

@@ -7,9 +7,10 @@
  * slices: what is gone is left out, and nothing is written twice.
  *
  * A page ends with a cursor of its last key, so that the next begins behind it, whatever came or
- * went meanwhile. Thread: the loop's.
+ * went meanwhile; where keys change it also names the order of the first page. Thread: the loop's.
  */
 #include "daemon/api/list.h"
+#include "daemon/api/orders.h"
 
 #define FT_SORTED_ITEM_BYTES 160
 
@@ -39,20 +40,28 @@ enum ft_sorted_phase {
 
 struct ft_sorted {
     const struct ft_sorted_kind *kind;
-    const void *filter; /* borrowed for each step */
-    size_t limit;       /* of a page */
+    const void *filter;       /* borrowed for each step */
+    size_t limit;             /* that are kept */
+    size_t page;              /* that are written; no more than limit */
+    struct ft_orders *orders; /* that later pages follow; NULL: they follow the key alone */
+    uint64_t order;           /* that this page is of; 0: it is the first */
     enum ft_sorted_phase phase;
     uint32_t index;
     uint8_t *items; /* a heap, whose root is the last of those that are kept; then in order */
     size_t count, size, unsorted, written;
     uint64_t total; /* that match, on any page */
     uint64_t rest;  /* that come on this page or later ones */
+    bool is_last;   /* of its order: the next page follows the key */
     bool has_after;
     uint8_t after[FT_SORTED_ITEM_BYTES]; /* the last of the page before */
 };
 
 void ft_sorted_init(struct ft_sorted *sorted, const struct ft_sorted_kind *kind, const void *filter,
                     size_t limit);
+
+/* Lets later pages follow the order of the first, where an entry's key changes in time: keeps more
+ * than the page for it. */
+void ft_sorted_keep(struct ft_sorted *sorted, struct ft_orders *orders);
 void ft_sorted_free(struct ft_sorted *sorted);
 
 /* Takes a cursor (NULL: none). Returns 0, or 400 with a sentence. */

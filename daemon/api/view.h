@@ -16,6 +16,7 @@ struct ft_window_figures;
 struct ft_history;
 struct ft_http;
 struct ft_loop;
+struct ft_orders;
 
 /* Settings as they were at the start, for the metrics page. */
 struct ft_view_limits {
@@ -37,8 +38,9 @@ struct ft_view {
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
-    uint32_t instance; /* distinguishes this run from others, for tags */
-    uint64_t seed;     /* of the tables that an answer makes for itself */
+    uint32_t instance;        /* distinguishes this run from others, for tags */
+    struct ft_orders *orders; /* NULL: pages follow keys alone */
+    uint64_t seed;            /* of the tables that an answer makes for itself */
 };
 
 #endif

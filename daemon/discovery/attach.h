@@ -2,15 +2,15 @@
 #ifndef FT_DAEMON_DISCOVERY_ATTACH_H
 #define FT_DAEMON_DISCOVERY_ATTACH_H
 /*
- * Where hosts hang, learnt from samples: the port by which packets with an address as their source
- * enter the fabric.
+ * The switch ports of hosts, learnt from samples: packets whose source is the host's address enter
+ * the fabric by them.
  *
- * An attachment is accepted once it has been seen in several seconds, and kept until the address is
- * seen elsewhere and there no more. At most two attachments, on two switches (dual ToR); an address
- * seen at more of them, or whose packets enter twice on one way, hangs nowhere that samples can
- * show. The caller offers only ports without a switch at the other end. Capped: when it is full,
- * addresses that were not seen for an hour give way, and names that no host said for ten minutes;
- * what finds no room all the same is counted. Pure; times come with the samples, in Unix
+ * An attachment is accepted once it has been seen in several seconds, and kept until samples show
+ * the address at another port and no longer at this one. At most two attachments, on two switches
+ * (dual ToR); an address seen at more ports, or whose packets enter the fabric twice on one path,
+ * has no attachment. The caller offers only ports without a switch at the other end. Capped: when
+ * the table is full, addresses not seen for an hour are removed, and names that no host reported
+ * for ten minutes; what does not fit then is refused. Pure; times come with the samples, in Unix
  * milliseconds. Thread: one.
  */
 #include <stdbool.h>
@@ -53,17 +53,17 @@ void ft_attach_free(struct ft_attach *attach);
 void ft_attach_entered(struct ft_attach *attach, const struct ft_ip *address,
                        const struct ft_ip *agent, uint32_t ifindex, int64_t ms, bool twice);
 
-/* The host at an address says its name, before samples have shown the address or after. */
+/* A host reports that it has an address, before samples show the address or after. */
 void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host,
                      int64_t now_ms);
 
-/* Whether what is believed has changed since the last call, or what is steady. */
+/* Whether an attachment was accepted, dropped or became steady since the last call. */
 bool ft_attach_take_news(struct ft_attach *attach);
 
 /* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the
  * attachments that are accepted. */
 const struct ft_attached *ft_attach_next(const struct ft_attach *attach, uint32_t *index);
-/* The names that hosts said, each once for every address; likewise. */
+/* The host names reported, once for each address; likewise. */
 const char *ft_attach_next_name(const struct ft_attach *attach, uint32_t *index);
 
 /* Forgets what was seen at ports where no host can be, and with it the uncertainty that came of it.

@@ -11,7 +11,8 @@
 void ft_changes_report(struct ft_events *events, const struct ft_topology *before,
                        const struct ft_topology *after, int64_t now_ms);
 
-/* Holds the contradictions and the links that are down, and clears those that are no more. */
+/* Holds an event for each contradiction and each link that is down, and clears those that are over.
+ */
 void ft_changes_hold(struct ft_events *events, const char *fabric,
                      const struct ft_findings *findings, int64_t now_ms);
 

@@ -3,11 +3,12 @@
 #define FT_DAEMON_DISCOVERY_DISCOVERY_H
 /*
  * The topology from all that is known: the static file, the switches' reports (IF-MIB, LLDP-MIB)
- * and what samples show, where hosts hang and which port leads to which; the earlier wins.
+ * and samples, which show the ports of hosts and which port leads to which. Where they disagree,
+ * the earlier source in this list wins.
  *
- * A link that its switches say is down, or that neither side hears any more, leaves the topology
- * and stands as a finding until it is back, or was silent for an hour, or its ports are linked
- * anew. Pure; times come with the records, in Unix milliseconds. Thread: one.
+ * A link that its switches report as down, or that neither side reports by LLDP any more, leaves
+ * the topology. It is a finding until it is back, was silent for an hour, or its ports have other
+ * links. Pure; times come with the records, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ struct ft_discovery;
 struct ft_discovery_config {
     size_t switches_max;  /* reports kept */
     size_t addresses_max; /* attachments learnt; 0: none are */
-    size_t ports_max;     /* of reports, links and words of sFlow, about; 0: a million */
+    size_t ports_max;     /* of reports, links and ports down by sFlow, about; 0: a million */
 };
 
 /* NULL without memory. */
@@ -47,16 +48,16 @@ void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
 void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host,
                         int64_t now_ms);
 
-/* What samples say of cables, taken in by the switches of the present topology: borrowed for the
- * builds that follow. NULL: nothing. */
+/* Links found by samples, in terms of the switches of the present topology: borrowed for the builds
+ * that follow. NULL: nothing. */
 void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
                       const struct ft_topology *present);
 
 /* They say something new: a build is due. */
 void ft_discovery_touch(struct ft_discovery *d);
 
-/* Whether a new topology may come of what has been said since the last build, which must be at
- * least apart_ms ago. */
+/* Whether something was reported since the last build that may change the topology, and that build
+ * is at least apart_ms ago. */
 bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms);
 
 /* Builds it on the static topology; every finding is gathered anew. NULL when it cannot be built:
@@ -68,8 +69,8 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
  * so that it is in no topology. */
 bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port);
 
-/* How often the last build looked for a port, a device or what they share: grows with what was
- * reported the fabric, not with its square. */
+/* How often the last build looked for a port, a device or what they share: grows with the size of
+ * the fabric, not with its square. */
 uint64_t ft_discovery_looks(const struct ft_discovery *discovery);
 
 /* Of the last build. */

@@ -4,11 +4,11 @@
 /*
  * Ports that are down according to sFlow's interface counters.
  *
- * Some exporters leave the state out, which reads as down. So an agent's state is used once it
- * has said of any port that it is up; and of a port once it was up before, or twice down while its
- * counters stood still. A port that carries bytes while it is said to be down is not. Words are
- * forgotten after ten minutes. Capped; what is over it is refused. Pure; times come with the
- * records, in Unix milliseconds. Thread: one.
+ * Some exporters leave the state out, which reads as down. So an agent's states are used once it
+ * has reported any port as up; and "down" of a port once the port was up before, or was down in two
+ * reports between which its counters did not change. A port that carries bytes is not down,
+ * whatever its state says. Reports are forgotten after ten minutes. Capped; what is over it is
+ * refused. Pure; times come with the records, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 struct ft_down_ports;
 
-/* A port that is down, and when that was said, by the clock of the poller. */
+/* A port that is down, and when that was reported, by the clock of the poller. */
 struct ft_down_port {
     struct ft_ip agent;
     uint32_t ifindex;
@@ -30,12 +30,12 @@ struct ft_down_port {
 struct ft_down_ports *ft_down_ports_new(size_t cap);
 void ft_down_ports_free(struct ft_down_ports *ports);
 
-/* Counters of a port; those that say nothing of its state, or are SNMP's, are passed over. *changed
- * when a port went down or is not any more. -ENOSPC over the cap. */
+/* Counters of a port; those without a state, or from SNMP, are ignored. *changed when a port went
+ * down or came up. -ENOSPC over the cap. */
 int ft_down_ports_take(struct ft_down_ports *ports, const Fabrictrace__PortCounters *poll,
                        int64_t now_ms, bool *changed);
 
-/* Forgets what was said long ago; whether a port is not down any more by that. */
+/* Forgets old reports; true when a port is no longer down because of that. */
 bool ft_down_ports_age(struct ft_down_ports *ports, int64_t now_ms);
 
 /* The ports that are down, from *index 0; false at the end. */

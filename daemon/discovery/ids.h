@@ -2,8 +2,8 @@
 #ifndef FT_DAEMON_DISCOVERY_IDS_H
 #define FT_DAEMON_DISCOVERY_IDS_H
 /*
- * What devices call themselves and each other, to numbers: chassis ids, system names, addresses,
- * port ids. An id that stands for two things stands for none: it is never guessed which. Thread:
+ * Maps the ids by which devices name themselves and each other (chassis ids, system names,
+ * addresses, port ids) to numbers. An id that two devices or ports have identifies neither. Thread:
  * one.
  */
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #define FT_IDS_NONE    UINT32_MAX
 #define FT_IDS_SEVERAL (UINT32_MAX - 1)
 
-/* Scopes beside the numbers of switches, in which the ids of their ports live. */
+/* Namespaces. The ids of a switch's ports are in the namespace of the switch's number. */
 #define FT_IDS_CHASSIS   (UINT32_MAX - 1)
 #define FT_IDS_NAMES     (UINT32_MAX - 2)
 #define FT_IDS_ADDRESSES (UINT32_MAX - 3)
@@ -30,8 +30,7 @@ void ft_ids_free(struct ft_ids *ids);
  * same in either case. What finds no memory, or is longer than 127 bytes, is left out. */
 void ft_ids_add(struct ft_ids *ids, uint32_t namespace, Fabrictrace__IdKind kind, const char *text,
                 uint32_t value);
-/* Likewise for the id that a port gives itself in LLDP: it stands above what other names of ports
- * look like. */
+/* Likewise for the id that a port gives itself in LLDP: it has precedence over its other names. */
 void ft_ids_add_own(struct ft_ids *ids, uint32_t namespace, Fabrictrace__IdKind kind,
                     const char *text, uint32_t value);
 void ft_ids_add_address(struct ft_ids *ids, const struct ft_ip *address, uint32_t value);

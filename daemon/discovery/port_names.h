@@ -2,13 +2,13 @@
 #ifndef FT_DAEMON_DISCOVERY_PORT_NAMES_H
 #define FT_DAEMON_DISCOVERY_PORT_NAMES_H
 /*
- * How exporters call their ports, by the port names of sFlow's counter samples: for ports that
- * neither the file nor SNMP and LLDP name.
+ * The names that exporters give their ports in sFlow's counter samples, for ports that neither the
+ * file nor SNMP and LLDP name.
  *
- * A name stays as it was first said: flows and links go by the names of ports, and an exporter must
- * not make them move. Capped: names that nobody has said for ten minutes give way to
- * others, and what is over it then is refused. Pure; times come with the records, in Unix
- * milliseconds. Thread: one.
+ * The first name of a port is kept: flows and links are identified by port names, and must not
+ * change with every report. Capped: when the table is full, names not reported for ten minutes are
+ * replaced; else new ones are refused. Pure; times come with the records, in Unix milliseconds.
+ * Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ struct ft_port_names;
 struct ft_port_names *ft_port_names_new(size_t cap);
 void ft_port_names_free(struct ft_port_names *names);
 
-/* Counters of a port; those without a name, with one too long, or of SNMP are passed over.
- * *changed when the port had no name. -ENOSPC over the cap. */
+/* Counters of a port; those without a name, with one too long, or from SNMP are ignored. *changed
+ * when the port had no name. -ENOSPC over the cap. */
 int ft_port_names_take(struct ft_port_names *names, const Fabrictrace__PortCounters *poll,
                        int64_t now_ms, bool *changed);
 

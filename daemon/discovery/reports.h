@@ -2,15 +2,15 @@
 #ifndef FT_DAEMON_DISCOVERY_REPORTS_H
 #define FT_DAEMON_DISCOVERY_REPORTS_H
 /*
- * The last SwitchReport of each switch: what IF-MIB and LLDP-MIB said of it.
+ * The last SwitchReport of each switch: from IF-MIB and LLDP-MIB.
  *
- * What a poll could not read (the switch does not answer, or answers no LLDP) stays as it was
- * known before. A report ages against the one that came last of all: one switch that falls silent
- * is distinguished from a poller that does, for which everything stays. When reports come is the
- * caller's time, since the clocks of two pollers may differ; what is newer of two reports, and how
- * long ago something was, is their senders'. A switch whose LLDP begins anew hears its neighbours
- * one by one: those of before stay for 120 s at ports that are not down. Pure; times are Unix
- * milliseconds. Thread: one.
+ * What a poll could not read (the switch does not answer, or its LLDP-MIB does not) stays as it
+ * was. The age of a report is measured from the newest report of any switch: when one switch falls
+ * silent its report becomes stale, when the poller does all reports stay valid. Arrival is in the
+ * caller's time, since the clocks of two pollers may differ; which of two reports of a switch is
+ * newer is decided by their senders' times. After a restart of its LLDP a switch learns its
+ * neighbours one by one: the former ones are kept for 120 s at ports that are not down. Pure; times
+ * are Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,8 +39,8 @@ struct ft_reports;
 struct ft_reports *ft_reports_new(size_t cap, size_t bytes_max);
 void ft_reports_free(struct ft_reports *reports);
 
-/* Takes a report; *changed when it says anything new. -EINVAL: no agent, no time, or too many
- * ports; -ENOSPC over the cap; -ENOMEM. */
+/* Takes a report; *changed when it differs from the last one. -EINVAL: no agent, no time, or too
+ * many ports; -ENOSPC over the cap; -ENOMEM. */
 int ft_reports_take(struct ft_reports *reports, const Fabrictrace__SwitchReport *report,
                     int64_t now_ms, bool *changed);
 
@@ -54,7 +54,7 @@ static inline bool ft_report_silent(const Fabrictrace__SwitchReport *message)
  * not answer, since the poller then asks it less often. */
 bool ft_report_stale(const struct ft_reports *reports, const struct ft_report *report);
 
-/* Notes which are stale now, so that the next to become so shows. */
+/* Notes which are stale now, so that the next one to become stale is noticed. */
 void ft_reports_saw_stale(struct ft_reports *reports);
 
 /* Iterates in the order of first reports, from *index 0; NULL at the end. */

@@ -40,7 +40,7 @@ struct ft_node {
     char name[128];
     uint32_t base;                  /* in the static topology, FT_NONE */
     const struct ft_report *report; /* the newest, NULL */
-    /* What a neighbour says of a switch that says nothing itself; NULL for others. */
+    /* A neighbour's report of a switch that reports nothing itself; NULL for others. */
     const Fabrictrace__Neighbor *heard;
     bool stale;
     uint32_t first_end, end_count;
@@ -73,7 +73,7 @@ struct ft_end {
     uint32_t link;     /* the other end, FT_NONE */
     enum ft_source link_source;
     uint32_t nic;   /* index of a found NIC, FT_NONE; those of the file are not found */
-    bool word_down; /* according to sFlow, which SNMP has not said to be otherwise since */
+    bool word_down; /* according to sFlow, and SNMP has not contradicted since */
     bool down;
 };
 
@@ -109,14 +109,15 @@ struct ft_survey {
     struct ft_table *numbered; /* ends by node and ifIndex */
     uint32_t *of_base;         /* ends by the port of the static topology */
     uint64_t looks;            /* ends that were looked at to find others */
-    uint32_t *owner; /* node of each report, by its order; FT_NONE: nobody ever answered there */
+    uint32_t *owner; /* node of each report, by its order; FT_NONE: that address never answered */
     struct ft_found_nic *nics;
     uint32_t nic_count;
     size_t nic_size;
     struct ft_crossing_found *sampled; /* ports that samples name, by agent and ifIndex */
     uint32_t sampled_count;
     uint32_t sampled_switches; /* that no other source reports */
-    bool disputed; /* of a port sFlow said down, and SNMP up soon after: who is right shows later */
+    bool disputed; /* of a port that sFlow reported as down and SNMP soon after as up: later reports
+                      decide */
 };
 
 /* Gathers switches and ports; the sources are set by the caller, the rest is zero. -ENOMEM. */
@@ -126,11 +127,11 @@ void ft_survey_release(struct ft_survey *s);
 /* A port of a switch, the last one added so far. NULL without memory. */
 struct ft_end *ft_survey_add_end(struct ft_survey *s, uint32_t node, const char *name);
 
-/* Makes and frees what finds an end without a search. -ENOMEM. */
+/* Makes and frees the index of ends. -ENOMEM. */
 int ft_survey_index(struct ft_survey *s);
 void ft_survey_unindex(struct ft_survey *s);
 
-/* Says an end's ifIndex; where two ends of a switch have one, it is that of the first. */
+/* Sets an end's ifIndex; where two ends of a switch have the same, it belongs to the first. */
 void ft_survey_number(struct ft_survey *s, uint32_t end, uint32_t ifindex);
 
 /* The end of a switch with this ifIndex, FT_NONE. */
@@ -146,8 +147,8 @@ bool ft_survey_is_down(const struct ft_survey *s, uint32_t end);
  * neighbour does. */
 bool ft_survey_member_down(const struct ft_survey *s, uint32_t member);
 
-/* The node that a neighbour row speaks of: by its chassis, else by its name, else by an address of
- * its management. FT_IDS_NONE, FT_IDS_SEVERAL. */
+/* The node that a neighbour row names: by its chassis, else by its name, else by an address of its
+ * management. FT_IDS_NONE, FT_IDS_SEVERAL. */
 uint32_t ft_survey_neighbour(const struct ft_survey *s, const Fabrictrace__Neighbor *row);
 
 /* Switches that never answered, or that nobody polls, with the ports that their neighbours name.
@@ -176,7 +177,7 @@ int ft_survey_hosts(struct ft_survey *s);
 /* The tier of each switch; drops found NICs at switches that cannot be leaves. */
 void ft_survey_tiers(struct ft_survey *s);
 
-/* The topology of all that. What contradicts is left out and becomes a finding. NULL when nothing
+/* The topology of all that. Contradicting parts are left out and become findings. NULL when nothing
  * can be built. */
 struct ft_topology *ft_survey_build(const struct ft_survey *s);
 

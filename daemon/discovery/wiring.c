@@ -20,11 +20,22 @@ struct ft_wiring {
     const struct ft_topology *t;
     struct ft_crossing_judgement *links; /* by port id */
     bool *missing_capabilities;          /* by switch id: it has open ports */
+    bool *listed;                        /* likewise: something besides samples reports it */
     int64_t looked_ms;                   /* for them, last */
     uint32_t at;                         /* where the next step begins */
     int64_t stepped_ms;
     bool news;
 };
+
+/* Until somebody says otherwise, all are in the inventory. */
+static bool *all_listed(const struct ft_topology *t)
+{
+    bool *listed = calloc((size_t)ft_topology_switches(t) + 1, sizeof(*listed));
+
+    for (uint32_t i = 0; listed && i < ft_topology_switches(t); i++)
+        listed[i] = true;
+    return listed;
+}
 
 struct ft_wiring *ft_wiring_new(const struct ft_crossings_config *config,
                                 const struct ft_topology *t)
@@ -38,10 +49,12 @@ struct ft_wiring *ft_wiring_new(const struct ft_crossings_config *config,
     w->links = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*w->links));
     w->missing_capabilities =
         calloc((size_t)ft_topology_switches(t) + 1, sizeof(*w->missing_capabilities));
-    if (!w->crossings || !w->links || !w->missing_capabilities) {
+    w->listed = all_listed(t);
+    if (!w->crossings || !w->links || !w->missing_capabilities || !w->listed) {
         ft_wiring_free(w);
         return NULL;
     }
+    ft_crossings_set_inventory(w->crossings, ft_topology_switches(t) > 0);
     return w;
 }
 
@@ -52,7 +65,20 @@ void ft_wiring_free(struct ft_wiring *w)
     ft_crossings_free(w->crossings);
     free(w->links);
     free(w->missing_capabilities);
+    free(w->listed);
     free(w);
+}
+
+void ft_wiring_list(struct ft_wiring *w, bool (*is_listed)(void *arg, uint32_t switch_id),
+                    void *arg)
+{
+    bool some = false;
+
+    for (uint32_t i = 0; i < ft_topology_switches(w->t); i++) {
+        w->listed[i] = is_listed(arg, i);
+        some |= w->listed[i];
+    }
+    ft_crossings_set_inventory(w->crossings, some);
 }
 
 void ft_wiring_restart(struct ft_wiring *w)
@@ -114,13 +140,18 @@ int ft_wiring_follow(struct ft_wiring *w, const struct ft_topology *t)
     bool *missing_capabilities =
         calloc((size_t)ft_topology_switches(t) + 1, sizeof(*missing_capabilities));
 
-    if (!links || !missing_capabilities) {
+    bool *listed = all_listed(t);
+
+    if (!links || !missing_capabilities || !listed) {
         free(links);
         free(missing_capabilities);
+        free(listed);
         return -ENOMEM;
     }
     free(w->links);
     free(w->missing_capabilities);
+    free(w->listed);
+    w->listed = listed;
     w->links = links;
     w->missing_capabilities = missing_capabilities;
     w->t = t;
@@ -177,6 +208,7 @@ bool ft_wiring_observe(struct ft_wiring *w, const struct ft_observation *o, uint
     switch_id = ft_topology_switch_at(w->t, &o->agent);
     if (switch_id != FT_NONE) {
         c.agent = ft_topology_switch(w->t, switch_id)->addresses[0];
+        c.listed = w->listed[switch_id];
         c.in = own_ifindex(w->t, switch_id, c.in);
         c.out = own_ifindex(w->t, switch_id, c.out);
     }
@@ -340,4 +372,6 @@ void ft_wiring_account(const struct ft_wiring *w, struct ft_account *account)
     stage->processed = s->taken + s->left_out;
     ft_account_drop(stage, "flows_full", s->flows_full);
     ft_account_drop(stage, "ports_full", s->ports_full);
+    ft_account_drop(stage, "exporter_full", s->exporter_full);
+    ft_account_drop(stage, "unlisted_full", s->unlisted_full);
 }

@@ -2,12 +2,12 @@
 #ifndef FT_DAEMON_DISCOVERY_WIRING_H
 #define FT_DAEMON_DISCOVERY_WIRING_H
 /*
- * What samples say of the cables (lib/fabric/crossings.h), held against the present topology.
+ * Links found by samples (lib/fabric/crossings.h), compared with the present topology.
  *
- * Observations of known and unknown switches go in; a switch of the topology goes by its first
- * address, whichever it exports with, and its ports by their own ifIndex, whichever its samples
- * name. Each link of the topology is confirmed when samples of both its ends agree with it. What
- * contradicts it, and links that no other source reports, are for the survey
+ * Observations of known and unknown switches go in; a switch of the topology is identified by its
+ * first address, whichever it exports from, and its ports by their own ifIndex, also where samples
+ * name an aggregate. Each link of the topology is confirmed when samples of both its ends agree
+ * with it. Contradictions, and links that no other source reports, are for the survey
  * (daemon/discovery/survey_samples.c). Pure; times come with the records. Thread: one.
  */
 #include <stdbool.h>
@@ -28,6 +28,11 @@ void ft_wiring_free(struct ft_wiring *w);
 
 /* Judges every link of another topology. -ENOMEM: the old one stays. */
 int ft_wiring_follow(struct ft_wiring *w, const struct ft_topology *t);
+
+/* Which switches of the present topology something besides samples reports: the file, LLDP. Those
+ * that samples alone name share a part of the memory. Until this says otherwise all are listed. */
+void ft_wiring_list(struct ft_wiring *w, bool (*is_listed)(void *arg, uint32_t switch_id),
+                    void *arg);
 void ft_wiring_restart(struct ft_wiring *w);
 
 /* Takes an observation. True when its packets came from a host by the port in, of a switch that is
@@ -35,8 +40,8 @@ void ft_wiring_restart(struct ft_wiring *w);
 bool ft_wiring_observe(struct ft_wiring *w, const struct ft_observation *o, uint8_t ttl,
                        int64_t now_ms);
 
-/* Continues with the judgement, a part of the links each time. changed: what is to be reported of
- * the link that leaves a port is another thing. */
+/* Continues to check the links, some in each call. changed: called for the port of each link whose
+ * result changed. */
 void ft_wiring_step(struct ft_wiring *w, int64_t now_ms, void (*changed)(void *arg, uint32_t port),
                     void *arg);
 
@@ -53,8 +58,8 @@ struct ft_crossing_proof ft_wiring_proof(const struct ft_wiring *w, uint32_t por
 
 struct ft_crossings *ft_wiring_crossings(const struct ft_wiring *w);
 
-/* For the doctor: what samples leave open, some thousand ports a call. index begins at 0; false:
- * that was all. */
+/* For the doctor: links that samples cannot confirm, some thousand ports a call. index begins at 0;
+ * false: that was all. */
 bool ft_wiring_find(const struct ft_wiring *w, int64_t now_ms, uint32_t *index,
                     struct ft_findings *findings);
 

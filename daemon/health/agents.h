@@ -2,9 +2,9 @@
 #ifndef FT_DAEMON_HEALTH_AGENTS_H
 #define FT_DAEMON_HEALTH_AGENTS_H
 /*
- * What the agents say that they do not see of their hosts (fabrictrace.host_status.v1), kept for
- * the doctor until it was not said again for three of the agent's intervals. Capped. Pure; times
- * are Unix milliseconds. Thread: one.
+ * What agents report as missing (fabrictrace.host_status.v1), kept for the doctor until an agent
+ * has not repeated it for three of its intervals. Capped. Pure; times are Unix milliseconds.
+ * Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,8 +22,8 @@ void ft_agents_free(struct ft_agents *agents);
 /* -EINVAL: a field that is needed is missing; -ENOSPC over the cap. */
 int ft_agents_take(struct ft_agents *agents, const Fabrictrace__HostStatus *status, int64_t now_ms);
 
-/* The status of each agent that still speaks, unpacked for the call. index begins at 0; false: that
- * was all. */
+/* The status of each agent that still reports, unpacked for the call. index begins at 0; false:
+ * that was all. */
 bool ft_agents_next(const struct ft_agents *agents, int64_t now_ms, uint32_t *index,
                     void (*each)(void *arg, const Fabrictrace__HostStatus *status), void *arg);
 

@@ -2,16 +2,16 @@
 #ifndef FT_DAEMON_HEALTH_CLOCKS_H
 #define FT_DAEMON_HEALTH_CLOCKS_H
 /*
- * The clocks of the programs that report, held against the daemon's own by the times in their
- * accounts, as standing events (clock_skew).
+ * Compares the clocks of the programs that report with the daemon's own, by the times in their
+ * accounts; differences are active events (clock_skew).
  *
  * Delay makes a clock look late and never early. So a clock is ahead when three accounts in a row
  * came from more than 2 s in the future; it is behind when three in a row came more than 5 s late
  * and all about as late (within 2 s): a backlog that is worked off comes later and later in time,
  * or at once. The event is cleared after three in a row within half of that, and when the program
  * has been silent for three minutes. Where at least three programs report and most of them are off
- * by about the same, it is this daemon's clock: that is the event then, and the others are judged
- * against what most say. Pure; times are in Unix milliseconds. Thread: one.
+ * by about the same, it is this daemon's clock: that is the event then, and the others are compared
+ * with the majority. Pure; times are in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,10 +2,11 @@
 #ifndef FT_DAEMON_HEALTH_EXPORTERS_H
 #define FT_DAEMON_HEALTH_EXPORTERS_H
 /*
- * The sFlow exporter of each switch, held against the counters of its ports over the last windows:
- * one that has fallen silent while there was traffic (silent_exporter), and one whose samples stand
- * for more or less than went through (a wrong sampling rate, ports without sampling, counters that
- * stand still). Says nothing that chance may do. Pure. Thread: one.
+ * Compares the sFlow samples of each switch with the counters of its ports over the last windows,
+ * to find: one that has fallen silent while there was traffic (silent_exporter), and one whose
+ * samples stand for more or fewer bytes than the ports counted (a wrong sampling rate, ports
+ * without sampling, counters that stand still). Differences that chance may cause are not reported.
+ * Pure. Thread: one.
  */
 #include "daemon/join/counters.h"
 #include "daemon/join/join.h"

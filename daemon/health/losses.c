@@ -53,6 +53,12 @@ static const struct {
     {"failed", "look at the disk that records go to: lost records are not recovered", "file"},
     {"failed", "look at the brokers that records go to: lost records are not recovered", "kafka"},
     {"refused", "the brokers that records go to are too slow, or away", "kafka"},
+    /* Of the search for links. */
+    {"ports_full", "give it more memory (memory_max, discovery.ports_max)", "wiring"},
+    {"exporter_full", "look at the exporter: it names more ports than a switch has", "wiring"},
+    {"unlisted_full",
+     "add the switches to a poller's snmp.switches, or look who sends samples that are not theirs",
+     "wiring"},
 };
 
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))

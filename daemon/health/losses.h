@@ -2,8 +2,8 @@
 #ifndef FT_DAEMON_HEALTH_LOSSES_H
 #define FT_DAEMON_HEALTH_LOSSES_H
 /*
- * Losses on the way here, as standing events (loss), from the accounts of every program and of the
- * daemon itself.
+ * Active events (loss) for records lost between their source and the daemon, from the accounts of
+ * every program and of the daemon itself.
  *
  * Two accounts of one program are an interval. It is bad when one stage lost, for one reason that
  * takes something away from what is known of the fabric, at least 10 units and 1 % of what it
@@ -24,7 +24,7 @@ struct ft_losses;
 struct ft_losses *ft_losses_new(size_t programs_max);
 void ft_losses_free(struct ft_losses *losses);
 
-/* Judges a program by its account; one without a source or program is passed over. */
+/* Judges a program by its account; one without a source or program is ignored. */
 void ft_losses_take(struct ft_losses *losses, const Fabrictrace__Loss *loss, int64_t now_ms);
 
 /* Raises what stands, at the close of a window. fabric is borrowed. */

@@ -2,9 +2,9 @@
 #ifndef FT_DAEMON_HEALTH_UNRATED_H
 #define FT_DAEMON_HEALTH_UNRATED_H
 /*
- * Switches whose samples state a sampling rate of 0: they prove paths and stand for no bytes, so
- * that flows seem to carry nothing. The doctor reports at once, an event where it stands. Capped.
- * Pure; times are in Unix milliseconds. Thread: one.
+ * Switches whose samples state a sampling rate of 0: they prove paths but stand for no bytes, so
+ * that flows seem to carry nothing. The doctor reports it at once; an event is raised when it
+ * lasts. Capped. Pure; times are in Unix milliseconds. Thread: one.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -4,11 +4,11 @@
 /*
  * What the ports' own counters say of a window.
  *
- * Differences between two polls are laid on the windows between them by time. A window has a figure
- * when polls cover nearly all of it; over a counter that went back, or that grew by more than its
- * port can carry, there is none: never a wrong one. SNMP's counters are used where there are any,
- * else sFlow's. Capped; where it is full, a port of which nobody reported for ten minutes gives
- * way. Pure; times come with the records, in Unix milliseconds. Thread: one.
+ * The difference between two polls is divided among the windows between them by time. A window has
+ * a figure when polls cover nearly all of it; where a counter went back, or grew by more than its
+ * port can carry, there is none rather than a wrong one. SNMP's counters are used where there are
+ * any, else sFlow's. Capped; when the table is full, ports without a report for ten minutes are
+ * removed. Pure; times come with the records, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,8 +41,8 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
 /* Takes another topology. -ENOMEM: no port has figures until the next. */
 int ft_counters_follow(struct ft_counters *c, const struct ft_topology *t);
 
-/* The figures of a port for a window (its number); false when there are none, which they may
- * still become as later polls come in, for about eight windows. */
+/* The figures of a port for a window (its number); false when there are none; later polls may
+ * complete them for about eight windows. */
 bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t window,
                         struct ft_counted *out);
 

@@ -63,7 +63,7 @@ bool ft_join_was_on_path(const struct ft_join *j, const struct ft_flow *flow, in
     int64_t moved_ms = j->moved_ms > j->trust.uncertain_ms ? j->moved_ms : j->trust.uncertain_ms;
     bool quiet = moved_ms < ms - FT_STRETCH_GAP_MS;
 
-    return ft_evidence_covers(&flow->evidence, j->t, &flow->path, ms, ft_join_window_of(j, ms) & 1,
+    return ft_evidence_covers(&flow->evidence, j->t, &flow->path, ms, ft_join_window_at(j, ms) & 1,
                               quiet ? 0 : (uint32_t)(j->config.window_ms * DENSE_HZ / 1000));
 }
 

@@ -83,7 +83,7 @@ const struct ft_topology *ft_join_topology(const struct ft_join *j)
 
 uint32_t ft_join_window_of(const struct ft_join *j, int64_t ms)
 {
-    return ms < 0 ? 0 : (uint32_t)(ms / j->config.window_ms);
+    return ft_join_window_at(j, ms);
 }
 
 uint32_t ft_join_window(const struct ft_join *j)

@@ -38,6 +38,11 @@ struct ft_join {
     struct ft_join_stats stats;
 };
 
+static inline uint32_t ft_join_window_at(const struct ft_join *j, int64_t ms)
+{
+    return ms < 0 ? 0 : (uint32_t)(ms / j->config.window_ms);
+}
+
 /* What the allocator keeps of an allocation. */
 #define FT_HEAP_BYTES 16
 

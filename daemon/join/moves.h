@@ -2,18 +2,18 @@
 #ifndef FT_DAEMON_JOIN_MOVES_H
 #define FT_DAEMON_JOIN_MOVES_H
 /*
- * The paths that a flow left in the windows that are still open, so that what it sent goes to the
- * path that it had then.
+ * The paths that a flow left in the windows that are still open, so that its bytes are counted on
+ * the path that it had then.
  *
  * Sightings of a path that was left carry its number (struct ft_sighting, past) as long as they
  * have volume in an open window. Most flows never move and have none of this.
  *
  * A move lies between the last sample of the path before and moved_ms, the first of the present
- * one. Samples at hops that both paths have do not show when. So a window that began before
+ * one. Samples at hops that both paths share do not show when. So a window that began before
  * moved_ms and has no sample that is of one path alone, or later than moved_ms, is certainly of
- * neither path. Of a path that was left nothing says when exactly, nor whether there was another in
- * between: it is never certain. What is not certain loads links on which the flow was sampled in
- * the window, and no others (ft_join_links()). Pure. Thread: one.
+ * neither path. A path that was left is never certain: neither the moment nor another path in
+ * between is known. Uncertain volume is counted only on links on which the flow was sampled in the
+ * window (ft_join_links()). Pure. Thread: one.
  */
 #include "daemon/join/join.h"
 

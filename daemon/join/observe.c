@@ -176,7 +176,7 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
 static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash,
                                    struct ft_flow *likely, struct site *at)
 {
-    uint32_t window = ft_join_window_of(j, o->first_ms);
+    uint32_t window = ft_join_window_at(j, o->first_ms);
     uint32_t switch_id, in, out;
     enum ft_join_result result = admit(j, window);
     struct ft_sighting *s;
@@ -261,7 +261,7 @@ void ft_join_observe_batch(struct ft_join *j, const struct ft_observation *o, si
 
 static enum ft_join_result report(struct ft_join *j, const struct ft_host_report *r)
 {
-    uint32_t window = ft_join_window_of(j, r->time_ms - 1);
+    uint32_t window = ft_join_window_at(j, r->time_ms - 1);
     enum ft_join_result result = admit(j, window);
     struct ft_flow *flow;
 

@@ -2,17 +2,17 @@
 #ifndef FT_DAEMON_JOIN_SAMPLED_H
 #define FT_DAEMON_JOIN_SAMPLED_H
 /*
- * What each switch sampled in a window, all flows together, no packet counted twice.
+ * What each switch sampled in a window, over all flows, without counting a packet twice.
  *
  * A source is who took samples: one data source, or one sampling point, of one exporter. Two
  * sources of a switch may have sampled the same packets (at entry and at exit; two exporters at
- * once), or each the packets of its own ports (line cards, sub-agents). Nobody says which, so sums
- * are made in three ways, none of which can count a packet twice: over one source; over the ports
- * in, of each its best source; over the ports out likewise. The largest is taken: it misses
- * nothing where any of the three does not. Which source of a port is its best is judged by the
- * windows before, so that chance does not choose the larger figure.
- * At most FT_SAMPLED_SOURCES are distinguished per switch and per port; others are not counted, and
- * memory for ports is taken only where a switch has several. Pure. Thread: one.
+ * once), or each the packets of its own ports (line cards, sub-agents). Which is the case is not
+ * reported, so three sums are made, none of which counts a packet twice: over one source; over the
+ * ports in, of each its best source; over the ports out likewise. The largest is taken: it misses
+ * nothing where any of the three does not. Which source of a port is best is decided by earlier
+ * windows, so that chance does not select the larger figure. At most FT_SAMPLED_SOURCES are
+ * distinguished per switch and per port; others are not counted, and memory for ports is taken only
+ * where a switch has several. Pure. Thread: one.
  */
 #include <stdint.h>
 
@@ -43,7 +43,7 @@ void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint3
 void ft_sampled_window(const struct ft_sampled *s, uint32_t switch_id, uint32_t window,
                        uint64_t *samples, double *bytes);
 
-/* Samples that came in by ports that lead nowhere that is known, of all sources together. */
+/* Samples that came in by ports without a known link or NIC, of all sources together. */
 uint64_t ft_sampled_strays(const struct ft_sampled *s, uint32_t switch_id, uint32_t window);
 
 #endif

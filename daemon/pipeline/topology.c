@@ -31,6 +31,21 @@ void ft_pipeline_find_edge(struct ft_pipeline *p)
     }
 }
 
+static bool is_listed(void *arg, uint32_t switch_id)
+{
+    const struct ft_pipeline *p = arg;
+
+    return !p->stages.discovery ||
+           !ft_discovery_sampled(p->stages.discovery,
+                                 ft_topology_switch(p->topology, switch_id)->name, "");
+}
+
+static void list_switches(struct ft_pipeline *p)
+{
+    if (p->stages.wiring)
+        ft_wiring_list(p->stages.wiring, is_listed, p);
+}
+
 static void confirm_in_join(void *arg, uint32_t port)
 {
     struct ft_pipeline *p = arg;
@@ -73,6 +88,7 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
     if (p->topology != p->base)
         ft_topology_free(p->topology);
     p->topology = topology;
+    list_switches(p);
     ft_pipeline_find_edge(p);
     confirm_links(p);
     if (p->stages.counters)
@@ -126,6 +142,7 @@ void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
         return;
     if (ft_topology_same(p->topology, t)) {
         ft_topology_free(t);
+        list_switches(p);
         ft_pipeline_find_edge(p);
         confirm_links(p);
         return;

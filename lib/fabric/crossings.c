@@ -16,6 +16,11 @@
 #define SILENT_MS 10000
 #define KEEP_MS   3600000
 #define HOSTS_MAX 1000000
+/* Of ports_max: what one switch may have, a larger part where that is less than a large one has,
+ * and what all may have that are in no inventory. */
+#define EXPORTER_PART  16
+#define EXPORTER_LEAST 1024
+#define UNLISTED_PART  4
 
 struct ft_crossings *ft_crossings_new(const struct ft_crossings_config *config)
 {
@@ -24,6 +29,10 @@ struct ft_crossings *ft_crossings_new(const struct ft_crossings_config *config)
     if (!x)
         return NULL;
     x->config = *config;
+    x->unlisted_max = config->ports_max / UNLISTED_PART;
+    x->exporter_max = config->ports_max / EXPORTER_PART;
+    if (x->exporter_max < EXPORTER_LEAST)
+        x->exporter_max = x->unlisted_max < EXPORTER_LEAST ? x->unlisted_max : EXPORTER_LEAST;
     x->flows =
         ft_table_new(sizeof(struct ft_crossing_flow), sizeof(uint64_t), config->flows_max, 0);
     x->ports = ft_table_new(sizeof(struct ft_crossing_entry), sizeof(struct ft_crossing_port),
@@ -54,6 +63,7 @@ void ft_crossings_restart(struct ft_crossings *x)
     ft_table_clear(x->nodes);
     x->second = x->turned_ms = x->stepped_ms = 0;
     x->taken = x->shift = x->at = x->flow_at = 0;
+    x->unlisted = 0;
     x->news = true;
 }
 
@@ -94,43 +104,73 @@ bool ft_crossings_follows(struct ft_crossings *x, uint64_t flow, int64_t now_ms)
     return true;
 }
 
-static struct ft_crossing_node *node_of(struct ft_crossings *x, const struct ft_ip *agent,
-                                        int64_t ms)
+void ft_crossings_set_inventory(struct ft_crossings *x, bool inventory)
+{
+    x->inventory = inventory;
+}
+
+static struct ft_crossing_node *node_of(struct ft_crossings *x, const struct ft_crossing *c)
 {
     bool fresh;
-    struct ft_crossing_node *n = ft_table_insert(x->nodes, agent, &fresh);
+    struct ft_crossing_node *n = ft_table_insert(x->nodes, &c->agent, &fresh);
 
-    if (n && ms > n->last_ms)
-        n->last_ms = ms;
+    if (!n)
+        return NULL;
+    if (c->last_ms > n->last_ms)
+        n->last_ms = c->last_ms;
+    /* It came into the inventory, or left it. */
+    if (n->listed != c->listed) {
+        x->unlisted -= c->listed ? n->ports : 0;
+        x->unlisted += c->listed ? 0 : n->ports;
+        n->listed = c->listed;
+    }
     return n;
 }
 
-/* Index of a port, FT_CROSSING_NOBODY without one. False without room. */
-static bool place_of(struct ft_crossings *x, struct ft_crossing_node *node, uint32_t ifindex,
-                     int64_t ms, uint32_t *out)
+/* What counts that there is no room for another port of a switch; NULL: there is. */
+static uint64_t *full_for(struct ft_crossings *x, const struct ft_crossing_node *node)
+{
+    if (node->ports >= x->exporter_max)
+        return &x->stats.exporter_full;
+    if (x->inventory && !node->listed && x->unlisted >= x->unlisted_max)
+        return &x->stats.unlisted_full;
+    return NULL;
+}
+
+/* Index of a port, FT_CROSSING_NOBODY without one. Without room, what counts that. */
+static uint64_t *place_of(struct ft_crossings *x, struct ft_crossing_node *node, uint32_t ifindex,
+                          int64_t ms, uint32_t *out)
 {
     struct ft_crossing_port key = {.agent = node->agent, .ifindex = ifindex};
     struct ft_crossing_entry *p;
-    bool fresh;
+    bool fresh = false;
 
     *out = FT_CROSSING_NOBODY;
     if (ifindex == 0)
-        return true;
-    p = ft_table_insert(x->ports, &key, &fresh);
+        return NULL;
+    p = ft_table_find(x->ports, &key);
+    if (!p) {
+        uint64_t *full = full_for(x, node);
+
+        if (full)
+            return full;
+        p = ft_table_insert(x->ports, &key, &fresh);
+    }
     if (!p)
-        return false;
+        return &x->stats.ports_full;
     if (fresh) {
         p->node = ft_table_index(x->nodes, node);
         p->serial = ++x->serial;
         p->peer = p->agreed = FT_CROSSING_NOBODY;
         p->first_ms = p->aged_ms = ms;
         node->ports++;
+        x->unlisted += !node->listed;
         x->news = true;
     }
     if (ms > p->last_ms)
         p->last_ms = ms;
     *out = ft_table_index(x->ports, p);
-    return true;
+    return NULL;
 }
 
 static struct ft_crossing_flow *flow_of(struct ft_crossings *x, uint64_t hash, int64_t ms)
@@ -351,14 +391,25 @@ static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *
 
 bool ft_crossings_observe(struct ft_crossings *x, const struct ft_crossing *c)
 {
-    struct ft_crossing_node *node = node_of(x, &c->agent, c->last_ms);
+    struct ft_crossing_node *node;
     struct ft_crossing_flow *f;
     struct ft_crossing_hop *h;
+    uint64_t *full;
     uint32_t in, out;
 
-    if (!node || !place_of(x, node, c->in, c->last_ms, &in) ||
-        !place_of(x, node, c->out, c->last_ms, &out)) {
-        x->stats.ports_full++;
+    /* Without a port it says nothing, and nothing of it would ever be forgotten. */
+    if (!c->in && !c->out) {
+        x->stats.taken++;
+        return false;
+    }
+    node = node_of(x, c);
+    full = node ? place_of(x, node, c->in, c->last_ms, &in) : &x->stats.ports_full;
+    if (!full)
+        full = place_of(x, node, c->out, c->last_ms, &out);
+    if (full) {
+        ++*full;
+        if (node && !node->ports)
+            ft_table_remove(x->nodes, node);
         return false;
     }
     f = flow_of(x, c->flow, c->last_ms);
@@ -401,6 +452,7 @@ static void age(struct ft_crossings *x, struct ft_crossing_entry *p, int64_t now
         peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
         if (peer)
             peer->peer = FT_CROSSING_NOBODY;
+        x->unlisted -= n && !n->listed;
         if (n && --n->ports == 0)
             ft_table_remove(x->nodes, n);
         ft_table_remove(x->ports, p);

@@ -18,10 +18,12 @@
  * What is found stays until flows say another thing, or the port was silent for an hour. Evidence
  * has a half-life of a minute. Ports are named as samples name them: by agent address and ifIndex;
  * the caller gives each switch one address. Memory is bounded: at most flows_max flows (400 bytes
- * each) and ports_max ports (1,300 bytes each); where there are more flows, or more observations a
- * second than rate_max, a share of the flows chosen by hash is looked at, another one every 20
- * seconds. What finds no room is counted. Pure: times come with the observations, in Unix
- * milliseconds. Thread: one.
+ * each) and ports_max ports (1,300 bytes each), of which one switch has a sixteenth at most, and
+ * all that are in no inventory together a quarter where there is one: whoever makes up exporters
+ * leaves room for the others. Where there are more flows, or more observations a second than
+ * rate_max, a share of the flows chosen by hash is looked at, another one every 20 seconds. What
+ * finds no room is counted. Pure: times come with the observations, in Unix milliseconds. Thread:
+ * one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,6 +51,7 @@ struct ft_crossing {
     int64_t first_ms, last_ms;
     uint32_t samples;
     uint8_t ttl; /* 0: not known */
+    bool listed; /* the switch is in the inventory */
 };
 
 /* What speaks for a link, of late. */
@@ -86,11 +89,13 @@ struct ft_crossing_found {
 };
 
 struct ft_crossings_stats {
-    uint64_t observed;   /* received: the sum of the next four */
-    uint64_t taken;      /* looked at */
-    uint64_t left_out;   /* of flows outside of the share */
-    uint64_t flows_full; /* no room for another flow, or another switch of a flow */
-    uint64_t ports_full; /* no room for another port or switch */
+    uint64_t observed;      /* received: the sum of the others */
+    uint64_t taken;         /* looked at */
+    uint64_t left_out;      /* of flows outside of the share */
+    uint64_t flows_full;    /* no room for another flow, or another switch of a flow */
+    uint64_t ports_full;    /* no room for another port or switch */
+    uint64_t exporter_full; /* the switch has its share of the ports */
+    uint64_t unlisted_full; /* switches that are in no inventory have theirs */
 };
 
 struct ft_crossings;
@@ -101,6 +106,9 @@ void ft_crossings_free(struct ft_crossings *x);
 
 /* Forgets all of it. */
 void ft_crossings_restart(struct ft_crossings *x);
+
+/* Whether there is an inventory: switches that something besides samples reports. */
+void ft_crossings_set_inventory(struct ft_crossings *x, bool inventory);
 
 /* Whether a flow's observations are looked at now; those that are not are counted. Cheap. */
 bool ft_crossings_follows(struct ft_crossings *x, uint64_t flow, int64_t now_ms);

@@ -59,6 +59,7 @@ struct ft_crossing_node {
     struct ft_ip agent;
     enum ft_crossing_ttl ttl;
     uint32_t ports;
+    bool listed;                    /* in the inventory, when it was seen last */
     uint32_t fresh, fresh_less_one; /* first sightings with a TTL that hosts send, and one less */
     int64_t last_ms;
 };
@@ -82,6 +83,9 @@ struct ft_crossing_flow {
 struct ft_crossings {
     struct ft_crossings_config config;
     struct ft_table *flows, *ports, *nodes;
+    size_t exporter_max, unlisted_max; /* ports of one switch, of all outside the inventory */
+    size_t unlisted;                   /* ports that these have */
+    bool inventory;
     uint32_t serial;
     uint32_t shift, phase; /* one flow of 1 << shift is looked at */
     uint32_t taken;        /* within the second */

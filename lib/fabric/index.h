@@ -2,8 +2,9 @@
 #ifndef FT_FABRIC_INDEX_H
 #define FT_FABRIC_INDEX_H
 /*
- * What the ids of a topology are found by: names, addresses and ifIndexes, as hash lookups. Shared
- * by the builder and the built topology; nobody else includes this.
+ * What the ids of a topology are found by: names, addresses and ifIndexes, as hash lookups. Ports
+ * with a low ifIndex, which nearly all have, lie in an array of their switch: every observation
+ * asks for two of them. Shared by the builder and the built topology; nobody else includes this.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +25,9 @@
 struct ft_index {
     struct ft_table *names;
     struct ft_table *addresses;
-    struct ft_table *ifindexes;
+    struct ft_table *ifindexes; /* those that no row has */
+    struct ft_index_row *rows;  /* by switch: the ports with a low ifIndex, by it */
+    uint32_t row_count;
 };
 
 /* -ENOMEM; free takes a half-built or zeroed index. */

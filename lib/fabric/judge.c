@@ -12,6 +12,8 @@
  * that goes down and up again every five seconds stays below both. */
 #define TURNS_SPRAYED 6
 #define TURNS_ONE_IN  3
+/* One that came back so often since it was on a path for certain is steady no more. */
+#define TURNS_FEW 3
 /* A flow that is sampled this often is not judged by other flows: what is older is uncertain where
  * others moved. */
 #define FRESH_MS 3000
@@ -427,16 +429,28 @@ static bool is_steady(const struct ft_evidence *ev)
     return ev->stays > TURNS_ONE_IN * ev->returns;
 }
 
+/* How many samples a sighting has since a moment, as they are spread over its stretch. */
+static double samples_since(const struct ft_sighting *s, int64_t ms)
+{
+    double samples = (double)s->samples[0] + s->samples[1];
+
+    if (ft_sighting_first_ms(s) > ms)
+        return samples;
+    return samples * (double)(s->last_ms - ms) / (s->lasted_ms + 1);
+}
+
 /* Whether one path at a time explains the samples: the new one has been seen often enough, or the
- * flow used to stay where it was. */
+ * flow used to stay where it was. Of one that came back, what was seen since it left counts. */
 static bool is_no_spray(const struct ft_trial *trial, const struct ft_evidence *ev, const bool *use)
 {
-    uint64_t needed = samples_needed(trial);
+    double needed = (double)samples_needed(trial);
+    bool came_back = ev->returns >= TURNS_FEW;
+    int64_t since_ms = came_back ? trial->list[trial->left].last_ms : INT64_MIN;
 
-    if (ev->stays >= needed && is_steady(ev))
+    if (ev->stays >= needed && is_steady(ev) && !came_back)
         return true;
     for (uint16_t i = 0; i < trial->count; i++)
-        if (use[i] && (uint64_t)trial->list[i].samples[0] + trial->list[i].samples[1] >= needed)
+        if (use[i] && samples_since(&trial->list[i], since_ms) >= needed)
             return true;
     return false;
 }

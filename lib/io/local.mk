@@ -17,7 +17,8 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/tls_client.c lib/io/tls_client.h \
 	lib/io/unpack.c lib/io/unpack.h \
 	lib/io/sender.c lib/io/transport.h \
-	lib/io/receiver.c lib/io/receiver_room.c lib/io/receiver_impl.h \
+	lib/io/receiver.c lib/io/receiver_room.c lib/io/receiver_sources.c \
+	lib/io/receiver_impl.h \
 	lib/io/http.c lib/io/http_answer.c lib/io/http_channel.c lib/io/http_clients.c \
 	lib/io/http_files.c lib/io/http_get.c lib/io/http_gzip.c lib/io/http_routes.c lib/io/http_slices.c \
 	lib/io/http.h lib/io/http_impl.h \

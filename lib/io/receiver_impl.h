@@ -98,4 +98,16 @@ void ft_receiver_read(struct ft_connection *c);
 int ft_receiver_open_room(struct ft_receiver *receiver, void (*crowd_out)(struct ft_connection *c));
 void ft_receiver_close_room(struct ft_receiver *receiver);
 
+/* receiver_sources.c: the source that a HELLO names, made when it is new (*fresh); NULL without
+ * memory. Another boot id begins its numbers anew. */
+struct ft_receiver_source *ft_receiver_find_source(struct ft_receiver *receiver,
+                                                   const struct ft_frame *hello, bool *fresh);
+/* Its connection ends. */
+void ft_receiver_leave_source(struct ft_connection *c);
+/* The numbers that a frame states, and what became of its records: *outcome counts them. */
+void ft_receiver_note_numbers(struct ft_receiver *receiver, struct ft_receiver_source *source,
+                              const struct ft_frame_numbers *n);
+void ft_receiver_count_numbers(struct ft_receiver *receiver, struct ft_receiver_source *source,
+                               const struct ft_frame_numbers *n, uint64_t *outcome);
+
 #endif

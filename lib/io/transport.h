@@ -15,7 +15,7 @@
  *   ACK     sequence (8): this and all below are applied
  *   REFUSE  reason text
  * A sender numbers its records as they are queued: count of them are in the payload, the last one
- * has the number last, and newest is that of the newest by then. So the receiver can tell how many
+ * has the number last, and newest is that of the newest by then. So the receiver knows how many
  * never came when the sender begins anew. Version 1 has no such numbers; a receiver takes both.
  * With TLS both ends show certificates. Thread: the loop's own.
  */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_join \
-	tests/bench/bench_pairing tests/bench/bench_rdma tests/bench/count tests/bench/flood
+	tests/bench/bench_pairing tests/bench/bench_rdma tests/bench/count tests/bench/fabric_flood \
+	tests/bench/flood
 
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
@@ -32,6 +33,16 @@ bench: tests/bench/bench_decode tests/bench/bench_join tests/bench/bench_nccl \
 
 tests_bench_flood_SOURCES = tests/bench/flood.c
 tests_bench_flood_LDADD = lib/base/libftbase.a
+
+tests_bench_fabric_flood_SOURCES = tests/bench/fabric_flood.c
+tests_bench_fabric_flood_LDADD = lib/base/libftbase.a
+
+# From datagrams to paths in a file, all programs at once; about a minute for a row.
+EXTRA_DIST += tests/bench/e2e.py
+E2E_OPTIONS =
+.PHONY: bench-e2e
+bench-e2e: tests/bench/fabric_flood switchpoll/fabrictrace-switchpoll daemon/fabrictraced
+	$(srcdir)/tests/bench/e2e.py $(E2E_OPTIONS)
 
 tests_bench_count_SOURCES = tests/bench/count.c
 

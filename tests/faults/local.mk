@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	tests/faults/hostile.py \
 	tests/faults/madeup.py \
 	tests/faults/judged.py \
+	tests/faults/scenarios/costs.py \
 	tests/faults/scenarios/event_streams.py \
 	tests/faults/scenarios/events_refused.py \
 	tests/faults/scenarios/half_frames.py \

@@ -316,6 +316,8 @@ def test_limits():
     tally = Tally()
     tally.volumes[True].update(bytes=100.0, off=30.0, over=25.0, samples_off=4.0)
     equal("nor bytes on other links", len(limits.broken("moves2", tally)), 1)
+    tally.volumes[False].update(bytes=100.0, off=15.0, over=14.0, samples_off=4.0)
+    equal("but those that are too many without moves as well", limits.broken("moves2", tally), [])
     tally = Tally()
     tally.counts.update(lies=2, lies_named=1)
     equal("nor a lie that nobody named", len(limits.broken("swapped", tally)), 1)

@@ -23,6 +23,12 @@ tests_unit_check_text_SOURCES = tests/unit/check_text.c tests/unit/unit.h
 tests_unit_check_text_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_text_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_fortify
+TESTS += tests/unit/check_fortify
+tests_unit_check_fortify_SOURCES = tests/unit/check_fortify.c tests/unit/unit.h
+tests_unit_check_fortify_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -DFT_FORTIFY='"$(FORTIFY)"'
+tests_unit_check_fortify_LDADD = $(CHECK_LIBS)
+
 tests_unit_check_lines_SOURCES = tests/unit/check_lines.c tests/unit/unit.h
 tests_unit_check_lines_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_lines_LDADD = lib/base/libftbase.a $(CHECK_LIBS)

@@ -657,8 +657,9 @@ START_TEST(test_share)
     }
     ck_assert_uint_ge(right, 2 * 16);
     stats = ft_crossings_stats(x);
-    ck_assert_uint_eq(stats->observed,
-                      stats->taken + stats->left_out + stats->flows_full + stats->ports_full);
+    ck_assert_uint_eq(stats->observed, stats->taken + stats->left_out + stats->flows_full +
+                                           stats->ports_full + stats->exporter_full +
+                                           stats->unlisted_full);
     ck_assert_uint_lt(stats->taken, stats->observed / 4);
     ft_crossings_free(x);
 }
@@ -682,6 +683,110 @@ START_TEST(test_forgets)
 }
 END_TEST
 
+static void exports(struct ft_crossings *x, uint32_t exporter, uint32_t in, uint32_t out,
+                    bool listed, int64_t ms)
+{
+    struct ft_crossing c = {
+        .agent = ft_ip4((uint8_t[4]){listed ? 192 : 198, (uint8_t)(exporter >> 16),
+                                     (uint8_t)(exporter >> 8), (uint8_t)exporter}),
+        .in = in,
+        .out = out,
+        .flow = 7,
+        .first_ms = ms,
+        .last_ms = ms,
+        .samples = 1,
+        .ttl = 64,
+        .listed = listed,
+    };
+
+    if (ft_crossings_follows(x, c.flow, ms))
+        ft_crossings_observe(x, &c);
+}
+
+static uint32_t ports_of(const struct ft_crossings *x, bool listed)
+{
+    struct ft_crossing_found f;
+    uint32_t index = 0, count = 0;
+
+    while (ft_crossings_next(x, &index, &f))
+        count += f.port.agent.b[12] == (listed ? 192 : 198);
+    return count;
+}
+
+/* Whoever makes up ports or exporters leaves room for the others, and is forgotten. */
+START_TEST(test_shares)
+{
+    const struct ft_crossings_config config = {
+        .flows_max = 64, .ports_max = 32000, .rate_max = 1000000};
+    struct ft_crossings *x = ft_crossings_new(&config);
+    const struct ft_crossings_stats *stats = ft_crossings_stats(x);
+
+    ft_crossings_set_inventory(x, true);
+    /* One switch of the inventory says that it has 50,000 ports. */
+    for (uint32_t i = 1; i <= 50000; i++)
+        exports(x, 1, i, 0, true, START_MS);
+    ck_assert_uint_eq(ports_of(x, true), 2000);
+    ck_assert_uint_eq(stats->exporter_full, 48000);
+    /* As many made-up exporters, of one port each; some name none at all. */
+    for (uint32_t i = 0; i < 50000; i++)
+        exports(x, i, 0, i % 3, false, START_MS);
+    ck_assert_uint_eq(ports_of(x, false), 8000);
+    ck_assert_uint_gt(stats->unlisted_full, 25000);
+    /* All switches of the inventory find room. */
+    for (uint32_t s = 2; s < 400; s++)
+        for (uint32_t i = 1; i <= 48; i++)
+            exports(x, s, i, i + 1, true, START_MS);
+    ck_assert_uint_eq(ports_of(x, true), 2000 + 398 * 49);
+    ck_assert_uint_eq(stats->ports_full, 0);
+    /* What was not seen for an hour makes room. */
+    for (uint32_t s = 0; s < 3; s++)
+        ft_crossings_step(x, START_MS + 3700000 + s * 1000);
+    ck_assert_uint_eq(ports_of(x, false), 0);
+    for (uint32_t i = 0; i < 50000; i++)
+        exports(x, i, 1, 0, false, START_MS + 3800000);
+    ck_assert_uint_eq(ports_of(x, false), 8000);
+    /* Without an inventory everybody may be one of the fabric. */
+    ft_crossings_set_inventory(x, false);
+    for (uint32_t i = 0; i < 50000; i++)
+        exports(x, i, 1, 0, false, START_MS + 3800000);
+    ck_assert_uint_eq(ports_of(x, false), 32000);
+    ck_assert_uint_gt(stats->ports_full, 0);
+    ck_assert_uint_eq(stats->observed, stats->taken + stats->left_out + stats->flows_full +
+                                           stats->ports_full + stats->exporter_full +
+                                           stats->unlisted_full);
+    ft_crossings_free(x);
+}
+END_TEST
+
+/* A switch that comes into the inventory takes its ports out of the share of the others. */
+START_TEST(test_listed_later)
+{
+    const struct ft_crossings_config config = {
+        .flows_max = 64, .ports_max = 4000, .rate_max = 1000000};
+    struct ft_crossings *x = ft_crossings_new(&config);
+    const struct ft_crossings_stats *stats = ft_crossings_stats(x);
+    struct ft_crossing c = {.agent = ft_ip4((uint8_t[4]){198, 0, 0, 1}),
+                            .flow = 7,
+                            .first_ms = START_MS,
+                            .last_ms = START_MS,
+                            .samples = 1};
+
+    ft_crossings_set_inventory(x, true);
+    for (c.in = 1; c.in <= 1000; c.in++)
+        ft_crossings_observe(x, &c);
+    exports(x, 2, 1, 0, false, START_MS);
+    ck_assert_uint_eq(stats->unlisted_full, 1);
+    c.in = 1;
+    c.listed = true;
+    ft_crossings_observe(x, &c);
+    exports(x, 2, 1, 0, false, START_MS);
+    ck_assert_uint_eq(stats->unlisted_full, 1);
+    ck_assert_uint_eq(ports_of(x, false), 1001);
+    ft_crossings_free(x);
+}
+END_TEST
+
 FT_UNIT_MAIN("crossings", test_two_tiers, test_three_tiers, test_parallel, test_sparse, test_moves,
              test_silent, test_few, test_points, test_swap, test_untold, test_claims,
-             test_claims_swapped, test_hosts, test_share, test_forgets)
+             test_claims_swapped, test_hosts, test_share, test_forgets, test_shares,
+             test_listed_later)

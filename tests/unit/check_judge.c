@@ -348,6 +348,29 @@ START_TEST(a_path_is_not_known_from_before_the_flow_went_astray)
 }
 END_TEST
 
+/* A sprayed flow that takes one way for a while: what it was sampled on all the time is no proof
+ * that it left the others. A flow that moved has not been seen on its path before. */
+START_TEST(samples_from_before_a_move_are_no_proof_of_it)
+{
+    for (int sprayed = 0; sprayed < 2; sprayed++) {
+        struct ft_judgement j;
+
+        setup();
+        for (int64_t ms = 1000; ms <= 9000; ms += 500) {
+            if (ms <= 6500 && (!sprayed || ms % 1000 == 0))
+                sample("leaf0", "h0", "a1", ms);
+            if (sprayed ? ms % 1000 != 0 : ms > 6500) {
+                sample("leaf0", "h0", "a0", ms);
+                sample("super1", "a0", "b0", ms);
+            }
+        }
+        j = judge(9000);
+        ck_assert_int_eq(j.state == FT_PATH_RESOLVED, !sprayed);
+        teardown();
+    }
+}
+END_TEST
+
 /* Of a path that is not known whole, what was sampled long before the newest sample is not certain
  * any more. */
 START_TEST(what_is_certain_of_a_partial_path_was_sampled_of_late)
@@ -628,6 +651,7 @@ FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
              a_path_is_told_of_while_all_that_it_takes_goes_on,
              a_path_is_not_known_from_before_the_flow_went_astray,
              what_is_certain_of_a_partial_path_was_sampled_of_late, a_confirmed_link_needs_one_end,
+             samples_from_before_a_move_are_no_proof_of_it,
              in_unquiet_times_links_are_sampled_of_late,
              in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled,
              a_window_has_the_links_on_which_the_flow_was_sampled,

@@ -308,6 +308,119 @@ START_TEST(a_cursor_of_another_order_is_refused)
 }
 END_TEST
 
+static bool with_orders;
+
+/* A sample of flow n, of so many bytes. */
+static void sample(uint32_t n, uint64_t bytes, int64_t ms)
+{
+    struct ft_tuple tuple = {.src = leafspine_host_ip(n % LEAVES, 0),
+                             .dst = leafspine_host_ip((n + 1) % LEAVES, 0),
+                             .sport = (uint16_t)(1000 + n),
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+    struct ft_ip agent = leafspine_switch_ip(n % LEAVES);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    size_t len;
+
+    ft_flow_from_tuple(&flow, &tuple);
+    o.flow = &flow;
+    o.has_agent = o.has_time_ms = o.has_in_ifindex = o.has_out_ifindex = true;
+    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    o.agent.len = len;
+    o.time_ms = (uint64_t)ms;
+    o.in_ifindex = 1;
+    o.out_ifindex = 100;
+    o.has_point = o.has_samples = o.has_bytes = o.has_data_samples = true;
+    o.point = FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS;
+    o.samples = o.data_samples = 1;
+    o.bytes = bytes;
+    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    record.observation = &o;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+/* A window in which the flows 0 to 99 have other rates than before, and further ones come. */
+static void change_flows(unsigned page)
+{
+    int64_t ms = (100 + page) * (int64_t)WINDOW_MS;
+
+    for (uint32_t n = 0; n < 100; n++)
+        sample(n, 100000 + UINT64_C(7919) * (n + 1) * (page + 1) % 100003, ms);
+    for (uint32_t n = 0; n < 3; n++)
+        sample(1000 + 3 * page + n, 150000, ms);
+    ft_pipeline_flush(pipeline);
+    while (ft_pipeline_advance(pipeline, ms + WINDOW_MS + 3000, 10000))
+        ;
+    if (with_orders)
+        return;
+    ft_orders_free(view.orders);
+    view.orders = NULL;
+}
+
+static size_t missed_or_doubled(void)
+{
+    size_t wrong = 0;
+
+    for (uint32_t n = 0; n < 100; n++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "\"sport\":%u,", 1000 + n);
+        wrong += has(text) != 1;
+    }
+    return wrong;
+}
+
+/* By rate, whatever becomes of the rates: as long as the order of the first page is kept. */
+START_TEST(pages_of_flows_hold)
+{
+    static const char *const orders[] = {NULL, "rate", "flow"};
+
+    for (size_t i = 0; i < 3; i++) {
+        begin();
+        view.orders = ft_orders_new(2, 77);
+        with_orders = true;
+        change_flows(0);
+        ck_assert_uint_gt(read_pages(ft_api_paths, orders[i], change_flows), 14);
+        ck_assert_uint_eq(missed_or_doubled(), 0);
+        ft_orders_free(view.orders);
+        end();
+    }
+    /* Without it they go on by the rate of the last flow, and end. */
+    begin();
+    view.orders = ft_orders_new(1, 77);
+    with_orders = true;
+    change_flows(0);
+    with_orders = false;
+    ck_assert_uint_gt(read_pages(ft_api_paths, NULL, change_flows), 1);
+    ck_assert_uint_gt(missed_or_doubled(), 0);
+    end();
+}
+END_TEST
+
+/* Of several readers the one that did not ask for the longest loses its order. */
+START_TEST(orders_are_few)
+{
+    struct ft_orders *o = ft_orders_new(2, 77);
+    const struct ft_order order = {.count = 3, .item_bytes = 8, .total = 9};
+    uint64_t ids[3];
+
+    ck_assert_ptr_nonnull(o);
+    for (int i = 0; i < 2; i++)
+        ids[i] = ft_orders_take(o, &order, calloc(8, 8));
+    ck_assert(ids[0] && ids[1] && ids[0] != ids[1]);
+    ck_assert_uint_eq(ft_orders_find(o, ids[0])->total, 9);
+    ids[2] = ft_orders_take(o, &order, calloc(8, 8));
+    ck_assert_ptr_nonnull(ft_orders_find(o, ids[0]));
+    ck_assert_ptr_null(ft_orders_find(o, ids[1]));
+    ck_assert_ptr_nonnull(ft_orders_find(o, ids[2]));
+    ck_assert_ptr_null(ft_orders_find(o, 0));
+    ft_orders_free(o);
+}
+END_TEST
+
 FT_UNIT_MAIN("sorted", every_rank_in_slices, a_large_communicator_in_slices,
              every_queue_pair_in_slices, pages_of_ranks_hold, pages_of_communicators_hold,
-             pages_of_queue_pairs_hold, a_cursor_of_another_order_is_refused)
+             pages_of_queue_pairs_hold, pages_of_flows_hold, orders_are_few,
+             a_cursor_of_another_order_is_refused)

@@ -125,6 +125,46 @@ START_TEST(works_out_tiers_directions_and_groups)
 }
 END_TEST
 
+/* Low ones lie in an array of their switch, whose length and end no port must miss. */
+START_TEST(finds_ports_of_any_ifindex)
+{
+    static const uint32_t ifindexes[] = {1,    31,   32,   33,      1000,
+                                         1023, 1024, 1025, 2000000, UINT32_MAX};
+    enum { COUNT = sizeof(ifindexes) / sizeof(ifindexes[0]), SWITCHES = 40 };
+    struct ft_topology *t;
+    char name[32];
+
+    begin();
+    for (uint32_t s = 0; s < SWITCHES; s++) {
+        snprintf(name, sizeof(name), "leaf%u", s);
+        ft_topology_add_switch(b, name, FT_TIER_LEAF, diag);
+    }
+    /* The last switch first, and the highest ifIndex. */
+    for (uint32_t s = SWITCHES; s-- > 0;)
+        for (uint32_t i = COUNT; i-- > s % 2;) {
+            snprintf(name, sizeof(name), "port%u", ifindexes[i]);
+            ft_topology_add_port(b, s, name, ifindexes[i], 0, diag);
+        }
+    t = ft_topology_build(b, diag);
+    ck_assert_ptr_nonnull(t);
+    for (uint32_t s = 0; s < SWITCHES; s++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            uint32_t port = ft_topology_port_at(t, s, ifindexes[i]);
+
+            snprintf(name, sizeof(name), "port%u", ifindexes[i]);
+            ck_assert_uint_eq(port, ft_topology_find_port(t, s, name));
+            ck_assert((port == FT_NONE) == (i < s % 2));
+        }
+        ck_assert_uint_eq(ft_topology_port_at(t, s, 34), FT_NONE);
+        ck_assert_uint_eq(ft_topology_port_at(t, s, 3000000), FT_NONE);
+    }
+    ck_assert_uint_eq(ft_topology_port_at(t, SWITCHES, 1), FT_NONE);
+    ck_assert_uint_eq(ft_topology_port_at(t, UINT32_MAX, 1), FT_NONE);
+    ft_topology_free(t);
+    end();
+}
+END_TEST
+
 START_TEST(finds_by_name_address_and_ifindex)
 {
     struct ft_ip s1 = ip("192.0.2.11"), s2 = ip("2001:db8::11"), none = ip("192.0.2.99");
@@ -334,6 +374,6 @@ START_TEST(builds_512_leaves_by_32_spines_fast)
 END_TEST
 
 FT_UNIT_MAIN("topology", works_out_tiers_directions_and_groups, finds_by_name_address_and_ifindex,
-             complains_of_contradictions, complains_of_ports_that_do_not_fit,
-             complains_of_tiers_that_make_no_direction, keeps_a_dual_attached_nic,
-             builds_an_empty_fabric, builds_512_leaves_by_32_spines_fast)
+             finds_ports_of_any_ifindex, complains_of_contradictions,
+             complains_of_ports_that_do_not_fit, complains_of_tiers_that_make_no_direction,
+             keeps_a_dual_attached_nic, builds_an_empty_fabric, builds_512_leaves_by_32_spines_fast)

@@ -39,9 +39,11 @@ PORTS = "linkdown", "chaos"
 NO_FILE = "nofile"  # how they begin
 UNKNOWABLE = ("nofile-blind",)  # of a switch that is silent and that no file names
 
-# Bytes of links in windows with moves, beside twice what each link's own samples are off: those said
-# of a link that did not carry them, for the best-sampled hop of a flow of few samples has more than
-# its due; and those of flows whose path is not certain, which are said of none.
+# Bytes of links in windows with moves, beside what is off without any: twice what each link's own
+# samples are off, or what those of windows without moves have too many, for a flow's bytes are those
+# of its best-sampled hop, which of a few samples has more than its due (with 2 to 10 a hop and window
+# 40 %). What is left is said of links that did not carry it; and what is missing is of flows whose
+# path is not certain, and said of none.
 OVER_PART, MISSING_PART = 0.12, 0.20
 
 # Without a topology file: part of the links that is found.
@@ -87,15 +89,17 @@ def silent(name, tally):
 
 
 def misplaced(tally):
-    sums = tally.volumes[True]
+    sums, calm = tally.volumes[True], tally.volumes[False]
     least = ratio(sums["samples_off"], sums["bytes"])
     if least is None:
         return []
-    parts = (("too many", sums["over"], OVER_PART),
-             ("missing", sums["off"] - sums["over"], MISSING_PART))
+    usual = ratio(calm["over"], calm["bytes"]) or 0
+    parts = (("too many", sums["over"], max(2 * least, usual) + OVER_PART),
+             ("missing", sums["off"] - sums["over"], 2 * least + MISSING_PART))
     return [f"bytes of links in windows with moves: {100 * ratio(part, sums['bytes']):.1f} % {what}, "
-            f"where the links' own samples are {100 * least:.1f} % off"
-            for what, part, most in parts if ratio(part, sums["bytes"]) > 2 * least + most]
+            f"where the links' own samples are {100 * least:.1f} % off, and without moves "
+            f"{100 * usual:.1f} % are too many"
+            for what, part, most in parts if ratio(part, sums["bytes"]) > most]
 
 
 def unfound(name, tally):

@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""From sFlow datagrams to paths in a file, with all programs at once: what a sample costs in each
+program, what is lost where, and how many paths are right.
+
+The datagrams are those of the 544 switches of a 512-leaf, 32-spine fabric (fabric_flood), whose paths
+are known. Each row is one run: CPU in microseconds a sample of pollers and daemon, bytes between
+them for an observation, drops by stage, how late the last window was closed, peak memory, and the
+share of the flows whose last path record is resolved and right. Then the same datagrams through
+sfacctd and goflow2, where they are installed (SFACCTD and GOFLOW2 name others), with a file as their
+output and without any path.
+
+usage: e2e.py [--runs FLOWSxRATE,..] [--seconds S] [--pollers N] [--peers] [--bin FOLDER]
+Runs in the build folder; --bin names another one, whose programs are measured."""
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from ports import free_port  # noqa: E402
+
+LEAVES, SPINES, HOSTS = 512, 32, 16
+MASK = (1 << 64) - 1
+FLOOD = Path("tests/bench/fabric_flood").resolve()
+WAIT_S = 300
+
+
+def plan_of(flow):
+    """(source leaf and host, spine, destination leaf and host), as in fabric_flood.c."""
+    h = (flow + 1) * 0x9E3779B97F4A7C15 & MASK
+    h ^= h >> 29
+    h = h * 0xBF58476D1CE4E5B9 & MASK
+    h ^= h >> 32
+    src = h % LEAVES
+    dst = (src + 1 + (h >> 10) % (LEAVES - 1)) % LEAVES
+    return (src, (h >> 20) % HOSTS), (h >> 28) % SPINES, (dst, (h >> 24) % HOSTS)
+
+
+def address(leaf, host):
+    return f"10.{leaf >> 8}.{leaf & 255}.{host + 1}"
+
+
+def write_topology(file):
+    """No hosts: where they are attached is learnt."""
+    lines = ["fabric: bench", "switches:"]
+    for i in range(LEAVES + SPINES):
+        leaf = i < LEAVES
+        name, number = (f"leaf{i}", i + 1) if leaf else (f"spine{i - LEAVES}", i + 1)
+        ports = [(1 + h, f"host{h}") for h in range(HOSTS)] + [(100 + s, f"up{s}") for s in range(SPINES)] \
+            if leaf else [(1 + x, f"down{x}") for x in range(LEAVES)]
+        lines += [f"  - name: {name}", f"    tier: {'leaf' if leaf else 'spine'}",
+                  f"    addresses: [192.0.{number >> 8}.{number & 255}]", "    ports:"]
+        lines += [f"      - {{ifindex: {n}, name: {p}, speed_bps: 400000000000}}" for n, p in ports]
+    lines.append("links:")
+    lines += [f"  - {{a: leaf{x}, a_port: up{s}, b: spine{s}, b_port: down{x}}}"
+              for x in range(LEAVES) for s in range(SPINES)]
+    lines.append("hosts:")
+    lines += [f"  - {{name: h{x}-{h}, nics: [{{addresses: [{address(x, h)}], "
+              f"attach: [{{switch: leaf{x}, port: host{h}}}]}}]}}" for x in range(LEAVES) for h in range(HOSTS)]
+    file.write_text("\n".join(lines) + "\n")
+
+
+class Program:
+    """One that is measured: the CPU time and peak memory of it and of whom it started."""
+
+    def __init__(self, folder, *command):
+        self.name = Path(str(command[0])).name
+        self.log = open(folder / f"{self.name}.log", "ab")
+        self.process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL,
+                                        stderr=self.log, start_new_session=True)
+        self.peak_kib = 0
+
+    def cpu(self):
+        """Seconds of user and system time by now."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def said(self):
+        return Path(self.log.name).read_text(encoding="utf-8").strip()
+
+    def stop(self, how=signal.SIGTERM):
+        """Returns its CPU seconds in all."""
+        if self.process.returncode is None:
+            self.process.send_signal(how)
+        _, status, used = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.peak_kib = used.ru_maxrss
+        self.log.close()
+        return used.ru_utime + used.ru_stime
+
+
+def until(what, condition, program=None, seconds=WAIT_S):
+    """Waits for a state that a program is to reach, which it cannot once it has ended."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if program and program.process.poll() is not None:
+            raise SystemExit(f"e2e.py: {what} ended: {program.said()}")
+        if time.monotonic() > end:
+            raise SystemExit(f"e2e.py: not within {seconds} s: {what}")
+        time.sleep(0.1)
+    return value
+
+
+def bound(port):
+    rows = [line.split() for name in ("/proc/net/udp", "/proc/net/udp6")
+            for line in Path(name).read_text().splitlines()[1:]]
+    return next((r for r in rows if int(r[1].rsplit(":", 1)[1], 16) == port), None)
+
+
+def waiting(port):
+    """Bytes in the socket that is bound to the port."""
+    row = bound(port)
+    return int(row[4].split(":")[1], 16) if row else 0
+
+
+def figures(port):
+    """{name with labels: value} of a /metrics page; nothing when it does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
+            lines = page.read().decode().splitlines()
+    except OSError:
+        return {}
+    return {k: float(v) for k, _, v in (x.rpartition(" ") for x in lines if x and x[0] != "#")}
+
+
+def sent_bytes(port):
+    """Bytes that pollers sent to the daemon and that were acknowledged by its kernel."""
+    rows = subprocess.run(["ss", "-tinH", "state", "established", f"( dport = :{port} )"],
+                          capture_output=True, text=True, check=False).stdout
+    return sum(int(n) for n in re.findall(r"bytes_acked:(\d+)", rows))
+
+
+def flood(ports, flows, rate):
+    out = subprocess.run([FLOOD, "-r", str(rate), "-t", str(ARGS.seconds), "-k", str(flows), "-p",
+                          ",".join(map(str, ports))], check=True, capture_output=True, text=True).stdout
+    samples, _datagrams, seconds = out.split()
+    return int(samples), float(seconds)
+
+
+def read_sink(file):
+    """({(src, sport, dst, dport): its last path record}, {program: its last loss record})."""
+    paths, losses = {}, {}
+    with open(file, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith('{"schema":"fabrictrace.path.v1"'):
+                record = json.loads(line)
+                f = record["flow"]
+                paths[f["src"], f["sport"], f["dst"], f["dport"]] = record
+            elif line.startswith('{"schema":"fabrictrace.loss.v1"'):
+                record = json.loads(line)
+                losses[record["program"], record["source"]] = record
+    return paths, losses
+
+
+def judge(paths, flows):
+    """(flows resolved and right, resolved and wrong)"""
+    right = wrong = 0
+    for flow in range(flows):
+        (src, src_host), spine, (dst, dst_host) = plan_of(flow)
+        record = paths.get((address(src, src_host), flow & 0xFFFF, address(dst, dst_host), 4791 + (flow >> 16)))
+        if not record or record["state"] != "resolved":
+            continue
+        if [h["switch"] for h in record["hops"]] == [f"leaf{src}", f"spine{spine}", f"leaf{dst}"]:
+            right += 1
+        else:
+            wrong += 1
+    return right, wrong
+
+
+def drops_of(losses):
+    """What is lost where, and whether every stage adds up."""
+    found, whole = {}, True
+    for (program, _), record in losses.items():
+        for stage in record.get("stages", []):
+            lost = sum(d["count"] for d in stage.get("drops", []))
+            whole &= stage["received"] == stage["processed"] + stage["pending"] + lost
+            for d in stage.get("drops", []):
+                if d["count"]:
+                    key = f"{program.replace('fabrictrace-', '')} {stage['name']} {d['reason']}"
+                    found[key] = found.get(key, 0) + d["count"]
+    return found, whole
+
+
+def wait_quiet(http, pollers, udp):
+    """Until the daemon has all that there is, and has closed a window since."""
+    until("empty sockets", lambda: all(waiting(p) == 0 for p in udp))
+    last, since = None, time.monotonic()
+    while time.monotonic() - since < 14:
+        page = figures(http)
+        now = next((v for k, v in page.items() if "records_total" in k and "joined" in k), None)
+        if now != last or now is None:
+            last, since = now, time.monotonic()
+        time.sleep(0.5)
+    return page
+
+
+def run(folder, topology, flows, rate):
+    ingest, http = free_port(), free_port()
+    udp = [free_port() for _ in range(ARGS.pollers)]
+    sink = folder / "out.ndjson"
+    sink.unlink(missing_ok=True)
+    (folder / "daemon.yaml").write_text(
+        f'listen: "127.0.0.1:{ingest}"\nhttp: "127.0.0.1:{http}"\ntopology: {topology}\n'
+        f'sinks: ["file:{sink}"]\nflows_max: {max(2 * flows, 100000)}\nlog.level: error\n')
+    bin_ = Path(ARGS.bin)
+    daemon = Program(folder, bin_ / "daemon/fabrictraced", "-c", folder / "daemon.yaml")
+    pollers = []
+    try:
+        until("the daemon", lambda: figures(http), daemon)
+        idle = daemon.cpu()
+        for n, port in enumerate(udp):
+            (folder / f"poller{n}.yaml").write_text(
+                f'listen: "127.0.0.1:{port}"\nhttp: "off"\nsource_id: poller{n}\nlog.level: error\n'
+                f'daemon.endpoint: "127.0.0.1:{ingest}"\nfold_entries: {max(4 * flows, 262144)}\n')
+            pollers.append(Program(folder, bin_ / "switchpoll/fabrictrace-switchpoll", "-c",
+                                   folder / f"poller{n}.yaml"))
+            until("a poller", lambda p=port: bound(p), pollers[-1])
+        samples, seconds = flood(udp, flows, rate)
+        page = wait_quiet(http, pollers, udp)
+        wire = sent_bytes(ingest)
+        poller_cpu = sum(p.stop() for p in pollers)
+        time.sleep(1)
+        daemon_cpu = daemon.stop() - idle
+    except BaseException:
+        for p in [daemon, *pollers]:
+            if p.process.returncode is None:
+                p.process.kill()
+        raise
+    paths, losses = read_sink(sink)
+    right, wrong = judge(paths, flows)
+    drops, whole = drops_of(losses)
+    lag = next((v for k, v in page.items() if k.endswith("window_close_lag_seconds")), float("nan"))
+    observations = sum(s["processed"] for r in losses.values() for s in r.get("stages", [])
+                       if s["name"] == "transport" and s["unit"] == "records" and "switchpoll" in r["program"])
+    print(f"{flows:>9,} {samples / seconds:>9,.0f} {poller_cpu / samples * 1e6:>7.2f} "
+          f"{daemon_cpu / samples * 1e6:>7.2f} {(poller_cpu + daemon_cpu) / samples * 1e6:>7.2f} "
+          f"{wire / max(observations, 1):>7.1f} {lag:>6.1f} {sum(p.peak_kib for p in pollers) / 1024:>7.0f} "
+          f"{daemon.peak_kib / 1024:>7.0f} {100 * right / flows:>7.2f} {wrong:>5}  "
+          f"{'' if whole else 'A STAGE DOES NOT ADD UP; '}"
+          f"{', '.join(f'{k} {v:,}' for k, v in sorted(drops.items())) or 'nothing lost'}", flush=True)
+
+
+def found(variable, name):
+    return os.environ.get(variable) or shutil.which(name) or shutil.which(f"/usr/sbin/{name}")
+
+
+def sfacctd(folder, port):
+    (folder / "sfacctd.conf").write_text(
+        f"daemonize: false\nsfacctd_ip: 127.0.0.1\nsfacctd_port: {port}\nsfacctd_pipe_size: 4194304\n"
+        "plugins: print\nprint_refresh_time: 10\nprint_output: json\n"
+        f"print_output_file: {folder}/sfacctd.json\nprint_cache_entries: 1048573\n"
+        "aggregate: peer_src_ip,src_host,dst_host,src_port,dst_port,proto,in_iface,out_iface\n"
+        "plugin_pipe_size: 67108864\nplugin_buffer_size: 65536\n")
+    return [found("SFACCTD", "sfacctd"), "-f", folder / "sfacctd.conf"]
+
+
+def goflow2(folder, port):
+    return [found("GOFLOW2", "goflow2"), "-listen", f"sflow://127.0.0.1:{port}", "-addr", "", "-format", "json",
+            "-transport", "file", "-transport.file", folder / "goflow2.json"]
+
+
+def group_cpu(pgid):
+    """CPU seconds of all processes of a group, with those that ended in it."""
+    used = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[2]) == pgid:
+            used += sum(map(int, fields[11:15]))
+    return used / os.sysconf("SC_CLK_TCK")
+
+
+def peer(folder, name, variable, command, flows, rate):
+    if not found(variable, name):
+        print(f"{name}: not installed, not measured ({variable} names the program)")
+        return
+    port = free_port()
+    program = Program(folder, *command(folder, port))
+    try:
+        until(name, lambda: bound(port), program)
+        samples, seconds = flood([port], flows, rate)
+        until("an empty socket", lambda: waiting(port) == 0)
+        dropped = int(bound(port)[-1])
+        time.sleep(15)
+        used = group_cpu(program.process.pid)
+    finally:
+        program.process.send_signal(signal.SIGINT)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b"end", ("127.0.0.1", port))
+        time.sleep(2)
+        try:
+            os.killpg(program.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        program.process.wait()
+    print(f"{name}: {flows:,} flows, {samples / seconds:,.0f} samples/s: {used / samples * 1e6:.2f} us of CPU a "
+          f"sample sent; {dropped:,} datagrams dropped at its socket; no paths", flush=True)
+
+
+def main():
+    runs = [tuple(int(n) for n in r.lower().split("x")) for r in ARGS.runs.split(",")]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_topology(folder / "topology.yaml")
+        print("    flows samples/s  poller  daemon     all   bytes  close  poller  daemon   right wrong  lost\n"
+              "                  us a sample             a rec.  lag s     MiB     MiB       %", flush=True)
+        for flows, rate in runs:
+            run(folder, folder / "topology.yaml", flows, rate)
+        if ARGS.peers:
+            peer(folder, "sfacctd", "SFACCTD", sfacctd, *runs[0])
+            peer(folder, "goflow2", "GOFLOW2", goflow2, *runs[0])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", default="10000x100000,100000x150000", metavar="FLOWSxRATE,..")
+    parser.add_argument("--seconds", type=int, default=20, help="of datagrams")
+    parser.add_argument("--pollers", type=int, default=1)
+    parser.add_argument("--peers", action="store_true", help="sfacctd and goflow2 as well")
+    parser.add_argument("--bin", default=".", help="build folder of the programs")
+    ARGS = parser.parse_args()
+    main()
