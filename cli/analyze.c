@@ -232,8 +232,8 @@ static int read_records(struct analysis *a)
     return rc;
 }
 
-/* Whether a program has ended otherwise than it should; a capture that is no good the poller says
- * by EX_DATAERR, and what it could read is analyzed. */
+/* Whether a program has failed; EX_DATAERR of the poller means a damaged capture, of which what
+ * could be read is analyzed. */
 static bool failed(const struct analysis *a)
 {
     int status;

@@ -199,7 +199,7 @@ void ft_past_add(struct ft_past *p, const Fabrictrace__Event *event, bool stands
     p->bytes += size_of(e);
 }
 
-/* One that stands goes on to. */
+/* Keeps an event standing. */
 static void stand(struct ft_past *p, struct past_event *e, const Fabrictrace__Event *event)
 {
     struct standing_key key;

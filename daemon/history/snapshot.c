@@ -407,7 +407,7 @@ static int get_window(struct ft_history *h, struct ft_reader *r, const struct nu
     return rc;
 }
 
-/* Events that stood are over, but where they go on to stand. */
+/* Events that stood are over, unless they still stand. */
 static int get_events(struct ft_history *h, struct ft_reader *r, bool stand)
 {
     uint8_t stands;

@@ -33,7 +33,7 @@ struct ft_loading {
     struct ft_player *player; /* NULL: no records yet */
     struct ft_writer topology, history, events;
     bool headed;
-    bool damaged; /* what follows is not played: it would lack what was before */
+    bool damaged; /* what follows is not played: what was before it is missing */
     struct ft_mono told;
 };
 
@@ -152,7 +152,7 @@ static int take(struct ft_loading *l, const struct ft_incident_read *in)
     return rc;
 }
 
-/* Windows and events as they were published; of a file that lacks them, what the replay made. */
+/* Windows and events as they were published; of a file without them, what the replay made. */
 static void restore_history(const struct ft_loading *l)
 {
     struct ft_history_window last;

@@ -47,7 +47,7 @@ struct ft_recorder {
     struct text *topology, *topology_now; /* at its beginning; since */
     int64_t begun_ms, now_ms;
     bool inside; /* a batch, of which no segment can begin */
-    bool failed; /* it is not whole: it is not to be kept */
+    bool failed; /* it is incomplete: it is not to be kept */
     uint64_t *refused;
     size_t refused_count, refused_size;
     uint64_t published, digest;

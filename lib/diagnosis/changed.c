@@ -17,7 +17,7 @@
 
 #define BLOCKS_MIN 16
 #define RANKS_MIN  3
-#define RELEVANT   0.03 /* of the whole time */
+#define RELEVANT   0.03 /* of the total time */
 
 struct change {
     const struct ft_matched *m;

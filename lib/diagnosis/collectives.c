@@ -2,7 +2,7 @@
 /*
  * Collectives that are slow: counted from when all ranks had entered, which is their length at the
  * last to enter. They are compared with those of communicators of like shape, or with the
- * communicator's own past. Which rank makes one slow is told by who leaves it later than the
+ * communicator's own past. Which rank makes one slow shows in who leaves it later than the
  * others, or by the one rank that all slow communicators have in common.
  */
 #include "config.h"
@@ -368,8 +368,8 @@ static size_t slow_of(const struct survey *s, uint32_t process, size_t *all)
     return slow;
 }
 
-/* Where a pair is slow and its ends could not be told apart, the collectives may: those of one end
- * are slow, those of the other are not. */
+/* Where a pair is slow and its ends could not be distinguished, the collectives may: those of one
+ * end are slow, those of the other are not. */
 static void vote(const struct survey *s)
 {
     for (size_t i = 0; i < s->found->count; i++) {

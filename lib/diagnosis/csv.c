@@ -28,7 +28,7 @@ struct reader {
     const char *at, *end;
     uint64_t line;        /* of the record that is read */
     uint64_t next_line;   /* of what follows it */
-    int columns[COLUMNS]; /* place of each in a line, -1: not there */
+    int columns[COLUMNS]; /* position of each in a line, -1: not there */
     size_t count;         /* of the header */
     char fields[COLUMNS_MAX][FIELD_BYTES];
     char *error;

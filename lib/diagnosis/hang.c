@@ -29,7 +29,7 @@ struct hangs {
     uint32_t *reached; /* nodes that wait for a root, from it outwards */
     uint32_t *toward;  /* of each node: the next one on the way to the root; NONE: not reached */
     size_t reached_count;
-    bool *known; /* nodes that are told of already, or lead to an end */
+    bool *known; /* nodes that are reported already, or lead to an end */
 };
 
 /* Who waits for a root, or for either end of a transfer. */
@@ -94,7 +94,7 @@ static bool all_wait(const struct hangs *h)
 }
 
 /* Whether an operation that usual_ns was the longest for, and members ranks have entered, stands.
- * It is certain after a while; earlier where the whole job waits for it, though few ranks are in
+ * It is certain after a while; earlier where all of the job waits for it, though few ranks are in
  * it. */
 static double stands(const struct hangs *h, uint64_t entered_ns, uint64_t usual_ns, size_t members)
 {
@@ -431,7 +431,7 @@ static bool ends_of_circle(const struct hangs *h, uint32_t node, uint32_t *least
     return absent;
 }
 
-/* Processes that wait for each other in a circle: nobody can go on. */
+/* Processes that wait for each other in a circle: nobody can continue. */
 static int find_circles(struct hangs *h)
 {
     const struct ft_waits *w = h->waits;

@@ -24,7 +24,7 @@
 #define BLOCKS_MIN  8
 #define EXCESS      0.10 /* of the own time of its like */
 #define EXCESS_TWO  0.20 /* where there is one like it alone */
-#define RELEVANT    0.03 /* of the whole time */
+#define RELEVANT    0.03 /* of the total time */
 #define OFTEN       0.8
 #define SIGMAS      6
 #define SIGMAS_LIKE 5

@@ -122,7 +122,7 @@ static bool numbers_agree(const struct item *items, size_t count, size_t members
     return groups * (members + 1) <= 2 * count;
 }
 
-/* By their place in the order of each rank. */
+/* By their position in the order of each rank. */
 static void number_anew(struct item *items, size_t count, const struct ft_matched *m)
 {
     for (size_t i = 0; i < count; i++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many stages of a pipeline can be told apart, from either end. */
+/* As many stages of a pipeline can be distinguished, from either end. */
 #define ROUNDS 32
 
 static uint64_t mix(uint64_t x)

@@ -91,7 +91,7 @@ static void collect(struct matrix *x)
         const struct ft_operation *send, *recv;
         uint64_t a, b;
 
-        /* With one side alone, a wait for the other cannot be told from a slow transfer. */
+        /* With one side alone, a wait for the other looks like a slow transfer. */
         if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE)
             continue;
         send = &m->op[pair->send];
@@ -170,7 +170,7 @@ static void judge_cell(struct matrix *x, struct cell *cell)
     cell->row = t[slow.first].row;
 }
 
-/* Slow cells that are not told yet, and all, in a row (or column) of the matrix. */
+/* Slow cells that are not reported yet, and all, in a row (or column) of the matrix. */
 static size_t line(const struct matrix *x, bool row, uint32_t process, size_t *all)
 {
     size_t slow = 0;

@@ -107,7 +107,7 @@ static bool is_low(uint32_t switch_id, uint32_t ifindex)
     return ifindex < LOW_MAX && switch_id < SWITCHES_MAX;
 }
 
-/* The place of a port that is there. */
+/* The slot of a port that is there. */
 static const uint32_t *low_at(const struct ft_index *index, uint32_t switch_id, uint32_t ifindex)
 {
     const struct ft_index_row *row;

@@ -4,9 +4,9 @@
 /*
  * ASTRA-sim's system layer over its analytical networks, modelled event by event: ring and direct
  * collectives in chunks, sends and receives that match in order, a node of each kind at a time, the
- * endpoint's delay, the memory's time to reduce. Written from its published behaviour (2a2979a);
- * events of one moment take place in the order in which they were made, as there, so times agree to
- * the nanosecond.
+ * endpoint's delay, the memory's time to reduce. Written from its behaviour at 518bd51, held
+ * against figures of 2a2979a; events of one moment take place in the order in which they were made,
+ * as there, so times agree to the nanosecond.
  *
  * The congestion-aware network stores and forwards: a link carries one message at a time, in order
  * of arrival. The unaware one knows only hops and size. A link's rate is in bytes a nanosecond,

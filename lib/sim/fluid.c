@@ -72,7 +72,8 @@ static void settle_link(struct filling *w, uint32_t link)
             settle(w, w->users[i], share);
 }
 
-/* Shares only rise as rates are found, so a key that is too small comes to the top and is corrected.
+/* Shares only rise as rates are found, so a key that is too small comes to the top and is
+ * corrected.
  */
 static void fill(struct filling *w, uint32_t flows)
 {
