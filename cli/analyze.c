@@ -232,6 +232,34 @@ static int read_records(struct analysis *a)
     return rc;
 }
 
+/* What the poller says of the capture that is not as it should be. */
+static const char *complaint_of_poller(const struct analysis *a)
+{
+    const char *line, *last = NULL;
+
+    for (size_t i = 0; (line = ft_children_line(a->children, a->poller, i)); i++)
+        if (strncmp(line, "error: ", 7) == 0)
+            last = line;
+    /* "error: replay FILE: WHAT" */
+    if (last && strncmp(last, "error: replay ", 14) == 0) {
+        size_t len = strlen(a->args->capture);
+
+        last += 14;
+        if (strlen(last) > len + 2 && strcmp(a->args->capture, "-") != 0 && last[len] == ':')
+            last += len + 2;
+    }
+    return last;
+}
+
+/* Whether the poller lost its reader: then the daemon has ended, or does, and that is the failure.
+ */
+static bool lost_reader(const struct analysis *a)
+{
+    const char *why = complaint_of_poller(a);
+
+    return why && strstr(why, strerror(EPIPE));
+}
+
 /* Whether a program has failed; EX_DATAERR of the poller means a damaged capture, of which what
  * could be read is analyzed. */
 static bool failed(const struct analysis *a)
@@ -241,7 +269,7 @@ static bool failed(const struct analysis *a)
     if (ft_children_ended(a->children, a->daemon, NULL))
         return true;
     return ft_children_ended(a->children, a->poller, &status) && status != 0 &&
-           !(WIFEXITED(status) && WEXITSTATUS(status) == EX_DATAERR);
+           !(WIFEXITED(status) && WEXITSTATUS(status) == EX_DATAERR) && !lost_reader(a);
 }
 
 /* Until the daemon has read and published all. */
@@ -298,25 +326,6 @@ static int fetch_facts(const struct analysis *a, struct ft_digest_facts *facts)
     ft_answer_free(answer);
     ft_writer_free(&body);
     return rc;
-}
-
-/* What the poller says of the capture that is not as it should be. */
-static const char *complaint_of_poller(const struct analysis *a)
-{
-    const char *line, *last = NULL;
-
-    for (size_t i = 0; (line = ft_children_line(a->children, a->poller, i)); i++)
-        if (strncmp(line, "error: ", 7) == 0)
-            last = line;
-    /* "error: replay FILE: WHAT" */
-    if (last && strncmp(last, "error: replay ", 14) == 0) {
-        size_t len = strlen(a->args->capture);
-
-        last += 14;
-        if (strlen(last) > len + 2 && strcmp(a->args->capture, "-") != 0 && last[len] == ':')
-            last += len + 2;
-    }
-    return last;
 }
 
 /* Packets of the capture, as the poller counted them. */

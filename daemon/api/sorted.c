@@ -47,7 +47,7 @@ static bool is_behind(const struct ft_sorted *w, size_t a, size_t b)
 
 static void swap(struct ft_sorted *w, size_t a, size_t b)
 {
-    uint8_t item[FT_SORTED_ITEM_BYTES];
+    _Alignas(max_align_t) uint8_t item[FT_SORTED_ITEM_BYTES];
 
     memcpy(item, item_at(w, a), w->kind->item_bytes);
     memcpy(item_at(w, a), item_at(w, b), w->kind->item_bytes);
@@ -100,7 +100,7 @@ static int keep(struct ft_sorted *w, const void *item)
 
 static int look(struct ft_sorted *w, const struct ft_view *view)
 {
-    uint8_t item[FT_SORTED_ITEM_BYTES];
+    _Alignas(max_align_t) uint8_t item[FT_SORTED_ITEM_BYTES];
     enum ft_sorted_found found = FT_SORTED_OTHER;
 
     for (int i = 0; i < LOOKS_A_STEP && found != FT_SORTED_END; i++) {
@@ -251,7 +251,7 @@ void ft_sorted_end(const struct ft_sorted *w, struct ft_list *list, const void *
 static void end_page(struct ft_sorted *w, struct ft_list *list)
 {
     size_t shown = w->count < w->page ? w->count : w->page;
-    uint8_t last[FT_SORTED_ITEM_BYTES];
+    _Alignas(max_align_t) uint8_t last[FT_SORTED_ITEM_BYTES];
     struct ft_order order = {.count = w->count,
                              .item_bytes = w->kind->item_bytes,
                              .total = w->total,

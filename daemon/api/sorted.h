@@ -53,7 +53,7 @@ struct ft_sorted {
     uint64_t rest;  /* that come on this page or later ones */
     bool is_last;   /* of its order: the next page follows the key */
     bool has_after;
-    uint8_t after[FT_SORTED_ITEM_BYTES]; /* the last of the page before */
+    _Alignas(max_align_t) uint8_t after[FT_SORTED_ITEM_BYTES]; /* the last of the page before */
 };
 
 void ft_sorted_init(struct ft_sorted *sorted, const struct ft_sorted_kind *kind, const void *filter,
