@@ -12,6 +12,7 @@
 
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
+#include "lib/diagnosis/roles.h"
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
 
@@ -102,17 +103,27 @@ static int tell(const struct change *c, struct ft_diagnoses *found)
     return 0;
 }
 
+/* Whether another process does the same work: such are compared with each other instead, since
+ * chance alone changes one of many (sequences of uneven length). */
+static bool has_like(const uint64_t *roles, uint32_t processes, uint32_t process)
+{
+    for (uint32_t p = 0; p < processes; p++)
+        if (p != process && roles[p] == roles[process])
+            return true;
+    return false;
+}
+
 int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
 {
     struct change c = {.m = m}, culprit = {0};
-    uint64_t *lost = ft_lost_new(m);
+    uint64_t *lost = ft_lost_new(m), *roles = ft_roles_new(m);
     size_t count = 0;
     int rc = -ENOMEM;
 
     c.lost_ns = lost;
     c.values = calloc(m->op_count + m->process_count + 1, sizeof(*c.values));
     c.room = calloc(m->op_count + m->process_count + 1, sizeof(*c.room));
-    if (lost && c.values && c.room) {
+    if (lost && roles && c.values && c.room) {
         rc = 0;
         for (uint32_t p = 0; p < m->process_count && count < 2; p++) {
             if (!grew(&c, p))
@@ -120,10 +131,12 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
             culprit = c;
             count++;
         }
-        if (count == 1 && m->process_count >= RANKS_MIN && others_wait(&culprit))
+        if (count == 1 && m->process_count >= RANKS_MIN &&
+            !has_like(roles, m->process_count, culprit.process) && others_wait(&culprit))
             rc = tell(&culprit, found);
     }
     free(lost);
+    free(roles);
     free(c.values);
     free(c.room);
     return rc;
