@@ -93,8 +93,11 @@ def run(guest, args):
         guestfabric.write(share, plan)
         (share / "plan" / "seconds").write_text(f"{args.seconds}\n")
         machine = vm.Machine(memory_mib=640)
-        wrong = vm.run(guest, share, "demo.sh", (machine,), SECONDS + args.seconds,
-                       lambda line: say(f"  {line}"))
+        try:
+            wrong = vm.run(guest, share, "demo.sh", (machine,), SECONDS + args.seconds,
+                           lambda line: say(f"  {line}"))
+        except vm.StoodStill as why:
+            wrong = [str(why)]
         if args.keep:
             shutil.copytree(share, args.keep, dirs_exist_ok=True)
         for text in wrong:

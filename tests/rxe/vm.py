@@ -172,9 +172,13 @@ def wait(process, console, show, deadline):
     return process.poll() is not None
 
 
+class StoodStill(Exception):
+    """A machine did not come to its end: at times an emulated guest does not go on."""
+
+
 def run(guest, share, script, machines, seconds, show=print):
     """Boots all machines on one shared folder and waits for their end; show gets each line that they
-    print. seconds: on an idle machine. Returns texts of what went wrong."""
+    print. seconds: on an idle machine. Returns texts of what went wrong. Raises StoodStill."""
     deadline = speed.Deadline(seconds)
     running = []
     wrong = []
@@ -187,7 +191,7 @@ def run(guest, share, script, machines, seconds, show=print):
             if wait(process, Console(share, machine), show, deadline):
                 wrong.append(result(share, machine))
             else:
-                wrong.append(f"machine '{machine.name}' did not end in {deadline.seconds:.0f} s")
+                raise StoodStill(f"machine '{machine.name}' did not end in {deadline.seconds:.0f} s")
     finally:
         for _, process in running:
             if process.poll() is None:
