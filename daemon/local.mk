@@ -83,7 +83,6 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/observe.c \
 	daemon/join/port_marks.c daemon/join/port_marks.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
-	daemon/pipeline/arrivals.c daemon/arrivals.h \
 	daemon/memory.c daemon/memory.h \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
