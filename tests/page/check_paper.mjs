@@ -63,9 +63,10 @@ async function moments(context, url, paper) {
     const reaches = (ms) => page.waitForFunction((t) => document.querySelector('header')?.getAttribute('data-window') === String(t), ms);
     check('it begins with the last window', await shown() === now, `${await shown()}`);
     await page.getByRole('slider', { name: 'Moment' }).focus();
-    await page.keyboard.press('ArrowLeft');
-    await page.keyboard.press('ArrowLeft');
-    await reaches(now - 2 * paper.windowMs);
+    for (const back of [1, 2]) {
+        await page.keyboard.press('ArrowLeft');
+        await reaches(now - back * paper.windowMs);
+    }
     check('the slider goes two windows back by keys', true);
     check('the head says that it is then', (await page.locator('.moment').textContent()).startsWith('then:'));
     await page.getByRole('button', { name: 'Mark this moment as A' }).click();
