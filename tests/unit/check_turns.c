@@ -139,9 +139,9 @@ START_TEST(stop_within_a_payload)
 }
 END_TEST
 
-static bool one_crowded_out(void)
+static bool two_crowded_out(void)
 {
-    return receiver_stats().crowded_out > 0;
+    return receiver_stats().crowded_out == 2;
 }
 
 START_TEST(halves_of_frames_over_the_cap)
@@ -158,9 +158,8 @@ START_TEST(halves_of_frames_over_the_cap)
         halves[i] = raw_peer(name);
         write_frame(halves[i], 1, 1, len, 1);
     }
-    rig_run(one_crowded_out, "one to be cut off");
-    /* The first two had begun first, and a quarter of the room is free again. */
-    ck_assert_uint_eq(receiver_stats().crowded_out, 2);
+    /* At once or one after the other, by how much is read a turn: two of four have room. */
+    rig_run(two_crowded_out, "two to be cut off");
     write_frame(honest, 1, 500, len, 0);
     expect_ack(honest, 1);
     rig_raw_write(halves[3], &(uint8_t){(uint8_t)(1 + len - 1)}, 1);
@@ -178,7 +177,7 @@ static void stand_still(void *arg)
     struct ft_mono start = ft_mono_now();
 
     rig_raw_write(*(int *)arg, &(uint8_t){0}, 1);
-    while (ft_mono_since_ns(ft_mono_now(), start) < 600 * RIG_MS)
+    while (ft_mono_since_ns(ft_mono_now(), start) < 3000 * RIG_MS)
         ;
 }
 
@@ -193,7 +192,7 @@ START_TEST(own_stalls_are_nobodys_fault)
     struct ft_watch *stall;
     int a;
 
-    rig.receiver_config.timeout_ns = 300 * RIG_MS;
+    rig.receiver_config.timeout_ns = 1500 * RIG_MS;
     rig_start();
     a = raw_peer("a");
     write_frame(a, 1, 1, 256, 1);
