@@ -321,8 +321,9 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->cnp_samples = sum->cnp_samples;
     o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
     o->dst_qp = sum->dst_qp & QP_MASK;
-    o->has_ttl = sum->ttl != 0;
-    o->ttl = sum->ttl;
+    /* Of several tunnels the record names none, and a TTL without its tunnel would mislead. */
+    o->has_ttl = sum->ttl != 0 && !sum->outers_differ;
+    o->ttl = o->has_ttl ? sum->ttl : 0;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
     o->queue_max_bytes = sum->queue_bytes;
     o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
