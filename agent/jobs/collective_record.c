@@ -104,6 +104,8 @@ void ft_collective_record_fill(struct ft_collective_record *out, const struct ft
     m->start_ms = wall_ms(c->start_ns, who);
     m->time_ms = wall_ms(c->end_ns, who);
     m->duration_us = c->end_ns > c->start_ns ? (uint64_t)(c->end_ns - c->start_ns) / NS_PER_US : 0;
+    m->has_started_ns = c->start_ns > 0;
+    m->started_ns = (uint64_t)c->start_ns;
     m->host = own(who->host);
     m->has_pid = true;
     m->pid = who->pid;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/diagnoser.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/intake.h"
@@ -209,6 +210,13 @@ static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collect
     p->emitter.record(p->emitter.arg, &record);
 }
 
+static void take_collective(struct ft_pipeline *p, const Fabrictrace__Collective *c)
+{
+    if (p->stages.diagnoser)
+        ft_diagnoser_collective(p->stages.diagnoser, c, p->now_ms);
+    forward_collective(p, c);
+}
+
 /* Goes out also where this daemon has no room to remember it. */
 static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
@@ -223,7 +231,7 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
     if (p->stages.pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
         ft_pairing_communicator(p->stages.pairing, record->communicator, p->now_ms);
     if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
-        forward_collective(p, record->collective);
+        take_collective(p, record->collective);
     else
         p->emitter.record(p->emitter.arg, record);
     return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
@@ -238,6 +246,8 @@ static enum ft_record_fate forward_progress(struct ft_pipeline *p,
         !progress->host || !progress->has_time_ms ||
         !ft_message_within(&progress->base, PROGRESS_TEXT_MAX, PROGRESS_LIST_MAX))
         return FT_RECORD_INVALID;
+    if (p->stages.diagnoser)
+        ft_diagnoser_progress(p->stages.diagnoser, progress, p->now_ms);
     p->emitter.record(p->emitter.arg, record);
     return FT_RECORD_FORWARDED;
 }
