@@ -56,7 +56,7 @@ static void show_texts(const struct ft_screen *screen, const struct ft_value *re
     }
 }
 
-/* "leaf1 Ethernet51 > spine2": the links under its flow, those in doubt in a colour. */
+/* "leaf1 Ethernet51 > spine2": the links under its flow, suspects in a colour. */
 static void show_links(const struct ft_screen *screen, const struct ft_value *record)
 {
     const struct ft_value *links = ft_value_get(record, "links");

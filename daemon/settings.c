@@ -235,8 +235,9 @@ static const struct ft_option options[] = {
      .standard = "10s",
      .min = 1,
      .max = 86400,
-     .help = "An operation of a training job that stands for less is no hang, however short such "
-             "operations usually are: a rank may save a checkpoint meanwhile."},
+     .help =
+         "An operation of a training job that stands for less does not hang, however short such "
+         "operations usually are: a rank may save a checkpoint meanwhile."},
     {.key = "path_hold_down",
      .type = FT_OPTION_DURATION,
      .offset = AT(path_hold_down_ns),

@@ -20,7 +20,7 @@
 /* Without so many operations that ended, nobody knows what is usual: loading takes minutes. */
 #define OPERATIONS_MIN 3
 #define FIRST_WAIT_MS  300000
-/* Who tells nothing for so long has gone, if it told before. */
+/* A host that reported and is silent for so long has gone. */
 #define SILENT_MS     15000
 #define JOBS_A_STEP   64
 #define SUBJECT_BYTES 128
@@ -103,6 +103,12 @@ void ft_diagnoser_collective(struct ft_diagnoser *d, const Fabrictrace__Collecti
 void ft_diagnoser_progress(struct ft_diagnoser *d, const Fabrictrace__Progress *p, int64_t now_ms)
 {
     ft_recent_progress(d->recent, p, now_ms);
+}
+
+void ft_diagnoser_communicator(struct ft_diagnoser *d, const Fabrictrace__Communicator *c)
+{
+    if (c->comm_id && c->closed)
+        ft_recent_leave(d->recent, c->comm_id, c->rank, c->pid);
 }
 
 /* The event of a diagnosis; borrows from it and from subject. */
@@ -274,14 +280,15 @@ static int64_t standing_ms(const struct ft_recent_job *job, int64_t now_ms)
     for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
         uint64_t since = flies_since_ns(r);
 
-        if (r->process && r->progress.standing && since < oldest)
+        if (r->process && r->progress.standing && since < oldest &&
+            r->progress.process != FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE)
             oldest = since;
     }
     return oldest == UINT64_MAX ? 0 : now_ms - (int64_t)(oldest / NS_PER_MS);
 }
 
-/* Whether it is known of a rank that it is not in the operation that others wait in since then: by
- * its own word, or because its host, which told how far its ranks are before, tells nothing. */
+/* Whether it is known of a rank that it is not in the operation that others wait in since then: its
+ * agent says so, or its host, which reported how far its ranks are, is silent. */
 static bool is_away(const struct look *l, const struct ft_recent_rank *r, uint64_t since_ns)
 {
     int64_t since_ms = (int64_t)(since_ns / NS_PER_MS);
@@ -335,7 +342,7 @@ static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, str
     m->has_side = m->has_peer;
     m->side = FABRICTRACE__SIDE__SIDE_ANY;
     m->confidence = 0.9;
-    /* That start and end do not show it is no doubt any more. */
+    /* That start and end do not show it speaks against it no more. */
     m->n_evidence_against = 0;
     add_reason(r, stand->reason);
     if (!stand->transfer)

@@ -23,7 +23,7 @@ struct ft_diagnoser_config {
     struct ft_recent_config recent;
     size_t rows_look;    /* of one job at a time; 0: 65,536 */
     size_t standing_max; /* diagnoses at a time */
-    int64_t hang_ms;     /* what stands for less is no hang */
+    int64_t hang_ms;     /* what stands for less does not hang */
 };
 
 /* What it works with; all borrowed. */
@@ -52,6 +52,9 @@ void ft_diagnoser_free(struct ft_diagnoser *d);
 void ft_diagnoser_collective(struct ft_diagnoser *d, const Fabrictrace__Collective *c,
                              int64_t now_ms);
 void ft_diagnoser_progress(struct ft_diagnoser *d, const Fabrictrace__Progress *p, int64_t now_ms);
+
+/* A process opened a communicator, or left it. */
+void ft_diagnoser_communicator(struct ft_diagnoser *d, const Fabrictrace__Communicator *c);
 
 /* Looks at the next job that is due. False: none is any more. */
 bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms,

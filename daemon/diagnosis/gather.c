@@ -153,20 +153,20 @@ static bool same(const struct item *x, const struct item *y)
            x->sequence == y->sequence;
 }
 
-/* Rows of one operation. whole: of all members; of a send or receive it is one. flies: some are not
- * over. */
-static size_t operation_size(const struct gathering *g, size_t first, bool *whole, bool *flies)
+/* Rows of one operation. complete: of all members; of a send or receive it is one. flies: some are
+ * not over. */
+static size_t operation_size(const struct gathering *g, size_t first, bool *complete, bool *flies)
 {
     size_t n = 1;
 
     *flies = g->items[first].flies;
     if (is_pair(g, g->items[first].row)) {
-        *whole = true;
+        *complete = true;
         return 1;
     }
     while (first + n < g->item_count && same(&g->items[first], &g->items[first + n]))
         *flies |= g->items[first + n++].flies;
-    *whole = n == g->members[g->items[first].source->comm];
+    *complete = n == g->members[g->items[first].source->comm];
     return n;
 }
 
@@ -183,7 +183,7 @@ static void bounds_of(const struct gathering *g, size_t first, size_t n, uint64_
     }
 }
 
-/* From when on every rank's rows are there, and until when every process has told of any. */
+/* From when on every rank's rows are there, and until when every process has reported any. */
 static void find_span(struct gathering *g)
 {
     struct ft_gathered *out = g->out;
@@ -201,11 +201,11 @@ static void find_span(struct gathering *g)
     }
     for (size_t i = 0, n; i < g->item_count; i += n) {
         uint64_t start_ns, end_ns;
-        bool whole, flies;
+        bool complete, flies;
 
-        n = operation_size(g, i, &whole, &flies);
+        n = operation_size(g, i, &complete, &flies);
         bounds_of(g, i, n, &start_ns, &end_ns);
-        if (whole || flies || end_ns > out->until_ns || start_ns < out->from_ns)
+        if (complete || flies || end_ns > out->until_ns || start_ns < out->from_ns)
             continue;
         out->gaps++;
         out->from_ns = end_ns;
@@ -250,14 +250,14 @@ static void choose(struct gathering *g)
 
     for (size_t i = 0, n; i < count; i += n) {
         uint64_t start_ns, end_ns;
-        bool whole, flies;
+        bool complete, flies;
 
-        n = operation_size(g, i, &whole, &flies);
+        n = operation_size(g, i, &complete, &flies);
         bounds_of(g, i, n, &start_ns, &end_ns);
-        if (!flies && (!whole || start_ns < g->out->from_ns || end_ns > g->out->until_ns))
+        if (!flies && (!complete || start_ns < g->out->from_ns || end_ns > g->out->until_ns))
             continue;
         g->out->flying += flies;
-        if (flies && !whole)
+        if (flies && !complete)
             add_passed(g, i, n);
         for (size_t k = i; k < i + n; k++)
             g->items[k].chosen = true;

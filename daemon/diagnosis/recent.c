@@ -11,6 +11,7 @@
 #include "lib/base/table.h"
 
 #define SILENT_MS     120000
+#define GONE_MS       3600000 /* of a process that died, which others may wait for */
 #define SWEEP_MS      10000
 #define ROWS_FIRST    16
 #define ROWS_LAST     1024
@@ -300,7 +301,7 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     if (!c->comm_id || !*c->comm_id || strlen(c->comm_id) >= FT_RECENT_ID || !c->has_rank ||
         !c->host || !*c->host)
         return -EINVAL;
-    /* Without a name it is the rest of one that was told already. */
+    /* Without a name it is the rest of one that was reported. */
     if (!c->op || !*c->op || c->foreign || c->incomplete)
         return 0;
     e = rank_of(r, c->comm_id, c->rank, c->job);
@@ -416,6 +417,22 @@ int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int6
     return 0;
 }
 
+static bool is_gone(const struct ft_recent_rank *rank)
+{
+    return rank->progress.process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+}
+
+void ft_recent_leave(struct ft_recent *r, const char *comm_id, uint32_t rank, uint32_t pid)
+{
+    struct ft_recent_rank *member = ft_recent_find(r, comm_id, rank);
+
+    if (!member || !member->process || member->process->pid != pid || is_gone(member))
+        return;
+    member->heard_ms = INT64_MIN / 2;
+    member->progress = (struct ft_recent_progress){.heard_ms = 0};
+    r->swept_ms = 0;
+}
+
 /* Takes the silent ranks of a job out of its list. */
 static void age_job(struct ft_recent *r, struct ft_recent_job *job, int64_t now_ms)
 {
@@ -429,7 +446,7 @@ static void age_job(struct ft_recent *r, struct ft_recent_job *job, int64_t now_
         /* This host's clock was set back. */
         if (rank->heard_ms > now_ms)
             rank->heard_ms = now_ms;
-        if (now_ms - rank->heard_ms <= SILENT_MS) {
+        if (now_ms - rank->heard_ms <= (is_gone(rank) ? GONE_MS : SILENT_MS)) {
             job->last = rank;
             at = &rank->next;
             continue;

@@ -32,7 +32,7 @@ struct ft_recent_config {
 /* An operation that ended. */
 struct ft_recent_row {
     uint64_t start_ns, end_ns;
-    uint64_t number;   /* as its rank began them, over all functions; 0: not told */
+    uint64_t number;   /* as its rank began them, over all functions; 0: not reported */
     uint64_t sequence; /* of NCCL; of Send and Recv between these ranks as they were reported */
     uint64_t bytes;
     uint32_t peer;     /* of Send and Recv; NO_PEER */
@@ -121,6 +121,10 @@ int ft_recent_collective(struct ft_recent *recent, const Fabrictrace__Collective
 
 /* The same of how far a rank is. */
 int ft_recent_progress(struct ft_recent *recent, const Fabrictrace__Progress *p, int64_t now_ms);
+
+/* A process left a communicator in order: it is no member from now on. One that is gone without
+ * that stays: others may wait for it. */
+void ft_recent_leave(struct ft_recent *recent, const char *comm_id, uint32_t rank, uint32_t pid);
 
 /* Forgets what nobody spoke of for long; over() is called for a job that has no ranks left. Cheap
  * unless it is time to. */

@@ -32,7 +32,7 @@ struct ft_pipeline_config {
     size_t counters_max;       /* ports and sources; 0: counters are not used */
     size_t hash_sets_max;      /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
     size_t diagnosis_rows_max; /* operations of jobs that are kept; 0: jobs are not diagnosed */
-    int64_t hang_ms;           /* what stands for less is no hang */
+    int64_t hang_ms;           /* what stands for less does not hang */
     int64_t grace_ms; /* a window is closed this long after its end, for what is under way */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */

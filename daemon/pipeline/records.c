@@ -234,6 +234,8 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
         take_collective(p, record->collective);
     else
         p->emitter.record(p->emitter.arg, record);
+    if (p->stages.diagnoser && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
+        ft_diagnoser_communicator(p->stages.diagnoser, record->communicator);
     return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
 }
 

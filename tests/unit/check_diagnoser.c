@@ -296,6 +296,53 @@ START_TEST(a_gpu_that_gives_no_data_is_named)
 }
 END_TEST
 
+START_TEST(a_job_that_was_killed_does_not_hang)
+{
+    int64_t since = START_MS + 20 * STEP_MS;
+
+    open_diagnoser(64, 4096);
+    run(0, 20, RANKS, 0);
+    for (int64_t t = since + 1000; t <= since + 3 * HANG_MS; t += 1000) {
+        now_ms = t;
+        for (uint32_t r = 0; r < RANKS; r++) {
+            struct flight f = waits(r);
+
+            f.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+            stand(r, &f, since);
+        }
+        step(t);
+    }
+    ck_assert_uint_eq(raised, 0);
+    close_diagnoser();
+}
+END_TEST
+
+START_TEST(a_process_that_died_is_named_however_long)
+{
+    struct flight f = waits(1), dead = waits(1);
+    int64_t since = START_MS + 20 * STEP_MS;
+
+    dead.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+    open_diagnoser(64, 4096);
+    hang(1, &dead, HANG_MS + 2000);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_uint_eq(last_rank, 1);
+    /* Its agent says so once. */
+    for (int64_t t = now_ms + 1000; t < since + 300000; t += 1000) {
+        now_ms = t;
+        for (uint32_t r = 0; r < RANKS; r++) {
+            f = waits(r);
+            if (r != 1)
+                stand(r, &f, since);
+        }
+        step(t);
+    }
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_uint_eq(cleared, 0);
+    close_diagnoser();
+}
+END_TEST
+
 START_TEST(of_a_rank_that_nobody_speaks_of_nothing_is_known)
 {
     open_diagnoser(64, 4096);
@@ -411,6 +458,7 @@ END_TEST
 FT_UNIT_MAIN("diagnoser", a_healthy_job_is_left_alone,
              a_rank_that_does_not_enter_is_named_until_it_does, a_process_that_is_stopped_is_named,
              a_transfer_in_the_network_is_named_with_both_ends, a_gpu_that_gives_no_data_is_named,
+             a_job_that_was_killed_does_not_hang, a_process_that_died_is_named_however_long,
              of_a_rank_that_nobody_speaks_of_nothing_is_known,
              a_late_rank_is_named_and_who_waits_is_not, a_lost_record_blames_nobody,
              operations_in_sums_are_not_judged, tables_have_bounds,
