@@ -49,7 +49,7 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_HASH] = {"hash", "",
                          "how each switch chooses among equal-cost links, learnt from flows"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
-    [FT_COMMAND_DIAGNOSE] = {"diagnose", "--operations FILE",
+    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},
     [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},
@@ -644,8 +644,10 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     }
     if (args->follow && (args->sort || args->columns))
         return complain(err, args->command, "--follow prints lines, not a table with columns");
-    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations)
-        return complain(err, args->command, "needs --operations FILE");
+    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations && words == 2) {
+        args->job = argv[optind + 1];
+        return 0;
+    }
     if (args->command == FT_COMMAND_REPLAY)
         return parse_replay(args, argc, argv, err);
     if (args->follow && args->has_at)

@@ -118,6 +118,11 @@ static int collective_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(record->collective->comm_id, record->collective->host, key);
 }
 
+static int progress_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->progress->comm_id, record->progress->host, key);
+}
+
 static int host_key(const Fabrictrace__Record *record, char *key)
 {
     if (!record->host->source)
@@ -217,6 +222,8 @@ static const struct kind kinds[] = {
      &fabrictrace__queue_pairs__descriptor, queue_pairs_key},
     {FABRICTRACE__RECORD__KIND_OBSERVATIONS, SCHEMA("observations"),
      &fabrictrace__observations__descriptor, observations_key},
+    {FABRICTRACE__RECORD__KIND_PROGRESS, SCHEMA("progress"), &fabrictrace__progress__descriptor,
+     progress_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,

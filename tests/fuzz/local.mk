@@ -99,7 +99,7 @@ tests_fuzz_fuzz_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LI
 
 tests_fuzz_fuzz_rings_SOURCES = tests/fuzz/fuzz_rings.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rings_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a lib/base/libftbase.a
+tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a $(fuzz_proto_libs) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_sflow_LDFLAGS = $(fuzz_ldflags)
