@@ -77,6 +77,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/flow_host.c daemon/join/flow_host.h \
 	daemon/join/flow_judge.c \
 	daemon/join/flow_names.c daemon/join/flow_names.h \
+	daemon/join/flow_numbers.c daemon/join/flow_numbers.h \
 	daemon/join/join.c daemon/join/join.h daemon/join/join_impl.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
