@@ -36,7 +36,8 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         [FT_COMMAND_EXPLAIN] = ft_show_explain,     [FT_COMMAND_TOPOLOGY] = ft_show_topology,
         [FT_COMMAND_DOCTOR] = ft_show_doctor,       [FT_COMMAND_RANKS] = ft_show_ranks,
         [FT_COMMAND_EVENTS] = ft_show_events,       [FT_COMMAND_QPS] = ft_show_qps,
-        [FT_COMMAND_HASH] = ft_show_hash,
+        [FT_COMMAND_HASH] = ft_show_hash,           [FT_COMMAND_SPREAD] = ft_show_spread,
+
     };
     struct ft_screen screen;
 

@@ -9,6 +9,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/hashes.c daemon/api/hashes.h \
+	daemon/api/spread.c daemon/api/spread.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
@@ -52,6 +53,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
+	daemon/spread/spread.c daemon/spread/spread.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \

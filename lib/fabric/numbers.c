@@ -10,11 +10,11 @@
 /* As folds have it: what is lower by less was sent again, or overtaken. */
 #define BACK_MAX (PSNS / 4)
 /* The numbers begin anew every 2^24. With gaps of this many between samples, one in exp(12) would
- * leave out so much that it cannot be told from one that went back; with three samples a turn it
- * would be one in four. The mean of a second's few gaps may be twice as long. */
+ * leave out so much that it looks like one that went back; with three samples in 2^24 it would be
+ * one in four. The mean of a second's few gaps may be twice as long. */
 #define GAP_MAX (PSNS / 16)
 /* Between seconds there is one gap alone. Where it is long for the rate so far, samples may be
- * missing, and with them a turn of the numbers. */
+ * missing, and the numbers may have begun anew. */
 #define PAUSE_MAX     (PSNS / 4)
 #define PAUSE_MS      200
 #define RATE_KNOWN_MS 500

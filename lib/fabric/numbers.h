@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_LIB_FABRIC_NUMBERS_H
-#define FT_LIB_FABRIC_NUMBERS_H
+#ifndef FT_FABRIC_NUMBERS_H
+#define FT_FABRIC_NUMBERS_H
 /*
  * How much a queue pair sent, by the numbers of its sampled packets.
  *
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Samples of a flow at one place, folded over a second or so. */
+/* Samples of a flow at one port pair, folded over a second or so. */
 struct ft_numbered {
     uint32_t qp;         /* destination */
     uint32_t samples;    /* of numbered packets; 0: none of this */

@@ -40,7 +40,7 @@ _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack byt
  * again, or overtaken; any other is ahead. */
 #define PSN_MASK     0xffffffu
 #define PSN_BACK_MAX (1u << 22)
-#define FRAME_TOLD   UINT16_MAX /* longer ones are told as that */
+#define FRAME_TOLD   UINT16_MAX /* longer ones count as that */
 
 /* What every sample touches comes first. With the table's 8 bytes before it a sum fills complete
  * cache lines. */

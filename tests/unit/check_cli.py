@@ -50,6 +50,8 @@ SHOWN = {
     "qps-none": ["qps"],
     "hash": ["hash"],
     "hash-none": ["hash"],
+    "spread": ["spread"],
+    "spread-none": ["spread"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],
@@ -216,6 +218,11 @@ class Answers(unittest.TestCase):
         self.give("qps")
         run("qps", "--host", "gpu01", "--state", "no_peer", "--limit", "3", *self.at)
         self.assertEqual(self.server.target, "/api/v1/qps?state=no_peer&host=gpu01&limit=3")
+
+    def test_spread_at_one_group(self):
+        self.give("spread")
+        run("spread", "--group", "leaf1/up", "--host", "h1-6", "--limit", "9", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/spread?host=h1-6&group=leaf1%2Fup&limit=9")
 
     def test_hashes(self):
         self.give("hash")
