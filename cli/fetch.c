@@ -92,6 +92,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_QPS] = "qps",
         [FT_COMMAND_HASH] = "hashes",
         [FT_COMMAND_DIAGNOSE] = "diagnoses",
+        [FT_COMMAND_SPREAD] = "spread",
     };
     char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 

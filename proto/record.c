@@ -187,6 +187,11 @@ static int hash_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(record->hash->switch_, record->hash->group, key);
 }
 
+static int spread_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->spread->switch_, record->spread->group, key);
+}
+
 struct kind {
     Fabrictrace__Record__KindCase kind;
     const char *schema;
@@ -232,6 +237,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_DIAGNOSIS, SCHEMA("diagnosis"), &fabrictrace__diagnosis__descriptor,
      diagnosis_key},
     {FABRICTRACE__RECORD__KIND_HASH, SCHEMA("hash"), &fabrictrace__hash__descriptor, hash_key},
+    {FABRICTRACE__RECORD__KIND_SPREAD, SCHEMA("spread"), &fabrictrace__spread__descriptor,
+     spread_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
