@@ -168,7 +168,7 @@ static const struct {
      "LINK,... links (leaf1/Ethernet51) and switches that are down"},
     {{"policy", required_argument, NULL, OPT_POLICY},
      FOR(WHATIF),
-     "NAME,... observed, ecmp, static, greedy, plan, spray (all)"},
+     "NAME,... observed, ecmp, learnt, crc16, crc32, xor, static, greedy, plan, spray"},
     {{"records", required_argument, NULL, OPT_RECORDS},
      FOR(WHATIF),
      "FILE     records that fabrictraced wrote, instead of asking it (-: standard input)"},
@@ -229,7 +229,7 @@ static const struct {
      "waiting paired reported no_peer several_peers several_addresses no_address no_port "
      "same_host peer_gone incomplete untimed itself"},
     {OPT_BY, FOR(MATRIX), "rank gpu host"},
-    {OPT_POLICY, FOR(WHATIF), "observed ecmp static greedy plan spray"},
+    {OPT_POLICY, FOR(WHATIF), "observed ecmp learnt crc16 crc32 xor static greedy plan spray"},
     {OPT_OP, FOR(MATRIX), "AllReduce AllGather ReduceScatter Broadcast Reduce Send Recv"},
 };
 

@@ -18,6 +18,7 @@ cli_libftcli_a_SOURCES = \
 	cli/grid.c cli/grid.h \
 	cli/live.c cli/live.h \
 	cli/loads.c cli/loads.h \
+	cli/hashes.c cli/hashes.h \
 	cli/inputs.c cli/inputs.h \
 	cli/matrix.c cli/matrix.h \
 	cli/moment.c cli/moment.h \

@@ -22,6 +22,7 @@ struct run {
     struct ft_captured captured;
     struct ft_times times;
     struct ft_model_error error;
+    struct ft_hashes_list hashes;
     struct ft_topology *changed; /* NULL: the fabric is as it was */
     bool *dead;
     struct ft_whatif w;
@@ -172,12 +173,14 @@ static int print_times(const struct run *r)
 /* Bits of the policies that a list names; 0 after a complaint. */
 static uint32_t chosen_policies(const char *names, bool captured)
 {
-    uint32_t chosen = 0, all = (1u << FT_WHATIF_POLICIES) - 1;
+    uint32_t chosen = 0, all = (1u << FT_WHATIF_POLICIES) - 1, hashed = 0;
 
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+        hashed |= (uint32_t)ft_whatif_is_hashed((enum ft_whatif_policy)i) << i;
     if (!captured)
-        all &= ~(1u << FT_WHATIF_OBSERVED);
+        all &= ~(hashed | 1u << FT_WHATIF_OBSERVED);
     if (!names)
-        return all;
+        return all & ~hashed;
     for (const char *name = names; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
         size_t len = strcspn(name, ",");
         int i = 0;
@@ -190,7 +193,8 @@ static uint32_t chosen_policies(const char *names, bool captured)
             fprintf(stderr,
                     "fabrictrace whatif: there is no policy '%.*s':%s ecmp, static, greedy, "
                     "plan and spray are\n",
-                    (int)(len < 40 ? len : 40), name, captured ? " observed," : "");
+                    (int)(len < 40 ? len : 40), name,
+                    captured ? " observed, learnt, crc16, crc32, xor," : "");
             return 0;
         }
         chosen |= 1u << i;
@@ -223,6 +227,9 @@ static int show_captured(const struct run *r)
     putchar('\n');
     ft_model_error_print(&r->error, r->w.as_is.topology, stdout);
     ft_captured_print_left_out(c, stdout);
+    if (r->outcomes[FT_WHATIF_LEARNT].guessed)
+        printf("learnt: of %u flows a choice is drawn at random: no hash that is known tells it\n",
+               r->outcomes[FT_WHATIF_LEARNT].guessed);
     return 0;
 }
 
@@ -271,6 +278,26 @@ static int change(struct run *r, const struct ft_topology *t, struct ft_policy_i
     return 0;
 }
 
+/* What switches do is asked for where it is to be shown, or by itself where it is known. */
+static int load_hashes(struct run *r)
+{
+    const struct ft_args *args = r->args;
+    int rc = 0;
+
+    if (args->records && r->chosen >> FT_WHATIF_LEARNT & 1) {
+        fprintf(stderr, "fabrictrace whatif: --policy learnt: records have no learnt hashes; ask "
+                        "the daemon, or replay an incident\n");
+        return EX_USAGE;
+    }
+    if (!args->records && (!args->policies || r->chosen >> FT_WHATIF_LEARNT & 1))
+        rc = ft_hashes_load(args, "whatif", &r->hashes);
+    for (uint32_t i = 0; rc == 0 && i < r->hashes.count; i++)
+        if (r->hashes.sets[i].model.kind == FT_HASH_LINEAR)
+            r->chosen |= 1u << FT_WHATIF_LEARNT;
+    r->w.hashes = &r->hashes;
+    return rc;
+}
+
 static int prepare(struct run *r)
 {
     const struct ft_args *args = r->args;
@@ -286,6 +313,9 @@ static int prepare(struct run *r)
         if (ft_times_init(&r->times, &r->captured) || ft_model_error(&r->captured, &r->error))
             return EX_OSERR;
         r->w.times = r->times.count ? &r->times : NULL;
+        rc = load_hashes(r);
+        if (rc)
+            return rc;
     } else {
         int rc = ft_inputs_load(args, &r->inputs, stderr);
 
@@ -306,6 +336,7 @@ static void run_free(struct run *r)
     for (int i = 0; i < FT_WHATIF_POLICIES; i++)
         ft_outcome_free(&r->outcomes[i]);
     ft_times_free(&r->times);
+    ft_hashes_list_free(&r->hashes);
     ft_captured_free(&r->captured);
     ft_inputs_free(&r->inputs);
     ft_topology_free(r->changed);

@@ -16,10 +16,20 @@
 
 const char *ft_whatif_name(enum ft_whatif_policy policy)
 {
-    static const char *const names[FT_WHATIF_POLICIES] = {"observed", "ecmp", "static",
-                                                          "greedy",   "plan", "spray"};
+    static const char *const names[FT_WHATIF_POLICIES] = {
+        "observed", "ecmp", "learnt", "crc16", "crc32", "xor", "static", "greedy", "plan", "spray"};
 
     return names[policy];
+}
+
+bool ft_whatif_is_hashed(enum ft_whatif_policy policy)
+{
+    return policy >= FT_WHATIF_LEARNT && policy <= FT_WHATIF_XOR;
+}
+
+static bool draws_seeds(enum ft_whatif_policy policy)
+{
+    return policy == FT_WHATIF_ECMP || ft_whatif_is_hashed(policy);
 }
 
 static void add_to(struct ft_range *r, double value, uint32_t draws)
@@ -77,6 +87,62 @@ static int plan_paths(const struct ft_policy_input *in, struct ft_path *paths)
         memcpy(paths, plan.paths, in->count * sizeof(*paths));
         ft_plan_free(&plan);
     }
+    return rc;
+}
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static uint64_t mix(uint64_t z)
+{
+    z += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* How switches choose in one draw. */
+struct hashing {
+    const struct ft_whatif *w;
+    enum ft_whatif_policy policy;
+    uint64_t random;
+    bool guessed;
+};
+
+static uint32_t choose(void *arg, const struct ft_choice *choice, uint32_t in,
+                       const struct ft_tuple *tuple)
+{
+    struct hashing *h = arg;
+    uint32_t link;
+
+    if (h->policy != FT_WHATIF_LEARNT)
+        return ft_named_hash((enum ft_named_hash)(h->policy - FT_WHATIF_CRC16), tuple) %
+               choice->count;
+    link = ft_hashes_choose(h->w->hashes, choice, in, tuple);
+    if (link != FT_NONE)
+        return link;
+    h->guessed = true;
+    h->random = mix(h->random);
+    return (uint32_t)(h->random % choice->count);
+}
+
+/* Flows by their headers, whose source ports are drawn but for the first of all. */
+static int place_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
+                        struct ft_path *paths)
+{
+    uint32_t guessed = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < w->in.count * w->pairs && rc == 0; i++) {
+        uint32_t flow = i / w->pairs;
+        struct ft_tuple tuple = w->captured->flows[flow].tuple;
+        struct hashing h = {w, o->policy, mix(mix(seed) ^ i), false};
+
+        if (seed > 0 || i % w->pairs > 0)
+            tuple.sport = (uint16_t)(0xc000 | (h.random & 0x3fff));
+        rc = ft_hashed_path(w->in.topology, w->in.dead, &tuple, w->captured->paths[flow].hops[0].in,
+                            w->in.demands[flow].dst_nic, choose, &h, &paths[i]);
+        guessed += h.guessed;
+    }
+    o->guessed = guessed > o->guessed ? guessed : o->guessed;
     return rc;
 }
 
@@ -139,9 +205,10 @@ static int spray(const struct ft_whatif *w, struct placed *p)
     return rc;
 }
 
-static int place_all(const struct ft_whatif *w, enum ft_whatif_policy policy, uint64_t seed,
+static int place_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
                      struct placed *p)
 {
+    enum ft_whatif_policy policy = o->policy;
     int rc;
 
     if (policy == FT_WHATIF_SPRAY)
@@ -149,6 +216,8 @@ static int place_all(const struct ft_whatif *w, enum ft_whatif_policy policy, ui
     rc = placed_init(p, w->in.count, policy == FT_WHATIF_OBSERVED ? 1 : w->pairs);
     if (rc == 0 && policy == FT_WHATIF_OBSERVED)
         memcpy(p->paths, w->captured->paths, w->in.count * sizeof(*p->paths));
+    else if (rc == 0 && ft_whatif_is_hashed(policy))
+        rc = place_hashed(w, o, seed, p->paths);
     else if (rc == 0)
         rc = place(w, policy, seed, p->paths);
     return rc;
@@ -160,7 +229,7 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
     struct placed p = {0};
     struct ft_measured m;
     double step_s, *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
-    int rc = w->times && !times_s ? -ENOMEM : place_all(w, o->policy, seed, &p);
+    int rc = w->times && !times_s ? -ENOMEM : place_all(w, o, seed, &p);
 
     if (rc == 0)
         rc = ft_measure(in, p.paths, p.first, &m);
@@ -190,7 +259,7 @@ int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, stru
         o->times_s = calloc(w->times->count + 1, sizeof(*o->times_s));
         rc = o->times_s ? 0 : -ENOMEM;
     }
-    for (uint32_t i = 0; i < (policy == FT_WHATIF_ECMP ? w->draws : 1) && rc == 0; i++) {
+    for (uint32_t i = 0; i < (draws_seeds(policy) ? w->draws : 1) && rc == 0; i++) {
         if (isatty(STDERR_FILENO))
             fprintf(stderr, "\rwhatif: %s, draw %u\x1b[K", ft_whatif_name(policy), i + 1);
         rc = draw(w, in, i, o);

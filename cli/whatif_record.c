@@ -292,7 +292,11 @@ int ft_whatif_print_captured(const struct ft_outcome *o, const struct ft_capture
         fill_whatif(&m, c);
         if (o)
             fill_policy(&policy, o, t, &c->inputs.flows);
-        else
+        if (o && o->policy == FT_WHATIF_LEARNT) {
+            m.has_guessed = true;
+            m.guessed = o->guessed;
+        }
+        if (!o)
             fill_measured(&policy, c);
         m.figures = &policy.m;
         if (times)
