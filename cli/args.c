@@ -61,8 +61,9 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
                            "the page, or one command, as they were when that file was kept"},
     [FT_COMMAND_PLAN] = {"plan",
-                         "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
-                         "paths for flows such that the fullest link carries the least"},
+                         "JOB [--failed LINK,...] | --topology FILE --flows FILE "
+                         "[--previous FILE] [--failed LINK,...]",
+                         "source ports for a job, or paths for flows, that collide the least"},
     [FT_COMMAND_WHATIF] = {"whatif",
                            "[--policy NAME,...] [--topology FILE --records FILE | --topology FILE "
                            "--flows FILE | --chakra PREFIX --network FILE --system FILE]",
@@ -597,8 +598,12 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         args->capture = argv[optind + 1];
         return 0;
     }
+    if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
+        args->job = argv[optind + 1];
+        return 0;
+    }
     if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
-        return ft_args_complain(err, args->command, "takes --topology and --flows");
+        return ft_args_complain(err, args->command, "takes a job, or --topology and --flows");
     if (args->command == FT_COMMAND_WHATIF &&
         (args->chakra ? !args->network || !args->system
                       : !args->topology != !(args->flows || args->records)))

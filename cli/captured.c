@@ -15,9 +15,6 @@
 #define SMALL_SHARE 0.001
 /* A link with so much of its speed in use limits its flows. */
 #define FULL_SHARE 0.9
-/* A daemon publishes the path of a flow anew after so long (path_refresh), where nothing changed.
- */
-#define REFRESH_MS 60000
 
 void ft_captured_free(struct ft_captured *c)
 {
@@ -143,15 +140,17 @@ static int judge(const struct ft_topology *t, const Fabrictrace__Path *p,
     d->dst_nic = ft_topology_nic_at(t, &flow->tuple.dst);
     if (d->src_nic == FT_NONE || d->dst_nic == FT_NONE || d->src_nic == d->dst_nic)
         return FT_LEFT_HOST;
+    flow->rate_bps = p->has_rate_bps ? (double)p->rate_bps : 0;
+    if (flow->rate_bps <= 0)
+        return FT_LEFT_SMALL;
     if (p->has_state && p->state == FABRICTRACE__STATE__STATE_MULTIPATH)
         return FT_LEFT_SPRAYED;
     if (!p->has_state || p->state != FABRICTRACE__STATE__STATE_RESOLVED ||
         !read_path(t, p, d, path))
         return FT_LEFT_UNRESOLVED;
-    flow->rate_bps = p->has_rate_bps ? (double)p->rate_bps : 0;
     flow->bytes = p->has_bytes ? p->bytes : 0;
     flow->record = p;
-    if (flow->rate_bps <= 0 || flow->rate_bps < SMALL_SHARE * slowest_of(t, path))
+    if (flow->rate_bps < SMALL_SHARE * slowest_of(t, path))
         return FT_LEFT_SMALL;
     return FT_LEFT_OUTS;
 }
@@ -205,7 +204,7 @@ static int take_flows(struct ft_captured *c)
     c->since_ms = c->window_start_ms;
     for (uint32_t i = 0; i < c->record_count; i++)
         if (c->records[i]->kind_case == FABRICTRACE__RECORD__KIND_PATH &&
-            c->records[i]->path->window_end_ms + REFRESH_MS >= c->window_end_ms)
+            c->records[i]->path->window_end_ms + c->slack_ms >= c->window_end_ms)
             paths[count++] = c->records[i];
     qsort(paths, count, sizeof(*paths), compare_paths);
     for (uint32_t i = 0; i < count; i++) {

@@ -42,6 +42,7 @@ struct ft_captured {
     uint32_t record_count;
     size_t record_size;
     uint64_t window_start_ms, window_end_ms;
+    uint64_t slack_ms;       /* rates of flows are of windows that ended so long before at most */
     uint64_t since_ms;       /* the oldest window that a flow's rate is of */
     struct ft_inputs inputs; /* topology; flows by what they want */
     struct ft_captured_flow *flows;

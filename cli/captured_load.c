@@ -15,8 +15,11 @@
 #include "lib/files/topology_file.h"
 
 #define RECORDS_MAX_BYTES (1u << 30)
-#define ERROR_BYTES       256
-#define TARGET_BYTES      640
+/* A daemon publishes the path of a flow anew after so long (path_refresh), where nothing changed;
+ * asked, it says what was in the last window. */
+#define REFRESH_MS   60000
+#define ERROR_BYTES  256
+#define TARGET_BYTES 640
 
 /* The daemon's topology, by way of the file that it would be. */
 static int build_topology(const struct ft_value *root, struct ft_diag *diag,
@@ -190,6 +193,7 @@ int ft_captured_load(const struct ft_args *args, const char *command, struct ft_
     int rc;
 
     memset(c, 0, sizeof(*c));
+    c->slack_ms = args->records ? REFRESH_MS : 0;
     rc = args->records ? load_files(args, command, c) : load_daemon(args, command, c);
     if (rc == 0) {
         int built = ft_captured_build(c);

@@ -162,3 +162,34 @@ void ft_model_error_print(const struct ft_model_error *e, const struct ft_topolo
                 ft_topology_switch(t, p->switch_id)->name, p->name);
     }
 }
+
+static void fill_errors(Fabrictrace__Errors *to, const struct ft_errors *from)
+{
+    fabrictrace__errors__init(to);
+    to->has_count = true;
+    to->count = from->count;
+    to->has_median = to->has_p90 = to->has_worst = from->count > 0;
+    to->median = from->median;
+    to->p90 = from->p90;
+    to->worst = from->worst;
+}
+
+void ft_model_error_fill(struct ft_error_record *r, const struct ft_model_error *e,
+                         const struct ft_topology *t)
+{
+    fabrictrace__model_error__init(&r->m);
+    fill_errors(&r->rates, &e->rates);
+    fill_errors(&r->limited, &e->limited);
+    fill_errors(&r->loads, &e->loads);
+    r->m.rates = &r->rates;
+    r->m.limited = &r->limited;
+    r->m.loads = &r->loads;
+    if (e->worst_link != FT_NONE) {
+        const struct ft_port *p = ft_topology_port(t, e->worst_link);
+
+        fabrictrace__port_name__init(&r->worst);
+        r->worst.switch_ = (char *)ft_topology_switch(t, p->switch_id)->name;
+        r->worst.port = (char *)p->name;
+        r->m.worst_link = &r->worst;
+    }
+}

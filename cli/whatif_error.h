@@ -26,6 +26,16 @@ struct ft_model_error {
 /* -ENOMEM. */
 int ft_model_error(const struct ft_captured *c, struct ft_model_error *out);
 
+/* The error's message with what it points to. */
+struct ft_error_record {
+    Fabrictrace__ModelError m;
+    Fabrictrace__Errors rates, limited, loads;
+    Fabrictrace__PortName worst;
+};
+
+void ft_model_error_fill(struct ft_error_record *r, const struct ft_model_error *e,
+                         const struct ft_topology *t);
+
 /* Lines that say so. */
 void ft_model_error_print(const struct ft_model_error *e, const struct ft_topology *t, FILE *out);
 

@@ -179,44 +179,6 @@ static void fill_measured(struct policy_record *r, const struct ft_captured *c)
         fill_hottest(r, c->inputs.topology, measured.hottest, measured.hottest_load);
 }
 
-static void fill_errors(Fabrictrace__Errors *to, const struct ft_errors *from)
-{
-    fabrictrace__errors__init(to);
-    to->has_count = true;
-    to->count = from->count;
-    to->has_median = to->has_p90 = to->has_worst = from->count > 0;
-    to->median = from->median;
-    to->p90 = from->p90;
-    to->worst = from->worst;
-}
-
-/* The error's message with what it points to. */
-struct error_record {
-    Fabrictrace__ModelError m;
-    Fabrictrace__Errors rates, limited, loads;
-    Fabrictrace__PortName worst;
-};
-
-static void fill_error(struct error_record *r, const struct ft_model_error *e,
-                       const struct ft_topology *t)
-{
-    fabrictrace__model_error__init(&r->m);
-    fill_errors(&r->rates, &e->rates);
-    fill_errors(&r->limited, &e->limited);
-    fill_errors(&r->loads, &e->loads);
-    r->m.rates = &r->rates;
-    r->m.limited = &r->limited;
-    r->m.loads = &r->loads;
-    if (e->worst_link != FT_NONE) {
-        const struct ft_port *p = ft_topology_port(t, e->worst_link);
-
-        fabrictrace__port_name__init(&r->worst);
-        r->worst.switch_ = (char *)ft_topology_switch(t, p->switch_id)->name;
-        r->worst.port = (char *)p->name;
-        r->m.worst_link = &r->worst;
-    }
-}
-
 struct time_record {
     Fabrictrace__WhatIfTime m;
     Fabrictrace__Draws time;
@@ -281,7 +243,7 @@ int ft_whatif_print_captured(const struct ft_outcome *o, const struct ft_capture
 {
     Fabrictrace__WhatIf m = FABRICTRACE__WHAT_IF__INIT;
     struct policy_record policy;
-    struct error_record errors;
+    struct ft_error_record errors;
     Fabrictrace__Draws step;
     size_t most = times ? times->count + 1 : 1;
     struct time_record *rows = calloc(most, sizeof(*rows));
@@ -301,7 +263,7 @@ int ft_whatif_print_captured(const struct ft_outcome *o, const struct ft_capture
         m.figures = &policy.m;
         if (times)
             fill_times(&m, o, times, rows, list, &step);
-        fill_error(&errors, error, c->inputs.topology);
+        ft_model_error_fill(&errors, error, c->inputs.topology);
         m.error = &errors.m;
         rc = print(&m.base, "\"schema\":\"fabrictrace.whatif.v1\"");
     }

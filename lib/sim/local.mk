@@ -13,4 +13,5 @@ lib_sim_libftsim_a_SOURCES = \
 	lib/sim/ends.c lib/sim/ends.h \
 	lib/sim/loads.c lib/sim/loads.h \
 	lib/sim/place.c lib/sim/place.h \
-	lib/sim/plan.c lib/sim/plan.h
+	lib/sim/plan.c lib/sim/plan.h \
+	lib/sim/reassign.c lib/sim/reassign.h

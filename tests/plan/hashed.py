@@ -98,7 +98,7 @@ def observations(flow, second, bps, function=crc):
 
 def report(flow, second, bps, qp, job):
     host = "h{}-{}".format(*flow[0].split(".")[2:])
-    return {"schema": "fabrictrace.flow.v1", "time_ms": START_MS + 1000 * second,
+    return {"schema": "fabrictrace.flow.v1", "time_ms": START_MS + 1000 * (second + 1) - 1,
             "interval_ms": 1000, "first_seen_ms": START_MS, "host": host, "interface": "eth0",
             "flow": tuple_of(flow), "direction": "tx", "tuple_source": "observed",
             "data_packets": 20000, "bytes": int(bps / 8), "qp": {"local": qp, "remote": 1000 + qp},
