@@ -19,6 +19,7 @@
 #include "cli/live.h"
 #include "cli/loads.h"
 #include "cli/plan.h"
+#include "cli/plan_job.h"
 #include "cli/record.h"
 #include "cli/replay.h"
 #include "cli/show.h"
@@ -109,7 +110,7 @@ static int run(const struct ft_args *args)
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
     if (args->command == FT_COMMAND_PLAN)
-        return ft_plan_run(args);
+        return args->job ? ft_plan_job_run(args) : ft_plan_run(args);
     if (args->command == FT_COMMAND_WHATIF)
         return args->chakra ? ft_astra_command(args) : ft_whatif_command(args);
     if (args->follow)

@@ -613,7 +613,7 @@ class Alone(unittest.TestCase):
             (["explain", "10.0.0.1"], "is not a flow"),
             (["explain", ""], "is not a flow"),
             (["explain", "leaf1", "Ethernet51", "more"], "takes one flow"),
-            (["plan", "--topology", "x"], "takes --topology and --flows"),
+            (["plan", "--topology", "x"], "takes a job, or --topology and --flows"),
             (["whatif", "--chakra", "x"], "--chakra, --network and --system"),
             (["plan", "--topology", "x", "--flows", "y", "z"], "does not take 'z'"),
             (["imbalance", "--loads", "7,,1"], "'' is not valid"),
