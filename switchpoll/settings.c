@@ -59,6 +59,9 @@ static const struct ft_option options[] = {
      "PEM file with the certificate's private key."},
     {"daemon.ca", FT_OPTION_STRING, AT(tls_ca), NULL, 0, 0, NULL,
      "PEM file with the authority that signed the daemon's certificate."},
+    {"daemon.crl", FT_OPTION_STRING, AT(tls_crl), NULL, 0, 0, NULL,
+     "PEM file with the certificates that the authority has revoked. Without a list that is up to "
+     "date the daemon is not accepted. Read anew on reload, for the next connection."},
     {"fold_interval", FT_OPTION_DURATION, AT(fold_interval_ns), "1s", 0.1, 60, NULL,
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
     {"fold_entries", FT_OPTION_UINT, AT(sums_max), "750000", 16, 16777216, NULL,
@@ -167,7 +170,8 @@ size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,
 
 struct ft_tls_files ft_switchpoll_settings_tls(const struct ft_switchpoll_settings *s)
 {
-    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+    return (struct ft_tls_files){
+        .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
 static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_run *run,
@@ -177,8 +181,9 @@ static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_ru
     const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
     char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
 
-    if (!ft_tls_configured(&files) || (files.cert && files.key && files.ca &&
-                                       ft_tls_check(&files, &which, error, sizeof(error)) == 0))
+    if ((!ft_tls_configured(&files) && !files.crl) ||
+        (files.cert && files.key && files.ca &&
+         ft_tls_check(&files, &which, error, sizeof(error)) == 0))
         return;
     snprintf(key, sizeof(key), "daemon.%s", which);
     ft_run_complain(run, diag, key, "%s", error);
