@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/prefix.h"
 #include "lib/base/privilege.h"
 #include "lib/io/snmp.h"
 #include "lib/io/tls.h"
@@ -68,6 +69,11 @@ static const struct ft_option options[] = {
      "Most different sums in one interval; samples over it are dropped and counted."},
     {"ports_max", FT_OPTION_UINT, AT(ports_max), "160000", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
+    {"exporters", FT_OPTION_STRINGS, AT(exporters), NULL, 0, 0, NULL,
+     "Addresses and prefixes (192.0.2.0/24) of the switches whose sFlow is taken, by the agent "
+     "address in a datagram. Datagrams of others are counted (unlisted) and take no place in any "
+     "table. When unset, everybody's are taken. sFlow proves nothing: a firewall has to keep "
+     "strangers from the port, and senders from taking a switch's address."},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16384", 1, 1048576, NULL,
      "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "
      "the same, and counted."},
@@ -174,6 +180,17 @@ struct ft_tls_files ft_switchpoll_settings_tls(const struct ft_switchpoll_settin
         .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
+static void check_exporters(const struct ft_switchpoll_settings *s, const struct ft_run *run,
+                            struct ft_diag *diag)
+{
+    struct ft_prefix prefix;
+
+    for (size_t i = 0; i < s->exporters.count; i++)
+        if (ft_prefix_parse(s->exporters.items[i], strlen(s->exporters.items[i]), &prefix))
+            ft_run_complain(run, diag, "exporters", "'%s' is neither an address nor a prefix",
+                            s->exporters.items[i]);
+}
+
 static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_run *run,
                       struct ft_diag *diag)
 {
@@ -196,6 +213,7 @@ bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_r
     char error[ERROR_BYTES];
 
     check_tls(s, run, diag);
+    check_exporters(s, run, diag);
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");
     if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
