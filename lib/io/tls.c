@@ -69,9 +69,9 @@ static int load_own(SSL_CTX *context, const struct ft_tls_files *files, char *er
     return 0;
 }
 
-/* Each certificate of a chain is looked up, those of authorities between as well. What no list
- * tells of, or only one that is out of date, is not accepted: a list that nobody renews must not
- * let in whom it would name. */
+/* Each certificate of a chain is looked up, those of authorities between as well. Without
+ * a list of its authority, or with one that is out of date, none is accepted: a list that nobody
+ * renews must not let in whom it would name. */
 static int load_revoked(SSL_CTX *context, const char *crl, char *error, size_t error_bytes)
 {
     X509_STORE *store = SSL_CTX_get_cert_store(context);

@@ -121,7 +121,7 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
 {
     struct ft_ingest *in = arg;
 
-    /* Before it can take a place in any table. */
+    /* Before any table keeps something of it. */
     in->unlisted = in->listed && !ft_prefixes_have(in->listed, in->listed_count, &head->agent);
     if (in->unlisted)
         return false;
