@@ -10,6 +10,7 @@ cli_libftcli_a_SOURCES = \
 	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
+	cli/consume.c cli/consume.h \
 	cli/diagnose.c cli/diagnose.h \
 	cli/digest.c cli/digest.h \
 	cli/export.c \

@@ -120,6 +120,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/publish/publish.c daemon/publish/publish.h \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \
+	daemon/publish/topics.c daemon/publish/topics.h \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \

@@ -14,6 +14,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_identity \
 	tests/fuzz/fuzz_incident \
 	tests/fuzz/fuzz_json \
+	tests/fuzz/fuzz_message \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_rdma \
 	tests/fuzz/fuzz_rings \
@@ -84,6 +85,10 @@ tests_fuzz_fuzz_incident_LDADD = $(DAEMON_LIBS)
 tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_json_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_json_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_message_SOURCES = tests/fuzz/fuzz_message.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_message_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_message_LDADD = $(fuzz_proto_libs)
 
 tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/fuzz_packet.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_packet_LDFLAGS = $(fuzz_ldflags)
