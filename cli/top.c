@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
 #include <sysexits.h>
 #include <termios.h>
 #include <unistd.h>
@@ -24,18 +26,12 @@
 #define REST    "\033[J"
 #define MS_IN_S 1000
 
-static volatile sig_atomic_t ended;
-
-static void on_end(int signal)
-{
-    (void)signal;
-    ended = 1;
-}
-
-static void on_resize(int signal)
-{
-    (void)signal; /* it ends the waiting, and the next picture has the new size */
-}
+/* The terminal while top has it. */
+struct terminal {
+    struct termios before;
+    int signals; /* that end it, or say that its size is another */
+    int wakes;   /* can be read when a key or a signal can: a signal is never missed */
+};
 
 /* The three answers; those that were got are the caller's also when one failed. */
 static int fetch(const struct ft_args *args, int stop_fd, struct ft_answer *answers[3], FILE *err)
@@ -81,7 +77,7 @@ static int draw(const struct ft_args *args, int stop_fd, FILE *out, FILE *err, b
 }
 
 /* In one write, over the picture before. */
-static int refresh(const struct ft_args *args)
+static int refresh(const struct ft_args *args, int wakes)
 {
     char *text = NULL;
     size_t bytes;
@@ -90,7 +86,7 @@ static int refresh(const struct ft_args *args)
 
     if (!memory)
         return EX_OSERR;
-    rc = draw(args, STDIN_FILENO, memory, memory, false);
+    rc = draw(args, wakes, memory, memory, false);
     if (fclose(memory) != 0) {
         free(text);
         return EX_OSERR;
@@ -114,28 +110,42 @@ static int refresh(const struct ft_args *args)
     return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }
 
-/* Waits for the next picture's time; a key or another size of the terminal is one too. */
-static void wait_for_next(unsigned interval_s)
+/* Waits for the next picture's time; a key or another size of the terminal is one too. False when
+ * it was told to end. */
+static bool wait_for_next(const struct terminal *t, unsigned interval_s)
 {
-    struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                           {.fd = t->signals, .events = POLLIN}};
+    struct signalfd_siginfo signal;
     char key;
 
-    if (poll(&keys, 1, (int)interval_s * MS_IN_S) <= 0)
-        return;
-    if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q')
-        ended = 1;
+    if (poll(fds, 2, (int)interval_s * MS_IN_S) <= 0)
+        return true;
+    if (fds[1].revents &&
+        (read(t->signals, &signal, sizeof(signal)) < 0 || signal.ssi_signo != SIGWINCH))
+        return false;
+    return !fds[0].revents || (read(STDIN_FILENO, &key, 1) == 1 && key != 'q' && key != 'Q');
 }
 
-static void set_signals(void)
+static int set_signals(struct terminal *t)
 {
-    struct sigaction end = {.sa_handler = on_end}, resize = {.sa_handler = on_resize};
+    struct epoll_event event = {.events = EPOLLIN};
+    sigset_t set;
 
-    sigemptyset(&end.sa_mask);
-    sigemptyset(&resize.sa_mask);
-    sigaction(SIGINT, &end, NULL);
-    sigaction(SIGTERM, &end, NULL);
-    sigaction(SIGHUP, &end, NULL);
-    sigaction(SIGWINCH, &resize, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGWINCH);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -errno;
+    t->signals = signalfd(-1, &set, SFD_CLOEXEC);
+    t->wakes = epoll_create1(EPOLL_CLOEXEC);
+    if (t->signals < 0 || t->wakes < 0 ||
+        epoll_ctl(t->wakes, EPOLL_CTL_ADD, t->signals, &event) < 0 ||
+        epoll_ctl(t->wakes, EPOLL_CTL_ADD, STDIN_FILENO, &event) < 0)
+        return -errno;
+    return 0;
 }
 
 /* Keys come one by one and unseen. To be stopped would leave the terminal in this state. */
@@ -153,23 +163,28 @@ static int set_keys(struct termios *before)
 
 static int run_on_terminal(const struct ft_args *args)
 {
-    struct termios before;
-    int rc = set_keys(&before);
+    struct terminal t = {.signals = -1, .wakes = -1};
+    int rc = set_signals(&t);
 
+    if (rc == 0)
+        rc = set_keys(&t.before);
     if (rc < 0) {
         fprintf(stderr, "fabrictrace top: the terminal: %s\n", strerror(-rc));
-        return EX_OSERR;
+        rc = EX_OSERR;
+        goto out;
     }
-    set_signals();
     fputs(ENTER, stdout);
-    for (rc = EX_OK; rc == EX_OK && !ended;) {
-        rc = refresh(args);
-        if (rc == EX_OK && !ended)
-            wait_for_next(args->interval_s);
-    }
+    do
+        rc = refresh(args, t.wakes);
+    while (rc == EX_OK && wait_for_next(&t, args->interval_s));
     fputs(LEAVE, stdout);
     fflush(stdout);
-    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    tcsetattr(STDIN_FILENO, TCSANOW, &t.before);
+out:
+    if (t.wakes >= 0)
+        close(t.wakes);
+    if (t.signals >= 0)
+        close(t.signals);
     return rc;
 }
 

@@ -543,9 +543,21 @@ class Alone(unittest.TestCase):
                 def do_GET(handler):
                     if hung.is_set():
                         waiting.set()
-                        release.wait(300)
+                        handler.trickle()
                         return
                     super().do_GET()
+
+                def trickle(handler):
+                    """An answer without end: it is not given up before half a minute."""
+                    handler.send_response(200)
+                    handler.send_header("Content-Type", "application/json")
+                    handler.send_header("Content-Length", "100000")
+                    handler.end_headers()
+                    try:
+                        while not release.wait(0.5):
+                            handler.wfile.write(b" ")
+                    except ConnectionError:
+                        pass
 
             waiting = threading.Event()
             server.RequestHandlerClass = Hanging
@@ -566,7 +578,7 @@ class Alone(unittest.TestCase):
             else:
                 process.send_signal(end)
             self.assertEqual(process.wait(300), 0)
-            # Deaf, it would have waited for its 5 seconds at the least.
+            # Deaf, it would have waited for the whole half a minute.
             self.assertLess(time.monotonic() - started, 20)
             release.set()
             server.shutdown()
