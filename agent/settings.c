@@ -137,6 +137,12 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRING,
      .offset = AT(tls_ca),
      .help = "Certificate authority of the daemon, a PEM file."},
+    {.key = "daemon.crl",
+     .type = FT_OPTION_STRING,
+     .offset = AT(tls_crl),
+     .help =
+         "Certificates that the authority has revoked, a PEM file. Without a list that is up to "
+         "date the daemon is not accepted. Read anew on reload, for the next connection."},
     {.key = "daemon.queue",
      .type = FT_OPTION_SIZE,
      .offset = AT(queue_bytes),
@@ -305,7 +311,8 @@ size_t ft_agent_shares(const struct ft_run *run, void *config,
 
 struct ft_tls_files ft_agent_tls(const struct ft_agent_settings *s)
 {
-    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+    return (struct ft_tls_files){
+        .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
 static void check_intervals(const struct ft_agent_settings *s, const struct ft_run *run,
@@ -328,8 +335,9 @@ static void check_tls(const struct ft_agent_settings *s, const struct ft_run *ru
     const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
     char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
 
-    if (!ft_tls_configured(&files) || (files.cert && files.key && files.ca &&
-                                       ft_tls_check(&files, &which, error, sizeof(error)) == 0))
+    if ((!ft_tls_configured(&files) && !files.crl) ||
+        (files.cert && files.key && files.ca &&
+         ft_tls_check(&files, &which, error, sizeof(error)) == 0))
         return;
     snprintf(key, sizeof(key), "daemon.%s", which);
     ft_run_complain(run, diag, key, "%s", error);

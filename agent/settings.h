@@ -33,7 +33,7 @@ struct ft_agent_settings {
     int64_t idle_ns;
     int64_t loss_ns;
     char *endpoint;
-    char *tls_cert, *tls_key, *tls_ca;
+    char *tls_cert, *tls_key, *tls_ca, *tls_crl;
     uint64_t queue_bytes;
     int64_t retry_min_ns, retry_max_ns;
     char *http; /* "off": none */

@@ -406,6 +406,13 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRING,
      .offset = AT(tls_ca),
      .help = "Authority that signed the peers' certificates (PEM)."},
+    {.key = "tls.crl",
+     .type = FT_OPTION_STRING,
+     .offset = AT(tls_crl),
+     .help =
+         "Certificates that are revoked (PEM), a list of each authority in the peers' chains. A "
+         "peer that it names, or whose authority's list is missing or out of date, is refused; "
+         "a reload reads it anew and closes connections that it names."},
     {.key = "tls.identity",
      .type = FT_OPTION_ENUM,
      .offset = AT(tls_identity),

@@ -34,7 +34,7 @@ struct ft_settings {
     uint64_t kafka_queue_messages, kafka_queue_bytes;
     int64_t kafka_message_timeout_ns;
     struct ft_strings kafka_properties;
-    char *tls_cert, *tls_key, *tls_ca;
+    char *tls_cert, *tls_key, *tls_ca, *tls_crl;
     int tls_identity;
     struct ft_strings tls_peers, tls_inventory;
     bool listen_plain;

@@ -182,9 +182,22 @@ static int diagnosis_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(d->job ? d->job : "", d->communicator ? d->communicator : "", key);
 }
 
+static int plan_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->plan->job)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->plan->job);
+    return 0;
+}
+
 static int hash_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->hash->switch_, record->hash->group, key);
+}
+
+static int spread_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->spread->switch_, record->spread->group, key);
 }
 
 struct kind {
@@ -232,6 +245,9 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_DIAGNOSIS, SCHEMA("diagnosis"), &fabrictrace__diagnosis__descriptor,
      diagnosis_key},
     {FABRICTRACE__RECORD__KIND_HASH, SCHEMA("hash"), &fabrictrace__hash__descriptor, hash_key},
+    {FABRICTRACE__RECORD__KIND_SPREAD, SCHEMA("spread"), &fabrictrace__spread__descriptor,
+     spread_key},
+    {FABRICTRACE__RECORD__KIND_PLAN, SCHEMA("plan"), &fabrictrace__plan__descriptor, plan_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

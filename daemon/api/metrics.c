@@ -146,7 +146,7 @@ static const struct ft_prom_metric metrics[] = {
         "Agents and pollers connected."},
     [FT_METRIC_CONNECTIONS_REFUSED] = {PREFIX "connections_refused_total", FT_PROM_COUNTER, "connections",
         NULL, NULL, 1,
-        "Connections that were turned away: too many, or no memory."},
+        "Connections that were turned away: their certificate, their name, too many, or no memory."},
     [FT_METRIC_CROWDED_OUT] = {PREFIX "connections_crowded_out_total", FT_PROM_COUNTER, "connections",
         NULL, NULL, 1,
         "Connections cut off within a frame, as all frames together took too much memory."},

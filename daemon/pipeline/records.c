@@ -41,6 +41,8 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
     ft_unrated_take(p->stages.unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
         in->rest = rest;
+    if (ft_intake_numbered(o, &p->numbers[p->gathered]))
+        in->numbered = &p->numbers[p->gathered];
     p->gathered++;
     if (p->stages.wiring)
         ft_pipeline_cross(p, in, o->has_ttl && o->ttl < 256 ? (uint8_t)o->ttl : 0);

@@ -14,6 +14,7 @@
 #include "daemon/jobs/ranks.h"
 #include "daemon/join/counters.h"
 #include "daemon/pipeline/pipeline_impl.h"
+#include "daemon/spread/spread.h"
 
 #define EXPORTERS_MAX  65536
 #define DETOURS_MAX    256
@@ -110,7 +111,8 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
 {
     s->events = ft_events_new(config->events_max, emitter);
     s->join = ft_join_new(&config->join, topology, &hooks->join);
-    if (!s->events || !s->join || !open_health(s, config) || !open_jobs(s, config) ||
+    s->spread = ft_spread_new(config->join.seed);
+    if (!s->events || !s->join || !s->spread || !open_health(s, config) || !open_jobs(s, config) ||
         !open_wanted(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
@@ -121,6 +123,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     ft_window_watch(s->window, s->detours);
     ft_window_pair(s->window, s->pairs);
     ft_window_learn(s->window, s->hashes);
+    ft_window_spread(s->window, s->spread);
     return 0;
 }
 
@@ -146,6 +149,7 @@ void ft_stages_close(struct ft_stages *s)
     ft_detours_free(s->detours);
     ft_hashes_free(s->hashes);
     ft_diagnoser_free(s->diagnoser);
+    ft_spread_free(s->spread);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

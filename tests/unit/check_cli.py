@@ -52,6 +52,8 @@ SHOWN = {
     "diagnoses-none": ["diagnose"],
     "hash": ["hash"],
     "hash-none": ["hash"],
+    "spread": ["spread"],
+    "spread-none": ["spread"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],
@@ -225,6 +227,11 @@ class Answers(unittest.TestCase):
         self.assertEqual(self.server.target, "/api/v1/diagnoses")
         run("diagnose", "job 88", *self.at)
         self.assertEqual(self.server.target, "/api/v1/diagnoses?job=job%2088")
+
+    def test_spread_at_one_group(self):
+        self.give("spread")
+        run("spread", "--group", "leaf1/up", "--host", "h1-6", "--limit", "9", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/spread?host=h1-6&group=leaf1%2Fup&limit=9")
 
     def test_hashes(self):
         self.give("hash")
@@ -606,7 +613,7 @@ class Alone(unittest.TestCase):
             (["explain", "10.0.0.1"], "is not a flow"),
             (["explain", ""], "is not a flow"),
             (["explain", "leaf1", "Ethernet51", "more"], "takes one flow"),
-            (["plan", "--topology", "x"], "takes --topology and --flows"),
+            (["plan", "--topology", "x"], "takes a job, or --topology and --flows"),
             (["whatif", "--chakra", "x"], "--chakra, --network and --system"),
             (["plan", "--topology", "x", "--flows", "y", "z"], "does not take 'z'"),
             (["imbalance", "--loads", "7,,1"], "'' is not valid"),
