@@ -80,11 +80,11 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *operations;                         /* file of a diagnosis without a daemon */
+    const char *job;        /* of a diagnosis, NULL: all; of plan, NULL: of files */
+    const char *operations; /* file of a diagnosis without a daemon */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */
     unsigned draws;
-    const char *job;                         /* of plan, NULL: of a file; of diagnose, NULL: all */
     const char *records;                     /* of whatif: what a daemon wrote */
     uint32_t pairs, spray, add_spines;       /* of whatif */
     uint64_t fabric_bps;                     /* likewise; 0: as it is */
