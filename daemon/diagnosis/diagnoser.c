@@ -293,7 +293,9 @@ static bool is_away(const struct look *l, const struct ft_recent_rank *r, uint64
 {
     int64_t since_ms = (int64_t)(since_ns / NS_PER_MS);
 
-    if (r->progress.heard_ms >= since_ms && r->progress.heard_ms > 0)
+    /* One that stands is reported again when it continues. */
+    if (r->progress.heard_ms > 0 &&
+        (r->progress.heard_ms >= since_ms || r->progress.standing || ft_witness_is_stopped(r)))
         return true;
     if (l->now_ms - r->process->heard_ms < SILENT_MS)
         return false;

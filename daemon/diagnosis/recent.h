@@ -122,7 +122,7 @@ int ft_recent_collective(struct ft_recent *recent, const Fabrictrace__Collective
 /* The same of how far a rank is. */
 int ft_recent_progress(struct ft_recent *recent, const Fabrictrace__Progress *p, int64_t now_ms);
 
-/* A process left a communicator in order: it is no member from now on. One that is gone without
+/* A process left a communicator in order: it has left from now on. One that is gone without
  * that stays: others may wait for it. */
 void ft_recent_leave(struct ft_recent *recent, const char *comm_id, uint32_t rank, uint32_t pid);
 

@@ -27,8 +27,10 @@ enum role {
     ROLE_STOPPED, /* its process does not run */
 };
 
-static bool is_stopped(const struct ft_recent_progress *p)
+bool ft_witness_is_stopped(const struct ft_recent_rank *rank)
 {
+    const struct ft_recent_progress *p = &rank->progress;
+
     return p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_STOPPED ||
            p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE ||
            p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_UNINTERRUPTIBLE;
@@ -42,7 +44,7 @@ static enum role role_of(const struct ft_recent_rank *r, const struct ft_recent_
     *transfer = NULL;
     if (!p->heard_ms)
         return ROLE_SILENT;
-    if (is_stopped(p))
+    if (ft_witness_is_stopped(r))
         return ROLE_STOPPED;
     /* A wait for a peer explains all else: a ring's GPU waits for what it receives, too. */
     for (uint32_t i = 0; i < p->transfer_count; i++) {
@@ -165,6 +167,7 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
     const struct ft_rank_member *m =
         w->ranks ? ft_ranks_member(w->ranks, rank->comm_id, rank->rank) : NULL;
     Fabrictrace__Diagnosis *d = &r->message;
+    char state[FT_JSON_ENUM_BYTES];
 
     snprintf(room->host, sizeof(room->host), "%s", rank->process->host);
     d->host = room->host;
@@ -177,6 +180,9 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
     if (rank->progress.heard_ms && rank->progress.process) {
         d->has_process = true;
         d->process = rank->progress.process;
+        ft_json_enum_text(&fabrictrace__process_state__descriptor, d->process, state);
+        if (ft_witness_is_stopped(rank))
+            say(room, d->evidence_for, &d->n_evidence_for, "its process is %s", state);
     }
 }
 

@@ -57,6 +57,9 @@ struct ft_stand {
 void ft_witness_stand(const struct ft_recent *recent, const struct ft_recent_job *job,
                       const char *comm_id, struct ft_stand *out);
 
+/* Whether the kernel says that its process does not run. */
+bool ft_witness_is_stopped(const struct ft_recent_rank *rank);
+
 /* Adds to a report what is known of its rank and peer, which may be NULL. */
 void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *recent,
                        const struct ft_recent_rank *rank, const struct ft_recent_rank *peer,

@@ -14,12 +14,17 @@ check_PROGRAMS += tests/nccl/stuck
 tests_nccl_stuck_SOURCES = tests/nccl/stuck.c $(nccl_driver)
 tests_nccl_stuck_LDADD = $(NCCL_TEST_LIBS)
 
+check_PROGRAMS += tests/nccl/together
+tests_nccl_together_SOURCES = tests/nccl/together.c $(nccl_driver)
+tests_nccl_together_LDADD = $(NCCL_TEST_LIBS)
+
 check_PROGRAMS += tests/bench/bench_nccl
 tests_bench_bench_nccl_SOURCES = tests/bench/bench_nccl.c $(nccl_driver)
 tests_bench_bench_nccl_LDADD = $(NCCL_TEST_LIBS)
 
-dist_check_SCRIPTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py
-TESTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py
+dist_check_SCRIPTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py \
+	tests/nccl/diagnosed.py
+TESTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py tests/nccl/diagnosed.py
 
 # A second plugin, to be loaded behind ours.
 counting_plugin = tests/nccl/counting.so

@@ -343,6 +343,33 @@ START_TEST(a_process_that_died_is_named_however_long)
 }
 END_TEST
 
+START_TEST(a_process_that_died_between_operations_is_named)
+{
+    struct flight f = away;
+    int64_t since = START_MS + 20 * STEP_MS;
+
+    f.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+    open_diagnoser(64, 4096);
+    run(0, 20, RANKS, 0);
+    /* Its agent says so once, before the others wait. */
+    now_ms = since - 10;
+    stand(1, &f, since);
+    for (int64_t t = since + 1000; t <= since + HANG_MS + 3000; t += 1000) {
+        now_ms = t;
+        for (uint32_t r = 0; r < RANKS; r++) {
+            f = waits(r);
+            if (r != 1)
+                stand(r, &f, since);
+        }
+        step(t);
+    }
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_int_eq(last_syndrome, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG);
+    ck_assert_uint_eq(last_rank, 1);
+    close_diagnoser();
+}
+END_TEST
+
 START_TEST(of_a_rank_that_nobody_speaks_of_nothing_is_known)
 {
     open_diagnoser(64, 4096);
@@ -458,7 +485,8 @@ END_TEST
 FT_UNIT_MAIN("diagnoser", a_healthy_job_is_left_alone,
              a_rank_that_does_not_enter_is_named_until_it_does, a_process_that_is_stopped_is_named,
              a_transfer_in_the_network_is_named_with_both_ends, a_gpu_that_gives_no_data_is_named,
-             a_job_that_was_killed_does_not_hang, a_process_that_died_is_named_however_long,
+             a_process_that_died_between_operations_is_named, a_job_that_was_killed_does_not_hang,
+             a_process_that_died_is_named_however_long,
              of_a_rank_that_nobody_speaks_of_nothing_is_known,
              a_late_rank_is_named_and_who_waits_is_not, a_lost_record_blames_nobody,
              operations_in_sums_are_not_judged, tables_have_bounds,
