@@ -410,8 +410,9 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->cnp_samples = sum->cnp_samples;
     o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
     o->dst_qp = sum->dst_qp & QP_MASK;
-    o->has_ttl = sum->ttl != 0;
-    o->ttl = sum->ttl;
+    /* Of several tunnels the record names none, and a TTL without its tunnel would mislead. */
+    o->has_ttl = sum->ttl != 0 && !sum->outers_differ;
+    o->ttl = o->has_ttl ? sum->ttl : 0;
     o->has_nak_samples = sum->naks > 0;
     o->nak_samples = sum->naks;
     o->has_rnr_samples = sum->rnrs > 0;
