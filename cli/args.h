@@ -85,7 +85,6 @@ struct ft_args {
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */
     unsigned draws;
-    const char *job;                         /* of plan, NULL: of a file */
     const char *records;                     /* of whatif: what a daemon wrote */
     uint32_t pairs, spray, add_spines;       /* of whatif */
     uint64_t fabric_bps;                     /* likewise; 0: as it is */
