@@ -80,8 +80,8 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *job;                                /* of a diagnosis; NULL: all */
-    const char *operations;                         /* file of a diagnosis without a daemon */
+    const char *job;        /* of a diagnosis, NULL: all; of plan, NULL: of files */
+    const char *operations; /* file of a diagnosis without a daemon */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */
     unsigned draws;
