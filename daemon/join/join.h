@@ -182,6 +182,7 @@ struct ft_join_hooks {
 struct ft_port_marks {
     uint64_t samples[2];
     uint64_t ce_samples[2];
+    int64_t last_ms; /* of the newest sample; 0: none since the topology is known */
     uint32_t window;
 };
 

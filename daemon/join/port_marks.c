@@ -15,6 +15,8 @@ void ft_port_marks_add(struct ft_port_marks *m, uint32_t window, const struct ft
     }
     m->samples[slot] += o->samples;
     m->ce_samples[slot] += o->ce_samples;
+    if (o->last_ms > m->last_ms)
+        m->last_ms = o->last_ms;
 }
 
 static void clear_depths(struct ft_port_depths *d, unsigned slot)

@@ -10,8 +10,11 @@
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/verdict.h"
 
-#define TIERS      (FT_TIER_SUPERSPINE + 1)
-#define DIRECTIONS 2
+/* Members that an event names, and from where on chance explains the others. */
+#define IDLE_MAX    64
+#define EXPLAINED_P 0.001
+#define TIERS       (FT_TIER_SUPERSPINE + 1)
+#define DIRECTIONS  2
 /* An alarm must not be what chance gives a fabric of this many groups and windows. */
 #define FALSE_ALARMS_A_DAY 0.01
 
@@ -248,19 +251,72 @@ static double windows_a_day(const struct ft_span *span)
     return 86400000.0 / (double)(span->end_ms - span->start_ms);
 }
 
+/* The members of a group that no flow takes. */
+struct idle {
+    char *ports[IDLE_MAX];
+    size_t count;
+    int64_t since_ms; /* 0: not known */
+};
+
+/* Few members without any flow, while chance explains the others, are the cause themselves; of half
+ * of them, or more, a hash is as likely. */
+static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
+                      const struct ft_topology *t, const struct ft_group *group, struct idle *idle)
+{
+    size_t m = group->link_count, left = 0;
+
+    *idle = (struct idle){.count = 0};
+    for (size_t i = 0; i < m; i++) {
+        const struct ft_load *link = &loads->link[group->links[i]];
+
+        if (link->certain || link->bytes > 0) {
+            w->certain[left++] = link->certain;
+            continue;
+        }
+        if (idle->count < IDLE_MAX)
+            idle->ports[idle->count++] =
+                (char *)(uintptr_t)ft_topology_port(t, group->links[i])->name;
+        idle->since_ms = link->last_ms > idle->since_ms ? link->last_ms : idle->since_ms;
+    }
+    if (2 * (m - left) >= m || ft_p_value(w->chance, w->certain, left) < EXPLAINED_P)
+        idle->count = 0;
+}
+
+/* "no flow on Ethernet104 since 10:00:50 UTC: ..." */
+static void describe_idle(char *text, size_t size, const struct idle *idle)
+{
+    uint64_t s = (uint64_t)idle->since_ms / 1000 % 86400;
+    char more[32] = "", since[40] = "";
+
+    if (idle->count > 1)
+        snprintf(more, sizeof(more), " and %zu more", idle->count - 1);
+    if (idle->since_ms)
+        snprintf(since, sizeof(since), " since %02u:%02u:%02u UTC", (unsigned)(s / 3600),
+                 (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+    snprintf(text, size, "no flow on %s%s%s: link down, or out of the group", idle->ports[0], more,
+             since);
+}
+
 static void raise_polarization(const Fabrictrace__Imbalance *figures, const struct ft_group *group,
-                               const struct ft_topology *t, uint32_t window,
-                               struct ft_events *events)
+                               const struct ft_topology *t, const struct idle *idle,
+                               uint32_t window, struct ft_events *events)
 {
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
-    char message[400];
+    char cause[256] = "look for a polarised hash, a mis-sized group or a dead member";
+    char message[512];
 
+    if (idle->count)
+        describe_idle(cause, sizeof(cause), idle);
     snprintf(message, sizeof(message),
              "the %llu flows of %s are spread with FIM %.1f where chance gives %.1f (p = %.2g): "
-             "look for a polarised hash, a mis-sized group or a dead member",
+             "%s",
              (unsigned long long)figures->flows, group->name, figures->fim, figures->fim_expected,
-             figures->p_value);
+             figures->p_value, cause);
+    evidence.idle_ports = (char **)(uintptr_t)idle->ports;
+    evidence.n_idle_ports = idle->count;
+    evidence.has_idle_since_ms = idle->count && idle->since_ms;
+    evidence.idle_since_ms = (uint64_t)idle->since_ms;
     evidence.switch_ = (char *)(uintptr_t)ft_topology_switch(t, group->switch_id)->name;
     evidence.group = (char *)(uintptr_t)group->name;
     evidence.has_p_value = evidence.has_fim = evidence.has_fim_expected = true;
@@ -300,6 +356,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     size_t m = group->link_count;
     struct ft_figures of_flows, of_bytes;
     Fabrictrace__Imbalance out;
+    struct idle idle;
     uint64_t certain = 0, unplaced = loads->unplaced[group_id];
     double flows = 0, bytes = 0;
     struct pool *layer = &w->layer[group->tier][group->direction == FT_DIRECTION_DOWN];
@@ -326,14 +383,14 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     fill_chance(&out, certain > 0 && m > 1, ft_fim_expected(certain, m),
                 ft_p_value(w->chance, w->certain, m));
     hold(w, emitter, &out);
-    if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
-        out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY)
-        raise_polarization(&out, group, t, window, events);
-    if (m < 2)
-        return 0;
-    if (pool_add(layer, w, m, out.flows, unplaced, bytes) ||
-        pool_add(&w->fabric, w, m, out.flows, unplaced, bytes))
+    if (m > 1 && (pool_add(layer, w, m, out.flows, unplaced, bytes) ||
+                  pool_add(&w->fabric, w, m, out.flows, unplaced, bytes)))
         return -ENOMEM;
+    if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
+        out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY) {
+        find_idle(w, loads, t, group, &idle);
+        raise_polarization(&out, group, t, &idle, window, events);
+    }
     return 0;
 }
 

@@ -381,6 +381,7 @@ static void close_link(struct ft_window *w, uint32_t id)
     if (port->peer == FT_NONE && port->nic == FT_NONE)
         return;
     fill_link(&out, w, id);
+    w->loads.link[id].last_ms = ft_join_marks(w->join, id)->last_ms;
     if (port->group != FT_NONE) {
         const struct ft_group *group = ft_topology_group(t, port->group);
 

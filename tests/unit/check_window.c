@@ -173,7 +173,11 @@ START_TEST(figures_of_groups_and_their_union)
     ck_assert_double_eq_tol(number(line, "fim"), 100, 1e-4);
     ck_assert_uint_eq((unsigned)number(line, "flows"), 32);
     ck_assert_uint_eq((unsigned)number(line, "groups"), 4);
-    ck_assert_ptr_nonnull(line_with("\"polarization\"", "\"leaf1/up\""));
+    line = line_with("\"polarization\"", "\"leaf1/up\"");
+    ck_assert_ptr_nonnull(line);
+    /* Of three idle links of four, none is named: a hash is as likely. */
+    ck_assert_ptr_null(strstr(line, "idle_ports"));
+    ck_assert_ptr_nonnull(strstr(line, "look for a polarised hash"));
     ck_assert_ptr_null(line_with("\"polarization\"", "\"leaf0/up\""));
     close_pipeline();
 }
@@ -302,6 +306,34 @@ START_TEST(a_window_that_was_not_seen_whole_is_marked)
     ck_assert_ptr_null(line_with("\"partial\":", "window_start_ms"));
     ck_assert_ptr_nonnull(line_with("\"collision\"", ""));
     ck_assert_ptr_nonnull(line_with("\"polarization\"", ""));
+    close_pipeline();
+}
+END_TEST
+
+/* 60 flows a link, and in the next window none on one of four: p = 6e-13; the others are even. */
+START_TEST(a_member_that_no_flow_takes_is_named)
+{
+    const int64_t later = START_MS + WINDOW_MS;
+    const int64_t newest = START_MS + 5000;
+    char since[64];
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    for (uint16_t i = 0; i < 240; i++)
+        observe(1 + i, 0, i % 4, 8000000, 100, newest, 0);
+    close_window(START_MS);
+    ck_assert_ptr_null(line_with("\"polarization\"", "\"leaf0/up\""));
+    for (uint16_t i = 0; i < 240; i++)
+        if (i % 4 != 2)
+            observe(1 + i, 0, i % 4, 8000000, 100, later + 5000, 0);
+    close_window(later);
+    line = line_with("\"polarization\"", "\"leaf0/up\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"idle_ports\":[\"up2\"]"));
+    ck_assert_double_eq(number(line, "idle_since_ms"), (double)newest);
+    snprintf(since, sizeof(since), "no flow on up2 since %02d:%02d:%02d UTC: link down",
+             (int)(newest / 3600000 % 24), (int)(newest / 60000 % 60), (int)(newest / 1000 % 60));
+    ck_assert_msg(strstr(line, since) != NULL, "%s is not in %s", since, line);
     close_pipeline();
 }
 END_TEST
@@ -761,7 +793,7 @@ FT_UNIT_MAIN("window", a_window_that_was_not_seen_whole_is_marked, luck_among_ma
              a_pause_is_published, a_clock_that_is_set_back_learns_anew,
              figures_of_groups_and_their_union, idle_groups_have_no_figures,
              mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
-             one_elephant_each_is_no_collision,
+             a_member_that_no_flow_takes_is_named, one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed, a_window_with_a_move_is_split,
              a_move_after_the_window_does_not_reach_back, elephants_protect_the_mice,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
