@@ -68,6 +68,11 @@ static const struct command commands[FT_COMMANDS] = {
                            "[--policy NAME,...] [--topology FILE --records FILE | --topology FILE "
                            "--flows FILE | --chakra PREFIX --network FILE --system FILE]",
                            "what other routing would do to the traffic, or a network to a trace"},
+    [FT_COMMAND_EXPORT] = {"export",
+                           "chakra --output PREFIX [JOB] [--topology FILE --records FILE]",
+                           "captured collectives as Chakra traces, which ASTRA-sim runs"},
+    [FT_COMMAND_IMPORT] = {"import", "chakra PREFIX --topology FILE",
+                           "Chakra traces as flows (CSV) for whatif and plan"},
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
@@ -144,12 +149,14 @@ static const struct {
     {{"last", required_argument, NULL, OPT_LAST},
      FOR(RECORD),
      "TIME     how far back, as 90s, 30m or 2h (30m)"},
-    {{"output", required_argument, NULL, 'o'}, FOR(RECORD), "FILE     where to (-o; incident.ftr)"},
+    {{"output", required_argument, NULL, 'o'},
+     FOR(RECORD) | FOR(EXPORT),
+     "FILE     where to (-o; incident.ftr); of export the beginning of the files' names"},
     {{"sflow", required_argument, NULL, OPT_SFLOW},
      FOR(LIVE),
      "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
     {{"topology", required_argument, NULL, OPT_TOPOLOGY},
-     FOR_OWN | FOR(PLAN) | FOR(WHATIF),
+     FOR_OWN | FOR(PLAN) | FOR(WHATIF) | FOR(EXPORT) | FOR(IMPORT),
      "FILE     the fabric (fabrictrace-topology(5)); where left out, learnt from the samples"},
     {{"serve", no_argument, NULL, OPT_SERVE},
      FOR(ANALYZE),
@@ -171,7 +178,7 @@ static const struct {
      FOR(WHATIF),
      "NAME,... observed, ecmp, learnt, crc16, crc32, xor, static, greedy, plan, spray"},
     {{"records", required_argument, NULL, OPT_RECORDS},
-     FOR(WHATIF),
+     FOR(WHATIF) | FOR(EXPORT),
      "FILE     records that fabrictraced wrote, instead of asking it (-: standard input)"},
     {{"pairs", required_argument, NULL, OPT_PAIRS},
      FOR(WHATIF),
@@ -204,7 +211,7 @@ static const struct {
      FOR(WHATIF),
      "         messages never wait for a link (always so with several dimensions)"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
-     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY),
+     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY) & ~FOR(IMPORT),
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
     {{"token-file", required_argument, NULL, OPT_TOKEN_FILE},
      FOR_ALL & ~FOR_OWN,
@@ -213,7 +220,7 @@ static const struct {
      FOR_ALL & ~FOR_OWN,
      "FILE     authority of an endpoint https://HOST:PORT (the system's, or FABRICTRACE_CA)"},
     {{"json", no_argument, NULL, OPT_JSON},
-     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE) & ~FOR(RECORD) & ~FOR(REPLAY),
+     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE) & ~FOR(RECORD) & ~FOR(REPLAY) & ~FOR(EXPORT) & ~FOR(IMPORT),
      "         records as JSON, one a line"},
     {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
     {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
@@ -563,6 +570,28 @@ static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err
     return 0;
 }
 
+static int parse_chakra(struct ft_args *args, int words, char **argv, FILE *err)
+{
+    bool export = args->command == FT_COMMAND_EXPORT;
+
+    if (words < 2 || words > 3 || strcmp(argv[1], "chakra") != 0)
+        return ft_args_complain(err, args->command,
+                                export ? "takes chakra, and perhaps a job"
+                                       : "takes chakra and a prefix");
+    if (export) {
+        args->job = words == 3 ? argv[2] : NULL;
+        if (strcmp(args->output, OUTPUT) == 0)
+            return ft_args_complain(err, args->command, "needs --output PREFIX");
+        if (!args->topology != !args->records)
+            return ft_args_complain(err, args->command, "takes --topology with --records");
+        return 0;
+    }
+    args->chakra = words == 3 ? argv[2] : NULL;
+    if (!args->chakra || !args->topology)
+        return ft_args_complain(err, args->command, "needs a prefix and --topology");
+    return 0;
+}
+
 static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
 {
     int words = argc - optind;
@@ -598,6 +627,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         args->capture = argv[optind + 1];
         return 0;
     }
+    if (args->command == FT_COMMAND_EXPORT || args->command == FT_COMMAND_IMPORT)
+        return parse_chakra(args, words, argv + optind, err);
     if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
         args->job = argv[optind + 1];
         return 0;

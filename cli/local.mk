@@ -3,6 +3,7 @@ noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
 	cli/analyze.c cli/analyze.h \
 	cli/captured.c cli/captured.h cli/captured_load.c \
+	cli/chakra.h cli/chakra_export.c cli/chakra_import.c \
 	cli/change.c cli/change.h \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h cli/args_options.h cli/args_sim.c \
