@@ -49,8 +49,10 @@ static const struct command commands[FT_COMMANDS] = {
                         "queue pairs of every host, and their peers"},
     [FT_COMMAND_HASH] = {"hash", "",
                          "how each switch chooses among equal-cost links, learnt from flows"},
+    [FT_COMMAND_SPREAD] = {"spread", "[--host HOST] [--group GROUP] [--limit N]",
+                           "how flows, connections and jobs spread over equal-cost links"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
-    [FT_COMMAND_DIAGNOSE] = {"diagnose", "--operations FILE",
+    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},
     [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},
@@ -73,6 +75,8 @@ static const struct command commands[FT_COMMANDS] = {
                            "captured collectives as Chakra traces, which ASTRA-sim runs"},
     [FT_COMMAND_IMPORT] = {"import", "chakra PREFIX --topology FILE",
                            "Chakra traces as flows (CSV) for whatif and plan"},
+    [FT_COMMAND_CONSUME] = {"consume", "TOPIC [--from TIME] [--filter NAME=VALUE]... [--follow]",
+                            "the records of a Kafka topic"},
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
@@ -80,8 +84,10 @@ static const struct command commands[FT_COMMANDS] = {
 /* Commands that the history has answers for. */
 #define FOR_PAST (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(COLLISIONS) | FOR(EVENTS))
 /* Commands that start a daemon of their own and ask none. */
-#define FOR_OWN        (FOR(LIVE) | FOR(ANALYZE))
-#define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
+#define FOR_OWN (FOR(LIVE) | FOR(ANALYZE))
+#define FOR_TABLES                                                                                 \
+    (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS) | FOR(CONSUME))
+#define BROKERS        "localhost:9092"
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
 #define LAST_S         1800
@@ -99,24 +105,24 @@ static const struct {
      "STATE    of paths: resolved, partial, multipath or unresolved; of queue pairs: paired, "
      "reported, no_peer, several_peers ..."},
     {{"host", required_argument, NULL, OPT_HOST},
-     FOR(PATHS) | FOR(QPS),
+     FOR(PATHS) | FOR(QPS) | FOR(SPREAD),
      "HOST     flows from or to this host; queue pairs of it"},
     {{"flow", required_argument, NULL, OPT_FLOW}, FOR(PATHS), "FLOW     this flow"},
     {{"limit", required_argument, NULL, OPT_LIMIT},
-     FOR(PATHS) | FOR(QPS),
+     FOR(PATHS) | FOR(QPS) | FOR(SPREAD) | FOR(CONSUME),
      "N        at most N of them"},
     {{"group", required_argument, NULL, OPT_GROUP},
-     FOR(LINKS),
+     FOR(LINKS) | FOR(SPREAD),
      "GROUP    links of one ECMP group, such as leaf1/up"},
     {{"kind", required_argument, NULL, OPT_KIND},
      FOR(EVENTS),
      "KIND     events of this kind, such as link_down"},
     {{"follow", no_argument, NULL, OPT_FOLLOW},
-     FOR(EVENTS),
-     "         continue, and print events as they begin and end"},
+     FOR(EVENTS) | FOR(CONSUME),
+     "         continue, and print events as they begin and end, or records as they come"},
     {{"interval", required_argument, NULL, OPT_INTERVAL},
-     FOR(TOP) | FOR(EVENTS),
-     "SECONDS  between two updates, of events with --follow (2)"},
+     FOR(TOP) | FOR(EVENTS) | FOR(CONSUME),
+     "SECONDS  between two updates, of events and a topic with --follow (2)"},
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
@@ -210,14 +216,26 @@ static const struct {
     {{"unaware", no_argument, NULL, OPT_UNAWARE},
      FOR(WHATIF),
      "         messages never wait for a link (always so with several dimensions)"},
+    {{"brokers", required_argument, NULL, OPT_BROKERS},
+     FOR(CONSUME),
+     "H:P,...  brokers of Kafka (" BROKERS ", or FABRICTRACE_BROKERS)"},
+    {{"properties", required_argument, NULL, OPT_PROPERTIES},
+     FOR(CONSUME),
+     "FILE     settings of librdkafka, a NAME=VALUE a line: security.protocol=ssl"},
+    {{"from", required_argument, NULL, OPT_FROM},
+     FOR(CONSUME),
+     "TIME     messages since then: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS"},
+    {{"filter", required_argument, NULL, OPT_FILTER},
+     FOR(CONSUME),
+     "N=VALUE  records with this member, as state=partial or flow.dst=10.0.3.1; repeatable"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
-     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY) & ~FOR(IMPORT),
+     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY) & ~FOR(IMPORT) & ~FOR(CONSUME),
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
     {{"token-file", required_argument, NULL, OPT_TOKEN_FILE},
-     FOR_ALL & ~FOR_OWN,
+     FOR_ALL & ~FOR_OWN & ~FOR(CONSUME),
      "FILE     with the token that fabrictraced wants (or FABRICTRACE_TOKEN_FILE)"},
     {{"ca", required_argument, NULL, OPT_CA},
-     FOR_ALL & ~FOR_OWN,
+     FOR_ALL & ~FOR_OWN & ~FOR(CONSUME),
      "FILE     authority of an endpoint https://HOST:PORT (the system's, or FABRICTRACE_CA)"},
     {{"json", no_argument, NULL, OPT_JSON},
      FOR_ALL & ~FOR(TOP) & ~FOR(LIVE) & ~FOR(RECORD) & ~FOR(REPLAY) & ~FOR(EXPORT) & ~FOR(IMPORT),
@@ -391,18 +409,32 @@ static int parse_last(struct ft_args *args, const char *value, FILE *err)
     return 0;
 }
 
-static int parse_at(struct ft_args *args, const char *value, FILE *err)
+static int parse_moment(struct ft_args *args, int c, const char *value, FILE *err)
 {
     struct ft_wall moment;
 
     if (ft_moment_parse(value, ft_wall_now(), &moment) < 0)
         return ft_args_complain(
             err, args->command,
-            "--at takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "
+            "--%s takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "
             "2026-11-20T10:41:20Z, -5m or @SECONDS; '%s' is not one",
-            value);
-    args->has_at = true;
-    args->at_ms = (uint64_t)moment.ms;
+            c == OPT_AT ? "at" : "from", value);
+    *(c == OPT_AT ? &args->has_at : &args->has_from) = true;
+    *(c == OPT_AT ? &args->at_ms : &args->from_ms) = (uint64_t)moment.ms;
+    return 0;
+}
+
+static int parse_filter(struct ft_args *args, const char *value, FILE *err)
+{
+    const char *equals = strchr(value, '=');
+
+    if (!equals || equals == value)
+        return ft_args_complain(err, args->command,
+                                "--filter takes NAME=VALUE, such as state=partial");
+    if (args->filter_count == FT_CLI_FILTERS_MAX)
+        return ft_args_complain(err, args->command, "--filter at most %d times",
+                                FT_CLI_FILTERS_MAX);
+    args->filters[args->filter_count++] = value;
     return 0;
 }
 
@@ -463,7 +495,16 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         args->ca = value;
         break;
     case OPT_AT:
-        return parse_at(args, value, err);
+    case OPT_FROM:
+        return parse_moment(args, c, value, err);
+    case OPT_FILTER:
+        return parse_filter(args, value, err);
+    case OPT_BROKERS:
+        args->brokers = value;
+        break;
+    case OPT_PROPERTIES:
+        args->properties = value;
+        break;
     case OPT_SERVE:
         args->serve = true;
         break;
@@ -602,11 +643,13 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         ft_args_help(FT_COMMAND_NONE, err);
         return EX_USAGE;
     }
-    if (args->follow && (args->sort || args->columns))
+    if (args->command == FT_COMMAND_EVENTS && args->follow && (args->sort || args->columns))
         return ft_args_complain(err, args->command,
                                 "--follow prints lines, not a table with columns");
-    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations)
-        return ft_args_complain(err, args->command, "needs --operations FILE");
+    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations && words == 2) {
+        args->job = argv[optind + 1];
+        return 0;
+    }
     if (args->command == FT_COMMAND_REPLAY)
         return parse_replay(args, argc, argv, err);
     if (args->follow && args->has_at)
@@ -632,6 +675,12 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
         args->job = argv[optind + 1];
         return 0;
+    }
+    if (args->command == FT_COMMAND_CONSUME) {
+        args->topic = argv[optind + 1];
+        return words == 2 ? 0
+                          : ft_args_complain(err, args->command,
+                                             "takes one topic, such as fabrictrace.path.v1");
     }
     if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
         return ft_args_complain(err, args->command, "takes a job, or --topology and --flows");
@@ -670,6 +719,9 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     args->endpoint = env ? env : DEFAULT_ENDPOINT;
     args->token_file = environment("FABRICTRACE_TOKEN_FILE");
     args->ca = environment("FABRICTRACE_CA");
+    args->brokers = environment("FABRICTRACE_BROKERS");
+    if (!args->brokers)
+        args->brokers = BROKERS;
     args->interval_s = INTERVAL_S;
     args->last_ms = LAST_S * UINT64_C(1000);
     args->output = OUTPUT;

@@ -55,7 +55,11 @@ enum {
     OPT_SPRAY,
     OPT_ADD_SPINES,
     OPT_FABRIC_SPEED,
-    OPT_SIM_LAST = OPT_FABRIC_SPEED
+    OPT_SIM_LAST = OPT_FABRIC_SPEED,
+    OPT_BROKERS,
+    OPT_PROPERTIES,
+    OPT_FROM,
+    OPT_FILTER
 };
 
 /* EX_USAGE, after a complaint that names the command. */

@@ -14,6 +14,7 @@
 #include "cli/args.h"
 #include "cli/astra.h"
 #include "cli/chakra.h"
+#include "cli/consume.h"
 #include "cli/diagnose.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
@@ -38,7 +39,8 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         [FT_COMMAND_EXPLAIN] = ft_show_explain,     [FT_COMMAND_TOPOLOGY] = ft_show_topology,
         [FT_COMMAND_DOCTOR] = ft_show_doctor,       [FT_COMMAND_RANKS] = ft_show_ranks,
         [FT_COMMAND_EVENTS] = ft_show_events,       [FT_COMMAND_QPS] = ft_show_qps,
-        [FT_COMMAND_HASH] = ft_show_hash,
+        [FT_COMMAND_HASH] = ft_show_hash,           [FT_COMMAND_DIAGNOSE] = ft_show_diagnoses,
+        [FT_COMMAND_SPREAD] = ft_show_spread,
     };
     struct ft_screen screen;
 
@@ -63,7 +65,8 @@ static bool stands(const struct ft_args *args, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
 
-    if (args->command != FT_COMMAND_DOCTOR && args->command != FT_COMMAND_EVENTS)
+    if (args->command != FT_COMMAND_DOCTOR && args->command != FT_COMMAND_EVENTS &&
+        args->command != FT_COMMAND_DIAGNOSE)
         return false;
     for (size_t i = 0; i < ft_value_count(records); i++)
         if (ft_value_is(ft_value_at(records, i), "severity", "warning") ||
@@ -116,6 +119,8 @@ static int run(const struct ft_args *args)
         return ft_chakra_export(args);
     if (args->command == FT_COMMAND_IMPORT)
         return ft_chakra_import(args);
+    if (args->command == FT_COMMAND_CONSUME)
+        return ft_consume_command(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->operations)

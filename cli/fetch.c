@@ -91,6 +91,8 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_EVENTS] = "events",
         [FT_COMMAND_QPS] = "qps",
         [FT_COMMAND_HASH] = "hashes",
+        [FT_COMMAND_DIAGNOSE] = "diagnoses",
+        [FT_COMMAND_SPREAD] = "spread",
     };
     char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 
@@ -109,6 +111,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         add_parameter(w, &separator, "flow", flow);
     }
     add_parameter(w, &separator, "state", args->state);
+    add_parameter(w, &separator, "job", args->job);
     add_parameter(w, &separator, "host", args->host);
     add_parameter(w, &separator, "group", args->group);
     add_parameter(w, &separator, "comm", args->comm);

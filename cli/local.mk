@@ -11,6 +11,7 @@ cli_libftcli_a_SOURCES = \
 	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
+	cli/consume.c cli/consume.h \
 	cli/diagnose.c cli/diagnose.h \
 	cli/digest.c cli/digest.h \
 	cli/export.c \
@@ -37,7 +38,9 @@ cli_libftcli_a_SOURCES = \
 	cli/show_events.c \
 	cli/show_explain.c \
 	cli/show_explain_named.c \
+	cli/show_diagnoses.c \
 	cli/show_hash.c \
+	cli/show_spread.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \
 	cli/show_links.c \

@@ -13,8 +13,10 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
+	lib/fabric/numbers.c lib/fabric/numbers.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/shares.c \
+	lib/fabric/spread.c lib/fabric/spread.h \
 	lib/fabric/topology.c lib/fabric/topology.h \
 	lib/fabric/topology_build.c \
 	lib/fabric/topology_builder.c \
