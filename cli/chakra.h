@@ -9,7 +9,7 @@
 
 /* `export chakra --output PREFIX [JOB]`: PREFIX.RANK.et of every rank, and PREFIX.network.yml,
  * .system.json, .memory.json and .groups.json. An operation that not all of its ranks reported is
- * left out and told: in a simulator the others would wait for ever. The exit status. */
+ * left out and counted: in a simulator the others would wait for ever. The exit status. */
 int ft_chakra_export(const struct ft_args *args);
 
 /* `import chakra PREFIX --topology FILE`: src,dst,rate_bps to standard output. Rank r is the r-th
