@@ -17,63 +17,6 @@
 
 #define DEFAULT_ENDPOINT "127.0.0.1:9478"
 
-struct command {
-    const char *name;
-    const char *synopsis;
-    const char *help;
-};
-
-static const struct command commands[FT_COMMANDS] = {
-    [FT_COMMAND_PATHS] = {"paths", "[--state STATE] [--host HOST] [--flow FLOW] [--limit N]",
-                          "the leaf-spine path of every flow, now"},
-    [FT_COMMAND_LINKS] = {"links", "[--group GROUP]", "load of every directed link, last window"},
-    [FT_COMMAND_IMBALANCE] = {"imbalance", "[--loads N,N,...]",
-                              "how uneven each ECMP group is, and whether chance would do it"},
-    [FT_COMMAND_COLLISIONS] = {"collisions", "",
-                               "links that carry several elephants while a sibling has room"},
-    [FT_COMMAND_EVENTS] =
-        {"events", "[--kind KIND] [--follow [--interval SECONDS]]",
-         "active events: collisions, links down, silent exporters, congestion ..."},
-    [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
-                        "the fabric at a glance, kept fresh: events, groups, fullest links"},
-    [FT_COMMAND_EXPLAIN] = {"explain", "FLOW | LINK | GROUP | JOB",
-                            "one flow, link, group or job: its paths, the evidence, who shares it"},
-    [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
-    [FT_COMMAND_MATRIX] = {"matrix",
-                           "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
-                           "[--csv | --svg FILE]",
-                           "traffic between ranks of training jobs, compared with the formula"},
-    [FT_COMMAND_RANKS] = {"ranks", "[--comm ID]",
-                          "each rank's last operation, its slowest peer and the link under it"},
-    [FT_COMMAND_QPS] = {"qps", "[--state STATE] [--host HOST] [--limit N]",
-                        "queue pairs of every host, and their peers"},
-    [FT_COMMAND_HASH] = {"hash", "",
-                         "how each switch chooses among equal-cost links, learnt from flows"},
-    [FT_COMMAND_SPREAD] = {"spread", "[--host HOST] [--group GROUP] [--limit N]",
-                           "how flows, connections and jobs spread over equal-cost links"},
-    [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
-    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] | --operations FILE",
-                             "which rank of a job hangs or is slow, and whether communication is"},
-    [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
-                            "a capture of sFlow: paths, imbalance, collisions, events in it"},
-    [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
-                         "poller, daemon and page with one command, until Ctrl-C"},
-    [FT_COMMAND_RECORD] = {"record", "[--last TIME] [--output FILE]",
-                           "what came in and went out of late, as a file for replay"},
-    [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
-                           "the page, or one command, as they were when that file was kept"},
-    [FT_COMMAND_PLAN] = {"plan",
-                         "JOB [--failed LINK,...] | --topology FILE --flows FILE "
-                         "[--previous FILE] [--failed LINK,...]",
-                         "source ports for a job, or paths for flows, that collide the least"},
-    [FT_COMMAND_WHATIF] = {"whatif",
-                           "[--policy NAME,...] [--topology FILE --records FILE | --topology FILE "
-                           "--flows FILE | --chakra PREFIX --network FILE --system FILE]",
-                           "what other routing would do to the traffic, or a network to a trace"},
-    [FT_COMMAND_CONSUME] = {"consume", "TOPIC [--from TIME] [--filter NAME=VALUE]... [--follow]",
-                            "the records of a Kafka topic"},
-};
-
 #define FOR(command) (1U << FT_COMMAND_##command)
 #define FOR_ALL      (~0U)
 /* Commands that the history has answers for. */
@@ -150,12 +93,14 @@ static const struct {
     {{"last", required_argument, NULL, OPT_LAST},
      FOR(RECORD),
      "TIME     how far back, as 90s, 30m or 2h (30m)"},
-    {{"output", required_argument, NULL, 'o'}, FOR(RECORD), "FILE     where to (-o; incident.ftr)"},
+    {{"output", required_argument, NULL, 'o'},
+     FOR(RECORD) | FOR(EXPORT),
+     "FILE     where to (-o; incident.ftr); of export the beginning of the files' names"},
     {{"sflow", required_argument, NULL, OPT_SFLOW},
      FOR(LIVE),
      "A:P      where switches send their sFlow (UDP :6343, all addresses)"},
     {{"topology", required_argument, NULL, OPT_TOPOLOGY},
-     FOR_OWN | FOR(PLAN) | FOR(WHATIF),
+     FOR_OWN | FOR(PLAN) | FOR(WHATIF) | FOR(EXPORT) | FOR(IMPORT),
      "FILE     the fabric (fabrictrace-topology(5)); where left out, learnt from the samples"},
     {{"serve", no_argument, NULL, OPT_SERVE},
      FOR(ANALYZE),
@@ -177,7 +122,7 @@ static const struct {
      FOR(WHATIF),
      "NAME,... observed, ecmp, learnt, crc16, crc32, xor, static, greedy, plan, spray"},
     {{"records", required_argument, NULL, OPT_RECORDS},
-     FOR(WHATIF),
+     FOR(WHATIF) | FOR(EXPORT),
      "FILE     records that fabrictraced wrote, instead of asking it (-: standard input)"},
     {{"pairs", required_argument, NULL, OPT_PAIRS},
      FOR(WHATIF),
@@ -222,7 +167,7 @@ static const struct {
      FOR(CONSUME),
      "N=VALUE  records with this member, as state=partial or flow.dst=10.0.3.1; repeatable"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
-     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY) & ~FOR(CONSUME),
+     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY) & ~FOR(IMPORT) & ~FOR(CONSUME),
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
     {{"token-file", required_argument, NULL, OPT_TOKEN_FILE},
      FOR_ALL & ~FOR_OWN & ~FOR(CONSUME),
@@ -231,7 +176,7 @@ static const struct {
      FOR_ALL & ~FOR_OWN & ~FOR(CONSUME),
      "FILE     authority of an endpoint https://HOST:PORT (the system's, or FABRICTRACE_CA)"},
     {{"json", no_argument, NULL, OPT_JSON},
-     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE) & ~FOR(RECORD) & ~FOR(REPLAY),
+     FOR_ALL & ~FOR(TOP) & ~FOR(LIVE) & ~FOR(RECORD) & ~FOR(REPLAY) & ~FOR(EXPORT) & ~FOR(IMPORT),
      "         records as JSON, one a line"},
     {{"help", no_argument, NULL, 'h'}, FOR_ALL, "         this help (-h)"},
     {{"version", no_argument, NULL, 'V'}, FOR_ALL, "         version (-V)"},
@@ -254,36 +199,12 @@ static const struct {
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
 
-int ft_args_complain(FILE *err, enum ft_command command, const char *format, ...)
-{
-    const char *name = command == FT_COMMAND_NONE ? "" : commands[command].name;
-    va_list args;
-
-    fprintf(err, "fabrictrace%s%s: ", *name ? " " : "", name);
-    va_start(args, format);
-    vfprintf(err, format, args);
-    va_end(args);
-    fprintf(err, "\nTry: fabrictrace %s%s--help\n", name, *name ? " " : "");
-    return EX_USAGE;
-}
-
 static enum ft_command command_of(const char *name)
 {
     for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0)
+        if (strcmp(ft_args_commands[i].name, name) == 0)
             return i;
     return FT_COMMAND_NONE;
-}
-
-int ft_args_number(const char *text, const char *end, uint64_t *out)
-{
-    char *stop;
-
-    if (*text < '0' || *text > '9')
-        return -EINVAL;
-    errno = 0;
-    *out = strtoull(text, &stop, 10);
-    return errno || stop != end ? -EINVAL : 0;
 }
 
 static int parse_loads(struct ft_args *args, const char *text, FILE *err)
@@ -604,6 +525,28 @@ static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err
     return 0;
 }
 
+static int parse_chakra(struct ft_args *args, int words, char **argv, FILE *err)
+{
+    bool export = args->command == FT_COMMAND_EXPORT;
+
+    if (words < 2 || words > 3 || strcmp(argv[1], "chakra") != 0)
+        return ft_args_complain(err, args->command,
+                                export ? "takes chakra, and perhaps a job"
+                                       : "takes chakra and a prefix");
+    if (export) {
+        args->job = words == 3 ? argv[2] : NULL;
+        if (strcmp(args->output, OUTPUT) == 0)
+            return ft_args_complain(err, args->command, "needs --output PREFIX");
+        if (!args->topology != !args->records)
+            return ft_args_complain(err, args->command, "takes --topology with --records");
+        return 0;
+    }
+    args->chakra = words == 3 ? argv[2] : NULL;
+    if (!args->chakra || !args->topology)
+        return ft_args_complain(err, args->command, "needs a prefix and --topology");
+    return 0;
+}
+
 static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
 {
     int words = argc - optind;
@@ -641,6 +584,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         args->capture = argv[optind + 1];
         return 0;
     }
+    if (args->command == FT_COMMAND_EXPORT || args->command == FT_COMMAND_IMPORT)
+        return parse_chakra(args, words, argv + optind, err);
     if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
         args->job = argv[optind + 1];
         return 0;
@@ -728,12 +673,12 @@ void ft_args_help(enum ft_command command, FILE *out)
                      "Which path every RoCEv2 flow takes, where flows collide, and whether that is "
                      "luck.\n\nCommands:\n");
         for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
-            fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
+            fprintf(out, "  %-11s %s\n", ft_args_commands[i].name, ft_args_commands[i].help);
         fprintf(out, "\nOptions of every command:\n");
     } else {
         fprintf(out, "Usage: fabrictrace %s%s%s [OPTION]...\n%s\n\nOptions:\n",
-                commands[command].name, *commands[command].synopsis ? " " : "",
-                commands[command].synopsis, commands[command].help);
+                ft_args_commands[command].name, *ft_args_commands[command].synopsis ? " " : "",
+                ft_args_commands[command].synopsis, ft_args_commands[command].help);
     }
     for (size_t i = 0; i < OPTIONS; i++)
         if (options[i].commands == FOR_ALL || options[i].commands & 1U << command)
@@ -818,6 +763,6 @@ void ft_args_complete(int count, char **words, FILE *out)
                 offer(out, last, "", "--", options[i].option.name, options[i].help);
     } else if (command == FT_COMMAND_NONE) {
         for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
-            offer(out, last, "", "", commands[i].name, commands[i].help);
+            offer(out, last, "", "", ft_args_commands[i].name, ft_args_commands[i].help);
     }
 }

@@ -37,6 +37,8 @@ enum ft_command {
     FT_COMMAND_REPLAY,
     FT_COMMAND_PLAN,
     FT_COMMAND_WHATIF,
+    FT_COMMAND_EXPORT,
+    FT_COMMAND_IMPORT,
     FT_COMMAND_CONSUME,
     FT_COMMANDS
 };
@@ -80,7 +82,7 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *job;        /* of a diagnosis, NULL: all; of plan, NULL: of files */
+    const char *job;        /* of a diagnosis, plan, export; NULL: all, or none */
     const char *operations; /* file of a diagnosis without a daemon */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */

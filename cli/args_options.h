@@ -62,6 +62,14 @@ enum {
     OPT_FILTER
 };
 
+/* The commands, for help and complaints; that of FT_COMMAND_NONE is empty. */
+struct ft_args_command {
+    const char *name;
+    const char *synopsis;
+    const char *help;
+};
+extern const struct ft_args_command ft_args_commands[FT_COMMANDS];
+
 /* EX_USAGE, after a complaint that names the command. */
 int ft_args_complain(FILE *err, enum ft_command command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -51,6 +51,9 @@ struct ft_captured {
     double *link_bps; /* by link: measured, mean since then; below 0: nothing was */
 };
 
+/* The records and the topology alone: what a window is of is not looked at. */
+int ft_captured_read(const struct ft_args *args, const char *command, struct ft_captured *c);
+
 /* From the daemon, or with --records from a file and --topology. The exit status: 0, or another
  * after complaints to standard error. free takes zeroed ones. */
 int ft_captured_load(const struct ft_args *args, const char *command, struct ft_captured *c);

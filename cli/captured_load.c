@@ -188,13 +188,22 @@ static int load_files(const struct ft_args *args, const char *command, struct ft
     return rc;
 }
 
-int ft_captured_load(const struct ft_args *args, const char *command, struct ft_captured *c)
+int ft_captured_read(const struct ft_args *args, const char *command, struct ft_captured *c)
 {
     int rc;
 
     memset(c, 0, sizeof(*c));
     c->slack_ms = args->records ? REFRESH_MS : 0;
     rc = args->records ? load_files(args, command, c) : load_daemon(args, command, c);
+    if (rc)
+        ft_captured_free(c);
+    return rc;
+}
+
+int ft_captured_load(const struct ft_args *args, const char *command, struct ft_captured *c)
+{
+    int rc = ft_captured_read(args, command, c);
+
     if (rc == 0) {
         int built = ft_captured_build(c);
 

@@ -13,6 +13,7 @@
 #include "cli/analyze.h"
 #include "cli/args.h"
 #include "cli/astra.h"
+#include "cli/chakra.h"
 #include "cli/consume.h"
 #include "cli/diagnose.h"
 #include "cli/fetch.h"
@@ -114,6 +115,10 @@ static int run(const struct ft_args *args)
         return args->job ? ft_plan_job_run(args) : ft_plan_run(args);
     if (args->command == FT_COMMAND_WHATIF)
         return args->chakra ? ft_astra_command(args) : ft_whatif_command(args);
+    if (args->command == FT_COMMAND_EXPORT)
+        return ft_chakra_export(args);
+    if (args->command == FT_COMMAND_IMPORT)
+        return ft_chakra_import(args);
     if (args->command == FT_COMMAND_CONSUME)
         return ft_consume_command(args);
     if (args->follow)

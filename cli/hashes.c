@@ -88,7 +88,7 @@ static bool read_rows(struct ft_hash_model *m, const Fabrictrace__HashFunction *
     return read_input(f->origin, &m->origin);
 }
 
-/* -EINVAL where it is no function of the record's links; -ENOMEM. */
+/* -EINVAL where it does not fit the record's links; -ENOMEM. */
 static int read_function(struct ft_hashes_set *s, const Fabrictrace__HashFunction *f)
 {
     struct ft_hash_model *m = &s->model;

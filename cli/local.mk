@@ -3,9 +3,10 @@ noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
 	cli/analyze.c cli/analyze.h \
 	cli/captured.c cli/captured.h cli/captured_load.c \
+	cli/chakra.h cli/chakra_export.c cli/chakra_import.c \
 	cli/change.c cli/change.h \
 	cli/answer.c cli/answer.h \
-	cli/args.c cli/args.h cli/args_options.h cli/args_sim.c \
+	cli/args.c cli/args.h cli/args_commands.c cli/args_options.h cli/args_sim.c \
 	cli/astra.c cli/astra.h \
 	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \

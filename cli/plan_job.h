@@ -5,10 +5,10 @@
  * `plan JOB`: source ports for the queue pairs of a job, such that its flows collide less, from
  * what the daemon sees and has learnt of the switches' hashes. Nothing is applied.
  *
- * It is refused, with the reasons, where a source port does not tell the path: the hash of a switch
- * is not known, is not linear, leaves out the port, or errs in more than one flow of a hundred; a
- * flow has several paths at once, or runs in a tunnel; or present links of the job's flows are not
- * as predicted. Flows of other jobs stay, and count with what they want.
+ * It is refused, with the reasons, where a source port does not determine the path: the hash of a
+ * switch is not known, is not linear, leaves out the port, or errs in more than one flow of a
+ * hundred; a flow has several paths at once, or runs in a tunnel; or present links of the job's
+ * flows are not as predicted. Flows of other jobs stay, and count with what they want.
  */
 #include "cli/captured.h"
 #include "cli/hashes.h"

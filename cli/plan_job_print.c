@@ -269,7 +269,7 @@ int ft_plan_job_print(const struct ft_plan_job *p, bool json)
         return print_record(p);
     ft_screen_init(&screen, stdout);
     if (p->refused.count) {
-        print_texts(&p->refused, &screen, "No plan: a source port does not tell the path.");
+        print_texts(&p->refused, &screen, "No plan: a source port does not determine the path.");
         return 0;
     }
     if (p->result.moved)

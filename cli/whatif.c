@@ -150,7 +150,7 @@ static int print_times(const struct run *r)
     }
     grid = ft_grid_new(columns, count);
     for (uint32_t k = 0; k < r->times.count; k++) {
-        const struct ft_collective *c = &r->times.items[k];
+        const struct ft_played *c = &r->times.items[k];
 
         ft_grid_cell(grid, FT_PLAIN, "%s %s", c->record->comm_id, c->record->op);
         ft_grid_cell(grid, FT_PLAIN, "%u", c->ranks_seen);
@@ -228,7 +228,7 @@ static int show_captured(const struct run *r)
     ft_model_error_print(&r->error, r->w.as_is.topology, stdout);
     ft_captured_print_left_out(c, stdout);
     if (r->outcomes[FT_WHATIF_LEARNT].guessed)
-        printf("learnt: of %u flows a choice is drawn at random: no hash that is known tells it\n",
+        printf("learnt: of %u flows a choice is drawn at random: no known hash determines it\n",
                r->outcomes[FT_WHATIF_LEARNT].guessed);
     return 0;
 }

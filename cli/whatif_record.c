@@ -184,7 +184,7 @@ struct time_record {
     Fabrictrace__Draws time;
 };
 
-static void fill_time(struct time_record *r, const struct ft_collective *from,
+static void fill_time(struct time_record *r, const struct ft_played *from,
                       const struct ft_range *time_s, uint32_t draws)
 {
     fabrictrace__what_if_time__init(&r->m);

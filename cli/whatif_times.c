@@ -38,7 +38,7 @@ static int compare_records(const void *a, const void *b)
 
 static int compare_starts(const void *a, const void *b)
 {
-    const struct ft_collective *x = a, *y = b;
+    const struct ft_played *x = a, *y = b;
 
     if (x->start_ms != y->start_ms)
         return x->start_ms < y->start_ms ? -1 : 1;
@@ -144,7 +144,7 @@ static uint32_t rounds_of(const Fabrictrace__Collective *r)
 }
 
 /* What a rank sent each peer, over all channels. */
-static void add_edges(struct ft_collective *to, const Fabrictrace__Collective *r)
+static void add_edges(struct ft_played *to, const Fabrictrace__Collective *r)
 {
     uint32_t first = to->edge_count;
 
@@ -163,17 +163,17 @@ static void add_edges(struct ft_collective *to, const Fabrictrace__Collective *r
 }
 
 /* One of the ranks' records of one operation. */
-static int make(struct making *m, uint32_t from, uint32_t count, struct ft_collective *to)
+static int make(struct making *m, uint32_t from, uint32_t count, struct ft_played *to)
 {
     size_t peers = 0;
 
     for (uint32_t i = 0; i < count; i++)
         peers += m->records[from + i]->n_peers;
-    *to = (struct ft_collective){.record = m->records[from],
-                                 .start_ms = UINT64_MAX,
-                                 .ranks_seen = count,
-                                 .rounds = rounds_of(m->records[from]),
-                                 .edges = calloc(peers + 1, sizeof(*to->edges))};
+    *to = (struct ft_played){.record = m->records[from],
+                             .start_ms = UINT64_MAX,
+                             .ranks_seen = count,
+                             .rounds = rounds_of(m->records[from]),
+                             .edges = calloc(peers + 1, sizeof(*to->edges))};
     if (!to->edges)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
@@ -223,7 +223,7 @@ static int make_all(struct making *m)
             end += n;
         }
         if (m->records[best]->time_ms + window >= c->window_start_ms) {
-            struct ft_collective *to = &m->t->items[m->t->count];
+            struct ft_played *to = &m->t->items[m->t->count];
 
             if (make(m, best, most, to))
                 return -ENOMEM;
@@ -244,7 +244,7 @@ static void order(struct ft_times *t)
 
     qsort(t->items, t->count, sizeof(*t->items), compare_starts);
     for (uint32_t i = 0; i < t->count; i++) {
-        struct ft_collective *to = &t->items[i];
+        struct ft_played *to = &t->items[i];
         uint64_t from = t->items[0].start_ms;
 
         to->after = FT_FLUID_NEVER;
@@ -300,7 +300,7 @@ struct stage {
     uint32_t *last_round; /* by collective; its pause is played_rounds() before */
 };
 
-static uint32_t played_rounds(const struct ft_collective *c)
+static uint32_t played_rounds(const struct ft_played *c)
 {
     return c->rounds < ROUNDS_MAX ? c->rounds : ROUNDS_MAX;
 }
@@ -325,7 +325,7 @@ static int stage_init(struct stage *s, const struct ft_times *t, const struct ft
     size_t flows = 1, rounds = 1;
 
     for (uint32_t i = 0; i < t->count; i++) {
-        const struct ft_collective *c = &t->items[i];
+        const struct ft_played *c = &t->items[i];
         size_t parts = 0;
 
         for (uint32_t e = 0; e < c->edge_count; e++)
@@ -372,7 +372,7 @@ static void end_round(struct stage *s, uint32_t after)
     s->rounds[s->round_count++] = (struct ft_fluid_round){.after = after};
 }
 
-static void add_round(struct stage *s, const struct ft_times *t, const struct ft_collective *c,
+static void add_round(struct stage *s, const struct ft_times *t, const struct ft_played *c,
                       const struct ft_policy_input *in, const struct ft_path *paths,
                       const uint32_t *first)
 {
@@ -427,7 +427,7 @@ int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
         goto out;
     fill_capacity(&s, t, in, paths, first);
     for (uint32_t i = 0; i < t->count; i++) {
-        const struct ft_collective *c = &t->items[i];
+        const struct ft_played *c = &t->items[i];
 
         add_flow(&s, in->topology, NULL, c->pause_s);
         end_round(&s, c->after == FT_FLUID_NEVER ? FT_FLUID_NEVER : s.last_round[c->after]);

@@ -25,7 +25,7 @@ struct ft_edge_bytes {
     uint32_t first_flow, flow_count; /* of edge_flows */
 };
 
-struct ft_collective {
+struct ft_played {
     const Fabrictrace__Collective *record; /* of one of its ranks */
     uint64_t start_ms, end_ms;             /* from the first rank's start to the last one's end */
     uint64_t measured_us;                  /* the longest of a rank */
@@ -39,7 +39,7 @@ struct ft_collective {
 };
 
 struct ft_times {
-    struct ft_collective *items; /* in the order of their start */
+    struct ft_played *items; /* in the order of their start */
     uint32_t count;
     uint32_t *edge_flows;
     bool *used;    /* by flow: some collective is on it */

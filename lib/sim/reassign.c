@@ -126,7 +126,7 @@ static bool move_best(struct search *s, uint32_t flow)
     return best != from;
 }
 
-/* Moves a flow, and another that the first one's new place sends elsewhere. */
+/* Moves a flow, and another that the first one's new path sends elsewhere. */
 static bool move_pair(struct search *s, uint32_t flow, uint32_t other)
 {
     uint32_t from = s->at[flow], other_from = s->at[other];

@@ -259,10 +259,11 @@ class Captured(unittest.TestCase):
                               env={**os.environ, "COLUMNS": "200"}).stdout
 
     def test_recorded_capture(self):
-        """FT_WRITE_GOLDEN=1 writes the text anew."""
+        """capture.ndjson is what a daemon made of the lab's sFlow once; it stays. FT_WRITE_GOLDEN=1
+        writes the text anew."""
         got = self.golden("--topology", str(LAB / "topology.yaml"), "--records",
-                          str(LAB / "expected.ndjson"))
-        expected = LAB / "whatif.txt"
+                          str(HERE / "capture.ndjson"))
+        expected = HERE / "capture.txt"
         if os.environ.get("FT_WRITE_GOLDEN"):
             expected.write_text(got)
         want = expected.read_text()

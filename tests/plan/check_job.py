@@ -134,7 +134,7 @@ class Refused(unittest.TestCase):
         plan = json.loads(done.stdout)
         self.assertEqual(plan["flows"], len(job))
         self.assertNotIn("moves", plan)
-        self.assertIn("No plan: a source port does not tell the path.", text.stdout)
+        self.assertIn("No plan: a source port does not determine the path.", text.stdout)
         return " ".join(plan["refused"])
 
     def test_keyed(self):

@@ -49,7 +49,7 @@ class Table(unittest.TestCase):
             self.assertRegex(text, r"^\S.*\S$", name)
 
     def test_beginnings(self):
-        self.assertEqual(list(offered("ex")), ["explain"])
+        self.assertEqual(list(offered("ex")), ["explain", "export"])
         self.assertEqual(list(offered("paths", "--st")), ["--state"])
         self.assertEqual(list(offered("nonsense")), [])
         self.assertEqual(list(offered("paths", "x")), [])
@@ -122,7 +122,7 @@ class Shells(unittest.TestCase):
 
     def test_bash(self):
         self.assertEqual(self.bash(""), list(offered("")))
-        self.assertEqual(self.bash("ex"), ["explain"])
+        self.assertEqual(self.bash("expla"), ["explain"])
         self.assertEqual(self.bash("events", "--"), list(offered("events", "--")))
         self.assertEqual(self.bash("paths", "--state", "p"), ["partial"])
         # As bash splits --state=p.
@@ -137,7 +137,7 @@ class Shells(unittest.TestCase):
         self.assertEqual(self.bash("explain", ""), [])
 
     def test_zsh(self):
-        self.assertEqual(self.zsh("ex"), [f"explain:{offered('ex')['explain']}"])
+        self.assertEqual(self.zsh("expla"), [f"explain:{offered('ex')['explain']}"])
         self.assertEqual([line.partition(":")[0] for line in self.zsh("")], list(offered("")))
         self.assertEqual([line.partition(":")[0] for line in self.zsh("qps", "--state", "no_")],
                          ["no_peer", "no_address", "no_port"])
