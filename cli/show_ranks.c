@@ -3,6 +3,10 @@
 
 #include "cli/show.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "cli/rows.h"
 #include "cli/text.h"
 #include "cli/units.h"
@@ -20,6 +24,8 @@ static const struct ft_column columns[] = {
     {.title = "OTHERS", .right = true, .give_up = 1},
     {.title = "LINK"},
     {.title = "FLOWS", .right = true},
+    {.title = "STANDS IN", .give_up = 1},
+    {.title = "STATE"},
 };
 
 static void time_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
@@ -28,6 +34,33 @@ static void time_cell(struct ft_grid *grid, const struct ft_value *record, const
 
     if (ft_value_real(record, name, &ns))
         ft_grid_cell(grid, FT_PLAIN, "%.3g us", ns / 1000);
+    else
+        ft_grid_skip(grid);
+}
+
+/* Where a rank stands, and what that waits for; of a process that does not run, that. */
+static void stands_cells(struct ft_grid *grid, const struct ft_value *record)
+{
+    const char *process = ft_value_str(record, "process");
+    const char *transfer = ft_value_str(record, "transfer");
+    const char *state = ft_value_str(record, "state");
+    const char *op = ft_value_str(record, "standing_op");
+    bool halted = process && strcmp(process, "running") != 0;
+    bool open = ft_value_true(record, "standing") && state && strcmp(state, "finished") != 0;
+    uint64_t number, peer;
+    char to[32] = "";
+
+    if (open && ft_value_uint(record, "number", &number))
+        ft_grid_cell(grid, FT_YELLOW, "%s %" PRIu64, op ? op : "operation", number);
+    else
+        ft_grid_skip(grid);
+    if (ft_value_uint(record, "transfer_peer", &peer))
+        snprintf(to, sizeof(to), " %s %" PRIu64,
+                 ft_value_true(record, "transfer_send") ? "to" : "from", peer);
+    if (halted)
+        ft_grid_cell(grid, FT_RED, "%s", process);
+    else if (open)
+        ft_grid_cell(grid, FT_YELLOW, "%s%s", transfer ? transfer : state, to);
     else
         ft_grid_skip(grid);
 }
@@ -62,6 +95,7 @@ void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, stru
     else
         ft_grid_skip(grid);
     ft_text_number_cell(grid, record, "slowest_port_flows");
+    stands_cells(grid, record);
 }
 
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root)

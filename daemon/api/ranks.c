@@ -31,6 +31,30 @@ static void fill_last(Fabrictrace__Rank *out, const struct ft_slowest_last *last
     out->slowest_port_flows = last->link.flows;
 }
 
+static void fill_progress(Fabrictrace__Rank *out, const struct ft_rank_progress *p)
+{
+    out->has_progress_ms = out->has_begun = out->has_standing = true;
+    out->progress_ms = (uint64_t)p->time_ms;
+    out->begun = p->begun;
+    out->standing = p->standing;
+    out->has_process = p->process != FABRICTRACE__PROCESS_STATE__PROCESS_STATE_UNKNOWN;
+    out->process = p->process;
+    out->has_finished = p->finished > 0;
+    out->finished = p->finished;
+    out->has_number = out->has_state = p->number > 0;
+    out->number = p->number;
+    out->state = p->state;
+    out->standing_op = text(p->op);
+    out->has_start_ms = p->start_ms > 0;
+    out->start_ms = (uint64_t)p->start_ms;
+    out->has_transfer = out->has_transfer_send = out->has_transfer_since_ms = p->has_transfer;
+    out->transfer = p->transfer;
+    out->transfer_send = p->transfer_send;
+    out->transfer_since_ms = (uint64_t)p->transfer_since_ms;
+    out->has_transfer_peer = p->has_transfer && p->transfer_peer != UINT32_MAX;
+    out->transfer_peer = p->transfer_peer;
+}
+
 static void write_rank(struct ft_list *list, const struct ft_rank_member *m,
                        const struct ft_slowest_last *last)
 {
@@ -47,6 +71,8 @@ static void write_rank(struct ft_list *list, const struct ft_rank_member *m,
     out.has_closed = out.closed = m->closed;
     if (last)
         fill_last(&out, last);
+    if (m->progress.time_ms)
+        fill_progress(&out, &m->progress);
     ft_list_message(list, "fabrictrace.rank.v1", &out.base);
 }
 

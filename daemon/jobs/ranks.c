@@ -228,6 +228,9 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
     if (!m)
         return -ENOSPC;
     m->heard_ms = r->now_ms;
+    /* Another process: what its forerunner stood in is over. */
+    if (m->m.pid != c->pid)
+        m->m.progress = (struct ft_rank_progress){.time_ms = 0};
     memcpy(m->m.comm_id, key.comm_id, sizeof(key.comm_id));
     m->m.rank = c->rank;
     m->m.ranks = c->ranks;
@@ -238,6 +241,52 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
     copy(m->m.gpu, sizeof(m->m.gpu), c->gpu);
     copy(m->m.name, sizeof(m->m.name), c->name);
     return 0;
+}
+
+/* Of the operation that holds up the others, where that is known. */
+static const Fabrictrace__Transfer *longest(const Fabrictrace__Progress *in)
+{
+    const Fabrictrace__Transfer *found = NULL;
+
+    for (size_t i = 0; i < in->n_transfers; i++) {
+        const Fabrictrace__Transfer *t = in->transfers[i];
+
+        if (!t->has_since_ms || !t->has_state || (in->has_number && t->number != in->number))
+            continue;
+        if (!found || t->since_ms < found->since_ms)
+            found = t;
+    }
+    return found;
+}
+
+void ft_ranks_progress(struct ft_ranks *r, const Fabrictrace__Progress *in)
+{
+    const Fabrictrace__Transfer *t = longest(in);
+    struct member_key key;
+    struct member *m;
+
+    if (!in->comm_id || !in->has_rank || strlen(in->comm_id) >= FT_RANKS_ID)
+        return;
+    key = member_key(in->comm_id, in->rank);
+    m = ft_table_find(r->members, &key);
+    if (!m || m->m.pid != in->pid || !in->host || strcmp(m->m.host, in->host) != 0)
+        return;
+    m->m.progress = (struct ft_rank_progress){
+        .time_ms = (int64_t)in->time_ms,
+        .process = in->process,
+        .state = in->state,
+        .standing = in->standing,
+        .begun = in->begun,
+        .finished = in->finished,
+        .number = in->number,
+        .start_ms = (int64_t)in->start_ms,
+        .has_transfer = t,
+        .transfer = t ? t->state : 0,
+        .transfer_send = t && t->send,
+        .transfer_peer = t && t->has_peer ? t->peer : UINT32_MAX,
+        .transfer_since_ms = t ? (int64_t)t->since_ms : 0,
+    };
+    copy(m->m.progress.op, sizeof(m->m.progress.op), in->op);
 }
 
 double ft_ranks_expected(const char *op, const char *algo, double bytes, double ranks,

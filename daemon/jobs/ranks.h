@@ -29,6 +29,19 @@ struct ft_ranks_config {
     uint64_t seed;    /* fixed in a replay */
 };
 
+/* What a progress record said last of a rank. */
+struct ft_rank_progress {
+    int64_t time_ms; /* 0: there was none */
+    Fabrictrace__ProcessState process;
+    Fabrictrace__OperationState state;
+    Fabrictrace__TransferState transfer; /* of the one that waits longest */
+    bool standing, has_transfer, transfer_send;
+    uint32_t transfer_peer;
+    uint64_t begun, finished, number; /* 0: not known */
+    int64_t start_ms, transfer_since_ms;
+    char op[FT_RANKS_ID];
+};
+
 struct ft_rank_member {
     char comm_id[FT_RANKS_ID];
     uint32_t rank;
@@ -36,6 +49,7 @@ struct ft_rank_member {
     uint32_t pid;
     bool closed;
     char host[FT_RANKS_NAME], job[FT_RANKS_NAME], gpu[FT_RANKS_ID], name[FT_RANKS_NAME];
+    struct ft_rank_progress progress;
 };
 
 /* expected_bytes: by the algorithm's formula, see ft_ranks_expected(). */
@@ -73,6 +87,9 @@ void ft_ranks_free(struct ft_ranks *ranks);
  * full: what found room is kept. */
 int ft_ranks_communicator(struct ft_ranks *ranks, const Fabrictrace__Communicator *c);
 int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c);
+
+/* Keeps how far a member is; of one that is not known, or of another process, nothing. */
+void ft_ranks_progress(struct ft_ranks *ranks, const Fabrictrace__Progress *progress);
 
 /* Says the time, and forgets what has ended when it is time to. Whatever an iteration or a match
  * gave may be gone then. */

@@ -308,6 +308,7 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
     case FABRICTRACE__RECORD__KIND_COLLECTIVE:
         return take_ranks(p, record);
     case FABRICTRACE__RECORD__KIND_PROGRESS:
+        ft_ranks_progress(p->stages.ranks, record->progress);
         return forward_progress(p, record);
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return take_switch(p, record->switch_report);

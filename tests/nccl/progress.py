@@ -112,13 +112,33 @@ def standing_ranks(records):
     check("collectives have the same count, and none is over that is in flight", numbers == [1, 2, 3], str(numbers))
 
 
-def signals(records, jobs):
+def ranks(http):
+    """{(communicator, rank): what the tool prints of it}"""
+    done = subprocess.run([TOOL, "ranks", "--json"], capture_output=True, text=True,
+                          env={**os.environ, "FABRICTRACE_ENDPOINT": http})
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return {(r["comm_id"], r["rank"]): r for r in found}
+
+
+def shown(what, http, rank, **want):
+    """Waits until the tool shows it; an absent member is None."""
+    def fits():
+        r = ranks(http).get((WORLD, rank), {})
+        return all(r.get(k) == v for k, v in want.items())
+
+    check(what, speed.wait(fits, 90), str(ranks(http).get((WORLD, rank))))
+
+
+def signals(records, jobs, http):
     jobs[0].send_signal(signal.SIGSTOP)
     r = wait_for("stopped: it is told", records, 0, lambda r: r["process"] == "stopped")
     check("stopped: its transfers are read all the same",
           transfers(r).get((1, True)) == ("send_wait", 2, 8), str(r))
     jobs[2].send_signal(signal.SIGSTOP)
     wait_for("the one that never began, too", records, 2, lambda r: r["process"] == "stopped")
+    shown("ranks: who is stopped", http, 2, process="stopped", number=3, state="finished")
+    shown("ranks: who waits for room", http, 1, process="running", standing=True, number=4,
+          state="in_flight", standing_op="AllReduce")
     before = len(records.of("progress", 0))
     jobs[0].send_signal(signal.SIGCONT)
     check("it goes on: its process is told to run", speed.wait(lambda: any(
@@ -128,6 +148,7 @@ def signals(records, jobs):
     r = wait_for("killed: it is gone", records, 0, lambda r: r["process"] == "gone")
     check("killed: what it died in", r.get("number") == 4 and
           transfers(r).get((1, True)) == ("send_wait", 2, 8), str(r))
+    shown("ranks: what the dead one stood in", http, 0, process="gone", number=4, closed=True)
     wait_for("killed: its operation is incomplete", records, 0,
              lambda r: r.get("number") == 4 and r.get("incomplete"), kind="collective")
     for rank in (1, 2, 3, 4, 5):
@@ -197,7 +218,7 @@ def main():
             old = offer(f"{folder}/nccl.sock", memory, version=1)
             check("a plugin of another version is refused in words", speed.wait(
                 lambda: "speaks version 1" in (folder / "agent.log").read_text(), 90))
-            signals(records, jobs)
+            signals(records, jobs, http)
             client.close()
             old.close()
             check("the agent lives", agent.poll() is None)

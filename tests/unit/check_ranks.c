@@ -72,6 +72,53 @@ static size_t match(const struct ft_ranks *r, const char *src, const char *dst, 
     return n;
 }
 
+START_TEST(how_far_a_member_is_is_kept)
+{
+    Fabrictrace__Transfer t[3] = {FABRICTRACE__TRANSFER__INIT, FABRICTRACE__TRANSFER__INIT,
+                                  FABRICTRACE__TRANSFER__INIT};
+    Fabrictrace__Transfer *list[3] = {&t[0], &t[1], &t[2]};
+    Fabrictrace__Progress in = FABRICTRACE__PROGRESS__INIT;
+    struct ft_ranks *r = make(16, 16);
+    const struct ft_rank_member *m;
+    uint32_t index = 0;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        t[i].has_since_ms = t[i].has_state = t[i].has_peer = t[i].has_number = true;
+        t[i].since_ms = 100 - i;
+        t[i].peer = i;
+        t[i].number = i == 2 ? 8 : 7;
+        t[i].state = FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_RECV_WAIT;
+    }
+    in.comm_id = (char *)(uintptr_t) "aa";
+    in.host = (char *)(uintptr_t) "a";
+    in.has_rank = in.has_number = true;
+    in.pid = 11;
+    in.time_ms = 1000;
+    in.number = in.begun = 7;
+    in.op = (char *)(uintptr_t) "AllReduce";
+    in.transfers = list;
+    in.n_transfers = 3;
+    /* Nobody knows it; then another process has the rank; then it says so itself. */
+    ft_ranks_progress(r, &in);
+    join(r, "aa", 0, "a", 12, false);
+    ft_ranks_progress(r, &in);
+    m = ft_ranks_next_member(r, &index);
+    ck_assert_int_eq(m->progress.time_ms, 0);
+    join(r, "aa", 0, "a", 11, false);
+    ft_ranks_progress(r, &in);
+    ck_assert_int_eq(m->progress.time_ms, 1000);
+    ck_assert_str_eq(m->progress.op, "AllReduce");
+    /* The oldest is of a later operation. */
+    ck_assert_uint_eq(m->progress.transfer_peer, 1);
+    ck_assert_int_eq(m->progress.transfer_since_ms, 99);
+    join(r, "aa", 0, "a", 11, false);
+    ck_assert_int_eq(m->progress.time_ms, 1000);
+    join(r, "aa", 0, "a", 13, false);
+    ck_assert_int_eq(m->progress.time_ms, 0);
+    ft_ranks_free(r);
+}
+END_TEST
+
 START_TEST(one_pair_is_certain)
 {
     struct ft_ranks *r = make(16, 16);
@@ -247,7 +294,7 @@ START_TEST(who_is_not_announced_any_more_is_over)
 }
 END_TEST
 
-FT_UNIT_MAIN("ranks", one_pair_is_certain, several_pairs_are_candidates,
-             a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
-             full_or_wrong_is_an_error, communicators_that_are_over_make_room,
-             who_is_not_announced_any_more_is_over, formulas)
+FT_UNIT_MAIN("ranks", how_far_a_member_is_is_kept, one_pair_is_certain,
+             several_pairs_are_candidates, a_closed_communicator_matches_nothing,
+             more_than_can_be_named_is_said, full_or_wrong_is_an_error,
+             communicators_that_are_over_make_room, who_is_not_announced_any_more_is_over, formulas)
