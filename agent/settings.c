@@ -188,6 +188,14 @@ static const struct ft_option options[] = {
      .min = 0.01,
      .max = 60,
      .help = "A collective has ended when the plugin reported nothing of it for this time."},
+    {.key = "nccl.quiet",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(nccl_quiet_ns),
+     .standard = "3s",
+     .min = 0.1,
+     .max = 3600,
+     .help = "Where nothing began or ended in a communicator for this time, how far the process is "
+             "in it is reported (fabrictrace.progress.v1); while an operation is this old, too."},
     {.key = "nccl.reports",
      .type = FT_OPTION_UINT,
      .offset = AT(nccl_reports_per_s),
@@ -268,7 +276,7 @@ const struct ft_option_table ft_agent_options = {
 enum {
     FLOW = 168,
     QUEUE_PAIR = 152 + 2 * 144 + 8 * 80 + 200 + 120, /* tuples, hints, its process; its report */
-    JOB = 384 << 10,                                 /* its operations and what is read of it */
+    JOB = 512 << 10,                                 /* its operations and what is read of it */
     PEER = 272,
 };
 
@@ -443,6 +451,7 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
     if (!ft_strings_equal(&old->http_names, &now->http_names))
         return "http_names";
     if (!same(old->nccl_socket, now->nccl_socket) || old->nccl_hold_ns != now->nccl_hold_ns ||
+        old->nccl_quiet_ns != now->nccl_quiet_ns ||
         old->nccl_reports_per_s != now->nccl_reports_per_s ||
         old->nccl_jobs_max != now->nccl_jobs_max)
         return "nccl";

@@ -40,6 +40,7 @@ struct ft_agent_settings {
     struct ft_strings http_names;
     char *nccl_socket; /* "off": none */
     int64_t nccl_hold_ns;
+    int64_t nccl_quiet_ns;
     uint64_t nccl_reports_per_s;
     uint64_t nccl_jobs_max;
     bool rdma;

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "daemon/api/metrics.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
+#include "daemon/publish/topics.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
 #include "lib/files/topology_file.h"
@@ -273,4 +275,12 @@ void ft_daemon_print_size(const struct ft_run *run, FILE *out)
         ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
     ft_topology_free(t);
     ft_diag_free(diag);
+}
+
+int ft_daemon_print_topics(const struct ft_run *run)
+{
+    const struct ft_settings *s = ft_run_config(run);
+
+    ft_topics_print(stdout, s->kafka_brokers, s->kafka_topic_prefix);
+    return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }

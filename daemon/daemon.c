@@ -680,6 +680,7 @@ int ft_daemon_main(int argc, char **argv)
          "replay what fabrictrace record kept (fabrictrace-incident(5)), and serve it over HTTP",
          false},
         {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
+        {"topics", NULL, "print a shell script that creates the topics in Kafka, and exit", false},
         {NULL, NULL, NULL, false},
     };
     static const struct ft_program program = {
@@ -705,7 +706,10 @@ int ft_daemon_main(int argc, char **argv)
     d.settings = ft_run_config(d.run);
     d.view.window_ms = d.settings->window_ns / NS_PER_MS;
     d.source_id = own_name(d.settings);
-    rc = d.source_id ? open_and_run(&d) : EX_OSERR;
+    if (ft_run_values(d.run, "topics")->count)
+        rc = ft_daemon_print_topics(d.run);
+    else
+        rc = d.source_id ? open_and_run(&d) : EX_OSERR;
     close_all(&d);
     return rc;
 }

@@ -491,6 +491,8 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
         return own_host(q, record->communicator->host);
     case FABRICTRACE__RECORD__KIND_COLLECTIVE:
         return own_host(q, record->collective->host);
+    case FABRICTRACE__RECORD__KIND_PROGRESS:
+        return own_host(q, record->progress->host);
     default:
         return refuse(q, "an agent may not report records of this kind");
     }
