@@ -3,10 +3,12 @@ dist_man_MANS += \
 	man/fabrictrace.1 \
 	man/fabrictrace-topology.5 \
 	man/fabrictrace-api.7 \
+	man/fabrictrace-deploy.7 \
 	man/fabrictrace-incident.5 \
 	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
 	man/fabrictrace-security.7 \
+	man/fabrictrace-switches.7 \
 	man/fabrictrace-troubleshooting.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \
@@ -41,6 +43,15 @@ man/fabrictrace-metrics.7: man/fabrictrace-metrics.7.in $(sbin_PROGRAMS)
 	done && \
 	sed -e '1,/^@METRICS@$$/d' -e 's,[@]pkgdatadir[@],$(pkgdatadir),' \
 		$(srcdir)/man/fabrictrace-metrics.7.in; } >$@.tmp && mv $@.tmp $@
+
+# The manual for a browser, in html/.
+EXTRA_DIST += man/html.sh man/manual.css
+mostlyclean-local:
+	rm -rf html
+html-local: $(dist_man_MANS) $(man_MANS)
+	$(AM_V_GEN)pages=; for page in $(dist_man_MANS) $(man_MANS); do \
+		test -e $$page || page=$(srcdir)/$$page; pages="$$pages $$page"; done; \
+	$(srcdir)/man/html.sh html $(srcdir)/man/manual.css $$pages
 
 # What the daemon says of its topics, with the fields of their records.
 EXTRA_DIST += man/topics.awk

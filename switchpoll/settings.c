@@ -72,7 +72,8 @@ static const struct ft_option options[] = {
     {"exporters", FT_OPTION_STRINGS, AT(exporters), NULL, 0, 0, NULL,
      "Addresses and prefixes (192.0.2.0/24) of the switches whose sFlow is taken, by the agent "
      "address in a datagram. Datagrams of others are counted (unlisted), and no table keeps "
-     "anything of them. When unset, everybody's are taken. sFlow proves nothing: a firewall has to keep "
+     "anything of them. When unset, everybody's are taken. sFlow proves nothing: a firewall has to "
+     "keep "
      "strangers from the port, and senders from taking a switch's address."},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16384", 1, 1048576, NULL,
      "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "

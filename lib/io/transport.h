@@ -151,7 +151,7 @@ void ft_receiver_free(struct ft_receiver *receiver);
 void ft_receiver_finish(struct ft_receiver *receiver);
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
 
-/* As ft_sender_set_tls(). With a list of revoked certificates those that stand are looked up in it as
+/* As ft_sender_set_tls(). With a list of revoked certificates those that stand are judged by it as
  * well, and closed with the reason where they would no longer be accepted. */
 int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
                         size_t error_bytes);

@@ -35,7 +35,9 @@ def installed():
 def debian():
     """(package, pattern) of Debian's."""
     for path in sorted((PACKAGING / "debian").glob("*.install")):
-        for line in path.read_text().split():
+        for line in path.read_text().splitlines():
+            if " " in line:  # what is built and not installed, and where it goes
+                continue
             yield path.stem, "/" + line.replace("/vendor-completions/", "/site-functions/")
     for line in (PACKAGING / "debian/not-installed").read_text().split():
         yield "none", "/" + line

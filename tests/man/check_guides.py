@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What fabrictrace-deploy(7) and fabrictrace-switches(7) show is so: each configuration is accepted by
+its program, each command of the tool answers, packages, units and scripts that are named there are.
+And the manual for a browser has every page, with links that lead somewhere."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+TOP = Path(os.environ.get("srcdir", ".")).resolve()
+for folder in ("tests", "tests/golden/daemon"):
+    sys.path.insert(0, str(TOP / folder))
+import rig  # noqa: E402
+from certificates import Authority  # noqa: E402
+from rig import check, equal  # noqa: E402
+
+PAGES = [TOP / "man" / name for name in ("fabrictrace-deploy.7", "fabrictrace-switches.7")]
+BLOCK = re.compile(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", re.M | re.S)
+TOOL = Path("cli/fabrictrace").resolve()
+
+
+def blocks():
+    for page in PAGES:
+        for block in BLOCK.findall(page.read_text()):
+            yield page.stem, block.replace("\\e\n", "\\\n")
+
+
+def etc(folder):
+    """What configurations name beneath /etc/fabrictrace."""
+    authority = Authority(folder, "ca")
+    for name, path in zip(("cert.pem", "key.pem"), authority.make("own", "DNS:localhost")):
+        path.rename(folder / name)
+    shutil.copy(rig.LAB / "topology.yaml", folder)
+    for name in ("snmp.auth", "snmp.priv"):
+        (folder / name).write_text("a-secret-of-16-characters\n")
+        (folder / name).chmod(0o600)
+
+
+def test_configurations(folder):
+    etc(folder)
+    programs = {p.name: p for p in (rig.DAEMON, rig.AGENT, rig.POLLER)}
+    seen = []
+    configurations = [(page, *re.match(r"# /etc/fabrictrace/(\S+)\.yaml\n", text).groups(), text)
+                      for page, text in blocks() if text.startswith("# /etc/")]
+    # The switches first: the poller's configuration names them.
+    for page, name, text in sorted(configurations, key=lambda row: row[1] != "switches"):
+        path = folder / f"{name}.yaml"
+        path.write_text(text.replace("/etc/fabrictrace", str(folder)))
+        words = ["-c", path]
+        if name == "switches":
+            name, words = "fabrictrace-switchpoll", [
+                *rig.NO_CONFIG, "--set", f"snmp.switches={path}", "--set", "daemon.endpoint=127.0.0.1:9477"]
+        done = rig.run(programs[name], "--check", *words)
+        check(f"{page}: {name} accepts configuration {len(seen) + 1}", done.returncode == 0,
+              done.stdout + done.stderr)
+        seen.append(name)
+    equal("configurations of", sorted(set(seen)), sorted(programs))
+    check("of three sizes", seen.count("fabrictraced") == 3, seen)
+
+
+def test_commands(folder):
+    commands = [line[2:] for _, text in blocks() for line in text.splitlines() if line.startswith("$ ")]
+    check("there are commands", len(commands) >= 5, commands)
+    daemon = rig.Daemon(folder, (rig.LAB / "topology.yaml").read_text()).start()
+    try:
+        for command in sorted(set(commands)):
+            words = command.split()
+            equal(f"'{command}' is of the tool", words[0], "fabrictrace")
+            done = rig.run(TOOL, *words[1:], "--endpoint", f"127.0.0.1:{daemon.http}")
+            check(f"'{command}' answers", done.returncode in (0, 1) and done.stdout,
+                  (done.returncode, done.stdout, done.stderr))
+        daemon.stop()
+    finally:
+        daemon.kill()
+
+
+def test_names(_folder):
+    text = "".join(text for _, text in blocks())
+    control = (TOP / "packaging/debian/control.in").read_text()
+    for package in set(re.findall(r"\./(fabrictrace-[a-z-]+)_\*\.deb", text)):
+        check(f"package {package}", f"\nPackage: {package}\n" in control)
+    for unit in set(re.findall(r"systemctl enable --now (.*)", text)):
+        for name in unit.split():
+            check(f"unit {name}", (TOP / f"packaging/systemd/{name}.service.in").exists())
+    for script in set(re.findall(r"^packaging/\S+", text, re.M)):
+        check(f"script {script}", os.access(TOP / script, os.X_OK))
+
+
+def test_html(folder):
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    done = subprocess.run(["make", "-s", "html"], capture_output=True, text=True, env=env, check=False)
+    equal("make html", (done.returncode, done.stderr), (0, ""))
+    files = {p.name: p.read_text() for p in Path("html").glob("*.html")}
+    pages = {p.name for p in (TOP / "man").glob("*.[1578]")} | {p.name for p in Path("man").glob("*.[1578]")}
+    equal("every page, and the index", set(files), {f"{p}.html" for p in pages} | {"index.html"})
+    dead = []
+    for name, text in files.items():
+        for link in re.findall(r'href="([^"]+)"', text):
+            where, _, anchor = link.partition("#")
+            if where.startswith("https:") or where == "manual.css":
+                continue
+            target = files.get(where or name)
+            if target is None or (anchor and f'id="{anchor}"' not in target):
+                dead.append(f"{name}: {link}")
+    equal("links that lead nowhere", dead, [])
+    check("the index leads to all", all(f'href="{p}.html"' in files["index.html"] for p in pages))
+
+
+if __name__ == "__main__":
+    sys.exit(rig.run_tests(test_configurations, test_commands, test_names, test_html))
