@@ -28,6 +28,7 @@ enum ft_command {
     FT_COMMAND_RANKS,
     FT_COMMAND_QPS,
     FT_COMMAND_HASH,
+    FT_COMMAND_SPREAD,
     FT_COMMAND_DOCTOR,
     FT_COMMAND_DIAGNOSE,
     FT_COMMAND_LIVE,
@@ -79,10 +80,14 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *operations;                         /* file of a diagnosis without a daemon */
+    const char *job;        /* of a diagnosis, NULL: all; of plan, NULL: of files */
+    const char *operations; /* file of a diagnosis without a daemon */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */
     unsigned draws;
+    const char *records;                     /* of whatif: what a daemon wrote */
+    uint32_t pairs, spray, add_spines;       /* of whatif */
+    uint64_t fabric_bps;                     /* likewise; 0: as it is */
     bool unaware;                            /* the network that knows no congestion */
     const char *flows, *previous, *failed;   /* of plan and whatif: files, links */
     const char *topic, *brokers;             /* of consume */

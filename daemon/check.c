@@ -55,7 +55,8 @@ const struct ft_strings *ft_daemon_sinks(const struct ft_run *run)
 
 struct ft_tls_files ft_daemon_tls(const struct ft_settings *s)
 {
-    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+    return (struct ft_tls_files){
+        .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
 struct ft_kafka_config ft_daemon_kafka(const struct ft_settings *s)
@@ -153,8 +154,11 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
     char error[ERROR_BYTES];
     const char *key;
 
-    if (!ft_tls_configured(&files))
+    if (!ft_tls_configured(&files)) {
+        if (files.crl)
+            ft_run_complain(run, diag, "tls.crl", "of no use without tls.cert, tls.key and tls.ca");
         return;
+    }
     key = files.cert ? "tls.cert" : files.key ? "tls.key" : "tls.ca";
     if (!files.cert || !files.key || !files.ca)
         ft_run_complain(run, diag, key, "tls.cert, tls.key and tls.ca belong together");
@@ -162,7 +166,8 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
         ft_run_complain(run, diag,
                         strcmp(key, "cert") == 0  ? "tls.cert"
                         : strcmp(key, "key") == 0 ? "tls.key"
-                                                  : "tls.ca",
+                        : strcmp(key, "ca") == 0  ? "tls.ca"
+                                                  : "tls.crl",
                         "%s", error);
 }
 

@@ -6,6 +6,7 @@ dist_man_MANS += \
 	man/fabrictrace-incident.5 \
 	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
+	man/fabrictrace-security.7 \
 	man/fabrictrace-troubleshooting.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \

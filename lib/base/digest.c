@@ -12,3 +12,8 @@ uint64_t ft_digest_text(const char *text, uint64_t seed)
 {
     return XXH3_64bits_withSeed(text, strlen(text), seed);
 }
+
+uint64_t ft_digest_bytes(const void *bytes, size_t len, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes, len, seed);
+}

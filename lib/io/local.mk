@@ -27,6 +27,8 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/http.h lib/io/http_impl.h \
 	lib/io/snmp.h lib/io/snmp_impl.h \
 	lib/io/verbs.h \
+	lib/io/spool.c lib/io/spool.h \
+	lib/io/spool_segment.c lib/io/spool_segment.h \
 	lib/io/kafka.c lib/io/kafka.h \
 	lib/io/kafka_reader.c lib/io/kafka_reader.h
 

@@ -19,6 +19,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_rdma \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
+	tests/fuzz/fuzz_spool \
 	tests/fuzz/fuzz_topology \
 	tests/fuzz/fuzz_unpack \
 	tests/fuzz/fuzz_yaml
@@ -104,11 +105,15 @@ tests_fuzz_fuzz_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LI
 
 tests_fuzz_fuzz_rings_SOURCES = tests/fuzz/fuzz_rings.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rings_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a lib/base/libftbase.a
+tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a $(fuzz_proto_libs) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_sflow_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_sflow_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_spool_SOURCES = tests/fuzz/fuzz_spool.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_spool_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_spool_LDADD = lib/io/libftio.a lib/base/libftbase.a $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_topology_SOURCES = tests/fuzz/fuzz_topology.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_topology_LDFLAGS = $(fuzz_ldflags)
