@@ -385,6 +385,8 @@ static int start_uplink(struct live *live)
     const struct ft_uplink_config config = {.host = live->host, .source_id = source_id(live)};
     struct ft_sender_config sender = {
         .endpoint = s->endpoint,
+        .others = (const char *const *)s->standby.items,
+        .return_ns = s->return_ns,
         .source_id = source_id(live),
         .program = PROGRAM,
         .queue_bytes_max = s->queue_bytes,

@@ -10,6 +10,7 @@
 
 #include "lib/base/privilege.h"
 #include "lib/base/tuple.h"
+#include "lib/io/candidates.h"
 #include "lib/io/pcap.h"
 #include "lib/io/tls.h"
 
@@ -124,6 +125,20 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(endpoint),
      .help = "Where fabrictraced(8) listens. Needed unless --output or --replay is given."},
+    {.key = "daemon.standby",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(standby),
+     .help =
+         "Further daemons, each as host:port, in the order of preference. The agent goes to the "
+         "next where one is silent or refuses, and back when an earlier one is there again. All "
+         "agents and pollers of a fabric need the same order."},
+    {.key = "daemon.return",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(return_ns),
+     .standard = "30s",
+     .min = 0.1,
+     .max = 86400,
+     .help = "Time between two attempts to reach an earlier daemon of that order again."},
     {.key = "daemon.cert",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_cert),
@@ -326,6 +341,12 @@ static void check_intervals(const struct ft_agent_settings *s, const struct ft_r
         ft_run_complain(run, diag, "idle_timeout", "shorter than 'report_interval'");
     if (s->retry_max_ns < s->retry_min_ns)
         ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");
+    for (size_t i = 0; i < s->standby.count; i++)
+        if (!ft_candidate_ok(s->standby.items[i]))
+            ft_run_complain(run, diag, "daemon.standby", "'%s' is not host:port",
+                            s->standby.items[i]);
+    if (s->standby.count && !s->endpoint)
+        ft_run_complain(run, diag, "daemon.standby", "needs daemon.endpoint, the first of them");
 }
 
 static void check_tls(const struct ft_agent_settings *s, const struct ft_run *run,
@@ -440,6 +461,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "flows_max";
     if (!same(old->endpoint, now->endpoint))
         return "daemon.endpoint";
+    if (!ft_strings_equal(&old->standby, &now->standby) || old->return_ns != now->return_ns)
+        return "daemon.standby";
     if (!old->tls_cert != !now->tls_cert)
         return "daemon.cert";
     if (old->queue_bytes != now->queue_bytes)

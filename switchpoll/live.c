@@ -414,6 +414,8 @@ static int start_output(struct live *live, uint64_t boot_id)
     const struct ft_switchpoll_settings *s = live->settings;
     const struct ft_sender_config sender = {
         .endpoint = s->daemon_endpoint,
+        .others = (const char *const *)s->daemon_standby.items,
+        .return_ns = s->daemon_return_ns,
         .source_id = live->source_id,
         .program = PROGRAM,
         .boot_id = boot_id,

@@ -10,6 +10,7 @@
 
 #include "lib/base/prefix.h"
 #include "lib/base/privilege.h"
+#include "lib/io/candidates.h"
 #include "lib/io/snmp.h"
 #include "lib/io/tls.h"
 #include "switchpoll/sflow/workers.h"
@@ -44,6 +45,12 @@ static const struct ft_option options[] = {
      "UDP destination port of the sFlow datagrams in a capture read with --replay."},
     {"daemon.endpoint", FT_OPTION_ENDPOINT, AT(daemon_endpoint), "127.0.0.1:9477", 0, 0, NULL,
      "Where fabrictraced takes records."},
+    {"daemon.standby", FT_OPTION_STRINGS, AT(daemon_standby), NULL, 0, 0, NULL,
+     "Further daemons, each as host:port, in the order of preference. The poller goes to the next "
+     "where one is silent or refuses, and back when an earlier one is there again. All agents and "
+     "pollers of a fabric need the same order."},
+    {"daemon.return", FT_OPTION_DURATION, AT(daemon_return_ns), "30s", 0.1, 86400, NULL,
+     "Time between two attempts to reach an earlier daemon of that order again."},
     {"daemon.queue", FT_OPTION_SIZE, AT(daemon_queue_bytes), "182MiB", 1048576, 17179869184, NULL,
      "Records wait here while the daemon is away. When it is full the oldest are dropped and "
      "counted."},
@@ -217,6 +224,10 @@ bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_r
     check_exporters(s, run, diag);
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");
+    for (size_t i = 0; i < s->daemon_standby.count; i++)
+        if (!ft_candidate_ok(s->daemon_standby.items[i]))
+            ft_run_complain(run, diag, "daemon.standby", "'%s' is not host:port",
+                            s->daemon_standby.items[i]);
     if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
         ft_run_complain(run, diag, "http", "'%s' is neither host:port nor off", s->http);
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
@@ -284,6 +295,8 @@ const char *ft_switchpoll_settings_fixed(const struct ft_switchpoll_settings *ol
         {"memory_max", old->memory_max == now->memory_max},
         {"workers", old->workers == now->workers},
         {"daemon.endpoint", same(old->daemon_endpoint, now->daemon_endpoint)},
+        {"daemon.standby", ft_strings_equal(&old->daemon_standby, &now->daemon_standby)},
+        {"daemon.return", old->daemon_return_ns == now->daemon_return_ns},
         {"daemon.queue", old->daemon_queue_bytes == now->daemon_queue_bytes},
         {"daemon.retry_min", old->daemon_retry_min_ns == now->daemon_retry_min_ns},
         {"daemon.retry_max", old->daemon_retry_max_ns == now->daemon_retry_max_ns},

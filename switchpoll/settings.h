@@ -19,6 +19,8 @@ struct ft_switchpoll_settings {
     uint64_t workers;
     uint64_t replay_port;
     char *daemon_endpoint;
+    struct ft_strings daemon_standby;
+    int64_t daemon_return_ns;
     uint64_t daemon_queue_bytes;
     int64_t daemon_retry_min_ns;
     int64_t daemon_retry_max_ns;

@@ -22,6 +22,13 @@ static void on_state(void *arg, bool up, const char *text)
     ft_log_change(&link->state, up, text, ft_mono_now());
 }
 
+static void warn_of_plain(const struct ft_sender_config *config, const char *endpoint)
+{
+    if (!config->tls.cert && !ft_endpoint_is_local(endpoint))
+        ft_log(FT_LOG_WARNING,
+               "daemon '%s': plain TCP: reports can be read and changed on the network", endpoint);
+}
+
 int ft_daemon_link_open(struct ft_daemon_link *link, struct ft_loop *loop,
                         const struct ft_sender_config *config)
 {
@@ -40,10 +47,9 @@ int ft_daemon_link_open(struct ft_daemon_link *link, struct ft_loop *loop,
         ft_log(FT_LOG_ERROR, "%s", error);
         return -EINVAL;
     }
-    if (!config->tls.cert && !ft_endpoint_is_local(config->endpoint))
-        ft_log(FT_LOG_WARNING,
-               "daemon '%s': plain TCP: reports can be read and changed on the network",
-               config->endpoint);
+    warn_of_plain(config, config->endpoint);
+    for (const char *const *other = config->others; other && *other; other++)
+        warn_of_plain(config, *other);
     return 0;
 }
 

@@ -18,7 +18,8 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/tls.c lib/io/tls.h \
 	lib/io/tls_client.c lib/io/tls_client.h \
 	lib/io/unpack.c lib/io/unpack.h \
-	lib/io/sender.c lib/io/transport.h \
+	lib/io/sender.c lib/io/sender_queue.c lib/io/sender_impl.h lib/io/transport.h \
+	lib/io/candidates.c lib/io/candidates.h \
 	lib/io/receiver.c lib/io/receiver_room.c lib/io/receiver_sources.c \
 	lib/io/receiver_impl.h \
 	lib/io/http.c lib/io/http_answer.c lib/io/http_channel.c lib/io/http_clients.c \

@@ -11,60 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/io/endpoint.h"
+#include "lib/io/sender_impl.h"
 #include "lib/io/stream.h"
 
 /* The output is filled to the first and again when it has fallen to the second. */
 #define OUTPUT_HIGH_BYTES (1u << 20)
 #define OUTPUT_LOW_BYTES  (256u << 10)
 
-#define RETRY_MIN_NS (INT64_C(100) * 1000000)
-
-struct payload {
-    TAILQ_ENTRY(payload) next;
-    uint64_t sequence;
-    uint64_t last; /* number of its last record */
-    uint32_t records;
-    size_t frame_len;
-    uint8_t frame[];
-};
-
-TAILQ_HEAD(payloads, payload);
-
-struct ft_sender {
-    struct ft_loop *loop;
-    struct ft_sender_config config; /* its texts are those below */
-    char *endpoint, *source_id, *program;
-    char host[FT_HOST_BYTES];
-    uint16_t port;
-    struct ft_tls *tls;
-    struct ft_connect *connect;
-    struct bufferevent *bev;
-    size_t frame_max;
-    bool welcomed;
-    bool progressed; /* something was acknowledged on this connection */
-    struct ft_mono welcomed_at;
-    struct ft_watch *retry, *deadline, *flushed;
-    int64_t backoff_ns;
-    uint64_t random;
-    /* In the order of their numbers; those before unsent are in flight. */
-    struct payloads queue;
-    struct payload *unsent;
-    uint64_t sequence_last; /* given */
-    uint64_t sequence_sent; /* on any connection so far */
-    uint64_t flight_last;   /* on this connection */
-    size_t flight_bytes;
-    struct ft_sender_stats stats;
-    void (*on_flushed)(void *arg);
-    void *flushed_arg;
-};
-
-static size_t cost(const struct payload *payload)
-{
-    return sizeof(*payload) + payload->frame_len;
-}
+#define RETRY_MIN_NS  (INT64_C(100) * 1000000)
+#define RETURN_NS     (INT64_C(30) * 1000000000)
+#define RETURN_MAX_NS (INT64_C(600) * 1000000000)
 
 /* xorshift64: jitter that repeats with the source and boot it is seeded from. */
 static uint64_t next_random(struct ft_sender *sender)
@@ -90,7 +50,8 @@ static void report_state(struct ft_sender *sender, bool up, const char *reason)
 
     if (!sender->config.on_state)
         return;
-    snprintf(text, sizeof(text), "receiver '%s': %s", sender->endpoint, reason);
+    snprintf(text, sizeof(text), "receiver '%s': %s",
+             ft_candidates_now(&sender->candidates)->endpoint, reason);
     sender->config.on_state(sender->config.arg, up, text);
 }
 
@@ -100,9 +61,25 @@ static void retry_later(struct ft_sender *sender)
 
     ft_watch_once_disarm(sender->deadline);
     ft_watch_once_arm(sender->retry, half + (int64_t)(next_random(sender) % (uint64_t)(half + 1)));
-    sender->backoff_ns *= 2;
+    /* Each is tried before the wait grows. */
+    if (sender->candidates.at == 0)
+        sender->backoff_ns *= 2;
     if (sender->backoff_ns > sender->config.retry_max_ns)
         sender->backoff_ns = sender->config.retry_max_ns;
+}
+
+static void close_connection(struct ft_sender *sender)
+{
+    if (sender->bev)
+        bufferevent_free(sender->bev);
+    sender->bev = NULL;
+    ft_connect_free(sender->connect);
+    sender->connect = NULL;
+    ft_connect_free(sender->probe);
+    sender->probe = NULL;
+    ft_watch_once_disarm(sender->back);
+    sender->welcomed = sender->returning = false;
+    sender->stats.connected = false;
 }
 
 static void drop_connection(struct ft_sender *sender, const char *reason)
@@ -111,40 +88,62 @@ static void drop_connection(struct ft_sender *sender, const char *reason)
                 (sender->progressed || ft_mono_since_ns(ft_mono_now(), sender->welcomed_at) >=
                                            sender->config.retry_max_ns);
 
-    if (sender->bev)
-        bufferevent_free(sender->bev);
-    sender->bev = NULL;
-    ft_connect_free(sender->connect);
-    sender->connect = NULL;
-    /* A receiver that welcomes and closes at once gives no reason to hurry. */
+    close_connection(sender);
+    report_state(sender, false, reason);
+    /* A receiver that welcomes and closes at once gives no reason to hurry. One that was there may
+     * be there again at once: it is tried once more before the next. */
     if (held)
         sender->backoff_ns = sender->config.retry_min_ns;
-    sender->welcomed = false;
-    sender->stats.connected = false;
+    else
+        ft_candidates_next(&sender->candidates);
     retry_later(sender);
-    report_state(sender, false, reason);
 }
 
-static void remove_payload(struct ft_sender *sender, struct payload *payload)
+/* A preferred receiver can be reached, and nothing is in flight that it would get twice. */
+static void return_now(struct ft_sender *sender)
 {
-    TAILQ_REMOVE(&sender->queue, payload, next);
-    sender->stats.payloads_queued--;
-    sender->stats.records_queued -= payload->records;
-    sender->stats.queue_bytes -= cost(payload);
-    free(payload);
+    size_t to = sender->probed;
+
+    close_connection(sender);
+    ft_watch_once_disarm(sender->deadline);
+    sender->candidates.at = to;
+    ft_watch_once_arm(sender->retry, 0);
 }
 
-static void drop_oldest_unsent(struct ft_sender *sender)
+static void handle_probed(void *arg, int fd, const char *reason)
 {
-    struct payload *payload = sender->unsent;
+    struct ft_sender *sender = arg;
 
-    sender->unsent = TAILQ_NEXT(payload, next);
-    sender->stats.payloads_dropped++;
-    sender->stats.records_dropped += payload->records;
-    remove_payload(sender, payload);
+    (void)reason;
+    ft_connect_free(sender->probe);
+    sender->probe = NULL;
+    if (fd < 0) {
+        sender->probed = (sender->probed + 1) % sender->candidates.at;
+        ft_watch_once_arm(sender->back, sender->back_ns);
+        return;
+    }
+    close(fd);
+    /* Less often where it can be reached and then does not take records. */
+    sender->back_ns *= 2;
+    if (sender->back_ns > RETURN_MAX_NS)
+        sender->back_ns = RETURN_MAX_NS;
+    sender->returning = true;
+    if (sender->flight_bytes == 0)
+        return_now(sender);
 }
 
-static void write_head(const struct ft_sender *sender, struct payload *payload)
+static void probe_now(void *arg)
+{
+    struct ft_sender *sender = arg;
+    const struct ft_candidate *candidate = &sender->candidates.items[sender->probed];
+
+    sender->probe = ft_connect_new(sender->loop, candidate->host, candidate->port,
+                                   sender->config.timeout_ns, handle_probed, sender);
+    if (!sender->probe)
+        ft_watch_once_arm(sender->back, sender->back_ns);
+}
+
+static void write_head(const struct ft_sender *sender, struct ft_payload *payload)
 {
     const struct ft_frame_numbers numbers = {payload->last, payload->records,
                                              sender->stats.records};
@@ -160,9 +159,9 @@ static void pump(struct ft_sender *sender)
     if (!sender->welcomed)
         return;
     out = bufferevent_get_output(sender->bev);
-    while (sender->unsent && evbuffer_get_length(out) < OUTPUT_HIGH_BYTES &&
+    while (sender->unsent && !sender->returning && evbuffer_get_length(out) < OUTPUT_HIGH_BYTES &&
            sender->flight_bytes < sender->config.queue_bytes_max / 2) {
-        struct payload *payload = sender->unsent;
+        struct ft_payload *payload = sender->unsent;
 
         write_head(sender, payload);
         if (evbuffer_add(out, payload->frame, payload->frame_len) < 0)
@@ -170,28 +169,11 @@ static void pump(struct ft_sender *sender)
         sender->flight_last = payload->sequence;
         if (sender->sequence_sent < payload->sequence)
             sender->sequence_sent = payload->sequence;
-        sender->flight_bytes += cost(payload);
+        sender->flight_bytes += ft_payload_cost(payload);
         sender->unsent = TAILQ_NEXT(payload, next);
     }
     if (sender->flight_bytes && !ft_watch_once_armed(sender->deadline))
         ft_watch_once_arm(sender->deadline, sender->config.timeout_ns);
-}
-
-/* Takes off the queue what is applied: this number and all below. Returns the bytes it held. */
-static size_t remove_applied(struct ft_sender *sender, uint64_t sequence)
-{
-    struct payload *payload;
-    size_t bytes = 0;
-
-    while ((payload = TAILQ_FIRST(&sender->queue)) && payload->sequence <= sequence) {
-        bytes += cost(payload);
-        sender->stats.payloads_acked++;
-        sender->stats.records_acked += payload->records;
-        remove_payload(sender, payload);
-    }
-    if (sender->on_flushed && TAILQ_EMPTY(&sender->queue))
-        ft_watch_once_arm(sender->flushed, 0);
-    return bytes;
 }
 
 static int take_ack(struct ft_sender *sender, uint64_t sequence)
@@ -202,13 +184,28 @@ static int take_ack(struct ft_sender *sender, uint64_t sequence)
         drop_connection(sender, "it acknowledges what was not sent");
         return -EBADMSG;
     }
-    bytes = remove_applied(sender, sequence);
+    bytes = ft_sender_remove_applied(sender, sequence);
     if (bytes) {
         sender->flight_bytes -= bytes;
         sender->progressed = true;
         ft_watch_once_disarm(sender->deadline);
     }
-    return 0;
+    if (!sender->returning || sender->flight_bytes)
+        return 0;
+    return_now(sender);
+    return -ECONNRESET;
+}
+
+static void note_receiver(struct ft_sender *sender)
+{
+    if (sender->stats.connects && sender->welcomed_by != sender->candidates.at)
+        sender->stats.records_repeated += ft_sender_begun(sender);
+    sender->welcomed_by = sender->candidates.at;
+    sender->probed = 0;
+    if (sender->candidates.at)
+        ft_watch_once_arm(sender->back, sender->back_ns);
+    else
+        sender->back_ns = sender->config.return_ns;
 }
 
 static int take_welcome(struct ft_sender *sender, const struct ft_frame *frame)
@@ -225,7 +222,7 @@ static int take_welcome(struct ft_sender *sender, const struct ft_frame *frame)
         drop_connection(sender, fault);
         return -EBADMSG;
     }
-    remove_applied(sender, frame->sequence);
+    ft_sender_remove_applied(sender, frame->sequence);
     /* What is left of an earlier connection's flight has not been applied. */
     sender->unsent = TAILQ_FIRST(&sender->queue);
     sender->flight_bytes = 0;
@@ -235,6 +232,7 @@ static int take_welcome(struct ft_sender *sender, const struct ft_frame *frame)
     sender->progressed = false;
     sender->welcomed_at = ft_mono_now();
     sender->stats.connected = true;
+    note_receiver(sender);
     sender->stats.connects++;
     report_state(sender, true, "connected");
     return 0;
@@ -329,7 +327,8 @@ static void handle_connected(void *arg, int fd, const char *reason)
         return;
     }
     sender->bev =
-        ft_stream_new(sender->loop, sender->tls, fd, sender->host, sender->config.timeout_ns);
+        ft_stream_new(sender->loop, sender->tls, fd, ft_candidates_now(&sender->candidates)->host,
+                      sender->config.timeout_ns);
     if (!sender->bev) {
         drop_connection(sender, "no memory");
         return;
@@ -346,7 +345,9 @@ static void connect_now(void *arg)
 {
     struct ft_sender *sender = arg;
 
-    sender->connect = ft_connect_new(sender->loop, sender->host, sender->port,
+    const struct ft_candidate *candidate = ft_candidates_now(&sender->candidates);
+
+    sender->connect = ft_connect_new(sender->loop, candidate->host, candidate->port,
                                      sender->config.timeout_ns, handle_connected, sender);
     if (!sender->connect)
         drop_connection(sender, "no memory");
@@ -383,11 +384,9 @@ static bool name_ok(const char *name, size_t max)
 static int check_config(const struct ft_sender_config *config, struct ft_sender *sender,
                         char *error, size_t error_bytes)
 {
-    if (ft_endpoint_split(config->endpoint, sender->host, &sender->port) < 0 || !sender->host[0] ||
-        !sender->port) {
-        snprintf(error, error_bytes, "'%s' is not HOST:PORT", config->endpoint);
+    if (ft_candidates_set(&sender->candidates, config->endpoint, config->others, error,
+                          error_bytes) < 0)
         return -EINVAL;
-    }
     if (!name_ok(config->source_id, FT_SOURCE_ID_BYTES_MAX) ||
         !name_ok(config->program, FT_PROGRAM_BYTES_MAX)) {
         snprintf(error, error_bytes, "'%s' is not a valid source name", config->source_id);
@@ -404,7 +403,8 @@ static void take_config(struct ft_sender *sender, const struct ft_sender_config 
     struct ft_sender_config *c = &sender->config;
 
     *c = *config;
-    c->endpoint = sender->endpoint = strdup(config->endpoint);
+    c->endpoint = NULL;
+    c->others = NULL;
     c->source_id = sender->source_id = strdup(config->source_id);
     c->program = sender->program = strdup(config->program);
     if (c->retry_min_ns < RETRY_MIN_NS)
@@ -414,6 +414,9 @@ static void take_config(struct ft_sender *sender, const struct ft_sender_config 
     if (c->timeout_ns <= 0)
         c->timeout_ns = FT_STREAM_TIMEOUT_NS;
     sender->backoff_ns = c->retry_min_ns;
+    if (c->return_ns <= 0)
+        c->return_ns = RETURN_NS;
+    sender->back_ns = c->return_ns;
     sender->random = seed_of(config);
     sender->frame_max = FT_FRAME_LENGTH_BYTES + 1 + FT_FRAME_REASON_BYTES_MAX;
 }
@@ -437,8 +440,9 @@ struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_con
     sender->retry = ft_watch_once(loop, connect_now, sender);
     sender->deadline = ft_watch_once(loop, handle_deadline, sender);
     sender->flushed = ft_watch_once(loop, handle_flushed, sender);
-    if (!sender->endpoint || !sender->source_id || !sender->program || !sender->retry ||
-        !sender->deadline || !sender->flushed) {
+    sender->back = ft_watch_once(loop, probe_now, sender);
+    if (!sender->source_id || !sender->program || !sender->retry || !sender->deadline ||
+        !sender->flushed || !sender->back) {
         snprintf(error, error_bytes, "no memory");
         ft_sender_free(sender);
         return NULL;
@@ -455,13 +459,15 @@ int ft_sender_set_tls(struct ft_sender *sender, const struct ft_tls_files *files
 
 void ft_sender_free(struct ft_sender *sender)
 {
-    struct payload *payload;
+    struct ft_payload *payload;
 
     if (!sender)
         return;
     if (sender->bev)
         bufferevent_free(sender->bev);
     ft_connect_free(sender->connect);
+    ft_connect_free(sender->probe);
+    ft_watch_free(sender->back);
     ft_watch_free(sender->retry);
     ft_watch_free(sender->deadline);
     ft_watch_free(sender->flushed);
@@ -470,44 +476,15 @@ void ft_sender_free(struct ft_sender *sender)
         free(payload);
     }
     ft_tls_free(sender->tls);
-    free(sender->endpoint);
+    ft_candidates_free(&sender->candidates);
     free(sender->source_id);
     free(sender->program);
     free(sender);
 }
 
-static int queue_payload(struct ft_sender *sender, const void *bytes, size_t len, uint32_t records)
-{
-    size_t frame_len = FT_FRAME_RECORDS_HEAD_BYTES + len;
-    size_t needed = sizeof(struct payload) + frame_len;
-    struct payload *payload;
-
-    if (len > FT_FRAME_PAYLOAD_BYTES_MAX)
-        return -EMSGSIZE;
-    if (needed > sender->config.queue_bytes_max ||
-        sender->flight_bytes > sender->config.queue_bytes_max - needed)
-        return -ENOBUFS;
-    payload = malloc(needed);
-    if (!payload)
-        return -ENOMEM;
-    while (sender->stats.queue_bytes > sender->config.queue_bytes_max - needed)
-        drop_oldest_unsent(sender);
-    payload->sequence = ++sender->sequence_last;
-    payload->last = sender->stats.records + records;
-    payload->records = records;
-    payload->frame_len = frame_len;
-    if (len)
-        memcpy(payload->frame + FT_FRAME_RECORDS_HEAD_BYTES, bytes, len);
-    TAILQ_INSERT_TAIL(&sender->queue, payload, next);
-    if (!sender->unsent)
-        sender->unsent = payload;
-    sender->stats.queue_bytes += needed;
-    return 0;
-}
-
 int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, uint32_t records)
 {
-    int ret = queue_payload(sender, payload, len, records);
+    int ret = ft_sender_queue(sender, payload, len, records);
 
     sender->stats.payloads++;
     sender->stats.records += records;

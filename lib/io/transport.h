@@ -17,6 +17,8 @@
  * A sender numbers its records as they are queued: count of them are in the payload, the last one
  * has the number last, and newest is that of the newest by then. So the receiver knows how many
  * never came when the sender begins anew. Version 1 has no such numbers; a receiver takes both.
+ * Each of several receivers knows what it applied itself; what a sender delivered to another one
+ * meanwhile it counts as skipped.
  * With TLS both ends show certificates. Thread: the loop's own.
  */
 #include <stdbool.h>
@@ -50,6 +52,11 @@ struct ft_sender;
 
 struct ft_sender_config {
     const char *endpoint; /* "host:port" */
+    /* Other receivers, in the order of preference, NULL-terminated; NULL: none. The sender goes to
+     * the next where one refuses or is silent, and back to one before when that can be reached
+     * again: it then sends nothing more until all that is in flight is acknowledged. */
+    const char *const *others;
+    int64_t return_ns; /* between two attempts to go back; 0: 30 s */
     const char *source_id;
     const char *program;
     uint64_t boot_id; /* differs at every start of the program */
@@ -69,6 +76,9 @@ struct ft_sender_stats {
     uint64_t records, records_acked, records_dropped, records_queued;
     uint64_t queue_bytes;
     uint64_t connects;
+    /* Records sent to one receiver, not acknowledged by it and sent to another one: both may have
+     * them. */
+    uint64_t records_repeated;
     bool connected;
 };
 

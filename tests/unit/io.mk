@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 io_tests = tests/unit/check_loop tests/unit/check_netlink tests/unit/check_pcap tests/unit/check_frame \
 	tests/unit/check_transport tests/unit/check_tls tests/unit/check_http \
-	tests/unit/check_spool tests/unit/check_turns
+	tests/unit/check_spool tests/unit/check_turns tests/unit/check_standby
 check_PROGRAMS += $(io_tests)
 TESTS += $(io_tests)
 
@@ -30,6 +30,10 @@ tests_unit_check_transport_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_tls_SOURCES = tests/unit/check_tls.c $(transport_rig)
 tests_unit_check_tls_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_tls_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_standby_SOURCES = tests/unit/check_standby.c $(transport_rig)
+tests_unit_check_standby_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_standby_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_turns_SOURCES = tests/unit/check_turns.c $(transport_rig)
 tests_unit_check_turns_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
