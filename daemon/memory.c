@@ -31,7 +31,7 @@ enum {
     TLS_CONNECTION = 49152, /* 36,600 measured after the handshake */
     HASH_SET = FT_HASHES_SET_BYTES,
     RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
-    KAFKA_MESSAGE = 320,
+    KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka.c) */
     PAST_EVENT = 768,
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
 };

@@ -20,8 +20,6 @@ EXCEPT = {
     "ft_discovery_looks": "for its test: the work of a build must not grow with the fabric's square",
     "ft_fluid_play": "rounds of dependent flows: held against single steps, for collectives in whatif",
 }
-EXCEPT.update({f"ft_spool_{name}": "the Kafka sink comes next" for name in
-               "open close append skip next release end unread_from stats".split()})
 
 
 def words_of(path):
