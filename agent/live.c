@@ -420,6 +420,7 @@ static int start_jobs(struct live *live, uint64_t seed)
         .peers_max = s->nccl_peers / s->nccl_jobs_max,
         .refresh_ns = s->refresh_ns,
         .hold_ns = s->nccl_hold_ns,
+        .quiet_ns = s->nccl_quiet_ns,
         .reports_per_s = (uint32_t)s->nccl_reports_per_s,
         .seed = seed,
     };

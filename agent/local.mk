@@ -10,6 +10,10 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/collective_record.c agent/jobs/collective_record.h \
 	agent/jobs/collectives.c agent/jobs/collectives.h \
 	agent/jobs/jobs.c agent/jobs/jobs.h \
+	agent/jobs/hello.c agent/jobs/hello.h \
+	agent/jobs/process.c agent/jobs/process.h \
+	agent/jobs/progress.c agent/jobs/progress.h \
+	agent/jobs/progress_record.c agent/jobs/progress_record.h \
 	agent/jobs/rings.c agent/jobs/rings.h \
 	agent/jobs/tally.c agent/jobs/tally.h \
 	agent/live.c agent/live.h \

@@ -137,6 +137,12 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRING,
      .offset = AT(tls_ca),
      .help = "Certificate authority of the daemon, a PEM file."},
+    {.key = "daemon.crl",
+     .type = FT_OPTION_STRING,
+     .offset = AT(tls_crl),
+     .help =
+         "Certificates that the authority has revoked, a PEM file. Without a list that is up to "
+         "date the daemon is not accepted. Read anew on reload, for the next connection."},
     {.key = "daemon.queue",
      .type = FT_OPTION_SIZE,
      .offset = AT(queue_bytes),
@@ -182,6 +188,14 @@ static const struct ft_option options[] = {
      .min = 0.01,
      .max = 60,
      .help = "A collective has ended when the plugin reported nothing of it for this time."},
+    {.key = "nccl.quiet",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(nccl_quiet_ns),
+     .standard = "3s",
+     .min = 0.1,
+     .max = 3600,
+     .help = "Where nothing began or ended in a communicator for this time, how far the process is "
+             "in it is reported (fabrictrace.progress.v1); while an operation is this old, too."},
     {.key = "nccl.reports",
      .type = FT_OPTION_UINT,
      .offset = AT(nccl_reports_per_s),
@@ -262,7 +276,7 @@ const struct ft_option_table ft_agent_options = {
 enum {
     FLOW = 168,
     QUEUE_PAIR = 152 + 2 * 144 + 8 * 80 + 200 + 120, /* tuples, hints, its process; its report */
-    JOB = 384 << 10,                                 /* its operations and what is read of it */
+    JOB = 512 << 10,                                 /* its operations and what is read of it */
     PEER = 272,
 };
 
@@ -297,7 +311,8 @@ size_t ft_agent_shares(const struct ft_run *run, void *config,
 
 struct ft_tls_files ft_agent_tls(const struct ft_agent_settings *s)
 {
-    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+    return (struct ft_tls_files){
+        .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
 static void check_intervals(const struct ft_agent_settings *s, const struct ft_run *run,
@@ -320,8 +335,9 @@ static void check_tls(const struct ft_agent_settings *s, const struct ft_run *ru
     const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
     char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
 
-    if (!ft_tls_configured(&files) || (files.cert && files.key && files.ca &&
-                                       ft_tls_check(&files, &which, error, sizeof(error)) == 0))
+    if ((!ft_tls_configured(&files) && !files.crl) ||
+        (files.cert && files.key && files.ca &&
+         ft_tls_check(&files, &which, error, sizeof(error)) == 0))
         return;
     snprintf(key, sizeof(key), "daemon.%s", which);
     ft_run_complain(run, diag, key, "%s", error);
@@ -435,6 +451,7 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
     if (!ft_strings_equal(&old->http_names, &now->http_names))
         return "http_names";
     if (!same(old->nccl_socket, now->nccl_socket) || old->nccl_hold_ns != now->nccl_hold_ns ||
+        old->nccl_quiet_ns != now->nccl_quiet_ns ||
         old->nccl_reports_per_s != now->nccl_reports_per_s ||
         old->nccl_jobs_max != now->nccl_jobs_max)
         return "nccl";

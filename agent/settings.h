@@ -33,13 +33,14 @@ struct ft_agent_settings {
     int64_t idle_ns;
     int64_t loss_ns;
     char *endpoint;
-    char *tls_cert, *tls_key, *tls_ca;
+    char *tls_cert, *tls_key, *tls_ca, *tls_crl;
     uint64_t queue_bytes;
     int64_t retry_min_ns, retry_max_ns;
     char *http; /* "off": none */
     struct ft_strings http_names;
     char *nccl_socket; /* "off": none */
     int64_t nccl_hold_ns;
+    int64_t nccl_quiet_ns;
     uint64_t nccl_reports_per_s;
     uint64_t nccl_jobs_max;
     bool rdma;

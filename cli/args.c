@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/args_options.h"
 #include "cli/moment.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
@@ -48,8 +49,10 @@ static const struct command commands[FT_COMMANDS] = {
                         "queue pairs of every host, and their peers"},
     [FT_COMMAND_HASH] = {"hash", "",
                          "how each switch chooses among equal-cost links, learnt from flows"},
+    [FT_COMMAND_SPREAD] = {"spread", "[--host HOST] [--group GROUP] [--limit N]",
+                           "how flows, connections and jobs spread over equal-cost links"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
-    [FT_COMMAND_DIAGNOSE] = {"diagnose", "--operations FILE",
+    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},
     [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},
@@ -60,56 +63,15 @@ static const struct command commands[FT_COMMANDS] = {
     [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
                            "the page, or one command, as they were when that file was kept"},
     [FT_COMMAND_PLAN] = {"plan",
-                         "--topology FILE --flows FILE [--previous FILE] [--failed LINK,...]",
-                         "paths for flows such that the fullest link carries the least"},
+                         "JOB [--failed LINK,...] | --topology FILE --flows FILE "
+                         "[--previous FILE] [--failed LINK,...]",
+                         "source ports for a job, or paths for flows, that collide the least"},
     [FT_COMMAND_WHATIF] = {"whatif",
-                           "--topology FILE --flows FILE [--policy NAME,...] | --chakra PREFIX "
-                           "--network FILE --system FILE",
-                           "what other routing would do to flows, or another network to a trace"},
-};
-
-enum {
-    OPT_ENDPOINT = 256,
-    OPT_JSON,
-    OPT_STATE,
-    OPT_HOST,
-    OPT_FLOW,
-    OPT_LIMIT,
-    OPT_GROUP,
-    OPT_KIND,
-    OPT_FOLLOW,
-    OPT_INTERVAL,
-    OPT_LOADS,
-    OPT_COMM,
-    OPT_OP,
-    OPT_BY,
-    OPT_BYTES,
-    OPT_MESSAGES,
-    OPT_CSV,
-    OPT_SVG,
-    OPT_EXPORT,
-    OPT_WIDE,
-    OPT_SORT,
-    OPT_COLUMNS,
-    OPT_OPERATIONS,
-    OPT_SFLOW,
-    OPT_TOPOLOGY,
-    OPT_LAST,
-    OPT_SERVE,
-    OPT_AT,
-    OPT_TOKEN_FILE,
-    OPT_CA,
-    OPT_FLOWS,
-    OPT_PREVIOUS,
-    OPT_FAILED,
-    OPT_POLICY,
-    OPT_DRAWS,
-    OPT_CHAKRA,
-    OPT_NETWORK,
-    OPT_SYSTEM,
-    OPT_GROUPS,
-    OPT_UNAWARE,
-    OPT_SIM_LAST = OPT_UNAWARE
+                           "[--policy NAME,...] [--topology FILE --records FILE | --topology FILE "
+                           "--flows FILE | --chakra PREFIX --network FILE --system FILE]",
+                           "what other routing would do to the traffic, or a network to a trace"},
+    [FT_COMMAND_CONSUME] = {"consume", "TOPIC [--from TIME] [--filter NAME=VALUE]... [--follow]",
+                            "the records of a Kafka topic"},
 };
 
 #define FOR(command) (1U << FT_COMMAND_##command)
@@ -117,15 +79,16 @@ enum {
 /* Commands that the history has answers for. */
 #define FOR_PAST (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(COLLISIONS) | FOR(EVENTS))
 /* Commands that start a daemon of their own and ask none. */
-#define FOR_OWN        (FOR(LIVE) | FOR(ANALYZE))
-#define FOR_TABLES     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS))
+#define FOR_OWN (FOR(LIVE) | FOR(ANALYZE))
+#define FOR_TABLES                                                                                 \
+    (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS) | FOR(CONSUME))
+#define BROKERS        "localhost:9092"
 #define INTERVAL_S     2
 #define INTERVAL_S_MAX 3600
 #define LAST_S         1800
 #define LAST_MAX       1000000 /* of a unit */
 #define OUTPUT         "incident.ftr"
 #define DRAWS          20
-#define DRAWS_MAX      10000
 
 static const struct {
     struct option option;
@@ -137,24 +100,24 @@ static const struct {
      "STATE    of paths: resolved, partial, multipath or unresolved; of queue pairs: paired, "
      "reported, no_peer, several_peers ..."},
     {{"host", required_argument, NULL, OPT_HOST},
-     FOR(PATHS) | FOR(QPS),
+     FOR(PATHS) | FOR(QPS) | FOR(SPREAD),
      "HOST     flows from or to this host; queue pairs of it"},
     {{"flow", required_argument, NULL, OPT_FLOW}, FOR(PATHS), "FLOW     this flow"},
     {{"limit", required_argument, NULL, OPT_LIMIT},
-     FOR(PATHS) | FOR(QPS),
+     FOR(PATHS) | FOR(QPS) | FOR(SPREAD) | FOR(CONSUME),
      "N        at most N of them"},
     {{"group", required_argument, NULL, OPT_GROUP},
-     FOR(LINKS),
+     FOR(LINKS) | FOR(SPREAD),
      "GROUP    links of one ECMP group, such as leaf1/up"},
     {{"kind", required_argument, NULL, OPT_KIND},
      FOR(EVENTS),
      "KIND     events of this kind, such as link_down"},
     {{"follow", no_argument, NULL, OPT_FOLLOW},
-     FOR(EVENTS),
-     "         continue, and print events as they begin and end"},
+     FOR(EVENTS) | FOR(CONSUME),
+     "         continue, and print events as they begin and end, or records as they come"},
     {{"interval", required_argument, NULL, OPT_INTERVAL},
-     FOR(TOP) | FOR(EVENTS),
-     "SECONDS  between two updates, of events with --follow (2)"},
+     FOR(TOP) | FOR(EVENTS) | FOR(CONSUME),
+     "SECONDS  between two updates, of events and a topic with --follow (2)"},
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
@@ -212,7 +175,22 @@ static const struct {
      "LINK,... links (leaf1/Ethernet51) and switches that are down"},
     {{"policy", required_argument, NULL, OPT_POLICY},
      FOR(WHATIF),
-     "NAME,... ecmp, static, greedy, plan, spray (all)"},
+     "NAME,... observed, ecmp, learnt, crc16, crc32, xor, static, greedy, plan, spray"},
+    {{"records", required_argument, NULL, OPT_RECORDS},
+     FOR(WHATIF),
+     "FILE     records that fabrictraced wrote, instead of asking it (-: standard input)"},
+    {{"pairs", required_argument, NULL, OPT_PAIRS},
+     FOR(WHATIF),
+     "N        queue pairs of each flow, each with a path of its own (1)"},
+    {{"spray", required_argument, NULL, OPT_SPRAY},
+     FOR(WHATIF),
+     "N        paths of a sprayed flow at most (all)"},
+    {{"add-spines", required_argument, NULL, OPT_ADD_SPINES},
+     FOR(WHATIF),
+     "N        spines more, each wired as one of those there are"},
+    {{"fabric-speed", required_argument, NULL, OPT_FABRIC_SPEED},
+     FOR(WHATIF),
+     "BPS      speed of all links between switches"},
     {{"draws", required_argument, NULL, OPT_DRAWS},
      FOR(WHATIF),
      "N        seeds of the policies that draw (20)"},
@@ -231,14 +209,26 @@ static const struct {
     {{"unaware", no_argument, NULL, OPT_UNAWARE},
      FOR(WHATIF),
      "         messages never wait for a link (always so with several dimensions)"},
+    {{"brokers", required_argument, NULL, OPT_BROKERS},
+     FOR(CONSUME),
+     "H:P,...  brokers of Kafka (" BROKERS ", or FABRICTRACE_BROKERS)"},
+    {{"properties", required_argument, NULL, OPT_PROPERTIES},
+     FOR(CONSUME),
+     "FILE     settings of librdkafka, a NAME=VALUE a line: security.protocol=ssl"},
+    {{"from", required_argument, NULL, OPT_FROM},
+     FOR(CONSUME),
+     "TIME     messages since then: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS"},
+    {{"filter", required_argument, NULL, OPT_FILTER},
+     FOR(CONSUME),
+     "N=VALUE  records with this member, as state=partial or flow.dst=10.0.3.1; repeatable"},
     {{"endpoint", required_argument, NULL, OPT_ENDPOINT},
-     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY),
+     FOR_ALL & ~FOR_OWN & ~FOR(REPLAY) & ~FOR(CONSUME),
      "H:P      where fabrictraced answers (" DEFAULT_ENDPOINT ", or FABRICTRACE_ENDPOINT)"},
     {{"token-file", required_argument, NULL, OPT_TOKEN_FILE},
-     FOR_ALL & ~FOR_OWN,
+     FOR_ALL & ~FOR_OWN & ~FOR(CONSUME),
      "FILE     with the token that fabrictraced wants (or FABRICTRACE_TOKEN_FILE)"},
     {{"ca", required_argument, NULL, OPT_CA},
-     FOR_ALL & ~FOR_OWN,
+     FOR_ALL & ~FOR_OWN & ~FOR(CONSUME),
      "FILE     authority of an endpoint https://HOST:PORT (the system's, or FABRICTRACE_CA)"},
     {{"json", no_argument, NULL, OPT_JSON},
      FOR_ALL & ~FOR(TOP) & ~FOR(LIVE) & ~FOR(RECORD) & ~FOR(REPLAY),
@@ -258,16 +248,13 @@ static const struct {
      "waiting paired reported no_peer several_peers several_addresses no_address no_port "
      "same_host peer_gone incomplete untimed itself"},
     {OPT_BY, FOR(MATRIX), "rank gpu host"},
-    {OPT_POLICY, FOR(WHATIF), "ecmp static greedy plan spray"},
+    {OPT_POLICY, FOR(WHATIF), "observed ecmp learnt crc16 crc32 xor static greedy plan spray"},
     {OPT_OP, FOR(MATRIX), "AllReduce AllGather ReduceScatter Broadcast Reduce Send Recv"},
 };
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
 
-static int complain(FILE *err, enum ft_command command, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int complain(FILE *err, enum ft_command command, const char *format, ...)
+int ft_args_complain(FILE *err, enum ft_command command, const char *format, ...)
 {
     const char *name = command == FT_COMMAND_NONE ? "" : commands[command].name;
     va_list args;
@@ -288,7 +275,7 @@ static enum ft_command command_of(const char *name)
     return FT_COMMAND_NONE;
 }
 
-static int parse_number(const char *text, const char *end, uint64_t *out)
+int ft_args_number(const char *text, const char *end, uint64_t *out)
 {
     char *stop;
 
@@ -307,21 +294,22 @@ static int parse_loads(struct ft_args *args, const char *text, FILE *err)
     for (const char *c = text; *c; c++)
         count += *c == ',';
     if (count > FT_CLI_LOADS_MAX)
-        return complain(err, FT_COMMAND_IMBALANCE, "--loads takes at most %d links",
-                        FT_CLI_LOADS_MAX);
+        return ft_args_complain(err, FT_COMMAND_IMBALANCE, "--loads takes at most %d links",
+                                FT_CLI_LOADS_MAX);
     loads = calloc(count, sizeof(*loads));
     if (!loads)
         return EX_OSERR;
     for (size_t i = 0; i < count; i++) {
         const char *end = text + strcspn(text, ",");
 
-        if (parse_number(text, end, &loads[i]) < 0 || loads[i] > UINT32_MAX ||
+        if (ft_args_number(text, end, &loads[i]) < 0 || loads[i] > UINT32_MAX ||
             (sum += loads[i]) > UINT32_MAX) {
             free(loads);
-            return complain(err, FT_COMMAND_IMBALANCE,
-                            "--loads takes integers with commas between them, such as 7,5,3,1; "
-                            "'%.*s' is not valid",
-                            (int)(end - text), text);
+            return ft_args_complain(
+                err, FT_COMMAND_IMBALANCE,
+                "--loads takes integers with commas between them, such as 7,5,3,1; "
+                "'%.*s' is not valid",
+                (int)(end - text), text);
         }
         text = end + 1;
     }
@@ -334,7 +322,7 @@ static int parse_loads(struct ft_args *args, const char *text, FILE *err)
 static int parse_flow(struct ft_args *args, const char *text, FILE *err)
 {
     if (ft_tuple_parse(text, &args->flow) < 0)
-        return complain(
+        return ft_args_complain(
             err, args->command,
             "'%s' is not a flow. Write it as 10.0.1.1:49441-10.0.3.1 or [fd00::1]:49441-[fd00::2]",
             text);
@@ -353,7 +341,7 @@ static int parse_by(struct ft_args *args, const char *value, FILE *err)
             return 0;
         }
     }
-    return complain(err, args->command, "--by takes rank, gpu or host, not '%s'", value);
+    return ft_args_complain(err, args->command, "--by takes rank, gpu or host, not '%s'", value);
 }
 
 static int parse_matrix_option(struct ft_args *args, int c, const char *value, FILE *err)
@@ -382,56 +370,15 @@ static int parse_matrix_option(struct ft_args *args, int c, const char *value, F
     return 0;
 }
 
-static int parse_sim_option(struct ft_args *args, int c, const char *value, FILE *err)
-{
-    uint64_t draws;
-
-    switch (c) {
-    case OPT_DRAWS:
-        if (parse_number(value, value + strlen(value), &draws) < 0 || draws == 0 ||
-            draws > DRAWS_MAX)
-            return complain(err, args->command, "--draws takes an integer from 1 to %d", DRAWS_MAX);
-        args->draws = (unsigned)draws;
-        break;
-    case OPT_POLICY:
-        args->policies = value;
-        break;
-    case OPT_FLOWS:
-        args->flows = value;
-        break;
-    case OPT_PREVIOUS:
-        args->previous = value;
-        break;
-    case OPT_FAILED:
-        args->failed = value;
-        break;
-    case OPT_CHAKRA:
-        args->chakra = value;
-        break;
-    case OPT_NETWORK:
-        args->network = value;
-        break;
-    case OPT_SYSTEM:
-        args->system = value;
-        break;
-    case OPT_GROUPS:
-        args->groups = value;
-        break;
-    default:
-        args->unaware = true;
-    }
-    return 0;
-}
-
 static int parse_interval(struct ft_args *args, const char *value, FILE *err)
 {
     uint64_t seconds;
 
-    if (parse_number(value, value + strlen(value), &seconds) < 0 || seconds == 0 ||
+    if (ft_args_number(value, value + strlen(value), &seconds) < 0 || seconds == 0 ||
         seconds > INTERVAL_S_MAX)
-        return complain(err, args->command,
-                        "--interval takes an integer number of seconds from 1 to %d",
-                        INTERVAL_S_MAX);
+        return ft_args_complain(err, args->command,
+                                "--interval takes an integer number of seconds from 1 to %d",
+                                INTERVAL_S_MAX);
     args->interval_s = (unsigned)seconds;
     return 0;
 }
@@ -448,24 +395,39 @@ static int parse_last(struct ft_args *args, const char *value, FILE *err)
         unit_ms = 60000;
     else if (len && value[len - 1] == 'h')
         unit_ms = 3600000;
-    if (!unit_ms || parse_number(value, value + len - 1, &number) < 0 || number == 0 ||
+    if (!unit_ms || ft_args_number(value, value + len - 1, &number) < 0 || number == 0 ||
         number > LAST_MAX)
-        return complain(err, args->command, "--last takes a time, such as 90s, 30m or 2h");
+        return ft_args_complain(err, args->command, "--last takes a time, such as 90s, 30m or 2h");
     args->last_ms = number * unit_ms;
     return 0;
 }
 
-static int parse_at(struct ft_args *args, const char *value, FILE *err)
+static int parse_moment(struct ft_args *args, int c, const char *value, FILE *err)
 {
     struct ft_wall moment;
 
     if (ft_moment_parse(value, ft_wall_now(), &moment) < 0)
-        return complain(err, args->command,
-                        "--at takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "
-                        "2026-11-20T10:41:20Z, -5m or @SECONDS; '%s' is not one",
-                        value);
-    args->has_at = true;
-    args->at_ms = (uint64_t)moment.ms;
+        return ft_args_complain(
+            err, args->command,
+            "--%s takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "
+            "2026-11-20T10:41:20Z, -5m or @SECONDS; '%s' is not one",
+            c == OPT_AT ? "at" : "from", value);
+    *(c == OPT_AT ? &args->has_at : &args->has_from) = true;
+    *(c == OPT_AT ? &args->at_ms : &args->from_ms) = (uint64_t)moment.ms;
+    return 0;
+}
+
+static int parse_filter(struct ft_args *args, const char *value, FILE *err)
+{
+    const char *equals = strchr(value, '=');
+
+    if (!equals || equals == value)
+        return ft_args_complain(err, args->command,
+                                "--filter takes NAME=VALUE, such as state=partial");
+    if (args->filter_count == FT_CLI_FILTERS_MAX)
+        return ft_args_complain(err, args->command, "--filter at most %d times",
+                                FT_CLI_FILTERS_MAX);
+    args->filters[args->filter_count++] = value;
     return 0;
 }
 
@@ -476,7 +438,7 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     if (c >= OPT_COMM && c <= OPT_SVG)
         return parse_matrix_option(args, c, value, err);
     if (c >= OPT_FLOWS && c <= OPT_SIM_LAST)
-        return parse_sim_option(args, c, value, err);
+        return ft_args_sim_option(args, c, value, err);
     switch (c) {
     case OPT_ENDPOINT:
         args->endpoint = value;
@@ -526,7 +488,16 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
         args->ca = value;
         break;
     case OPT_AT:
-        return parse_at(args, value, err);
+    case OPT_FROM:
+        return parse_moment(args, c, value, err);
+    case OPT_FILTER:
+        return parse_filter(args, value, err);
+    case OPT_BROKERS:
+        args->brokers = value;
+        break;
+    case OPT_PROPERTIES:
+        args->properties = value;
+        break;
     case OPT_SERVE:
         args->serve = true;
         break;
@@ -540,8 +511,8 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
     case OPT_LOADS:
         return parse_loads(args, value, err);
     case OPT_LIMIT:
-        if (parse_number(value, value + strlen(value), &args->limit) < 0 || args->limit == 0)
-            return complain(err, args->command, "--limit takes an integer from 1");
+        if (ft_args_number(value, value + strlen(value), &args->limit) < 0 || args->limit == 0)
+            return ft_args_complain(err, args->command, "--limit takes an integer from 1");
         break;
     case OPT_STATE:
         /* The daemon knows those of queue pairs. */
@@ -551,7 +522,7 @@ static int parse_option(struct ft_args *args, int c, const char *value, FILE *er
             if (strcmp(states[i], value) == 0)
                 args->state = states[i];
         if (!args->state)
-            return complain(err, args->command, "'%s' is not a state", value);
+            return ft_args_complain(err, args->command, "'%s' is not a state", value);
         break;
     case 'h':
         args->help = true;
@@ -594,7 +565,7 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
         return 0;
     args->command = command_of(argv[optind]);
     if (args->command == FT_COMMAND_NONE)
-        return complain(err, FT_COMMAND_NONE, "there is no command '%s'", argv[optind]);
+        return ft_args_complain(err, FT_COMMAND_NONE, "there is no command '%s'", argv[optind]);
     return 0;
 }
 
@@ -604,7 +575,8 @@ static int parse_replay(struct ft_args *args, int argc, char **argv, FILE *err)
     int at = optind + 1;
 
     if (at >= argc)
-        return complain(err, args->command, "takes the file that 'fabrictrace record' wrote");
+        return ft_args_complain(err, args->command,
+                                "takes the file that 'fabrictrace record' wrote");
     if (strcmp(argv[at], "-h") == 0 || strcmp(argv[at], "--help") == 0) {
         args->help = true;
         return 0;
@@ -621,9 +593,9 @@ static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err
     struct ft_ip ip;
 
     if (words < 2 || words > 3)
-        return complain(err, args->command,
-                        "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one link "
-                        "(leaf1/Ethernet51), group (leaf1/up) or job");
+        return ft_args_complain(err, args->command,
+                                "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one link "
+                                "(leaf1/Ethernet51), group (leaf1/up) or job");
     if (words == 2 &&
         (ft_tuple_parse(argv[1], &args->flow) == 0 || ft_ip_parse(argv[1], &ip) == 0 || !*argv[1]))
         return parse_flow(args, argv[1], err);
@@ -642,37 +614,58 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         ft_args_help(FT_COMMAND_NONE, err);
         return EX_USAGE;
     }
-    if (args->follow && (args->sort || args->columns))
-        return complain(err, args->command, "--follow prints lines, not a table with columns");
-    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations)
-        return complain(err, args->command, "needs --operations FILE");
+    if (args->command == FT_COMMAND_EVENTS && args->follow && (args->sort || args->columns))
+        return ft_args_complain(err, args->command,
+                                "--follow prints lines, not a table with columns");
+    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations && words == 2) {
+        args->job = argv[optind + 1];
+        return 0;
+    }
     if (args->command == FT_COMMAND_REPLAY)
         return parse_replay(args, argc, argv, err);
     if (args->follow && args->has_at)
-        return complain(err, args->command, "--follow begins now: it goes without --at");
+        return ft_args_complain(err, args->command, "--follow begins now: it goes without --at");
     if (args->loads && args->has_at)
-        return complain(err, args->command, "--loads asks no daemon: it goes without --at");
+        return ft_args_complain(err, args->command, "--loads asks no daemon: it goes without --at");
     if (args->command == FT_COMMAND_PATHS && args->has_at &&
         (!args->has_flow || args->state || args->host || args->limit))
-        return complain(err, args->command,
-                        "--at goes with --flow, and with no other filter: of windows that are over "
-                        "the paths of elephants are kept, each by its flow");
+        return ft_args_complain(
+            err, args->command,
+            "--at goes with --flow, and with no other filter: of windows that are over "
+            "the paths of elephants are kept, each by its flow");
     if (args->command == FT_COMMAND_ANALYZE) {
         if (words != 2)
-            return complain(err, args->command,
-                            "takes one capture, such as sflow.pcap; -: standard "
-                            "input");
+            return ft_args_complain(err, args->command,
+                                    "takes one capture, such as sflow.pcap; -: standard "
+                                    "input");
         args->capture = argv[optind + 1];
         return 0;
     }
+    if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
+        args->job = argv[optind + 1];
+        return 0;
+    }
+    if (args->command == FT_COMMAND_CONSUME) {
+        args->topic = argv[optind + 1];
+        return words == 2 ? 0
+                          : ft_args_complain(err, args->command,
+                                             "takes one topic, such as fabrictrace.path.v1");
+    }
     if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
-        return complain(err, args->command, "takes --topology and --flows");
+        return ft_args_complain(err, args->command, "takes a job, or --topology and --flows");
     if (args->command == FT_COMMAND_WHATIF &&
-        (args->chakra ? !args->network || !args->system : !args->topology || !args->flows))
-        return complain(err, args->command,
-                        "takes --topology and --flows, or --chakra, --network and --system");
+        (args->chakra ? !args->network || !args->system
+                      : !args->topology != !(args->flows || args->records)))
+        return ft_args_complain(
+            err, args->command,
+            "takes --topology with --flows or --records, or --chakra, --network and "
+            "--system; without these it asks the daemon");
+    if (args->flows && args->records)
+        return ft_args_complain(err, args->command, "takes --flows or --records, not both");
     if (args->command != FT_COMMAND_EXPLAIN)
-        return words > 1 ? complain(err, args->command, "does not take '%s'", argv[optind + 1]) : 0;
+        return words > 1
+                   ? ft_args_complain(err, args->command, "does not take '%s'", argv[optind + 1])
+                   : 0;
     return parse_explain(args, words, argv + optind, err);
 }
 
@@ -695,10 +688,14 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     args->endpoint = env ? env : DEFAULT_ENDPOINT;
     args->token_file = environment("FABRICTRACE_TOKEN_FILE");
     args->ca = environment("FABRICTRACE_CA");
+    args->brokers = environment("FABRICTRACE_BROKERS");
+    if (!args->brokers)
+        args->brokers = BROKERS;
     args->interval_s = INTERVAL_S;
     args->last_ms = LAST_S * UINT64_C(1000);
     args->output = OUTPUT;
     args->draws = DRAWS;
+    args->pairs = 1;
     for (size_t i = 0; i < OPTIONS; i++)
         longs[i] = options[i].option;
     rc = find_command(args, argc, argv, longs, err);
@@ -707,11 +704,12 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
                                        args->command == FT_COMMAND_REPLAY ? "+:hV" : ":hVo:", longs,
                                        NULL)) != -1) {
         if (c == '?')
-            rc = complain(err, args->command, "unknown option '%s'", argv[optind - 1]);
+            rc = ft_args_complain(err, args->command, "unknown option '%s'", argv[optind - 1]);
         else if (c == ':')
-            rc = complain(err, args->command, "option '%s' needs a value", argv[optind - 1]);
+            rc =
+                ft_args_complain(err, args->command, "option '%s' needs a value", argv[optind - 1]);
         else if (!takes(args->command, c))
-            rc = complain(err, args->command, "does not take --%s", option_name(c));
+            rc = ft_args_complain(err, args->command, "does not take --%s", option_name(c));
         else
             rc = parse_option(args, c, optarg, err);
     }

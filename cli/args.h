@@ -11,7 +11,8 @@
 #include "cli/matrix.h"
 #include "lib/base/tuple.h"
 
-#define FT_CLI_LOADS_MAX 4096
+#define FT_CLI_LOADS_MAX   4096
+#define FT_CLI_FILTERS_MAX 16
 
 enum ft_command {
     FT_COMMAND_NONE,
@@ -27,6 +28,7 @@ enum ft_command {
     FT_COMMAND_RANKS,
     FT_COMMAND_QPS,
     FT_COMMAND_HASH,
+    FT_COMMAND_SPREAD,
     FT_COMMAND_DOCTOR,
     FT_COMMAND_DIAGNOSE,
     FT_COMMAND_LIVE,
@@ -35,6 +37,7 @@ enum ft_command {
     FT_COMMAND_REPLAY,
     FT_COMMAND_PLAN,
     FT_COMMAND_WHATIF,
+    FT_COMMAND_CONSUME,
     FT_COMMANDS
 };
 
@@ -59,7 +62,7 @@ struct ft_args {
     bool has_at;
     uint64_t at_ms; /* the window that holds this moment, instead of now */
     bool has_from;
-    uint64_t from_ms; /* events since then */
+    uint64_t from_ms; /* events, or messages, since then */
     bool has_flow;
     struct ft_tuple flow;
     uint64_t last_ms;           /* of record */
@@ -77,12 +80,20 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *operations;                         /* file of a diagnosis without a daemon */
+    const char *job;        /* of a diagnosis, NULL: all; of plan, NULL: of a file */
+    const char *operations; /* file of a diagnosis without a daemon */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */
     unsigned draws;
-    bool unaware;                          /* the network that knows no congestion */
-    const char *flows, *previous, *failed; /* of plan and whatif: files, links */
+    const char *records;                     /* of whatif: what a daemon wrote */
+    uint32_t pairs, spray, add_spines;       /* of whatif */
+    uint64_t fabric_bps;                     /* likewise; 0: as it is */
+    bool unaware;                            /* the network that knows no congestion */
+    const char *flows, *previous, *failed;   /* of plan and whatif: files, links */
+    const char *topic, *brokers;             /* of consume */
+    const char *properties;                  /* its file of librdkafka's settings, NULL */
+    const char *filters[FT_CLI_FILTERS_MAX]; /* NAME=VALUE */
+    size_t filter_count;
 };
 
 /* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */

@@ -13,12 +13,14 @@
 #include "cli/analyze.h"
 #include "cli/args.h"
 #include "cli/astra.h"
+#include "cli/consume.h"
 #include "cli/diagnose.h"
 #include "cli/fetch.h"
 #include "cli/follow.h"
 #include "cli/live.h"
 #include "cli/loads.h"
 #include "cli/plan.h"
+#include "cli/plan_job.h"
 #include "cli/record.h"
 #include "cli/replay.h"
 #include "cli/show.h"
@@ -36,7 +38,8 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         [FT_COMMAND_EXPLAIN] = ft_show_explain,     [FT_COMMAND_TOPOLOGY] = ft_show_topology,
         [FT_COMMAND_DOCTOR] = ft_show_doctor,       [FT_COMMAND_RANKS] = ft_show_ranks,
         [FT_COMMAND_EVENTS] = ft_show_events,       [FT_COMMAND_QPS] = ft_show_qps,
-        [FT_COMMAND_HASH] = ft_show_hash,
+        [FT_COMMAND_HASH] = ft_show_hash,           [FT_COMMAND_DIAGNOSE] = ft_show_diagnoses,
+        [FT_COMMAND_SPREAD] = ft_show_spread,
     };
     struct ft_screen screen;
 
@@ -61,7 +64,8 @@ static bool stands(const struct ft_args *args, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
 
-    if (args->command != FT_COMMAND_DOCTOR && args->command != FT_COMMAND_EVENTS)
+    if (args->command != FT_COMMAND_DOCTOR && args->command != FT_COMMAND_EVENTS &&
+        args->command != FT_COMMAND_DIAGNOSE)
         return false;
     for (size_t i = 0; i < ft_value_count(records); i++)
         if (ft_value_is(ft_value_at(records, i), "severity", "warning") ||
@@ -107,9 +111,11 @@ static int run(const struct ft_args *args)
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
     if (args->command == FT_COMMAND_PLAN)
-        return ft_plan_run(args);
+        return args->job ? ft_plan_job_run(args) : ft_plan_run(args);
     if (args->command == FT_COMMAND_WHATIF)
         return args->chakra ? ft_astra_command(args) : ft_whatif_command(args);
+    if (args->command == FT_COMMAND_CONSUME)
+        return ft_consume_command(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->operations)

@@ -91,6 +91,8 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_EVENTS] = "events",
         [FT_COMMAND_QPS] = "qps",
         [FT_COMMAND_HASH] = "hashes",
+        [FT_COMMAND_DIAGNOSE] = "diagnoses",
+        [FT_COMMAND_SPREAD] = "spread",
     };
     char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 
@@ -109,6 +111,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         add_parameter(w, &separator, "flow", flow);
     }
     add_parameter(w, &separator, "state", args->state);
+    add_parameter(w, &separator, "job", args->job);
     add_parameter(w, &separator, "host", args->host);
     add_parameter(w, &separator, "group", args->group);
     add_parameter(w, &separator, "comm", args->comm);
@@ -243,8 +246,8 @@ static int unreachable(int rc, const char *why, FILE *err)
     }
 }
 
-/* target is terminated. */
-static int get(const struct ft_args *args, const char *target, struct ft_answer **answer, FILE *err)
+int ft_fetch_target(const struct ft_args *args, const char *target, struct ft_answer **answer,
+                    FILE *err)
 {
     struct ft_http_server server = {.endpoint = args->endpoint, .ca = args->ca};
     char error[ERROR_BYTES] = "", *token = NULL;
@@ -289,7 +292,7 @@ static int fetch(const struct ft_args *args, const char *as, struct ft_answer **
     ft_writer_init(&target, TARGET_BYTES_MAX);
     build_target(&target, args, as);
     if (ft_writer_ok(&target))
-        rc = get(args, (const char *)target.bytes, answer, err);
+        rc = ft_fetch_target(args, (const char *)target.bytes, answer, err);
     else
         fprintf(err, "fabrictrace: the options are too long\n");
     ft_writer_free(&target);
@@ -445,7 +448,7 @@ static int not_kept(const struct ft_args *args, FILE *err)
     struct ft_answer *answer;
     char at[FT_UNIT_BYTES], from[FT_UNIT_BYTES], to[FT_UNIT_BYTES];
     uint64_t first = 0, last = 0;
-    int rc = get(args, "/api/v1/windows", &answer, err);
+    int rc = ft_fetch_target(args, "/api/v1/windows", &answer, err);
 
     if (rc)
         return rc;
@@ -471,7 +474,7 @@ int ft_fetch_window(const struct ft_args *args, struct ft_answer **answer, FILE 
 
     snprintf(target, sizeof(target), "/api/v1/windows?from_ms=%llu&to_ms=%llu",
              (unsigned long long)args->at_ms, (unsigned long long)args->at_ms + 1);
-    rc = get(args, target, answer, err);
+    rc = ft_fetch_target(args, target, answer, err);
     if (rc || ft_value_count(ft_value_get(ft_answer_root(*answer), "records")) > 0)
         return rc;
     ft_answer_free(*answer);

@@ -27,6 +27,10 @@ int ft_fetch_window(const struct ft_args *args, struct ft_answer **answer, FILE 
  * the daemon refuses, EX_PROTOCOL for an invalid answer, EX_OSERR without memory. */
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 
+/* Likewise the answer to this target, which is written as in a request, as the daemon gave it. */
+int ft_fetch_target(const struct ft_args *args, const char *target, struct ft_answer **answer,
+                    FILE *err);
+
 /* Likewise, but writes the answer to this target to out, however large it is. */
 int ft_fetch_save(const struct ft_args *args, const char *target, int64_t timeout_ns, FILE *out,
                   FILE *err);

@@ -121,6 +121,20 @@ static int mark_failed(const char *names, const struct ft_topology *t, struct ft
     return rc;
 }
 
+int ft_inputs_failed(const struct ft_args *args, const struct ft_topology *t, bool **dead,
+                     FILE *err)
+{
+    struct ft_diag *diag = ft_diag_new();
+    int rc = diag ? mark_failed(args->failed, t, diag, dead) : EX_OSERR;
+
+    if (diag)
+        ft_inputs_complain(err, command_of(args), diag);
+    if (rc == EX_OSERR)
+        fprintf(err, "fabrictrace %s: no memory\n", command_of(args));
+    ft_diag_free(diag);
+    return rc;
+}
+
 int ft_inputs_load(const struct ft_args *args, struct ft_inputs *inputs, FILE *err)
 {
     struct ft_diag *diag = ft_diag_new();

@@ -20,6 +20,10 @@ struct ft_inputs {
 int ft_inputs_load(const struct ft_args *args, struct ft_inputs *inputs, FILE *err);
 void ft_inputs_free(struct ft_inputs *inputs);
 
+/* What --failed names, by port; *dead is the caller's in any case. The exit status likewise. */
+int ft_inputs_failed(const struct ft_args *args, const struct ft_topology *t, bool **dead,
+                     FILE *err);
+
 /* Every complaint, a line each, with what the terminal may not see replaced. */
 void ft_inputs_complain(FILE *err, const char *command, const struct ft_diag *diag);
 

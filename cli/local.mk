@@ -2,12 +2,15 @@
 noinst_LIBRARIES += cli/libftcli.a
 cli_libftcli_a_SOURCES = \
 	cli/analyze.c cli/analyze.h \
+	cli/captured.c cli/captured.h cli/captured_load.c \
+	cli/change.c cli/change.h \
 	cli/answer.c cli/answer.h \
-	cli/args.c cli/args.h \
+	cli/args.c cli/args.h cli/args_options.h cli/args_sim.c \
 	cli/astra.c cli/astra.h \
 	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \
 	cli/cli.c cli/cli.h \
+	cli/consume.c cli/consume.h \
 	cli/diagnose.c cli/diagnose.h \
 	cli/digest.c cli/digest.h \
 	cli/export.c \
@@ -16,10 +19,12 @@ cli_libftcli_a_SOURCES = \
 	cli/grid.c cli/grid.h \
 	cli/live.c cli/live.h \
 	cli/loads.c cli/loads.h \
+	cli/hashes.c cli/hashes.h \
 	cli/inputs.c cli/inputs.h \
 	cli/matrix.c cli/matrix.h \
 	cli/moment.c cli/moment.h \
 	cli/plan.c cli/plan.h \
+	cli/plan_job.c cli/plan_job.h cli/plan_job_print.c \
 	cli/previous.c cli/previous.h \
 	cli/record.c cli/record.h \
 	cli/replay.c cli/replay.h \
@@ -32,7 +37,9 @@ cli_libftcli_a_SOURCES = \
 	cli/show_events.c \
 	cli/show_explain.c \
 	cli/show_explain_named.c \
+	cli/show_diagnoses.c \
 	cli/show_hash.c \
+	cli/show_spread.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \
 	cli/show_links.c \
@@ -46,7 +53,11 @@ cli_libftcli_a_SOURCES = \
 	cli/top.c cli/top.h \
 	cli/units.c cli/units.h \
 	cli/whatif.c cli/whatif.h \
-	cli/whatif_measure.c cli/whatif_measure.h
+	cli/whatif_draw.c cli/whatif_draw.h \
+	cli/whatif_error.c cli/whatif_error.h \
+	cli/whatif_measure.c cli/whatif_measure.h \
+	cli/whatif_record.c cli/whatif_record.h \
+	cli/whatif_times.c cli/whatif_times.h
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c

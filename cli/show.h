@@ -20,7 +20,9 @@ int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root)
 /* What ft_show_explain() shows of a link, group or job. */
 int ft_show_explain_named(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_diagnoses(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);

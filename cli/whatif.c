@@ -7,246 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
+#include "cli/change.h"
 #include "cli/grid.h"
 #include "cli/inputs.h"
 #include "cli/units.h"
-#include "cli/whatif_measure.h"
-#include "lib/sim/plan.h"
-#include "proto/fabrictrace.pb-c.h"
-#include "proto/json.h"
+#include "cli/whatif_record.h"
 
-/* Paths that a sprayed flow uses at most. */
-#define SPRAY_MAX      1024
-#define LINE_MAX_BYTES 65536
-
-enum policy { ECMP, STATIC, GREEDY, PLAN, SPRAY, POLICIES };
-
-static const char *const policy_names[POLICIES] = {"ecmp", "static", "greedy", "plan", "spray"};
-
-struct range {
-    double sum, min, max;
+/* All that a run compares. */
+struct run {
+    const struct ft_args *args;
+    uint32_t chosen; /* bits of policies */
+    struct ft_inputs inputs;
+    struct ft_captured captured;
+    struct ft_times times;
+    struct ft_model_error error;
+    struct ft_hashes_list hashes;
+    struct ft_topology *changed; /* NULL: the fabric is as it was */
+    bool *dead;
+    struct ft_whatif w;
+    struct ft_outcome outcomes[FT_WHATIF_POLICIES];
 };
-
-/* A policy over its draws. */
-struct outcome {
-    enum policy policy;
-    uint32_t draws;
-    struct ft_measured worst; /* of the draw with the slowest flow */
-    struct range fim[FT_LAYERS], layer_most[FT_LAYERS];
-    struct range most, collisions, share;
-};
-
-static void add_to(struct range *r, double value, uint32_t draws)
-{
-    r->sum += value;
-    r->min = draws == 0 || value < r->min ? value : r->min;
-    r->max = draws == 0 || value > r->max ? value : r->max;
-}
-
-static void add_draw(struct outcome *o, const struct ft_measured *m)
-{
-    for (uint32_t i = 0; i < FT_LAYERS; i++) {
-        add_to(&o->fim[i], m->layers[i].fim, o->draws);
-        add_to(&o->layer_most[i], m->layers[i].most, o->draws);
-    }
-    add_to(&o->most, m->most, o->draws);
-    add_to(&o->collisions, m->collisions, o->draws);
-    add_to(&o->share, m->slowest_share, o->draws);
-    if (o->draws == 0 || m->slowest_share < o->worst.slowest_share)
-        o->worst = *m;
-    o->draws++;
-}
-
-static int plan_paths(const struct ft_policy_input *in, struct ft_path *paths)
-{
-    struct ft_plan_input input = {
-        .topology = in->topology, .demands = in->demands, .count = in->count, .dead = in->dead};
-    struct ft_plan plan;
-    int rc = ft_plan_make(&input, &plan);
-
-    if (rc == 0) {
-        memcpy(paths, plan.paths, in->count * sizeof(*paths));
-        ft_plan_free(&plan);
-    }
-    return rc;
-}
-
-static int place(const struct ft_policy_input *in, enum policy policy, uint64_t seed,
-                 struct ft_path *paths)
-{
-    switch (policy) {
-    case ECMP:
-        return ft_policy_ecmp(in, seed, paths);
-    case STATIC:
-        return ft_policy_static(in, paths);
-    case GREEDY:
-        return ft_policy_greedy(in, paths);
-    default:
-        return plan_paths(in, paths);
-    }
-}
-
-/* One path a flow. */
-static int draw(const struct ft_policy_input *in, enum policy policy, uint64_t seed,
-                struct ft_measured *m)
-{
-    struct ft_path *paths = calloc((size_t)in->count + 1, sizeof(*paths));
-    uint32_t *first = calloc((size_t)in->count + 1, sizeof(*first));
-    int rc = paths && first ? place(in, policy, seed, paths) : -ENOMEM;
-
-    for (uint32_t i = 0; first && i <= in->count; i++)
-        first[i] = i;
-    if (rc == 0)
-        rc = ft_measure(in, paths, first, m);
-    free(paths);
-    free(first);
-    return rc;
-}
-
-/* All paths of each flow. */
-static int spray(const struct ft_policy_input *in, struct ft_measured *m)
-{
-    struct ft_path *found = calloc(SPRAY_MAX, sizeof(*found)), *paths = NULL;
-    uint32_t *first = calloc((size_t)in->count + 1, sizeof(*first));
-    int rc = found && first ? 0 : -ENOMEM;
-
-    for (uint32_t i = 0; rc == 0 && i < in->count; i++) {
-        uint32_t n = ft_policy_paths(in, i, found, SPRAY_MAX);
-        void *more = n ? realloc(paths, ((size_t)first[i] + n) * sizeof(*paths)) : NULL;
-
-        if (!more) {
-            rc = n ? -ENOMEM : -EHOSTUNREACH;
-            break;
-        }
-        paths = more;
-        memcpy(paths + first[i], found, n * sizeof(*paths));
-        first[i + 1] = first[i] + n;
-    }
-    if (rc == 0)
-        rc = ft_measure(in, paths, first, m);
-    free(found);
-    free(paths);
-    free(first);
-    return rc;
-}
-
-static int try_policy(const struct ft_policy_input *in, enum policy policy, uint32_t draws,
-                      struct outcome *o)
-{
-    struct ft_measured m;
-    int rc = 0;
-
-    memset(o, 0, sizeof(*o));
-    o->policy = policy;
-    for (uint32_t i = 0; i < (policy == ECMP ? draws : 1) && rc == 0; i++) {
-        if (isatty(STDERR_FILENO))
-            fprintf(stderr, "\rwhatif: %s, draw %u\x1b[K", policy_names[policy], i + 1);
-        rc = policy == SPRAY ? spray(in, &m) : draw(in, policy, i, &m);
-        if (rc == 0)
-            add_draw(o, &m);
-    }
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\x1b[K");
-    return rc;
-}
-
-static void fill_draws(Fabrictrace__Draws *to, const struct range *from, uint32_t draws)
-{
-    fabrictrace__draws__init(to);
-    to->has_mean = to->has_min = to->has_max = true;
-    to->mean = from->sum / draws;
-    to->min = from->min;
-    to->max = from->max;
-}
-
-/* A layer's message with what it points to. */
-struct layer_record {
-    Fabrictrace__PolicyLayer layer;
-    Fabrictrace__Draws fim, most;
-    char name[64];
-};
-
-static uint32_t fill_layers(const struct outcome *o, struct layer_record records[FT_LAYERS],
-                            Fabrictrace__PolicyLayer *list[FT_LAYERS])
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < FT_LAYERS; i++) {
-        const struct ft_layer *from = &o->worst.layers[i];
-        struct layer_record *r = &records[n];
-
-        if (from->links == 0)
-            continue;
-        fabrictrace__policy_layer__init(&r->layer);
-        snprintf(r->name, sizeof(r->name), "%s/%s", from->tier, from->direction);
-        fill_draws(&r->fim, &o->fim[i], o->draws);
-        fill_draws(&r->most, &o->layer_most[i], o->draws);
-        r->layer.name = r->name;
-        r->layer.has_links = true;
-        r->layer.links = from->links;
-        r->layer.fim = &r->fim;
-        r->layer.flows_most = &r->most;
-        list[n++] = &r->layer;
-    }
-    return n;
-}
-
-static void fill_worst(const struct outcome *o, const struct ft_inputs *inputs,
-                       Fabrictrace__PortName *port, Fabrictrace__Policy *m)
-{
-    const struct ft_topology *t = inputs->topology;
-
-    if (o->worst.hottest != FT_NONE) {
-        const struct ft_port *p = ft_topology_port(t, o->worst.hottest);
-
-        port->switch_ = (char *)ft_topology_switch(t, p->switch_id)->name;
-        port->port = (char *)p->name;
-        m->hottest = port;
-        m->has_hottest_load = true;
-        m->hottest_load = o->worst.hottest_load;
-    }
-    if (o->worst.slowest != FT_NONE) {
-        m->slowest_src = (char *)inputs->flows.names[o->worst.slowest].src;
-        m->slowest_dst = (char *)inputs->flows.names[o->worst.slowest].dst;
-        m->has_slowest_rate_bps = true;
-        m->slowest_rate_bps = (uint64_t)o->worst.slowest_bps;
-    }
-}
-
-static int print_record(const struct outcome *o, const struct ft_inputs *inputs)
-{
-    Fabrictrace__Policy m = FABRICTRACE__POLICY__INIT;
-    Fabrictrace__PortName port = FABRICTRACE__PORT_NAME__INIT;
-    Fabrictrace__Draws most, collisions, share;
-    struct layer_record records[FT_LAYERS];
-    Fabrictrace__PolicyLayer *list[FT_LAYERS];
-    struct ft_writer w;
-    int rc;
-
-    fill_draws(&most, &o->most, o->draws);
-    fill_draws(&collisions, &o->collisions, o->draws);
-    fill_draws(&share, &o->share, o->draws);
-    m.policy = (char *)policy_names[o->policy];
-    m.has_draws = true;
-    m.draws = o->draws;
-    m.n_layers = fill_layers(o, records, list);
-    m.layers = list;
-    m.flows_most = &most;
-    m.collisions = &collisions;
-    m.slowest_share = &share;
-    fill_worst(o, inputs, &port, &m);
-    ft_writer_init(&w, LINE_MAX_BYTES);
-    rc = ft_json_write(&w, &m.base, "\"schema\":\"fabrictrace.policy.v1\"");
-    if (rc == 0)
-        printf("%.*s\n", (int)w.len, (const char *)w.bytes);
-    ft_writer_free(&w);
-    return rc < 0 ? -ENOMEM : 0;
-}
 
 /* "2.00" or "1.50 to 3.00" */
-static void range_cell(struct ft_grid *grid, const struct range *r, uint32_t draws, double scale)
+static void range_cell(struct ft_grid *grid, const struct ft_range *r, uint32_t draws, double scale)
 {
     if (r->min == r->max)
         ft_grid_cell(grid, FT_PLAIN, "%.2f", r->min * scale);
@@ -255,104 +39,327 @@ static void range_cell(struct ft_grid *grid, const struct range *r, uint32_t dra
                      r->max * scale);
 }
 
-static void print_row(const struct outcome *o, const struct ft_inputs *inputs, struct ft_grid *grid)
+static void hottest_cell(struct ft_grid *grid, const struct ft_topology *t, uint32_t link,
+                         double share)
 {
-    const struct ft_topology *t = inputs->topology;
     char load[FT_UNIT_BYTES];
+    const struct ft_port *p;
 
-    ft_grid_cell(grid, FT_PLAIN, "%s", policy_names[o->policy]);
+    if (link == FT_NONE) {
+        ft_grid_skip(grid);
+        return;
+    }
+    p = ft_topology_port(t, link);
+    ft_grid_cell(grid, FT_PLAIN, "%s %s, %s", ft_topology_switch(t, p->switch_id)->name, p->name,
+                 ft_unit_percent(load, share));
+}
+
+/* What was measured, as far as it was. */
+static void print_measured(const struct run *r, struct ft_grid *grid)
+{
+    struct ft_whatif_measured m;
+
+    ft_whatif_measured(&r->captured, &m);
+    ft_grid_cell(grid, FT_BOLD, "measured");
+    for (int i = 0; i < 2; i++) {
+        if (m.fim[i] >= 0)
+            ft_grid_cell(grid, FT_PLAIN, "%.2f", m.fim[i]);
+        else
+            ft_grid_skip(grid);
+    }
+    for (int i = 0; i < 3; i++)
+        ft_grid_skip(grid);
+    if (r->times.step_s > 0)
+        ft_grid_cell(grid, FT_PLAIN, "%.3f", 1e3 * r->times.step_s);
+    else
+        ft_grid_skip(grid);
+    hottest_cell(grid, r->captured.inputs.topology, m.hottest, m.hottest_load);
+    ft_grid_skip(grid);
+}
+
+static void print_row(const struct run *r, const struct ft_outcome *o, struct ft_grid *grid)
+{
+    const struct ft_topology *t =
+        o->policy == FT_WHATIF_OBSERVED ? r->w.as_is.topology : r->w.in.topology;
+    const struct ft_flow_list *flows = &r->inputs.flows;
+
+    if (r->w.captured)
+        flows = &r->captured.inputs.flows;
+    ft_grid_cell(grid, FT_PLAIN, "%s", ft_whatif_name(o->policy));
     range_cell(grid, &o->fim[0], o->draws, 1);
     range_cell(grid, &o->fim[1], o->draws, 1);
     range_cell(grid, &o->most, o->draws, 1);
     range_cell(grid, &o->collisions, o->draws, 1);
     range_cell(grid, &o->share, o->draws, 100);
-    if (o->worst.hottest == FT_NONE) {
+    if (r->w.times)
+        range_cell(grid, &o->step_s, o->draws, 1e3);
+    else
         ft_grid_skip(grid);
-    } else {
-        const struct ft_port *p = ft_topology_port(t, o->worst.hottest);
-
-        ft_grid_cell(grid, FT_PLAIN, "%s %s, %s", ft_topology_switch(t, p->switch_id)->name,
-                     p->name, ft_unit_percent(load, o->worst.hottest_load));
-    }
+    hottest_cell(grid, t, o->worst.hottest, o->worst.hottest_load);
     if (o->worst.slowest == FT_NONE)
         ft_grid_skip(grid);
     else
-        ft_grid_cell(grid, FT_PLAIN, "%s > %s", inputs->flows.names[o->worst.slowest].src,
-                     inputs->flows.names[o->worst.slowest].dst);
+        ft_grid_cell(grid, FT_PLAIN, "%s > %s", flows->names[o->worst.slowest].src,
+                     flows->names[o->worst.slowest].dst);
 }
 
-/* Bits of the policies that a list names; 0 after a complaint. */
-static uint32_t chosen_policies(const char *names)
-{
-    uint32_t chosen = 0;
-
-    if (!names)
-        return (1u << POLICIES) - 1;
-    for (const char *name = names; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
-        size_t len = strcspn(name, ",");
-        uint32_t i = 0;
-
-        while (i < POLICIES &&
-               (strlen(policy_names[i]) != len || strncmp(policy_names[i], name, len) != 0))
-            i++;
-        if (i == POLICIES) {
-            fprintf(stderr,
-                    "fabrictrace whatif: there is no policy '%.*s': ecmp, static, greedy, "
-                    "plan and spray are\n",
-                    (int)(len < 40 ? len : 40), name);
-            return 0;
-        }
-        chosen |= 1u << i;
-    }
-    return chosen;
-}
-
-static int compare(const struct ft_args *args, const struct ft_inputs *inputs, uint32_t chosen)
+static int print_table(const struct run *r)
 {
     static const struct ft_column columns[] = {
-        {"POLICY", false, false, 0},       {"FIM UP", true, false, 2},
-        {"FIM DOWN", true, false, 3},      {"MOST FLOWS", true, false, 0},
-        {"COLLISIONS", true, false, 1},    {"SLOWEST (%)", true, false, 0},
-        {"HOTTEST LINK", false, false, 4}, {"SLOWEST FLOW", false, true, 5},
+        {"POLICY", false, false, 0},      {"FIM UP", true, false, 2},
+        {"FIM DOWN", true, false, 3},     {"MOST FLOWS", true, false, 0},
+        {"COLLISIONS", true, false, 1},   {"SLOWEST (%)", true, false, 0},
+        {"STEP (ms)", true, false, 0},    {"HOTTEST LINK", false, false, 4},
+        {"SLOWEST FLOW", false, true, 5},
     };
-    struct ft_policy_input in = {inputs->topology, inputs->flows.demands, inputs->flows.count,
-                                 inputs->dead};
     struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
     struct ft_screen screen;
-    int rc = grid ? 0 : -ENOMEM;
+    int rc;
 
-    for (int i = 0; i < POLICIES && rc == 0; i++) {
-        struct outcome o;
-
-        if (!(chosen >> i & 1))
-            continue;
-        rc = try_policy(&in, (enum policy)i, args->draws, &o);
-        if (rc == 0 && args->json)
-            rc = print_record(&o, inputs);
-        else if (rc == 0)
-            print_row(&o, inputs, grid);
-    }
-    if (rc == 0 && !args->json) {
-        ft_screen_init(&screen, stdout);
-        rc = ft_grid_print(grid, &screen, 0);
-    }
+    if (r->w.captured)
+        print_measured(r, grid);
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+        if (r->chosen >> i & 1)
+            print_row(r, &r->outcomes[i], grid);
+    ft_screen_init(&screen, stdout);
+    rc = ft_grid_print(grid, &screen, 0);
     ft_grid_free(grid);
     return rc;
 }
 
-int ft_whatif_command(const struct ft_args *args)
+/* A collective a row, a policy a column. */
+static int print_times(const struct run *r)
 {
-    struct ft_inputs inputs;
-    uint32_t chosen = chosen_policies(args->policies);
-    int rc = chosen ? ft_inputs_load(args, &inputs, stderr) : EX_USAGE;
+    struct ft_column columns[FT_WHATIF_POLICIES + 4] = {{"COLLECTIVE (ms)", false, true, 0},
+                                                        {"RANKS", true, false, 2},
+                                                        {"UNKNOWN", true, false, 3},
+                                                        {"MEASURED", true, false, 0}};
+    char titles[FT_WHATIF_POLICIES][16];
+    size_t count = 4;
+    struct ft_grid *grid;
+    struct ft_screen screen;
+    int rc;
 
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++) {
+        if (!(r->chosen >> i & 1))
+            continue;
+        snprintf(titles[i], sizeof(titles[i]), "%s", ft_whatif_name((enum ft_whatif_policy)i));
+        for (char *c = titles[i]; *c; c++)
+            *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+        columns[count++] = (struct ft_column){titles[i], true, false, 0};
+    }
+    grid = ft_grid_new(columns, count);
+    for (uint32_t k = 0; k < r->times.count; k++) {
+        const struct ft_collective *c = &r->times.items[k];
+
+        ft_grid_cell(grid, FT_PLAIN, "%s %s", c->record->comm_id, c->record->op);
+        ft_grid_cell(grid, FT_PLAIN, "%u", c->ranks_seen);
+        if (c->edges_without)
+            ft_grid_cell(grid, FT_YELLOW, "%u of %u", c->edges_without, c->edge_count);
+        else
+            ft_grid_skip(grid);
+        ft_grid_cell(grid, FT_PLAIN, "%.3f", (double)c->measured_us / 1e3);
+        for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+            if (r->chosen >> i & 1)
+                range_cell(grid, &r->outcomes[i].times_s[k], r->outcomes[i].draws, 1e3);
+    }
+    ft_screen_init(&screen, stdout);
+    putchar('\n');
+    rc = ft_grid_print(grid, &screen, 0);
+    ft_grid_free(grid);
+    return rc;
+}
+
+/* Bits of the policies that a list names; 0 after a complaint. */
+static uint32_t chosen_policies(const char *names, bool captured)
+{
+    uint32_t chosen = 0, all = (1u << FT_WHATIF_POLICIES) - 1, hashed = 0;
+
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+        hashed |= (uint32_t)ft_whatif_is_hashed((enum ft_whatif_policy)i) << i;
+    if (!captured)
+        all &= ~(hashed | 1u << FT_WHATIF_OBSERVED);
+    if (!names)
+        return all & ~hashed;
+    for (const char *name = names; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
+        size_t len = strcspn(name, ",");
+        int i = 0;
+
+        while (i < FT_WHATIF_POLICIES &&
+               (!(all >> i & 1) || strlen(ft_whatif_name((enum ft_whatif_policy)i)) != len ||
+                strncmp(ft_whatif_name((enum ft_whatif_policy)i), name, len) != 0))
+            i++;
+        if (i == FT_WHATIF_POLICIES) {
+            fprintf(stderr,
+                    "fabrictrace whatif: there is no policy '%.*s':%s ecmp, static, greedy, "
+                    "plan and spray are\n",
+                    (int)(len < 40 ? len : 40), name,
+                    captured ? " observed, learnt, crc16, crc32, xor," : "");
+            return 0;
+        }
+        chosen |= 1u << i;
+    }
+    /* No what-if without what the model makes of the measured case. */
+    return captured ? chosen | 1u << FT_WHATIF_OBSERVED : chosen;
+}
+
+static int show_captured(const struct run *r)
+{
+    const struct ft_captured *c = &r->captured;
+    const struct ft_topology *t = r->w.in.topology;
+    int rc;
+
+    if (r->args->json) {
+        rc = ft_whatif_print_captured(NULL, c, t, r->w.times, &r->error);
+        for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+            if (r->chosen >> i & 1)
+                rc = ft_whatif_print_captured(&r->outcomes[i], c,
+                                              i == FT_WHATIF_OBSERVED ? r->w.as_is.topology
+                                                                      : r->w.in.topology,
+                                              r->w.times, &r->error);
+        return rc;
+    }
+    rc = print_table(r);
+    if (rc == 0 && r->w.times)
+        rc = print_times(r);
     if (rc)
         return rc;
-    rc = compare(args, &inputs, chosen);
-    if (rc == -EHOSTUNREACH)
-        fprintf(stderr, "fabrictrace whatif: a flow has no path left; fabrictrace plan names it\n");
-    else if (rc)
-        fprintf(stderr, "fabrictrace whatif: %s\n", strerror(-rc));
-    ft_inputs_free(&inputs);
-    return rc == 0 ? 0 : rc == -EHOSTUNREACH ? EX_DATAERR : EX_OSERR;
+    putchar('\n');
+    ft_model_error_print(&r->error, r->w.as_is.topology, stdout);
+    ft_captured_print_left_out(c, stdout);
+    if (r->outcomes[FT_WHATIF_LEARNT].guessed)
+        printf("learnt: of %u flows a choice is drawn at random: no hash that is known tells it\n",
+               r->outcomes[FT_WHATIF_LEARNT].guessed);
+    return 0;
+}
+
+static int show(const struct run *r)
+{
+    int rc = 0;
+
+    if (r->w.captured)
+        return show_captured(r);
+    if (!r->args->json)
+        return print_table(r);
+    for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+        if (r->chosen >> i & 1)
+            rc = ft_whatif_print_policy(&r->outcomes[i], &r->inputs);
+    return rc;
+}
+
+static int compare(struct run *r)
+{
+    int rc = 0;
+
+    for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+        if (r->chosen >> i & 1)
+            rc = ft_outcome_try(&r->w, (enum ft_whatif_policy)i, &r->outcomes[i]);
+    return rc ? rc : show(r);
+}
+
+/* The fabric as it would be, with what of it is down. */
+static int change(struct run *r, const struct ft_topology *t, struct ft_policy_input *in)
+{
+    const struct ft_args *args = r->args;
+
+    if (args->add_spines || args->fabric_bps) {
+        r->changed = ft_change_fabric(t, args->add_spines, args->fabric_bps, stderr);
+        if (!r->changed)
+            return EX_DATAERR;
+        t = r->changed;
+    }
+    in->topology = t;
+    if (args->failed) {
+        int rc = ft_inputs_failed(args, t, &r->dead, stderr);
+
+        in->dead = r->dead;
+        return rc;
+    }
+    return 0;
+}
+
+/* What switches do is asked for where it is to be shown, or by itself where it is known. */
+static int load_hashes(struct run *r)
+{
+    const struct ft_args *args = r->args;
+    int rc = 0;
+
+    if (args->records && r->chosen >> FT_WHATIF_LEARNT & 1) {
+        fprintf(stderr, "fabrictrace whatif: --policy learnt: records have no learnt hashes; ask "
+                        "the daemon, or replay an incident\n");
+        return EX_USAGE;
+    }
+    if (!args->records && (!args->policies || r->chosen >> FT_WHATIF_LEARNT & 1))
+        rc = ft_hashes_load(args, "whatif", &r->hashes);
+    for (uint32_t i = 0; rc == 0 && i < r->hashes.count; i++)
+        if (r->hashes.sets[i].model.kind == FT_HASH_LINEAR)
+            r->chosen |= 1u << FT_WHATIF_LEARNT;
+    r->w.hashes = &r->hashes;
+    return rc;
+}
+
+static int prepare(struct run *r)
+{
+    const struct ft_args *args = r->args;
+    const struct ft_inputs *inputs = &r->inputs;
+
+    if (!args->flows) {
+        int rc = ft_captured_load(args, "whatif", &r->captured);
+
+        if (rc)
+            return rc;
+        inputs = &r->captured.inputs;
+        r->w.captured = &r->captured;
+        if (ft_times_init(&r->times, &r->captured) || ft_model_error(&r->captured, &r->error))
+            return EX_OSERR;
+        r->w.times = r->times.count ? &r->times : NULL;
+        rc = load_hashes(r);
+        if (rc)
+            return rc;
+    } else {
+        int rc = ft_inputs_load(args, &r->inputs, stderr);
+
+        if (rc)
+            return rc;
+    }
+    r->w.pairs = args->pairs;
+    r->w.spray = args->spray;
+    r->w.draws = args->draws;
+    r->w.as_is = (struct ft_policy_input){inputs->topology, inputs->flows.demands,
+                                          inputs->flows.count, NULL};
+    r->w.in = r->w.as_is;
+    return change(r, inputs->topology, &r->w.in);
+}
+
+static void run_free(struct run *r)
+{
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+        ft_outcome_free(&r->outcomes[i]);
+    ft_times_free(&r->times);
+    ft_hashes_list_free(&r->hashes);
+    ft_captured_free(&r->captured);
+    ft_inputs_free(&r->inputs);
+    ft_topology_free(r->changed);
+    free(r->dead);
+}
+
+int ft_whatif_command(const struct ft_args *args)
+{
+    struct run r = {.args = args};
+    int rc = EX_USAGE;
+
+    r.chosen = chosen_policies(args->policies, !args->flows);
+    if (r.chosen)
+        rc = prepare(&r);
+    if (rc == 0) {
+        rc = compare(&r);
+        if (rc == -EHOSTUNREACH)
+            fprintf(stderr, "fabrictrace whatif: a flow has no path left%s\n",
+                    args->flows ? "; fabrictrace plan names it" : "");
+        else if (rc)
+            fprintf(stderr, "fabrictrace whatif: %s\n", strerror(-rc));
+        rc = rc == 0 ? 0 : rc == -EHOSTUNREACH ? EX_DATAERR : EX_OSERR;
+    }
+    run_free(&r);
+    return rc;
 }

@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "daemon/api/metrics.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/publish/kafka_settings.h"
+#include "daemon/publish/topics.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
 #include "lib/files/topology_file.h"
@@ -54,7 +56,8 @@ const struct ft_strings *ft_daemon_sinks(const struct ft_run *run)
 
 struct ft_tls_files ft_daemon_tls(const struct ft_settings *s)
 {
-    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+    return (struct ft_tls_files){
+        .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
 /* Where files go that a sink makes, or why none can be. */
@@ -118,8 +121,11 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
     char error[ERROR_BYTES];
     const char *key;
 
-    if (!ft_tls_configured(&files))
+    if (!ft_tls_configured(&files)) {
+        if (files.crl)
+            ft_run_complain(run, diag, "tls.crl", "of no use without tls.cert, tls.key and tls.ca");
         return;
+    }
     key = files.cert ? "tls.cert" : files.key ? "tls.key" : "tls.ca";
     if (!files.cert || !files.key || !files.ca)
         ft_run_complain(run, diag, key, "tls.cert, tls.key and tls.ca belong together");
@@ -127,7 +133,8 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
         ft_run_complain(run, diag,
                         strcmp(key, "cert") == 0  ? "tls.cert"
                         : strcmp(key, "key") == 0 ? "tls.key"
-                                                  : "tls.ca",
+                        : strcmp(key, "ca") == 0  ? "tls.ca"
+                                                  : "tls.crl",
                         "%s", error);
 }
 
@@ -235,4 +242,12 @@ void ft_daemon_print_size(const struct ft_run *run, FILE *out)
         ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run), t, out);
     ft_topology_free(t);
     ft_diag_free(diag);
+}
+
+int ft_daemon_print_topics(const struct ft_run *run)
+{
+    const struct ft_settings *s = ft_run_config(run);
+
+    ft_topics_print(stdout, s->kafka_brokers, s->kafka_topic_prefix);
+    return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }

@@ -28,4 +28,7 @@ struct ft_tls_files ft_daemon_tls(const struct ft_settings *settings);
 void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag);
 void ft_daemon_print_size(const struct ft_run *run, FILE *out);
 
+/* --topics: the script to standard output. An exit code. */
+int ft_daemon_print_topics(const struct ft_run *run);
+
 #endif

@@ -94,18 +94,16 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     struct ft_sink_kafka_config kafka = {.topic_prefix = s->kafka_topic_prefix,
                                          .protobuf = s->kafka_format == FT_KAFKA_PROTOBUF,
                                          .producer = d->source_id};
+    bool replay = ft_run_value(d->run, "replay"), sends = strcmp(spec, "kafka") == 0;
     char error[ERROR_BYTES];
-    bool replay = ft_run_value(d->run, "replay") != NULL;
-    int rc = 0;
+    int rc = sends ? ft_kafka_settings_open(s, &settings, error, sizeof(error)) : 0;
 
-    if (strcmp(spec, "kafka") == 0)
-        rc = ft_kafka_settings_open(s, &settings, error, sizeof(error));
     kafka.kafka = settings.config;
     kafka.kafka.on_error = on_kafka_error;
     kafka.kafka.arg = d;
-    if (rc == 0)
-        rc = ft_publisher_open(d->view.publisher, spec, d->loop, &kafka, replay, error,
-                               sizeof(error));
+    rc = rc ? rc
+            : ft_publisher_open(d->view.publisher, spec, d->loop, &kafka, replay, error,
+                                sizeof(error));
     ft_kafka_settings_close(&settings);
     if (rc == 0)
         return EX_OK;
@@ -687,6 +685,7 @@ int ft_daemon_main(int argc, char **argv)
          "replay what fabrictrace record kept (fabrictrace-incident(5)), and serve it over HTTP",
          false},
         {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
+        {"topics", NULL, "print a shell script that creates the topics in Kafka, and exit", false},
         {NULL, NULL, NULL, false},
     };
     static const struct ft_program program = {
@@ -712,7 +711,10 @@ int ft_daemon_main(int argc, char **argv)
     d.settings = ft_run_config(d.run);
     d.view.window_ms = d.settings->window_ns / NS_PER_MS;
     d.source_id = own_name(d.settings);
-    rc = d.source_id ? open_and_run(&d) : EX_OSERR;
+    if (ft_run_values(d.run, "topics")->count)
+        rc = ft_daemon_print_topics(d.run);
+    else
+        rc = d.source_id ? open_and_run(&d) : EX_OSERR;
     close_all(&d);
     return rc;
 }

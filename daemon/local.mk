@@ -2,6 +2,7 @@
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
 	daemon/api/api.c daemon/api/api.h \
+	daemon/api/diagnoses.c daemon/api/diagnoses.h \
 	daemon/api/doctor.c daemon/api/doctor.h \
 	daemon/api/explain.c daemon/api/explain.h \
 	daemon/api/happenings.c daemon/api/happenings.h \
@@ -9,6 +10,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/hashes.c daemon/api/hashes.h \
+	daemon/api/spread.c daemon/api/spread.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
@@ -51,7 +53,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
+	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
+	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
+	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
+	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
+	daemon/spread/spread.c daemon/spread/spread.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \
@@ -77,6 +84,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/flow_host.c daemon/join/flow_host.h \
 	daemon/join/flow_judge.c \
 	daemon/join/flow_names.c daemon/join/flow_names.h \
+	daemon/join/flow_numbers.c daemon/join/flow_numbers.h \
 	daemon/join/join.c daemon/join/join.h daemon/join/join_impl.h \
 	daemon/join/moves.c daemon/join/moves.h \
 	daemon/join/names.c daemon/join/names.h \
@@ -113,13 +121,14 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/publish/publish.c daemon/publish/publish.h \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \
+	daemon/publish/topics.c daemon/publish/topics.h \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \
 	daemon/window/loads.c daemon/window/loads.h \
 	daemon/window/window.c daemon/window/window.h
 
-DAEMON_LIBS = daemon/libftdaemon.a lib/files/libftfiles.a lib/config/libftconfig.a lib/fabric/libftfabric.a \
+DAEMON_LIBS = daemon/libftdaemon.a lib/files/libftfiles.a lib/config/libftconfig.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a \
 	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/check.h"
+#include "daemon/diagnosis/recent.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/settings.h"
 
@@ -30,7 +31,8 @@ enum {
     CONNECTION = 6144,
     TLS_CONNECTION = 49152, /* 36,600 measured after the handshake */
     HASH_SET = FT_HASHES_SET_BYTES,
-    RANK = 5632, /* a member of a communicator; four pairs, with their hosts and queue pairs */
+    RANK = 5632 + 112 + FT_RECENT_RANK_BYTES, /* a member of a communicator; four pairs, with their
+                                               * hosts and queue pairs; how far it is */
     KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka.c) */
     PAST_EVENT = 768,
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
@@ -81,7 +83,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {"HTTP streams", "http_streams_max", &s->http_streams_max, STREAM, 5, 4, 1000, false, 0,
          false, false},
         {"accounts", NULL, &s->kept_bytes, 2, 3, 4 * MIB, 64 * MIB, true, 0, false, false},
-        {"flows", "flows_max", &s->flows_max, FLOW, 34, 1000, 100000000, false, 0, false, false},
+        {"flows", "flows_max", &s->flows_max, FLOW, 34.4, 1000, 100000000, false, 0, false, false},
         {"counters of ports", "counters_max", &s->counters_max, PORT_COUNTERS, 12, 100, 100000000,
          false, 0, false, false},
         {"queue pairs", "pairing.ends_max", &s->ends_max, QUEUE_PAIR, 13, 100, 10000000, false, 0,
@@ -102,6 +104,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
          tls ? 10 : 5, 16, tls ? 1000000 : 20000, false, 0, false, false},
         {"hashes of switches", NULL, &s->hash_sets_max, HASH_SET, 3, 16, 4096, false, 0, false,
          false},
+        {"operations of jobs", NULL, &s->operations_max, FT_RECENT_ROW_BYTES, 1, 1000, 4000000,
+         false, 0, false, false},
         {"ranks", NULL, &s->ranks_max, RANK, 7, 100, 65536, false, 0, false, false},
         {"events", "events_max", &s->events_max, EVENT, 2, 100, 10000, false, 0, false, false},
         {"Kafka's queue", "kafka.queue_bytes", &s->kafka_queue_bytes, 1, 25, MIB, 1024 * MIB, true,

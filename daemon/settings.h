@@ -16,6 +16,7 @@ struct ft_settings {
     int log_level;
     int64_t window_ns, grace_ns, path_refresh_ns;
     int64_t flow_idle_ns, evidence_ns, path_hold_down_ns, tolerance_ns;
+    int64_t hang_after_ns;
     uint64_t crossing_flows_max, crossing_ports_max;
     uint64_t switches_max, learnt_max, counters_max, ends_max;
     bool link_local, verify_topology;
@@ -24,6 +25,7 @@ struct ft_settings {
     /* Shares of it that are no options: of the records for HTTP, each of two windows; of answers
      * under way; of the accounts and of the statuses of hosts. */
     uint64_t http_bytes, kept_bytes, fabric_ports_max, ranks_max, hash_sets_max;
+    uint64_t operations_max;  /* of jobs, kept for their diagnosis */
     uint64_t past_events_max; /* that are over, in the history */
     double floor, elephant;
     uint64_t victims_max;
@@ -36,7 +38,7 @@ struct ft_settings {
     uint64_t kafka_spool_bytes;
     int64_t kafka_spool_after_ns;
     int kafka_spool_full; /* enum ft_spool_full */
-    char *tls_cert, *tls_key, *tls_ca;
+    char *tls_cert, *tls_key, *tls_ca, *tls_crl;
     int tls_identity;
     struct ft_strings tls_peers, tls_inventory;
     bool listen_plain;

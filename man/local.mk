@@ -6,6 +6,7 @@ dist_man_MANS += \
 	man/fabrictrace-incident.5 \
 	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
+	man/fabrictrace-security.7 \
 	man/fabrictrace-troubleshooting.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \
@@ -22,9 +23,9 @@ man/fabrictrace-records.7: man/fabrictrace-records.7.in man/records.awk proto/fa
 	sed '1,/^@RECORD_FIELDS@$$/d' $(srcdir)/man/fabrictrace-records.7.in; } >$@.tmp && mv $@.tmp $@
 
 # The option lists come from the daemons' own tables: the page cannot say what the program does not.
-man_MANS += man/fabrictrace.yaml.5 man/fabrictrace-metrics.7
-EXTRA_DIST += man/fabrictrace.yaml.5.in man/fabrictrace-metrics.7.in
-CLEANFILES += man/fabrictrace.yaml.5 man/fabrictrace-metrics.7
+man_MANS += man/fabrictrace.yaml.5 man/fabrictrace-metrics.7 man/fabrictrace-topics.7
+EXTRA_DIST += man/fabrictrace.yaml.5.in man/fabrictrace-metrics.7.in man/fabrictrace-topics.7.in
+CLEANFILES += man/fabrictrace.yaml.5 man/fabrictrace-metrics.7 man/fabrictrace-topics.7
 man/fabrictrace.yaml.5: man/fabrictrace.yaml.5.in $(sbin_PROGRAMS)
 	$(AM_V_GEN)$(MKDIR_P) man && { \
 	sed '/^@OPTIONS@$$/,$$d' $(srcdir)/man/fabrictrace.yaml.5.in && \
@@ -40,3 +41,16 @@ man/fabrictrace-metrics.7: man/fabrictrace-metrics.7.in $(sbin_PROGRAMS)
 	done && \
 	sed -e '1,/^@METRICS@$$/d' -e 's,[@]pkgdatadir[@],$(pkgdatadir),' \
 		$(srcdir)/man/fabrictrace-metrics.7.in; } >$@.tmp && mv $@.tmp $@
+
+# What the daemon says of its topics, with the fields of their records.
+EXTRA_DIST += man/topics.awk
+man/fabrictrace-topics.7: man/fabrictrace-topics.7.in man/topics.awk man/records.awk \
+		proto/fabrictrace.proto daemon/fabrictraced$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) man && \
+	$(AWK) -f $(srcdir)/man/records.awk $(srcdir)/proto/fabrictrace.proto \
+		$(srcdir)/proto/fabrictrace.proto >$@.fields && \
+	daemon/fabrictraced$(EXEEXT) -c /dev/null --topics >$@.list && { \
+	sed '/^@TOPICS@$$/,$$d' $(srcdir)/man/fabrictrace-topics.7.in && \
+	$(AWK) -f $(srcdir)/man/topics.awk $@.fields $@.list && \
+	sed '1,/^@TOPICS@$$/d' $(srcdir)/man/fabrictrace-topics.7.in; } >$@.tmp && \
+	rm $@.fields $@.list && mv $@.tmp $@

@@ -1,6 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += packaging/install-deps packaging/lint.sh packaging/check_words.py packaging/list-sources .ci/run
 
+# What packages are made of, by packaging/build-packages.
+EXTRA_DIST += packaging/build-packages packaging/debian/changelog.in packaging/debian/control.in \
+	packaging/debian/copyright packaging/debian/daemon.postinst.in packaging/debian/daemon.prerm.in \
+	packaging/debian/not-installed packaging/debian/rules \
+	packaging/debian/source/format packaging/debian/fabrictrace-agent.install \
+	packaging/debian/fabrictrace-daemon.install packaging/debian/fabrictrace-daemon.postrm \
+	packaging/debian/fabrictrace-doc.install packaging/debian/fabrictrace-nccl-plugin.install \
+	packaging/debian/fabrictrace-switchpoll.install packaging/debian/fabrictrace-tools.install \
+	packaging/rpm/fabrictrace.spec.in packaging/rpm/rpmlint.toml
+
+# Examples of a deployment, in the documentation's package.
+containerdir = $(examplesdir)/container
+dist_container_DATA = packaging/container/Containerfile
+kubernetesdir = $(examplesdir)/kubernetes
+dist_kubernetes_DATA = packaging/kubernetes/fabrictrace-agent.yaml
+ansible_files = packaging/ansible/fabrictrace_agent/defaults/main.yaml \
+	packaging/ansible/fabrictrace_agent/handlers/main.yaml \
+	packaging/ansible/fabrictrace_agent/tasks/main.yaml \
+	packaging/ansible/fabrictrace_agent/templates/fabrictrace-agent.yaml.j2
+EXTRA_DIST += $(ansible_files)
+
 # An installed unit names the path where its program went.
 systemd_units = packaging/systemd/fabrictraced.service \
 	packaging/systemd/fabrictrace-agent.service \
@@ -22,10 +43,15 @@ packaging/systemd/fabrictrace-switchpoll.socket: \
 # sysusers.d wants the name *.conf.
 sysusersdir = $(prefix)/lib/sysusers.d
 install-data-local:
+	for file in $(ansible_files:packaging/%=%); do \
+		$(MKDIR_P) "$(DESTDIR)$(examplesdir)/$$(dirname $$file)" && \
+		$(INSTALL_DATA) "$(srcdir)/packaging/$$file" "$(DESTDIR)$(examplesdir)/$$file" || exit 1; \
+	done
 	$(MKDIR_P) '$(DESTDIR)$(sysusersdir)'
 	$(INSTALL_DATA) $(srcdir)/packaging/systemd/fabrictrace.sysusers \
 		'$(DESTDIR)$(sysusersdir)/fabrictrace.conf'
 uninstall-local:
+	for file in $(ansible_files:packaging/%=%); do rm -f "$(DESTDIR)$(examplesdir)/$$file"; done
 	rm -f '$(DESTDIR)$(sysusersdir)/fabrictrace.conf'
 
 prometheusdir = $(pkgdatadir)/prometheus

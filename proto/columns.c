@@ -57,6 +57,14 @@ enum field {
     FIELD_OUTER_PROTO,
     FIELD_QUEUE,
     FIELD_TRANSIT,
+    FIELD_PSN,
+    FIELD_PSN_SPAN,
+    FIELD_PSN_BACK,
+    FIELD_STARTS,
+    FIELD_FRAME_MIN,
+    FIELD_FRAME_MAX,
+    FIELD_NAKS,
+    FIELD_RNRS,
     FIELD_END,
 };
 
@@ -288,7 +296,8 @@ static int take(const Fabrictrace__Observation *o, struct ft_observed *out)
         return -EINVAL;
     if ((uint64_t)out->data_samples + out->ack_samples > out->samples ||
         out->last_ms < out->first_ms || out->last_ms - out->first_ms > UINT32_MAX ||
-        out->time_ms > INT64_MAX || out->first_ms > INT64_MAX || out->dst_qp == UINT32_MAX)
+        out->time_ms > INT64_MAX || out->first_ms > INT64_MAX || out->dst_qp == UINT32_MAX ||
+        out->psn == UINT32_MAX || out->frame_min_bytes == UINT32_MAX)
         return -EINVAL;
     return 0;
 }
@@ -359,6 +368,22 @@ static void put_sums(struct ft_columns *c, const struct ft_observed *o, uint32_t
     put(c, FIELD_DST_QP, o->has_dst_qp ? o->dst_qp + 1 : 0);
 }
 
+/* Frames of one length have that of the mean. */
+static void put_psn(struct ft_columns *c, const struct ft_observed *o)
+{
+    bool alike = o->frame_min_bytes == o->frame_max_bytes && o->packets &&
+                 o->bytes / o->packets == o->frame_min_bytes;
+
+    put(c, FIELD_PSN, o->has_psn ? o->psn + 1 : 0);
+    put(c, FIELD_PSN_SPAN, o->has_psn ? o->psn_span : 0);
+    put(c, FIELD_PSN_BACK, o->has_psn ? o->psn_back_samples : 0);
+    put(c, FIELD_STARTS, o->message_starts);
+    put(c, FIELD_FRAME_MIN, o->data_samples && !alike ? o->frame_min_bytes + 1 : 0);
+    put(c, FIELD_FRAME_MAX, o->data_samples && !alike ? o->frame_max_bytes : 0);
+    put(c, FIELD_NAKS, o->nak_samples);
+    put(c, FIELD_RNRS, o->rnr_samples);
+}
+
 static void put_rest(struct ft_columns *c, const struct ft_observed *o, const struct named *n)
 {
     put(c, FIELD_OUTER_SRC, o->has_outer ? n->outer_src + 1 : 0);
@@ -399,6 +424,7 @@ int ft_columns_add(struct ft_columns *c, const Fabrictrace__Observation *o)
     put(c, FIELD_FIRST_AFTER, zigzag((int32_t)after));
     put_sums(c, &row, rate);
     put_rest(c, &row, &named);
+    put_psn(c, &row);
     c->rows++;
     return 0;
 }

@@ -44,7 +44,9 @@ static bool sums_fit(const Fabrictrace__Observations *m, size_t count)
            FITS(samples, ANY) && FITS_WIDE(packets_more, UINT64_MAX) &&
            FITS(length, m->n_lengths + 1) && FITS_WIDE(bytes, UINT64_MAX) &&
            FITS(ce_samples, ANY) && FITS(ack_samples, ANY) && FITS(other_samples, ANY) &&
-           FITS(cnp_samples, ANY) && FITS(dst_qp, ANY);
+           FITS(cnp_samples, ANY) && FITS(dst_qp, ANY) && FITS(psn, ANY) && FITS(psn_span, ANY) &&
+           FITS(psn_back_samples, ANY) && FITS(message_starts, ANY) && FITS(frame_min, ANY) &&
+           FITS(frame_max, ANY) && FITS(nak_samples, ANY) && FITS(rnr_samples, ANY);
 }
 
 static bool rest_fits(const Fabrictrace__Observations *m, size_t count)
@@ -153,6 +155,24 @@ static inline void read_samples(const Fabrictrace__Observations *m, size_t row,
     out->dst_qp -= out->has_dst_qp;
 }
 
+static inline void read_psn(const Fabrictrace__Observations *m, size_t row, struct ft_observed *out)
+{
+    uint32_t psn = AT(psn), frame = AT(frame_min);
+    uint64_t mean = out->packets ? out->bytes / out->packets : 0;
+
+    out->has_psn = psn != 0;
+    out->psn = psn - out->has_psn;
+    out->psn_span = AT(psn_span);
+    out->psn_back_samples = AT(psn_back_samples);
+    out->message_starts = AT(message_starts);
+    out->nak_samples = AT(nak_samples);
+    out->rnr_samples = AT(rnr_samples);
+    out->frame_min_bytes = frame ? frame - 1 : (uint32_t)mean;
+    out->frame_max_bytes = frame ? AT(frame_max) : (uint32_t)mean;
+    if (out->data_samples == 0)
+        out->frame_min_bytes = out->frame_max_bytes = 0;
+}
+
 static void read_rest(const Fabrictrace__Observations *m, size_t row, struct ft_observed *out)
 {
     uint64_t queue = AT_WIDE(queue_max), transit = AT_WIDE(transit_max);
@@ -192,6 +212,7 @@ bool ft_columns_next(struct ft_columns_reader *r, struct ft_observed *out)
     read_flow(m, row, out);
     read_volume(m, row, source->sampling_rate, out);
     read_samples(m, row, out);
+    read_psn(m, row, out);
     read_rest(m, row, out);
     return true;
 }

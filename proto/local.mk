@@ -11,6 +11,7 @@ proto_libftproto_a_SOURCES = \
 	proto/json_field.h \
 	proto/json_read.c \
 	proto/loss.c proto/loss.h \
+	proto/message.c proto/message.h \
 	proto/packet.c proto/packet.h proto/packet_impl.h \
 	proto/packet_link.c \
 	proto/observed.c proto/observed.h \

@@ -24,8 +24,11 @@ struct ft_observed {
     uint64_t packets, bytes;
     uint32_t dst_qp, ttl; /* this and what follows, where it is known */
     uint32_t queue_max_bytes, transit_max_ns;
+    uint32_t psn, psn_span, psn_back_samples;
+    uint32_t message_starts, frame_min_bytes, frame_max_bytes; /* 0: not said */
+    uint32_t nak_samples, rnr_samples;
     struct ft_tuple outer;
-    bool has_packets, has_dst_qp, has_ttl, has_queue, has_transit, has_outer;
+    bool has_psn, has_packets, has_dst_qp, has_ttl, has_queue, has_transit, has_outer;
 };
 
 /* -EINVAL when the flow, the switch or the time is missing or cannot be. */

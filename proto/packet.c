@@ -49,6 +49,14 @@
 #define RELIABLE_DATA 0x20d9efff
 #define RELIABLE_ACK  0x10061000
 
+/* Of them, as above: what bears the number of a READ, and an ACK. */
+#define READ_REQUEST   (1u << 0x0c)
+#define READ_RESPONSES 0x0001e000
+#define RC_ACK         0x11
+#define XRC_ACK        0xb1
+/* RC, UC, XRC: one queue pair at each end, whose packets are numbered one by one. */
+#define TRANSPORTS_NUMBERED (1u << 0 | 1u << 1 | 1u << 5)
+
 enum ft_bth_class ft_bth_class_of(uint8_t opcode)
 {
     static const struct {
@@ -80,6 +88,23 @@ static inline void decode_bth(struct ft_reader *r, struct ft_packet *k)
     k->opcode = h[0];
     k->dst_qp = ft_be32_at(h + 4) & 0xffffff;
     k->psn = ft_be32_at(h + 8) & 0xffffff;
+    /* The AETH of an ACK follows its BTH at once. */
+    if ((h[0] == RC_ACK || h[0] == XRC_ACK) && ft_reader_left(r) > 0)
+        k->syndrome = ft_read_u8(r);
+}
+
+enum ft_psn_kind ft_psn_kind_of(uint8_t opcode)
+{
+    uint32_t bit = 1u << (opcode & 0x1f);
+    bool connected = 1u << (opcode >> 5) & TRANSPORTS_NUMBERED;
+
+    if (!connected)
+        return ft_bth_class_of(opcode) == FT_BTH_DATA ? FT_PSN_OTHER : FT_PSN_NONE;
+    if (bit & READ_RESPONSES)
+        return FT_PSN_RESPONSE;
+    if (bit & READ_REQUEST)
+        return FT_PSN_READ;
+    return ft_bth_class_of(opcode) == FT_BTH_DATA ? FT_PSN_REQUEST : FT_PSN_NONE;
 }
 
 /* RFC 2784 and 2890. Returns the protocol inside, 0 for what is not decoded here. */
@@ -279,7 +304,7 @@ decode_plain(struct ft_reader r, struct ft_packet *k, struct ft_reader *body)
     k->ip_bytes = (uint16_t)ip_bytes;
     k->flow_label = 0;
     k->bth = FT_BTH_NONE;
-    k->opcode = 0;
+    k->opcode = k->syndrome = 0;
     k->dst_qp = k->psn = 0;
     k->has_outer = k->has_vni = false;
     k->vni = 0;

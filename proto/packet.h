@@ -41,9 +41,10 @@ struct ft_packet {
     uint16_t ip_bytes; /* length the IP header states, header included */
     uint32_t flow_label;
     enum ft_bth_class bth;
-    uint8_t opcode;  /* the BTH fields are set when bth is not FT_BTH_NONE */
-    uint32_t dst_qp; /* 24 bits */
-    uint32_t psn;    /* 24 bits */
+    uint8_t opcode;   /* the BTH fields are set when bth is not FT_BTH_NONE */
+    uint32_t dst_qp;  /* 24 bits */
+    uint32_t psn;     /* 24 bits */
+    uint8_t syndrome; /* of an ACK's AETH (IBTA section 9.7.5.2.1); 0, a plain ACK, where cut off */
     bool has_outer;
     bool has_vni;
     uint32_t vni;          /* with has_vni: network of VXLAN or Geneve, the inmost; 24 bits */
@@ -72,5 +73,26 @@ enum ft_packet_status ft_packet_udp_payload(enum ft_link_type link, struct ft_re
 
 /* The class of a BTH opcode (IBTA table 38; 0x81 is the CNP of annex A17). */
 enum ft_bth_class ft_bth_class_of(uint8_t opcode);
+
+/* Whose packet numbers a packet takes part in (IBTA section 9.7.1). */
+enum ft_psn_kind {
+    FT_PSN_NONE = 0,     /* nobody's: ACKs bear the number that they answer */
+    FT_PSN_REQUEST = 1,  /* the sender's: SEND, WRITE, ATOMIC of RC, XRC and UC */
+    FT_PSN_RESPONSE = 2, /* the peer's: the data that a READ asked for */
+    FT_PSN_READ = 4,  /* the sender's: a READ, which takes the numbers of its responses as well */
+    FT_PSN_OTHER = 8, /* UD's, RD's: of several queue pairs */
+};
+enum ft_psn_kind ft_psn_kind_of(uint8_t opcode);
+
+/* Whether a packet of data is the first, or the only one, of a message. */
+static inline bool ft_bth_starts_message(uint8_t opcode)
+{
+    const uint32_t starts = UINT32_C(0x00992c71);
+
+    return starts >> (opcode & 0x1f) & 1;
+}
+
+#define FT_AETH_IS_RNR(syndrome) ((syndrome) >> 5 == 1) /* the receiver was not ready */
+#define FT_AETH_IS_NAK(syndrome) ((syndrome) >> 5 == 3)
 
 #endif

@@ -118,6 +118,11 @@ static int collective_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(record->collective->comm_id, record->collective->host, key);
 }
 
+static int progress_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->progress->comm_id, record->progress->host, key);
+}
+
 static int host_key(const Fabrictrace__Record *record, char *key)
 {
     if (!record->host->source)
@@ -177,9 +182,22 @@ static int diagnosis_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(d->job ? d->job : "", d->communicator ? d->communicator : "", key);
 }
 
+static int plan_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->plan->job)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->plan->job);
+    return 0;
+}
+
 static int hash_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->hash->switch_, record->hash->group, key);
+}
+
+static int spread_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->spread->switch_, record->spread->group, key);
 }
 
 struct kind {
@@ -217,6 +235,8 @@ static const struct kind kinds[] = {
      &fabrictrace__queue_pairs__descriptor, queue_pairs_key},
     {FABRICTRACE__RECORD__KIND_OBSERVATIONS, SCHEMA("observations"),
      &fabrictrace__observations__descriptor, observations_key},
+    {FABRICTRACE__RECORD__KIND_PROGRESS, SCHEMA("progress"), &fabrictrace__progress__descriptor,
+     progress_key},
     {FABRICTRACE__RECORD__KIND_PATH, SCHEMA("path"), &fabrictrace__path__descriptor, path_key},
     {FABRICTRACE__RECORD__KIND_LINK, SCHEMA("link"), &fabrictrace__link__descriptor, link_key},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, SCHEMA("imbalance"), &fabrictrace__imbalance__descriptor,
@@ -225,6 +245,9 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_DIAGNOSIS, SCHEMA("diagnosis"), &fabrictrace__diagnosis__descriptor,
      diagnosis_key},
     {FABRICTRACE__RECORD__KIND_HASH, SCHEMA("hash"), &fabrictrace__hash__descriptor, hash_key},
+    {FABRICTRACE__RECORD__KIND_SPREAD, SCHEMA("spread"), &fabrictrace__spread__descriptor,
+     spread_key},
+    {FABRICTRACE__RECORD__KIND_PLAN, SCHEMA("plan"), &fabrictrace__plan__descriptor, plan_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

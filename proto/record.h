@@ -28,8 +28,10 @@ const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
 /* Kafka key: path and flow by "src,dst,sport,dport,proto"; observation as well, observations by
  * the first switch among them; link
  * "switch/port"; imbalance "scope/name"; event "kind/subject"; diagnosis "job/communicator";
- * counters "agent/ifindex"; loss and host by source; switch by its agent address; communicator and
- * collective "comm_id/host". Always terminated; empty when a needed field is absent. */
+ * counters "agent/ifindex"; loss and host by source; switch by its agent address; communicator,
+ * collective and progress "comm_id/host"; plan by job. Always terminated; empty when a needed field
+ * is absent.
+ */
 void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES]);
 
 /* Its members of these names; NULL and false where it has none. */

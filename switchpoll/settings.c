@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/prefix.h"
 #include "lib/base/privilege.h"
 #include "lib/io/snmp.h"
 #include "lib/io/tls.h"
@@ -59,12 +60,20 @@ static const struct ft_option options[] = {
      "PEM file with the certificate's private key."},
     {"daemon.ca", FT_OPTION_STRING, AT(tls_ca), NULL, 0, 0, NULL,
      "PEM file with the authority that signed the daemon's certificate."},
+    {"daemon.crl", FT_OPTION_STRING, AT(tls_crl), NULL, 0, 0, NULL,
+     "PEM file with the certificates that the authority has revoked. Without a list that is up to "
+     "date the daemon is not accepted. Read anew on reload, for the next connection."},
     {"fold_interval", FT_OPTION_DURATION, AT(fold_interval_ns), "1s", 0.1, 60, NULL,
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
     {"fold_entries", FT_OPTION_UINT, AT(sums_max), "750000", 16, 16777216, NULL,
      "Most different sums in one interval; samples over it are dropped and counted."},
     {"ports_max", FT_OPTION_UINT, AT(ports_max), "160000", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
+    {"exporters", FT_OPTION_STRINGS, AT(exporters), NULL, 0, 0, NULL,
+     "Addresses and prefixes (192.0.2.0/24) of the switches whose sFlow is taken, by the agent "
+     "address in a datagram. Datagrams of others are counted (unlisted), and no table keeps "
+     "anything of them. When unset, everybody's are taken. sFlow proves nothing: a firewall has to keep "
+     "strangers from the port, and senders from taking a switch's address."},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16384", 1, 1048576, NULL,
      "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "
      "the same, and counted."},
@@ -167,7 +176,19 @@ size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,
 
 struct ft_tls_files ft_switchpoll_settings_tls(const struct ft_switchpoll_settings *s)
 {
-    return (struct ft_tls_files){.cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca};
+    return (struct ft_tls_files){
+        .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
+}
+
+static void check_exporters(const struct ft_switchpoll_settings *s, const struct ft_run *run,
+                            struct ft_diag *diag)
+{
+    struct ft_prefix prefix;
+
+    for (size_t i = 0; i < s->exporters.count; i++)
+        if (ft_prefix_parse(s->exporters.items[i], strlen(s->exporters.items[i]), &prefix))
+            ft_run_complain(run, diag, "exporters", "'%s' is neither an address nor a prefix",
+                            s->exporters.items[i]);
 }
 
 static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_run *run,
@@ -177,8 +198,9 @@ static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_ru
     const char *which = files.cert ? "cert" : files.key ? "key" : "ca";
     char error[ERROR_BYTES] = "daemon.cert, daemon.key and daemon.ca: all three or none", key[32];
 
-    if (!ft_tls_configured(&files) || (files.cert && files.key && files.ca &&
-                                       ft_tls_check(&files, &which, error, sizeof(error)) == 0))
+    if ((!ft_tls_configured(&files) && !files.crl) ||
+        (files.cert && files.key && files.ca &&
+         ft_tls_check(&files, &which, error, sizeof(error)) == 0))
         return;
     snprintf(key, sizeof(key), "daemon.%s", which);
     ft_run_complain(run, diag, key, "%s", error);
@@ -191,6 +213,7 @@ bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_r
     char error[ERROR_BYTES];
 
     check_tls(s, run, diag);
+    check_exporters(s, run, diag);
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");
     if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))

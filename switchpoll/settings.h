@@ -26,6 +26,8 @@ struct ft_switchpoll_settings {
     char *tls_cert;
     char *tls_key;
     char *tls_ca;
+    char *tls_crl;
+    struct ft_strings exporters;
     int64_t fold_interval_ns;
     uint64_t sums_max;
     uint64_t ports_max;

@@ -17,8 +17,7 @@ static char *own(const char *text)
     return (char *)(uintptr_t)text;
 }
 
-/* A copy fit for a record, NULL when nothing is left of it. */
-static char *clean(char *to, size_t to_bytes, const char *from)
+char *ft_job_text(char *to, size_t to_bytes, const char *from)
 {
     size_t n = 0;
 
@@ -29,12 +28,12 @@ static char *clean(char *to, size_t to_bytes, const char *from)
     return n ? to : NULL;
 }
 
-static bool is_rank(int32_t rank)
+bool ft_job_is_rank(int32_t rank)
 {
     return rank >= 0 && rank < RANK_MAX;
 }
 
-static uint64_t wall_ms(int64_t mono_ns, const struct ft_job_identity *who)
+uint64_t ft_job_wall_ms(int64_t mono_ns, const struct ft_job_identity *who)
 {
     int64_t ms = mono_ns / NS_PER_MS + who->offset_ms;
 
@@ -45,7 +44,7 @@ static void fill_peer(Fabrictrace__PeerTraffic *m, uint32_t *qps,
                       const struct ft_collective_peer *p)
 {
     fabrictrace__peer_traffic__init(m);
-    m->has_peer = is_rank(p->peer);
+    m->has_peer = ft_job_is_rank(p->peer);
     m->peer = (uint32_t)p->peer;
     m->has_channel = true;
     m->channel = p->channel;
@@ -70,10 +69,10 @@ static void fill_op(struct ft_collective_record *out, const struct ft_collective
 {
     Fabrictrace__Collective *m = &out->collective;
 
-    m->op = clean(out->op, sizeof(out->op), c->op.func);
-    m->datatype = clean(out->datatype, sizeof(out->datatype), c->op.datatype);
-    m->algo = clean(out->algo, sizeof(out->algo), c->op.algo);
-    m->proto = clean(out->proto, sizeof(out->proto), c->op.proto);
+    m->op = ft_job_text(out->op, sizeof(out->op), c->op.func);
+    m->datatype = ft_job_text(out->datatype, sizeof(out->datatype), c->op.datatype);
+    m->algo = ft_job_text(out->algo, sizeof(out->algo), c->op.algo);
+    m->proto = ft_job_text(out->proto, sizeof(out->proto), c->op.proto);
     m->has_count = true;
     m->count = c->op.count;
     m->bytes = ft_collective_bytes(c);
@@ -81,13 +80,13 @@ static void fill_op(struct ft_collective_record *out, const struct ft_collective
     m->has_channels = true;
     m->channels = c->op.channels;
     if (c->p2p) {
-        m->has_peer = is_rank(c->op.peer);
+        m->has_peer = ft_job_is_rank(c->op.peer);
         m->peer = (uint32_t)c->op.peer;
         return;
     }
     m->has_sequence = true;
     m->sequence = c->op.sequence;
-    m->has_root = is_rank(c->op.peer);
+    m->has_root = ft_job_is_rank(c->op.peer);
     m->root = (uint32_t)c->op.peer;
 }
 
@@ -101,21 +100,25 @@ void ft_collective_record_fill(struct ft_collective_record *out, const struct ft
     out->record.kind_case = FABRICTRACE__RECORD__KIND_COLLECTIVE;
     out->record.collective = m;
     m->has_time_ms = m->has_start_ms = m->has_duration_us = true;
-    m->start_ms = wall_ms(c->start_ns, who);
-    m->time_ms = wall_ms(c->end_ns, who);
+    m->start_ms = ft_job_wall_ms(c->start_ns, who);
+    m->time_ms = ft_job_wall_ms(c->end_ns, who);
     m->duration_us = c->end_ns > c->start_ns ? (uint64_t)(c->end_ns - c->start_ns) / NS_PER_US : 0;
+    m->has_started_ns = c->start_ns > 0;
+    m->started_ns = (uint64_t)c->start_ns;
     m->host = own(who->host);
     m->has_pid = true;
     m->pid = who->pid;
     m->job = who->job[0] ? own(who->job) : NULL;
     snprintf(out->comm_id, sizeof(out->comm_id), "%016" PRIx64, c->comm_id);
     m->comm_id = out->comm_id;
-    m->has_rank = is_rank(c->rank);
+    m->has_rank = ft_job_is_rank(c->rank);
     m->rank = (uint32_t)c->rank;
-    m->has_ranks = is_rank(c->ranks);
+    m->has_ranks = ft_job_is_rank(c->ranks);
     m->ranks = (uint32_t)c->ranks;
     if (c->has_op)
         fill_op(out, c);
+    m->has_number = c->number > 0 && c->number < INT64_MAX;
+    m->number = c->number;
     m->has_operations = m->has_events = true;
     m->operations = c->operations;
     m->events = c->events;
@@ -142,7 +145,7 @@ void ft_communicator_record_fill(struct ft_communicator_record *out,
     out->record.communicator = m;
     m->has_time_ms = m->has_since_ms = true;
     m->time_ms = (uint64_t)now_ms;
-    m->since_ms = wall_ms(comm->opened_ns, who);
+    m->since_ms = ft_job_wall_ms(comm->opened_ns, who);
     /* The job's word. */
     if (m->since_ms > m->time_ms)
         m->since_ms = m->time_ms;
@@ -152,13 +155,13 @@ void ft_communicator_record_fill(struct ft_communicator_record *out,
     m->job = who->job[0] ? own(who->job) : NULL;
     snprintf(out->comm_id, sizeof(out->comm_id), "%016" PRIx64, comm->comm_id);
     m->comm_id = out->comm_id;
-    m->name = clean(out->name, sizeof(out->name), comm->name);
-    m->gpu = clean(out->gpu, sizeof(out->gpu), comm->gpu);
-    m->has_rank = is_rank(comm->rank);
+    m->name = ft_job_text(out->name, sizeof(out->name), comm->name);
+    m->gpu = ft_job_text(out->gpu, sizeof(out->gpu), comm->gpu);
+    m->has_rank = ft_job_is_rank(comm->rank);
     m->rank = (uint32_t)comm->rank;
-    m->has_ranks = is_rank(comm->ranks);
+    m->has_ranks = ft_job_is_rank(comm->ranks);
     m->ranks = (uint32_t)comm->ranks;
-    m->has_nodes = is_rank(comm->nodes);
+    m->has_nodes = ft_job_is_rank(comm->nodes);
     m->nodes = (uint32_t)comm->nodes;
     m->has_abi = true;
     m->abi = (uint32_t)comm->abi;

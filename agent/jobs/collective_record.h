@@ -39,6 +39,12 @@ struct ft_communicator_record {
     char name[FT_SEGMENT_NAME], gpu[FT_SEGMENT_TEXT];
 };
 
+/* For these records. A copy of a job's text with printable characters alone, NULL when nothing is
+ * left of it; whether a number can be a rank; Unix milliseconds of a monotonic time. */
+char *ft_job_text(char *to, size_t to_bytes, const char *from);
+bool ft_job_is_rank(int32_t rank);
+uint64_t ft_job_wall_ms(int64_t mono_ns, const struct ft_job_identity *who);
+
 /* Both fill *out, which stays where it is while the record is used. */
 void ft_collective_record_fill(struct ft_collective_record *out, const struct ft_collective *c,
                                const struct ft_job_identity *who);

@@ -276,14 +276,37 @@ static void finish(struct ft_collectives *c, struct op *op)
     ft_table_remove(c->ops, op);
 }
 
-static void finish_idle(struct ft_collectives *c, int64_t before_ns)
+static bool in_flight(const struct ft_collectives *c, const struct op *op)
+{
+    return op->c.number && c->config.in_flight &&
+           c->config.in_flight(c->arg, op->c.comm, op->c.number);
+}
+
+/* All of them, whether something is heard of them or not. */
+static void finish_all(struct ft_collectives *c)
 {
     struct op *op;
     uint32_t i = 0;
 
-    while ((op = ft_table_next(c->ops, &i)))
-        if (op->heard_ns <= before_ns)
+    while ((op = ft_table_next(c->ops, &i))) {
+        op->c.incomplete |= in_flight(c, op);
+        finish(c, op);
+    }
+}
+
+static void finish_idle(struct ft_collectives *c, int64_t now_ns)
+{
+    struct op *op;
+    uint32_t i = 0;
+
+    while ((op = ft_table_next(c->ops, &i))) {
+        if (now_ns - op->heard_ns < c->config.hold_ns)
+            continue;
+        if (in_flight(c, op))
+            op->heard_ns = now_ns;
+        else
             finish(c, op);
+    }
 }
 
 static void hand_out_aggregates(struct ft_collectives *c)
@@ -315,7 +338,7 @@ static struct op *open_op(struct ft_collectives *c, uint32_t source,
     op = ft_table_insert(c->ops, &key, &fresh);
     if (!op) {
         c->stats.early += ft_table_count(c->ops);
-        finish_idle(c, INT64_MAX);
+        finish_all(c);
         op = ft_table_insert(c->ops, &key, &fresh);
     }
     if (op && fresh) {
@@ -323,6 +346,8 @@ static struct op *open_op(struct ft_collectives *c, uint32_t source,
                                        .comm_id = r->comm_id,
                                        .rank = r->rank,
                                        .ranks = r->ranks,
+                                       .comm = r->comm,
+                                       .number = r->number,
                                        .foreign = r->op == 0,
                                        .start_ns = r->start_ns,
                                        .end_ns = r->end_ns,
@@ -405,13 +430,13 @@ void ft_collectives_tick(struct ft_collectives *c, struct ft_mono now)
         c->second_ns = now.ns;
         c->budget = c->config.reports_per_s;
     }
-    finish_idle(c, now.ns - c->config.hold_ns);
+    finish_idle(c, now.ns);
 }
 
 void ft_collectives_flush(struct ft_collectives *c, struct ft_mono now)
 {
     (void)now;
-    finish_idle(c, INT64_MAX);
+    finish_all(c);
     hand_out_aggregates(c);
 }
 

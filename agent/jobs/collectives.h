@@ -4,10 +4,11 @@
 /*
  * Records of a process's rings in, one report for each collective or point-to-point operation out.
  *
- * An operation ends when nothing was heard of it for the hold time, since NCCL says when it was
- * enqueued, not when its last byte has gone. Above the limit of reports a second, operations that
- * differ only in their time go out as one. Every event of a record is in exactly one report, or
- * counted as stray. Pure: `now` is handed in. Owner: the caller. Thread: one.
+ * An operation ends when nothing was heard of it for the hold time and nothing of it is in flight,
+ * since NCCL says when it was enqueued, not when its last byte has gone. Above the limit of reports
+ * a second, operations that differ only in their time go out as one. Every event of a record is in
+ * exactly one report, or counted as stray. Pure: `now` is handed in. Owner: the caller. Thread:
+ * one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,9 @@ struct ft_collectives_config {
     uint64_t seed;
     int64_t hold_ns;
     uint32_t reports_per_s; /* one by one; beyond it like goes with like */
+    /* Whether an operation has transfers in flight, by its communicator's index and its number;
+     * called with the arg of emit. NULL: nothing is known of that. */
+    bool (*in_flight)(void *arg, uint32_t comm, uint64_t number);
 };
 
 struct ft_collective_steps {
@@ -45,6 +49,8 @@ struct ft_collective {
     bool has_op; /* false: its first record was lost; only the transfers are known */
     bool p2p, foreign, incomplete;
     struct ft_segment_op op;
+    uint32_t comm;   /* index of its communicator */
+    uint64_t number; /* of the operation in its communicator, of several the first; 0: not known */
     int64_t start_ns, end_ns;
     uint64_t operations, events;
     uint64_t peers_dropped; /* transfers that found no room in the list */

@@ -4,6 +4,7 @@
 #include "agent/jobs/jobs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +15,21 @@
 
 #include "agent/jobs/collective_record.h"
 #include "agent/jobs/collectives.h"
+#include "agent/jobs/hello.h"
+#include "agent/jobs/process.h"
+#include "agent/jobs/progress_record.h"
 #include "agent/jobs/rings.h"
 #include "agent/jobs/tally.h"
 #include "lib/base/log.h"
-#include "lib/base/reader.h"
 #include "lib/io/loop.h"
 
 #define NS_PER_MS   INT64_C(1000000)
 #define NS_PER_S    INT64_C(1000000000)
 #define POLL_NS     (50 * NS_PER_MS)
+#define LOOK_NS     (500 * NS_PER_MS)
 #define ANNOUNCE_NS (30 * NS_PER_S)
 #define OPS_MAX     1024
 #define PEERS_MAX   16384
-#define HELLO_BYTES 64
-#define HELLO_FDS   4
 #define HELLO_NS    (5 * NS_PER_S)
 #define REST_NS     NS_PER_S
 /* Connections of one user that have said nothing yet. */
@@ -51,6 +53,10 @@ struct job {
     char name[FT_SEGMENT_NAME];
     struct ft_job_identity who;
     struct ft_rings_stats before; /* counted before this agent */
+    struct ft_progress *progress;
+    bool flights_read;              /* the flights below are this job's, and of now */
+    struct ft_process_seen process; /* when it was adopted; start_ticks 0: not known */
+    unsigned uninterruptible;       /* looks that found it so, one after the other */
     struct seen_comm comms[FT_SEGMENT_COMMS];
 };
 
@@ -66,8 +72,11 @@ struct ft_jobs {
     size_t count;
     struct ft_tally ended; /* over jobs that have ended */
     struct ft_log_limit limit;
-    struct ft_mono looked;
+    struct ft_mono looked, progressed;
     struct ft_collective_record record;
+    struct ft_progress_record progress;
+    struct ft_rings_flight flights[FT_PROGRESS_FLIGHTS];
+    size_t flight_count;
 };
 
 /* Whoever is not announced for two minutes is over for the daemon. */
@@ -98,11 +107,56 @@ static void on_report(void *arg, const struct ft_collective *c)
     ft_rings_sent(job->rings, c->events);
 }
 
+/* Read once for all operations that may have ended, not for each. */
+static bool in_flight(void *arg, uint32_t comm, uint64_t number)
+{
+    struct job *job = arg;
+    struct ft_jobs *jobs = job->jobs;
+    bool more;
+
+    if (!job->flights_read)
+        jobs->flight_count =
+            ft_rings_flights(job->rings, jobs->flights, FT_PROGRESS_FLIGHTS, &more);
+    job->flights_read = true;
+    for (size_t i = 0; i < jobs->flight_count; i++)
+        if (jobs->flights[i].number == number && jobs->flights[i].comm == comm)
+            return true;
+    return false;
+}
+
 static void on_record(void *arg, const struct ft_segment_record *record)
+{
+    struct ft_mono now = ft_mono_now();
+    struct job *job = arg;
+
+    ft_rings_stray(job->rings, ft_collectives_record(job->collectives, 1, record, now));
+    ft_progress_record(job->progress, record, now);
+}
+
+static void on_progress(void *arg, const struct ft_progress_report *report)
 {
     struct job *job = arg;
 
-    ft_rings_stray(job->rings, ft_collectives_record(job->collectives, 1, record, ft_mono_now()));
+    ft_progress_record_fill(&job->jobs->progress, report, &job->who, ft_wall_now().ms);
+    ft_uplink_record(job->jobs->uplink, &job->jobs->progress.record);
+}
+
+/* A process that waits for a disk now and then is none that stands. */
+static enum ft_progress_process see_process(struct job *job)
+{
+    struct ft_process_seen seen;
+    int rc = ft_process_see(job->who.pid, &seen);
+
+    if (rc)
+        return rc == -ESRCH ? FT_PROCESS_GONE : FT_PROCESS_UNKNOWN;
+    if (job->process.start_ticks && seen.start_ticks != job->process.start_ticks)
+        return FT_PROCESS_GONE;
+    job->uninterruptible = seen.state == 'D' ? job->uninterruptible + 1 : 0;
+    if (job->uninterruptible > 1)
+        return FT_PROCESS_UNINTERRUPTIBLE;
+    if (seen.state == 'T' || seen.state == 't')
+        return FT_PROCESS_STOPPED;
+    return seen.state == 'Z' || seen.state == 'X' ? FT_PROCESS_GONE : FT_PROCESS_RUNNING;
 }
 
 static void announce(struct job *job, const struct ft_rings_comm *comm, bool closed)
@@ -156,6 +210,7 @@ static void tell_capped(struct job *job)
 static void read_job(struct job *job, struct ft_mono now)
 {
     set_clock(job);
+    job->flights_read = false;
     ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job);
     ft_collectives_tick(job->collectives, now);
     tell_capped(job);
@@ -166,6 +221,7 @@ static void finish_job(struct job *job)
     struct ft_mono now = ft_mono_now();
 
     set_clock(job);
+    job->flights_read = false;
     look_at_comms(job, now, false);
     /* A ring may be filled again while it is read; a job must not keep the agent here. */
     for (int i = 0; i < 4 && ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job); i++)
@@ -199,14 +255,18 @@ static void end_job(struct job *job, bool over)
     jobs->count--;
     if (job->rings) {
         finish_job(job);
-        if (over)
+        if (over) {
+            /* What is open still is what it died in. */
+            ft_progress_look(job->progress, job->rings, FT_PROCESS_GONE, ft_mono_now());
             look_at_comms(job, ft_mono_now(), true);
+        }
         ft_rings_reported(job->rings);
         tally(job, over, &jobs->ended);
         ft_log(FT_LOG_INFO, "job of pid %u: %s", job->who.pid, over ? "ended" : "left alone");
     }
     ft_watch_free(job->watch);
     ft_watch_free(job->deadline);
+    ft_progress_free(job->progress);
     ft_collectives_free(job->collectives);
     ft_rings_free(job->rings);
     close(job->fd);
@@ -222,6 +282,7 @@ static void on_poll(void *arg)
     struct ft_jobs *jobs = arg;
     struct ft_mono now = ft_mono_now();
     bool look = ft_mono_since_ns(now, jobs->looked) >= NS_PER_S;
+    bool progress = ft_mono_since_ns(now, jobs->progressed) >= LOOK_NS;
 
     for (struct job *job = jobs->first; job; job = job->next) {
         if (!job->rings)
@@ -229,49 +290,13 @@ static void on_poll(void *arg)
         if (look)
             look_at_comms(job, now, false);
         read_job(job, now);
+        if (progress)
+            ft_progress_look(job->progress, job->rings, see_process(job), ft_mono_now());
     }
     if (look)
         jobs->looked = now;
-}
-
-/* The memory that comes with a hello; -1 unless it is a hello of a known version. Every descriptor
- * that came is closed but the one returned. */
-static int take_hello(int fd)
-{
-    uint8_t bytes[HELLO_BYTES];
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int) * HELLO_FDS)];
-    } control;
-    struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
-    struct msghdr message = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
-    ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    struct ft_reader r;
-    int memory = -1;
-    bool good;
-
-    if (n < 0)
-        return -1;
-    ft_reader_init(&r, bytes, (size_t)n);
-    good = ft_read_be64(&r) == FT_SEGMENT_MAGIC && ft_read_be32(&r) == FT_SEGMENT_VERSION &&
-           ft_reader_ok(&r) && ft_reader_left(&r) == 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
-            int one;
-
-            memcpy(&one, CMSG_DATA(c) + at, sizeof(one));
-            if (good && memory < 0)
-                memory = one;
-            else
-                close(one);
-        }
-    }
-    return memory;
+    if (progress)
+        jobs->progressed = now;
 }
 
 /* What waits in the rings is this agent's to read; what its predecessor left unpublished or never
@@ -289,6 +314,19 @@ static void note_before(struct job *job)
     }
 }
 
+/* Both come with one package, but a job keeps the plugin that it was started with. */
+static void warn_version(const struct job *job, uint32_t version)
+{
+    char why[160];
+
+    job->jobs->refused++;
+    snprintf(why, sizeof(why),
+             "its NCCL plugin speaks version %" PRIu32 ", this agent %d: not followed until it is "
+             "started with the plugin of this release",
+             version, FT_SEGMENT_VERSION);
+    warn(job->jobs, job->who.pid, why);
+}
+
 static int adopt(struct job *job)
 {
     const struct ft_jobs_config *config = &job->jobs->config;
@@ -298,20 +336,28 @@ static int adopt(struct job *job)
         .seed = config->seed,
         .hold_ns = config->hold_ns,
         .reports_per_s = config->reports_per_s,
+        .in_flight = in_flight,
     };
-    int memory = take_hello(job->fd);
-    int rc = memory < 0 ? -EBADMSG : ft_rings_open(memory, &job->rings);
+    const struct ft_progress_config moving = {.quiet_ns = config->quiet_ns, .seed = config->seed};
+    uint32_t version;
+    int memory = ft_hello_take(job->fd, &version);
+    int rc = memory < 0 ? memory : ft_rings_open(memory, &job->rings);
 
     if (memory >= 0)
         close(memory);
+    if (rc == -EPROTONOSUPPORT)
+        warn_version(job, version);
     if (rc)
         return rc;
     job->collectives = ft_collectives_new(&folding, on_report, job);
-    if (!job->collectives) {
+    job->progress = ft_progress_new(&moving, on_progress, job);
+    if (!job->collectives || !job->progress) {
         ft_rings_free(job->rings);
         job->rings = NULL;
         return -ENOMEM;
     }
+    if (ft_process_see(job->who.pid, &job->process))
+        job->process = (struct ft_process_seen){.start_ticks = 0};
     ft_rings_job(job->rings, job->name);
     for (char *c = job->name; *c; c++)
         if (*c < 0x20 || *c > 0x7e)
@@ -335,9 +381,10 @@ static void on_job(void *arg)
     }
     rc = adopt(job);
     if (rc) {
-        warn(job->jobs, job->who.pid,
-             rc == -EBADMSG ? "what it offers is not the memory of this version's plugin"
-                            : strerror(-rc));
+        if (rc != -EPROTONOSUPPORT)
+            warn(job->jobs, job->who.pid,
+                 rc == -EBADMSG ? "what it offers is not the memory of this version's plugin"
+                                : strerror(-rc));
         end_job(job, true);
         return;
     }

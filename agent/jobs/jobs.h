@@ -3,11 +3,11 @@
 #define FT_AGENT_JOBS_JOBS_H
 /*
  * The training processes of this host that run the NCCL plugin: takes their memory over the Unix
- * socket, reads their rings, and reports communicators and collectives.
+ * socket, reads their rings, and reports communicators, collectives and how far they are.
  *
  * A process is who the kernel says it is (SO_PEERCRED), whatever it reports. When it ends, what is
- * left in its rings is read first. Owner: the caller, who keeps loop and uplink alive. Thread: the
- * loop's.
+ * left in its rings is read first, and what it died in is reported. Owner: the caller, who keeps
+ * loop and uplink alive. Thread: the loop's.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +26,7 @@ struct ft_jobs_config {
     size_t peers_max;   /* in the operations under way of one job; 0: 16,384 */
     int64_t refresh_ns; /* between announcements of a communicator, 30 s at most */
     int64_t hold_ns;
+    int64_t quiet_ns;       /* without a movement, a rank is reported as standing */
     uint32_t reports_per_s; /* of one process */
     uint64_t seed;
 };

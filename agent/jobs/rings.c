@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Records are read, not mapped: a page of a hole that is touched in a mapping is made then, and
- * charged to whoever touches it. */
-#define MAPPED_BYTES offsetof(struct ft_segment, record)
+/* Records and what is in flight are read, not mapped: a page of a hole that is touched in a mapping
+ * is made then, and charged to whoever touches it. */
+#define MAPPED_BYTES offsetof(struct ft_segment, flight)
 #define CHUNK        64
 
 struct ft_rings {
@@ -54,7 +54,8 @@ static bool layout_fits(const struct ft_segment *s)
 {
     return s->magic == FT_SEGMENT_MAGIC && s->version == FT_SEGMENT_VERSION &&
            s->rings == FT_SEGMENT_RINGS && s->slots == FT_SEGMENT_SLOTS &&
-           s->comms == FT_SEGMENT_COMMS && s->record_bytes == sizeof(struct ft_segment_record);
+           s->comms == FT_SEGMENT_COMMS && s->record_bytes == sizeof(struct ft_segment_record) &&
+           s->flight_bytes == sizeof(struct ft_segment_flight);
 }
 
 /* Where the agent before this one stopped. */
@@ -220,6 +221,7 @@ bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_com
     copy.nodes = c->nodes;
     copy.abi = c->abi;
     copy.opened_ns = c->opened_ns;
+    copy.begun = load(&c->begun);
     memcpy(copy.name, c->name, sizeof(copy.name));
     memcpy(copy.gpu, c->gpu, sizeof(copy.gpu));
     atomic_thread_fence(memory_order_acquire);
@@ -229,6 +231,98 @@ bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_com
     copy.gpu[sizeof(copy.gpu) - 1] = '\0';
     *out = copy;
     return true;
+}
+
+static bool read_at(const struct ft_rings *rings, void *to, size_t bytes, size_t at)
+{
+    return pread(rings->fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+/* False while it is written: the number before and after it differs. */
+static bool read_flight(const struct ft_rings *rings, size_t at, struct ft_segment_flight *f)
+{
+    uint32_t before, after;
+
+    if (!read_at(rings, &before, sizeof(before), at))
+        return false;
+    atomic_thread_fence(memory_order_acquire);
+    if (!read_at(rings, f, sizeof(*f), at))
+        return false;
+    atomic_thread_fence(memory_order_acquire);
+    return read_at(rings, &after, sizeof(after), at) && before == after && before % 2 == 0;
+}
+
+/* Steps of a transfer go one after the other, so what the furthest one waits for holds up all. */
+static void fill_steps(const struct ft_segment_flight *f, struct ft_rings_flight *out)
+{
+    uint64_t moved = atomic_load_explicit(&f->moved, memory_order_relaxed);
+    unsigned furthest = ft_segment_step_wait(moved);
+
+    out->moved_ns = out->since_ns = ft_segment_step_since_ns(moved);
+    for (int i = 0; i < FT_SEGMENT_STEPS; i++) {
+        uint64_t step = atomic_load_explicit(&f->step[i], memory_order_relaxed);
+        unsigned wait = ft_segment_step_wait(step);
+        int64_t since = ft_segment_step_since_ns(step);
+
+        if (step == 0)
+            continue;
+        if (since > out->moved_ns)
+            out->moved_ns = since;
+        if (out->open++ == 0 || wait > furthest || (wait == furthest && since < out->since_ns)) {
+            furthest = wait;
+            out->since_ns = since;
+        }
+    }
+    out->wait = furthest < FT_WAITS ? (enum ft_segment_wait)furthest : FT_WAIT_UNKNOWN;
+}
+
+static bool fill_flight(const struct ft_segment_flight *f, struct ft_rings_flight *out)
+{
+    if ((f->kind != FT_SEGMENT_PROXY && f->kind != FT_SEGMENT_KERNEL) ||
+        f->comm >= FT_SEGMENT_COMMS)
+        return false;
+    *out = (struct ft_rings_flight){
+        .kernel = f->kind == FT_SEGMENT_KERNEL,
+        .send = f->flags & FT_SEGMENT_SEND,
+        .foreign = f->flags & FT_SEGMENT_FOREIGN,
+        .number = f->number,
+        .start_ns = f->start_ns,
+        .comm = f->comm,
+        .rank = f->rank,
+        .peer = f->peer,
+        .channel = f->channel,
+        .expected = f->expected,
+        .done = atomic_load_explicit(&f->done, memory_order_relaxed),
+    };
+    fill_steps(f, out);
+    return true;
+}
+
+size_t ft_rings_flights(struct ft_rings *rings, struct ft_rings_flight *out, size_t most,
+                        bool *more)
+{
+    size_t count = 0, looks = 0;
+
+    *more = false;
+    for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++)
+        for (uint32_t w = 0; w < FT_SEGMENT_OPEN / 64; w++) {
+            uint64_t bits =
+                atomic_load_explicit(&rings->shared->ring[i].open[w], memory_order_relaxed);
+
+            for (; bits; bits &= bits - 1) {
+                size_t k = 64 * w + (size_t)__builtin_ctzll(bits);
+                size_t at = offsetof(struct ft_segment, flight) +
+                            (i * (size_t)FT_SEGMENT_OPEN + k) * sizeof(struct ft_segment_flight);
+                struct ft_segment_flight f;
+
+                if (count == most || looks++ == 2 * most) {
+                    *more = true;
+                    return count;
+                }
+                count += read_flight(rings, at, &f) && fill_flight(&f, &out[count]);
+            }
+        }
+    return count;
 }
 
 void ft_rings_job(const struct ft_rings *rings, char job[FT_SEGMENT_NAME])

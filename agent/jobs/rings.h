@@ -10,6 +10,7 @@
  * Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/nccl/segment.h"
@@ -32,8 +33,23 @@ struct ft_rings_comm {
     uint64_t comm_id;
     int32_t rank, ranks, nodes, abi;
     int64_t opened_ns;
+    uint64_t begun; /* operations */
     char name[FT_SEGMENT_NAME];
     char gpu[FT_SEGMENT_TEXT];
+};
+
+/* A transfer or a kernel's channel in flight. Numbers are as the job wrote them, but for comm,
+ * which is below FT_SEGMENT_COMMS, wait and open. */
+struct ft_rings_flight {
+    bool kernel, send, foreign;
+    uint64_t number; /* of its operation; 0: not this process's */
+    int64_t start_ns;
+    int64_t moved_ns; /* when a step of it last began or ended, or changed what it waits for */
+    uint32_t comm;
+    int32_t rank, peer;
+    uint32_t channel, expected, done, open; /* steps: in all, ended, under way */
+    enum ft_segment_wait wait;              /* of the step that is furthest, or of all */
+    int64_t since_ns;
 };
 
 struct ft_rings;
@@ -62,6 +78,11 @@ void ft_rings_reported(struct ft_rings *rings);
 /* The i-th communicator, i below FT_SEGMENT_COMMS. False where there never was one, or while it is
  * being written. */
 bool ft_rings_comm(const struct ft_rings *rings, uint32_t i, struct ft_rings_comm *comm);
+
+/* What is in flight, `most` of it at most; whatever the job wrote, a bounded number is looked at.
+ * Returns how many; *more: there are others. */
+size_t ft_rings_flights(struct ft_rings *rings, struct ft_rings_flight *out, size_t most,
+                        bool *more);
 
 void ft_rings_job(const struct ft_rings *rings, char job[FT_SEGMENT_NAME]);
 void ft_rings_stats(const struct ft_rings *rings, struct ft_rings_stats *stats);

@@ -28,11 +28,15 @@ enum {
     FT_NCCL_NET_PLUGIN = 1 << 7,
 };
 
-/* States that carry something we keep; the others are times alone. */
+/* States that are kept. */
 enum {
-    FT_NCCL_STEP_SEND_WAIT = 9,   /* handed to the network; transfer bytes known */
-    FT_NCCL_STEP_RECV_WAIT = 10,  /* receive posted */
-    FT_NCCL_STEP_RECV_FLUSH = 11, /* received; transfer bytes known */
+    FT_NCCL_STEP_SEND_GPU_WAIT = 8,   /* the buffer is the GPU's to fill */
+    FT_NCCL_STEP_SEND_WAIT = 9,       /* handed to the network; transfer bytes known */
+    FT_NCCL_STEP_RECV_WAIT = 10,      /* receive posted */
+    FT_NCCL_STEP_RECV_FLUSH = 11,     /* received; transfer bytes known */
+    FT_NCCL_STEP_RECV_GPU_WAIT = 12,  /* the GPU's to take */
+    FT_NCCL_PROXY_IN_PROGRESS = 19,   /* the proxy has begun with the operation */
+    FT_NCCL_STEP_SEND_PEER_WAIT = 20, /* the peer has no room; reported at every poll */
     FT_NCCL_KERNEL_CH_STOP = 22,
 };
 

@@ -71,6 +71,7 @@ static void describe(struct ft_segment *segment)
     segment->slots = FT_SEGMENT_SLOTS;
     segment->comms = FT_SEGMENT_COMMS;
     segment->record_bytes = sizeof(struct ft_segment_record);
+    segment->flight_bytes = sizeof(struct ft_segment_flight);
     snprintf(segment->job, sizeof(segment->job), "%s", job ? job : "");
     segment->magic = FT_SEGMENT_MAGIC;
 }
@@ -98,6 +99,7 @@ int ft_core_get(struct ft_core **out)
         core->threads[i].index = i;
         core->threads[i].ring = &core->segment->ring[i];
         core->threads[i].records = core->segment->record[i];
+        core->threads[i].flights = core->segment->flight[i];
         core->threads[i].entries = core->entries[i];
     }
     if (!prepared)
@@ -138,6 +140,7 @@ struct ft_core_thread *ft_core_reserve(struct ft_core *core, uintptr_t self)
             return t;
         if (owner == 0 && atomic_compare_exchange_strong(&t->owner, &owner, self)) {
             populate(t->records, sizeof(core->segment->record[0]));
+            populate(t->flights, sizeof(core->segment->flight[0]));
             populate(t->entries, sizeof(core->entries[0]));
             return t;
         }

@@ -15,8 +15,8 @@
 
 #include "agent/nccl/segment.h"
 
-#define FT_CORE_ENTRIES 512 /* proxy operations open at a time, of one thread */
-#define FT_CORE_STEPS   16  /* NCCL has 8 under way */
+#define FT_CORE_ENTRIES FT_SEGMENT_OPEN
+#define FT_CORE_STEPS   FT_SEGMENT_STEPS
 
 struct ft_link;
 
@@ -24,7 +24,10 @@ struct ft_trace_comm {
     atomic_bool open;
     uint64_t comm_id;
     int32_t rank, ranks;
-    void *chained; /* the context of the plugin behind this one */
+    uint32_t index;       /* in the segment's table */
+    _Atomic uint64_t ops; /* begun in this slot, by all communicators that it ever was */
+    uint64_t ops_before;  /* by those before this one */
+    void *chained;        /* the context of the plugin behind this one */
 };
 
 /* Times in ns of CLOCK_MONOTONIC. wait_ns: since when the network has it; 0: not said. */
@@ -51,9 +54,10 @@ struct ft_core_entry {
 struct ft_core_thread {
     _Alignas(64) _Atomic uintptr_t owner; /* 0: free */
     uint32_t index, cursor;
-    uint64_t head, tail_seen, next_op;
+    uint64_t head, tail_seen;
     struct ft_segment_ring *ring;
     struct ft_segment_record *records;
+    struct ft_segment_flight *flights;
     struct ft_core_entry *entries;
 };
 
@@ -70,6 +74,14 @@ struct ft_core {
 
 /* This process's, NULL before the first communicator and in the child of a fork. */
 extern struct ft_core *_Atomic ft_core;
+
+/* Whether it is a communicator of this process's. */
+static inline bool ft_trace_ours(const struct ft_core *core, const struct ft_trace_comm *comm)
+{
+    uintptr_t offset = (uintptr_t)comm - (uintptr_t)core->comms;
+
+    return offset < sizeof(core->comms) && offset % sizeof(*comm) == 0;
+}
 
 /* Held while communicators are opened and closed, and across a fork. */
 void ft_core_lock(void);

@@ -58,6 +58,7 @@ static inline void ft_ring_fill_head(struct ft_segment_record *r, enum ft_segmen
     r->kind = (uint16_t)kind;
     r->flags = 0;
     r->events = 1;
+    r->comm = comm->index;
     r->comm_id = comm->comm_id;
     r->rank = comm->rank;
     r->ranks = comm->ranks;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "daemon/api/diagnoses.h"
 #include "daemon/api/explain.h"
 #include "daemon/api/happenings.h"
 #include "daemon/api/hashes.h"
@@ -17,6 +18,7 @@
 #include "daemon/api/paths.h"
 #include "daemon/api/qps.h"
 #include "daemon/api/ranks.h"
+#include "daemon/api/spread.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
 #include "daemon/api/windows.h"
@@ -68,6 +70,8 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/qps", JSON, ft_api_qps},
         {"/api/v1/hosts", JSON, ft_api_hosts},
         {"/api/v1/hashes", JSON, ft_api_hashes},
+        {"/api/v1/diagnoses", JSON, ft_api_diagnoses},
+        {"/api/v1/spread", JSON, ft_api_spread},
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},

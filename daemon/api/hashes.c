@@ -18,6 +18,7 @@ struct hashes_list {
     struct ft_list list;
     uint32_t index;
     char *switch_name, *group; /* that are asked for; NULL: all */
+    bool function;             /* with the learnt function */
 };
 
 static void free_list(struct ft_list *list)
@@ -46,7 +47,7 @@ static int step(struct ft_list *list)
     const struct ft_emitter emitter = {emit, h};
 
     for (unsigned i = 0; i < SETS_A_STEP; i++) {
-        if (!stages->hashes || !ft_hashes_next(stages->hashes, &h->index,
+        if (!stages->hashes || !ft_hashes_next(stages->hashes, &h->index, h->function,
                                                ft_topology_fabric(ft_join_topology(stages->join)),
                                                ft_pipeline_now_ms(pipeline), &emitter))
             return 0;
@@ -63,13 +64,16 @@ static char *copy(const struct ft_http_request *request, const char *name)
 
 int ft_api_hashes(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
-    static const char *const names[] = {"switch", "group", NULL};
+    static const char *const names[] = {"switch", "group", "function", NULL};
+    const char *function = ft_http_query(request, "function");
     struct hashes_list *h;
     struct ft_page page;
     int rc = ft_page_read(request, names, UINT64_MAX, &page, body);
 
     if (rc)
         return rc;
+    if (function && strcmp(function, "true") != 0)
+        return ft_api_refuse(body, 400, "function must be true");
     h = calloc(1, sizeof(*h));
     if (!h)
         return ft_api_refuse(body, 503, "no memory");
@@ -78,5 +82,6 @@ int ft_api_hashes(void *arg, const struct ft_http_request *request, struct ft_wr
     h->list.free = free_list;
     h->switch_name = copy(request, "switch");
     h->group = copy(request, "group");
+    h->function = function != NULL;
     return ft_list_send(&h->list, request, sizeof(*h), body);
 }

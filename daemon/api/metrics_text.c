@@ -10,6 +10,7 @@
 #include "daemon/api/metrics.h"
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
+#include "daemon/diagnosis/diagnoser.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
 #include "daemon/incident/recorder.h"
@@ -48,6 +49,26 @@ static void write_records(struct ft_prom *p, const struct ft_pipeline *pipeline)
     ft_prom_one_double(p, FT_METRIC_FIRST_PATH_MAX, (double)s->first_path_max_ms / 1000);
 }
 
+static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d)
+{
+    const ProtobufCEnumDescriptor *syndromes = &fabrictrace__syndrome__descriptor;
+    const struct ft_diagnoser_stats *s = ft_diagnoser_stats(d);
+    char name[FT_JSON_ENUM_BYTES];
+
+    ft_prom_family(p, FT_METRIC_DIAGNOSES);
+    for (unsigned i = 1; i < syndromes->n_values; i++) {
+        ft_json_enum_text(syndromes, syndromes->values[i].value, name);
+        ft_prom_u64(p, FT_PROM_LABELS(name),
+                    ft_diagnoser_count(d, (Fabrictrace__Syndrome)syndromes->values[i].value));
+    }
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_LOOKS, s->looks);
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_GAPS, s->gaps);
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_FOLDED, s->folded);
+    ft_prom_one(p, FT_METRIC_DIAGNOSES_REFUSED, s->refused);
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS, ft_recent_ranks(ft_diagnoser_recent(d)));
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS_REFUSED, ft_recent_refused(ft_diagnoser_recent(d)));
+}
+
 static void write_join(struct ft_prom *p, const struct ft_stages *stages)
 {
     const struct ft_join *join = stages->join;
@@ -62,6 +83,8 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
         ft_prom_one(p, FT_METRIC_HASH_SETS, ft_hashes_count(stages->hashes));
         ft_prom_one(p, FT_METRIC_HASH_SETS_REFUSED, ft_hashes_refused(stages->hashes));
     }
+    if (stages->diagnoser)
+        write_diagnoses(p, stages->diagnoser);
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
     ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
     ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));

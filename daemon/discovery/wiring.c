@@ -199,7 +199,8 @@ bool ft_wiring_observe(struct ft_wiring *w, const struct ft_observation *o, uint
                             .first_ms = o->first_ms,
                             .last_ms = o->last_ms,
                             .samples = o->samples,
-                            .ttl = ttl};
+                            .ttl = ttl,
+                            .tunnel = o->rest && o->rest->has_outer};
     uint32_t switch_id;
 
     if (o->last_ms > now_ms + AHEAD_MS || o->last_ms < now_ms - BEHIND_MS ||

@@ -9,6 +9,7 @@
 
 #include "lib/base/digest.h"
 #include "lib/base/table.h"
+#include "lib/fabric/choice.h"
 #include "lib/fabric/hash_model.h"
 
 #define NAME_BYTES 128
@@ -87,62 +88,29 @@ void ft_hashes_free(struct ft_hashes *h)
     free(h);
 }
 
-/* Links of one switch that lead to one destination by ways of one length. */
-struct choice {
-    const struct ft_topology *t;
-    const struct ft_switch *at;
-    const char *group; /* of the flow's link */
-    uint32_t links[FT_HASH_MEMBERS_MAX];
-    uint32_t count, taken; /* taken: the flow's */
-};
-
-static uint32_t distance(const struct ft_topology *t, uint32_t switch_id, uint32_t nic)
-{
-    const struct ft_nic *n = ft_topology_nic(t, nic);
-    uint32_t nearest = FT_NONE;
-
-    for (uint32_t i = 0; i < n->attach_count; i++) {
-        uint32_t d =
-            ft_topology_distance(t, switch_id, ft_topology_port(t, n->attach[i])->switch_id);
-
-        if (d < nearest)
-            nearest = d;
-    }
-    return nearest;
-}
-
-/* What the switch of a hop had to choose from; false where that was nothing, or is not known. */
-static bool find_choice(struct choice *c, const struct ft_topology *t, uint32_t out,
-                        uint32_t dst_nic)
+/* What the switch of a hop had to choose from, and the number of the link that it took; false where
+ * that was nothing, or is not known. */
+static bool find_choice(struct ft_choice *c, const struct ft_topology *t, uint32_t out,
+                        uint32_t dst_nic, uint32_t *taken)
 {
     const struct ft_port *port = ft_topology_port(t, out);
     uint32_t left;
 
     if (port->peer == FT_NONE || port->group == FT_NONE)
         return false;
-    c->t = t;
-    c->at = ft_topology_switch(t, port->switch_id);
-    c->group = ft_topology_group(t, port->group)->name;
-    c->count = 0;
-    c->taken = FT_NONE;
-    left = distance(t, ft_topology_port(t, port->peer)->switch_id, dst_nic);
-    for (uint32_t i = 0; i < c->at->port_count; i++) {
-        uint32_t link = c->at->ports[i];
-        uint32_t peer = ft_topology_port(t, link)->peer;
-
-        if (peer == FT_NONE || distance(t, ft_topology_port(t, peer)->switch_id, dst_nic) != left)
-            continue;
-        if (c->count == FT_HASH_MEMBERS_MAX)
-            return false;
-        if (link == out)
-            c->taken = c->count;
-        c->links[c->count++] = link;
+    left = ft_choice_distance(t, ft_topology_port(t, port->peer)->switch_id, dst_nic);
+    if (!ft_choice_find(c, t, port->switch_id, dst_nic, left) || c->count <= 1)
+        return false;
+    for (uint32_t i = 0; i < c->count; i++) {
+        *taken = i;
+        if (c->links[i] == out)
+            return true;
     }
-    return c->count > 1 && c->taken != FT_NONE;
+    return false;
 }
 
 /* By names, which stay when the topology is another. */
-static uint64_t key_of(const struct choice *c)
+static uint64_t key_of(const struct ft_choice *c)
 {
     uint64_t key = ft_digest_text(c->at->name, 0);
 
@@ -151,7 +119,7 @@ static uint64_t key_of(const struct choice *c)
     return key;
 }
 
-static bool fill_set(struct set *s, const struct choice *c)
+static bool fill_set(struct set *s, const struct ft_choice *c, const char *group)
 {
     s->members = calloc(c->count, sizeof(*s->members));
     s->entries = calloc(FT_HASH_ENTRIES_MAX, sizeof(*s->entries));
@@ -161,18 +129,18 @@ static bool fill_set(struct set *s, const struct choice *c)
     for (uint32_t i = 0; i < c->count; i++)
         snprintf(s->members[i], NAME_BYTES, "%s", ft_topology_port(c->t, c->links[i])->name);
     snprintf(s->switch_name, NAME_BYTES, "%s", c->at->name);
-    snprintf(s->group, NAME_BYTES, "%s", c->group);
+    snprintf(s->group, NAME_BYTES, "%s", group);
     return true;
 }
 
-static struct set *find_set(struct ft_hashes *h, const struct choice *c)
+static struct set *find_set(struct ft_hashes *h, const struct ft_choice *c, const char *group)
 {
     uint64_t key = key_of(c);
     struct set *s;
     bool fresh;
 
     s = ft_table_insert(h->sets, &key, &fresh);
-    if (s && fresh && !fill_set(s, c)) {
+    if (s && fresh && !fill_set(s, c, group)) {
         free_set(s);
         ft_table_remove(h->sets, s);
         return NULL;
@@ -288,16 +256,16 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
     for (uint32_t i = 0; i < flow->path.hop_count; i++) {
         const struct ft_hop *hop = &flow->path.hops[i];
         struct ft_hash_flow seen;
-        struct choice choice;
+        struct ft_choice choice;
         struct set *s;
 
-        if (!ft_is_port(hop->out) || !find_choice(&choice, t, hop->out, flow->dst_nic))
+        if (!ft_is_port(hop->out) ||
+            !find_choice(&choice, t, hop->out, flow->dst_nic, &seen.member))
             continue;
-        s = find_set(h, &choice);
+        s = find_set(h, &choice, ft_topology_group(t, ft_topology_port(t, hop->out)->group)->name);
         if (!s)
             continue;
         ft_hash_input(&seen.in, &flow->tuple, entry_of(s, t, hop->in));
-        seen.member = choice.taken;
         keep(s, &seen);
     }
 }
@@ -363,6 +331,19 @@ static bool is_due(const struct set *s)
     return fresh >= NEW_LEAST && fresh >= s->learnt_count / 4;
 }
 
+#define INPUT_BYTES (16 * FT_HASH_WORDS + 1)
+
+/* A function's message with what it points to. */
+struct function {
+    Fabrictrace__HashFunction m;
+    Fabrictrace__HashRow *rows, **row_list;
+    char (*inputs)[INPUT_BYTES];
+    char (*entries)[17];
+    char **entry_list;
+    uint32_t links[FT_HASH_MEMBERS_MAX];
+    char origin[INPUT_BYTES];
+};
+
 static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
                         const struct ft_hash_model *model)
 {
@@ -389,8 +370,64 @@ static void fill_linear(Fabrictrace__Hash *out, const struct set *s, char *input
     }
 }
 
-static void emit(const struct set *s, const char *fabric, int64_t now_ms,
-                 const struct ft_emitter *emitter)
+static void put_input(char text[INPUT_BYTES], const struct ft_hash_input *in)
+{
+    for (unsigned i = 0; i < FT_HASH_WORDS; i++)
+        snprintf(text + (size_t)16 * i, 17, "%016llx", (unsigned long long)in->word[i]);
+}
+
+static void free_function(struct function *f)
+{
+    free(f->rows);
+    free(f->row_list);
+    free(f->inputs);
+    free(f->entries);
+    free(f->entry_list);
+}
+
+/* False without memory; to be freed in any case. */
+static bool fill_function(struct function *f, const struct set *s)
+{
+    const struct ft_hash_model *m = &s->model;
+
+    memset(f, 0, sizeof(*f));
+    fabrictrace__hash_function__init(&f->m);
+    f->rows = calloc(m->row_count + 1, sizeof(*f->rows));
+    f->row_list = calloc(m->row_count + 1, sizeof(Fabrictrace__HashRow *));
+    f->inputs = calloc(m->row_count + 1, sizeof(*f->inputs));
+    f->entries = calloc(s->entry_count + 1, sizeof(*f->entries));
+    f->entry_list = calloc(s->entry_count + 1, sizeof(char *));
+    if (!f->rows || !f->row_list || !f->inputs || !f->entries || !f->entry_list)
+        return false;
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        fabrictrace__hash_row__init(&f->rows[i]);
+        f->rows[i].has_bit = f->rows[i].has_code = true;
+        f->rows[i].bit = m->rows[i].bit;
+        f->rows[i].code = m->rows[i].code;
+        put_input(f->inputs[i], &m->rows[i].in);
+        f->rows[i].input = f->inputs[i];
+        f->row_list[i] = &f->rows[i];
+    }
+    for (uint32_t i = 0; i < s->entry_count; i++) {
+        snprintf(f->entries[i], sizeof(f->entries[i]), "%016llx",
+                 (unsigned long long)s->entries[i]);
+        f->entry_list[i] = f->entries[i];
+    }
+    for (unsigned i = 0; i < 1u << m->index_bits; i++)
+        f->links[i] = m->member[i] == FT_HASH_MEMBERS_MAX ? 0 : m->member[i] + 1;
+    put_input(f->origin, &m->origin);
+    f->m.rows = f->row_list;
+    f->m.n_rows = m->row_count;
+    f->m.entries = f->entry_list;
+    f->m.n_entries = s->entry_count;
+    f->m.links = f->links;
+    f->m.n_links = (size_t)1 << m->index_bits;
+    f->m.origin = f->origin;
+    return true;
+}
+
+static void emit(const struct set *s, Fabrictrace__HashFunction *function, const char *fabric,
+                 int64_t now_ms, const struct ft_emitter *emitter)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
@@ -407,6 +444,7 @@ static void emit(const struct set *s, const char *fabric, int64_t now_ms,
     out.members = members;
     out.n_members = s->member_count;
     out.observations = s->offered;
+    out.function = function;
     out.model = kind == FT_HASH_TABLE ? FABRICTRACE__HASH_MODEL__HASH_MODEL_TABLE
                                       : FABRICTRACE__HASH_MODEL__HASH_MODEL_UNKNOWN;
     if (kind == FT_HASH_LINEAR)
@@ -432,7 +470,7 @@ bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
         if (due)
             learn(s);
         if (s->dirty)
-            emit(s, fabric, now_ms, emitter);
+            emit(s, NULL, fabric, now_ms, emitter);
         s->dirty = false;
         if (due)
             return true;
@@ -449,19 +487,27 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
     while ((s = ft_table_next(h->sets, &index))) {
         if (s->flow_count != s->learnt_count)
             learn(s);
-        emit(s, fabric, now_ms, emitter);
+        emit(s, NULL, fabric, now_ms, emitter);
         s->dirty = false;
     }
 }
 
-bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, const char *fabric, int64_t now_ms,
-                    const struct ft_emitter *emitter)
+bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
+                    int64_t now_ms, const struct ft_emitter *emitter)
 {
     const struct set *s = ft_table_next(h->sets, index);
+    struct function f;
 
-    if (s)
-        emit(s, fabric, now_ms, emitter);
-    return s != NULL;
+    if (!s)
+        return false;
+    if (function && kind_of(s) == FT_HASH_LINEAR) {
+        /* Without memory it has none, as where none is known. */
+        emit(s, fill_function(&f, s) ? &f.m : NULL, fabric, now_ms, emitter);
+        free_function(&f);
+    } else {
+        emit(s, NULL, fabric, now_ms, emitter);
+    }
+    return true;
 }
 
 size_t ft_hashes_count(const struct ft_hashes *h)

@@ -46,9 +46,10 @@ bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
 void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
                       const struct ft_emitter *emitter);
 
-/* Emits the state of the next set. index begins at 0; false: that was all. */
-bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, const char *fabric, int64_t now_ms,
-                    const struct ft_emitter *emitter);
+/* Emits the state of the next set, with its learnt function where that is asked for. index begins
+ * at 0; false: that was all. */
+bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
+                    int64_t now_ms, const struct ft_emitter *emitter);
 
 size_t ft_hashes_count(const struct ft_hashes *h);
 uint64_t ft_hashes_refused(const struct ft_hashes *h);

@@ -42,6 +42,7 @@ static const struct {
     {"table_full", "raise the limit of the table in that program's configuration", NULL},
     {"malformed", "look at the exporter: its datagrams are broken", NULL},
     {"truncated", "look at the path MTU between switch and poller", NULL},
+    {"unlisted", "add the switch to the poller's exporters, or look who sends sFlow as one", NULL},
     {"not_sflow_v5", "let the exporter send sFlow version 5", NULL},
     {"kernel", "enlarge the agent's capture_buffer, or give it more of a core", NULL},
     {"late", "synchronise clocks with one server; if they are, increase 'grace'", NULL},

@@ -24,6 +24,8 @@ struct pair {
     bool named;
     uint32_t count;
     uint32_t ports[PORTS_MAX];
+    uint32_t qp;
+    struct ft_tuple tuple;
     struct ft_pair_link link;
 };
 
@@ -97,6 +99,10 @@ void ft_pair_links_flow(struct ft_pair_links *l, const struct ft_join *join,
 
         if (!pair)
             continue;
+        if (fresh) {
+            pair->tuple = flow->tuple;
+            pair->qp = flow->host ? flow->host->qp_local : FT_NONE;
+        }
         if (n > 1 || more || flow->state != FT_PATH_RESOLVED)
             pair->unsure = true;
         for (uint32_t h = 0; !pair->unsure && h < flow->path.hop_count; h++)
@@ -176,6 +182,31 @@ const struct ft_pair_link *ft_pair_links_find(const struct ft_pair_links *l, con
     const struct pair *pair = ft_table_find(l->tables[!l->filling], &key);
 
     return pair && pair->named ? &pair->link : NULL;
+}
+
+bool ft_pair_links_path(const struct ft_pair_links *l, const char *comm_id, uint32_t src,
+                        uint32_t dst, struct ft_pair_path *path)
+{
+    const struct pair_key key = key_of(comm_id, src, dst);
+    const struct pair *pair = ft_table_find(l->tables[!l->filling], &key);
+
+    if (!pair || pair->count == 0)
+        return false;
+    *path = (struct ft_pair_path){.ports = pair->ports,
+                                  .count = pair->count,
+                                  .unsure = pair->unsure,
+                                  .tuple = pair->tuple,
+                                  .qp = pair->qp};
+    return true;
+}
+
+void ft_pair_links_forget_ports(struct ft_pair_links *l)
+{
+    struct pair *pair;
+    uint32_t index = 0;
+
+    while ((pair = ft_table_next(l->tables[!l->filling], &index)))
+        pair->count = 0;
 }
 
 uint64_t ft_pair_links_refused(const struct ft_pair_links *l)

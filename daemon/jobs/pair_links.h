@@ -9,6 +9,7 @@
  * link when one of its flows has no certain path or may be another pair's, or when no link is
  * clearly the most loaded: sampling decides nothing within its noise. Pure. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,15 @@ struct ft_pair_load {
     double bytes, variance; /* of the bytes, from sampling */
     double flows;
     uint32_t elephants;
+};
+
+/* Where the flows of a pair went. */
+struct ft_pair_path {
+    const uint32_t *ports; /* egress ports of the present topology, each once */
+    uint32_t count;
+    bool unsure;           /* not all of them are certain */
+    struct ft_tuple tuple; /* of one of the flows */
+    uint32_t qp;           /* of its sender; UINT32_MAX: not known */
 };
 
 /* Who knows the loads, by egress port. */
@@ -52,6 +62,14 @@ void ft_pair_links_end(struct ft_pair_links *links, const struct ft_pair_loads *
 /* From rank src to rank dst; NULL: not certain. Good until the next end. */
 const struct ft_pair_link *ft_pair_links_find(const struct ft_pair_links *links,
                                               const char *comm_id, uint32_t src, uint32_t dst);
+
+/* Likewise; false: no flow of the pair was seen. */
+bool ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
+                        uint32_t dst, struct ft_pair_path *path);
+
+/* After another topology was taken over, whose ports have other numbers: no pair has a path until
+ * the next end. */
+void ft_pair_links_forget_ports(struct ft_pair_links *links);
 
 /* Pairs that found no room. */
 uint64_t ft_pair_links_refused(const struct ft_pair_links *links);

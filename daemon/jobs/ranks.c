@@ -456,6 +456,14 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     return n;
 }
 
+const struct ft_rank_member *ft_ranks_member(const struct ft_ranks *r, const char *comm_id,
+                                             uint32_t rank)
+{
+    const struct member_key key = member_key(comm_id, rank);
+
+    return find(r, &key);
+}
+
 const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *r, uint32_t *index)
 {
     const struct member *m = ft_table_next(r->members, index);

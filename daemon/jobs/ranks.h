@@ -92,6 +92,10 @@ size_t ft_ranks_match(const struct ft_ranks *ranks, const struct ft_rank_query *
 double ft_ranks_expected(const char *op, const char *algo, double bytes, double ranks,
                          double channels, double channels_used);
 
+/* NULL: not known. */
+const struct ft_rank_member *ft_ranks_member(const struct ft_ranks *ranks, const char *comm_id,
+                                             uint32_t rank);
+
 /* Iterate from *index (start at 0); NULL at the end. */
 const struct ft_rank_member *ft_ranks_next_member(const struct ft_ranks *ranks, uint32_t *index);
 const struct ft_rank_edge *ft_ranks_next_edge(const struct ft_ranks *ranks, uint32_t *index);

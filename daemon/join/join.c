@@ -9,6 +9,7 @@
 
 #include "daemon/join/flow_follow.h"
 #include "daemon/join/flow_host.h"
+#include "daemon/join/flow_numbers.h"
 #include "daemon/join/join_impl.h"
 
 #define NAMES_MAX 65536
@@ -46,6 +47,7 @@ static void release(struct ft_join *j, struct ft_flow *flow)
     free(flow->host);
     free(flow->outer);
     free(flow->moves);
+    free(flow->numbers);
 }
 
 void ft_join_free(struct ft_join *j)
@@ -150,22 +152,21 @@ uint64_t ft_join_strays(const struct ft_join *j, uint32_t switch_id, uint32_t wi
 }
 
 /* What the closing window says of the flow's rate: the sending host's own count where it has one,
- * else the estimate from samples. */
+ * else what the packet numbers say, else the estimate from samples. */
 static void finish_volume(struct ft_flow *flow, uint32_t window)
 {
-    uint64_t samples, bytes;
-    bool from_host;
+    uint64_t samples, bytes, sent = flow->host ? flow->host->sent_bytes[window & 1] : 0;
+    enum ft_rate_by by = FT_RATE_SAMPLES;
 
     if (flow->window < window || flow->window > window + 1)
         return;
     ft_evidence_volume(&flow->evidence, window & 1, &samples, &bytes);
-    from_host = flow->host && flow->host->sent_bytes[window & 1] > 0;
-    if (from_host)
-        bytes = flow->host->sent_bytes[window & 1];
-    if (bytes == 0)
+    if (bytes == 0 && sent == 0)
         return;
-    flow->bytes_from_host = from_host;
-    flow->bytes = bytes;
+    if (ft_flow_number(flow, window & 1, samples, &bytes))
+        by = FT_RATE_PSN;
+    flow->bytes_by = sent ? FT_RATE_HOST : by;
+    flow->bytes = sent ? sent : bytes;
     flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
     flow->bytes_window = window;
 }

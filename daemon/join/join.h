@@ -16,6 +16,7 @@
 
 #include "lib/base/tuple.h"
 #include "lib/fabric/evidence.h"
+#include "lib/fabric/numbers.h"
 #include "lib/fabric/topology.h"
 
 enum ft_role {
@@ -65,6 +66,7 @@ struct ft_observation {
     uint32_t cnp_samples; /* of them */
     uint64_t bytes;
     const struct ft_observed_rest *rest; /* borrowed for the call; NULL: nothing */
+    const struct ft_numbered *numbered;  /* likewise */
 };
 
 /* What a host said of a flow of its own. Texts are borrowed for the call. */
@@ -90,6 +92,20 @@ struct ft_host_report {
     const char *pair_comm;               /* communicator inside which it was found, NULL */
 };
 
+/* What the rate of a flow rests on. */
+enum ft_rate_by {
+    FT_RATE_SAMPLES,
+    FT_RATE_HOST,
+    FT_RATE_PSN,
+};
+
+/* The packet numbers of a flow in the open windows, and what those of a closed one said. */
+struct ft_flow_numbers {
+    struct ft_numbers slots[2];  /* by parity of the window */
+    struct ft_numbers_sent sent; /* where bytes_by is FT_RATE_PSN */
+    uint32_t samples, starts, back, naks, rnrs;
+};
+
 /* The host's side of a flow, kept for the flows that a host reported. */
 struct ft_flow_host {
     const char *src_host; /* interned; NULL: that end did not report */
@@ -113,12 +129,13 @@ struct ft_flow_host {
 struct ft_flow {
     struct ft_tuple tuple;
     struct ft_evidence evidence;
-    struct ft_flow_host *host; /* NULL: no host reported it */
-    struct ft_tuple *outer;    /* of the last tunnel that it was seen in; NULL: of none */
-    struct ft_moves *moves;    /* paths that it left in the open windows; NULL: none */
-    struct ft_path path;       /* the last resolved one; hop_count 0: none yet */
-    uint32_t src_nic, dst_nic; /* FT_NONE: not in the topology */
-    uint32_t window;           /* the newest window that touched the volumes */
+    struct ft_flow_host *host;       /* NULL: no host reported it */
+    struct ft_tuple *outer;          /* of the last tunnel that it was seen in; NULL: of none */
+    struct ft_moves *moves;          /* paths that it left in the open windows; NULL: none */
+    struct ft_flow_numbers *numbers; /* NULL: none, or no memory for them */
+    struct ft_path path;             /* the last resolved one; hop_count 0: none yet */
+    uint32_t src_nic, dst_nic;       /* FT_NONE: not in the topology */
+    uint32_t window;                 /* the newest window that touched the volumes */
     uint32_t candidates;
     uint8_t state; /* enum ft_path_state */
     uint8_t reason;
@@ -127,8 +144,8 @@ struct ft_flow {
     bool rate_published;
     bool first_path_counted;
     bool ended;
-    bool bytes_from_host;
-    bool learnt; /* its links are known to who learns the switches' hashes */
+    uint8_t bytes_by; /* enum ft_rate_by */
+    bool learnt;      /* its links are known to who learns the switches' hashes */
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;

@@ -53,7 +53,8 @@ static inline size_t ft_flow_beside(const struct ft_flow *flow)
                                 : 0) +
            (flow->host ? sizeof(*flow->host) + FT_HEAP_BYTES : 0) +
            (flow->outer ? sizeof(*flow->outer) + FT_HEAP_BYTES : 0) +
-           (flow->moves ? sizeof(*flow->moves) + FT_HEAP_BYTES : 0);
+           (flow->moves ? sizeof(*flow->moves) + FT_HEAP_BYTES : 0) +
+           (flow->numbers ? sizeof(*flow->numbers) + FT_HEAP_BYTES : 0);
 }
 
 /* Counts what a flow has since it had `before`. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/join/flow_host.h"
+#include "daemon/join/flow_numbers.h"
 #include "daemon/join/join_impl.h"
 
 /* Where an observation was made, as far as the topology knows. */
@@ -67,6 +68,8 @@ static void advance_to(struct ft_flow *flow, uint32_t window)
         }
         if (flow->host)
             flow->host->sent_bytes[slot] = 0;
+        if (flow->numbers)
+            flow->numbers->slots[slot] = (struct ft_numbers){0};
     }
     flow->window = window;
 }
@@ -223,6 +226,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         keep_outer(j, flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
         ft_port_depths_add(&j->depths[out], window, o->rest);
+    if (o->numbered)
+        ft_flow_take_numbers(j, flow, o->numbered, window & 1);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     if (ft_is_port(out))
         ft_port_marks_add(&j->marks[out], window, o);

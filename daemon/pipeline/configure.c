@@ -34,6 +34,8 @@ void ft_pipeline_configure(struct ft_pipeline_config *config, const struct ft_se
         .ends_max = s->ends_max,
         .ranks_max = s->ranks_max,
         .hash_sets_max = s->hash_sets_max,
+        .diagnosis_rows_max = s->operations_max,
+        .hang_ms = s->hang_after_ns / NS_PER_MS,
         .kept_bytes = s->kept_bytes,
         .link_local = s->link_local,
         .counters_max = s->counters_max,

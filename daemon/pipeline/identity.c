@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/prefix.h"
 #include "lib/base/table.h"
 #include "lib/base/tuple.h"
 #include "proto/record.h"
@@ -32,14 +33,9 @@ static const struct {
     [ROLE_POLLER] = {"switchpoll/", "fabrictrace-switchpoll"},
 };
 
-struct prefix {
-    struct ft_ip ip;
-    unsigned bits; /* of 128 */
-};
-
 struct inventory {
     char *poller;
-    struct prefix *prefixes;
+    struct ft_prefix *prefixes;
     size_t count;
 };
 
@@ -103,40 +99,15 @@ bool ft_identity_is_peer(const char *text)
            peer_sign(text);
 }
 
-/* One prefix: an address, or one with "/BITS". */
-static bool read_prefix(const char *text, size_t len, struct prefix *prefix)
-{
-    char copy[FT_IP_TEXT_BYTES + 4], *slash, *end;
-    unsigned long bits, most;
-
-    if (len >= sizeof(copy))
-        return false;
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    slash = strchr(copy, '/');
-    if (slash)
-        *slash = '\0';
-    if (ft_ip_parse(copy, &prefix->ip))
-        return false;
-    bits = most = ft_ip_is4(&prefix->ip) ? 32 : 128;
-    if (slash) {
-        bits = strtoul(slash + 1, &end, 10);
-        if (slash[1] < '0' || slash[1] > '9' || *end || bits > most)
-            return false;
-    }
-    prefix->bits = (unsigned)(128 - most + bits);
-    return true;
-}
-
 /* Without an output, prefixes are only checked. */
-static bool read_prefixes(const char *text, struct prefix *prefixes, size_t *count)
+static bool read_prefixes(const char *text, struct ft_prefix *prefixes, size_t *count)
 {
-    struct prefix one;
+    struct ft_prefix one;
 
     for (*count = 0; *count < PREFIXES_MAX; text++) {
         size_t len = strcspn(text, ",");
 
-        if (!read_prefix(text, len, prefixes ? &prefixes[*count] : &one))
+        if (ft_prefix_parse(text, len, prefixes ? &prefixes[*count] : &one))
             return false;
         (*count)++;
         text += len;
@@ -390,21 +361,17 @@ static bool same_label(const char *a, const char *b)
 /* Addresses that many hosts have alike: link-local, loopback, none (RFC 4291, RFC 3927). */
 static bool is_shared(const struct ft_ip *ip)
 {
-    static const struct prefix shared[] = {
+    static const struct ft_prefix shared[] = {
         {{{0xfe, 0x80}}, 10},
         {{{[10] = 0xff, 0xff, 169, 254}}, 112},
         {{{[10] = 0xff, 0xff, 127}}, 104},
         {{{[15] = 1}}, 128},
         {{{0}}, 128},
     };
-    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
-        unsigned full_bytes = shared[i].bits / 8, rest = shared[i].bits % 8;
-        unsigned mask = 0xff00u >> rest & 0xff;
 
-        if (memcmp(ip->b, shared[i].ip.b, full_bytes) == 0 &&
-            (!rest || (ip->b[full_bytes] & mask) == shared[i].ip.b[full_bytes]))
+    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+        if (ft_prefix_has(&shared[i], ip))
             return true;
-    }
     return false;
 }
 
@@ -524,18 +491,11 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
         return own_host(q, record->communicator->host);
     case FABRICTRACE__RECORD__KIND_COLLECTIVE:
         return own_host(q, record->collective->host);
+    case FABRICTRACE__RECORD__KIND_PROGRESS:
+        return own_host(q, record->progress->host);
     default:
         return refuse(q, "an agent may not report records of this kind");
     }
-}
-
-static bool in_prefix(const struct ft_ip *ip, const struct prefix *p)
-{
-    unsigned full_bytes = p->bits / 8, rest = p->bits % 8;
-    unsigned mask = 0xff00u >> rest & 0xff;
-
-    return memcmp(ip->b, p->ip.b, full_bytes) == 0 &&
-           (!rest || (ip->b[full_bytes] & mask) == (p->ip.b[full_bytes] & mask));
 }
 
 static bool own_switch_at(const struct question *q, const struct ft_ip *ip)
@@ -546,7 +506,7 @@ static bool own_switch_at(const struct question *q, const struct ft_ip *ip)
     if (!inventory)
         return true;
     for (size_t i = 0; i < inventory->count; i++)
-        if (in_prefix(ip, &inventory->prefixes[i]))
+        if (ft_prefix_has(&inventory->prefixes[i], ip))
             return true;
     ft_ip_format(ip, text);
     return refuse(q, "switch %s is not in its inventory", text);

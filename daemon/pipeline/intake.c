@@ -92,6 +92,41 @@ bool ft_intake_rest(const struct ft_observed *o, struct ft_observed_rest *out)
     return true;
 }
 
+/* No honest poller has more samples of a kind than samples, or longer frames. */
+bool ft_intake_numbered(const struct ft_observed *o, struct ft_numbered *out)
+{
+    bool numbered = o->has_psn && o->has_dst_qp && o->message_starts <= o->data_samples &&
+                    o->psn_back_samples <= o->data_samples &&
+                    o->frame_min_bytes <= o->frame_max_bytes && o->frame_max_bytes <= UINT16_MAX;
+    bool odd = !numbered && o->data_samples && o->frame_max_bytes;
+
+    if (!numbered && !odd && o->nak_samples == 0 && o->rnr_samples == 0)
+        return false;
+    if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD || o->samples == 0 ||
+        o->data_samples > o->samples || o->nak_samples > o->ack_samples ||
+        o->rnr_samples > o->ack_samples)
+        return false;
+    *out = (struct ft_numbered){
+        .qp = o->dst_qp,
+        .samples = numbered ? o->data_samples : 0,
+        .low = o->psn,
+        .span = o->psn_span,
+        .back = o->psn_back_samples,
+        .starts = o->message_starts,
+        .acks = o->samples - o->data_samples,
+        .naks = o->nak_samples,
+        .rnrs = o->rnr_samples,
+        .frame_min = o->frame_min_bytes,
+        .frame_max = o->frame_max_bytes,
+        .packets = o->packets,
+        .bytes = o->bytes,
+        .first_ms = (int64_t)o->first_ms,
+        .last_ms = (int64_t)o->last_ms,
+        .odd = odd,
+    };
+    return true;
+}
+
 /* A receiver's own queue pair is the remote one of the flow. */
 static void take_qp(const Fabrictrace__FlowReport *r, struct ft_host_report *out)
 {
@@ -208,6 +243,9 @@ enum ft_intake_numbers ft_intake_numbers(const Fabrictrace__Record *record, int6
     case FABRICTRACE__RECORD__KIND_COLLECTIVE:
         time_ms = record->collective->time_ms;
         break;
+    case FABRICTRACE__RECORD__KIND_PROGRESS:
+        time_ms = record->progress->time_ms;
+        break;
     default:
         return FT_INTAKE_FITS;
     }
@@ -238,6 +276,8 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
         return (int64_t)record->communicator->time_ms;
     case FABRICTRACE__RECORD__KIND_COLLECTIVE:
         return (int64_t)record->collective->time_ms;
+    case FABRICTRACE__RECORD__KIND_PROGRESS:
+        return (int64_t)record->progress->time_ms;
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return (int64_t)record->switch_report->time_ms;
     default:

@@ -19,6 +19,9 @@ bool ft_intake_observed(const struct ft_observed *o, struct ft_observation *out,
 /* What few observations have beside; false: nothing. */
 bool ft_intake_rest(const struct ft_observed *o, struct ft_observed_rest *out);
 
+/* The packet numbers of an observation; false: it has none, or none that can be. */
+bool ft_intake_numbered(const struct ft_observed *o, struct ft_numbered *out);
+
 /* As ft_intake_observed(). Texts are borrowed from the message. */
 bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *out, bool *odd);
 

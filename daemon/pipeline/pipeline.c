@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/diagnosis/diagnoser.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/losses.h"
@@ -70,6 +71,32 @@ static int64_t due_ms(const struct ft_pipeline *p)
     return end * p->config.join.window_ms + p->config.grace_ms;
 }
 
+/* What a diagnosis works with; the counters are those of the window before the one that is open. */
+static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p)
+{
+    uint32_t window = ft_join_window(p->stages.join);
+
+    return (struct ft_diagnoser_surroundings){
+        .fabric = ft_topology_fabric(p->topology),
+        .window = window,
+        .events = p->stages.events,
+        .emitter = &p->emitter,
+        .witnesses = {.ranks = p->stages.ranks,
+                      .pairs = p->stages.pairs,
+                      .slowest = p->stages.slowest,
+                      .join = p->stages.join,
+                      .counters = p->stages.counters,
+                      .window = window ? window - 1 : 0},
+    };
+}
+
+static bool diagnose(struct ft_pipeline *p, int64_t now_ms)
+{
+    const struct ft_diagnoser_surroundings around = surroundings(p);
+
+    return p->stages.diagnoser && ft_diagnoser_step(p->stages.diagnoser, now_ms, &around);
+}
+
 static void begin_close(struct ft_pipeline *p, int64_t now_ms)
 {
     const char *fabric = ft_topology_fabric(p->topology);
@@ -83,6 +110,11 @@ static void begin_close(struct ft_pipeline *p, int64_t now_ms)
     ft_losses_raise(p->stages.losses, p->stages.events, window, now_ms, fabric);
     ft_clocks_raise(p->stages.clocks, p->stages.events, window, now_ms, fabric);
     ft_unrated_raise(p->stages.unrated, p->topology, p->stages.events, window, now_ms);
+    if (p->stages.diagnoser) {
+        const struct ft_diagnoser_surroundings around = surroundings(p);
+
+        ft_diagnoser_raise(p->stages.diagnoser, &around);
+    }
     ft_window_begin(p->stages.window, now_ms);
 }
 
@@ -138,14 +170,9 @@ static void note_pause(struct ft_pipeline *p, int64_t now_ms)
     p->advanced_ms = now_ms;
 }
 
-bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
+/* As ft_pipeline_advance(), of the windows. */
+static bool advance_windows(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
-    ft_pipeline_flush(p);
-    note_pause(p, now_ms);
-    p->now_ms = now_ms;
-    ft_ranks_age(p->stages.ranks, now_ms);
-    if (p->stages.pairing)
-        ft_pairing_sweep(p->stages.pairing, now_ms);
     if (!ft_window_busy(p->stages.window)) {
         ft_pipeline_weigh_links(p, now_ms);
         ft_pipeline_rediscover(p, now_ms);
@@ -162,6 +189,20 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
         return true;
     ft_pipeline_emit_loss(p, &p->emitter, now_ms);
     return ft_join_window(p->stages.join) != 0 && now_ms >= due_ms(p);
+}
+
+bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
+{
+    bool more;
+
+    ft_pipeline_flush(p);
+    note_pause(p, now_ms);
+    p->now_ms = now_ms;
+    ft_ranks_age(p->stages.ranks, now_ms);
+    if (p->stages.pairing)
+        ft_pairing_sweep(p->stages.pairing, now_ms);
+    more = diagnose(p, now_ms);
+    return advance_windows(p, now_ms, items) || more;
 }
 
 void ft_pipeline_finish(struct ft_pipeline *p)

@@ -26,12 +26,14 @@ struct ft_pipeline_config {
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
     struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
     size_t ranks_max;                     /* members of communicators; 0: 65,536 */
-    size_t kept_bytes;    /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
-    size_t ends_max;      /* queue pairs whose other ends are looked for; 0: none are */
-    bool link_local;      /* as in daemon/pairing/pairing.h */
-    size_t counters_max;  /* ports and sources; 0: counters are not used */
-    size_t hash_sets_max; /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
-    int64_t grace_ms;     /* a window is closed this long after its end, for what is under way */
+    size_t kept_bytes;         /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
+    size_t ends_max;           /* queue pairs whose other ends are looked for; 0: none are */
+    bool link_local;           /* as in daemon/pairing/pairing.h */
+    size_t counters_max;       /* ports and sources; 0: counters are not used */
+    size_t hash_sets_max;      /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
+    size_t diagnosis_rows_max; /* operations of jobs that are kept; 0: jobs are not diagnosed */
+    int64_t hang_ms;           /* what stands for less does not hang */
+    int64_t grace_ms; /* a window is closed this long after its end, for what is under way */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
     const char *source_id; /* of this daemon, in its own loss record */

@@ -54,6 +54,7 @@ struct ft_pipeline {
     int64_t advanced_ms, stood_ms; /* the last advance; until then what is late is our doing */
     struct ft_observation batch[FT_JOIN_BATCH];
     struct ft_observed_rest rests[FT_JOIN_BATCH];
+    struct ft_numbered numbers[FT_JOIN_BATCH];
     size_t gathered;
 };
 

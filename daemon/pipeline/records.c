@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "daemon/diagnosis/diagnoser.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/intake.h"
@@ -14,8 +16,10 @@
 #include "proto/record.h"
 
 /* Several times what any program of ours says in an account. */
-#define LOSS_TEXT_MAX 255
-#define LOSS_LIST_MAX 64
+#define LOSS_TEXT_MAX     255
+#define LOSS_LIST_MAX     64
+#define PROGRESS_TEXT_MAX 255
+#define PROGRESS_LIST_MAX 128
 
 /* Where the table is full, who was not heard for twelve of the usual intervals gives way: whoever
  * is there has said more than once by then that it is, and made-up names keep no entry for longer.
@@ -37,6 +41,8 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
     ft_unrated_take(p->stages.unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
         in->rest = rest;
+    if (ft_intake_numbered(o, &p->numbers[p->gathered]))
+        in->numbered = &p->numbers[p->gathered];
     p->gathered++;
     if (p->stages.wiring)
         ft_pipeline_cross(p, in, o->has_ttl && o->ttl < 256 ? (uint8_t)o->ttl : 0);
@@ -206,6 +212,13 @@ static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collect
     p->emitter.record(p->emitter.arg, &record);
 }
 
+static void take_collective(struct ft_pipeline *p, const Fabrictrace__Collective *c)
+{
+    if (p->stages.diagnoser)
+        ft_diagnoser_collective(p->stages.diagnoser, c, p->now_ms);
+    forward_collective(p, c);
+}
+
 /* Goes out also where this daemon has no room to remember it. */
 static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
@@ -220,10 +233,27 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
     if (p->stages.pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
         ft_pairing_communicator(p->stages.pairing, record->communicator, p->now_ms);
     if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
-        forward_collective(p, record->collective);
+        take_collective(p, record->collective);
     else
         p->emitter.record(p->emitter.arg, record);
+    if (p->stages.diagnoser && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
+        ft_diagnoser_communicator(p->stages.diagnoser, record->communicator);
     return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
+static enum ft_record_fate forward_progress(struct ft_pipeline *p,
+                                            const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Progress *progress = record->progress;
+
+    if (!progress->comm_id || strlen(progress->comm_id) >= FT_RANKS_ID || !progress->has_rank ||
+        !progress->host || !progress->has_time_ms ||
+        !ft_message_within(&progress->base, PROGRESS_TEXT_MAX, PROGRESS_LIST_MAX))
+        return FT_RECORD_INVALID;
+    if (p->stages.diagnoser)
+        ft_diagnoser_progress(p->stages.diagnoser, progress, p->now_ms);
+    p->emitter.record(p->emitter.arg, record);
+    return FT_RECORD_FORWARDED;
 }
 
 static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
@@ -277,6 +307,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
     case FABRICTRACE__RECORD__KIND_COMMUNICATOR:
     case FABRICTRACE__RECORD__KIND_COLLECTIVE:
         return take_ranks(p, record);
+    case FABRICTRACE__RECORD__KIND_PROGRESS:
+        return forward_progress(p, record);
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return take_switch(p, record->switch_report);
     case FABRICTRACE__RECORD__KIND_COUNTERS:

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "daemon/diagnosis/diagnoser.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/detours.h"
@@ -13,6 +14,7 @@
 #include "daemon/jobs/ranks.h"
 #include "daemon/join/counters.h"
 #include "daemon/pipeline/pipeline_impl.h"
+#include "daemon/spread/spread.h"
 
 #define EXPORTERS_MAX  65536
 #define DETOURS_MAX    256
@@ -21,6 +23,7 @@
 #define RDMA_PORTS_MAX 65536
 #define ENDS_A_PORT    8 /* where there are fewer queue pairs */
 #define PORTS_A_SOURCE 16
+#define STANDING_MAX   1024
 
 static struct ft_pairing *new_pairing(const struct ft_pipeline_config *config,
                                       const struct ft_stage_hooks *hooks)
@@ -65,6 +68,19 @@ static bool open_jobs(struct ft_stages *s, const struct ft_pipeline_config *conf
     return s->ranks && s->pairs && s->slowest;
 }
 
+static struct ft_diagnoser *new_diagnoser(const struct ft_pipeline_config *config)
+{
+    const struct ft_diagnoser_config diagnoser = {
+        .recent = {.ranks_max = config->ranks_max,
+                   .rows_max = config->diagnosis_rows_max,
+                   .seed = config->join.seed},
+        .standing_max = STANDING_MAX,
+        .hang_ms = config->hang_ms,
+    };
+
+    return ft_diagnoser_new(&diagnoser);
+}
+
 /* Stages that a configuration may do without. */
 static bool open_wanted(struct ft_stages *s, const struct ft_pipeline_config *config,
                         const struct ft_topology *topology, const struct ft_stage_hooks *hooks)
@@ -77,12 +93,15 @@ static bool open_wanted(struct ft_stages *s, const struct ft_pipeline_config *co
         s->wiring = ft_wiring_new(&config->crossings, topology);
     if (config->hash_sets_max)
         s->hashes = ft_hashes_new(config->hash_sets_max, config->join.seed);
+    if (config->diagnosis_rows_max)
+        s->diagnoser = new_diagnoser(config);
     if (config->counters_max) {
         s->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         s->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     return (s->pairing || !config->ends_max) && (s->discovery || !config->discovery.switches_max) &&
            (s->wiring || !config->crossings.flows_max) && (s->hashes || !config->hash_sets_max) &&
+           (s->diagnoser || !config->diagnosis_rows_max) &&
            ((s->counters && s->exporters) || !config->counters_max);
 }
 
@@ -92,7 +111,8 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
 {
     s->events = ft_events_new(config->events_max, emitter);
     s->join = ft_join_new(&config->join, topology, &hooks->join);
-    if (!s->events || !s->join || !open_health(s, config) || !open_jobs(s, config) ||
+    s->spread = ft_spread_new(config->join.seed);
+    if (!s->events || !s->join || !s->spread || !open_health(s, config) || !open_jobs(s, config) ||
         !open_wanted(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
@@ -103,6 +123,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     ft_window_watch(s->window, s->detours);
     ft_window_pair(s->window, s->pairs);
     ft_window_learn(s->window, s->hashes);
+    ft_window_spread(s->window, s->spread);
     return 0;
 }
 
@@ -127,6 +148,8 @@ void ft_stages_close(struct ft_stages *s)
     ft_exporters_free(s->exporters);
     ft_detours_free(s->detours);
     ft_hashes_free(s->hashes);
+    ft_diagnoser_free(s->diagnoser);
+    ft_spread_free(s->spread);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

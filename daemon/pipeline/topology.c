@@ -93,6 +93,7 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
     confirm_links(p);
     if (p->stages.counters)
         ft_counters_follow(p->stages.counters, topology);
+    ft_pair_links_forget_ports(p->stages.pairs);
     return 0;
 }
 

@@ -23,13 +23,23 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
     double bps = (double)flow->bytes * 8000 / (double)window_ms;
     struct ft_rate rate = {.bps = (uint64_t)bps, .lo_bps = (uint64_t)bps, .hi_bps = (uint64_t)bps};
 
-    if (!flow->bytes_from_host && flow->samples) {
+    if (flow->bytes_by == FT_RATE_PSN) {
+        rate.lo_bps = (uint64_t)(flow->numbers->sent.bytes_lo * 8000 / (double)window_ms);
+        rate.hi_bps = (uint64_t)(flow->numbers->sent.bytes_hi * 8000 / (double)window_ms);
+    } else if (flow->bytes_by == FT_RATE_SAMPLES && flow->samples) {
         double error = 1.96 / sqrt(flow->samples);
 
         rate.lo_bps = error < 1 ? (uint64_t)(bps * (1 - error)) : 0;
         rate.hi_bps = (uint64_t)(bps * (1 + error));
     }
     return rate;
+}
+
+double ft_flow_variance(const struct ft_flow *flow)
+{
+    if (flow->bytes_by == FT_RATE_PSN)
+        return flow->numbers->sent.error * flow->numbers->sent.error;
+    return flow->bytes_by == FT_RATE_HOST || !flow->samples ? 0 : 1.0 / flow->samples;
 }
 
 void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple)
@@ -184,9 +194,36 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     }
 }
 
+static void fill_numbers(Fabrictrace__Path *out, const struct ft_flow *flow)
+{
+    const struct ft_flow_numbers *n = flow->numbers;
+
+    if (!n)
+        return;
+    out->has_nak_samples = n->naks > 0;
+    out->nak_samples = n->naks;
+    out->has_rnr_samples = n->rnrs > 0;
+    out->rnr_samples = n->rnrs;
+    if (n->samples == 0)
+        return;
+    out->has_numbered_samples = out->has_psn_back_samples = true;
+    out->numbered_samples = n->samples;
+    out->psn_back_samples = n->back;
+    if (n->sent.packets <= 0)
+        return;
+    out->has_data_packets = out->has_messages = true;
+    out->data_packets = (uint64_t)n->sent.packets;
+    out->messages = (uint64_t)(n->sent.packets * n->starts / n->samples);
+}
+
 static void fill_rate(Fabrictrace__Path *out, const struct ft_flow *flow,
                       const struct ft_span *span)
 {
+    static const Fabrictrace__RateSource sources[] = {
+        [FT_RATE_SAMPLES] = FABRICTRACE__RATE_SOURCE__RATE_SOURCE_SFLOW,
+        [FT_RATE_HOST] = FABRICTRACE__RATE_SOURCE__RATE_SOURCE_HOST,
+        [FT_RATE_PSN] = FABRICTRACE__RATE_SOURCE__RATE_SOURCE_PSN,
+    };
     struct ft_rate rate;
 
     /* Of the window that the record speaks of, or of none. */
@@ -199,10 +236,10 @@ static void fill_rate(Fabrictrace__Path *out, const struct ft_flow *flow,
     out->rate_lo_bps = rate.lo_bps;
     out->rate_hi_bps = rate.hi_bps;
     out->has_rate_source = true;
-    out->rate_source = flow->bytes_from_host ? FABRICTRACE__RATE_SOURCE__RATE_SOURCE_HOST
-                                             : FABRICTRACE__RATE_SOURCE__RATE_SOURCE_SFLOW;
+    out->rate_source = sources[flow->bytes_by];
     out->has_bytes = true;
     out->bytes = flow->bytes;
+    fill_numbers(out, flow);
 }
 
 static void fill_pairing(Fabrictrace__Path *out, struct parts *parts, struct ft_flow_host *host)

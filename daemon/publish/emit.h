@@ -24,11 +24,15 @@ struct ft_span {
 };
 
 /* A flow's rate in the last closed window that saw it, with its 95 % interval from sampling
- * (196 / sqrt(c) percent); a host's own count has none. All 0 before the first window. */
+ * (196 / sqrt(c) percent, or by packet numbers); a host's own count has none. All 0 before the
+ * first window. */
 struct ft_rate {
     uint64_t bps, lo_bps, hi_bps;
 };
 struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms);
+
+/* The variance of its bytes, as a part of their square. */
+double ft_flow_variance(const struct ft_flow *flow);
 
 /* The present state of a flow. */
 void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,

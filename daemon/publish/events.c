@@ -133,6 +133,17 @@ static void clear(struct ft_events *e, struct standing *s, int64_t now_ms)
     ft_table_remove(e->table, s);
 }
 
+void ft_events_clear(struct ft_events *e, const Fabrictrace__Event *event, int64_t now_ms)
+{
+    struct standing_key key = {.kind = event->kind};
+    struct standing *s;
+
+    strncpy(key.subject, event->subject, sizeof(key.subject) - 1);
+    s = ft_table_find(e->table, &key);
+    if (s)
+        clear(e, s, now_ms);
+}
+
 void ft_events_sweep(struct ft_events *e, uint32_t window, int64_t now_ms)
 {
     struct standing *s;

@@ -33,6 +33,9 @@ void ft_events_release(struct ft_events *events, int64_t now_ms);
 /* Clears standing events that were last raised before this window. */
 void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
 
+/* The condition (kind, subject) of an event is over: now, not at the end of the window. */
+void ft_events_clear(struct ft_events *events, const Fabrictrace__Event *event, int64_t now_ms);
+
 /* Whether the condition (kind, subject) of an event stands. */
 bool ft_events_stands(const struct ft_events *events, const Fabrictrace__Event *event);
 

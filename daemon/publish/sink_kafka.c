@@ -50,12 +50,12 @@ static void write_message(void *self, const struct ft_published *out)
                                                {"producer", s->producer},
                                                {"run", s->run},
                                                {"number", number}};
-    struct ft_kafka_message m = {.topic = topic,
-                                 .key = key,
-                                 .value = out->json,
-                                 .len = out->json_len,
-                                 .headers = headers,
-                                 .header_count = 5};
+    struct ft_kafka_outgoing m = {.topic = topic,
+                                  .key = key,
+                                  .value = out->json,
+                                  .len = out->json_len,
+                                  .headers = headers,
+                                  .header_count = 5};
     uint64_t start_ms;
 
     s->received++;

@@ -10,14 +10,16 @@
 #include "daemon/window/figures.h"
 
 /* A group is as much work as so many flows or links, and so is the learning of a hash. */
-#define ITEMS_A_GROUP 50
-#define ITEMS_A_HASH  1000
+#define ITEMS_A_GROUP  50
+#define ITEMS_A_HASH   1000
+#define ITEMS_A_SPREAD 20
 
 enum phase {
     PHASE_IDLE,
     PHASE_FLOWS,
     PHASE_LINKS,
     PHASE_GROUPS,
+    PHASE_SPREAD,
     PHASE_HASHES,
     PHASE_END,
 };
@@ -29,6 +31,7 @@ struct ft_window {
     const struct ft_counters *counters; /* NULL: none */
     struct ft_exporters *exporters;
     struct ft_detours *detours;  /* NULL: nobody looks */
+    struct ft_spread *spread;    /* NULL: nobody measures it */
     struct ft_hashes *hashes;    /* NULL: nobody learns them */
     struct ft_pair_links *pairs; /* NULL: nobody asks */
     struct ft_emitter emitter;
@@ -90,6 +93,11 @@ void ft_window_learn(struct ft_window *w, struct ft_hashes *hashes)
     w->hashes = hashes;
 }
 
+void ft_window_spread(struct ft_window *w, struct ft_spread *spread)
+{
+    w->spread = spread;
+}
+
 void ft_window_pair(struct ft_window *w, struct ft_pair_links *pairs)
 {
     w->pairs = pairs;
@@ -132,6 +140,8 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     ft_figures_begin(w->figures, w->partial);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);
+    if (w->spread)
+        ft_spread_begin(w->spread);
     if (w->hashes)
         ft_hashes_begin(w->hashes);
 }
@@ -219,6 +229,8 @@ static void close_flow(struct ft_window *w, uint32_t index)
             ft_pair_links_flow(w->pairs, w->join, flow);
         if (w->detours)
             ft_detours_flow(w->detours, w->join, flow);
+        if (w->spread)
+            ft_spread_flow(w->spread, w->join, flow, &w->span, &w->emitter);
         if (w->hashes)
             ft_hashes_flow(w->hashes, w->join, flow, w->span.start_ms);
     }
@@ -456,7 +468,12 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
                 spend(&items, ITEMS_A_GROUP);
                 break;
             }
-            w->phase = PHASE_HASHES;
+            w->phase = PHASE_SPREAD;
+            break;
+        case PHASE_SPREAD:
+            spend(&items, ITEMS_A_SPREAD);
+            if (!w->spread || !ft_spread_step(w->spread, w->join, &w->span, &w->emitter))
+                w->phase = PHASE_HASHES;
             break;
         case PHASE_HASHES:
             spend(&items, ITEMS_A_HASH);

@@ -19,6 +19,7 @@
 #include "daemon/join/join.h"
 #include "daemon/publish/emit.h"
 #include "daemon/publish/events.h"
+#include "daemon/spread/spread.h"
 #include "daemon/window/loads.h"
 
 struct ft_window_config {
@@ -50,6 +51,9 @@ void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
 
 /* Who learns how switches choose among links; NULL: nobody does. */
 void ft_window_learn(struct ft_window *window, struct ft_hashes *hashes);
+
+/* Who measures how flows spread over links. */
+void ft_window_spread(struct ft_window *window, struct ft_spread *spread);
 
 /* The links under the pairs of ranks, found anew with each window. */
 void ft_window_pair(struct ft_window *window, struct ft_pair_links *pairs);

@@ -12,6 +12,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
+	lib/diagnosis/report.c lib/diagnosis/report.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \
 	lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \

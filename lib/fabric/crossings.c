@@ -15,6 +15,7 @@
 #define HALF_MS   60000
 #define SILENT_MS 10000
 #define KEEP_MS   3600000
+#define SHOWS_MS  4000 /* within which flows show that a port leads to a switch */
 #define HOSTS_MAX 1000000
 /* Of ports_max: what one switch may have, a larger part where that is less than a large one has,
  * and what all may have that are in no inventory. */
@@ -364,6 +365,21 @@ static bool is_fresh(unsigned ttl)
     return ttl == 32 || ttl == 64 || ttl == 128 || ttl == 255;
 }
 
+/* Counts what shows at which point a switch samples: the TTL of the first switch on the way. Where
+ * a tunnel begins or ends it shows nothing: what makes it may sample before or after it did so.
+ * Such a switch shows packets without the tunnel too. */
+static void count_fresh(struct ft_crossing_node *n, uint8_t ttl, bool tunnel)
+{
+    if (!tunnel && !n->plain) {
+        n->plain = true;
+        n->fresh = n->fresh_less_one = 0;
+    }
+    if (tunnel && n->plain)
+        return;
+    n->fresh += n->fresh < HOSTS_MAX && is_fresh(ttl);
+    n->fresh_less_one += n->fresh_less_one < HOSTS_MAX && is_fresh(ttl + 1u);
+}
+
 /* Whether packets came in from a host, and not from a switch that sends no samples: their TTL is as
  * hosts send it. */
 static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *f,
@@ -379,12 +395,15 @@ static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *
         if (&f->hops[i] != h && f->hops[i].ttl >= h->ttl &&
             f->hops[i].last_ms > c->first_ms - GAP_MS)
             return false;
-    n->fresh += n->fresh < HOSTS_MAX && is_fresh(h->ttl);
-    n->fresh_less_one += n->fresh_less_one < HOSTS_MAX && is_fresh(h->ttl + 1u);
-    from_host = (n->ttl == FT_CROSSING_TTL_RECEIVED && is_fresh(h->ttl)) ||
-                (n->ttl == FT_CROSSING_TTL_SENT && is_fresh(h->ttl + 1u));
+    count_fresh(n, h->ttl, c->tunnel);
+    from_host = !c->tunnel && ((n->ttl == FT_CROSSING_TTL_RECEIVED && is_fresh(h->ttl)) ||
+                               (n->ttl == FT_CROSSING_TTL_SENT && is_fresh(h->ttl + 1u)));
     in = ft_table_at(x->ports, h->in);
-    if (from_host && in && in->hosts < HOSTS_MAX)
+    /* A switch that does not count the TTL down hands packets on as the host sent them: a port is
+     * no host's until it had the time to show that it leads to a switch. */
+    from_host =
+        from_host && in && c->last_ms - in->first_ms >= SHOWS_MS && !ft_crossing_leads_on(x, in);
+    if (from_host && in->hosts < HOSTS_MAX)
         x->news |= in->hosts++ == 0;
     return from_host;
 }

@@ -51,6 +51,7 @@ struct ft_crossing {
     int64_t first_ms, last_ms;
     uint32_t samples;
     uint8_t ttl; /* 0: not known */
+    bool tunnel; /* the TTL is that of a tunnel around the packet, and `flow` a flow in tunnels */
     bool listed; /* the switch is in the inventory */
 };
 

@@ -61,6 +61,8 @@ struct ft_crossing_node {
     uint32_t ports;
     bool listed;                    /* in the inventory, when it was seen last */
     uint32_t fresh, fresh_less_one; /* first sightings with a TTL that hosts send, and one less */
+    bool plain;                     /* it shows packets without a tunnel */
+    int64_t uncounted_ms; /* when last it or a neighbour was seen not to count the TTL down, or 0 */
     int64_t last_ms;
 };
 
@@ -121,6 +123,9 @@ static inline struct ft_crossing_voice *ft_crossing_find(struct ft_crossing_voic
 
 /* Looks for the cable of a port, and whether what was found of it still holds. */
 void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_entry *p);
+
+/* Whether flows go out by a port to one of another switch, and come back the same way. */
+bool ft_crossing_leads_on(const struct ft_crossings *x, const struct ft_crossing_entry *p);
 
 /* Works out at which point switches sample, from what hosts send and from cables. */
 void ft_crossings_find_points(struct ft_crossings *x);

@@ -17,6 +17,8 @@
 #define SPAN_ONE_WAY_MS  8000
 #define MARGIN           4 /* times as many votes as for anything else */
 #define MARGIN_UNCERTAIN 8 /* where the TTL does not distinguish neighbours from others */
+#define NEARER_LEAST     3 /* votes each way */
+#define UNCOUNTED_MS     60000
 #define HOSTS_LEAST      3
 #define FRESH_LEAST      3
 #define PASSES_MAX       16
@@ -66,15 +68,92 @@ static bool is_enough(const struct ft_crossing_voice *v)
            (votes >= VOTES_OF_ONE && span_ms >= SPAN_OF_ONE_MS);
 }
 
-/* Whether it is known at which point two switches sample, and neighbours would be another number of
- * TTLs apart. */
-static bool is_elsewhere(const struct ft_crossings *x, const struct ft_crossing_entry *from,
-                         const struct ft_crossing_entry *to, enum ft_crossing_step step)
+/* How many TTLs apart two neighbours are, where it is known at which point both sample. */
+static bool distance(const struct ft_crossings *x, const struct ft_crossing_entry *from,
+                     const struct ft_crossing_entry *to, int *step)
 {
     const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
     const struct ft_crossing_node *b = ft_table_at(x->nodes, to->node);
 
-    return a && b && a->ttl && b->ttl && (int)step != FT_CROSSING_NEXT + (int)b->ttl - (int)a->ttl;
+    if (!a || !b || !a->ttl || !b->ttl)
+        return false;
+    *step = FT_CROSSING_NEXT + (int)b->ttl - (int)a->ttl;
+    return true;
+}
+
+static bool is_further(const struct ft_crossings *x, const struct ft_crossing_entry *from,
+                       const struct ft_crossing_entry *to, enum ft_crossing_step step)
+{
+    int neighbours;
+
+    return distance(x, from, to, &neighbours) && (int)step > neighbours;
+}
+
+/* What a round trip between two ports takes off the TTL: of neighbours, one for each of the two
+ * that counts it down. False where one of the two ways does not show it. */
+static bool is_round_trip(const struct ft_crossing_voice *there,
+                          const struct ft_crossing_voice *back, int *sum)
+{
+    enum ft_crossing_step a, b;
+
+    if (!is_clear(there, &a) || !is_clear(back, &b))
+        return false;
+    *sum = (int)a + (int)b;
+    return true;
+}
+
+static void note_uncounted(struct ft_crossings *x, uint32_t node)
+{
+    struct ft_crossing_node *n = ft_table_at(x->nodes, node);
+
+    if (n)
+        n->uncounted_ms = x->stepped_ms;
+}
+
+/* Whether a port has another one whose round trip takes less off the TTL. Whoever does not count it
+ * down is nearer than a neighbour behind it, which would pass for the other end of the cable. */
+static bool has_nearer(struct ft_crossings *x, struct ft_crossing_entry *p,
+                       const struct ft_crossing_entry *except, int sum)
+{
+    bool nearer = false;
+
+    for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
+        struct ft_crossing_voice *v = &p->out[i];
+        struct ft_crossing_entry *other = ft_crossing_entry_at(x, v->port, v->serial);
+        const struct ft_crossing_voice *back = other ? voice_for(x, other->out, p) : NULL;
+        int trip;
+
+        if (!other || other == except || !is_round_trip(v, back, &trip) || trip >= sum ||
+            ft_crossing_votes(v) < NEARER_LEAST || ft_crossing_votes(back) < NEARER_LEAST)
+            continue;
+        nearer = true;
+        if (trip < 2 * FT_CROSSING_NEXT) {
+            note_uncounted(x, p->node);
+            note_uncounted(x, other->node);
+        }
+    }
+    return nearer;
+}
+
+bool ft_crossing_leads_on(const struct ft_crossings *x, const struct ft_crossing_entry *p)
+{
+    for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
+        const struct ft_crossing_voice *v = &p->out[i];
+        struct ft_crossing_entry *other = ft_crossing_entry_at(x, v->port, v->serial);
+        int trip;
+
+        if (other && is_round_trip(v, voice_for(x, other->out, p), &trip) &&
+            trip <= 2 * FT_CROSSING_NEXT)
+            return true;
+    }
+    return false;
+}
+
+static bool is_uncounted(const struct ft_crossings *x, const struct ft_crossing_entry *p)
+{
+    const struct ft_crossing_node *n = ft_table_at(x->nodes, p->node);
+
+    return n && n->uncounted_ms && x->stepped_ms - n->uncounted_ms < UNCOUNTED_MS;
 }
 
 /* The strongest voice for any port of a switch: how far that is does not depend on the port. */
@@ -93,11 +172,12 @@ voice_of_node(const struct ft_crossings *x, const struct ft_crossing_voice *list
     return best;
 }
 
-/* The strongest of the other voices that may be a cable's: the way back says that one hop is
- * between, or nothing yet, and the port is not further away than the one that is asked for. */
+/* The strongest of the other voices that may be a cable's: the round trip takes no more off the TTL
+ * than `trip`, or the way back says nothing yet and the port is not further away than the one that
+ * is asked for. */
 static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct ft_crossing_entry *p,
                                           bool leaving, const struct ft_crossing_voice *except,
-                                          enum ft_crossing_step step)
+                                          enum ft_crossing_step step, int trip)
 {
     struct ft_crossing_voice *list = leaving ? p->out : p->in, *strongest = NULL;
 
@@ -114,11 +194,11 @@ static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct f
 
             /* With one TTL at two switches, either may be the first: the wrong order has no way
              * back. */
-            if (v->far || is_elsewhere(x, leaving ? p : other, leaving ? other : p, there))
+            if (v->far || is_further(x, leaving ? p : other, leaving ? other : p, there))
                 continue;
             if (!reverse)
                 reverse = voice_of_node(x, leaving ? p->in : p->out, other->node);
-            if (is_clear(reverse, &back) ? there + back != 2 * FT_CROSSING_NEXT
+            if (is_clear(reverse, &back) ? (int)(there + back) > trip
                                          : there > step || there == FT_CROSSING_SAME)
                 continue;
         }
@@ -130,11 +210,11 @@ static struct ft_crossing_voice *rival_of(const struct ft_crossings *x, struct f
 
 static bool stands_out(const struct ft_crossings *x, struct ft_crossing_entry *from,
                        struct ft_crossing_entry *to, const struct ft_crossing_voice *v,
-                       enum ft_crossing_step step)
+                       enum ft_crossing_step step, int trip)
 {
     const struct ft_crossing_voice *arriving = voice_for(x, to->in, from);
-    const struct ft_crossing_voice *a = rival_of(x, from, true, v, step);
-    const struct ft_crossing_voice *b = rival_of(x, to, false, arriving, step);
+    const struct ft_crossing_voice *a = rival_of(x, from, true, v, step, trip);
+    const struct ft_crossing_voice *b = rival_of(x, to, false, arriving, step, trip);
     uint32_t votes = ft_crossing_votes(v);
 
     return arriving && (!a || votes >= MARGIN * ft_crossing_votes(a)) &&
@@ -177,7 +257,7 @@ static void mark_uncertain(struct ft_crossings *x, struct ft_crossing_entry *p)
         enum ft_crossing_step step = FT_CROSSING_NEXT;
 
         is_clear(v, &step);
-        rival = rival_of(x, p, leaving, v, step);
+        rival = rival_of(x, p, leaving, v, step, 2 * FT_CROSSING_NEXT);
         if (is_enough(rival) &&
             ft_crossing_votes(rival) >= MARGIN * (v ? ft_crossing_votes(v) : 0)) {
             unlink_from(x, p);
@@ -192,33 +272,37 @@ static bool is_next(const struct ft_crossings *x, const struct ft_crossing_entry
                     const struct ft_crossing_entry *to, const struct ft_crossing_voice *v,
                     enum ft_crossing_step step)
 {
-    const struct ft_crossing_node *a = ft_table_at(x->nodes, from->node);
-    const struct ft_crossing_node *b = ft_table_at(x->nodes, to->node);
+    int neighbours;
 
-    return a && b && a->ttl && b->ttl && !is_elsewhere(x, from, to, step) &&
-           flows_of(v) >= FLOWS_ONE_WAY && ft_crossing_votes(v) >= VOTES_ONE_WAY &&
-           v->last_ms - v->first_ms >= SPAN_ONE_WAY_MS;
+    return distance(x, from, to, &neighbours) && (int)step == neighbours &&
+           !is_uncounted(x, from) && !is_uncounted(x, to) && flows_of(v) >= FLOWS_ONE_WAY &&
+           ft_crossing_votes(v) >= VOTES_ONE_WAY && v->last_ms - v->first_ms >= SPAN_ONE_WAY_MS;
 }
 
 /* Whether flows make two ports the ends of a cable; by how much the second switch samples later. */
-static bool is_cable(const struct ft_crossings *x, struct ft_crossing_entry *p,
+static bool is_cable(struct ft_crossings *x, struct ft_crossing_entry *p,
                      struct ft_crossing_entry *other, const struct ft_crossing_voice *v, int *later)
 {
     const struct ft_crossing_voice *back = voice_for(x, other->out, p);
     enum ft_crossing_step there, here;
+    int trip = 2 * FT_CROSSING_NEXT;
 
-    if (!is_enough(v) || !is_clear(v, &there) || !stands_out(x, p, other, v, there))
+    if (!is_enough(v) || !is_clear(v, &there) || (back && !is_round_trip(v, back, &trip)) ||
+        trip > 2 * FT_CROSSING_NEXT || trip == 0 || !stands_out(x, p, other, v, there, trip) ||
+        has_nearer(x, p, other, trip) || has_nearer(x, other, p, trip))
         return false;
-    *later = (int)there - FT_CROSSING_NEXT;
+    *later = trip == 2 * FT_CROSSING_NEXT ? (int)there - FT_CROSSING_NEXT : 0;
     if (!back)
         return !v->far && is_next(x, p, other, v, there);
-    if (!is_clear(back, &here) || there + here != 2 * FT_CROSSING_NEXT)
-        return false;
-    return is_enough(back) ? stands_out(x, other, p, back, here) : is_next(x, p, other, v, there);
+    is_clear(back, &here);
+    return is_enough(back) ? stands_out(x, other, p, back, here, trip)
+                           : is_next(x, p, other, v, there);
 }
 
 void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_entry *p)
 {
+    struct ft_crossing_entry *peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
+
     for (uint32_t i = 0; i < FT_CROSSING_VOICES; i++) {
         struct ft_crossing_voice *v = &p->out[i];
         struct ft_crossing_entry *other = ft_crossing_entry_at(x, v->port, v->serial);
@@ -229,7 +313,10 @@ void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_entry *p)
             return;
         }
     }
-    mark_uncertain(x, p);
+    if (peer && has_nearer(x, p, peer, 2 * FT_CROSSING_NEXT))
+        unlink_from(x, p);
+    else
+        mark_uncertain(x, p);
 }
 
 static void add_proof(struct ft_crossing_proof *to, const struct ft_crossing_voice *v)
@@ -281,7 +368,7 @@ static bool may_be_next(const struct ft_crossing_voice *there, const struct ft_c
     bool reported = is_clear(there, &a), told_back = is_clear(back, &b);
 
     if (reported && told_back)
-        return a + b == 2 * FT_CROSSING_NEXT;
+        return a + b <= 2 * FT_CROSSING_NEXT;
     return a == FT_CROSSING_NEXT && b == FT_CROSSING_NEXT;
 }
 

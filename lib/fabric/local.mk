@@ -8,12 +8,15 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/departure.c \
 	lib/fabric/detour.c lib/fabric/detour.h \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
+	lib/fabric/choice.c lib/fabric/choice.h \
 	lib/fabric/hash_model.c lib/fabric/hash_model.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
+	lib/fabric/numbers.c lib/fabric/numbers.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/shares.c \
+	lib/fabric/spread.c lib/fabric/spread.h \
 	lib/fabric/topology.c lib/fabric/topology.h \
 	lib/fabric/topology_build.c \
 	lib/fabric/topology_builder.c \

@@ -108,7 +108,7 @@ static void drop(struct ft_kafka *k, struct message *m)
 static int pass_on(struct ft_kafka *k, struct message *m)
 {
     struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX];
-    struct ft_kafka_message out;
+    struct ft_kafka_outgoing out;
     int rc = ft_kafka_entry_read(m->bytes, m->len, &out, headers);
 
     if (rc == -EBADMSG)
@@ -392,7 +392,7 @@ static int to_spool(struct ft_kafka *k)
     return rc;
 }
 
-int ft_kafka_send(struct ft_kafka *k, const struct ft_kafka_message *message)
+int ft_kafka_send(struct ft_kafka *k, const struct ft_kafka_outgoing *message)
 {
     struct message *m;
     int rc;

@@ -44,7 +44,7 @@ struct ft_kafka_header {
     const char *name, *value;
 };
 
-struct ft_kafka_message {
+struct ft_kafka_outgoing {
     const char *topic, *key;
     size_t key_len;
     const void *value;
@@ -89,7 +89,7 @@ void ft_kafka_free(struct ft_kafka *kafka);
  * -EAGAIN when the queue is full, -ENOSPC or the disk's -errno when the spool is, -EINVAL for a
  * topic that cannot be, -EMSGSIZE for a message over librdkafka's message.max.bytes. A topic may
  * be new where the broker makes topics by itself. */
-int ft_kafka_send(struct ft_kafka *kafka, const struct ft_kafka_message *message);
+int ft_kafka_send(struct ft_kafka *kafka, const struct ft_kafka_outgoing *message);
 
 /* Blocks at most timeout_ns for every message's report; -ETIMEDOUT when some are still pending, or
  * with a spool and a timeout are neither delivered nor in it. */

@@ -42,7 +42,7 @@ void ft_kafka_client_free(struct ft_kafka_client *client)
     (void)client;
 }
 
-int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_message *message,
+int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_outgoing *message,
                          void *report)
 {
     (void)client;
@@ -386,7 +386,7 @@ static bool topic_ok(const char *topic)
            strcmp(topic, "..") != 0;
 }
 
-static rd_kafka_headers_t *make_headers(const struct ft_kafka_message *m)
+static rd_kafka_headers_t *make_headers(const struct ft_kafka_outgoing *m)
 {
     rd_kafka_headers_t *headers = rd_kafka_headers_new(m->header_count);
 
@@ -395,7 +395,7 @@ static rd_kafka_headers_t *make_headers(const struct ft_kafka_message *m)
     return headers;
 }
 
-int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_message *m, void *report)
+int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoing *m, void *report)
 {
     rd_kafka_headers_t *headers;
     rd_kafka_resp_err_t err;

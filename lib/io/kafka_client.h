@@ -41,7 +41,7 @@ void ft_kafka_client_free(struct ft_kafka_client *client);
 
 /* The message's value stays the caller's, and in place until its report. -EAGAIN: full, or failed
  * for good; -EMSGSIZE, -EINVAL. */
-int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_message *message,
+int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_outgoing *message,
                          void *report);
 
 /* Waits for reports, at most ms milliseconds. */

@@ -15,7 +15,7 @@ static void write_text(struct ft_writer *w, const char *text)
     ft_write_bytes(w, text, strlen(text) + 1);
 }
 
-int ft_kafka_entry_write(struct ft_writer *w, const struct ft_kafka_message *m)
+int ft_kafka_entry_write(struct ft_writer *w, const struct ft_kafka_outgoing *m)
 {
     if (m->key_len > UINT16_MAX || m->header_count > FT_KAFKA_HEADERS_MAX)
         return -EINVAL;
@@ -40,10 +40,10 @@ static const char *read_text(struct ft_reader *r)
     return (const char *)ft_read_bytes(r, len + 1);
 }
 
-int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_message *message,
+int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_outgoing *message,
                         struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX])
 {
-    struct ft_kafka_message m = {.headers = headers};
+    struct ft_kafka_outgoing m = {.headers = headers};
     struct ft_reader r;
     uint8_t version;
 

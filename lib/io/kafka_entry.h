@@ -16,10 +16,10 @@
 #define FT_KAFKA_HEADERS_MAX 16
 
 /* -EINVAL: a key over 65535 bytes, too many headers; -ENOSPC when the writer fails. */
-int ft_kafka_entry_write(struct ft_writer *w, const struct ft_kafka_message *message);
+int ft_kafka_entry_write(struct ft_writer *w, const struct ft_kafka_outgoing *message);
 
 /* Points into the bytes. -EBADMSG. */
-int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_message *message,
+int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_outgoing *message,
                         struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX]);
 
 #endif

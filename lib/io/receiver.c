@@ -96,6 +96,23 @@ static void refuse(struct ft_connection *c, const char *reason)
     set_deadline(c, c->receiver->config.timeout_ns);
 }
 
+/* Ends a connection that stands, whatever of it waits. */
+static void turn_out(struct ft_connection *c, const char *reason)
+{
+    struct ft_receiver *receiver = c->receiver;
+
+    receiver->stats.connections_refused++;
+    if (!c->source || c->gone) {
+        close_connection(c, reason);
+        return;
+    }
+    if (c->waiting)
+        TAILQ_REMOVE(&receiver->returns, c, turn);
+    c->waiting = false;
+    evbuffer_drain(bufferevent_get_input(c->bev), c->held);
+    refuse(c, reason);
+}
+
 /* False when it was refused. */
 static bool admit(struct ft_connection *c)
 {
@@ -320,7 +337,9 @@ static void handle_event(struct bufferevent *bev, short what, void *arg)
 
     if (what & BEV_EVENT_CONNECTED)
         return;
-    ft_stream_reason(bev, what, reason);
+    /* Before its HELLO it is the handshake that failed, on whichever side. */
+    if (ft_stream_reason(bev, what, reason) && !c->source && !c->closing)
+        c->receiver->stats.connections_refused++;
     /* What had arrived completely is still applied, and what is begun is ended. */
     if (c->waiting || c->receiver->applying == c) {
         c->gone = true;
@@ -526,7 +545,19 @@ void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_st
 int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
                         size_t error_bytes)
 {
-    return ft_tls_renew(&receiver->tls, files, error, error_bytes);
+    struct ft_connection *c, *next;
+    char reason[FT_STREAM_TEXT_BYTES];
+    int rc = ft_tls_renew(&receiver->tls, files, error, error_bytes);
+
+    if (rc < 0 || !files->crl)
+        return rc;
+    ft_receiver_finish(receiver);
+    for (c = TAILQ_FIRST(&receiver->connections); c; c = next) {
+        next = TAILQ_NEXT(c, next);
+        if (!c->closing && !ft_tls_still_accepts(receiver->tls, c->bev, reason, sizeof(reason)))
+            turn_out(c, reason);
+    }
+    return 0;
 }
 
 uint16_t ft_receiver_port(const struct ft_receiver *receiver)

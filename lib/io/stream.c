@@ -131,16 +131,17 @@ void ft_stream_close_politely(struct bufferevent *bev)
     bufferevent_free(bev);
 }
 
-void ft_stream_reason(struct bufferevent *bev, short what, char reason[FT_STREAM_TEXT_BYTES])
+bool ft_stream_reason(struct bufferevent *bev, short what, char reason[FT_STREAM_TEXT_BYTES])
 {
     int err = errno;
 
     if (what & BEV_EVENT_ERROR && ft_tls_reason(bev, reason, FT_STREAM_TEXT_BYTES))
-        return;
+        return true;
     if (what & BEV_EVENT_ERROR && err)
         snprintf(reason, FT_STREAM_TEXT_BYTES, "%s", strerror(err));
     else if (what & BEV_EVENT_TIMEOUT)
         snprintf(reason, FT_STREAM_TEXT_BYTES, "%s", strerror(ETIMEDOUT));
     else
         snprintf(reason, FT_STREAM_TEXT_BYTES, "it closed the connection");
+    return false;
 }

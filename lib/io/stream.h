@@ -47,7 +47,8 @@ void ft_stream_write(struct bufferevent *bev, const struct ft_frame *frame);
 /* Ends the stream so that the peer reads the little that is still in the output. Frees bev. */
 void ft_stream_close_politely(struct bufferevent *bev);
 
-/* Words for an event that ended the stream (what: BEV_EVENT_ flags). errno is that of the event. */
-void ft_stream_reason(struct bufferevent *bev, short what, char reason[FT_STREAM_TEXT_BYTES]);
+/* Words for an event that ended the stream (what: BEV_EVENT_ flags). errno is that of the event.
+ * True: it was TLS that failed. */
+bool ft_stream_reason(struct bufferevent *bev, short what, char reason[FT_STREAM_TEXT_BYTES]);
 
 #endif

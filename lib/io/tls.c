@@ -22,6 +22,7 @@
 
 struct ft_tls {
     SSL_CTX *context;
+    bool has_crl;
 };
 
 bool ft_tls_configured(const struct ft_tls_files *files)
@@ -68,6 +69,21 @@ static int load_own(SSL_CTX *context, const struct ft_tls_files *files, char *er
     return 0;
 }
 
+/* Each certificate of a chain is looked up, those of authorities between as well. Without
+ * a list of its authority, or with one that is out of date, none is accepted: a list that nobody
+ * renews must not let in whom it would name. */
+static int load_revoked(SSL_CTX *context, const char *crl, char *error, size_t error_bytes)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(context);
+    X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+
+    ERR_clear_error();
+    if (!lookup || X509_load_crl_file(lookup, crl, X509_FILETYPE_PEM) <= 0)
+        return complain(crl, error, error_bytes);
+    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+    return 0;
+}
+
 static int load(SSL_CTX *context, const struct ft_tls_files *files, char *error, size_t error_bytes)
 {
     STACK_OF(X509_NAME) * names;
@@ -80,7 +96,7 @@ static int load(SSL_CTX *context, const struct ft_tls_files *files, char *error,
     if (!names)
         return complain(files->ca, error, error_bytes);
     SSL_CTX_set_client_CA_list(context, names);
-    return 0;
+    return files->crl ? load_revoked(context, files->crl, error, error_bytes) : 0;
 }
 
 struct ft_tls *ft_tls_new(const struct ft_tls_files *files, char *error, size_t error_bytes)
@@ -106,6 +122,7 @@ struct ft_tls *ft_tls_new(const struct ft_tls_files *files, char *error, size_t 
         ft_tls_free(tls);
         return NULL;
     }
+    tls->has_crl = files->crl;
     return tls;
 }
 
@@ -155,7 +172,8 @@ int ft_tls_check(const struct ft_tls_files *files, const char **which, char *err
     struct ft_tls *tls = ft_tls_new(files, error, error_bytes);
     const struct {
         const char *name, *file;
-    } named[] = {{"cert", files->cert}, {"key", files->key}, {"ca", files->ca}};
+    } named[] = {
+        {"cert", files->cert}, {"key", files->key}, {"ca", files->ca}, {"crl", files->crl}};
 
     ft_tls_free(tls);
     if (tls)
@@ -300,6 +318,31 @@ void ft_peer_names_clear(struct ft_peer_names *names)
         free(names->items[i]);
     free(names->items);
     *names = (struct ft_peer_names){0};
+}
+
+bool ft_tls_still_accepts(struct ft_tls *tls, struct bufferevent *bev, char *reason,
+                          size_t reason_bytes)
+{
+    SSL *ssl = bufferevent_openssl_get_ssl(bev);
+    X509 *certificate = ssl ? SSL_get0_peer_certificate(ssl) : NULL;
+    X509_STORE_CTX *judge;
+    bool accepts;
+
+    if (!tls->has_crl)
+        return true;
+    snprintf(reason, reason_bytes, "it has shown no certificate yet, and others are accepted now");
+    judge = certificate ? X509_STORE_CTX_new() : NULL;
+    accepts = judge &&
+              X509_STORE_CTX_init(judge, SSL_CTX_get_cert_store(tls->context), certificate,
+                                  SSL_get_peer_cert_chain(ssl)) == 1 &&
+              X509_STORE_CTX_set_default(judge, SSL_is_server(ssl) ? "ssl_client" : "ssl_server") &&
+              X509_verify_cert(judge) == 1;
+    if (judge && !accepts)
+        snprintf(reason, reason_bytes, "its certificate is no longer accepted: %s",
+                 X509_verify_cert_error_string(X509_STORE_CTX_get_error(judge)));
+    X509_STORE_CTX_free(judge);
+    ERR_clear_error();
+    return accepts;
 }
 
 void ft_tls_write_now(struct bufferevent *bev, const void *bytes, size_t len)

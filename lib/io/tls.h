@@ -15,7 +15,7 @@ struct bufferevent;
 struct event_base;
 struct ft_tls;
 
-/* True when any file is named. */
+/* True when a certificate, a key or an authority is named. */
 bool ft_tls_configured(const struct ft_tls_files *files);
 
 /* Loads the files. NULL with a complaint that names the file, also for a key that everybody on this
@@ -24,7 +24,7 @@ struct ft_tls *ft_tls_new(const struct ft_tls_files *files, char *error, size_t 
 void ft_tls_free(struct ft_tls *tls);
 
 /* 0 when ft_tls_new() would load them; -EINVAL with its complaint, and which of the files that is
- * about: "cert", "key" or "ca". */
+ * about: "cert", "key", "ca" or "crl". */
 int ft_tls_check(const struct ft_tls_files *files, const char **which, char *error,
                  size_t error_bytes);
 
@@ -58,6 +58,11 @@ bool ft_tls_is(struct bufferevent *bev);
  * got is given back by ft_peer_names_clear(). */
 int ft_tls_peer_names(struct bufferevent *bev, struct ft_peer_names *names);
 void ft_peer_names_clear(struct ft_peer_names *names);
+
+/* Whether tls would accept the certificate that the peer of a stream has shown, where it has a list
+ * of revoked ones; true where it has none. Else with the reason. */
+bool ft_tls_still_accepts(struct ft_tls *tls, struct bufferevent *bev, char *reason,
+                          size_t reason_bytes);
 
 /* Writes at once what fits, for a last word before closing. */
 void ft_tls_write_now(struct bufferevent *bev, const void *bytes, size_t len);

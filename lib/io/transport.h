@@ -36,6 +36,7 @@ struct ft_tls_files {
     const char *cert;
     const char *key;
     const char *ca;
+    const char *crl; /* of revoked certificates; NULL: none are */
 };
 
 /* The names in a peer's certificate (RFC 5280 section 4.2.1.6), each as "URI:...", "DNS:..." or
@@ -150,7 +151,8 @@ void ft_receiver_free(struct ft_receiver *receiver);
 void ft_receiver_finish(struct ft_receiver *receiver);
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
 
-/* As ft_sender_set_tls(). */
+/* As ft_sender_set_tls(). With a list of revoked certificates those that stand are looked up in it as
+ * well, and closed with the reason where they would no longer be accepted. */
 int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
                         size_t error_bytes);
 

@@ -8,8 +8,10 @@ lib_sim_libftsim_a_SOURCES = \
 	lib/sim/colour.c lib/sim/colour.h \
 	lib/sim/demand.h \
 	lib/sim/fluid.c lib/sim/fluid.h \
+	lib/sim/hashed.c lib/sim/hashed.h \
 	lib/sim/policies.c lib/sim/policies.h \
 	lib/sim/ends.c lib/sim/ends.h \
 	lib/sim/loads.c lib/sim/loads.h \
 	lib/sim/place.c lib/sim/place.h \
-	lib/sim/plan.c lib/sim/plan.h
+	lib/sim/plan.c lib/sim/plan.h \
+	lib/sim/reassign.c lib/sim/reassign.h

@@ -53,6 +53,36 @@ const MEANINGS: Record<string, Meaning> = {
         cause: 'The clock of a program’s host is ahead or behind.',
         advice: 'Look at NTP or PTP there; until then its reports fall into other windows.',
     },
+    noncomm_hang: {
+        name: 'Rank hangs',
+        cause: 'A rank does not enter an operation that the others wait in, or its process or GPU stands still.',
+        advice: 'Look at its process and host: the network only waits for it.',
+    },
+    comm_hang: {
+        name: 'Communication hangs',
+        cause: 'All ranks have entered an operation, and it does not end.',
+        advice: 'Look at the links under it and the RDMA ports at both ends.',
+    },
+    mismatch: {
+        name: 'Ranks differ',
+        cause: 'Ranks of a communicator call different operations, or in another order.',
+        advice: 'A fault of the program: compare what the two ranks call.',
+    },
+    noncomm_slow: {
+        name: 'Slow rank',
+        cause: 'A rank takes longer between operations than its like, and the others wait for it.',
+        advice: 'Look at its GPU clock, its host and its input; the network only waits for it.',
+    },
+    comm_slow: {
+        name: 'Slow transfers',
+        cause: 'Transfers take longer than those of others, counted from when both sides were there.',
+        advice: 'Look at the links under it and the RDMA ports at both ends.',
+    },
+    mixed_slow: {
+        name: 'Slow rank and transfers',
+        cause: 'One rank is slow in its own work and in transfers.',
+        advice: 'Look at its host first.',
+    },
     miscabling: {
         name: 'Miscabling',
         cause: 'Samples say that a cable leads elsewhere than the topology file or LLDP does.',

@@ -43,6 +43,7 @@ static void add_datagrams(struct ft_account *account, const struct ft_loss_facts
     ft_account_drop(stage, "malformed", s->malformed);
     ft_account_drop(stage, "truncated", s->truncated);
     ft_account_drop(stage, "duplicate", s->duplicate);
+    ft_account_drop(stage, "unlisted", s->unlisted);
 }
 
 static void add_samples(struct ft_account *account, const struct ft_ingest_stats *s)

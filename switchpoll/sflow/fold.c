@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/table.h"
 #include "proto/record.h"
 
@@ -35,6 +36,12 @@ _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack byt
 #define QP_KNOWN    (1u << 24)
 #define QP_DIFFER   (1u << 25)
 
+/* Packet numbers count 2^24 and begin anew. One that is lower by less than a quarter of it was sent
+ * again, or overtaken; any other is ahead. */
+#define PSN_MASK     0xffffffu
+#define PSN_BACK_MAX (1u << 22)
+#define FRAME_TOLD   UINT16_MAX /* longer ones count as that */
+
 /* What every sample touches comes first. With the table's 8 bytes before it a sum fills complete
  * cache lines. */
 struct sum {
@@ -50,13 +57,21 @@ struct sum {
     uint32_t ack_samples;
     uint32_t dst_qp; /* and its bits above */
 
+    uint32_t psn : 24;             /* the lowest of the data samples, */
+    uint32_t psn_kinds : 8;        /* and their kinds; bits of enum ft_psn_kind */
+    uint32_t psn_span;             /* from it to the highest one; UINT32_MAX: more than that */
+    uint32_t psn_back;             /* samples whose number was lower than that of one before */
+    uint32_t starts;               /* of data_samples: first packets of messages */
+    uint16_t frame_min, frame_max; /* of data_samples */
+    uint16_t naks, rnrs;           /* of ack_samples; UINT16_MAX: as many or more */
+    uint32_t cnp_samples;          /* of ack_samples */
+
     uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
     bool has_outer;
     bool outers_differ;
-    uint32_t cnp_samples; /* of ack_samples */
     uint32_t queue_bytes;
     uint32_t transit_ns;
-    struct ft_tuple outer;
+    uint8_t room[16];
 };
 _Static_assert((sizeof(struct sum) + 8) % 64 == 0, "complete lines");
 
@@ -66,9 +81,12 @@ struct incoming {
     uint64_t hash;
     void *likely;
     struct ft_wall when;
-    uint64_t bytes;
     uint32_t packets;
-    uint32_t dst_qp;
+    uint32_t frame;
+    uint32_t dst_qp : 24;
+    uint32_t opcode : 8;
+    uint32_t psn : 24;
+    uint32_t syndrome : 8;
     uint8_t bth;
     bool ce;
     bool has_outer; /* this, has: of what few have, and what */
@@ -88,6 +106,8 @@ struct ft_fold {
     uint64_t pending;
     uint64_t refused;
     uint64_t implausible;
+    struct ft_tuple *outers; /* by the indexes of their sums: few have a tunnel */
+    size_t outers_size;
     uint32_t batched;
     struct incoming batch[BATCH];
     struct extras extras[BATCH];
@@ -113,6 +133,7 @@ void ft_fold_free(struct ft_fold *fold)
     if (!fold)
         return;
     ft_table_free(fold->sums);
+    free(fold->outers);
     free(fold);
 }
 
@@ -159,14 +180,32 @@ static inline void make_key(struct key *key, const struct ft_ip *agent, uint32_t
     key->fate = reason << 32 | source_type << 16 | point << 8 | fate;
 }
 
-/* What few samples have. */
-static void apply_extras(struct sum *sum, const struct incoming *in, const struct extras *extras)
+/* Without memory for it a sum has no tunnel, as when samples disagree. */
+static void apply_outer(struct ft_fold *fold, struct sum *sum, const struct ft_tuple *outer)
 {
-    if (in->has_outer) {
-        sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&sum->outer, &extras->outer);
-        sum->outer = extras->outer;
-        sum->has_outer = true;
+    uint32_t index = ft_table_index(fold->sums, sum);
+
+    while (fold->outers_size <= index) {
+        struct ft_tuple *grown =
+            ft_grow(fold->outers, fold->outers_size, &fold->outers_size, sizeof(*grown));
+
+        if (!grown) {
+            sum->outers_differ = true;
+            return;
+        }
+        fold->outers = grown;
     }
+    sum->outers_differ |= sum->has_outer && !ft_tuple_equal(&fold->outers[index], outer);
+    fold->outers[index] = *outer;
+    sum->has_outer = true;
+}
+
+/* What few samples have. */
+static void apply_extras(struct ft_fold *fold, struct sum *sum, const struct incoming *in,
+                         const struct extras *extras)
+{
+    if (in->has_outer)
+        apply_outer(fold, sum, &extras->outer);
     sum->has |= in->has;
     if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && extras->queue_bytes > sum->queue_bytes)
         sum->queue_bytes = extras->queue_bytes;
@@ -193,6 +232,60 @@ static void apply_time(struct sum *sum, struct ft_wall when, uint8_t ttl, bool f
     }
 }
 
+static void count_syndrome(struct sum *sum, uint8_t syndrome)
+{
+    if (FT_AETH_IS_NAK(syndrome))
+        sum->naks += sum->naks < UINT16_MAX;
+    else if (FT_AETH_IS_RNR(syndrome))
+        sum->rnrs += sum->rnrs < UINT16_MAX;
+}
+
+/* Where a number lies after the lowest, by how far it is from the highest. */
+static inline void apply_psn(struct sum *sum, uint32_t psn)
+{
+    uint32_t ahead = (psn - (sum->psn + sum->psn_span)) & PSN_MASK, span, back;
+
+    if (ahead <= PSN_MASK - PSN_BACK_MAX) {
+        if (__builtin_add_overflow(sum->psn_span, ahead, &span))
+            span = UINT32_MAX;
+        sum->psn_span = span;
+        return;
+    }
+    sum->psn_back++;
+    back = PSN_MASK + 1 - ahead;
+    if (back <= sum->psn_span)
+        return;
+    sum->psn = psn;
+    sum->psn_span = back;
+}
+
+static inline void apply_bth(struct sum *sum, const struct incoming *in)
+{
+    if (in->bth == FT_BTH_DATA) {
+        uint16_t frame = in->frame < FRAME_TOLD ? (uint16_t)in->frame : FRAME_TOLD;
+
+        if (sum->data_samples++ == 0) {
+            sum->psn = in->psn;
+            sum->frame_min = sum->frame_max = frame;
+        } else {
+            apply_psn(sum, in->psn);
+            sum->frame_min = frame < sum->frame_min ? frame : sum->frame_min;
+            sum->frame_max = frame > sum->frame_max ? frame : sum->frame_max;
+        }
+        sum->starts += ft_bth_starts_message((uint8_t)in->opcode);
+    } else {
+        sum->ack_samples++;
+        sum->cnp_samples += in->bth == FT_BTH_CNP;
+        if (__builtin_expect(in->syndrome >> 5 != 0, 0))
+            count_syndrome(sum, (uint8_t)in->syndrome);
+    }
+    sum->psn_kinds |= (uint8_t)ft_psn_kind_of((uint8_t)in->opcode);
+    if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
+        sum->dst_qp |= QP_DIFFER;
+    else
+        sum->dst_qp |= QP_KNOWN | in->dst_qp;
+}
+
 static inline void apply(struct ft_fold *fold, const struct incoming *in,
                          const struct extras *extras)
 {
@@ -207,21 +300,14 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
     apply_time(sum, in->when, in->ttl, fresh);
     sum->samples++;
     sum->packets += in->packets;
-    sum->bytes += in->bytes;
+    sum->bytes += (uint64_t)in->packets * in->frame;
     if (__builtin_expect(sum->bytes > BYTES_MAX, 0))
         sum->bytes = BYTES_MAX;
     sum->ce_samples += in->ce;
-    if (in->bth != FT_BTH_NONE) {
-        sum->data_samples += in->bth == FT_BTH_DATA;
-        sum->ack_samples += in->bth == FT_BTH_ACK || in->bth == FT_BTH_CNP;
-        sum->cnp_samples += in->bth == FT_BTH_CNP;
-        if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
-            sum->dst_qp |= QP_DIFFER;
-        else
-            sum->dst_qp |= QP_KNOWN | in->dst_qp;
-    }
+    if (in->bth != FT_BTH_NONE)
+        apply_bth(sum, in);
     if (in->has_outer || in->has)
-        apply_extras(sum, in, extras);
+        apply_extras(fold, sum, in, extras);
 }
 
 void ft_fold_apply(struct ft_fold *fold)
@@ -246,7 +332,7 @@ static inline void take_volume(struct ft_fold *fold, struct incoming *in,
         bytes = bytes > FRAME_MAX ? FRAME_MAX : bytes;
     }
     in->packets = rate;
-    in->bytes = (uint64_t)rate * bytes;
+    in->frame = bytes;
 }
 
 void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_agent,
@@ -264,7 +350,10 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     in->ce = packet->ecn == ECN_CE;
     in->ttl = packet->ttl;
     in->bth = (uint8_t)packet->bth;
-    in->dst_qp = packet->dst_qp;
+    in->opcode = packet->opcode;
+    in->dst_qp = packet->dst_qp & QP_MASK;
+    in->psn = packet->psn & PSN_MASK;
+    in->syndrome = packet->syndrome;
     in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
     if (in->has) {
         fold->extras[place].queue_bytes = flow->extended.queue_bytes;
@@ -321,16 +410,40 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->cnp_samples = sum->cnp_samples;
     o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
     o->dst_qp = sum->dst_qp & QP_MASK;
-    o->has_ttl = sum->ttl != 0;
-    o->ttl = sum->ttl;
+    /* Of several tunnels the record names none, and a TTL without its tunnel would mislead. */
+    o->has_ttl = sum->ttl != 0 && !sum->outers_differ;
+    o->ttl = o->has_ttl ? sum->ttl : 0;
+    o->has_nak_samples = sum->naks > 0;
+    o->nak_samples = sum->naks;
+    o->has_rnr_samples = sum->rnrs > 0;
+    o->rnr_samples = sum->rnrs;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
     o->queue_max_bytes = sum->queue_bytes;
     o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
     o->transit_max_ns = sum->transit_ns;
 }
 
-static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
-                 const struct ft_record_sink *sink)
+/* Numbers of one space alone, of which those between the lowest and the highest were all sent. */
+static void fill_psn(Fabrictrace__Observation *o, const struct sum *sum)
+{
+    if (sum->data_samples == 0)
+        return;
+    o->has_message_starts = true;
+    o->message_starts = sum->starts;
+    o->has_frame_min_bytes = o->has_frame_max_bytes = true;
+    o->frame_min_bytes = sum->frame_min;
+    o->frame_max_bytes = sum->frame_max;
+    if (!o->has_dst_qp || sum->psn_span == UINT32_MAX ||
+        (sum->psn_kinds != FT_PSN_REQUEST && sum->psn_kinds != FT_PSN_RESPONSE))
+        return;
+    o->has_psn = o->has_psn_span = o->has_psn_back_samples = true;
+    o->psn = sum->psn;
+    o->psn_span = sum->psn_span;
+    o->psn_back_samples = sum->psn_back;
+}
+
+static void emit(const struct ft_fold *fold, const struct sum *sum, struct ft_wall start,
+                 uint32_t interval_ms, const struct ft_record_sink *sink)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
@@ -339,7 +452,7 @@ static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
 
     ft_flow_from_tuple(&flow, &sum->key.tuple);
     if (sum->has_outer && !sum->outers_differ) {
-        ft_flow_from_tuple(&outer, &sum->outer);
+        ft_flow_from_tuple(&outer, &fold->outers[ft_table_index(fold->sums, sum)]);
         o.outer = &outer;
     }
     o.has_time_ms = true;
@@ -351,6 +464,7 @@ static void emit(struct sum *sum, struct ft_wall start, uint32_t interval_ms,
     o.flow = &flow;
     fill_ports(&o, &sum->key);
     fill_sums(&o, sum);
+    fill_psn(&o, sum);
     record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
     record.observation = &o;
     sink->emit(sink->arg, &record);
@@ -366,7 +480,7 @@ uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t inte
     ft_fold_apply(fold);
     flushed = fold->pending;
     while ((sum = ft_table_next(fold->sums, &at)))
-        emit(sum, start, interval_ms, sink);
+        emit(fold, sum, start, interval_ms, sink);
     ft_table_clear(fold->sums);
     fold->pending = 0;
     return flushed;
@@ -394,5 +508,5 @@ uint64_t ft_fold_sums(const struct ft_fold *fold)
 
 uint64_t ft_fold_bytes(const struct ft_fold *fold)
 {
-    return ft_table_bytes(fold->sums);
+    return ft_table_bytes(fold->sums) + fold->outers_size * sizeof(*fold->outers);
 }

@@ -3,9 +3,11 @@
 
 #include "switchpoll/sflow/ingest.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/prefix.h"
 #include "lib/base/reader.h"
 #include "proto/sflow.h"
 #include "switchpoll/sflow/fold.h"
@@ -19,6 +21,8 @@ struct ft_ingest {
     struct ft_fold *fold;
     struct ft_ports *ports;
     struct ft_sflow_exporters *exporters;
+    struct ft_prefix *listed; /* NULL: all are taken */
+    size_t listed_count;
 
     bool running; /* an interval is open and start holds */
     struct ft_wall start;
@@ -28,7 +32,7 @@ struct ft_ingest {
     struct ft_ip agent;
     uint32_t sub_agent;
     uint64_t print;
-    bool duplicate;
+    bool duplicate, unlisted;
     struct ft_exporter *exporter;
 
     struct ft_sflow_stats decoded;
@@ -62,6 +66,7 @@ void ft_ingest_free(struct ft_ingest *in)
     ft_fold_free(in->fold);
     ft_ports_free(in->ports);
     ft_sflow_exporters_free(in->exporters);
+    free(in->listed);
     free(in);
 }
 
@@ -116,6 +121,10 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
 {
     struct ft_ingest *in = arg;
 
+    /* Before any table keeps something of it. */
+    in->unlisted = in->listed && !ft_prefixes_have(in->listed, in->listed_count, &head->agent);
+    if (in->unlisted)
+        return false;
     in->agent = head->agent;
     in->sub_agent = head->sub_agent;
     in->duplicate = ft_sflow_exporters_datagram(in->exporters, head, in->print, in->when,
@@ -159,12 +168,14 @@ bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, 
 
     closed = open_interval(in, when);
     in->print = fingerprint(bytes, len);
-    in->duplicate = false;
+    in->duplicate = in->unlisted = false;
     in->exporter = NULL;
     in->stats.datagrams++;
     switch (ft_sflow_decode(bytes, len, &visitor, &in->decoded)) {
     case FT_SFLOW_OK:
-        if (in->duplicate)
+        if (in->unlisted)
+            in->stats.unlisted++;
+        else if (in->duplicate)
             in->stats.duplicate++;
         else
             in->stats.datagrams_processed++;
@@ -180,6 +191,24 @@ bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, 
         break;
     }
     return closed;
+}
+
+int ft_ingest_take_exporters(struct ft_ingest *in, const struct ft_strings *exporters)
+{
+    struct ft_prefix *list = NULL;
+
+    if (exporters->count && !(list = calloc(exporters->count, sizeof(*list))))
+        return -ENOMEM;
+    for (size_t i = 0; i < exporters->count; i++) {
+        if (ft_prefix_parse(exporters->items[i], strlen(exporters->items[i]), &list[i])) {
+            free(list);
+            return -EINVAL;
+        }
+    }
+    free(in->listed);
+    in->listed = list;
+    in->listed_count = ft_prefixes_sort(list, exporters->count);
+    return 0;
 }
 
 bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)

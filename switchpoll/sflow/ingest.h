@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
+#include "lib/config/options.h"
 #include "proto/sflow.h"
 #include "switchpoll/output/sink.h"
 #include "switchpoll/sflow/exporters.h"
@@ -30,7 +31,7 @@ struct ft_ingest_config {
     struct ft_record_sink sink;
 };
 
-/* Datagrams: received = processed + the four that follow.
+/* Datagrams: received = processed + the five that follow.
  * Samples: samples = samples_processed + samples_pending + those that follow. */
 struct ft_ingest_stats {
     uint64_t datagrams;
@@ -39,6 +40,7 @@ struct ft_ingest_stats {
     uint64_t malformed;
     uint64_t truncated; /* ends inside its head or framing */
     uint64_t duplicate;
+    uint64_t unlisted; /* of an exporter that is not in the list of those that are taken */
 
     uint64_t samples;
     uint64_t samples_processed;
@@ -67,6 +69,10 @@ struct ft_ingest;
 /* NULL without memory. */
 struct ft_ingest *ft_ingest_new(const struct ft_ingest_config *config);
 void ft_ingest_free(struct ft_ingest *ingest);
+
+/* Takes datagrams of these exporters alone, addresses and prefixes, by the agent address in them;
+ * none: of all. -EINVAL, -ENOMEM: nothing has changed. */
+int ft_ingest_take_exporters(struct ft_ingest *ingest, const struct ft_strings *exporters);
 
 /* Takes the payload of one UDP datagram, received at `when`. Returns whether it closed
  * an interval: records went to the sink. */

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "lib/base/log.h"
+
 #define NS_PER_MS 1000000
 
 struct ft_sflow_pipeline {
@@ -44,8 +46,8 @@ struct ft_sflow_pipeline *ft_sflow_pipeline_new(const struct ft_switchpoll_setti
     p->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
     config.sink = p->sink;
     p->ingest = ft_ingest_new(&config);
-    if (!p->ingest) {
-        free(p);
+    if (!p->ingest || ft_ingest_take_exporters(p->ingest, &settings->exporters)) {
+        ft_sflow_pipeline_free(p);
         return NULL;
     }
     return p;
@@ -62,6 +64,8 @@ void ft_sflow_pipeline_free(struct ft_sflow_pipeline *p)
 void ft_sflow_pipeline_reload(struct ft_sflow_pipeline *p,
                               const struct ft_switchpoll_settings *settings)
 {
+    if (ft_ingest_take_exporters(p->ingest, &settings->exporters))
+        ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
     ft_ingest_set_interval(p->ingest, (uint32_t)(settings->fold_interval_ns / NS_PER_MS));
     p->loss_interval_ms = settings->loss_interval_ns / NS_PER_MS;
     p->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;

@@ -24,7 +24,7 @@ struct ft_sflow_pipeline *ft_sflow_pipeline_new(const struct ft_switchpoll_setti
                                                 struct ft_output *output);
 void ft_sflow_pipeline_free(struct ft_sflow_pipeline *p);
 
-/* Takes over what may change while it runs: the intervals. */
+/* Takes over what may change while it runs: the intervals, whose sFlow is taken. */
 void ft_sflow_pipeline_reload(struct ft_sflow_pipeline *p,
                               const struct ft_switchpoll_settings *settings);
 

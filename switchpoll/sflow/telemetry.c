@@ -23,11 +23,10 @@ static void write_reasons(struct ft_prom *p, enum ft_poll_metric metric,
 static void write_datagrams(const struct ft_loss_facts *f, struct ft_prom *p)
 {
     const struct ft_ingest_stats *s = &f->ingest;
-    const struct reason reasons[] = {{"kernel_buffer", f->kernel_drops},
-                                     {"not_sflow_v5", s->not_sflow_v5},
-                                     {"malformed", s->malformed},
-                                     {"truncated", s->truncated},
-                                     {"duplicate", s->duplicate}};
+    const struct reason reasons[] = {
+        {"kernel_buffer", f->kernel_drops}, {"not_sflow_v5", s->not_sflow_v5},
+        {"malformed", s->malformed},        {"truncated", s->truncated},
+        {"duplicate", s->duplicate},        {"unlisted", s->unlisted}};
 
     ft_prom_one(p, FT_POLL_DATAGRAMS_RECEIVED, s->datagrams + f->kernel_drops);
     ft_prom_one(p, FT_POLL_DATAGRAMS_PROCESSED, s->datagrams_processed);

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/log.h"
 #include "switchpoll/sflow/udp.h"
 
 #define NS_PER_MS     1000000
@@ -329,7 +330,9 @@ static int init_worker(struct ft_workers *workers, struct worker *w,
     w->gather = ft_output_gather(workers->output);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->ingest = ft_ingest_new(&config);
-    return w->wake_fd < 0 || !w->ingest || !w->gather ? -ENOMEM : 0;
+    if (w->wake_fd < 0 || !w->ingest || !w->gather)
+        return -ENOMEM;
+    return ft_ingest_take_exporters(w->ingest, &settings->exporters);
 }
 
 static int start_thread(struct worker *w)
@@ -484,6 +487,8 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
         w->interval_ms = settings->fold_interval_ns / NS_PER_MS;
         w->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
         ft_ingest_set_interval(w->ingest, (uint32_t)w->interval_ms);
+        if (ft_ingest_take_exporters(w->ingest, &settings->exporters))
+            ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
         report_lost(w);
         let_go(w);
         poke(w->wake_fd);

@@ -18,33 +18,10 @@ root=$srcdir/build/bare/root
 logs=$srcdir/build/check-logs/bare
 inside=/root/fabrictrace
 
+# shellcheck disable=SC1091 # beside us
+. "$here/apt.sh"
+
 say() { echo "bare: $*"; }
-
-# This machine's way to Debian's packages of that release.
-apt_sources()
-{
-    local line
-    line=$(apt-get indextargets --format "deb \$(REPO_URI) \$(RELEASE) \$(COMPONENT)" 'Created-By: Packages' \
-        'Origin: Debian' 'Codename: bookworm' | sort -u)
-    if [ -z "$line" ]; then
-        say "FAIL apt on this machine knows no repository of Debian 12 (bookworm); apt-get update may help" >&2
-        return 1
-    fi
-    echo "$line"
-}
-
-# Others' repositories, and what apt does after an installation, are not part of a bare Debian.
-apt_settings() { apt-config dump | grep -E '^Acquire::(http|https|ftp|Check|Retries|Queue|ForceIPv)[^ ]* "[^"]'; }
-
-make_root()
-{
-    local options=()
-    rm -rf --one-file-system "$root"
-    mkdir -p "${root%/*}"
-    apt_settings >"$root.apt" || : # may have none
-    [ ! -s "$root.apt" ] || options=("--aptopt=$root.apt")
-    mmdebstrap --quiet --mode=root --variant=minbase "${options[@]}" bookworm "$root" - <"$root.sources"
-}
 
 # A file or folder of this machine, to the same place there.
 take() # PATH...
@@ -81,7 +58,7 @@ environment()
         :
 }
 
-# mmdebstrap gives no mounts; all go with the namespace.
+# All mounts go with the namespace.
 run_there()
 {
     local -a words
@@ -114,9 +91,9 @@ fi
 trap clean_up EXIT
 trap 'exit 143' INT TERM HUP
 if [ -z "${AGAIN:-}" ] || [ ! -e "$root$inside" ]; then
-    apt_sources >"$root.sources"
+    apt_sources bookworm >"$root.sources"
     say "packages from $(awk '{ print $2 }' "$root.sources" | sort -u | tr '\n' ' ')"
-    make_root
+    make_debian bookworm "$root"
 fi
 fill_root
 say "a bare Debian $(<"$root/etc/debian_version"), $(find "$root/var/lib/dpkg/info" -name '*.list' | wc -l) packages"

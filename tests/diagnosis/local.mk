@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Jobs on paper, whose faults are known: run.py, and check_cases.py for a seed of each case.
-dist_check_SCRIPTS += tests/diagnosis/check_cases.py
-TESTS += tests/diagnosis/check_cases.py
-EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/job.py tests/diagnosis/run.py
+# Jobs on paper, whose faults are known: run.py, and check_cases.py for a seed of each case;
+# the same through the daemon: daemon.py and check_daemon.py.
+dist_check_SCRIPTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py
+TESTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py
+EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/job.py tests/diagnosis/daemon.py tests/diagnosis/run.py

@@ -34,7 +34,8 @@ SWITCHES = "198.51.100."
 F_ADD_SEALS, SHRINK_GROW = 1033, 6
 SEGMENT_BYTES, RINGS_AT, RING_BYTES, RECORDS_AT = 33599488, 33024, 128, 45056
 MAGIC = 0x0A4C43434E2D5446
-AGENTS_KINDS = ("flow", "loss", "host", "communicator", "collective", "host_status", "queue_pairs")
+AGENTS_KINDS = ("flow", "loss", "host", "communicator", "collective", "progress", "host_status",
+                "queue_pairs")
 POLLERS_KINDS = ("observation", "observation", "counters", "switch_report", "loss", "processor")
 
 

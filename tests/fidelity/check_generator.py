@@ -9,7 +9,7 @@ from collections import Counter
 sys.dont_write_bytecode = True
 from paper.cases import CASES, Run  # noqa: E402
 from paper.checks import check, equal, run_tests  # noqa: E402
-from paper.samples import BASE_MS  # noqa: E402
+from paper.samples import BASE_MS, Hops  # noqa: E402
 
 SECONDS = 80
 
@@ -24,9 +24,31 @@ def observations(run):
     return out.getvalue()
 
 
+def told(run, flow, path, place):
+    ttl, outer = run.hops.headers(flow, path, place)
+    return ttl, outer and outer[1]
+
+
+def test_headers():
+    """TTLs at the hops of a way through five switches, worked out by hand."""
+    run = make("steady3")
+    flow = next(f for f in run.truth.flows if f.ttl == 64)
+    path = max((path for f in run.truth.flows for path in run.truth.at(f, 0)), key=len)
+    names = [hop[0] for hop in path]
+    for hops, want in ((Hops(run.fabric), [64, 63, 62, 61, 60]),
+                       (Hops(run.fabric, late=names), [63, 62, 61, 60, 59]),
+                       (Hops(run.fabric, bridging=names[1:2]), [64, 63, 63, 62, 61]),
+                       (Hops(run.fabric, tunnel=True), [64, 255, 254, 253, 252]),
+                       (Hops(run.fabric, late=names, tunnel=True), [255, 254, 253, 252, 62])):
+        got = [hops.headers(flow, path, place) for place in range(5)]
+        equal("TTLs", [ttl for ttl, _ in got], want)
+        equal("in a tunnel", [bool(outer) for _, outer in got], [ttl > 64 for ttl in want])
+
+
 def test_samples():
     """Each sample lies on a path that was true within the longest delay before its stamp."""
-    for name in ("moves3", "spray", "swapped", "detour", "parallel", "dual"):
+    for name in ("moves3", "spray", "swapped", "detour", "parallel", "dual", "nofile-tunnel",
+                 "nofile-bridged"):
         run = make(name, seed=3)
         text = observations(run)
         equal(f"{name}: the same seed gives the same samples",
@@ -44,9 +66,10 @@ def test_samples():
             hop = (switch, ports[switch, o["in_ifindex"]], ports[switch, o["out_ifindex"]])
             first, last = ((o[k] - BASE_MS) / 1000 for k in ("first_ms", "last_ms"))
             near = run.truth.within(flow, first - run.truth.delay_s - 0.001, last + 0.001)
-            place = flow.ttl - o["ttl"] - (switch in run.late)
+            seen = o["ttl"], o.get("outer") and o["outer"]["dst"]
             samples[flow.number] += o["samples"] / len(next(iter(near)))
-            if not in_order or not any((hop,) == path[place:place + 1] for path in near) or \
+            if not in_order or not any(hop in path and seen == told(run, flow, path, path.index(hop))
+                                       for path in near) or \
                     not o["time_ms"] <= o["first_ms"] <= o["last_ms"] < o["time_ms"] + 1000:
                 off.append(line)
         check(f"{name}: each sample is of a true path", not off, off[:2])
@@ -128,4 +151,4 @@ def test_ports():
               not seen[True, False] and not seen[False, True], seen)
 
 
-sys.exit(run_tests(test_samples, test_routes, test_lies, test_ports))
+sys.exit(run_tests(test_headers, test_samples, test_routes, test_lies, test_ports))

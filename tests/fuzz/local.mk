@@ -14,6 +14,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_identity \
 	tests/fuzz/fuzz_incident \
 	tests/fuzz/fuzz_json \
+	tests/fuzz/fuzz_message \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_rdma \
 	tests/fuzz/fuzz_rings \
@@ -86,6 +87,10 @@ tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_json_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_json_LDADD = $(fuzz_proto_libs)
 
+tests_fuzz_fuzz_message_SOURCES = tests/fuzz/fuzz_message.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_message_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_message_LDADD = $(fuzz_proto_libs)
+
 tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/fuzz_packet.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_packet_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_packet_LDADD = $(fuzz_proto_libs)
@@ -100,7 +105,7 @@ tests_fuzz_fuzz_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LI
 
 tests_fuzz_fuzz_rings_SOURCES = tests/fuzz/fuzz_rings.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rings_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a lib/base/libftbase.a
+tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a $(fuzz_proto_libs) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_sflow_LDFLAGS = $(fuzz_ldflags)

@@ -18,7 +18,6 @@ from check_rooms import objects_of, symbols_of  # noqa: E402
 # Exceptions, and why.
 EXCEPT = {
     "ft_discovery_looks": "for its test: the work of a build must not grow with the fabric's square",
-    "ft_fluid_play": "rounds of dependent flows: held against single steps, for collectives in whatif",
 }
 
 

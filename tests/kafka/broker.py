@@ -9,6 +9,7 @@
   broker.py kill DIR              kill -9
   broker.py stop DIR              orderly
   broker.py address DIR           print HOST:PORT
+  broker.py topics DIR ARG...     kafka-topics.sh, with these arguments
   broker.py consume DIR TOPIC     the whole topic as lines KEY<TAB>VALUE, read by kcat
 
 The cache is $FABRICTRACE_KAFKA_CACHE, else fabrictrace/kafka under $XDG_CACHE_HOME or ~/.cache.
@@ -188,6 +189,12 @@ def consume(folder, topic):
                     "-m", "60", "-f", "%k\\t%s\\n"])
 
 
+def topics(args):
+    command = java(fetch(), "org.apache.kafka.tools.TopicCommand", *args)
+    sys.stdout.flush()
+    os.execv(command[0], command)
+
+
 def main(args):
     verb = args[0] if args else "help"
     folder = pathlib.Path(args[1]).resolve() if len(args) > 1 else None
@@ -203,6 +210,8 @@ def main(args):
                 0 if end(folder, signal.SIGKILL, STOP_SECONDS) else 1
         elif verb == "address" and len(args) == 2:
             print(address(folder))
+        elif verb == "topics" and len(args) > 2:
+            topics(["--bootstrap-server", address(folder), *args[2:]])
         elif verb == "consume" and len(args) == 3:
             consume(folder, args[2])
         else:

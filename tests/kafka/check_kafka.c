@@ -121,11 +121,11 @@ static int send_one(void)
 
     snprintf(key, sizeof(key), "k%u", sent % KEYS);
     snprintf(value, sizeof(value), "%u", sent);
-    ret = ft_kafka_send(kafka, &(struct ft_kafka_message){.topic = TOPIC,
-                                                          .key = key,
-                                                          .key_len = strlen(key),
-                                                          .value = value,
-                                                          .len = strlen(value)});
+    ret = ft_kafka_send(kafka, &(struct ft_kafka_outgoing){.topic = TOPIC,
+                                                           .key = key,
+                                                           .key_len = strlen(key),
+                                                           .value = value,
+                                                           .len = strlen(value)});
     sent += ret == 0;
     return ret;
 }
@@ -223,7 +223,7 @@ static void produce(const char *brokers)
     kafka = ft_kafka_new(loop, &config, error, sizeof(error));
     if (!kafka)
         fail("%s", error);
-    if (ft_kafka_send(kafka, &(struct ft_kafka_message){.topic = "no/topic"}) != -EINVAL)
+    if (ft_kafka_send(kafka, &(struct ft_kafka_outgoing){.topic = "no/topic"}) != -EINVAL)
         fail("a topic that cannot be was taken");
     give_up.ns = ft_mono_now().ns + give_up_s() * 1000 * MS;
     timer = ft_watch_timer(loop, MS, tick, NULL);

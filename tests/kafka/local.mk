@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += tests/kafka/broker.py tests/kafka/check_pipeline.py tests/kafka/check_spool.py \
-	tests/kafka/pom.xml tests/kafka/spooling.py
+	tests/kafka/check_topics.py tests/kafka/pom.xml tests/kafka/spooling.py
 
 check_PROGRAMS += tests/kafka/check_kafka tests/kafka/producer
 tests_kafka_check_kafka_SOURCES = tests/kafka/check_kafka.c

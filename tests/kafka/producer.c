@@ -48,7 +48,7 @@ static void send_one(struct producer *p)
 {
     char topic[32], key[16], number[24], value[VALUE + 1];
     const struct ft_kafka_header headers[] = {{"run", p->run}, {"number", number}};
-    const struct ft_kafka_message m = {
+    const struct ft_kafka_outgoing m = {
         .topic = topic,
         .key = key,
         .key_len = (size_t)snprintf(key, sizeof(key), "k%u", (unsigned)(p->sent % KEYS)),

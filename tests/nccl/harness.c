@@ -224,6 +224,42 @@ static void check_oddities(const struct driver *d, struct books *books)
     books->before.drops[FT_DROP_STALE] += 2;
 }
 
+/* NCCL reports a wait for the peer at every poll: one event, whose time stays. */
+static void check_polls(const struct driver *d, struct books *books)
+{
+    const struct ft_nccl_plugin_v5 *p = d->v5;
+    struct ft_nccl_event_v5 e = {.type = FT_NCCL_COLL};
+    struct reader *r = reader_start(socket_path);
+    struct reader_totals t = {0};
+    void *context = open_comm(p, COMM, 4, 0), *coll = NULL, *proxy = NULL, *step = NULL;
+
+    reader_wait_connected(r);
+    p->start(context, &coll, &e);
+    p->stop(coll);
+    e = (struct ft_nccl_event_v5){.type = FT_NCCL_PROXY_OP, .parent = coll};
+    e.u.proxy_op.pid = getpid();
+    e.u.proxy_op.is_send = 1;
+    p->start(context, &proxy, &e);
+    for (int i = 0; i < 100; i++)
+        p->state(proxy, FT_NCCL_PROXY_IN_PROGRESS, NULL);
+    e = (struct ft_nccl_event_v5){.type = FT_NCCL_PROXY_STEP, .parent = proxy};
+    p->start(context, &step, &e);
+    p->state(step, FT_NCCL_STEP_SEND_GPU_WAIT, NULL);
+    for (int i = 0; i < 1000; i++)
+        p->state(step, FT_NCCL_STEP_SEND_PEER_WAIT, NULL);
+    p->state(step, FT_NCCL_STEP_SEND_WAIT, NULL);
+    p->stop(step);
+    /* Stale by now: each of these is an event that is dropped. */
+    p->state(step, FT_NCCL_STEP_SEND_PEER_WAIT, NULL);
+    p->state(step, FT_NCCL_STEP_SEND_PEER_WAIT, NULL);
+    p->stop(proxy);
+    p->state(proxy, FT_NCCL_PROXY_IN_PROGRESS, NULL);
+    p->finalize(context);
+    reader_stop(r, true, &t);
+    EQUAL("polls", drops_of(books, &t, FT_DROP_STALE), 3);
+    balance("polls", books, &t, 13);
+}
+
 static void check_qps_and_kernels(const struct driver *d, struct books *books)
 {
     const struct ft_nccl_plugin_v5 *p = d->v5;
@@ -549,6 +585,7 @@ int main(int argc, char **argv)
     check_ring(&d, &books);
     check_v4(&d, &books);
     check_oddities(&d, &books);
+    check_polls(&d, &books);
     check_qps_and_kernels(&d, &books);
     check_threads(&d, &books, scale);
     check_absent(&d, &books, scale);

@@ -10,12 +10,16 @@ check_PROGRAMS += tests/nccl/job
 tests_nccl_job_SOURCES = tests/nccl/job.c $(nccl_driver)
 tests_nccl_job_LDADD = $(NCCL_TEST_LIBS)
 
+check_PROGRAMS += tests/nccl/stuck
+tests_nccl_stuck_SOURCES = tests/nccl/stuck.c $(nccl_driver)
+tests_nccl_stuck_LDADD = $(NCCL_TEST_LIBS)
+
 check_PROGRAMS += tests/bench/bench_nccl
 tests_bench_bench_nccl_SOURCES = tests/bench/bench_nccl.c $(nccl_driver)
 tests_bench_bench_nccl_LDADD = $(NCCL_TEST_LIBS)
 
-dist_check_SCRIPTS += tests/nccl/harness.sh tests/nccl/live.py
-TESTS += tests/nccl/harness.sh tests/nccl/live.py
+dist_check_SCRIPTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py
+TESTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py
 
 # A second plugin, to be loaded behind ours.
 counting_plugin = tests/nccl/counting.so

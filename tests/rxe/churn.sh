@@ -86,7 +86,8 @@ usage() # LABEL
     done
 }
 
-# What the rdma tool says, and whose threads those are.
+# What the rdma tool says, and whose threads those are. A thread may end before it is looked at: some
+# have to be there.
 snapshot()
 {
     local tid
@@ -94,6 +95,7 @@ snapshot()
     grep -o '"pid":[0-9]*' "$out"/qp.json | sort -u | while IFS=: read -r _ tid; do
         awk -v tid="$tid" '/^Tgid:/ { print tid, $2 }' "/proc/$tid/status" 2>/dev/null
     done >"$out"/threads
+    awk '$1 != $2 { n++ } END { exit !n }' "$out"/threads
 }
 
 # Processes that end in the middle, some killed, whose number the next one has at once, with another
@@ -206,7 +208,7 @@ reuse &
 reusing=$!
 sleep 6
 usage full
-snapshot
+until_ snapshot 20
 wait $reusing || rc=1
 wait $steady $fleeting || rc=1
 say "steady"

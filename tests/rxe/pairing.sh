@@ -11,7 +11,15 @@ rc=0
 
 look() { /tmp/fabrictrace qps --limit 1000 --json >"$1" 2>>"$out/qps.log"; } # FILE
 paired() { look "$out/qps.json" && [ "$(grep -c '"both_hosts"' "$out/qps.json")" -ge "$(<"$plan/ends")" ]; }
-gone() { look "$out/qps-killed.json" && ! grep -qE "\"pid\": ?$1\b" "$out/qps-killed.json"; } # PID
+# The killed writer's peers end a little later than it: the daemon lists what the kernel does.
+gone() # PID
+{
+    local before
+    before=$(in_use)
+    rdma -j resource show qp -d >"$out/qp-killed.json"
+    look "$out/qps-killed.json" && ! grep -qE "\"pid\": ?$1\b" "$out/qps-killed.json" &&
+        [ "$before" -eq "$(in_use)" ] && [ "$before" -eq "$(wc -l <"$out/qps-killed.json")" ]
+}
 
 say "kernel $(uname -r)"
 load_programs || exit 1
@@ -37,7 +45,6 @@ read -r victim <"$plan/victim"
 kill -9 "${clients[rxe_$victim]}"
 pause 8
 until_ 'gone "${clients[rxe_$victim]}"' 30
-rdma -j resource show qp -d >"$out/qp-killed.json"
 say "killed"
 end_all || rc=1
 cp /tmp/*.pcap /tmp/records.ndjson "$out"/

@@ -60,6 +60,8 @@ static void op(struct ft_collectives *c, uint64_t number, int64_t at_ms)
                                   .rank = 1,
                                   .ranks = 4,
                                   .op = number,
+                                  .comm = 3,
+                                  .number = number,
                                   .start_ns = at_ms * MS,
                                   .end_ns = at_ms * MS};
 
@@ -119,6 +121,49 @@ START_TEST(one_report_an_operation)
     ft_collectives_stats(c, &stats);
     ck_assert_uint_eq(stats.events_in, stats.events_out);
     ck_assert_uint_eq(stats.events_pending, 0);
+    ft_collectives_free(c);
+}
+END_TEST
+
+static uint64_t flying;
+
+static bool is_flying(void *arg, uint32_t comm, uint64_t number)
+{
+    (void)arg;
+    return comm == 3 && number == flying;
+}
+
+START_TEST(what_is_in_flight_has_not_ended)
+{
+    const struct ft_collectives_config config = {.ops_max = 16,
+                                                 .peers_max = 64,
+                                                 .hold_ns = 100 * MS,
+                                                 .reports_per_s = 100,
+                                                 .in_flight = is_flying};
+    struct ft_collectives *c = ft_collectives_new(&config, emit, NULL);
+
+    memset(&got, 0, sizeof(got));
+    flying = 7;
+    op(c, 6, 1000);
+    op(c, 7, 1000);
+    ft_collectives_tick(c, (struct ft_mono){1200 * MS});
+    ck_assert_uint_eq(got.reports, 1);
+    ck_assert_uint_eq(got.last.number, 6);
+    ft_collectives_tick(c, (struct ft_mono){60000 * MS});
+    ck_assert_uint_eq(got.reports, 1);
+    proxy(c, 7, 2, 0, 60010);
+    flying = 0;
+    ft_collectives_tick(c, (struct ft_mono){60200 * MS});
+    ck_assert_uint_eq(got.reports, 2);
+    ck_assert_uint_eq(got.last.number, 7);
+    ck_assert(!got.last.incomplete);
+    ck_assert_ptr_nonnull(strstr(got.json, "\"number\":7"));
+    /* Where the process ends over it, that is told. */
+    flying = 8;
+    op(c, 8, 61000);
+    ft_collectives_flush(c, (struct ft_mono){61001 * MS});
+    ck_assert_uint_eq(got.reports, 3);
+    ck_assert(got.last.incomplete);
     ft_collectives_free(c);
 }
 END_TEST
@@ -335,6 +380,6 @@ END_TEST
 
 FT_UNIT_MAIN("collectives", kinds_without_end_are_capped,
              times_and_sums_of_a_lying_job_do_not_overflow, lying_counters_leave_the_account_whole,
-             one_report_an_operation, above_the_limit_like_goes_with_like,
-             caps_hold_and_nothing_is_lost, what_has_no_operation,
-             hostile_numbers_stay_out_of_records, buckets_and_median)
+             one_report_an_operation, what_is_in_flight_has_not_ended,
+             above_the_limit_like_goes_with_like, caps_hold_and_nothing_is_lost,
+             what_has_no_operation, hostile_numbers_stay_out_of_records, buckets_and_median)

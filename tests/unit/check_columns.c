@@ -103,6 +103,15 @@ static void any_sums(struct made *m)
     m->o.last_ms = m->o.first_ms + dice(3) * dice(1000);
     m->o.has_dst_qp = dice(3) > 0;
     m->o.dst_qp = m->o.has_dst_qp ? dice(1u << 24) : 0;
+    m->o.has_psn = dice(3) > 0;
+    m->o.psn = m->o.has_psn ? dice(1u << 24) : 0;
+    m->o.psn_span = m->o.has_psn ? dice(UINT32_MAX) : 0;
+    m->o.psn_back_samples = m->o.has_psn ? dice(9) : 0;
+    m->o.message_starts = dice(m->o.data_samples + 1);
+    m->o.frame_min_bytes = dice(2) ? 4170 : dice(3) * 90;
+    m->o.frame_max_bytes = m->o.frame_min_bytes + dice(2) * dice(9000);
+    m->o.nak_samples = dice(5) ? 0 : dice(9);
+    m->o.rnr_samples = dice(5) ? 0 : dice(9);
     m->o.has_queue_max_bytes = dice(8) == 0;
     m->o.queue_max_bytes = m->o.has_queue_max_bytes ? UINT32_MAX - dice(2) : 0;
     m->o.has_transit_max_ns = dice(8) == 0;
@@ -155,6 +164,15 @@ static void same(const struct ft_observed *got, const struct ft_observed *want)
     ck_assert(got->has_queue == want->has_queue && got->has_transit == want->has_transit);
     ck_assert_uint_eq(got->queue_max_bytes, want->queue_max_bytes);
     ck_assert_uint_eq(got->transit_max_ns, want->transit_max_ns);
+    ck_assert(got->has_psn == want->has_psn);
+    ck_assert_uint_eq(got->psn, want->psn);
+    ck_assert_uint_eq(got->psn_span, want->psn_span);
+    ck_assert_uint_eq(got->psn_back_samples, want->psn_back_samples);
+    ck_assert_uint_eq(got->message_starts, want->message_starts);
+    ck_assert_uint_eq(got->frame_min_bytes, want->frame_min_bytes);
+    ck_assert_uint_eq(got->frame_max_bytes, want->frame_max_bytes);
+    ck_assert_uint_eq(got->nak_samples, want->nak_samples);
+    ck_assert_uint_eq(got->rnr_samples, want->rnr_samples);
     ck_assert(got->has_outer == want->has_outer);
     if (want->has_outer)
         ck_assert_mem_eq(&got->outer, &want->outer, sizeof(got->outer));

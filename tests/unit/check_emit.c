@@ -92,7 +92,7 @@ START_TEST(a_rate_by_samples_has_an_interval)
     ck_assert_uint_eq(rate.lo_bps, 0);
     ck_assert_uint_gt(rate.hi_bps, 2000000);
     /* A host counts. */
-    flow.bytes_from_host = true;
+    flow.bytes_by = FT_RATE_HOST;
     rate = ft_flow_rate(&flow, 10000);
     ck_assert_uint_eq(rate.lo_bps, 1000000);
     ck_assert_uint_eq(rate.hi_bps, 1000000);

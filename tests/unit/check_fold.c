@@ -104,6 +104,104 @@ START_TEST(what_cannot_be_is_cut_and_counted)
 }
 END_TEST
 
+/* A sample of one packet of RC WRITE, or of what opcode says. */
+static void add_psn(struct ft_fold *fold, uint8_t opcode, uint32_t psn)
+{
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    flow.packet.opcode = opcode;
+    flow.packet.bth = ft_bth_class_of(opcode);
+    flow.packet.psn = psn;
+    add(fold, &flow, 5);
+}
+
+#define WRITE_FIRST   0x06
+#define WRITE_MIDDLE  0x07
+#define WRITE_ONLY    0x0a
+#define READ_REQUEST  0x0c
+#define READ_RESPONSE 0x0e
+#define UD_SEND_ONLY  0x64
+
+static const Fabrictrace__Observation *flush_one(struct ft_fold *fold)
+{
+    drop_records();
+    ft_fold_flush(fold, (struct ft_wall){0}, 1000, &sink);
+    ck_assert_uint_eq(record_count, 1);
+    return records[0]->observation;
+}
+
+START_TEST(packet_numbers_span_from_the_lowest_to_the_highest)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    const Fabrictrace__Observation *o;
+
+    /* Twice around, once back; the second begins lower than the first. */
+    add_psn(fold, WRITE_FIRST, 0xfffff0);
+    add_psn(fold, WRITE_MIDDLE, 0xffffe0);
+    for (uint32_t n = 0; n < 2; n++)
+        for (uint32_t k = 0; k < 16; k++)
+            add_psn(fold, WRITE_MIDDLE, k << 20);
+    add_psn(fold, WRITE_ONLY, 0xeffff0);
+    o = flush_one(fold);
+    ck_assert(o->has_psn && o->has_psn_span && o->has_psn_back_samples);
+    ck_assert_uint_eq(o->psn, 0xffffe0);
+    ck_assert_uint_eq(o->psn_span, 0x20 + 0x1f00000);
+    ck_assert_uint_eq(o->psn_back_samples, 2);
+    ck_assert_uint_eq(o->message_starts, 2);
+    ck_assert_uint_eq(o->frame_min_bytes, 1086);
+    ck_assert_uint_eq(o->frame_max_bytes, 1086);
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
+/* What is sampled together, and whether its numbers are of one row. */
+static const struct {
+    uint8_t opcodes[2];
+    bool numbered;
+} mixtures[] = {
+    {{WRITE_MIDDLE, WRITE_ONLY}, true},    {{READ_RESPONSE, READ_RESPONSE}, true},
+    {{WRITE_MIDDLE, READ_REQUEST}, false}, {{WRITE_MIDDLE, READ_RESPONSE}, false},
+    {{UD_SEND_ONLY, UD_SEND_ONLY}, false}, {{WRITE_MIDDLE, 0x11}, true},
+};
+
+START_TEST(numbers_of_several_rows_are_not_told)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+
+    for (size_t i = 0; i < sizeof(mixtures) / sizeof(mixtures[0]); i++) {
+        add_psn(fold, mixtures[i].opcodes[0], 100);
+        add_psn(fold, mixtures[i].opcodes[1], 200);
+        ck_assert(flush_one(fold)->has_psn == mixtures[i].numbered);
+    }
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
+START_TEST(refusals_are_counted_by_their_syndrome)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+    const uint8_t syndromes[] = {0x00, 0x1f, 0x20, 0x60, 0x61, 0x64};
+    const Fabrictrace__Observation *o;
+
+    flow.packet.opcode = 0x11;
+    flow.packet.bth = FT_BTH_ACK;
+    for (size_t i = 0; i < sizeof(syndromes); i++) {
+        flow.packet.syndrome = syndromes[i];
+        add(fold, &flow, 5);
+    }
+    o = flush_one(fold);
+    ck_assert_uint_eq(o->ack_samples, 6);
+    ck_assert_uint_eq(o->rnr_samples, 1);
+    ck_assert_uint_eq(o->nak_samples, 3);
+    ck_assert(!o->has_psn && !o->has_message_starts);
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
 START_TEST(notifications_are_told_apart)
 {
     struct ft_sflow_flow flow = flow_of(49441);
@@ -366,8 +464,10 @@ START_TEST(a_full_table_refuses_new_sums_and_goes_on_with_old_ones)
 }
 END_TEST
 
-FT_UNIT_MAIN("fold", notifications_are_told_apart, what_cannot_be_is_cut_and_counted,
-             sums_what_agrees, the_newest_ttl_is_told, a_queue_pair_is_told_only_when_samples_agree,
+FT_UNIT_MAIN("fold", packet_numbers_span_from_the_lowest_to_the_highest,
+             numbers_of_several_rows_are_not_told, refusals_are_counted_by_their_syndrome,
+             notifications_are_told_apart, what_cannot_be_is_cut_and_counted, sums_what_agrees,
+             the_newest_ttl_is_told, a_queue_pair_is_told_only_when_samples_agree,
              the_data_source_says_where_a_sample_was_taken, special_interface_values_are_no_ports,
              whatever_differs_stays_apart, sources_stay_apart_and_are_named,
              flushes_in_the_order_of_arrival_whatever_the_hash,

@@ -3,6 +3,7 @@
 
 #include "switchpoll/sflow/ingest.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "lib/base/writer.h"
@@ -282,6 +283,39 @@ START_TEST(caps_are_counted)
 END_TEST
 
 /* Truncation at every byte, and bytes changed at random: the balance holds after each datagram. */
+START_TEST(exporters_that_are_not_listed_take_no_place)
+{
+    char *texts[] = {"192.0.2.4/31", "2001:db8::1"}, *bad[] = {"192.0.2.9", "leaf1"};
+    const struct ft_strings listed = {texts, 2}, wrong = {bad, 2}, none = {NULL, 0};
+    struct ft_ingest_stats s;
+    struct ft_writer w;
+
+    ft_writer_init(&w, 4096);
+    begin(100);
+    ck_assert_int_eq(ft_ingest_take_exporters(in, &listed), 0);
+    ck_assert_int_eq(ft_ingest_take_exporters(in, &wrong), -EINVAL);
+    /* Strangers first: there is room for two exporters. */
+    for (uint8_t agent = 1; agent < 10; agent++) {
+        put_datagram(&w, agent, 1, 50000);
+        feed(w.bytes, w.len, 100);
+    }
+    ft_ingest_flush(in);
+    s = balanced();
+    ck_assert_uint_eq(s.datagrams, 9);
+    ck_assert_uint_eq(s.datagrams_processed, 2);
+    ck_assert_uint_eq(s.unlisted, 7);
+    ck_assert_uint_eq(s.exporters.exporters, 2);
+    ck_assert_uint_eq(s.exporters.untracked, 0);
+    ck_assert_uint_eq(s.samples, 8);
+    ck_assert_int_eq(ft_ingest_take_exporters(in, &none), 0);
+    put_datagram(&w, 9, 2, 50000);
+    feed(w.bytes, w.len, 200);
+    ck_assert_uint_eq(balanced().datagrams_processed, 3);
+    ft_writer_free(&w);
+    ft_ingest_free(in);
+}
+END_TEST
+
 START_TEST(garbage_is_accounted_for)
 {
     struct ft_ingest_stats s;
@@ -355,5 +389,6 @@ END_TEST
 
 FT_UNIT_MAIN("ingest", an_interval_closes_with_the_next_datagram_or_the_clock,
              time_that_goes_back_loses_nothing, unknown_and_broken_parts_cost_only_themselves,
-             only_the_same_bytes_are_a_duplicate, caps_are_counted, garbage_is_accounted_for,
+             only_the_same_bytes_are_a_duplicate, caps_are_counted,
+             exporters_that_are_not_listed_take_no_place, garbage_is_accounted_for,
              metrics_tell_the_same)

@@ -124,6 +124,36 @@ START_TEST(times_that_cannot_be_are_refused)
 }
 END_TEST
 
+#define PROGRESS(rest)                                                                             \
+    "{\"schema\":\"fabrictrace.progress.v1\",\"comm_id\":\"00000000000000aa\",\"host\":"           \
+    "\"gpu01\"," rest "}"
+
+START_TEST(progress_goes_out_when_it_says_whose)
+{
+    char many[8192] = "\"time_ms\":1700000000000,\"rank\":0,\"transfers\":[{}", line[9000];
+
+    open_pipeline();
+    ck_assert_str_eq(fate_of(PROGRESS("\"time_ms\":1700000000000,\"rank\":0,\"begun\":4711,"
+                                      "\"transfers\":[{\"peer\":1,\"state\":\"send_wait\"}]")),
+                     "forwarded");
+    ck_assert_ptr_nonnull(strstr((const char *)out.bytes, "send_wait"));
+    ck_assert_str_eq(fate_of(PROGRESS("\"time_ms\":1700000000000")), "invalid");
+    ck_assert_str_eq(fate_of(PROGRESS("\"rank\":0")), "invalid");
+    ck_assert_str_eq(fate_of(PROGRESS("\"time_ms\":1800000000000,\"rank\":0")), "clock_ahead");
+    ck_assert_str_eq(fate_of(PROGRESS("\"time_ms\":1700000000000,\"rank\":0,"
+                                      "\"transfers\":[{\"since_ms\":\"18446744073709551615\"}]")),
+                     "invalid");
+    for (int i = 0; i < 128; i++)
+        strcat(many, ",{}");
+    snprintf(line, sizeof(line),
+             "{\"schema\":\"fabrictrace.progress.v1\",\"comm_id\":\"00000000000000aa\","
+             "\"host\":\"gpu01\",%s]}",
+             many);
+    ck_assert_str_eq(fate_of(line), "invalid");
+    close_pipeline();
+}
+END_TEST
+
 /* What no reader of JSON takes is never told on. */
 START_TEST(numbers_of_64_bits_are_refused)
 {
@@ -470,5 +500,6 @@ FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              columns_that_do_not_fit_together_are_one_invalid_record,
              what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
              times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
-             volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,
-             a_sampling_rate_of_0_is_told, lines_are_numbered_as_an_editor_does)
+             progress_goes_out_when_it_says_whose, volumes_saturate_where_they_enter,
+             no_port_is_faster_than_a_petabit, a_sampling_rate_of_0_is_told,
+             lines_are_numbered_as_an_editor_does)

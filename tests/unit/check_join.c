@@ -122,7 +122,7 @@ START_TEST(both_sides_meet_on_the_tuple)
     ck_assert_uint_eq(judged, 1);
     age_all(100, START_MS + WINDOW_MS);
     ck_assert_uint_eq(flow->bytes, 777);
-    ck_assert(flow->bytes_from_host);
+    ck_assert_int_eq(flow->bytes_by, FT_RATE_HOST);
     close_join();
 }
 END_TEST
@@ -245,11 +245,11 @@ START_TEST(a_quiet_report_does_not_change_whose_rate_it_is)
     ck_assert_int_eq(ft_join_report(join, &quiet), FT_JOIN_OK);
     flow = ft_join_find(join, &r.tuple);
     age_all(100, START_MS + WINDOW_MS);
-    ck_assert(flow->bytes_from_host);
+    ck_assert_int_eq(flow->bytes_by, FT_RATE_HOST);
     age_all(101, START_MS + 2 * WINDOW_MS);
     ck_assert_uint_eq(flow->bytes, 777);
     ck_assert_uint_eq(flow->bytes_window, 100);
-    ck_assert(flow->bytes_from_host);
+    ck_assert_int_eq(flow->bytes_by, FT_RATE_HOST);
     close_join();
 }
 END_TEST

@@ -36,6 +36,7 @@ static struct memory make(off_t bytes, int seals)
     m.s->slots = FT_SEGMENT_SLOTS;
     m.s->comms = FT_SEGMENT_COMMS;
     m.s->record_bytes = sizeof(struct ft_segment_record);
+    m.s->flight_bytes = sizeof(struct ft_segment_flight);
     m.s->magic = FT_SEGMENT_MAGIC;
     return m;
 }

@@ -53,17 +53,45 @@ static void make_files(void)
     make_certificate("stranger", "other", "IP:127.0.0.1");
 }
 
+/* What an authority tells of the certificates that it has revoked: ca.crl. */
+static void make_list(const char *revoked, const char *until)
+{
+    shell("cd %s && : > index.txt && rm -f index.txt.* && "
+          "printf '[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\ndefault_md=sha256\n' > ca.conf",
+          folder);
+    if (revoked)
+        shell("cd %s && openssl ca -config ca.conf -keyfile ca.key -cert ca.pem -revoke %s.pem "
+              "2>/dev/null",
+              folder, revoked);
+    shell("cd %s && openssl ca -config ca.conf -keyfile ca.key -cert ca.pem -gencrl "
+          "-crl_lastupdate 20200101000000Z -crl_nextupdate %s -out ca.crl 2>/dev/null",
+          folder, until);
+}
+
+#define LONG_FROM_NOW "20991231000000Z"
+#define LONG_AGO      "20200102000000Z"
+
 /* The result's texts live as long as the test. */
 static struct ft_tls_files files(const char *name, const char *authority)
 {
-    static char paths[16][128];
+    static char paths[32][128];
     static int used;
     char *cert = paths[used++], *key = paths[used++], *ca = paths[used++];
 
     snprintf(cert, 128, "%s/%s.pem", folder, name);
     snprintf(key, 128, "%s/%s.key", folder, name);
     snprintf(ca, 128, "%s/%s.pem", folder, authority);
-    return (struct ft_tls_files){cert, key, ca};
+    return (struct ft_tls_files){.cert = cert, .key = key, .ca = ca};
+}
+
+static struct ft_tls_files files_with_list(const char *name)
+{
+    static char path[128];
+    struct ft_tls_files all = files(name, "ca");
+
+    snprintf(path, sizeof(path), "%s/ca.crl", folder);
+    all.crl = path;
+    return all;
 }
 
 static void start(const char *server, const char *client, const char *authority)
@@ -217,6 +245,94 @@ START_TEST(older_tls_is_refused)
 }
 END_TEST
 
+static void start_with_lists(const char *revoked, const char *until, bool sender_looks)
+{
+    struct ft_sender_config config;
+
+    make_files();
+    make_list(revoked, until);
+    rig.receiver_config.tls = sender_looks ? files("daemon", "ca") : files_with_list("daemon");
+    rig_start();
+    config = rig_sender_config(0);
+    config.tls = sender_looks ? files_with_list("agent") : files("agent", "ca");
+    rig_sender(0, &config);
+    for (uint32_t i = 0; i < 100; i++)
+        rig_send(0, i, 1000);
+}
+
+static bool one_refused(void)
+{
+    struct ft_receiver_stats s;
+
+    ft_receiver_stats(rig.receiver, &s);
+    return rig.downs > 0 && s.connections_refused > 0;
+}
+
+START_TEST(revoked_is_refused)
+{
+    start_with_lists("agent", LONG_FROM_NOW, false);
+    rig_run(one_refused, "the revoked certificate to be refused");
+    ck_assert_msg(strstr(rig.down_reason, "not accepted: certificate revoked"), "%s",
+                  rig.down_reason);
+    nothing_came();
+    stop();
+}
+END_TEST
+
+START_TEST(others_than_the_revoked_come)
+{
+    start_with_lists("elsewhere", LONG_FROM_NOW, false);
+    rig_run(all_acked, "all acknowledged");
+    ck_assert_uint_eq(rig.seen_count, 100);
+    stop();
+}
+END_TEST
+
+START_TEST(an_old_list_lets_nobody_in)
+{
+    start_with_lists(NULL, LONG_AGO, false);
+    rig_run(one_refused, "a peer to be refused");
+    ck_assert_msg(strstr(rig.down_reason, "CRL has expired"), "%s", rig.down_reason);
+    nothing_came();
+    stop();
+}
+END_TEST
+
+START_TEST(sender_refuses_the_revoked)
+{
+    start_with_lists("daemon", LONG_FROM_NOW, true);
+    rig_run(sender_told, "a text");
+    ck_assert_msg(strstr(rig.sender_text, "not accepted: certificate revoked"), "%s",
+                  rig.sender_text);
+    nothing_came();
+    stop();
+}
+END_TEST
+
+/* The connection stands; the list that names it comes by a reload. */
+START_TEST(revoked_later_is_closed)
+{
+    struct ft_tls_files with_list;
+    char error[256];
+
+    start_with_lists(NULL, LONG_FROM_NOW, false);
+    rig_run(all_acked, "all acknowledged");
+    with_list = files_with_list("daemon");
+    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &with_list, error, sizeof(error)), 0);
+    ck_assert_int_eq(rig.downs, 0);
+    make_list("agent", LONG_FROM_NOW);
+    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &with_list, error, sizeof(error)), 0);
+    ck_assert_int_eq(rig.downs, 1);
+    ck_assert_msg(strstr(rig.down_reason, "no longer accepted: certificate revoked"), "%s",
+                  rig.down_reason);
+    rig.sender_text[0] = '\0';
+    rig_run(sender_told, "the sender to be told");
+    ck_assert_msg(strstr(rig.sender_text, "no longer accepted: certificate revoked"), "%s",
+                  rig.sender_text);
+    stop();
+}
+END_TEST
+
 START_TEST(complaints_name_the_file)
 {
     struct ft_sender_config config;
@@ -237,6 +353,10 @@ START_TEST(complaints_name_the_file)
     ck_assert_ptr_null(ft_sender_new(rig.loop, &config, error, sizeof(error)));
     ck_assert_msg(strstr(error, "daemon.key: ") && strstr(error, "mismatch"), "%s", error);
     config.tls = files("agent", "ca");
+    config.tls.crl = "/dev/null";
+    ck_assert_ptr_null(ft_sender_new(rig.loop, &config, error, sizeof(error)));
+    ck_assert_msg(strstr(error, "/dev/null: "), "%s", error);
+    config.tls = files("agent", "ca");
     config.tls.cert = "/dev/null";
     ck_assert_ptr_null(ft_sender_new(rig.loop, &config, error, sizeof(error)));
     ck_assert_msg(strstr(error, "/dev/null: "), "%s", error);
@@ -246,4 +366,6 @@ END_TEST
 
 FT_UNIT_MAIN("tls", delivers_and_survives_restarts, sender_refuses_another_authority,
              sender_refuses_another_host, receiver_refuses_another_authority, plain_text_is_refused,
-             no_certificate_is_refused, older_tls_is_refused, complaints_name_the_file)
+             no_certificate_is_refused, older_tls_is_refused, complaints_name_the_file,
+             revoked_is_refused, others_than_the_revoked_come, an_old_list_lets_nobody_in,
+             sender_refuses_the_revoked, revoked_later_is_closed)

@@ -371,9 +371,9 @@ START_TEST(a_window_with_a_move_is_split)
     ck_assert_int_eq((int64_t)number(line, "window_start_ms"), START_MS + WINDOW_MS);
     ck_assert_int_le((int64_t)number(line, "time_ms"), START_MS + 2 * WINDOW_MS);
     ck_assert_ptr_nonnull(strstr(line, "\"up3\""));
-    line = line_with("\"window_start_ms\":1010000", "\"port\":\"up1\"");
+    line = line_with("\"window_start_ms\":1010000", "\"port\":\"up1\",\"peer\"");
     ck_assert_double_eq_tol(number(line, "bytes"), 12 * 100000, 1);
-    line = line_with("\"window_start_ms\":1010000", "\"port\":\"up3\"");
+    line = line_with("\"window_start_ms\":1010000", "\"port\":\"up3\",\"peer\"");
     ck_assert_double_eq_tol(number(line, "bytes"), 8 * 100000, 1);
     close_pipeline();
 }
@@ -422,8 +422,10 @@ START_TEST(bytes_that_no_sample_tells_the_path_of_are_placed_nowhere)
             ft_writer_reset(&out);
     }
     ck_assert_ptr_nonnull(line_with("path_change", "\"since_ms\":1020050"));
-    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
-    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up3\""), "bytes"), 0, 1e-9);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\",\"peer\""), "bytes"), 0,
+                            1e-9);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up3\",\"peer\""), "bytes"), 0,
+                            1e-9);
     line = line_with("imbalance", "\"leaf0/up\"");
     ck_assert_ptr_nonnull(strstr(line, window));
     ck_assert_uint_eq((unsigned)number(line, "flows"), 0);
@@ -448,7 +450,8 @@ START_TEST(bytes_while_a_move_has_not_settled_are_placed_nowhere)
     close_window(untold);
     ck_assert_ptr_nonnull(line_with("path.v1", "\"up1\""));
     ck_assert_ptr_null(line_with("path.v1", "\"up3\""));
-    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\",\"peer\""), "bytes"), 0,
+                            1e-9);
     close_pipeline();
 }
 END_TEST
@@ -524,8 +527,10 @@ START_TEST(samples_between_two_moves_are_of_no_known_path)
         observe_second(1, ms < moved ? 1 : ms < moved + 300 ? 2 : 3, 10, ms);
     }
     close_window(moved);
-    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
-    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up3\""), "bytes"), 9700000, 1);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\",\"peer\""), "bytes"), 0,
+                            1e-9);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up3\",\"peer\""), "bytes"),
+                            9700000, 1);
     close_pipeline();
 }
 END_TEST
@@ -547,8 +552,9 @@ START_TEST(what_is_seen_after_a_path_was_left_is_not_laid_on_it)
             observe_second(1, NO_SPINE, 30, ms);
     }
     close_window(moved);
-    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\""), "bytes"), 0, 1e-9);
-    ck_assert_double_gt(number(line_with(window, "\"port\":\"up3\""), "bytes"), 1e6);
+    ck_assert_double_eq_tol(number(line_with(window, "\"port\":\"up1\",\"peer\""), "bytes"), 0,
+                            1e-9);
+    ck_assert_double_gt(number(line_with(window, "\"port\":\"up3\",\"peer\""), "bytes"), 1e6);
     close_pipeline();
 }
 END_TEST

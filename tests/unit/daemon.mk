@@ -121,6 +121,13 @@ tests_unit_check_pairing_random_SOURCES = tests/unit/check_pairing_random.c \
 tests_unit_check_pairing_random_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pairing_random_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+# The poller's sums, and what the daemon makes of them.
+check_PROGRAMS += tests/unit/check_numbers
+TESTS += tests/unit/check_numbers
+tests_unit_check_numbers_SOURCES = tests/unit/check_numbers.c tests/unit/unit.h
+tests_unit_check_numbers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_numbers_LDADD = switchpoll/libftswitchpoll.a $(DAEMON_LIBS) $(CHECK_LIBS) -lm
+
 tests_unit_check_sampled_SOURCES = tests/unit/check_sampled.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_sampled_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sampled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
@@ -267,3 +274,9 @@ tests_unit_check_matrix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_matrix_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp -Wl,--wrap=strncmp \
 	-Wl,--wrap=ft_ranks_next_member -Wl,--wrap=ft_ranks_next_edge
 tests_unit_check_matrix_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_diagnoser
+TESTS += tests/unit/check_diagnoser
+tests_unit_check_diagnoser_SOURCES = tests/unit/check_diagnoser.c tests/unit/unit.h
+tests_unit_check_diagnoser_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

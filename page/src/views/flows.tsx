@@ -91,7 +91,7 @@ function FlowFacts({ p }: { p: Path }): JSX.Element {
     const end = (host: string | undefined, rank: number | undefined) => (
         <><HostLink name={host} />{rank === undefined ? '' : ` rank ${rank}`}</>
     );
-    const source = p.rate_source === 'host' ? 'counted by the host' : p.rate_source === 'sflow' ? 'from sFlow' : '';
+    const source = p.rate_source === 'host' ? 'counted by the host' : p.rate_source === 'sflow' ? 'from sFlow' : p.rate_source === 'psn' ? 'by packet numbers' : '';
     return (
         <Facts of={[
             ['State', <><Word word={p.state} />{p.reason ? `: ${p.reason}` : ''}{p.state === 'partial' && p.candidates ? `, ${count(p.candidates)} candidates` : ''}</>],

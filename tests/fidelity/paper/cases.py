@@ -6,7 +6,7 @@ from . import fabric as fabrics
 from .faults import Planner
 from .ports import Ports
 from .routing import Routing
-from .samples import BASE_MS, Writer
+from .samples import BASE_MS, Hops, Writer
 from .truth import Flow, Truth
 
 DELAY_S = 0.5  # most that an exporter's buffer holds a sample back; below 1
@@ -18,13 +18,15 @@ class Case:
     """tiers: 2, 3, or 0 for either; rates of the usual flows; dense: share of dense ones;
     sprayed: share of flows whose every packet goes its own way; brief: share of those that begin
     later, and of those that end earlier; plan(planner) makes the faults, bend(run) the lies; named:
-    there is a topology file; ports: how switches tell of their ports, one of these."""
+    there is a topology file; ports: how switches tell of their ports, one of these; bridging: a tier
+    does not count the TTL down; tunnel: the leaves put packets into a tunnel."""
 
     def __init__(self, tiers=0, plan=None, rates=USUAL, dense=0.1, sprayed=0.0, brief=0.15,
-                 parallel=1, bend=None, named=True, ports=(None,)):
+                 parallel=1, bend=None, named=True, ports=(None,), bridging=False, tunnel=False):
         self.tiers, self.plan, self.rates, self.dense = tiers, plan, rates, dense
         self.sprayed, self.brief, self.parallel = sprayed, brief, parallel
         self.bend, self.named, self.ports = bend, named, ports
+        self.bridging, self.tunnel = bridging, tunnel
 
 
 def moves(planner):
@@ -97,6 +99,12 @@ CASES = {
     "nofile-dual": Case(bend=attach_twice, named=False),
     "nofile-sparse": Case(rates=SPARSE, dense=0.0, named=False),
     "nofile-blind": Case(bend=blind_one, named=False),
+    "nofile-bridged": Case(named=False, bridging=True),
+    "nofile-bridged-blind": Case(bend=blind_one, named=False, bridging=True),
+    "nofile-tunnel": Case(named=False, tunnel=True),
+    "nofile-tunnel-blind": Case(bend=blind_one, named=False, tunnel=True),
+    "swapped-tunnel": Case(bend=swap_cables, tunnel=True),
+    "swapped-bridged": Case(bend=swap_cables, bridging=True),
     "chaos": Case(plan=all_sorts, brief=0.3, ports=(None, None, "snmp", "sflow")),
 }
 
@@ -114,7 +122,9 @@ class Run:
             self.case.bend(self)
         part = self.rng.choice((0, 0, 1, 0.5))
         # Switches that count a packet's TTL down before they sample it.
-        self.late = [name for name in self.fabric.switches if self.rng.random() < part]
+        late = [name for name in self.fabric.switches if self.rng.random() < part]
+        self.hops = Hops(self.fabric, late, self.one_tier() if self.case.bridging else (),
+                         self.case.tunnel)
         self.routing = Routing(self.fabric, self.rng, self.rng.choice(("modulo", "resilient")))
         self.truth = Truth(self.make_flows(flows), delay_s)
         planner = Planner(self.rng, self.routing, seconds)
@@ -130,6 +140,11 @@ class Run:
             return fabrics.two_tiers(pick((3, 4, 6)), max(spines, 3 if self.case.bend else 2),
                                      self.case.parallel)
         return fabrics.three_tiers(pick((2, 3)), pick((2, 3)), pick((2, 3)), 2, pick((True, False)))
+
+    def one_tier(self):
+        switches = self.fabric.switches.values()
+        tier = self.rng.choice(sorted({s.tier for s in switches}))
+        return [s.name for s in switches if s.tier == tier]
 
     def make_flows(self, count):
         """A third of the flows of data have acknowledgements beside them, on the reverse tuple."""
@@ -169,7 +184,7 @@ class Run:
         """Returns the Writer, which knows what it wrote."""
         style, how = self.rng.choice(("ingress", "bridge")), self.rng.choice(self.case.ports)
         ports = Ports(self.fabric, self.truth, self.rng, how, BASE_MS) if how else None
-        writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.blind, style, ports,
-                        self.late)
+        writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.hops, self.blind, style,
+                        ports)
         writer.write(out)
         return writer

@@ -41,7 +41,8 @@ def busy_links(truth, seconds):
     for flow in truth.flows:
         seen = set()
         for begin, until, paths in truth.spans(flow, 0, seconds):
-            for _, (switch, _, port), part in weighed(paths):
+            for place, path, part in weighed(paths):
+                switch, _, port = path[place]
                 seen.add((switch, port))
                 samples[switch, port] += flow.rate * part * (until - begin)
         flows.update(seen)

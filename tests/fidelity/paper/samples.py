@@ -23,16 +23,40 @@ class Delays:
             self.floor.append(max(self.floor[-1], second + 1 + delay))
 
 
+class Hops:
+    """What the headers of a packet are where a switch samples it.
+
+    late: switches that sample a packet as they send it on. bridging: switches that do not count its
+    TTL down. tunnel: the leaves put it into a VXLAN tunnel, whose packets have a TTL of their own
+    (symmetric IRB, RFC 9135: both leaves route the packet inside)."""
+    TUNNEL_TTL = 255
+
+    def __init__(self, fabric, late=(), bridging=(), tunnel=False):
+        self.fabric, self.late, self.tunnel = fabric, set(late), tunnel
+        self.bridging = set(bridging)
+
+    def headers(self, flow, path, place):
+        """(TTL, (source, target, source port) of the tunnel or None)."""
+        # Of those that are there when the packet is looked at.
+        routed = [hop[0] not in self.bridging for hop in path[:place + (path[place][0] in self.late)]]
+        first, last = path[0][0], path[-1][0]
+        if not self.tunnel or first == last or not routed:
+            return flow.ttl - sum(routed), None
+        if len(routed) == len(path):
+            return flow.ttl - routed[0] - routed[-1], None
+        ends = (self.fabric.switches[name].address for name in (first, last))
+        return self.TUNNEL_TTL - sum(routed[1:]), (*ends, 49152 + flow.number % 16384)
+
+
 class Writer:
     """style: "ingress", or "bridge" for exporters that do not say where they sample. ports: what
-    tells of the ports. late: switches that count the TTL down before they sample."""
+    tells of the ports. hops: what a packet's headers are at each (Hops)."""
 
-    def __init__(self, fabric, truth, rng, seconds, blind=(), style="ingress", ports=None,
-                 late=()):
+    def __init__(self, fabric, truth, rng, seconds, hops, blind=(), style="ingress", ports=None):
         self.fabric, self.truth, self.rng, self.seconds = fabric, truth, rng, seconds
         self.blind, self.style = set(blind), style
         self.delays = {name: Delays(rng, seconds, truth.delay_s) for name in fabric.switches}
-        self.ports, self.late = ports, set(late)
+        self.ports, self.hops = ports, hops
         self.buckets = {}
         self.templates = {}
         self.observations = 0
@@ -43,21 +67,26 @@ class Writer:
             end = min(start + CHUNK_S, self.seconds)
             for flow in self.truth.flows:
                 for begin, until, paths in self.truth.spans(flow, start, end):
-                    for place, hop, part in weighed(paths):
-                        if hop[0] not in self.blind:
-                            self.sample(flow, place, hop, flow.rate * part, begin, until)
+                    for place, path, part in weighed(paths):
+                        if path[place][0] not in self.blind:
+                            self.sample(flow, place, path, flow.rate * part, begin, until)
             for second in range(start, end):
                 self.flush(out, second)
         for second in sorted(self.buckets):
             self.flush(out, second)
 
-    def template(self, flow, place, hop):
+    def template(self, flow, place, path):
         """What all observations of a flow at a hop share."""
+        hop = path[place]
         switch = self.fabric.switches[hop[0]]
+        ttl, outer = self.hops.headers(flow, path, place)
         source = '"sub_agent":0'
         if self.style == "bridge":
             source += ',"source_type":2,"source_index":1000'
-        source += f',"ttl":{flow.ttl - place - (hop[0] in self.late)}'
+        source += f',"ttl":{ttl}'
+        if outer:
+            source += (f',"outer":{{"src":"{outer[0]}","dst":"{outer[1]}","sport":{outer[2]},'
+                       f'"dport":4789,"proto":17}}')
         point = "ingress" if self.style == "ingress" else "unknown"
         head = (f'"agent":"{switch.address}","flow":{{"src":"{flow.src}","dst":"{flow.dst}",'
                 f'"sport":{flow.sport},"dport":4791,"proto":17}},'
@@ -65,10 +94,10 @@ class Writer:
                 f'"point":"{point}","fate":"forwarded","samples":')
         return head, flow.one_in, flow.one_in * flow.frame_bytes, flow.ack, source
 
-    def sample(self, flow, place, hop, rate, begin, until):
-        key = flow.number, hop
+    def sample(self, flow, place, path, rate, begin, until):
+        key = flow.number, path[place]
         if key not in self.templates:
-            self.templates[key] = self.template(flow, place, hop)
+            self.templates[key] = self.template(flow, place, path)
         if rate < PIECES_FROM:
             self.singly(key, rate, begin, until)
         else:
@@ -150,14 +179,15 @@ class Writer:
 
 
 def weighed(paths):
-    """[(place on the path, hop, part of the packets)] of all hops of some paths."""
+    """[(place on the path, a path with that hop, part of the packets)] of all hops of some paths."""
     if len(paths) == 1:
-        return [(place, hop, 1.0) for path in paths for place, hop in enumerate(path)]
-    parts = {}
+        return [(place, path, 1.0) for path in paths for place in range(len(path))]
+    parts, first = {}, {}
     for path, part in paths.items():
         for key in enumerate(path):
             parts[key] = parts.get(key, 0.0) + part
-    return [(place, hop, part) for (place, hop), part in parts.items()]
+            first.setdefault(key, path)
+    return [(place, first[place, hop], part) for (place, hop), part in parts.items()]
 
 
 def poisson(rng, mean):

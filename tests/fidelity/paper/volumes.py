@@ -8,7 +8,8 @@ def true_loads(truth, start, end):
     loads = {}
     for flow in truth.flows:
         for begin, until, paths in truth.spans(flow, start, end):
-            for _, (switch, _, port), part in weighed(paths):
+            for place, path, part in weighed(paths):
+                switch, _, port = path[place]
                 key = switch, port
                 loads[key] = loads.get(key, 0.0) + flow.bytes_per_s * part * (until - begin)
     return loads

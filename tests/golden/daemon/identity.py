@@ -69,12 +69,12 @@ def communicator(host):
 class Peer:
     """One connection over TLS; .answer is that to its HELLO: (type, body)."""
 
-    def __init__(self, port, program, source, files, ca):
+    def __init__(self, port, program, source, files, ca, host="localhost"):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(ca)
         context.load_cert_chain(*files)
         raw = socket.create_connection(("127.0.0.1", port), timeout=rig.WAIT_S)
-        self.socket = context.wrap_socket(raw, server_hostname="localhost")
+        self.socket = context.wrap_socket(raw, server_hostname=host)
         self.serial = self.socket.getpeercert()["serialNumber"]
         name = program.encode()
         self.sequence = 0

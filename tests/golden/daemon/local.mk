@@ -8,11 +8,11 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/connection.py tests/golden/daemon/checks.py \
 	tests/golden/daemon/privilege.py tests/golden/daemon/memory.py tests/golden/daemon/api.py \
 	tests/golden/daemon/follow.py tests/golden/daemon/begin.py tests/golden/daemon/analyze.py \
-	tests/golden/daemon/remote.py tests/golden/daemon/hashes.py \
+	tests/golden/daemon/remote.py tests/golden/daemon/hashes.py tests/golden/daemon/spread.py \
 	tests/golden/daemon/incident.py tests/golden/daemon/api_random.py
 TESTS += $(daemon_goldens)
 EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/rig.py \
-	tests/golden/daemon/sflow.py tests/golden/daemon/lab/analyze.txt \
+	tests/golden/daemon/sflow.py tests/golden/daemon/lab/analyze.txt tests/golden/daemon/lab/whatif.txt \
 	tests/golden/daemon/lab/expected.ndjson \
 	tests/golden/daemon/lab/sflow.pcap tests/golden/daemon/lab/topology.yaml \
 	tests/golden/daemon/lab/truth.json

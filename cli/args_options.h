@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_ARGS_OPTIONS_H
+#define FT_CLI_ARGS_OPTIONS_H
+/*
+ * Options of the command line by number. A part of args.c; nobody else includes this.
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/args.h"
+
+enum {
+    OPT_ENDPOINT = 256,
+    OPT_JSON,
+    OPT_STATE,
+    OPT_HOST,
+    OPT_FLOW,
+    OPT_LIMIT,
+    OPT_GROUP,
+    OPT_KIND,
+    OPT_FOLLOW,
+    OPT_INTERVAL,
+    OPT_LOADS,
+    OPT_COMM,
+    OPT_OP,
+    OPT_BY,
+    OPT_BYTES,
+    OPT_MESSAGES,
+    OPT_CSV,
+    OPT_SVG,
+    OPT_EXPORT,
+    OPT_WIDE,
+    OPT_SORT,
+    OPT_COLUMNS,
+    OPT_OPERATIONS,
+    OPT_SFLOW,
+    OPT_TOPOLOGY,
+    OPT_LAST,
+    OPT_SERVE,
+    OPT_AT,
+    OPT_TOKEN_FILE,
+    OPT_CA,
+    OPT_FLOWS,
+    OPT_PREVIOUS,
+    OPT_FAILED,
+    OPT_POLICY,
+    OPT_DRAWS,
+    OPT_CHAKRA,
+    OPT_NETWORK,
+    OPT_SYSTEM,
+    OPT_GROUPS,
+    OPT_UNAWARE,
+    OPT_RECORDS,
+    OPT_PAIRS,
+    OPT_SPRAY,
+    OPT_ADD_SPINES,
+    OPT_FABRIC_SPEED,
+    OPT_SIM_LAST = OPT_FABRIC_SPEED,
+    OPT_BROKERS,
+    OPT_PROPERTIES,
+    OPT_FROM,
+    OPT_FILTER
+};
+
+/* EX_USAGE, after a complaint that names the command. */
+int ft_args_complain(FILE *err, enum ft_command command, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* An integer that ends at `end`. -EINVAL. */
+int ft_args_number(const char *text, const char *end, uint64_t *out);
+
+/* An option from OPT_FLOWS to OPT_SIM_LAST: of plans and what-if. 0, or EX_USAGE. */
+int ft_args_sim_option(struct ft_args *args, int c, const char *value, FILE *err);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/api/spread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/api/list.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/spread/spread.h"
+#include "lib/base/tuple.h"
+#include "lib/io/http.h"
+#include "proto/record.h"
+
+#define RECORDS_A_STEP 64
+
+/* What is asked for; NULL: all. */
+enum { OF, HOST, JOB, GROUP, ASKED };
+
+struct spread_list {
+    struct ft_list list;
+    size_t at;
+    uint64_t window;
+    char *asked[ASKED];
+};
+
+static void free_list(struct ft_list *list)
+{
+    struct spread_list *l = (struct spread_list *)list;
+
+    for (int i = 0; i < ASKED; i++)
+        free(l->asked[i]);
+    free(l);
+}
+
+static bool is(const char *asked, const char *value)
+{
+    return !asked || (value && strcmp(asked, value) == 0);
+}
+
+static void emit(void *arg, const Fabrictrace__Record *record)
+{
+    static const char *const names[] = {"unknown", "qp", "connection", "job"};
+    const Fabrictrace__Spread *s = record->spread;
+    struct spread_list *l = arg;
+
+    if (is(l->asked[OF], names[s->of]) && is(l->asked[JOB], s->job) &&
+        is(l->asked[GROUP], s->group) &&
+        (is(l->asked[HOST], s->src_host) || is(l->asked[HOST], s->dst_host)))
+        ft_list_record(&l->list, record);
+}
+
+/* A window that closes meanwhile ends the list: what was read is of one window. */
+static int step(struct ft_list *list)
+{
+    struct spread_list *l = (struct spread_list *)list;
+    const struct ft_stages *stages = ft_pipeline_stages(list->view->pipeline);
+
+    if (l->at && ft_spread_windows(stages->spread) != l->window)
+        return 0;
+    l->window = ft_spread_windows(stages->spread);
+    for (unsigned i = 0; i < RECORDS_A_STEP; i++)
+        if (!ft_spread_next(stages->spread, &l->at, &(struct ft_emitter){emit, l}))
+            return 0;
+    return 1;
+}
+
+int ft_api_spread(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {"of", "host", "job", "group", NULL};
+    struct spread_list *l;
+    struct ft_page page;
+    int rc = ft_page_read(request, names, UINT64_MAX, &page, body);
+
+    if (rc)
+        return rc;
+    l = calloc(1, sizeof(*l));
+    if (!l)
+        return ft_api_refuse(body, 503, "no memory");
+    ft_list_init(&l->list, arg, &page);
+    l->list.step = step;
+    l->list.free = free_list;
+    for (int i = 0; i < ASKED; i++) {
+        const char *value = ft_http_query(request, names[i]);
+
+        l->asked[i] = value ? strdup(value) : NULL;
+    }
+    return ft_list_send(&l->list, request, sizeof(*l), body);
+}

@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/diagnosis/diagnoser.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/diagnosis/gather.h"
+#include "lib/base/table.h"
+#include "lib/diagnosis/diagnosis.h"
+#include "lib/diagnosis/report.h"
+
+#define ROWS_LOOK 65536
+#define CHECK_MS  1000 /* between checks whether an operation stands */
+#define LOOK_MS   5000 /* between looks at what ended */
+#define HITS      2    /* looks in a row, until it is said */
+#define MISSES    3    /* until it is over */
+/* Without so many operations that ended, nobody knows what is usual: loading takes minutes. */
+#define OPERATIONS_MIN 3
+#define FIRST_WAIT_MS  300000
+/* A host that reported and is silent for so long has gone. */
+#define SILENT_MS     15000
+#define JOBS_A_STEP   64
+#define SUBJECT_BYTES 128
+#define NS_PER_MS     UINT64_C(1000000)
+
+struct standing_key {
+    char job[FT_RECENT_NAME];
+    char comm_id[FT_RECENT_ID]; /* of no rank */
+    uint32_t syndrome, rank, peer;
+};
+
+struct standing {
+    struct standing_key key;
+    uint32_t hits, misses;
+    bool seen, raised;
+    uint8_t *packed; /* the message as it was found last */
+    size_t packed_bytes;
+};
+
+struct ft_diagnoser {
+    struct ft_diagnoser_config config;
+    struct ft_recent *recent;
+    struct ft_table *standing;
+    struct ft_diagnosis_report *report;
+    uint32_t cursor; /* the next job */
+    struct ft_diagnoser_stats stats;
+};
+
+/* One look at a job. */
+struct look {
+    struct ft_diagnoser *d;
+    const struct ft_diagnoser_surroundings *around;
+    struct ft_recent_job *job;
+    struct ft_gathered g;
+    int64_t now_ms;
+    bool hangs; /* something stands for long */
+};
+
+struct ft_diagnoser *ft_diagnoser_new(const struct ft_diagnoser_config *config)
+{
+    struct ft_diagnoser *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->config = *config;
+    if (!d->config.rows_look)
+        d->config.rows_look = ROWS_LOOK;
+    d->recent = ft_recent_new(&config->recent);
+    d->standing = ft_table_new(sizeof(struct standing), sizeof(struct standing_key),
+                               config->standing_max, config->recent.seed);
+    d->report = calloc(1, sizeof(*d->report));
+    if (!d->recent || !d->standing || !d->report) {
+        ft_diagnoser_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void ft_diagnoser_free(struct ft_diagnoser *d)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    if (!d)
+        return;
+    while (d->standing && (s = ft_table_next(d->standing, &index)))
+        free(s->packed);
+    ft_table_free(d->standing);
+    ft_recent_free(d->recent);
+    free(d->report);
+    free(d);
+}
+
+void ft_diagnoser_collective(struct ft_diagnoser *d, const Fabrictrace__Collective *c,
+                             int64_t now_ms)
+{
+    ft_recent_collective(d->recent, c, now_ms);
+}
+
+void ft_diagnoser_progress(struct ft_diagnoser *d, const Fabrictrace__Progress *p, int64_t now_ms)
+{
+    ft_recent_progress(d->recent, p, now_ms);
+}
+
+void ft_diagnoser_communicator(struct ft_diagnoser *d, const Fabrictrace__Communicator *c)
+{
+    if (c->comm_id && c->closed)
+        ft_recent_leave(d->recent, c->comm_id, c->rank, c->pid);
+}
+
+/* The event of a diagnosis; borrows from it and from subject. */
+static void fill_event(Fabrictrace__Event *event, Fabrictrace__Evidence *evidence,
+                       const Fabrictrace__Diagnosis *m, char subject[SUBJECT_BYTES])
+{
+    static const Fabrictrace__Kind kinds[] = {
+        [FABRICTRACE__SYNDROME__SYNDROME_UNKNOWN] = FABRICTRACE__KIND__KIND_UNKNOWN,
+        [FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG] = FABRICTRACE__KIND__KIND_NONCOMM_HANG,
+        [FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG] = FABRICTRACE__KIND__KIND_COMM_HANG,
+        [FABRICTRACE__SYNDROME__SYNDROME_MISMATCH] = FABRICTRACE__KIND__KIND_MISMATCH,
+        [FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW] = FABRICTRACE__KIND__KIND_NONCOMM_SLOW,
+        [FABRICTRACE__SYNDROME__SYNDROME_COMM_SLOW] = FABRICTRACE__KIND__KIND_COMM_SLOW,
+        [FABRICTRACE__SYNDROME__SYNDROME_MIXED] = FABRICTRACE__KIND__KIND_MIXED_SLOW,
+    };
+
+    if (m->has_rank)
+        snprintf(subject, SUBJECT_BYTES, "%s/rank %u", m->job ? m->job : m->communicator, m->rank);
+    else
+        snprintf(subject, SUBJECT_BYTES, "%s/%s", m->job ? m->job : "", m->communicator);
+    fabrictrace__evidence__init(evidence);
+    evidence->host = m->host;
+    evidence->switch_ = m->switch_;
+    evidence->port = m->port;
+    evidence->flow = m->flow;
+    evidence->has_count = m->has_waiting;
+    evidence->count = m->waiting;
+    fabrictrace__event__init(event);
+    event->has_time_ms = event->has_since_ms = event->has_kind = event->has_severity = true;
+    event->time_ms = m->time_ms;
+    event->since_ms = m->since_ms;
+    event->fabric = m->fabric;
+    event->kind = kinds[m->syndrome];
+    event->severity = m->severity;
+    event->subject = subject;
+    event->message = m->message;
+    event->evidence = evidence;
+}
+
+static void emit(const struct ft_emitter *emitter, Fabrictrace__Diagnosis *m)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_DIAGNOSIS;
+    record.diagnosis = m;
+    emitter->record(emitter->arg, &record);
+}
+
+static Fabrictrace__Diagnosis *unpack(const struct standing *s)
+{
+    return s->packed ? fabrictrace__diagnosis__unpack(NULL, s->packed_bytes, s->packed) : NULL;
+}
+
+static void publish(struct standing *s, const struct ft_diagnoser_surroundings *around,
+                    int64_t now_ms, bool over)
+{
+    Fabrictrace__Diagnosis *m = unpack(s);
+    Fabrictrace__Evidence evidence;
+    Fabrictrace__Event event;
+    char subject[SUBJECT_BYTES];
+
+    if (!m)
+        return;
+    m->time_ms = (uint64_t)now_ms;
+    m->has_cleared = m->cleared = over;
+    emit(around->emitter, m);
+    fill_event(&event, &evidence, m, subject);
+    if (over)
+        ft_events_clear(around->events, &event, now_ms);
+    else
+        ft_events_raise(around->events, around->window, &event);
+    fabrictrace__diagnosis__free_unpacked(m, NULL);
+}
+
+static void remove_standing(struct ft_diagnoser *d, struct standing *s,
+                            const struct ft_diagnoser_surroundings *around, int64_t now_ms)
+{
+    if (s->raised)
+        publish(s, around, now_ms, true);
+    free(s->packed);
+    ft_table_remove(d->standing, s);
+}
+
+static bool is_hang(uint32_t syndrome)
+{
+    return syndrome == FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG ||
+           syndrome == FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG;
+}
+
+/* Counts a look that did not find what stands; hangs alone where nothing but these was looked for.
+ */
+static void miss(struct look *l, bool hangs_alone)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(l->d->standing, &index))) {
+        if (strncmp(s->key.job, l->job->name, sizeof(s->key.job)) != 0 ||
+            (hangs_alone && !is_hang(s->key.syndrome)) ||
+            /* While it hangs, nothing is slow: what was stays said. */
+            (l->hangs && !is_hang(s->key.syndrome) &&
+             s->key.syndrome != FABRICTRACE__SYNDROME__SYNDROME_MISMATCH))
+            continue;
+        if (s->seen) {
+            s->seen = false;
+            continue;
+        }
+        s->hits = 0;
+        if (!s->raised || ++s->misses >= MISSES)
+            remove_standing(l->d, s, l->around, l->now_ms);
+    }
+}
+
+static void keep(struct standing *s, const Fabrictrace__Diagnosis *m)
+{
+    size_t len = fabrictrace__diagnosis__get_packed_size(m);
+    uint8_t *packed = malloc(len ? len : 1);
+
+    /* Without memory the older form stays. */
+    if (!packed)
+        return;
+    fabrictrace__diagnosis__pack(m, packed);
+    free(s->packed);
+    s->packed = packed;
+    s->packed_bytes = len;
+}
+
+static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
+{
+    struct standing_key key;
+    struct standing *s;
+    bool fresh;
+
+    memset(&key, 0, sizeof(key));
+    memcpy(key.job, l->job->name, sizeof(key.job));
+    key.syndrome = m->syndrome;
+    key.rank = m->has_rank ? m->rank : UINT32_MAX;
+    key.peer = m->has_peer ? m->peer : UINT32_MAX;
+    if ((!m->has_rank || !l->g.numbered) && m->communicator)
+        snprintf(key.comm_id, sizeof(key.comm_id), "%s", m->communicator);
+    s = ft_table_insert(l->d->standing, &key, &fresh);
+    if (!s) {
+        l->d->stats.refused++;
+        return;
+    }
+    s->seen = true;
+    s->misses = 0;
+    s->hits++;
+    keep(s, m);
+    if (s->raised || s->hits < HITS)
+        return;
+    s->raised = true;
+    publish(s, l->around, l->now_ms, false);
+}
+
+static uint64_t flies_since_ns(const struct ft_recent_rank *r)
+{
+    return r->progress.in_flight &&
+                   r->progress.state == FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT
+               ? r->progress.row.start_ns
+               : UINT64_MAX;
+}
+
+/* For how long the oldest operation of the job that is under way is. */
+static int64_t standing_ms(const struct ft_recent_job *job, int64_t now_ms)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
+        uint64_t since = flies_since_ns(r);
+
+        if (r->process && r->progress.standing && since < oldest &&
+            r->progress.process != FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE)
+            oldest = since;
+    }
+    return oldest == UINT64_MAX ? 0 : now_ms - (int64_t)(oldest / NS_PER_MS);
+}
+
+/* Whether it is known of a rank that it is not in the operation that others wait in since then: its
+ * agent says so, or its host, which reported how far its ranks are, is silent. */
+static bool is_away(const struct look *l, const struct ft_recent_rank *r, uint64_t since_ns)
+{
+    int64_t since_ms = (int64_t)(since_ns / NS_PER_MS);
+
+    if (r->progress.heard_ms >= since_ms && r->progress.heard_ms > 0)
+        return true;
+    if (l->now_ms - r->process->heard_ms < SILENT_MS)
+        return false;
+    for (const struct ft_recent_rank *o = l->job->first; o; o = o->next)
+        if (o->process && strcmp(o->process->host, r->process->host) == 0 &&
+            l->now_ms - o->process->heard_ms < SILENT_MS)
+            return false;
+    return r->count > 0 && ft_recent_row(r, r->count - 1)->number > 0;
+}
+
+static uint32_t number_of(const struct look *l, const struct ft_recent_rank *r)
+{
+    return l->g.numbered ? r->process->number : r->rank;
+}
+
+static void add_reason(struct ft_diagnosis_report *r, char *reason)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    if (m->n_evidence_for == FT_REPORT_TEXTS)
+        m->n_evidence_for--;
+    memmove(r->reasons + 1, r->reasons, m->n_evidence_for * sizeof(*r->reasons));
+    r->reasons[0] = reason;
+    m->n_evidence_for++;
+}
+
+/* An operation that all have entered: what its transfers wait for leads to the culprit. */
+static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, struct ft_stand *stand,
+                        const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    ft_witness_stand(l->d->recent, l->job, m->communicator, stand);
+    if (!stand->known)
+        return;
+    *rank = stand->rank;
+    *peer = stand->peer;
+    m->syndrome = stand->in_network ? FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG
+                                    : FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG;
+    m->advice = (char *)(uintptr_t)ft_syndrome_advice(&(struct ft_diagnosis){
+        .syndrome = stand->in_network ? FT_SYNDROME_COMM_HANG : FT_SYNDROME_NONCOMM_HANG});
+    m->has_rank = true;
+    m->rank = number_of(l, stand->rank);
+    m->has_peer = stand->peer && stand->peer->process;
+    m->peer = m->has_peer ? number_of(l, stand->peer) : 0;
+    m->has_side = m->has_peer;
+    m->side = FABRICTRACE__SIDE__SIDE_ANY;
+    m->confidence = 0.9;
+    /* That start and end do not show it speaks against it no more. */
+    m->n_evidence_against = 0;
+    add_reason(r, stand->reason);
+    if (!stand->transfer)
+        return;
+    m->has_transfer = m->has_transfer_since_ms = m->has_channel = true;
+    m->transfer = stand->transfer->state;
+    m->transfer_since_ms = stand->transfer->since_ms;
+    m->channel = stand->transfer->channel;
+}
+
+/* Of a collective that is slow: the one rank whose steps to a peer stand out. */
+static void refine_slow(const struct look *l, struct ft_diagnosis_report *r,
+                        char reason[FT_TESTIMONY_BYTES], const struct ft_recent_rank **rank,
+                        const struct ft_recent_rank **peer)
+{
+    const struct ft_slowest *slowest = l->around->witnesses.slowest;
+    const struct ft_slowest_last *found = NULL;
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    for (const struct ft_recent_rank *o = l->job->first; o && slowest; o = o->next) {
+        const struct ft_slowest_last *last;
+
+        if (!o->process || strcmp(o->comm_id, m->communicator) != 0)
+            continue;
+        last = ft_slowest_of(slowest, o->comm_id, o->rank);
+        if (!last || !last->named)
+            continue;
+        if (found)
+            return;
+        found = last;
+        *rank = o;
+    }
+    if (!found)
+        return;
+    *peer = ft_recent_find(l->d->recent, (*rank)->comm_id, found->peer);
+    m->has_rank = true;
+    m->rank = number_of(l, *rank);
+    m->has_peer = *peer && (*peer)->process;
+    m->peer = m->has_peer ? number_of(l, *peer) : 0;
+    m->has_side = true;
+    m->side = FABRICTRACE__SIDE__SIDE_ANY;
+    snprintf(reason, FT_TESTIMONY_BYTES,
+             "its steps to rank %u take %.3f ms, those of the other pairs %.3f ms", found->peer,
+             (double)found->step_median_ns / 1e6, (double)found->others_median_ns / 1e6);
+    add_reason(r, reason);
+}
+
+/* A diagnosis of the operations with all that is known beside them; false where it does not hold.
+ */
+static void report(struct look *l, struct ft_diagnosis *found)
+{
+    struct ft_diagnosis_report *r = l->d->report;
+    Fabrictrace__Diagnosis *m = &r->message;
+    const struct ft_recent_rank *rank = NULL, *peer = NULL;
+    struct ft_testimony room = {.text_count = 0};
+    struct ft_stand stand = {.known = false};
+    char reason[FT_TESTIMONY_BYTES];
+
+    ft_report_fill(r, l->g.ops, found, (uint64_t)l->now_ms * NS_PER_MS);
+    m->fabric = (char *)(uintptr_t)l->around->fabric;
+    m->job = l->job->named ? l->job->name : NULL;
+    if (m->has_rank)
+        rank = ft_gathered_rank(&l->g, l->d->recent, l->job, m->communicator, m->rank);
+    if (m->has_rank && !rank)
+        rank = ft_gathered_rank(&l->g, l->d->recent, l->job, NULL, m->rank);
+    if (m->has_peer)
+        peer = ft_gathered_rank(&l->g, l->d->recent, l->job, m->communicator, m->peer);
+    if (found->syndrome == FT_SYNDROME_COMM_HANG && m->communicator)
+        refine_hang(l, r, &stand, &rank, &peer);
+    if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank && !is_away(l, rank, found->since_ns))
+        return;
+    if (found->syndrome == FT_SYNDROME_COMM_SLOW && !m->has_rank && m->communicator)
+        refine_slow(l, r, reason, &rank, &peer);
+    ft_witness_report(&l->around->witnesses, l->d->recent, rank, peer, r, &room);
+    ft_report_retell(r);
+    hit(l, m);
+}
+
+/* Whether enough has ended to know what is usual. */
+static bool knows_usual(const struct look *l)
+{
+    size_t operations = l->g.rows / (l->job->ranks ? l->job->ranks : 1);
+
+    return operations >= OPERATIONS_MIN || standing_ms(l->job, l->now_ms) >= FIRST_WAIT_MS;
+}
+
+static void look_at(struct look *l)
+{
+    struct ft_diagnoses found = {0};
+
+    l->d->stats.looks++;
+    if (ft_gather(l->d->recent, l->job, l->d->config.rows_look, l->now_ms, &l->g))
+        return;
+    l->d->stats.folded += l->g.folded;
+    l->d->stats.gaps += l->g.gaps;
+    if (!l->g.folded && l->g.rows > 0 && (!l->hangs || knows_usual(l)) &&
+        ft_diagnose(l->g.ops, (uint64_t)l->now_ms * NS_PER_MS, &found) == 0) {
+        for (size_t i = 0; i < found.count; i++) {
+            bool slow = found.items[i].slowdown > 0;
+
+            if (l->hangs ? slow : is_hang((uint32_t)found.items[i].syndrome))
+                continue;
+            report(l, &found.items[i]);
+        }
+    }
+    ft_diagnoses_free(&found);
+    ft_operations_free(l->g.ops);
+    miss(l, false);
+}
+
+static bool has_standing(const struct ft_diagnoser *d, const struct ft_recent_job *job, bool hang)
+{
+    const struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(d->standing, &index)))
+        if (strncmp(s->key.job, job->name, sizeof(s->key.job)) == 0 &&
+            (!hang || is_hang(s->key.syndrome)))
+            return true;
+    return false;
+}
+
+/* True where the job was looked at in full. */
+static bool check(struct look *l)
+{
+    struct ft_recent_job *job = l->job;
+
+    job->due_ms = l->now_ms + CHECK_MS;
+    l->hangs = standing_ms(job, l->now_ms) >= l->d->config.hang_ms;
+    if (l->hangs) {
+        look_at(l);
+        return true;
+    }
+    if (has_standing(l->d, job, true))
+        miss(l, true);
+    if (l->now_ms < job->looked_ms + LOOK_MS && l->now_ms >= job->looked_ms)
+        return false;
+    if (job->fresh == 0)
+        return false;
+    job->looked_ms = l->now_ms;
+    job->fresh = 0;
+    look_at(l);
+    return true;
+}
+
+struct ending {
+    struct ft_diagnoser *d;
+    const struct ft_diagnoser_surroundings *around;
+    int64_t now_ms;
+};
+
+/* A job that is gone takes along what stood. */
+static void on_over(void *arg, const struct ft_recent_job *job)
+{
+    const struct ending *end = arg;
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(end->d->standing, &index)))
+        if (strncmp(s->key.job, job->name, sizeof(s->key.job)) == 0)
+            remove_standing(end->d, s, end->around, end->now_ms);
+}
+
+bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms,
+                       const struct ft_diagnoser_surroundings *around)
+{
+    struct ending end = {d, around, now_ms};
+    struct ft_recent_job *job;
+
+    ft_recent_age(d->recent, now_ms, on_over, &end);
+    for (size_t i = 0; i < JOBS_A_STEP; i++) {
+        struct look l = {.d = d, .around = around, .now_ms = now_ms};
+
+        job = ft_recent_next(d->recent, &d->cursor);
+        if (!job) {
+            d->cursor = 0;
+            return false;
+        }
+        /* This host's clock was set back. */
+        if (job->due_ms > now_ms + CHECK_MS)
+            job->due_ms = now_ms;
+        if (job->due_ms > now_ms)
+            continue;
+        l.job = job;
+        if (check(&l))
+            return true;
+    }
+    return true;
+}
+
+void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(d->standing, &index))) {
+        Fabrictrace__Diagnosis *m = s->raised ? unpack(s) : NULL;
+        Fabrictrace__Evidence evidence;
+        Fabrictrace__Event event;
+        char subject[SUBJECT_BYTES];
+
+        if (!m)
+            continue;
+        fill_event(&event, &evidence, m, subject);
+        ft_events_raise(around->events, around->window, &event);
+        fabrictrace__diagnosis__free_unpacked(m, NULL);
+    }
+}
+
+bool ft_diagnoser_next(const struct ft_diagnoser *d, uint32_t *index,
+                       const struct ft_emitter *emitter)
+{
+    const struct standing *s = ft_table_next(d->standing, index);
+    Fabrictrace__Diagnosis *m = s && s->raised ? unpack(s) : NULL;
+
+    if (m) {
+        emit(emitter, m);
+        fabrictrace__diagnosis__free_unpacked(m, NULL);
+    }
+    return s != NULL;
+}
+
+size_t ft_diagnoser_count(const struct ft_diagnoser *d, Fabrictrace__Syndrome syndrome)
+{
+    const struct standing *s;
+    uint32_t index = 0;
+    size_t count = 0;
+
+    while ((s = ft_table_next(d->standing, &index)))
+        count += s->raised && s->key.syndrome == (uint32_t)syndrome;
+    return count;
+}
+
+const struct ft_recent *ft_diagnoser_recent(const struct ft_diagnoser *d)
+{
+    return d->recent;
+}
+
+const struct ft_diagnoser_stats *ft_diagnoser_stats(const struct ft_diagnoser *d)
+{
+    return &d->stats;
+}

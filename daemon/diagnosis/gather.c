@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/diagnosis/gather.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Operations in sums count against a job for so long. */
+#define FOLDED_MS 60000
+
+/* A rank of the job, its communicator's index, and which of its rows are looked at. */
+struct source {
+    const struct ft_recent_rank *rank;
+    size_t from;
+    uint32_t comm;
+};
+
+/* A row, with what it is sorted by. */
+struct item {
+    const struct ft_recent_row *row;
+    const struct source *source;
+    uint64_t sequence;
+    uint32_t function; /* NONE: the number alone counts */
+    bool flies;        /* is seen not to be over; begun alone may be */
+    bool chosen;
+};
+
+struct gathering {
+    const struct ft_recent *recent;
+    const struct ft_recent_job *job;
+    struct source *sources;
+    struct item *items;
+    size_t *members;              /* of each communicator */
+    bool *numbered;               /* of each: by the numbers of its ranks, else by NCCL's */
+    struct ft_recent_row *passed; /* operations that a rank is known to be past, without a record */
+    size_t source_count, item_count, comm_count, passed_count;
+    struct ft_gathered *out;
+};
+
+static int by_comm(const void *a, const void *b)
+{
+    const struct source *x = a, *y = b;
+    int order = strcmp(x->rank->comm_id, y->rank->comm_id);
+
+    if (order)
+        return order;
+    return x->rank->rank < y->rank->rank ? -1 : x->rank->rank > y->rank->rank;
+}
+
+static int by_operation(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    if (x->source->comm != y->source->comm)
+        return x->source->comm < y->source->comm ? -1 : 1;
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static bool is_pair(const struct gathering *g, const struct ft_recent_row *row)
+{
+    const char *name = ft_recent_function(g->recent, row->function);
+
+    return strcmp(name, "Send") == 0 || strcmp(name, "Recv") == 0;
+}
+
+/* Some of each rank's rows, no more than rows_max in all. */
+static void list_sources(struct gathering *g, size_t rows_max, int64_t now_ms)
+{
+    size_t each = rows_max / (g->job->ranks ? g->job->ranks : 1);
+
+    for (const struct ft_recent_rank *r = g->job->first; r; r = r->next) {
+        if (!r->process)
+            continue;
+        if (r->folded_ms && now_ms - r->folded_ms < FOLDED_MS)
+            g->out->folded = true;
+        g->sources[g->source_count++] =
+            (struct source){.rank = r, .from = r->count > each ? r->count - each : 0};
+    }
+    qsort(g->sources, g->source_count, sizeof(*g->sources), by_comm);
+    for (size_t i = 0; i < g->source_count; i++) {
+        struct source *s = &g->sources[i];
+
+        if (i > 0 && strcmp(s->rank->comm_id, s[-1].rank->comm_id) != 0)
+            g->comm_count++;
+        s->comm = (uint32_t)g->comm_count;
+        g->members[s->comm]++;
+    }
+    g->comm_count += g->source_count > 0;
+}
+
+/* The ranks of a communicator number its operations alike unless some of them are between two. */
+static void find_numbers(struct gathering *g)
+{
+    for (size_t i = 0; i < g->comm_count; i++)
+        g->numbered[i] = true;
+    for (size_t i = 0; i < g->source_count; i++) {
+        const struct ft_recent_rank *r = g->sources[i].rank;
+
+        if (r->peer_count || (r->progress.in_flight && r->progress.row.number == 0))
+            g->numbered[g->sources[i].comm] = false;
+        for (size_t k = 0; k < r->count && g->numbered[g->sources[i].comm]; k++)
+            g->numbered[g->sources[i].comm] = ft_recent_row(r, k)->number > 0;
+    }
+}
+
+static void add_item(struct gathering *g, const struct source *s, const struct ft_recent_row *row,
+                     bool flies)
+{
+    bool numbered = g->numbered[s->comm];
+
+    g->items[g->item_count++] = (struct item){
+        .row = row,
+        .source = s,
+        .sequence = numbered ? row->number : row->sequence,
+        .function = numbered ? FT_OPERATIONS_NONE : row->function,
+        .flies = flies,
+    };
+}
+
+/* Whether what was said of the operation under way was not overtaken by the record of its end. */
+static bool stands_in(const struct ft_recent_rank *r)
+{
+    return r->progress.in_flight &&
+           (r->count == 0 || ft_recent_row(r, r->count - 1)->number < r->progress.row.number);
+}
+
+static void list_items(struct gathering *g)
+{
+    for (size_t i = 0; i < g->source_count; i++) {
+        const struct source *s = &g->sources[i];
+
+        for (size_t k = s->from; k < s->rank->count; k++)
+            add_item(g, s, ft_recent_row(s->rank, k), false);
+        if (stands_in(s->rank))
+            add_item(g, s, &s->rank->progress.row,
+                     s->rank->progress.state ==
+                         FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT);
+    }
+    qsort(g->items, g->item_count, sizeof(*g->items), by_operation);
+}
+
+static bool same(const struct item *x, const struct item *y)
+{
+    return x->source->comm == y->source->comm && x->function == y->function &&
+           x->sequence == y->sequence;
+}
+
+/* Rows of one operation. complete: of all members; of a send or receive it is one. flies: some are
+ * not over. */
+static size_t operation_size(const struct gathering *g, size_t first, bool *complete, bool *flies)
+{
+    size_t n = 1;
+
+    *flies = g->items[first].flies;
+    if (is_pair(g, g->items[first].row)) {
+        *complete = true;
+        return 1;
+    }
+    while (first + n < g->item_count && same(&g->items[first], &g->items[first + n]))
+        *flies |= g->items[first + n++].flies;
+    *complete = n == g->members[g->items[first].source->comm];
+    return n;
+}
+
+static void bounds_of(const struct gathering *g, size_t first, size_t n, uint64_t *start_ns,
+                      uint64_t *end_ns)
+{
+    *start_ns = UINT64_MAX;
+    *end_ns = 0;
+    for (size_t i = first; i < first + n; i++) {
+        const struct ft_recent_row *row = g->items[i].row;
+
+        *start_ns = row->start_ns < *start_ns ? row->start_ns : *start_ns;
+        *end_ns = row->end_ns > *end_ns ? row->end_ns : *end_ns;
+    }
+}
+
+/* From when on every rank's rows are there, and until when every process has reported any. */
+static void find_span(struct gathering *g)
+{
+    struct ft_gathered *out = g->out;
+
+    out->until_ns = UINT64_MAX;
+    for (size_t i = 0; i < g->source_count; i++) {
+        const struct source *s = &g->sources[i];
+        const struct ft_recent_rank *r = s->rank;
+
+        if (r->process->newest_ns < out->until_ns)
+            out->until_ns = r->process->newest_ns;
+        if ((r->wrapped || s->from > 0) && s->from < r->count &&
+            out->from_ns < ft_recent_row(r, s->from)->start_ns)
+            out->from_ns = ft_recent_row(r, s->from)->start_ns;
+    }
+    for (size_t i = 0, n; i < g->item_count; i += n) {
+        uint64_t start_ns, end_ns;
+        bool complete, flies;
+
+        n = operation_size(g, i, &complete, &flies);
+        bounds_of(g, i, n, &start_ns, &end_ns);
+        if (complete || flies || end_ns > out->until_ns || start_ns < out->from_ns)
+            continue;
+        out->gaps++;
+        out->from_ns = end_ns;
+    }
+}
+
+/* A rank that is past an operation though no record says so did not stay away from it. */
+static void add_passed(struct gathering *g, size_t first, size_t n)
+{
+    const struct item *some = &g->items[first];
+    size_t at = first;
+
+    if (!g->numbered[some->source->comm])
+        return;
+    for (size_t i = 0; i < g->source_count; i++) {
+        const struct source *s = &g->sources[i];
+        struct ft_recent_row *row = &g->passed[g->passed_count];
+
+        if (s->comm != some->source->comm)
+            continue;
+        if (at < first + n && g->items[at].source == s) {
+            while (at < first + n && g->items[at].source == s)
+                at++;
+            continue;
+        }
+        if (s->rank->progress.finished < some->sequence || g->passed_count == g->job->ranks)
+            continue;
+        *row = *some->row;
+        row->start_ns = row->end_ns = s->rank->process->newest_ns;
+        g->items[g->item_count] = *some;
+        g->items[g->item_count].row = row;
+        g->items[g->item_count].source = s;
+        g->items[g->item_count].flies = false;
+        g->items[g->item_count++].chosen = true;
+        g->passed_count++;
+    }
+}
+
+static void choose(struct gathering *g)
+{
+    size_t count = g->item_count;
+
+    for (size_t i = 0, n; i < count; i += n) {
+        uint64_t start_ns, end_ns;
+        bool complete, flies;
+
+        n = operation_size(g, i, &complete, &flies);
+        bounds_of(g, i, n, &start_ns, &end_ns);
+        if (!flies && (!complete || start_ns < g->out->from_ns || end_ns > g->out->until_ns))
+            continue;
+        g->out->flying += flies;
+        if (flies && !complete)
+            add_passed(g, i, n);
+        for (size_t k = i; k < i + n; k++)
+            g->items[k].chosen = true;
+    }
+}
+
+/* Gives each process the number that it has in the communicator of them all. */
+static void number_processes(struct gathering *g)
+{
+    size_t processes = 0;
+
+    for (size_t i = 0; i < g->source_count; i++)
+        g->sources[i].rank->process->number = FT_OPERATIONS_NONE;
+    for (size_t i = 0; i < g->source_count; i++) {
+        processes += g->sources[i].rank->process->number == FT_OPERATIONS_NONE;
+        g->sources[i].rank->process->number = 0;
+    }
+    for (size_t i = 0; i < g->source_count && !g->out->numbered;
+         i += g->members[g->sources[i].comm]) {
+        size_t n = g->members[g->sources[i].comm], own = 0;
+
+        if (n != processes)
+            continue;
+        for (size_t k = i; k < i + n; k++)
+            g->sources[k].rank->process->number = FT_OPERATIONS_NONE;
+        for (size_t k = i; k < i + n; k++) {
+            own += g->sources[k].rank->process->number == FT_OPERATIONS_NONE;
+            g->sources[k].rank->process->number = g->sources[k].rank->rank;
+        }
+        g->out->numbered = own == processes;
+    }
+}
+
+static int add_rows(struct gathering *g)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < g->item_count && rc == 0; i++) {
+        const struct ft_recent_rank *r = g->items[i].source->rank, *peer = NULL;
+        const struct ft_recent_row *row = g->items[i].row;
+        struct ft_operation_row add = {
+            .host = r->process->host,
+            .comm = r->comm_id,
+            .function = ft_recent_function(g->recent, row->function),
+            .rank = g->out->numbered ? r->process->number : r->rank,
+            .peer = FT_OPERATIONS_NONE,
+            .sequence = g->items[i].sequence,
+            .bytes = row->bytes,
+            .start_ns = row->start_ns,
+            .end_ns = row->end_ns,
+        };
+
+        if (!g->items[i].chosen)
+            continue;
+        if (row->peer != FT_RECENT_NO_PEER)
+            peer = ft_recent_find(g->recent, r->comm_id, row->peer);
+        if (peer && peer->process)
+            add.peer = g->out->numbered ? peer->process->number : peer->rank;
+        rc = ft_operations_add(g->out->ops, &add);
+        /* Two processes of one number: which is whose, nobody knows. */
+        if (rc == -EINVAL)
+            rc = 0;
+        else
+            g->out->rows++;
+    }
+    return rc;
+}
+
+static size_t rows_at_most(const struct ft_recent_job *job)
+{
+    size_t rows = 0;
+
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next)
+        rows += r->count + 2;
+    return rows;
+}
+
+int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, size_t rows_max,
+              int64_t now_ms, struct ft_gathered *out)
+{
+    struct gathering g = {.recent = recent, .job = job, .out = out};
+    int rc = -ENOMEM;
+
+    *out = (struct ft_gathered){.ops = ft_operations_new()};
+    g.sources = calloc(job->ranks + 1, sizeof(*g.sources));
+    g.members = calloc(job->ranks + 1, sizeof(*g.members));
+    g.numbered = calloc(job->ranks + 1, sizeof(*g.numbered));
+    g.passed = calloc(job->ranks + 1, sizeof(*g.passed));
+    g.items = calloc(rows_at_most(job) + 1, sizeof(*g.items));
+    if (out->ops && g.sources && g.members && g.numbered && g.passed && g.items) {
+        list_sources(&g, rows_max, now_ms);
+        find_numbers(&g);
+        list_items(&g);
+        find_span(&g);
+        choose(&g);
+        number_processes(&g);
+        rc = out->folded ? 0 : add_rows(&g);
+        if (rc == 0)
+            rc = ft_operations_finish(out->ops);
+    }
+    free(g.sources);
+    free(g.members);
+    free(g.numbered);
+    free(g.passed);
+    free(g.items);
+    if (rc == 0)
+        return 0;
+    ft_operations_free(out->ops);
+    out->ops = NULL;
+    return -ENOMEM;
+}
+
+const struct ft_recent_rank *ft_gathered_rank(const struct ft_gathered *g,
+                                              const struct ft_recent *recent,
+                                              const struct ft_recent_job *job, const char *comm_id,
+                                              uint32_t rank)
+{
+    if (!g->numbered)
+        return comm_id ? ft_recent_find(recent, comm_id, rank) : NULL;
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next)
+        if (r->process && r->process->number == rank &&
+            (!comm_id || strcmp(r->comm_id, comm_id) == 0))
+            return r;
+    return NULL;
+}

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/diagnosis/recent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/table.h"
+
+#define SILENT_MS     120000
+#define GONE_MS       3600000 /* of a process that died, which others may wait for */
+#define SWEEP_MS      10000
+#define ROWS_FIRST    16
+#define ROWS_LAST     1024
+#define FUNCTIONS_MAX 64
+#define NS_PER_MS     1000000
+#define NS_PER_US     1000
+/* 200 years: sums of times stay within 63 bits. */
+#define MS_MAX (200LL * 366 * 86400 * 1000)
+#define US_MAX (86400ULL * 1000 * 1000 * 366)
+#define NS_MAX ((uint64_t)MS_MAX * NS_PER_MS)
+
+struct rank_key {
+    char comm_id[FT_RECENT_ID];
+    uint32_t rank;
+};
+
+struct rank_entry {
+    struct rank_key key;
+    struct ft_recent_job *job;
+    struct ft_recent_rank r;
+};
+
+struct process_key {
+    char host[FT_RECENT_NAME];
+    uint32_t pid;
+};
+
+struct process_entry {
+    struct process_key key;
+    struct ft_recent_process p;
+};
+
+struct job_entry {
+    char name[FT_RECENT_NAME];
+    struct ft_recent_job j;
+};
+
+struct ft_recent {
+    struct ft_table *ranks, *processes, *jobs;
+    char functions[FUNCTIONS_MAX][FT_RECENT_ID];
+    size_t function_count;
+    size_t rows, rows_max;
+    int64_t swept_ms;
+};
+
+struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
+{
+    struct ft_recent *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->rows_max = config->rows_max;
+    r->ranks = ft_table_new(sizeof(struct rank_entry), sizeof(struct rank_key), config->ranks_max,
+                            config->seed);
+    r->processes = ft_table_new(sizeof(struct process_entry), sizeof(struct process_key),
+                                config->ranks_max, config->seed);
+    r->jobs =
+        ft_table_new(sizeof(struct job_entry), FT_RECENT_NAME, config->ranks_max, config->seed);
+    if (!r->ranks || !r->processes || !r->jobs) {
+        ft_recent_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void ft_recent_free(struct ft_recent *r)
+{
+    struct rank_entry *e;
+    uint32_t index = 0;
+
+    if (!r)
+        return;
+    while (r->ranks && (e = ft_table_next(r->ranks, &index)))
+        free(e->r.rows);
+    ft_table_free(r->ranks);
+    ft_table_free(r->processes);
+    ft_table_free(r->jobs);
+    free(r);
+}
+
+static struct ft_recent_process *process_of(struct ft_recent *r, const char *host, uint32_t pid)
+{
+    struct process_key key;
+    struct process_entry *e;
+    bool fresh;
+
+    memset(&key, 0, sizeof(key));
+    snprintf(key.host, sizeof(key.host), "%s", host);
+    key.pid = pid;
+    e = ft_table_insert(r->processes, &key, &fresh);
+    if (!e)
+        return NULL;
+    if (fresh) {
+        memcpy(e->p.host, key.host, sizeof(e->p.host));
+        e->p.pid = pid;
+    }
+    return &e->p;
+}
+
+static void leave_process(struct ft_recent *r, struct ft_recent_process *p)
+{
+    if (p && --p->ranks == 0)
+        ft_table_remove(r->processes, (char *)(void *)p - offsetof(struct process_entry, p));
+}
+
+static struct ft_recent_job *job_of(struct ft_recent *r, const char *job, const char *comm_id)
+{
+    char name[FT_RECENT_NAME] = {0};
+    struct job_entry *e;
+    bool fresh;
+
+    snprintf(name, sizeof(name), "%s", job && *job ? job : comm_id);
+    e = ft_table_insert(r->jobs, name, &fresh);
+    if (!e)
+        return NULL;
+    if (fresh) {
+        memcpy(e->j.name, name, sizeof(name));
+        e->j.named = job && *job;
+    }
+    return &e->j;
+}
+
+static struct rank_key rank_key(const char *comm_id, uint32_t rank)
+{
+    struct rank_key key;
+
+    memset(&key, 0, sizeof(key));
+    snprintf(key.comm_id, sizeof(key.comm_id), "%s", comm_id);
+    key.rank = rank;
+    return key;
+}
+
+static void forget_rows(struct ft_recent *r, struct rank_entry *e)
+{
+    r->rows -= e->r.size;
+    e->job->rows -= e->r.count;
+    free(e->r.rows);
+    e->r.rows = NULL;
+    e->r.size = e->r.count = e->r.first = 0;
+    e->r.wrapped = false;
+    e->r.peer_count = 0;
+}
+
+/* Another process has the rank now: what its forerunner did is of another run. */
+static int change_process(struct ft_recent *r, struct rank_entry *e, const char *host, uint32_t pid)
+{
+    struct ft_recent_process *p = process_of(r, host, pid);
+
+    if (!p)
+        return -ENOSPC;
+    if (p == e->r.process)
+        return 0;
+    p->ranks++;
+    if (e->r.process)
+        forget_rows(r, e);
+    leave_process(r, e->r.process);
+    e->r.process = p;
+    return 0;
+}
+
+static struct rank_entry *rank_of(struct ft_recent *r, const char *comm_id, uint32_t rank,
+                                  const char *job)
+{
+    const struct rank_key key = rank_key(comm_id, rank);
+    struct rank_entry *e;
+    bool fresh;
+
+    e = ft_table_insert(r->ranks, &key, &fresh);
+    if (!e || !fresh)
+        return e;
+    e->job = job_of(r, job, comm_id);
+    if (!e->job) {
+        ft_table_remove(r->ranks, e);
+        return NULL;
+    }
+    memcpy(e->r.comm_id, key.comm_id, sizeof(key.comm_id));
+    e->r.rank = rank;
+    if (e->job->last)
+        e->job->last->next = &e->r;
+    else
+        e->job->first = &e->r;
+    e->job->last = &e->r;
+    e->job->ranks++;
+    return e;
+}
+
+/* The index of a function's name; FUNCTIONS_MAX where there is no room for another. */
+static size_t function_of(struct ft_recent *r, const char *name)
+{
+    size_t i = 0;
+
+    while (i < r->function_count && strncmp(r->functions[i], name, FT_RECENT_ID - 1) != 0)
+        i++;
+    if (i == r->function_count && i < FUNCTIONS_MAX) {
+        snprintf(r->functions[i], FT_RECENT_ID, "%s", name);
+        r->function_count++;
+    }
+    return i;
+}
+
+/* Doubles the ring, its rows from the oldest on; false where it stays as it is. */
+static bool grow(struct ft_recent *r, struct ft_recent_rank *rank)
+{
+    size_t size = rank->size ? 2 * rank->size : ROWS_FIRST;
+    struct ft_recent_row *rows;
+
+    if (size > ROWS_LAST || r->rows - rank->size + size > r->rows_max)
+        return false;
+    rows = malloc(size * sizeof(*rows));
+    if (!rows)
+        return false;
+    for (size_t i = 0; i < rank->count; i++)
+        rows[i] = *ft_recent_row(rank, i);
+    free(rank->rows);
+    rank->rows = rows;
+    rank->first = 0;
+    r->rows += size - rank->size;
+    rank->size = size;
+    return true;
+}
+
+static void add_row(struct ft_recent *r, struct rank_entry *e, const struct ft_recent_row *row)
+{
+    struct ft_recent_rank *rank = &e->r;
+
+    if (rank->count == rank->size && !grow(r, rank)) {
+        rank->wrapped = true;
+        if (rank->size == 0)
+            return;
+        rank->rows[rank->first] = *row;
+        rank->first = (rank->first + 1) % rank->size;
+    } else {
+        rank->rows[(rank->first + rank->count++) % rank->size] = *row;
+        e->job->rows++;
+    }
+    e->job->fresh++;
+}
+
+/* Start and end by the clock of its process: Unix time as the first record had it, and from there
+ * on what the monotonic clock counted. */
+static bool times_of(struct ft_recent_process *p, const Fabrictrace__Collective *c,
+                     struct ft_recent_row *row)
+{
+    int64_t start_ns;
+
+    if (!c->has_start_ms || !c->has_duration_us || c->start_ms > MS_MAX ||
+        c->duration_us > US_MAX || (c->has_started_ns && c->started_ns > NS_MAX))
+        return false;
+    start_ns = (int64_t)c->start_ms * NS_PER_MS;
+    if (c->has_started_ns) {
+        if (!p->offset_known)
+            p->offset_ns = start_ns - (int64_t)c->started_ns;
+        p->offset_known = true;
+        start_ns = (int64_t)c->started_ns + p->offset_ns;
+    }
+    if (start_ns <= 0)
+        return false;
+    row->start_ns = (uint64_t)start_ns;
+    row->end_ns = row->start_ns + c->duration_us * NS_PER_US;
+    return true;
+}
+
+/* An operation of this kind has a peer, and no number in NCCL: it is counted here. */
+static void number_pair(struct ft_recent_rank *rank, const Fabrictrace__Collective *c,
+                        struct ft_recent_row *row)
+{
+    struct ft_recent_peer *p = rank->peers;
+
+    while (p < rank->peers + rank->peer_count && p->peer != c->peer)
+        p++;
+    if (!c->has_peer || p == rank->peers + FT_RECENT_PEERS)
+        return;
+    if (p == rank->peers + rank->peer_count) {
+        *p = (struct ft_recent_peer){.peer = c->peer};
+        rank->peer_count++;
+    }
+    row->peer = c->peer;
+    row->sequence = strcmp(c->op, "Recv") == 0 ? p->received++ : p->sent++;
+}
+
+int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, int64_t now_ms)
+{
+    struct ft_recent_row row = {.peer = FT_RECENT_NO_PEER};
+    struct rank_entry *e;
+    size_t function;
+
+    if (!c->comm_id || !*c->comm_id || strlen(c->comm_id) >= FT_RECENT_ID || !c->has_rank ||
+        !c->host || !*c->host)
+        return -EINVAL;
+    /* Without a name it is the rest of one that was reported. */
+    if (!c->op || !*c->op || c->foreign || c->incomplete)
+        return 0;
+    e = rank_of(r, c->comm_id, c->rank, c->job);
+    if (!e || change_process(r, e, c->host, c->pid))
+        return -ENOSPC;
+    e->r.heard_ms = e->r.process->heard_ms = now_ms;
+    e->r.ranks = c->ranks;
+    if (c->operations > 1)
+        e->r.folded_ms = now_ms;
+    /* Without transfers only its launch is known, which says nothing of when it ended. */
+    if (c->operations > 1 || c->n_peers == 0 || !times_of(e->r.process, c, &row))
+        return 0;
+    function = function_of(r, c->op);
+    if (function == FUNCTIONS_MAX)
+        return 0;
+    row.function = (uint16_t)function;
+    row.bytes = c->bytes;
+    if (e->r.progress.in_flight && c->number >= e->r.progress.row.number)
+        e->r.progress.in_flight = false;
+    row.sequence = c->sequence;
+    row.number = c->number;
+    if (!c->has_sequence)
+        number_pair(&e->r, c, &row);
+    if (e->r.process->newest_ns < row.end_ns)
+        e->r.process->newest_ns = row.end_ns;
+    add_row(r, e, &row);
+    return 0;
+}
+
+/* Those made for other processes are theirs. */
+static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Progress *p)
+{
+    for (size_t i = 0; i < p->n_transfers && to->transfer_count < FT_RECENT_TRANSFERS; i++) {
+        const Fabrictrace__Transfer *t = p->transfers[i];
+
+        if (t->foreign || !t->has_peer)
+            continue;
+        to->transfers[to->transfer_count++] = (struct ft_recent_transfer){
+            .state = t->state,
+            .peer = t->peer,
+            .channel = t->channel,
+            .steps_done = t->steps_done,
+            .steps = t->steps,
+            .since_ms = t->since_ms,
+            .sends = t->send,
+        };
+    }
+}
+
+/* The number that an operation under way will have among those with its peer. */
+static uint64_t next_with(const struct ft_recent_rank *rank, uint32_t peer, bool receives)
+{
+    for (uint32_t i = 0; i < rank->peer_count; i++)
+        if (rank->peers[i].peer == peer)
+            return receives ? rank->peers[i].received : rank->peers[i].sent;
+    return 0;
+}
+
+/* The operation under way as a row that did not end. */
+static bool take_flight(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Progress *p,
+                        struct ft_recent_row *row)
+{
+    size_t function = p->op && *p->op ? function_of(r, p->op) : FUNCTIONS_MAX;
+
+    if ((p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT &&
+         p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_BEGUN) ||
+        function == FUNCTIONS_MAX || !p->has_start_ms || p->start_ms == 0 || p->start_ms > MS_MAX)
+        return false;
+    *row = (struct ft_recent_row){.start_ns = p->start_ms * NS_PER_MS,
+                                  .end_ns = UINT64_MAX,
+                                  .number = p->number,
+                                  .sequence = p->sequence,
+                                  .bytes = p->bytes,
+                                  .peer = FT_RECENT_NO_PEER,
+                                  .function = (uint16_t)function};
+    if (!p->has_sequence && p->has_peer) {
+        row->peer = p->peer;
+        row->sequence = next_with(&e->r, p->peer, strcmp(p->op, "Recv") == 0);
+    }
+    return true;
+}
+
+int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int64_t now_ms)
+{
+    struct ft_recent_progress *to;
+    struct rank_entry *e;
+
+    if (!p->comm_id || !*p->comm_id || strlen(p->comm_id) >= FT_RECENT_ID || !p->has_rank ||
+        !p->host || !*p->host)
+        return -EINVAL;
+    e = rank_of(r, p->comm_id, p->rank, p->job);
+    if (!e || change_process(r, e, p->host, p->pid))
+        return -ENOSPC;
+    e->r.heard_ms = e->r.process->heard_ms = now_ms;
+    e->r.ranks = p->ranks;
+    to = &e->r.progress;
+    *to = (struct ft_recent_progress){
+        .heard_ms = now_ms,
+        .time_ms = p->time_ms,
+        .moved_ms = p->moved_ms,
+        .process_since_ms = p->process_since_ms,
+        .begun = p->begun,
+        .finished = p->finished,
+        .standing = p->standing,
+        .process = p->process,
+        .state = p->state,
+        .has_kernels = p->has_kernels_open,
+        .kernels_open = p->kernels_open,
+    };
+    to->in_flight = take_flight(r, e, p, &to->row);
+    take_transfers(to, p);
+    e->job->fresh += to->standing;
+    return 0;
+}
+
+static bool is_gone(const struct ft_recent_rank *rank)
+{
+    return rank->progress.process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+}
+
+void ft_recent_leave(struct ft_recent *r, const char *comm_id, uint32_t rank, uint32_t pid)
+{
+    struct ft_recent_rank *member = ft_recent_find(r, comm_id, rank);
+
+    if (!member || !member->process || member->process->pid != pid || is_gone(member))
+        return;
+    member->heard_ms = INT64_MIN / 2;
+    member->progress = (struct ft_recent_progress){.heard_ms = 0};
+    r->swept_ms = 0;
+}
+
+/* Takes the silent ranks of a job out of its list. */
+static void age_job(struct ft_recent *r, struct ft_recent_job *job, int64_t now_ms)
+{
+    struct ft_recent_rank **at = &job->first, *rank;
+
+    job->last = NULL;
+    while ((rank = *at)) {
+        struct rank_entry *e =
+            (struct rank_entry *)(void *)((char *)rank - offsetof(struct rank_entry, r));
+
+        /* This host's clock was set back. */
+        if (rank->heard_ms > now_ms)
+            rank->heard_ms = now_ms;
+        if (now_ms - rank->heard_ms <= (is_gone(rank) ? GONE_MS : SILENT_MS)) {
+            job->last = rank;
+            at = &rank->next;
+            continue;
+        }
+        *at = rank->next;
+        forget_rows(r, e);
+        leave_process(r, rank->process);
+        job->ranks--;
+        ft_table_remove(r->ranks, e);
+    }
+}
+
+void ft_recent_age(struct ft_recent *r, int64_t now_ms,
+                   void (*over)(void *arg, const struct ft_recent_job *job), void *arg)
+{
+    uint32_t index = 0;
+    struct job_entry *e;
+
+    if (now_ms >= r->swept_ms && now_ms - r->swept_ms < SWEEP_MS)
+        return;
+    r->swept_ms = now_ms;
+    while ((e = ft_table_next(r->jobs, &index))) {
+        age_job(r, &e->j, now_ms);
+        if (e->j.first)
+            continue;
+        over(arg, &e->j);
+        ft_table_remove(r->jobs, e);
+    }
+}
+
+struct ft_recent_job *ft_recent_next(const struct ft_recent *r, uint32_t *index)
+{
+    struct job_entry *e = ft_table_next(r->jobs, index);
+
+    return e ? &e->j : NULL;
+}
+
+struct ft_recent_rank *ft_recent_find(const struct ft_recent *r, const char *comm_id, uint32_t rank)
+{
+    const struct rank_key key = rank_key(comm_id, rank);
+    struct rank_entry *e = ft_table_find(r->ranks, &key);
+
+    return e ? &e->r : NULL;
+}
+
+const char *ft_recent_function(const struct ft_recent *r, uint16_t function)
+{
+    return r->functions[function];
+}
+
+size_t ft_recent_ranks(const struct ft_recent *r)
+{
+    return ft_table_count(r->ranks);
+}
+
+uint64_t ft_recent_refused(const struct ft_recent *r)
+{
+    return ft_table_refused(r->ranks);
+}

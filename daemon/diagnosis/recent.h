@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DIAGNOSIS_RECENT_H
+#define FT_DAEMON_DIAGNOSIS_RECENT_H
+/*
+ * What the ranks of each job did of late: the operations that ended, the one that is under way, and
+ * the state of its process.
+ *
+ * A rank's operations are kept in a ring that grows while there is room for more rows in all, and
+ * forgets the oldest when there is none. Ranks that nobody spoke of for two minutes are forgotten.
+ * Times within one process are by one clock, and comparable to the nanosecond; those of different
+ * hosts as far as their clocks agree. Owner: the caller. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/fabrictrace.pb-c.h"
+
+#define FT_RECENT_NAME 64
+#define FT_RECENT_ID   17
+/* Memory of a row, and of a rank without its rows. */
+#define FT_RECENT_ROW_BYTES  64
+#define FT_RECENT_RANK_BYTES 1024
+#define FT_RECENT_NO_PEER    UINT32_MAX
+
+struct ft_recent_config {
+    size_t ranks_max; /* members of communicators */
+    size_t rows_max;  /* operations of them all */
+    uint64_t seed;
+};
+
+/* An operation that ended. */
+struct ft_recent_row {
+    uint64_t start_ns, end_ns;
+    uint64_t number;   /* as its rank began them, over all functions; 0: not reported */
+    uint64_t sequence; /* of NCCL; of Send and Recv between these ranks as they were reported */
+    uint64_t bytes;
+    uint32_t peer;     /* of Send and Recv; NO_PEER */
+    uint16_t function; /* ft_recent_function() */
+};
+
+#define FT_RECENT_TRANSFERS 8
+struct ft_recent_transfer {
+    Fabrictrace__TransferState state;
+    uint32_t peer, channel, steps_done, steps;
+    uint64_t since_ms;
+    bool sends;
+};
+
+/* Where a rank stands, by its last report. */
+struct ft_recent_progress {
+    int64_t heard_ms; /* 0: never */
+    uint64_t time_ms, moved_ms, process_since_ms;
+    uint64_t begun, finished; /* numbers */
+    bool standing;
+    Fabrictrace__ProcessState process;
+    Fabrictrace__OperationState state;
+    bool in_flight; /* what follows is of an operation under way */
+    struct ft_recent_row row;
+    struct ft_recent_transfer transfers[FT_RECENT_TRANSFERS]; /* under way, the oldest */
+    uint32_t transfer_count;
+    bool has_kernels;
+    uint32_t kernels_open;
+};
+
+/* Operations with a peer, which NCCL does not number. */
+#define FT_RECENT_PEERS 8
+struct ft_recent_peer {
+    uint32_t peer;
+    uint64_t sent, received;
+};
+
+struct ft_recent_process;
+struct ft_recent_job;
+
+/* A rank of a communicator. */
+struct ft_recent_rank {
+    char comm_id[FT_RECENT_ID];
+    uint32_t rank, ranks;
+    int64_t heard_ms, folded_ms; /* folded: some operations came in sums; 0: never */
+    struct ft_recent_process *process;
+    struct ft_recent_row *rows;
+    size_t size, count, first; /* of the ring; first: the oldest */
+    struct ft_recent_peer peers[FT_RECENT_PEERS];
+    uint32_t peer_count;
+    struct ft_recent_progress progress;
+    bool wrapped;                /* older rows were forgotten */
+    struct ft_recent_rank *next; /* of the job, in the order of their coming */
+};
+
+/* A process: what all of its ranks share. */
+struct ft_recent_process {
+    char host[FT_RECENT_NAME];
+    uint32_t pid;
+    uint32_t ranks; /* that refer to it */
+    bool offset_known;
+    int64_t offset_ns;  /* Unix time less the host's monotonic clock */
+    uint64_t newest_ns; /* end of its newest operation */
+    int64_t heard_ms;
+    uint32_t number; /* the caller's */
+};
+
+struct ft_recent_job {
+    char name[FT_RECENT_NAME]; /* or a communicator's id, where no job is known */
+    bool named;
+    struct ft_recent_rank *first, *last;
+    size_t ranks, rows;
+    uint64_t fresh;            /* rows that came since the caller set it to 0 */
+    int64_t due_ms, looked_ms; /* the caller's */
+};
+
+struct ft_recent;
+
+/* NULL without memory. */
+struct ft_recent *ft_recent_new(const struct ft_recent_config *config);
+void ft_recent_free(struct ft_recent *recent);
+
+/* Takes an operation that ended. -EINVAL: not one of a rank; -ENOSPC: no room for the rank. */
+int ft_recent_collective(struct ft_recent *recent, const Fabrictrace__Collective *c,
+                         int64_t now_ms);
+
+/* The same of how far a rank is. */
+int ft_recent_progress(struct ft_recent *recent, const Fabrictrace__Progress *p, int64_t now_ms);
+
+/* A process left a communicator in order: it is no member from now on. One that is gone without
+ * that stays: others may wait for it. */
+void ft_recent_leave(struct ft_recent *recent, const char *comm_id, uint32_t rank, uint32_t pid);
+
+/* Forgets what nobody spoke of for long; over() is called for a job that has no ranks left. Cheap
+ * unless it is time to. */
+void ft_recent_age(struct ft_recent *recent, int64_t now_ms,
+                   void (*over)(void *arg, const struct ft_recent_job *job), void *arg);
+
+/* Iterates from *index 0 on; NULL at the end. */
+struct ft_recent_job *ft_recent_next(const struct ft_recent *recent, uint32_t *index);
+
+/* NULL: not known. */
+struct ft_recent_rank *ft_recent_find(const struct ft_recent *recent, const char *comm_id,
+                                      uint32_t rank);
+
+/* The i-th row of a rank, from the oldest on. */
+static inline const struct ft_recent_row *ft_recent_row(const struct ft_recent_rank *rank, size_t i)
+{
+    return &rank->rows[(rank->first + i) % rank->size];
+}
+
+const char *ft_recent_function(const struct ft_recent *recent, uint16_t function);
+
+size_t ft_recent_ranks(const struct ft_recent *recent);
+uint64_t ft_recent_refused(const struct ft_recent *recent); /* ranks that found no room */
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DIAGNOSIS_WITNESS_H
+#define FT_DAEMON_DIAGNOSIS_WITNESS_H
+/*
+ * What the daemon knows beyond the operations: which process and GPU a rank is, what its transfers
+ * wait for, by which links the flow of a pair goes and what their counters say.
+ *
+ * What the transfers of a standing operation wait for leads to the rank, or to the transfer in the
+ * network, that all others wait for; a rank that only waits is none. Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/diagnosis/gather.h"
+#include "daemon/jobs/pair_links.h"
+#include "daemon/jobs/ranks.h"
+#include "daemon/jobs/slowest.h"
+#include "daemon/join/counters.h"
+#include "daemon/join/join.h"
+#include "lib/diagnosis/report.h"
+
+/* Who is asked; each may be NULL. */
+struct ft_witnesses {
+    const struct ft_ranks *ranks;
+    const struct ft_pair_links *pairs;
+    const struct ft_slowest *slowest;
+    const struct ft_join *join;
+    const struct ft_counters *counters;
+    uint32_t window; /* whose counters are read */
+};
+
+#define FT_TESTIMONY_TEXTS 6
+#define FT_TESTIMONY_BYTES 256
+#define FT_TESTIMONY_LINKS 16
+
+/* What a report borrows. */
+struct ft_testimony {
+    char texts[FT_TESTIMONY_TEXTS][FT_TESTIMONY_BYTES];
+    size_t text_count;
+    char host[FT_RECENT_NAME], peer_host[FT_RECENT_NAME], gpu[FT_RANKS_ID];
+    Fabrictrace__DiagnosisLink links[FT_TESTIMONY_LINKS], *link_list[FT_TESTIMONY_LINKS];
+    Fabrictrace__Flow flow;
+    uint8_t addresses[2][16];
+};
+
+/* Where an operation that all have entered stands, by what its transfers wait for: fills d's
+ * culprit and peer (ranks of the job as gathered, turned into lib/diagnosis' processes) in the
+ * report. */
+struct ft_stand {
+    bool known;
+    bool in_network;                           /* else the rank itself */
+    const struct ft_recent_rank *rank;         /* the culprit */
+    const struct ft_recent_rank *peer;         /* at the other end, NULL */
+    const struct ft_recent_transfer *transfer; /* NULL: none */
+    char reason[FT_TESTIMONY_BYTES];
+};
+void ft_witness_stand(const struct ft_recent *recent, const struct ft_recent_job *job,
+                      const char *comm_id, struct ft_stand *out);
+
+/* Adds to a report what is known of its rank and peer, which may be NULL. */
+void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *recent,
+                       const struct ft_recent_rank *rank, const struct ft_recent_rank *peer,
+                       struct ft_diagnosis_report *r, struct ft_testimony *room);
+
+#endif

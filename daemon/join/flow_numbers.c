@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/join/flow_numbers.h"
+
+#include <stdlib.h>
+
+void ft_flow_take_numbers(struct ft_join *j, struct ft_flow *flow, const struct ft_numbered *o,
+                          unsigned slot)
+{
+    if (!flow->numbers) {
+        size_t before = ft_flow_beside(flow);
+
+        /* Evidence goes first: it keeps half of the room for itself. */
+        if (j->config.beside_max && j->beside >= j->config.beside_max / 2)
+            return;
+        flow->numbers = calloc(1, sizeof(*flow->numbers));
+        if (!flow->numbers)
+            return;
+        ft_join_recount(j, flow, before);
+    }
+    ft_numbers_add(&flow->numbers->slots[slot], o);
+}
+
+bool ft_flow_number(struct ft_flow *flow, unsigned slot, uint64_t samples, uint64_t *bytes)
+{
+    struct ft_flow_numbers *n = flow->numbers;
+    const struct ft_numbers *of;
+
+    if (!n)
+        return false;
+    of = &n->slots[slot];
+    n->samples = of->broken ? 0 : of->samples;
+    n->starts = of->starts;
+    n->back = of->back;
+    n->naks = of->naks;
+    n->rnrs = of->rnrs;
+    n->sent = (struct ft_numbers_sent){.packets = 0};
+    if (!ft_numbers_sent(of, (double)*bytes, samples, &n->sent))
+        return false;
+    *bytes = (uint64_t)n->sent.bytes;
+    return true;
+}

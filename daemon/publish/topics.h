@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_PUBLISH_TOPICS_H
+#define FT_DAEMON_PUBLISH_TOPICS_H
+/*
+ * The Kafka topics of the published records, as a shell script that creates them: for each what
+ * its key is, how often and how large its records come, and why it is to be kept as it says.
+ * fabrictrace-topics(7) is made from it.
+ */
+#include <stdio.h>
+
+/* brokers: for --bootstrap-server; prefix: before each name, NULL: none. Both go into the script
+ * quoted. */
+void ft_topics_print(FILE *out, const char *brokers, const char *prefix);
+
+#endif

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/spread/spread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/join/flow_names.h"
+#include "lib/base/table.h"
+#include "lib/base/writer.h"
+#include "lib/fabric/metrics.h"
+#include "lib/fabric/spread.h"
+#include "proto/record.h"
+
+/* A link of which so few samples are chance is named as dead. */
+#define DEAD_P 0.001
+/* Groups that one flow passes on its way up. */
+#define GROUPS_MAX 4
+/* Bytes before a kept record, which say how long it is. */
+#define LENGTH_BYTES 4
+
+/* Hashed and compared as bytes: no padding. */
+struct key {
+    uint64_t a, b; /* hosts, or the interned name of a job */
+    uint32_t kind; /* Fabrictrace__SpreadOf */
+    uint32_t group;
+};
+
+/* What is known at one group. */
+struct place {
+    uint32_t group;
+    uint32_t flows, sprayed;
+    uint64_t possible; /* links that lead on, by bit */
+    struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
+};
+
+struct entry {
+    struct key key;
+    struct place *place;
+};
+
+struct ft_spread {
+    struct ft_table *entries;
+    struct ft_chance *chance;
+    struct ft_writer kept, next; /* records of the last window, and of the one that closes */
+    uint32_t cursor;
+    uint64_t refused, windows;
+};
+
+_Static_assert(FT_SPREAD_LINKS_MAX <= 64, "a bit for each link");
+
+struct ft_spread *ft_spread_new(uint64_t seed)
+{
+    struct ft_spread *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->entries =
+        ft_table_new(sizeof(struct entry), sizeof(struct key), FT_SPREAD_ENTRIES_MAX, seed);
+    s->chance = ft_chance_new();
+    ft_writer_init(&s->kept, FT_SPREAD_KEPT_MAX);
+    ft_writer_init(&s->next, FT_SPREAD_KEPT_MAX);
+    if (!s->entries || !s->chance) {
+        ft_spread_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void forget(struct ft_spread *s)
+{
+    struct entry *e;
+    uint32_t index = 0;
+
+    while (s->entries && (e = ft_table_next(s->entries, &index)))
+        free(e->place);
+    if (s->entries)
+        ft_table_clear(s->entries);
+}
+
+void ft_spread_free(struct ft_spread *s)
+{
+    if (!s)
+        return;
+    forget(s);
+    ft_table_free(s->entries);
+    ft_chance_free(s->chance);
+    ft_writer_free(&s->kept);
+    ft_writer_free(&s->next);
+    free(s);
+}
+
+void ft_spread_begin(struct ft_spread *s)
+{
+    forget(s);
+    ft_writer_reset(&s->next);
+    s->cursor = 0;
+}
+
+/* The link that a sighting is of, as an egress port that leads up: at its own switch, or seen from
+ * the other end. */
+static uint32_t link_of(const struct ft_topology *t, const struct ft_sighting *s, bool own)
+{
+    uint32_t port = s->out;
+
+    if (!own)
+        port = s->in != FT_NONE && ft_is_port(s->in) ? ft_topology_port(t, s->in)->peer : FT_NONE;
+    if (port == FT_NONE || !ft_is_port(port) || ft_topology_port(t, port)->group == FT_NONE ||
+        ft_topology_port(t, port)->direction != FT_DIRECTION_UP)
+        return FT_NONE;
+    return port;
+}
+
+static uint32_t distance(const struct ft_topology *t, uint32_t port, const struct ft_nic *nic)
+{
+    uint32_t peer = ft_topology_port(t, port)->peer, nearest = FT_NONE;
+
+    for (uint32_t i = 0; peer != FT_NONE && i < nic->attach_count; i++) {
+        uint32_t d = ft_topology_distance(t, ft_topology_port(t, peer)->switch_id,
+                                          ft_topology_port(t, nic->attach[i])->switch_id);
+
+        nearest = d < nearest ? d : nearest;
+    }
+    return nearest;
+}
+
+/* The links of a group by which the destination is nearest. */
+static uint64_t possible_of(const struct ft_topology *t, const struct ft_group *g, uint32_t dst_nic)
+{
+    const struct ft_nic *nic = ft_topology_nic(t, dst_nic);
+    uint32_t nearest = FT_NONE;
+    uint64_t possible = 0;
+
+    for (uint32_t i = 0; i < g->link_count; i++) {
+        uint32_t d = distance(t, g->links[i], nic);
+
+        if (d < nearest)
+            possible = 0;
+        if (d != FT_NONE && d <= nearest) {
+            possible |= UINT64_C(1) << i;
+            nearest = d;
+        }
+    }
+    return possible;
+}
+
+static uint32_t position(const struct ft_group *g, uint32_t port)
+{
+    for (uint32_t i = 0; i < g->link_count; i++)
+        if (g->links[i] == port)
+            return i;
+    return FT_NONE;
+}
+
+static void see(struct ft_spread_link *l, const struct ft_sighting *s, unsigned slot)
+{
+    int64_t first_ms = ft_sighting_first_ms(s);
+
+    if (l->samples == 0 || first_ms < l->first_ms)
+        l->first_ms = first_ms;
+    if (l->samples == 0 || s->last_ms > l->last_ms)
+        l->last_ms = s->last_ms;
+    l->samples += s->samples[slot];
+}
+
+static const struct ft_sighting *sightings(const struct ft_flow *flow)
+{
+    return flow->evidence.size ? flow->evidence.list : flow->evidence.own;
+}
+
+/* A flow's samples at a group; false where there are none. */
+static bool look_at(struct place *p, const struct ft_topology *t, const struct ft_flow *flow,
+                    unsigned slot, bool own)
+{
+    const struct ft_sighting *list = sightings(flow);
+    const struct ft_group *g = ft_topology_group(t, p->group);
+    bool some = false;
+
+    memset(p->links, 0, sizeof(p->links));
+    for (uint16_t i = 0; i < flow->evidence.count; i++) {
+        uint32_t port = list[i].samples[slot] ? link_of(t, &list[i], own) : FT_NONE, at;
+
+        if (port == FT_NONE || ft_topology_port(t, port)->group != p->group)
+            continue;
+        at = position(g, port);
+        if (at == FT_NONE)
+            continue;
+        see(&p->links[at], &list[i], slot);
+        some = true;
+    }
+    return some;
+}
+
+/* The groups that samples of a flow name. */
+static size_t groups_of(const struct ft_topology *t, const struct ft_flow *flow, unsigned slot,
+                        uint32_t groups[GROUPS_MAX])
+{
+    const struct ft_sighting *list = sightings(flow);
+    size_t n = 0;
+
+    for (uint16_t i = 0; i < flow->evidence.count; i++)
+        for (int own = 0; own < 2; own++) {
+            uint32_t port = list[i].samples[slot] ? link_of(t, &list[i], own) : FT_NONE, group;
+            size_t k = 0;
+
+            if (port == FT_NONE)
+                continue;
+            group = ft_topology_port(t, port)->group;
+            while (k < n && groups[k] != group)
+                k++;
+            if (k == n && n < GROUPS_MAX &&
+                ft_topology_group(t, group)->link_count <= FT_SPREAD_LINKS_MAX)
+                groups[n++] = group;
+        }
+    return n;
+}
+
+/* Each sample of what is sprayed chose its link; what is not did so once. */
+static void count_trials(struct place *p, uint32_t links)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < links; i++) {
+        if (p->links[i].samples > p->links[most].samples)
+            most = i;
+        p->links[i].trials = p->sprayed ? p->links[i].samples : 0;
+    }
+    if (!p->sprayed)
+        p->links[most].trials = 1;
+}
+
+static void add_place(struct place *sum, const struct place *p, uint32_t links)
+{
+    sum->flows++;
+    sum->sprayed += p->sprayed;
+    sum->possible |= p->possible;
+    for (uint32_t i = 0; i < links; i++) {
+        struct ft_spread_link *to = &sum->links[i];
+        const struct ft_spread_link *from = &p->links[i];
+
+        if (from->samples == 0)
+            continue;
+        if (to->samples == 0 || from->last_ms > to->last_ms)
+            to->last_ms = from->last_ms;
+        to->samples += from->samples;
+        to->trials += from->trials;
+    }
+}
+
+static void add_to(struct ft_spread *s, const struct key *key, const struct place *p,
+                   uint32_t links)
+{
+    bool fresh;
+    struct entry *e = ft_table_insert(s->entries, key, &fresh);
+
+    if (e && fresh) {
+        e->place = calloc(1, sizeof(*e->place));
+        if (!e->place) {
+            ft_table_remove(s->entries, e);
+            e = NULL;
+        } else {
+            e->place->group = p->group;
+        }
+    }
+    if (e)
+        add_place(e->place, p, links);
+    else
+        s->refused++;
+}
+
+/* The parts of a record that is being made. */
+struct parts {
+    Fabrictrace__Spread out;
+    Fabrictrace__SpreadLink links[FT_SPREAD_LINKS_MAX];
+    Fabrictrace__SpreadLink *list[FT_SPREAD_LINKS_MAX];
+    char *dead[FT_SPREAD_LINKS_MAX];
+};
+
+static char *text(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+static void fill_link(Fabrictrace__SpreadLink *out, const struct ft_spread_link *l,
+                      const char *port, uint64_t samples)
+{
+    fabrictrace__spread_link__init(out);
+    out->port = text(port);
+    out->has_samples = out->has_trials = true;
+    out->samples = l->samples;
+    out->trials = l->trials;
+    if (samples) {
+        out->has_share = out->has_share_lo = out->has_share_hi = true;
+        out->share = (double)l->samples / (double)samples;
+        ft_wilson(l->samples, samples, &out->share_lo, &out->share_hi);
+    }
+    out->has_last_ms = l->samples > 0;
+    out->last_ms = (uint64_t)l->last_ms;
+}
+
+static void fill_figures(struct parts *parts, const struct ft_spread_figures *f, uint32_t possible,
+                         const char *least)
+{
+    Fabrictrace__Spread *out = &parts->out;
+
+    out->has_possible = out->has_seen = out->has_samples = out->has_trials = true;
+    out->possible = possible;
+    out->seen = f->seen;
+    out->samples = f->samples;
+    out->trials = f->trials;
+    out->has_effective_paths = f->samples > 0;
+    out->effective_paths = f->effective;
+    if (possible < 2)
+        return;
+    out->has_even_p = out->has_least_p = true;
+    out->even_p = f->even_p;
+    out->least_p = f->least_p;
+    out->least = text(least);
+}
+
+/* Of the links that lead on. */
+static void fill_place(struct ft_spread *s, struct parts *parts, const struct ft_topology *t,
+                       const struct place *p)
+{
+    const struct ft_group *g = ft_topology_group(t, p->group);
+    struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
+    const char *names[FT_SPREAD_LINKS_MAX];
+    struct ft_spread_figures f;
+    Fabrictrace__Spread *out = &parts->out;
+    uint32_t m = 0;
+
+    for (uint32_t i = 0; i < g->link_count; i++)
+        if (p->possible & UINT64_C(1) << i || p->links[i].samples) {
+            names[m] = ft_topology_port(t, g->links[i])->name;
+            links[m++] = p->links[i];
+        }
+    ft_spread_figures(links, m, s->chance, &f);
+    out->switch_ = text(ft_topology_switch(t, g->switch_id)->name);
+    out->group = text(g->name);
+    out->has_flows = out->has_sprayed_flows = true;
+    out->flows = p->flows;
+    out->sprayed_flows = p->sprayed;
+    fill_figures(parts, &f, m, names[f.least]);
+    out->dead = parts->dead;
+    for (uint32_t i = 0; i < m; i++) {
+        fill_link(&parts->links[i], &links[i], names[i], f.samples);
+        parts->list[i] = &parts->links[i];
+        if (links[i].samples == 0 && f.least_p < DEAD_P)
+            parts->dead[out->n_dead++] = text(names[i]);
+    }
+    out->links = parts->list;
+    out->n_links = m;
+}
+
+/* Publishes a record, and keeps it where there is room. */
+static void hand_on(struct ft_spread *s, struct parts *parts, const struct ft_topology *t,
+                    const struct ft_span *span, const struct ft_emitter *emitter)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    uint8_t *at;
+    size_t len;
+
+    parts->out.has_window_start_ms = parts->out.has_window_end_ms = true;
+    parts->out.window_start_ms = (uint64_t)span->start_ms;
+    parts->out.window_end_ms = (uint64_t)span->end_ms;
+    parts->out.fabric = text(ft_topology_fabric(t));
+    record.kind_case = FABRICTRACE__RECORD__KIND_SPREAD;
+    record.spread = &parts->out;
+    emitter->record(emitter->arg, &record);
+    len = fabrictrace__record__get_packed_size(&record);
+    if (s->next.len + LENGTH_BYTES + len > FT_SPREAD_KEPT_MAX ||
+        !(at = ft_write_room(&s->next, LENGTH_BYTES + len))) {
+        s->refused++;
+        return;
+    }
+    memcpy(at, &(uint32_t){(uint32_t)len}, LENGTH_BYTES);
+    fabrictrace__record__pack(&record, at + LENGTH_BYTES);
+}
+
+static void publish_flow(struct ft_spread *s, const struct ft_join *join,
+                         const struct ft_flow *flow, const struct place *p,
+                         enum ft_alternation alternation, double alternation_p,
+                         const struct ft_span *span, const struct ft_emitter *emitter)
+{
+    static const Fabrictrace__Alternation names[] = {
+        [FT_ALTERNATION_UNKNOWN] = FABRICTRACE__ALTERNATION__ALTERNATION_UNKNOWN,
+        [FT_ALTERNATION_SPRAYED] = FABRICTRACE__ALTERNATION__ALTERNATION_SPRAYED,
+        [FT_ALTERNATION_MOVED] = FABRICTRACE__ALTERNATION__ALTERNATION_MOVED,
+    };
+    const struct ft_topology *t = ft_join_topology(join);
+    struct parts parts = {.out = FABRICTRACE__SPREAD__INIT};
+    Fabrictrace__Flow tuple;
+
+    fill_place(s, &parts, t, p);
+    ft_emit_tuple(&tuple, &flow->tuple);
+    parts.out.has_of = true;
+    parts.out.of = FABRICTRACE__SPREAD_OF__SPREAD_OF_QP;
+    parts.out.flow = &tuple;
+    parts.out.src_host = text(ft_flow_src_host(join, flow));
+    parts.out.dst_host = text(ft_flow_dst_host(join, flow));
+    parts.out.job = flow->host ? text(flow->host->job) : NULL;
+    parts.out.has_alternation = true;
+    parts.out.alternation = names[alternation];
+    parts.out.has_alternation_p = alternation == FT_ALTERNATION_MOVED;
+    parts.out.alternation_p = alternation_p;
+    hand_on(s, &parts, t, span, emitter);
+}
+
+void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struct ft_flow *flow,
+                    const struct ft_span *span, const struct ft_emitter *emitter)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    unsigned slot = flow->bytes_window & 1;
+    uint32_t groups[GROUPS_MAX];
+    size_t n;
+
+    if (ft_role_answers(flow->role) || flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE)
+        return;
+    n = groups_of(t, flow, slot, groups);
+    for (size_t i = 0; i < n; i++) {
+        const struct ft_group *g = ft_topology_group(t, groups[i]);
+        struct key key = {.a = ft_topology_nic(t, flow->src_nic)->host_id,
+                          .b = ft_topology_nic(t, flow->dst_nic)->host_id,
+                          .kind = FABRICTRACE__SPREAD_OF__SPREAD_OF_CONNECTION,
+                          .group = groups[i]};
+        struct place p = {.group = groups[i], .flows = 1};
+        enum ft_alternation alternation;
+        uint32_t seen = 0;
+        double moved_p;
+
+        if (!look_at(&p, t, flow, slot, true) && !look_at(&p, t, flow, slot, false))
+            continue;
+        p.possible = possible_of(t, g, flow->dst_nic);
+        alternation = ft_spread_alternation(p.links, g->link_count, &moved_p);
+        p.sprayed = alternation == FT_ALTERNATION_SPRAYED || flow->state == FT_PATH_MULTIPATH;
+        count_trials(&p, g->link_count);
+        for (uint32_t k = 0; k < g->link_count; k++) {
+            seen += p.links[k].samples > 0;
+            /* What came since is of the next window. */
+            if (p.links[k].last_ms >= span->end_ms)
+                p.links[k].last_ms = span->end_ms - 1;
+        }
+        if (seen > 1)
+            publish_flow(s, join, flow, &p, alternation, moved_p, span, emitter);
+        add_to(s, &key, &p, g->link_count);
+        if (!flow->host || !flow->host->job)
+            continue;
+        key.kind = FABRICTRACE__SPREAD_OF__SPREAD_OF_JOB;
+        key.a = (uintptr_t)flow->host->job;
+        key.b = 0;
+        add_to(s, &key, &p, g->link_count);
+    }
+}
+
+static void publish_entry(struct ft_spread *s, const struct entry *e, const struct ft_topology *t,
+                          const struct ft_span *span, const struct ft_emitter *emitter)
+{
+    struct parts parts = {.out = FABRICTRACE__SPREAD__INIT};
+
+    fill_place(s, &parts, t, e->place);
+    parts.out.has_of = true;
+    parts.out.of = (Fabrictrace__SpreadOf)e->key.kind;
+    if (e->key.kind == FABRICTRACE__SPREAD_OF__SPREAD_OF_JOB) {
+        parts.out.job = (char *)(uintptr_t)e->key.a;
+    } else {
+        parts.out.src_host = text(ft_topology_host(t, (uint32_t)e->key.a)->name);
+        parts.out.dst_host = text(ft_topology_host(t, (uint32_t)e->key.b)->name);
+    }
+    hand_on(s, &parts, t, span, emitter);
+}
+
+bool ft_spread_step(struct ft_spread *s, const struct ft_join *join, const struct ft_span *span,
+                    const struct ft_emitter *emitter)
+{
+    struct ft_writer full;
+    struct entry *e;
+
+    /* One queue pair alone that stays on its path spreads over nothing. */
+    while ((e = ft_table_next(s->entries, &s->cursor)))
+        if (e->place->flows > 1 || e->place->sprayed) {
+            publish_entry(s, e, ft_join_topology(join), span, emitter);
+            return true;
+        }
+    forget(s);
+    s->cursor = 0;
+    full = s->next;
+    s->next = s->kept;
+    s->kept = full;
+    s->windows++;
+    return false;
+}
+
+bool ft_spread_next(const struct ft_spread *s, size_t *at, const struct ft_emitter *emitter)
+{
+    Fabrictrace__Record *record;
+    uint32_t len;
+
+    if (*at + LENGTH_BYTES > s->kept.len)
+        return false;
+    memcpy(&len, s->kept.bytes + *at, LENGTH_BYTES);
+    record = fabrictrace__record__unpack(NULL, len, s->kept.bytes + *at + LENGTH_BYTES);
+    *at += LENGTH_BYTES + len;
+    if (record)
+        emitter->record(emitter->arg, record);
+    fabrictrace__record__free_unpacked(record, NULL);
+    return true;
+}
+
+uint64_t ft_spread_windows(const struct ft_spread *s)
+{
+    return s->windows;
+}
+
+uint64_t ft_spread_refused(const struct ft_spread *s)
+{
+    return s->refused;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_SPREAD_SPREAD_H
+#define FT_DAEMON_SPREAD_SPREAD_H
+/*
+ * How queue pairs, connections (pairs of hosts) and jobs spread over the equal-cost links that they
+ * could take (lib/fabric/spread.h), from the samples of a window: fabrictrace.spread.v1.
+ *
+ * It is measured at each group of links that lead up. The samples of the group's own switch say
+ * which link a packet left by; where it takes none, those at the other ends of the links do.
+ * Records of the last closed window are kept for the API. Capped: connections and jobs in a window,
+ * bytes of the records that are kept. Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/join/join.h"
+#include "daemon/publish/emit.h"
+
+/* Connections and jobs at one group each, in a window. */
+#define FT_SPREAD_ENTRIES_MAX 4096
+#define FT_SPREAD_KEPT_MAX    (4u << 20)
+
+struct ft_spread;
+
+/* NULL without memory. */
+struct ft_spread *ft_spread_new(uint64_t seed);
+void ft_spread_free(struct ft_spread *s);
+
+/* At the close of a window: begins it; takes a flow that was seen in it, and publishes its queue
+ * pair where that took several links; publishes the next connection or job, false when that was
+ * all: then what the window had is what is kept. */
+void ft_spread_begin(struct ft_spread *s);
+void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struct ft_flow *flow,
+                    const struct ft_span *span, const struct ft_emitter *emitter);
+bool ft_spread_step(struct ft_spread *s, const struct ft_join *join, const struct ft_span *span,
+                    const struct ft_emitter *emitter);
+
+/* Emits the next record of the last closed window. at begins at 0; false: that was all. */
+bool ft_spread_next(const struct ft_spread *s, size_t *at, const struct ft_emitter *emitter);
+
+/* Windows that were closed: another number, other records. */
+uint64_t ft_spread_windows(const struct ft_spread *s);
+
+/* Connections and jobs, and records to be kept, that there was no room for since the start. */
+uint64_t ft_spread_refused(const struct ft_spread *s);
+
+#endif

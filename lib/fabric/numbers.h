@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_NUMBERS_H
+#define FT_FABRIC_NUMBERS_H
+/*
+ * How much a queue pair sent, by the numbers of its sampled packets.
+ *
+ * The data packets of a connected queue pair are numbered one by one (PSN, 24 bits). Of c packets
+ * drawn at random, the lowest and the highest lie so far apart that span (c + 1) / (c - 1) is how
+ * many were sent, and span over that number has the distribution Beta(c - 1, 2): an error of about
+ * sqrt(2) / c, where counting samples has 1 / sqrt(c). Packets that were sent again have their
+ * number already: they are not counted. Samples of all switches that saw the flow count alike,
+ * since the numbers are the flow's own. Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Samples of a flow at one port pair, folded over a second or so. */
+struct ft_numbered {
+    uint32_t qp;         /* destination */
+    uint32_t samples;    /* of numbered packets; 0: none of this */
+    uint32_t low;        /* their lowest number, 24 bits */
+    uint32_t span;       /* from it to the highest, unwrapped */
+    uint32_t back;       /* samples with a lower number than one before */
+    uint32_t starts;     /* first packets of messages */
+    uint32_t acks;       /* samples of the flow that are not numbered */
+    uint32_t naks, rnrs; /* of them */
+    uint32_t frame_min, frame_max;
+    uint64_t packets; /* that they all stand for, numbered or not */
+    uint64_t bytes;
+    int64_t first_ms, last_ms;
+    bool odd; /* there were packets of data that are not numbered in one row */
+};
+
+/* Those of one flow in one window. All zero: none yet. */
+struct ft_numbers {
+    uint32_t low, span;
+    uint32_t at;                /* the first number of the newest second, after low */
+    uint32_t first_ms, last_ms; /* moments of the first and newest sample: low 32 bits */
+    uint32_t samples, back, starts, acks;
+    uint32_t qp : 24;
+    uint32_t broken : 8; /* they cannot be put in one row */
+    uint16_t frame_min, frame_max;
+    uint16_t naks, rnrs;
+    uint64_t packets; /* of the numbered ones */
+    uint64_t bytes;   /* of all */
+};
+
+void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more);
+
+/* What was sent, with 95 % intervals. */
+struct ft_numbers_sent {
+    double packets, packets_lo, packets_hi; /* numbered, each once */
+    double bytes, bytes_lo, bytes_hi;       /* of them, and of acknowledgements between them */
+    double error;                           /* standard error of the bytes, as a part of them */
+};
+
+/* Fewer samples say too little. */
+#define FT_NUMBERS_MIN 5
+
+/* counted_bytes is what counting `counted` samples says of the same time. False: the numbers say
+ * nothing, or what counting contradicts. *out is written only where they do. */
+bool ft_numbers_sent(const struct ft_numbers *n, double counted_bytes, uint64_t counted,
+                     struct ft_numbers_sent *out);
+
+/* The part of all packets that the span of c samples exceeds with probability 1 - p: the quantile
+ * of Beta(c - 1, 2). */
+double ft_span_quantile(uint64_t c, double p);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/spread.h"
+
+#include <math.h>
+
+#include "lib/fabric/metrics.h"
+
+/* Runs that chance makes so rarely are no chance. */
+#define MOVED_P 0.01
+/* Of a link's tail no more terms are added: the normal distribution is as good from there. */
+#define TAIL_TERMS 10000
+
+/* P(at most k of n) for a probability of p. */
+static double binomial_tail(uint64_t k, uint64_t n, double p)
+{
+    double count = (double)n, term = count * log1p(-p), sum = exp(term);
+
+    if (k > TAIL_TERMS)
+        return erfc((count * p - (double)k - 0.5) / sqrt(2 * count * p * (1 - p))) / 2;
+    for (uint64_t i = 1; i <= k; i++) {
+        term += log((count - (double)i + 1) / (double)i) + log(p) - log1p(-p);
+        sum += exp(term);
+    }
+    return fmin(sum, 1);
+}
+
+void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_chance *chance,
+                       struct ft_spread_figures *out)
+{
+    struct ft_spread_figures f = {.even_p = 1, .least_p = 1};
+    uint64_t trials[FT_SPREAD_LINKS_MAX];
+    double entropy = 0;
+
+    for (size_t i = 0; i < m; i++) {
+        f.samples += links[i].samples;
+        f.trials += links[i].trials;
+        f.seen += links[i].samples > 0;
+        trials[i] = links[i].trials;
+        if (trials[i] < trials[f.least])
+            f.least = (uint32_t)i;
+    }
+    for (size_t i = 0; i < m; i++) {
+        double share = (double)links[i].samples / (double)f.samples;
+
+        if (links[i].samples)
+            entropy -= share * log(share);
+    }
+    if (f.samples)
+        f.effective = exp(entropy);
+    if (f.trials && m > 1) {
+        f.even_p = ft_p_value(chance, trials, m);
+        f.least_p = fmin(1, (double)m * binomial_tail(trials[f.least], f.trials, 1.0 / (double)m));
+    }
+    *out = f;
+}
+
+double ft_spread_unseen(uint64_t c)
+{
+    return c ? 1 - pow(0.05, 1 / (double)c) : 1;
+}
+
+static double log_choose(uint64_t n, uint64_t k)
+{
+    double a = (double)n, b = (double)k;
+
+    return lgamma(a + 1) - lgamma(b + 1) - lgamma(a - b + 1);
+}
+
+enum ft_alternation ft_spread_alternation(const struct ft_spread_link *links, size_t m, double *p)
+{
+    size_t used = 0;
+
+    *p = 0;
+    for (size_t i = 0; i < m; i++) {
+        if (links[i].samples == 0)
+            continue;
+        used++;
+        for (size_t k = 0; k < i; k++) {
+            const struct ft_spread_link *a = &links[i], *b = &links[k];
+            double apart;
+
+            if (b->samples == 0)
+                continue;
+            if (a->first_ms < b->last_ms && b->first_ms < a->last_ms)
+                return *p = 0, FT_ALTERNATION_SPRAYED;
+            apart = fmin(1, 2 * exp(-log_choose(a->samples + b->samples, a->samples)));
+            *p = fmax(*p, apart);
+        }
+    }
+    return used > 1 && *p < MOVED_P ? FT_ALTERNATION_MOVED : FT_ALTERNATION_UNKNOWN;
+}

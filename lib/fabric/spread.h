@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_FABRIC_SPREAD_H
+#define FT_FABRIC_SPREAD_H
+/*
+ * How traffic spreads over the equal-cost links that it could take, by its samples.
+ *
+ * What chooses a link anew each time is a trial: a sampled packet of a queue pair that is sprayed,
+ * the queue pair itself where it stays on its path. c trials over m links: exp(entropy) of the
+ * shares is the effective number of paths; a link without any is dead with the p-value
+ * m (1 - 1/m)^c; the one with the fewest is slow with m times the lower tail of the binomial
+ * distribution, since it is the least of m. Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FT_SPREAD_LINKS_MAX 64
+
+/* One link of the group. */
+struct ft_spread_link {
+    uint64_t samples;
+    uint64_t trials;
+    int64_t first_ms, last_ms; /* of the samples; the first of those without a long pause */
+};
+
+struct ft_spread_figures {
+    uint32_t seen; /* links with samples */
+    uint64_t samples, trials;
+    double effective; /* paths, by samples; 0: no samples */
+    double even_p;    /* that even choice is as uneven by chance */
+    uint32_t least;   /* the link with the fewest trials */
+    double least_p;   /* that even choice leaves some link with so few */
+};
+
+struct ft_chance;
+
+/* links[m], m >= 1. */
+void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_chance *chance,
+                       struct ft_spread_figures *out);
+
+/* Upper bound of the share of a link that none of c trials took, at 95 %. */
+double ft_spread_unseen(uint64_t c);
+
+enum ft_alternation {
+    FT_ALTERNATION_UNKNOWN, /* one link, or too few samples */
+    FT_ALTERNATION_SPRAYED, /* links alternate */
+    FT_ALTERNATION_MOVED,   /* links follow each other: changes of route */
+};
+
+/* Whether one queue pair alternates among links or moved from one to the next: in a runs test of
+ * two links, those of which one ended before the other began make two runs, which n1 and n2 samples
+ * that alternate at random do with probability 2 / C(n1 + n2, n1). *p: the largest one that says
+ * so, or where links overlap in time, 0. */
+enum ft_alternation ft_spread_alternation(const struct ft_spread_link *links, size_t m, double *p);
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/sim/hashed.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Both addresses, both ports, the protocol. */
+#define KEY_BYTES (16 + 16 + 2 + 2 + 1)
+
+static bool is_dead(const struct ft_topology *t, const bool *dead, uint32_t port)
+{
+    uint32_t peer = ft_topology_port(t, port)->peer;
+
+    return dead && (dead[port] || (peer != FT_NONE && dead[peer]));
+}
+
+/* The port of the switch on which the NIC hangs; FT_NONE. */
+static uint32_t last_port(const struct ft_topology *t, const bool *dead, uint32_t switch_id,
+                          uint32_t nic)
+{
+    const struct ft_nic *n = ft_topology_nic(t, nic);
+
+    for (uint32_t i = 0; i < n->attach_count; i++)
+        if (ft_topology_port(t, n->attach[i])->switch_id == switch_id &&
+            !is_dead(t, dead, n->attach[i]))
+            return n->attach[i];
+    return FT_NONE;
+}
+
+/* The link that the switch takes; FT_NONE with the reason in *rc. */
+static uint32_t next_link(const struct ft_topology *t, const bool *dead,
+                          const struct ft_tuple *tuple, uint32_t in, uint32_t dst_nic,
+                          ft_hashed_fn fn, void *arg, int *rc)
+{
+    uint32_t at = ft_topology_port(t, in)->switch_id, alive = 0, chosen;
+    uint32_t distance = ft_choice_distance(t, at, dst_nic);
+    struct ft_choice choice;
+
+    *rc = -EHOSTUNREACH;
+    if (distance == FT_NONE || distance == 0 ||
+        !ft_choice_find(&choice, t, at, dst_nic, distance - 1))
+        return FT_NONE;
+    for (uint32_t i = 0; i < choice.count; i++)
+        if (!is_dead(t, dead, choice.links[i]))
+            choice.links[alive++] = choice.links[i];
+    choice.count = alive;
+    if (alive <= 1)
+        return alive ? choice.links[0] : FT_NONE;
+    *rc = -ENODATA;
+    chosen = fn(arg, &choice, in, tuple);
+    return chosen < alive ? choice.links[chosen] : FT_NONE;
+}
+
+int ft_hashed_path(const struct ft_topology *t, const bool *dead, const struct ft_tuple *tuple,
+                   uint32_t from, uint32_t dst_nic, ft_hashed_fn fn, void *arg,
+                   struct ft_path *path)
+{
+    struct ft_path p = {0};
+    uint32_t in = from;
+    int rc = -EHOSTUNREACH;
+
+    if (is_dead(t, dead, from))
+        return rc;
+    while (p.hop_count < FT_PATH_HOPS_MAX) {
+        uint32_t out = last_port(t, dead, ft_topology_port(t, in)->switch_id, dst_nic);
+        bool last = out != FT_NONE;
+
+        if (!last)
+            out = next_link(t, dead, tuple, in, dst_nic, fn, arg, &rc);
+        if (out == FT_NONE)
+            return rc;
+        p.hops[p.hop_count++] = (struct ft_hop){in, out};
+        if (last) {
+            *path = p;
+            return 0;
+        }
+        in = ft_topology_port(t, out)->peer;
+    }
+    return -EHOSTUNREACH;
+}
+
+static uint32_t crc16(const uint8_t *bytes, size_t len)
+{
+    uint32_t crc = 0xffff;
+
+    for (size_t i = 0; i < len; i++) {
+        crc ^= (uint32_t)bytes[i] << 8;
+        for (int k = 0; k < 8; k++)
+            crc = (crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1) & 0xffff;
+    }
+    return crc;
+}
+
+static uint32_t crc32(const uint8_t *bytes, size_t len)
+{
+    uint32_t crc = 0xffffffff;
+
+    for (size_t i = 0; i < len; i++) {
+        crc ^= bytes[i];
+        for (int k = 0; k < 8; k++)
+            crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
+    }
+    return ~crc;
+}
+
+static uint32_t fold(const uint8_t *bytes, size_t len)
+{
+    uint32_t x = 0;
+
+    for (size_t i = 0; i < len; i++)
+        x ^= (uint32_t)bytes[i] << (i % 2 ? 0 : 8);
+    return (x ^ x >> 8) & 0xff;
+}
+
+uint32_t ft_named_hash(enum ft_named_hash hash, const struct ft_tuple *tuple)
+{
+    uint8_t key[KEY_BYTES];
+    size_t len, n = 0;
+    const uint8_t *address = ft_ip_bytes(&tuple->src, &len);
+
+    memcpy(key, address, len);
+    n += len;
+    address = ft_ip_bytes(&tuple->dst, &len);
+    memcpy(key + n, address, len);
+    n += len;
+    key[n++] = (uint8_t)(tuple->sport >> 8);
+    key[n++] = (uint8_t)tuple->sport;
+    key[n++] = (uint8_t)(tuple->dport >> 8);
+    key[n++] = (uint8_t)tuple->dport;
+    key[n++] = tuple->proto;
+    return hash == FT_HASHED_CRC16   ? crc16(key, n)
+           : hash == FT_HASHED_CRC32 ? crc32(key, n)
+                                     : fold(key, n);
+}

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fabrictraced against jobs on paper (job.py): what agents would report of them, in virtual time.
+
+usage: daemon.py [--seeds N] [--seed FIRST] [CASE...]     in the build folder
+
+Operations that end become fabrictrace.collective.v1 records; of ranks that stand there are
+fabrictrace.progress.v1 records every two seconds, as agents send them. Prints a line a case: in how many
+runs the fault was told, how many diagnoses named anything else, how long after the job felt the fault
+the right one came, and in how many it was over when the fault was. A run that fails is named with its seed.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from job import MS, Fault, Job  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DAEMON = pathlib.Path("daemon/fabrictraced").resolve()
+TOPOLOGY = SOURCE / "packaging/examples/topology.yaml"
+STANDS_S = 40  # of a job that hangs, as long as it is looked at
+REPORT_MS = 2000
+HOLD_MS = 300  # from the end of an operation until its record
+SHAPES = ((8, 1, 2), (4, 2, 4), (16, 1, 1), (8, 2, 1), (4, 1, 4))
+
+
+def comm_id(name):
+    return f"{sum(ord(c) * 131 ** i for i, c in enumerate(name)) % (1 << 64):016x}"
+
+
+class Reports:
+    """What the agents of a job's hosts send."""
+
+    def __init__(self, job, rows):
+        self.job = job
+        self.members = collections.defaultdict(list)  # communicator: global ranks
+        self.records = []
+        self.number = collections.Counter()
+        self.sequence = collections.Counter()
+        for row in rows:
+            if row["rank"] not in self.members[row["communicator"]]:
+                self.members[row["communicator"]].append(row["rank"])
+        for ranks in self.members.values():
+            ranks.sort()
+        self.begun = {}  # (rank, communicator): its newest number
+        self.open = {}  # (rank, communicator): the oldest row that did not end, as begun
+        self.finished = collections.Counter()
+        for row in sorted(rows, key=lambda r: (r["start_ns"], r["rank"])):
+            self.take(row)
+
+    def base(self, row):
+        name, rank = row["communicator"], row["rank"]
+        return {"host": row["host"], "pid": 1000 + rank, "job": "88", "comm_id": comm_id(name),
+                "rank": self.members[name].index(rank), "ranks": len(self.members[name]),
+                "op": row["function"], "bytes": row["bytes"]}
+
+    def take(self, row):
+        key = row["rank"], row["communicator"]
+        self.number[key] += 1
+        out = {**self.base(row), "number": self.number[key]}
+        if row["peer"] != "":
+            out["peer"] = self.members[row["communicator"]].index(row["peer"])
+        else:
+            out["sequence"] = self.sequence[key, row["function"]]
+            self.sequence[key, row["function"]] += 1
+        if row["end_ns"] == "":
+            self.open.setdefault(key, (row, out))
+            return
+        self.finished[key] = out["number"]
+        # Every agent of NCCL's transfers sees some of each operation.
+        peer = out.get("peer", (out["rank"] + 1) % out["ranks"])
+        self.records.append((row["end_ns"] // MS + HOLD_MS, {
+            "schema": "fabrictrace.collective.v1", "time_ms": row["end_ns"] // MS,
+            "start_ms": row["start_ns"] // MS, "duration_us": (row["end_ns"] - row["start_ns"]) // 1000,
+            "started_ns": row["start_ns"] - self.job.base + 10 ** 12, "operations": 1, **out,
+            "peers": [{"peer": peer, "channel": 0, "sent_bytes": 1, "sent_messages": 1}]}))
+
+    def stand(self, row, out, since_ms, until_ms, **more):
+        for t in range(since_ms + REPORT_MS, until_ms, REPORT_MS):
+            self.records.append((t, {"schema": "fabrictrace.progress.v1", "time_ms": t, "standing": True,
+                                     "moved_ms": since_ms, "process": "running", **out, **more}))
+
+    def stop(self, dead=()):
+        """The job hangs: what its ranks are in, or not in, is said for a while. Hosts in dead say nothing."""
+        newest = max(t for t, _ in self.records)
+        last = {}
+        for t, r in self.records:
+            last[r["pid"] - 1000, r["comm_id"]] = (t, r)
+        for key in {(r, c) for c, ranks in self.members.items() for r in ranks}:
+            rank, name = key
+            if self.job.host(rank) in dead:
+                continue
+            if key in self.open:
+                row, out = self.open[key]
+                ms = row["start_ns"] // MS
+                self.stand(row, out, ms, newest + STANDS_S * 1000, state="in_flight", start_ms=ms,
+                           begun=out["number"], finished=out["number"] - 1)
+                continue
+            base = {"host": f"gpu{self.job.host(rank):02}", "pid": 1000 + rank, "job": "88",
+                    "comm_id": comm_id(name), "rank": self.members[name].index(rank),
+                    "ranks": len(self.members[name])}
+            since = last.get((rank, comm_id(name)), (newest, None))[0]
+            self.stand(None, base, since, newest + STANDS_S * 1000, state="finished",
+                       begun=self.finished[key], finished=self.finished[key])
+
+    def lines(self):
+        return [json.dumps(r) for _, r in sorted(self.records, key=lambda x: x[0])]
+
+
+def replay(lines, more=()):
+    with tempfile.NamedTemporaryFile("w", suffix=".ndjson") as file:
+        file.write("\n".join(lines) + "\n")
+        file.flush()
+        done = subprocess.run([DAEMON, "--topology", TOPOLOGY, "--set", "verify_topology=false", "--replay",
+                               file.name, "--sink", "file:-", *more], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"exit {done.returncode}: {done.stderr}")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    return [r for r in records if r["schema"] in ("fabrictrace.diagnosis.v1", "fabrictrace.event.v1")]
+
+
+def faulty(seed, kind, steps, **options):
+    rng = random.Random(f"{kind}{seed}")
+    while True:
+        shape = rng.choice(SHAPES)
+        ranks = shape[0] * shape[1] * shape[2]
+        fault = Fault(kind, rank=rng.randrange(ranks), step=rng.randrange(30, 40), factor=rng.uniform(1.5, 3))
+        job = Job(seed, *shape, steps=steps, fault=fault, gpus=4, **options)
+        if kind == "pair_hang":
+            near = [job.rank_of(*c) for c in near_of(job, fault.rank) if job.host(job.rank_of(*c)) !=
+                    job.host(fault.rank)]
+            if not near:
+                continue
+            fault.peer = rng.choice(near)
+        if kind in ("order", "size") and shape[1] == 1:
+            continue
+        if kind == "group_hang" and (shape[0] == 1 or shape[0] == ranks):
+            continue
+        return job
+
+
+def near_of(job, rank):
+    t, d, p = job.coordinates(rank)
+    return [(t, d, q) for q in (p - 1, p + 1) if 0 <= q < job.pp]
+
+
+def healthy(seed, **options):
+    rng = random.Random(f"healthy{seed}")
+    return Job(seed, *rng.choice(SHAPES), steps=120, gpus=4, **options)
+
+
+CASES = {
+    # name: (job of a seed, syndrome, whether the rank is known)
+    "stopped": (lambda s: faulty(s, "noncomm_hang", 60), "noncomm_hang", True),
+    "host dies": (lambda s: faulty(s, "killed", 60), "noncomm_hang", "host"),
+    "transfer stands": (lambda s: faulty(s, "pair_hang", 60), "comm_hang", True),
+    "collective stands": (lambda s: faulty(s, "group_hang", 60), "comm_hang", False),
+    "other order": (lambda s: faulty(s, "order", 60), "mismatch", True),
+    "late": (lambda s: faulty(s, "noncomm_slow", 150), "noncomm_slow", True),
+    "healthy": (healthy, None, False),
+    "healthy, pauses": (lambda s: healthy(s, pause_every=20, pause=4000 * MS), None, False),
+    "healthy, one rank saves":
+        (lambda s: healthy(s, pause_every=20, pause=4000 * MS, pause_rank=0), None, False),
+    "healthy, uneven lengths": (lambda s: healthy(s, uneven=0.25), None, False),
+    "healthy, long last stage": (lambda s: healthy(s, last_stage=1.6), None, False),
+}
+
+
+def right(record, job, syndrome, known):
+    fault = job.fault
+    if record["syndrome"] != syndrome:
+        return False
+    if known == "host":
+        return record.get("host") == f"gpu{job.host(fault.rank):02}"
+    if not known:
+        return True
+    named = {record.get("rank"), record.get("peer")}
+    if fault.kind == "pair_hang":
+        return named == {fault.rank, fault.peer}
+    if fault.kind == "order":
+        return fault.rank in named
+    return record.get("rank") == fault.rank
+
+
+def run_one(name, seed):
+    make, syndrome, known = CASES[name]
+    job = make(seed)
+    reports = Reports(job, job.run())
+    hangs = syndrome is not None and not syndrome.endswith("slow")
+    if hangs:
+        reports.stop({job.host(job.fault.rank)} if job.fault.kind == "killed" else ())
+    found = replay(reports.lines())
+    raised = [r for r in found if r["schema"] == "fabrictrace.diagnosis.v1" and not r.get("cleared")]
+    events = [r for r in found if r["schema"] == "fabrictrace.event.v1" and not r.get("cleared")
+              and r["kind"] in ("noncomm_hang", "comm_hang", "mismatch", "noncomm_slow", "comm_slow",
+                                "mixed_slow")]
+    good = [r for r in raised if syndrome and right(r, job, syndrome, known)]
+    bad = [r for r in raised if r not in good]
+    if len(events) != len(raised):
+        bad.append({"syndrome": "events", "evidence_for": [e["message"] for e in events]})
+    took = (good[0]["time_ms"] - good[0]["since_ms"]) / 1000 if good else None
+    return job, good, bad, took
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("cases", nargs="*")
+    args = parser.parse_args()
+    unknown = [c for c in args.cases if c not in CASES]
+    if unknown:
+        sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(CASES)}")
+    failed = 0
+    print(f"seeds {args.seed} to {args.seed + args.seeds - 1}")
+    print(f"{'case':34} {'runs':>4} {'told':>4} {'wrong':>5} {'median s':>9} {'longest s':>9}")
+    for name in args.cases or CASES:
+        told, wrong, times = 0, 0, []
+        for seed in range(args.seed, args.seed + args.seeds):
+            job, good, bad, took = run_one(name, seed)
+            ok = bool(good) or CASES[name][1] is None
+            told += ok
+            wrong += len(bad)
+            times += [took] if good else []
+            if bad or not ok:
+                failed += 1
+                f = job.fault
+                print(f"  seed {seed}: dp {job.dp} tp {job.tp} pp {job.pp}, {f.kind} rank {f.rank} peer "
+                      f"{f.peer} factor {f.factor:.2f} step {f.step}: {'' if ok else 'not told'}"
+                      f"{['', ' wrong: '][bool(bad)]}" + "; ".join(
+                          f"{r['syndrome']} {r.get('rank')} {r.get('peer')}: {r['evidence_for']}" for r in bad))
+        times.sort()
+        spent = f"{times[len(times) // 2]:9.1f} {times[-1]:9.1f}" if times else ""
+        print(f"{name:34} {args.seeds:4} {told:4} {wrong:5} {spent}", flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How traffic spreads over 32 uplinks, from generated samples whose truth is known: a queue pair that
+is sprayed packet by packet with one dead path, one in flowlets, 256 queue pairs of one connection
+that stay, one that changes its route, one that changes it while it is sprayed, and one whose own leaf
+takes no samples. Shares, paths and verdicts are held against what was generated."""
+import json
+import math
+import random
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import rig  # noqa: E402
+from rig import check, equal, of_kind  # noqa: E402
+
+SPINES, HOSTS = 32, 6
+START_MS = 1700000000000
+SECONDS, WINDOW_S = 15, 5
+RATE = 400  # samples a second
+DEAD, MOVE_MS = 9, 7400
+QPS = 256
+
+# Of each flow: (host, spine of a sample at a moment).
+rng = random.Random(11)
+EVEN = [s for s in range(1, SPINES + 1) if s != DEAD]
+
+
+def of_flowlets():
+    """500 packets at a time choose a spine, of which one in 2000 is sampled."""
+    state = {"spine": 1, "left": 0}
+
+    def choose(_):
+        gap = rng.randint(1, 4000)
+        while gap > state["left"]:
+            gap -= state["left"]
+            state.update(spine=rng.randint(1, SPINES), left=500)
+        state["left"] -= gap
+        return state["spine"]
+    return choose
+
+
+FLOWS = {
+    50001: (1, lambda ms: rng.choice(EVEN)),
+    50002: (2, of_flowlets()),
+    50003: (3, lambda ms: 3 if ms < MOVE_MS else 7),
+    50004: (4, lambda ms: rng.randint(1, 16) if ms < MOVE_MS else rng.randint(17, 32)),
+    50005: (5, lambda ms: rng.randint(1, SPINES)),
+}
+BLIND = 50005  # leaf3 sends it, and samples nothing
+OWN_QP = {51000 + i: rng.randint(1, SPINES) for i in range(QPS)}
+
+
+def leaf_of(sport):
+    return 3 if sport == BLIND else 1
+
+
+def flow_of(sport):
+    host = 6 if sport in OWN_QP else FLOWS[sport][0]
+    return {"src": f"10.0.{leaf_of(sport)}.{host}", "dst": f"10.0.2.{host}", "sport": sport,
+            "dport": 4791, "proto": 17}
+
+
+def topology():
+    text = "fabric: small\nspeed_bps: 100000000000\nswitches:\n"
+    for leaf in range(1, 4):
+        ports = ", ".join(f"{{name: Ethernet{i}, ifindex: {i}}}"
+                          for i in [*range(1, HOSTS + 1), *range(51, 51 + SPINES)])
+        text += f"  - {{name: leaf{leaf}, addresses: [192.0.2.{leaf}], ports: [{ports}]}}\n"
+    for spine in range(1, SPINES + 1):
+        ports = ", ".join(f"{{name: Ethernet{i}, ifindex: {i}}}" for i in range(1, 4))
+        text += f"  - {{name: spine{spine}, addresses: [192.0.2.{100 + spine}], ports: [{ports}]}}\n"
+    text += "links:\n"
+    for leaf in range(1, 4):
+        for spine in range(1, SPINES + 1):
+            text += (f"  - {{a: leaf{leaf}, a_port: Ethernet{50 + spine}, b: spine{spine}, "
+                     f"b_port: Ethernet{leaf}}}\n")
+    text += "hosts:\n"
+    for leaf in range(1, 4):
+        for host in range(1, HOSTS + 1):
+            text += (f"  - {{name: h{leaf}-{host}, nics: [{{addresses: [10.0.{leaf}.{host}], "
+                     f"attach: [{{switch: leaf{leaf}, port: Ethernet{host}}}]}}]}}\n")
+    return text
+
+
+def generate():
+    """(observations, {(sport, window): Counter of spines})."""
+    truth, lines = {}, []
+    for second in range(SECONDS):
+        folded = {}
+        for sport in [*FLOWS, *OWN_QP]:
+            count = RATE if sport in FLOWS else rng.randint(1, 5)
+            for ms in sorted(rng.randrange(1000) for _ in range(count)):
+                at = 1000 * second + ms
+                spine = OWN_QP.get(sport) or FLOWS[sport][1](at)
+                truth.setdefault((sport, second // WINDOW_S), Counter())[spine] += 1
+                folded.setdefault((sport, spine), []).append(at)
+        for (sport, spine), moments in folded.items():
+            host, leaf = int(flow_of(sport)["src"].split(".")[3]), leaf_of(sport)
+            agent, came, went = ((f"192.0.2.{100 + spine}", leaf, 2) if sport == BLIND else
+                                 ("192.0.2.1", host, 50 + spine))
+            n = len(moments)
+            lines.append({"schema": "fabrictrace.observation.v1",
+                          "time_ms": START_MS + 1000 * second, "interval_ms": 1000,
+                          "first_ms": START_MS + moments[0], "last_ms": START_MS + moments[-1],
+                          "agent": agent, "flow": flow_of(sport), "in_ifindex": came,
+                          "out_ifindex": went, "samples": n, "packets": 2000 * n,
+                          "bytes": 2000 * 4170 * n, "data_samples": n})
+    return "".join(json.dumps(r) + "\n" for r in lines), truth
+
+
+def window_of(record):
+    return (record["window_start_ms"] - START_MS) // (1000 * WINDOW_S)
+
+
+def effective(counts):
+    total = sum(counts.values())
+    return math.exp(-sum(n / total * math.log(n / total) for n in counts.values()))
+
+
+def held(record, counts, name):
+    """The figures of a record are those of what was generated."""
+    total = sum(counts.values())
+    links = {int(x["port"][8:]) - 50: x for x in record["links"]}
+    equal(f"{name}: samples by spine", {s: x["samples"] for s, x in links.items() if x["samples"]},
+          dict(counts))
+    equal(f"{name}: paths", (record["seen"], record["possible"], record["samples"]),
+          (len(counts), SPINES, total))
+    check(f"{name}: effective paths", abs(record["effective_paths"] - effective(counts)) < 1e-4,
+          record["effective_paths"])
+    inside = sum(x["share_lo"] <= x["samples"] / total <= x["share_hi"] and
+                 abs(x["share"] - x["samples"] / total) < 1e-5 for x in links.values())
+    equal(f"{name}: shares lie in their intervals", inside, SPINES)
+
+
+def test_flows(records, truth):
+    told = {(r["flow"]["sport"], window_of(r)): r for r in records if r["of"] == "qp"}
+    for (sport, window), counts in sorted(truth.items()):
+        name = f"{sport} in window {window}"
+        r = told.get((sport, window))
+        if len(counts) == 1:
+            check(f"{name}: one path is no spreading", r is None, r)
+            continue
+        check(f"{name}: told", r is not None)
+        if r is None:
+            continue
+        held(r, counts, name)
+        if sport == 50003:
+            equal(f"{name}: a change of route", (r["alternation"], r["sprayed_flows"]), ("moved", 0))
+            check(f"{name}: certain", r["alternation_p"] < 1e-6, r["alternation_p"])
+            continue
+        equal(f"{name}: sprayed", (r["alternation"], r["sprayed_flows"]), ("sprayed", 1))
+        if sport == 50001:
+            equal(f"{name}: the dead path", (r["least"], r.get("dead")),
+                  (f"Ethernet{50 + DEAD}", [f"Ethernet{50 + DEAD}"]))
+            expected = SPINES * (1 - 1 / SPINES) ** sum(counts.values())
+            check(f"{name}: its p-value", math.isclose(r["least_p"], expected, rel_tol=1e-3) or
+                  r["least_p"] == round(expected, 6), (r["least_p"], expected))
+        elif sport in (50002, BLIND):
+            check(f"{name}: nothing dead, even", "dead" not in r and r["even_p"] > 1e-4, r["even_p"])
+        elif window != MOVE_MS // (1000 * WINDOW_S):
+            equal(f"{name}: the others carry nothing", len(r.get("dead", [])), 16)
+
+
+def test_connections(records, truth):
+    told = {(r["src_host"], window_of(r)): r for r in records if r["of"] == "connection"}
+    for window in range(SECONDS // WINDOW_S):
+        r = told.get(("h1-6", window))
+        counts = sum((truth[sport, window] for sport in OWN_QP), Counter())
+        check(f"connection of {QPS} queue pairs in window {window}", r is not None)
+        if r is None:
+            continue
+        held(r, counts, f"connection in window {window}")
+        equal("its trials are its queue pairs", (r["flows"], r["trials"], r["sprayed_flows"]),
+              (QPS, QPS, 0))
+        equal("by link", {int(x["port"][8:]) - 50: x["trials"] for x in r["links"] if x["trials"]},
+              dict(Counter(OWN_QP.values())))
+        check("queue pairs that stay are not uneven beyond chance", r["even_p"] > 1e-4, r["even_p"])
+        check("the connection of one flow that moved is none", ("h1-3", window) not in told)
+
+
+def main():
+    lines, truth = generate()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "t.yaml"
+        file.write_text(topology())
+        done = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--set", "source_id=golden", "--set",
+                       f"window={WINDOW_S}s", "--topology", file, "--replay", "-", "--sink",
+                       "file:-", input=lines, stdin=None)
+    equal("exit code", done.returncode, 0)
+    records = of_kind(rig.records_of(done.stdout), "spread")
+    test_flows(records, truth)
+    test_connections(records, truth)
+    return 1 if rig.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

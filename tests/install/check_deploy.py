@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of a deployment: what the DaemonSet and the Ansible role configure is what the agent
+accepts, the DaemonSet's agent runs with the privileges that it is given there and no others, and the
+image is made of packages that there are. Neither Kubernetes nor Ansible is needed."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import jinja2
+import yaml
+
+TOP = Path(os.environ.get("srcdir", ".")).resolve()
+sys.path.insert(0, str(TOP / "tests"))
+sys.dont_write_bytecode = True
+from certificates import Authority  # noqa: E402
+
+AGENT = Path("agent/fabrictrace-agent").resolve()
+PACKAGING = TOP / "packaging"
+failed = []
+
+
+def check(what, held, more=""):
+    print("ok  " if held else "FAIL", what, "" if held else more)
+    if not held:
+        failed.append(what)
+
+
+def accepts(what, text, folder):
+    """The agent's own check, with the files that the configuration names in a folder."""
+    path = folder / "agent.yaml"
+    path.write_text(text)
+    done = subprocess.run([AGENT, "--check", "-c", path], capture_output=True, text=True, check=False)
+    check(what, done.returncode == 0 and "daemon" in text, done.stdout + done.stderr)
+    return path
+
+
+def certificates(folder):
+    (folder / "tls").mkdir()
+    authority = Authority(folder / "tls", "ca")
+    for name, path in zip(("cert.pem", "key.pem"), authority.make("agent", "URI:fabrictrace://agent/gpu01")):
+        path.rename(folder / "tls" / name)
+    (folder / "tls/key.pem").chmod(0o440)
+
+
+def kubernetes(folder):
+    kinds = {d["kind"]: d for d in yaml.safe_load_all((PACKAGING / "kubernetes/fabrictrace-agent.yaml").read_text())}
+    spaces = {d["metadata"].get("namespace", d["metadata"]["name"]) for d in kinds.values()}
+    check("all is of one namespace", spaces == {"fabrictrace"}, spaces)
+    pod = kinds["DaemonSet"]["spec"]["template"]["spec"]
+    check("the DaemonSet selects its own pods", kinds["DaemonSet"]["spec"]["selector"]["matchLabels"]
+          == kinds["DaemonSet"]["spec"]["template"]["metadata"]["labels"])
+    container = pod["containers"][0]
+    volumes = {v["name"]: v for v in pod["volumes"]}
+    mounts = {m["name"]: m for m in container["volumeMounts"]}
+    check("each mount is of a volume, each volume is mounted", volumes.keys() == mounts.keys(), volumes)
+    data = kinds["ConfigMap"]["data"]
+    check("the configuration is the map's", volumes["config"]["configMap"]["name"] == kinds["ConfigMap"]["metadata"]["name"]
+          and mounts["config"]["subPath"] in data)
+    words = container["command"] + container["args"]
+    check("the agent is told where it lies", mounts["config"]["mountPath"] in words, words)
+    config = data[mounts["config"]["subPath"]]
+    check("certificates and socket lie in what is mounted",
+          all(yaml.safe_load(config)["daemon"][k].startswith(mounts["tls"]["mountPath"] + "/")
+              for k in ("cert", "key", "ca"))
+          and yaml.safe_load(config)["nccl"]["socket"].startswith(mounts["run"]["mountPath"] + "/"))
+    config = config.replace(mounts["tls"]["mountPath"], str(folder / "tls")) \
+        .replace(mounts["run"]["mountPath"], str(folder / "run")).replace("eth0", "lo") \
+        .replace("fabrictraced.example:9477", "127.0.0.1:1")
+    path = accepts("the agent accepts the DaemonSet's configuration", config, folder)
+    if os.geteuid() != 0:
+        print("skipped: privileges of the DaemonSet: needs root")
+        return
+    runs(container, path, folder)
+
+
+def runs(container, path, folder):
+    """With the DaemonSet's capabilities the agent captures, as the user it is told, with one of them."""
+    wanted = container["securityContext"]["capabilities"]
+    check("all other capabilities are dropped", wanted["drop"] == ["ALL"])
+    (folder / "run").mkdir()
+    log = folder / "log"
+    words = [w.replace("user=fabrictrace", "user=nobody") for w in container["args"][2:]]
+    with log.open("w") as out:
+        agent = subprocess.Popen(
+            ["setpriv", "--no-new-privs", "--inh-caps", "-all", "--bounding-set",
+             "-all," + ",".join("+" + c.lower() for c in wanted["add"]),
+             AGENT, "-c", path, "--set", "http=off", *words], stdout=out, stderr=out,
+            # LeakSanitizer cannot look into a process that has changed its user.
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    end, status = time.monotonic() + 120, ""
+    while time.monotonic() < end and agent.poll() is None and "capturing on 1 interface" not in log.read_text():
+        time.sleep(0.05)
+    if agent.poll() is None:
+        status = Path(f"/proc/{agent.pid}/status").read_text()
+    socket = (folder / "run/nccl.sock").exists()
+    agent.send_signal(signal.SIGTERM)
+    agent.wait(timeout=120)
+    check("with these privileges it captures", "capturing on 1 interface" in log.read_text(), log.read_text())
+    check("as another user, with CAP_NET_RAW alone",
+          "CapEff:\t0000000000002000" in status and not re.search(r"^Uid:\t0", status, re.M), status)
+    check("training jobs have their socket", socket)
+
+
+def ansible(folder):
+    role = PACKAGING / "ansible/fabrictrace_agent"
+    defaults = yaml.safe_load((role / "defaults/main.yaml").read_text())
+    tasks = yaml.safe_load((role / "tasks/main.yaml").read_text())
+    handlers = {h["name"] for h in yaml.safe_load((role / "handlers/main.yaml").read_text())}
+    check("what tasks notify there is", {t["notify"] for t in tasks if "notify" in t} == handlers)
+    text = "".join(p.read_text() for p in role.rglob("*") if p.is_file())
+    used = set(re.findall(r"\bfabrictrace_[a-z]\w*", text)) - {"fabrictrace_copied"}
+    check("each variable has a default", used == set(defaults), used ^ set(defaults))
+    env = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)
+    env.filters["to_json"] = json.dumps
+    template = env.from_string((role / "templates/fabrictrace-agent.yaml.j2").read_text())
+    for what, own in (("as it comes", {}), ("without certificates", {"fabrictrace_certificates": ""}),
+                      ("with interfaces", {"fabrictrace_interfaces": ["lo", "eth1"]})):
+        config = template.render(ansible_managed="Ansible", **{**defaults, **own})
+        accepts(f"the agent accepts what the role writes {what}",
+                config.replace("/etc/fabrictrace", str(folder / "tls")), folder)
+
+
+def container():
+    control = (PACKAGING / "debian/control.in").read_text()
+    there = set(re.findall(r"^Package: (\S+)$", control, re.M))
+    named = set(re.findall(r"(fabrictrace-[a-z-]+)_\*\.deb", (PACKAGING / "container/Containerfile").read_text()))
+    check("the image is made of packages that there are", named and named <= there, named - there)
+    check("and has every program", there - named == {"fabrictrace-doc"}, there - named)
+
+
+folder = Path(tempfile.mkdtemp())
+try:
+    certificates(folder)
+    folder.chmod(0o755)
+    kubernetes(folder)
+    ansible(folder)
+    container()
+finally:
+    shutil.rmtree(folder)
+sys.exit(1 if failed else 0)

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# In a bare Debian: installs the packages of /packages, runs the programs, upgrades to those of
+# /packages/next, purges. Ends with "N passed, N failed, N skipped". For check_packages.sh.
+set -u
+export DEBIAN_FRONTEND=noninteractive
+passed=0
+failed=0
+
+judge() # WHAT COMMAND...
+{
+    local what=$1
+    shift
+    if "$@" >/tmp/log 2>&1; then
+        passed=$((passed + 1))
+        echo "ok   $what"
+    else
+        failed=$((failed + 1))
+        echo "FAIL $what"
+        tail -n 40 /tmp/log | sed 's/^/    | /'
+    fi
+}
+
+apt() { apt-get -q -y --no-install-recommends "$@"; }
+set_up() { apt update && apt install /packages/*.deb; }
+version_is() { [ "$(dpkg-query -W -f '${Version}\n' 'fabrictrace-*' | sort -u)" = "$1" ]; }
+user_there() { getent passwd fabrictrace && [ "$(id -un fabrictrace)" = fabrictrace ]; }
+not_enabled() { [ -z "$(find /etc/systemd/system -name '*fabrictrace*')" ]; }
+check() { "$@" --check; }
+as_user() { setpriv --reuid=fabrictrace --regid=fabrictrace --clear-groups "$@"; }
+
+# The lab's capture of sFlow through the installed poller and daemon.
+analyze()
+{
+    cd /packages/lab && TZ=UTC fabrictrace analyze sflow.pcap --topology topology.yaml >/tmp/text &&
+        diff /tmp/text analyze.txt
+}
+
+# What the daemon answers as the user that the unit names.
+serve()
+{
+    local pid rc=1 n
+    mkdir -p /run/test && chown fabrictrace /run/test
+    as_user /usr/sbin/fabrictraced --ports /run/test/ports --set http=127.0.0.1:0 --set listen=127.0.0.1:0 &
+    pid=$!
+    for ((n = 0; n < 600; n++)); do
+        [ ! -s /run/test/ports ] || break
+        kill -0 "$pid" || return 1
+        sleep 0.1
+    done
+    fabrictrace topology --endpoint "127.0.0.1:$(sed -n 's/^http=//p' /run/test/ports)" --json && rc=0
+    kill "$pid" && wait "$pid"
+    return "$rc"
+}
+
+plugin_loads()
+{
+    local file
+    file=$(dpkg -L fabrictrace-nccl-plugin | grep '\.so$') &&
+        ! ldd -r "$file" | grep -E 'not found|undefined'
+}
+
+# What an operator wrote stays; what nobody touched is the new one.
+edit() { echo 'window: 7s' >>/etc/fabrictrace/fabrictraced.yaml; }
+upgrade() { apt -o Dpkg::Options::=--force-confold install /packages/next/*.deb; }
+kept()
+{
+    [ "$(tail -n 1 /etc/fabrictrace/fabrictraced.yaml)" = 'window: 7s' ] &&
+        fabrictraced --print-config | grep -Eq '^window: *7s' &&
+        [ -e /etc/fabrictrace/fabrictraced.yaml.dpkg-dist ] &&
+        grep -q '# next' /etc/fabrictrace/fabrictrace-agent.yaml
+}
+
+removed()
+{
+    apt remove 'fabrictrace-*' && [ ! -e /usr/sbin/fabrictraced ] &&
+        [ "$(tail -n 1 /etc/fabrictrace/fabrictraced.yaml)" = 'window: 7s' ]
+}
+purged()
+{
+    local left
+    mkdir -p /var/lib/fabrictrace && touch /var/lib/fabrictrace/records.ndjson
+    apt purge 'fabrictrace-*' || return
+    # Its user stays, and what apt and dpkg write down of the past.
+    left=$(find / -xdev -path /packages -prune -o -path /proc -prune -o -path /var/log -prune -o \
+        -iname '*fabrictrace*' -print)
+    [ -z "$left" ] || echo "left: $left"
+    [ -z "$left" ]
+}
+
+judge "all packages are installed" set_up
+judge "they are of one version" version_is "$1"
+judge "the user is there" user_there
+judge "no unit is enabled before an operator says so" not_enabled
+judge "fabrictraced --check" check fabrictraced
+judge "fabrictrace-switchpoll --check" check fabrictrace-switchpoll
+judge "fabrictrace-agent --check" check fabrictrace-agent --set daemon.endpoint=127.0.0.1:9477
+judge "fabrictrace analyze" analyze
+judge "fabrictraced answers as its own user" serve
+judge "the plugin finds its symbols" plugin_loads
+edit
+judge "an upgrade" upgrade
+judge "all are of the next version" version_is "$1.1"
+judge "a changed configuration is kept, an unchanged one is the new one" kept
+judge "removed, the configuration stays" removed
+judge "purged, nothing is left" purged
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed -eq 0 ]

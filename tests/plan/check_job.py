@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What-if by learnt hashes, and plans of source ports for a job, from a daemon that saw a fabric whose
+hash this test knows: what is predicted is held against that hash. Runs in the build folder."""
+import collections
+import hashlib
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import hashed  # noqa: E402
+
+
+class Learnt(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.job = hashed.permutation(3)
+        cls.daemon = hashed.Daemon(pathlib.Path(cls.folder.name), hashed.records(cls.job))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.stop()
+        cls.folder.cleanup()
+
+    def whatif(self, *words):
+        done = self.daemon.ask("whatif", "--json", *words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return {r["figures"]["policy"]: r for r in map(json.loads, done.stdout.splitlines())}
+
+    def test_learnt_is_what_was_observed(self):
+        """The first draw has the ports that there were: each link carries what it carried."""
+        found = self.whatif("--policy", "learnt,crc32", "--draws", "1")
+        observed, learnt = found["observed"]["figures"], found["learnt"]["figures"]
+        self.assertEqual(found["learnt"]["guessed"], 0)
+        self.assertEqual(found["observed"]["flows"], len(self.job))
+        for name in ("layers", "flows_most", "collisions", "hottest", "hottest_load"):
+            self.assertEqual(learnt[name], observed[name])
+            # The switches' hash by its name.
+            self.assertEqual(found["crc32"]["figures"][name], observed[name])
+
+    def test_other_ports(self):
+        """Over many draws of ports a good hash is as chance."""
+        found = self.whatif("--draws", "200")
+        self.assertIn("learnt", found)
+        learnt, ecmp = (found[p]["figures"]["flows_most"] for p in ("learnt", "ecmp"))
+        self.assertEqual(found["learnt"]["figures"]["draws"], 200)
+        self.assertAlmostEqual(learnt["mean"], ecmp["mean"], delta=0.3)
+        self.assertGreater(learnt["max"], learnt["min"])
+
+    def test_function_is_asked_for(self):
+        done = self.daemon.ask("hash", "--json")
+        self.assertNotIn('"function"', done.stdout)
+        self.assertEqual(done.stdout.count('"model":"linear"'), hashed.LEAVES, done.stdout)
+
+    def plan(self, *words, status=0):
+        done = self.daemon.ask("plan", hashed.JOB, "--json", *words)
+        self.assertEqual((done.returncode, done.stderr), (status, ""))
+        return json.loads(done.stdout)
+
+    def loads(self, flows):
+        """Flows on each link between switches by the switches' own hash."""
+        return collections.Counter((hop[0], hop[2]) for flow in flows
+                                   for hop in hashed.path(flow)[:2])
+
+    def test_plan(self):
+        """The ports that are told lead where they are said to; no link has two flows any more."""
+        plan = self.plan()
+        self.assertEqual(plan["schema"], "fabrictrace.plan.v1")
+        self.assertEqual((plan["flows"], plan["movable"]), (len(self.job), len(self.job)))
+        flows = {flow: flow for flow in self.job}
+        for move in plan["moves"]:
+            was = (move["flow"]["src"], move["flow"]["dst"], move["flow"]["sport"])
+            now = (*was[:2], move["sport"])
+            self.assertEqual(move["qp"]["local"], self.job.index(was))
+            for key, flow in (("hops_before", was), ("hops", now)):
+                self.assertEqual([h["out"] for h in move[key]],
+                                 [f"Ethernet{hop[2]}" for hop in hashed.path(flow)])
+            # What RDMA core makes of the label.
+            label = move["flow_label"]
+            self.assertEqual(0xc000 | (label & 0x3fff ^ label >> 14), move["sport"])
+            flows[was] = now
+        before, after = self.loads(self.job), self.loads(flows.values())
+        self.assertGreater(max(before.values()), 1)
+        self.assertEqual(max(after.values()), 1)
+        self.assertAlmostEqual(plan["before"]["worst_load"], max(before.values()), 2)
+        self.assertAlmostEqual(plan["after"]["worst_load"], 1, 2)
+        self.assertEqual((plan["after"]["fim_up"], plan["after"]["fim_down"]), (0, 0))
+        self.assertEqual(plan["after"]["slowest_rate_bps"], hashed.SPEED)
+        self.assertLess(plan["before"]["slowest_rate_bps"], hashed.SPEED)
+        self.assertGreaterEqual(plan["accuracy"], 0.99)
+        # As few as possible: of those on a link all but one go.
+        self.assertGreaterEqual(len(plan["moves"]), sum(n - 1 for (switch, _), n in before.items()
+                                                        if n > 1 and switch < "192.0.2.100"))
+        self.assertLess(len(plan["moves"]), len(self.job))
+        self.assertEqual(plan["moves"], self.plan()["moves"])
+
+    def test_text(self):
+        done = self.daemon.ask("plan", hashed.JOB)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for text in ("flows of the job move", "Before: FIM", "After: FIM 0.0 up, 0.0 down",
+                     "Error of the model in the measured case:", "Not known:",
+                     "no step time is predicted", "Nothing was applied."):
+            self.assertIn(text, done.stdout)
+
+    def test_no_such_job(self):
+        done = self.daemon.ask("plan", "nobody")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no flow of a job 'nobody'", done.stderr)
+
+    def test_failed(self):
+        """How leaves choose among three links was never seen: a plan for that is refused."""
+        plan = self.plan("--failed", "leaf1/Ethernet51", status=65)
+        self.assertIn("among the links that are left was not seen", " ".join(plan["refused"]))
+        self.assertNotIn("moves", plan)
+
+
+class Refused(unittest.TestCase):
+    """What speaks against a plan is told, and nothing is planned."""
+
+    def refused(self, job, lines):
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = hashed.Daemon(pathlib.Path(folder), lines)
+            try:
+                done = daemon.ask("plan", hashed.JOB, "--json")
+                text = daemon.ask("plan", hashed.JOB)
+            finally:
+                daemon.stop()
+        self.assertEqual((done.returncode, done.stderr), (65, ""), done.stdout)
+        plan = json.loads(done.stdout)
+        self.assertEqual(plan["flows"], len(job))
+        self.assertNotIn("moves", plan)
+        self.assertIn("No plan: a source port does not tell the path.", text.stdout)
+        return " ".join(plan["refused"])
+
+    def test_keyed(self):
+        def keyed(flow):
+            return int.from_bytes(hashlib.blake2b(repr(flow).encode(), digest_size=8).digest(),
+                                  "big")
+
+        job = hashed.permutation(4)
+        self.assertIn("does not follow from addresses and ports alone",
+                      self.refused(job, hashed.records(job, function=keyed)))
+
+    def test_without_ports(self):
+        def addresses(flow):
+            return hashed.crc((flow[0], flow[1], 0))
+
+        job = hashed.permutation(5)
+        said = self.refused(job, hashed.records(job, function=addresses))
+        self.assertIn("does not take the source port", said)
+
+    def test_too_few_flows(self):
+        job = hashed.permutation(6)
+        lines = [r for r in hashed.records(job) if r["flow"]["sport"] in {f[2] for f in job}]
+        self.assertIn("too few flows were seen", self.refused(job, lines))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/numbers.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "daemon/pipeline/intake.h"
+#include "switchpoll/sflow/fold.h"
+#include "tests/unit/unit.h"
+
+#define START_MS  INT64_C(1700000000000)
+#define WINDOW_MS 10000
+#define SECOND_MS 1000
+#define PSN_MASK  0xffffff
+
+#define WRITE_FIRST   0x06
+#define WRITE_MIDDLE  0x07
+#define READ_REQUEST  0x0c
+#define READ_RESPONSE 0x0e
+#define UD_SEND_ONLY  0x64
+
+static uint64_t dice_state;
+
+static double dice(void)
+{
+    dice_state = dice_state * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(dice_state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/* What a queue pair sends in a window, and who samples it. */
+struct stream {
+    const char *name;
+    double packets_per_second;
+    double one_in;    /* sampling rate */
+    unsigned hops;    /* switches that sample it */
+    unsigned ports;   /* at each, sprayed packet by packet */
+    double lost;      /* go-back events per packet */
+    double goes_back; /* packets that are sent again then */
+    double part;      /* of each second that it sends in, from its start */
+    uint8_t opcode;
+    unsigned reads_every; /* a READ for so many packets between, which skips as many; 0: none */
+    unsigned short_every; /* each of so many packets is short */
+};
+
+/* The sums of a hop, and where its next sample is. */
+struct hop {
+    struct ft_fold *fold;
+    double next;
+};
+
+static struct ft_numbers numbers;
+static double counted_bytes, counted;
+
+static void take(void *arg, const Fabrictrace__Record *record)
+{
+    struct ft_observed o;
+    struct ft_numbered n;
+
+    (void)arg;
+    ck_assert_int_eq(ft_observed_from(record->observation, &o), 0);
+    counted_bytes += (double)o.bytes;
+    counted += o.samples;
+    if (ft_intake_numbered(&o, &n))
+        ft_numbers_add(&numbers, &n);
+}
+
+static void sample(const struct stream *s, struct ft_fold *fold, unsigned hop, double number,
+                   int64_t ms)
+{
+    struct ft_ip agent = ft_ip4((const uint8_t[]){192, 0, 2, (uint8_t)hop});
+    uint64_t at = (uint64_t)number;
+    uint64_t skipped = s->reads_every ? at / s->reads_every * s->reads_every : 0;
+    struct ft_sflow_flow flow = {
+        .source_index = 1,
+        .sampling_rate = (uint32_t)s->one_in,
+        .in = {FT_SFLOW_IF_INDEX, 1},
+        .out = {FT_SFLOW_IF_INDEX, 49 + (uint32_t)(dice() * s->ports)},
+        .frame_bytes = s->short_every && at % s->short_every == 0 ? 300 : 4170,
+        .has_packet = true,
+        .packet = {.opcode = s->opcode, .dst_qp = 17, .psn = (uint32_t)(at + skipped) & PSN_MASK},
+    };
+
+    if (s->reads_every && at % s->reads_every == 0)
+        flow.packet.opcode = READ_REQUEST;
+    else if (at % 16 == 0 && s->opcode == WRITE_MIDDLE)
+        flow.packet.opcode = WRITE_FIRST;
+    flow.packet.bth = ft_bth_class_of(flow.packet.opcode);
+    flow.packet.tuple.sport = 49441;
+    flow.packet.tuple.dport = FT_ROCE_PORT;
+    flow.packet.tuple.proto = FT_PROTO_UDP;
+    ft_fold_add(fold, &agent, 0, &flow, (struct ft_wall){ms});
+}
+
+static double gap(double mean)
+{
+    return mean > 0 ? -log(dice()) * mean : INFINITY;
+}
+
+/* The numbers that a stream has sent up to a position on the wire go back where it lost some. */
+struct sender {
+    double wire, number, highest, next_loss;
+};
+
+static void advance(const struct stream *s, struct sender *sender, double to)
+{
+    while (sender->next_loss <= to) {
+        double back = s->goes_back < sender->number ? s->goes_back : sender->number;
+
+        sender->number += sender->next_loss - sender->wire;
+        sender->highest = fmax(sender->highest, sender->number);
+        sender->wire = sender->next_loss;
+        sender->number -= back;
+        sender->next_loss += gap(1 / s->lost);
+    }
+    sender->number += to - sender->wire;
+    sender->highest = fmax(sender->highest, sender->number);
+    sender->wire = to;
+}
+
+/* Sends a window's packets; returns how many different ones. */
+static double play(const struct stream *s, struct hop *hops, double first)
+{
+    const struct ft_record_sink sink = {.emit = take};
+    double total = s->packets_per_second * WINDOW_MS / 1000, per_second = s->packets_per_second;
+    struct sender sender = {.next_loss = s->lost > 0 ? gap(1 / s->lost) : INFINITY};
+
+    numbers = (struct ft_numbers){0};
+    counted_bytes = counted = 0;
+    for (unsigned h = 0; h < s->hops; h++)
+        hops[h].next = gap(s->one_in);
+    for (unsigned second = 0; second < WINDOW_MS / SECOND_MS; second++) {
+        double end = per_second * (second + 1);
+
+        for (;;) {
+            unsigned h = 0;
+
+            for (unsigned k = 1; k < s->hops; k++)
+                h = hops[k].next < hops[h].next ? k : h;
+            if (hops[h].next >= end)
+                break;
+            advance(s, &sender, hops[h].next);
+            sample(s, hops[h].fold, h, first + floor(sender.number),
+                   START_MS + second * SECOND_MS +
+                       (int64_t)(s->part * SECOND_MS * (hops[h].next / per_second - second)));
+            hops[h].next += gap(s->one_in);
+        }
+        for (unsigned h = 0; h < s->hops; h++)
+            ft_fold_flush(hops[h].fold, (struct ft_wall){START_MS + second * SECOND_MS}, SECOND_MS,
+                          &sink);
+    }
+    advance(s, &sender, total);
+    counted_bytes /= s->hops;
+    counted /= s->hops;
+    return sender.highest;
+}
+
+struct outcome {
+    unsigned told, covered;
+    double square, square_counted; /* sums of errors, as parts of the truth */
+};
+
+static struct outcome repeat(const struct stream *s, unsigned times)
+{
+    struct outcome out = {0};
+    struct hop hops[4] = {{0}};
+
+    for (unsigned h = 0; h < s->hops; h++)
+        hops[h].fold = ft_fold_new(256, 0);
+    for (unsigned i = 0; i < times; i++) {
+        double sent = play(s, hops, dice() * PSN_MASK);
+        double mean =
+            s->short_every ? (300.0 + 4170.0 * (s->short_every - 1)) / s->short_every : 4170;
+        struct ft_numbers_sent told;
+
+        if (!ft_numbers_sent(&numbers, counted_bytes, (uint64_t)counted, &told))
+            continue;
+        out.told++;
+        out.covered += told.bytes_lo <= sent * mean && sent * mean <= told.bytes_hi;
+        out.square += pow(told.bytes / (sent * mean) - 1, 2);
+        out.square_counted += pow(counted_bytes / (sent * mean) - 1, 2);
+    }
+    for (unsigned h = 0; h < s->hops; h++)
+        ft_fold_free(hops[h].fold);
+    return out;
+}
+
+/* 400 Gb/s are 12 million packets of 4 KiB or 47 million of 1 KiB a second: the numbers begin anew
+ * each 1.4 or 0.36 s. */
+static const struct stream numbered[] = {
+    {"ten samples", 1e5, 1e5, 1, 1, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"twenty samples", 1e6, 5e5, 1, 1, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"400 Gb/s, 4 KiB", 12e6, 3e5, 1, 1, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"400 Gb/s, 1 KiB", 47e6, 3e5, 1, 1, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"three switches", 12e6, 3e5, 3, 1, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"sprayed over 16 ports", 12e6, 3e4, 2, 16, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"one lost in 10^4, 500 sent again", 12e6, 3e5, 1, 1, 1e-4, 500, 1, WRITE_MIDDLE, 0, 0},
+    {"one lost in 10^6, 20,000 sent again", 12e6, 2e5, 1, 1, 1e-6, 20000, 1, WRITE_MIDDLE, 0, 0},
+    {"READ", 12e6, 3e5, 1, 1, 0, 0, 1, READ_RESPONSE, 0, 0},
+    {"in bursts", 6e6, 2e5, 2, 1, 0, 0, 0.5, WRITE_MIDDLE, 0, 0},
+    {"one in five short", 12e6, 3e5, 1, 1, 0, 0, 1, WRITE_MIDDLE, 0, 5},
+};
+
+START_TEST(the_interval_holds_the_truth_as_often_as_it_says)
+{
+    const unsigned times = 3000;
+
+    dice_state = 11;
+    for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++) {
+        const struct stream *s = &numbered[i];
+        struct outcome out = repeat(s, times);
+        double coverage = (double)out.covered / out.told;
+
+        printf("%s: %u of %u told, coverage %.4f, error %.4f, of counting %.4f\n", s->name,
+               out.told, times, coverage, sqrt(out.square / out.told),
+               sqrt(out.square_counted / out.told));
+        ck_assert_uint_ge(out.told, times * 9 / 10);
+        ck_assert_msg(coverage >= 0.94 && coverage <= 0.96, "%s: %.4f", s->name, coverage);
+        ck_assert(out.square < out.square_counted);
+    }
+}
+END_TEST
+
+/* What has to be counted: numbers that turn unseen, numbers that READs took, datagrams. */
+static const struct stream unnumbered[] = {
+    {"a sample in three turns", 47e6, 5e7, 3, 1, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"two samples a turn", 12e6, 8e6, 1, 1, 0, 0, 1, WRITE_MIDDLE, 0, 0},
+    {"WRITE and READ", 12e6, 3e5, 1, 1, 0, 0, 1, WRITE_MIDDLE, 1000, 0},
+    {"WRITE and READ in long messages", 12e6, 3e4, 1, 1, 0, 0, 1, WRITE_MIDDLE, 100000, 0},
+    {"UD", 12e6, 3e5, 1, 1, 0, 0, 1, UD_SEND_ONLY, 0, 0},
+    {"half of it is sent again", 12e6, 3e4, 1, 1, 1e-5, 100000, 1, WRITE_MIDDLE, 0, 0},
+};
+
+START_TEST(what_the_numbers_do_not_say_is_counted)
+{
+    dice_state = 12;
+    for (size_t i = 0; i < sizeof(unnumbered) / sizeof(unnumbered[0]); i++) {
+        struct outcome out = repeat(&unnumbered[i], 300);
+
+        ck_assert_msg(out.told == 0, "%s: told %u times", unnumbered[i].name, out.told);
+    }
+}
+END_TEST
+
+/* P(x) = c x^(c-1) - (c-1) x^c by hand: c = 2: 2x - x^2. */
+START_TEST(quantiles_of_the_span_are_right)
+{
+    ck_assert_double_eq_tol(ft_span_quantile(2, 0.75), 0.5, 1e-9);
+    ck_assert_double_eq_tol(ft_span_quantile(2, 0.19), 0.1, 1e-9);
+    ck_assert_double_eq_tol(ft_span_quantile(3, 3 * 0.25 - 2 * 0.125), 0.5, 1e-9);
+}
+END_TEST
+
+static struct ft_numbered second_of(uint32_t low, uint32_t span, int64_t ms)
+{
+    return (struct ft_numbered){.qp = 17,
+                                .samples = 5,
+                                .low = low,
+                                .span = span,
+                                .frame_min = 4170,
+                                .frame_max = 4170,
+                                .packets = 5000,
+                                .bytes = 5000 * 4170,
+                                .first_ms = START_MS + ms,
+                                .last_ms = START_MS + ms + 900};
+}
+
+START_TEST(seconds_and_ports_are_put_in_one_row)
+{
+    struct ft_numbers n = {0};
+    struct ft_numbered o[] = {second_of(0xffff00, 0x200, 0),
+                              second_of(0xfffe80, 0x300, 20), /* another port */
+                              second_of(0x000200, 0x200, 1000), second_of(0x000190, 0x100, 1005),
+                              second_of(0x000500, 0x080, 2000)};
+
+    for (size_t i = 0; i < sizeof(o) / sizeof(o[0]); i++)
+        ft_numbers_add(&n, &o[i]);
+    ck_assert(!n.broken);
+    ck_assert_uint_eq(n.low, 0xfffe80);
+    ck_assert_uint_eq(n.span, 0x180 + 0x580);
+    ck_assert_uint_eq(n.samples, 25);
+    ck_assert_uint_eq(n.bytes, UINT64_C(5) * 5000 * 4170);
+}
+END_TEST
+
+/* Another queue pair; a number that is none; a span of too few samples; a pause at full rate. */
+START_TEST(what_is_no_row_is_told)
+{
+    struct ft_numbered bad[4];
+
+    for (size_t i = 0; i < 4; i++)
+        bad[i] = second_of(0x100, 0x200, 1000);
+    bad[0].qp++;
+    bad[1].low = PSN_MASK + 1;
+    bad[2].span = UINT32_MAX;
+    bad[3].low = 0x700000;
+    for (size_t i = 0; i < 4; i++) {
+        struct ft_numbers n = {0};
+        struct ft_numbered good = second_of(0, 0x80, 0);
+        struct ft_numbers_sent sent;
+
+        ft_numbers_add(&n, &good);
+        ck_assert(!n.broken);
+        ft_numbers_add(&n, &bad[i]);
+        ck_assert_msg(n.broken, "%zu", i);
+        ck_assert(!ft_numbers_sent(&n, 0, 0, &sent));
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("numbers", the_interval_holds_the_truth_as_often_as_it_says,
+             what_the_numbers_do_not_say_is_counted, quantiles_of_the_span_are_right,
+             seconds_and_ports_are_put_in_one_row, what_is_no_row_is_told)

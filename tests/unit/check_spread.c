@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/fabric/spread.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/fabric/metrics.h"
+#include "tests/unit/unit.h"
+
+#define LINKS 32
+
+static struct ft_chance *chance;
+static struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
+static uint64_t dice_state;
+
+static uint32_t dice(uint32_t sides)
+{
+    dice_state = dice_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((dice_state >> 33) % sides);
+}
+
+static void begin(uint64_t seed)
+{
+    dice_state = seed;
+    memset(links, 0, sizeof(links));
+}
+
+static void see(uint32_t link, int64_t ms, bool trial)
+{
+    struct ft_spread_link *l = &links[link];
+
+    if (l->samples == 0)
+        l->first_ms = ms;
+    l->last_ms = ms;
+    l->samples++;
+    l->trials += trial;
+}
+
+static struct ft_spread_figures figures(size_t m)
+{
+    struct ft_spread_figures f;
+
+    ft_spread_figures(links, m, chance, &f);
+    return f;
+}
+
+/* A queue pair of `count` samples in a second, each link alike but those with less; in flowlets of
+ * so many packets, of which one in so many is sampled. */
+static void spray(size_t m, uint32_t count, uint32_t dead, uint32_t flowlet, uint32_t one_in)
+{
+    uint32_t link = 0, left = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t gap = 1 + dice(2 * one_in);
+
+        for (; gap > left; gap -= left, left = flowlet)
+            do
+                link = dice((uint32_t)m);
+            while (link == dead);
+        left -= gap;
+        see(link, (int64_t)i * 1000 / count, true);
+    }
+}
+
+START_TEST(packets_and_flowlets_spread_evenly)
+{
+    const uint32_t flowlets[] = {1, 64, 500};
+    unsigned uneven = 0, alternate = 0, least = 0;
+
+    chance = ft_chance_new();
+    for (unsigned i = 0; i < 300; i++) {
+        struct ft_spread_figures f;
+        double p;
+
+        begin(i + 1);
+        spray(16, 800, LINKS, flowlets[i % 3], 2000);
+        f = figures(16);
+        ck_assert_uint_eq(f.seen, 16);
+        ck_assert_uint_eq(f.samples, 800);
+        ck_assert_double_gt(f.effective, 15.2);
+        uneven += f.even_p < 0.05;
+        least += f.least_p < 0.05;
+        alternate += ft_spread_alternation(links, 16, &p) == FT_ALTERNATION_SPRAYED;
+    }
+    /* 15 of 300 by chance, with a standard deviation of 3.8; the least of several is no more. */
+    ck_assert_uint_ge(uneven, 3);
+    ck_assert_uint_le(uneven, 31);
+    ck_assert_uint_le(least, 31);
+    ck_assert_uint_eq(alternate, 300);
+    ft_chance_free(chance);
+}
+END_TEST
+
+/* m (1 - 1/m)^c by hand: 32 * (31/32)^400 = 0.0000978. */
+START_TEST(a_dead_path_of_32_is_found)
+{
+    struct ft_spread_figures f;
+
+    chance = ft_chance_new();
+    begin(5);
+    spray(LINKS, 400, 9, 1, 2000);
+    f = figures(LINKS);
+    ck_assert_uint_eq(f.seen, LINKS - 1);
+    ck_assert_uint_eq(f.least, 9);
+    ck_assert_double_eq_tol(f.least_p, LINKS * pow(31.0 / 32, 400), 1e-9);
+    ck_assert_double_lt(f.least_p, 0.0001);
+    ck_assert_double_eq_tol(ft_spread_unseen(400), 3.0 / 400, 0.0001);
+    /* Few samples say nothing of a link that none of them took. */
+    begin(6);
+    spray(LINKS, 40, 9, 1, 2000);
+    ck_assert_double_eq(figures(LINKS).least_p, 1);
+    ft_chance_free(chance);
+}
+END_TEST
+
+/* A link that gets half of what the others get. */
+START_TEST(a_slow_path_is_found)
+{
+    struct ft_spread_figures f;
+
+    chance = ft_chance_new();
+    begin(7);
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint32_t link = dice(16);
+
+        see(link == 3 && dice(2) ? dice(16) : link, i, true);
+    }
+    f = figures(16);
+    ck_assert_uint_eq(f.least, 3);
+    ck_assert_double_lt(f.least_p, 0.0001);
+    ck_assert_double_lt(f.even_p, 0.001);
+    ft_chance_free(chance);
+}
+END_TEST
+
+/* 256 queue pairs of one connection, each on one path: each is one trial, however much it sends. */
+START_TEST(queue_pairs_that_stay_are_trials)
+{
+    unsigned uneven = 0;
+
+    chance = ft_chance_new();
+    for (unsigned i = 0; i < 200; i++) {
+        struct ft_spread_figures f;
+
+        begin(i + 1);
+        for (unsigned qp = 0; qp < 256; qp++) {
+            uint32_t link = dice(16), sent = 1 + dice(50);
+
+            for (uint32_t k = 0; k < sent; k++)
+                see(link, k, k == 0);
+        }
+        f = figures(16);
+        ck_assert_uint_eq(f.trials, 256);
+        uneven += f.even_p < 0.05;
+    }
+    ck_assert_uint_ge(uneven, 1);
+    ck_assert_uint_le(uneven, 22);
+    ft_chance_free(chance);
+}
+END_TEST
+
+/* One change of route makes two runs; a change while it is sprayed leaves links that overlap. */
+START_TEST(a_change_of_route_is_no_spraying)
+{
+    double p;
+
+    begin(1);
+    for (int64_t ms = 0; ms < 1000; ms += 50)
+        see(ms < 400 ? 2 : 7, ms, true);
+    ck_assert_int_eq(ft_spread_alternation(links, 8, &p), FT_ALTERNATION_MOVED);
+    /* 2 / C(20, 8) */
+    ck_assert_double_eq_tol(p, 2.0 / 125970, 1e-9);
+    begin(1);
+    for (int64_t ms = 0; ms < 1000; ms += 10)
+        see(ms < 400 ? dice(4) : 4 + dice(4), ms, true);
+    ck_assert_int_eq(ft_spread_alternation(links, 8, &p), FT_ALTERNATION_SPRAYED);
+    begin(1);
+    see(0, 10, true);
+    see(1, 20, true);
+    ck_assert_int_eq(ft_spread_alternation(links, 8, &p), FT_ALTERNATION_UNKNOWN);
+    begin(1);
+    for (int64_t ms = 0; ms < 1000; ms += 50)
+        see(2, ms, true);
+    ck_assert_int_eq(ft_spread_alternation(links, 8, &p), FT_ALTERNATION_UNKNOWN);
+}
+END_TEST
+
+FT_UNIT_MAIN("spread", packets_and_flowlets_spread_evenly, a_dead_path_of_32_is_found,
+             a_slow_path_is_found, queue_pairs_that_stay_are_trials,
+             a_change_of_route_is_no_spraying)
