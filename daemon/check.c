@@ -15,6 +15,7 @@
 #include "daemon/api/metrics.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
+#include "daemon/publish/kafka_settings.h"
 #include "daemon/publish/topics.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
@@ -59,18 +60,6 @@ struct ft_tls_files ft_daemon_tls(const struct ft_settings *s)
         .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
-struct ft_kafka_config ft_daemon_kafka(const struct ft_settings *s)
-{
-    return (struct ft_kafka_config){
-        .brokers = s->kafka_brokers,
-        .client_id = "fabrictraced",
-        .queue_messages_max = s->kafka_queue_messages,
-        .queue_bytes_max = s->kafka_queue_bytes,
-        .message_timeout_ns = s->kafka_message_timeout_ns,
-        .properties = (const char *const *)s->kafka_properties.items,
-    };
-}
-
 /* Where files go that a sink makes, or why none can be. */
 static int check_place(const char *path)
 {
@@ -86,30 +75,6 @@ static int check_place(const char *path)
                  slash ? path : ".") >= (int)sizeof(folder))
         return -ENAMETOOLONG;
     return access(*folder ? folder : "/", W_OK | X_OK) < 0 ? -errno : 0;
-}
-
-static bool check_kafka(const struct ft_run *run, struct ft_diag *diag)
-{
-    const struct ft_settings *s = ft_run_config(run);
-    const struct ft_kafka_config config = ft_daemon_kafka(s);
-    bool secret = false;
-    char error[ERROR_BYTES];
-
-    for (size_t i = 0; i < s->kafka_properties.count; i++) {
-        const char *item = s->kafka_properties.items[i];
-
-        secret = secret || ft_secret_setting(item);
-        if (strncmp(item, "ssl.key.location=", 17) == 0 &&
-            ft_secret_check(item + 17, error, sizeof(error)) < 0)
-            ft_run_complain(run, diag, "kafka.properties", "%s: %s", item + 17, error);
-    }
-    if (secret && ft_run_in_file(run, "kafka.properties") &&
-        ft_secret_check(ft_run_file(run), error, sizeof(error)) < 0)
-        ft_run_complain(run, diag, "kafka.properties", "a secret is in a file where %s", error);
-    if (ft_kafka_check(&config, error, sizeof(error)) < 0)
-        ft_run_complain(run, diag, s->kafka_properties.count ? "kafka.properties" : "sinks", "%s",
-                        error);
-    return true;
 }
 
 static const char *sink_form(const char *spec)
@@ -137,7 +102,7 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
         if (sink_form(spec) && specs != &s->sinks)
             ft_diag_add(diag, "--sink", 0, "'%s' is %s", spec, sink_form(spec));
         else if (strcmp(spec, "kafka") == 0)
-            kafka = kafka || check_kafka(run, diag);
+            kafka = true;
         else if (!sink_form(spec) && strcmp(spec, "file:-") != 0)
             err = check_place(spec + 5);
         if (err && specs == &s->sinks)
@@ -145,6 +110,8 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
         else if (err)
             ft_diag_add(diag, "--sink", 0, "'%s': %s", spec, strerror(-err));
     }
+    if (kafka)
+        ft_kafka_settings_check(run, diag);
 }
 
 static void check_tls(const struct ft_run *run, struct ft_diag *diag)
@@ -272,7 +239,7 @@ void ft_daemon_print_size(const struct ft_run *run, FILE *out)
     struct ft_topology *t = diag ? ft_daemon_check(run, false, diag) : NULL;
 
     if (t)
-        ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run)->count, t, out);
+        ft_metrics_print_size(ft_run_config(run), ft_daemon_sinks(run), t, out);
     ft_topology_free(t);
     ft_diag_free(diag);
 }

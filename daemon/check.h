@@ -10,7 +10,6 @@
 #include "lib/base/diag.h"
 #include "lib/config/program.h"
 #include "lib/fabric/topology.h"
-#include "lib/io/kafka.h"
 
 /* Every problem as a complaint. NULL when there is one, else the topology that holds. A reload
  * opens no sink that is not open already: the locations of their files are no matter then. */
@@ -18,9 +17,6 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
 
 /* The topology's file, NULL without one. */
 const char *ft_daemon_topology(const struct ft_run *run);
-
-/* What the settings say of Kafka; borrows from them. */
-struct ft_kafka_config ft_daemon_kafka(const struct ft_settings *settings);
 
 /* The list that holds: --sink on the command line stands for that of the file. */
 const struct ft_strings *ft_daemon_sinks(const struct ft_run *run);

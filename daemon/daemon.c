@@ -30,6 +30,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/replay.h"
 #include "daemon/pipeline/stages.h"
+#include "daemon/publish/kafka_settings.h"
 #include "daemon/publish/publish.h"
 #include "daemon/settings.h"
 #include "lib/base/log.h"
@@ -89,18 +90,22 @@ static void on_kafka_error(void *arg, const char *text)
 static int open_sink(struct ft_daemon *d, const char *spec)
 {
     const struct ft_settings *s = d->settings;
-    struct ft_sink_kafka_config kafka = {
-        .kafka = ft_daemon_kafka(s),
-        .topic_prefix = s->kafka_topic_prefix,
-        .protobuf = s->kafka_format == FT_KAFKA_PROTOBUF,
-    };
+    struct ft_kafka_settings settings = {.properties = NULL};
+    struct ft_sink_kafka_config kafka = {.topic_prefix = s->kafka_topic_prefix,
+                                         .protobuf = s->kafka_format == FT_KAFKA_PROTOBUF,
+                                         .producer = d->source_id};
+    bool replay = ft_run_value(d->run, "replay"), sends = strcmp(spec, "kafka") == 0;
     char error[ERROR_BYTES];
-    bool replay = ft_run_value(d->run, "replay") != NULL;
+    int rc = sends ? ft_kafka_settings_open(s, &settings, error, sizeof(error)) : 0;
 
+    kafka.kafka = settings.config;
     kafka.kafka.on_error = on_kafka_error;
     kafka.kafka.arg = d;
-    if (ft_publisher_open(d->view.publisher, spec, d->loop, &kafka, replay, error, sizeof(error)) ==
-        0)
+    rc = rc ? rc
+            : ft_publisher_open(d->view.publisher, spec, d->loop, &kafka, replay, error,
+                                sizeof(error));
+    ft_kafka_settings_close(&settings);
+    if (rc == 0)
         return EX_OK;
     ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);
     return EX_CANTCREAT;

@@ -33,7 +33,7 @@ enum {
     HASH_SET = FT_HASHES_SET_BYTES,
     RANK = 5632 + 112 + FT_RECENT_RANK_BYTES, /* a member of a communicator; four pairs, with their
                                                * hosts and queue pairs; how far it is */
-    KAFKA_MESSAGE = 320,
+    KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka.c) */
     PAST_EVENT = 768,
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
 };

@@ -7,6 +7,8 @@
 
 #define AT(member) offsetof(struct ft_settings, member)
 
+static const char *const spool_full[] = {
+    [FT_SPOOL_DROPS_OLDEST] = "oldest", [FT_SPOOL_REFUSES_NEWEST] = "newest", NULL};
 static const char *const formats[] = {
     [FT_KAFKA_JSON] = "json", [FT_KAFKA_PROTOBUF] = "protobuf", NULL};
 
@@ -390,12 +392,47 @@ static const struct ft_option options[] = {
      .standard = "5m",
      .min = 1,
      .max = 86400,
-     .help = "A message that no broker took within this time is counted as failed."},
+     .help = "A message that no broker took within this time is counted as failed. Where there is "
+             "a spool it waits instead."},
+    {.key = "kafka.spool",
+     .type = FT_OPTION_STRING,
+     .offset = AT(kafka_spool),
+     .help = "Folder where messages wait on disk while the brokers take none, and over restarts "
+             "(/var/lib/fabrictrace/spool). It is made where its parent is there; one daemon uses "
+             "it at a time."},
+    {.key = "kafka.spool_bytes",
+     .type = FT_OPTION_SIZE,
+     .offset = AT(kafka_spool_bytes),
+     .standard = "1GiB",
+     .min = 1048576,
+     .max = 17592186044416,
+     .help = "What the spool takes of the disk at most."},
+    {.key = "kafka.spool_full",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(kafka_spool_full),
+     .standard = "oldest",
+     .choices = spool_full,
+     .help = "Which messages are lost, and counted, where the spool or its disk is full: the "
+             "oldest in it, about a sixteenth of it at once, or the newest."},
+    {.key = "kafka.spool_after",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(kafka_spool_after_ns),
+     .standard = "2s",
+     .min = 0.1,
+     .max = 3600,
+     .help = "When messages wait and none was delivered for this time, the spool takes over. A "
+             "kill before that loses what waits in memory."},
     {.key = "kafka.properties",
-     .type = FT_OPTION_STRINGS,
+     .type = FT_OPTION_MAP,
      .offset = AT(kafka_properties),
-     .help = "Further settings of librdkafka, each as name=value: security.protocol=ssl. The file "
-             "of one with a password must not be readable by everybody."},
+     .help = "Further settings of librdkafka by their names, security.protocol: sasl_ssl. The file "
+             "of one with a password must not be readable by everybody: see kafka.secrets."},
+    {.key = "kafka.secrets",
+     .type = FT_OPTION_MAP,
+     .offset = AT(kafka_secrets),
+     .help = "Settings of librdkafka whose values are in files of one line, which not everybody "
+             "may read: sasl.password: /etc/fabrictrace/kafka.password, or credential:NAME for a "
+             "credential of the service manager."},
     {.key = "tls.cert",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_cert),

@@ -33,7 +33,11 @@ struct ft_settings {
     int kafka_format;
     uint64_t kafka_queue_messages, kafka_queue_bytes;
     int64_t kafka_message_timeout_ns;
-    struct ft_strings kafka_properties;
+    struct ft_strings kafka_properties, kafka_secrets;
+    char *kafka_spool;
+    uint64_t kafka_spool_bytes;
+    int64_t kafka_spool_after_ns;
+    int kafka_spool_full; /* enum ft_spool_full */
     char *tls_cert, *tls_key, *tls_ca, *tls_crl;
     int tls_identity;
     struct ft_strings tls_peers, tls_inventory;
@@ -62,6 +66,11 @@ enum ft_metrics_links {
     FT_METRICS_LINKS_ALL,
     FT_METRICS_LINKS_FABRIC,
     FT_METRICS_LINKS_NONE,
+};
+
+enum ft_spool_full {
+    FT_SPOOL_DROPS_OLDEST,
+    FT_SPOOL_REFUSES_NEWEST,
 };
 
 enum ft_kafka_format {

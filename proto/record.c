@@ -301,6 +301,35 @@ void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYT
         key[0] = '\0';
 }
 
+static const ProtobufCFieldDescriptor *member_of(const ProtobufCMessage *message, const char *name,
+                                                 ProtobufCType type)
+{
+    const ProtobufCFieldDescriptor *field =
+        message ? protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name) : NULL;
+
+    return field && field->type == type ? field : NULL;
+}
+
+const char *ft_record_fabric(const Fabrictrace__Record *record)
+{
+    const ProtobufCMessage *message = ft_record_message(record);
+    const ProtobufCFieldDescriptor *field = member_of(message, "fabric", PROTOBUF_C_TYPE_STRING);
+
+    return field ? *(char *const *)((const char *)message + field->offset) : NULL;
+}
+
+bool ft_record_window(const Fabrictrace__Record *record, uint64_t *start_ms)
+{
+    const ProtobufCMessage *message = ft_record_message(record);
+    const ProtobufCFieldDescriptor *field =
+        member_of(message, "window_start_ms", PROTOBUF_C_TYPE_UINT64);
+
+    if (!field || !*(const protobuf_c_boolean *)((const char *)message + field->quantifier_offset))
+        return false;
+    *start_ms = *(const uint64_t *)((const char *)message + field->offset);
+    return true;
+}
+
 int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w)
 {
     const ProtobufCMessage *message = ft_record_message(record);

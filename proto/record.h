@@ -34,6 +34,10 @@ const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
  */
 void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES]);
 
+/* Its members of these names; NULL and false where it has none. */
+const char *ft_record_fabric(const Fabrictrace__Record *record);
+bool ft_record_window(const Fabrictrace__Record *record, uint64_t *start_ms);
+
 /* One line of NDJSON without its newline, "schema" first. -EINVAL when no kind is set, -ENOSPC when
  * the writer fails. */
 int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w);

@@ -4,9 +4,11 @@
 #include "daemon/api/metrics.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
+#include "lib/io/kafka_stats.h"
 
 #define PREFIX     "fabrictraced_"
 #define TIERS      (FT_TIER_SUPERSPINE + 1)
@@ -133,11 +135,53 @@ static const struct ft_prom_metric metrics[] = {
         NULL, NULL, 1,
         "Memory of the tables of queue pairs."},
     [FT_METRIC_SINK_RECORDS] = {PREFIX "sink_records_total", FT_PROM_COUNTER, "records",
-        "sink,fate", "sink", 3,
+        "sink,fate", "sink", 10,
         "Records handed to a sink, by what became of them."},
     [FT_METRIC_SINK_PENDING] = {PREFIX "sink_pending", FT_PROM_GAUGE, "records",
         "sink", "sink", 1,
         "Records that wait in a sink."},
+    [FT_METRIC_KAFKA_QUEUE] = {PREFIX "kafka_queue_messages", FT_PROM_GAUGE, "messages",
+        NULL, NULL, 1,
+        "Messages with librdkafka, not delivered yet; this and what follows is some seconds old."},
+    [FT_METRIC_KAFKA_QUEUE_BYTES] = {PREFIX "kafka_queue_bytes", FT_PROM_GAUGE, "bytes",
+        NULL, NULL, 1,
+        "Their bytes."},
+    [FT_METRIC_KAFKA_SPOOLED] = {PREFIX "kafka_spooled_messages", FT_PROM_GAUGE, "messages",
+        NULL, NULL, 1,
+        "Messages that wait in the spool alone."},
+    [FT_METRIC_KAFKA_SPOOL_KEPT] = {PREFIX "kafka_spool_kept_messages", FT_PROM_GAUGE, "messages",
+        NULL, NULL, 1,
+        "Messages in the spool, with those on their way: a kill does not lose them."},
+    [FT_METRIC_KAFKA_SPOOL_BYTES] = {PREFIX "kafka_spool_bytes", FT_PROM_GAUGE, "bytes",
+        NULL, NULL, 1,
+        "What the spool takes of the disk."},
+    [FT_METRIC_KAFKA_SENT_AGAIN] = {PREFIX "kafka_sent_again_total", FT_PROM_COUNTER, "messages",
+        NULL, NULL, 1,
+        "Messages sent once more after the producer had failed: some may be in their topic twice."},
+    [FT_METRIC_KAFKA_ERRORS] = {PREFIX "kafka_errors_total", FT_PROM_COUNTER, "errors",
+        NULL, NULL, 1,
+        "Errors that librdkafka reported; the log has them."},
+    [FT_METRIC_KAFKA_UP] = {PREFIX "kafka_broker_up", FT_PROM_GAUGE, "0 or 1",
+        "broker", "broker", 1,
+        "1: connected to this broker."},
+    [FT_METRIC_KAFKA_IN_FLIGHT] = {PREFIX "kafka_broker_requests_in_flight", FT_PROM_GAUGE, "requests",
+        "broker", "broker", 1,
+        "Requests that wait for its answer."},
+    [FT_METRIC_KAFKA_WAITING] = {PREFIX "kafka_broker_requests_waiting", FT_PROM_GAUGE, "requests",
+        "broker", "broker", 1,
+        "Requests that wait to be sent to it."},
+    [FT_METRIC_KAFKA_RTT] = {PREFIX "kafka_broker_rtt_seconds", FT_PROM_GAUGE, "seconds",
+        "broker,quantile", "broker", 2,
+        "How long its answers took, in the last interval: the mean and the 99th percentile."},
+    [FT_METRIC_KAFKA_RETRIES] = {PREFIX "kafka_broker_retries_total", FT_PROM_COUNTER, "requests",
+        "broker", "broker", 1,
+        "Requests that were sent to it once more."},
+    [FT_METRIC_KAFKA_BROKER_ERRORS] = {PREFIX "kafka_broker_errors_total", FT_PROM_COUNTER, "errors",
+        "broker", "broker", 1,
+        "Errors of sending to it."},
+    [FT_METRIC_KAFKA_TIMEOUTS] = {PREFIX "kafka_broker_timeouts_total", FT_PROM_COUNTER, "requests",
+        "broker", "broker", 1,
+        "Requests that it did not answer in time."},
     [FT_METRIC_PAYLOADS] = {PREFIX "payloads_total", FT_PROM_COUNTER, "payloads",
         "fate", NULL, 3,
         "Payloads of agents and pollers."},
@@ -344,7 +388,8 @@ static uint64_t count_scopes(const struct ft_topology *t)
 
 /* The most series of a topology with these settings, and what they come from, for --check. The
  * topology of the file: what discovery adds is reported by the figures for each. */
-static uint64_t series_of(const struct ft_settings *s, size_t sinks, const struct ft_topology *t)
+static uint64_t series_of(const struct ft_settings *s, size_t sinks, size_t brokers,
+                          const struct ft_topology *t)
 {
     const struct ft_prom_things most[] = {
         {"link", count_links((enum ft_metrics_links)s->metrics_links, t)},
@@ -352,26 +397,34 @@ static uint64_t series_of(const struct ft_settings *s, size_t sinks, const struc
         {"event", s->metrics_events_max},
         {"job", s->metrics_jobs_max},
         {"sink", sinks + 2}, /* and the history and the stream, which HTTP answers from */
+        {"broker", brokers},
         {NULL, 0},
     };
 
     return ft_prom_series(&ft_daemon_metrics, most);
 }
 
-void ft_metrics_print_size(const struct ft_settings *s, size_t sinks, const struct ft_topology *t,
-                           FILE *out)
+void ft_metrics_print_size(const struct ft_settings *s, const struct ft_strings *sinks,
+                           const struct ft_topology *t, FILE *out)
 {
+    size_t brokers = 0;
     uint64_t links = count_links((enum ft_metrics_links)s->metrics_links, t);
     const struct ft_prom_table *m = &ft_daemon_metrics;
 
+    for (size_t i = 0; i < sinks->count; i++)
+        if (strcmp(sinks->items[i], "kafka") == 0)
+            brokers = FT_KAFKA_BROKERS_MAX;
     fprintf(out,
             "/metrics: at most %" PRIu64 " series: %" PRIu64 " for each of %" PRIu64
             " links, %" PRIu64 " for each of %" PRIu64 " groups, layers and the fabric, %" PRIu64
             " for each of metrics.events_max %" PRIu64 ", %" PRIu64
-            " for each of metrics.jobs_max %" PRIu64 ", %" PRIu64 " for each sink, and %" PRIu64
-            "; links and groups that discovery adds come on top\n",
-            series_of(s, sinks, t), ft_prom_series_each(m, "link"), links,
+            " for each of metrics.jobs_max %" PRIu64 ", %" PRIu64 " for each sink, and %" PRIu64,
+            series_of(s, sinks->count, brokers, t), ft_prom_series_each(m, "link"), links,
             ft_prom_series_each(m, "scope"), count_scopes(t), ft_prom_series_each(m, "event"),
             s->metrics_events_max, ft_prom_series_each(m, "job"), s->metrics_jobs_max,
             ft_prom_series_each(m, "sink"), ft_prom_series_each(m, NULL));
+    if (brokers)
+        fprintf(out, ", %" PRIu64 " for each of %zu brokers", ft_prom_series_each(m, "broker"),
+                brokers);
+    fputs("; links and groups that discovery adds come on top\n", out);
 }

@@ -52,6 +52,20 @@ enum ft_daemon_metric {
     FT_METRIC_PAIRING_BYTES,
     FT_METRIC_SINK_RECORDS,
     FT_METRIC_SINK_PENDING,
+    FT_METRIC_KAFKA_QUEUE,
+    FT_METRIC_KAFKA_QUEUE_BYTES,
+    FT_METRIC_KAFKA_SPOOLED,
+    FT_METRIC_KAFKA_SPOOL_KEPT,
+    FT_METRIC_KAFKA_SPOOL_BYTES,
+    FT_METRIC_KAFKA_SENT_AGAIN,
+    FT_METRIC_KAFKA_ERRORS,
+    FT_METRIC_KAFKA_UP,
+    FT_METRIC_KAFKA_IN_FLIGHT,
+    FT_METRIC_KAFKA_WAITING,
+    FT_METRIC_KAFKA_RTT,
+    FT_METRIC_KAFKA_RETRIES,
+    FT_METRIC_KAFKA_BROKER_ERRORS,
+    FT_METRIC_KAFKA_TIMEOUTS,
     FT_METRIC_PAYLOADS,
     FT_METRIC_PEERS,
     FT_METRIC_CONNECTIONS_REFUSED,
@@ -115,7 +129,7 @@ bool ft_metrics_has_link(enum ft_metrics_links which, enum ft_direction directio
 
 /* How many series the page has at most with this topology and these settings, and what they come
  * from, for --check. */
-void ft_metrics_print_size(const struct ft_settings *settings, size_t sinks,
+void ft_metrics_print_size(const struct ft_settings *settings, const struct ft_strings *sinks,
                            const struct ft_topology *t, FILE *out);
 
 #endif

@@ -249,12 +249,61 @@ static void write_sinks(struct ft_prom *p, const struct ft_publisher *publisher)
         ft_prom_u64(p, FT_PROM_LABELS(sink, "processed"), s.processed);
         ft_prom_u64(p, FT_PROM_LABELS(sink, "failed"), s.failed);
         ft_prom_u64(p, FT_PROM_LABELS(sink, "refused"), s.refused);
+        for (size_t k = 0; k < s.drop_count; k++)
+            ft_prom_u64(p, FT_PROM_LABELS(sink, s.drops[k].reason), s.drops[k].count);
     }
     ft_prom_family(p, FT_METRIC_SINK_PENDING);
     for (size_t i = 0; i < ft_publisher_sinks(publisher); i++) {
         ft_publisher_sink(publisher, i, &s);
         ft_prom_u64(p, FT_PROM_LABELS(ft_publisher_spec(publisher, i)), s.pending);
     }
+}
+
+static void write_brokers(struct ft_prom *p, const struct ft_kafka_client_stats *s)
+{
+    static const struct {
+        size_t metric, offset;
+    } numbers[] = {
+        {FT_METRIC_KAFKA_IN_FLIGHT, offsetof(struct ft_kafka_broker, in_flight)},
+        {FT_METRIC_KAFKA_WAITING, offsetof(struct ft_kafka_broker, waiting)},
+        {FT_METRIC_KAFKA_RETRIES, offsetof(struct ft_kafka_broker, retries)},
+        {FT_METRIC_KAFKA_BROKER_ERRORS, offsetof(struct ft_kafka_broker, errors)},
+        {FT_METRIC_KAFKA_TIMEOUTS, offsetof(struct ft_kafka_broker, timeouts)},
+    };
+
+    ft_prom_family(p, FT_METRIC_KAFKA_UP);
+    for (size_t i = 0; i < s->broker_count; i++)
+        ft_prom_u64(p, FT_PROM_LABELS(s->brokers[i].name), s->brokers[i].up);
+    for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
+        ft_prom_family(p, numbers[k].metric);
+        for (size_t i = 0; i < s->broker_count; i++)
+            ft_prom_u64(p, FT_PROM_LABELS(s->brokers[i].name),
+                        *(const uint64_t *)((const char *)&s->brokers[i] + numbers[k].offset));
+    }
+    ft_prom_family(p, FT_METRIC_KAFKA_RTT);
+    for (size_t i = 0; i < s->broker_count; i++) {
+        ft_prom_double(p, FT_PROM_LABELS(s->brokers[i].name, "mean"), s->brokers[i].rtt_s);
+        ft_prom_double(p, FT_PROM_LABELS(s->brokers[i].name, "0.99"), s->brokers[i].rtt_p99_s);
+    }
+}
+
+static void write_kafka(struct ft_prom *p, const struct ft_kafka *kafka)
+{
+    const struct ft_kafka_client_stats *client;
+    struct ft_kafka_stats s;
+
+    if (!kafka)
+        return;
+    client = ft_kafka_client_stats(kafka);
+    ft_kafka_stats(kafka, &s);
+    ft_prom_one(p, FT_METRIC_KAFKA_QUEUE, client->queue_messages);
+    ft_prom_one(p, FT_METRIC_KAFKA_QUEUE_BYTES, client->queue_bytes);
+    ft_prom_one(p, FT_METRIC_KAFKA_SPOOLED, s.spooled);
+    ft_prom_one(p, FT_METRIC_KAFKA_SPOOL_KEPT, s.spool_kept);
+    ft_prom_one(p, FT_METRIC_KAFKA_SPOOL_BYTES, s.spool_bytes);
+    ft_prom_one(p, FT_METRIC_KAFKA_SENT_AGAIN, s.again);
+    ft_prom_one(p, FT_METRIC_KAFKA_ERRORS, s.errors);
+    write_brokers(p, client);
 }
 
 static void write_transport(struct ft_prom *p, const struct ft_receiver *receiver)
@@ -303,6 +352,7 @@ static bool write_own(struct page *page)
     write_window(p, view);
     write_tables(p, view);
     write_sinks(p, view->publisher);
+    write_kafka(p, ft_publisher_kafka(view->publisher));
     write_transport(p, view->receiver);
     write_incident(p, view);
     return false;

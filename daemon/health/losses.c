@@ -53,7 +53,14 @@ static const struct {
     /* Of sinks. */
     {"failed", "look at the disk that records go to: lost records are not recovered", "file"},
     {"failed", "look at the brokers that records go to: lost records are not recovered", "kafka"},
-    {"refused", "the brokers that records go to are too slow, or away", "kafka"},
+    {"refused", "the brokers that records go to are too slow, or away: set kafka.spool", "kafka"},
+    {"no_topic", "make the topics, or let the brokers make them", "kafka"},
+    {"forbidden", "let the daemon's user write to the topics (ACL)", "kafka"},
+    {"too_large", "raise message.max.bytes in kafka.properties, and of the topics", "kafka"},
+    {"spool_oldest", "the brokers were away for long: raise kafka.spool_bytes", "kafka"},
+    {"spool_newest", "the brokers were away for long: raise kafka.spool_bytes", "kafka"},
+    {"spool_disk", "the disk of kafka.spool takes no more: make room on it", "kafka"},
+    {"spool_damaged", "look at the disk of kafka.spool", "kafka"},
     /* Of the search for links. */
     {"ports_full", "give it more memory (memory_max, discovery.ports_max)", "wiring"},
     {"exporter_full", "look at the exporter: it names more ports than a switch has", "wiring"},

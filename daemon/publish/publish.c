@@ -120,6 +120,14 @@ const char *ft_publisher_spec(const struct ft_publisher *p, size_t i)
     return p->sinks[i]->spec ? p->sinks[i]->spec : p->sinks[i]->name;
 }
 
+const struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->sinks[i]->kafka)
+            return p->sinks[i]->kafka;
+    return NULL;
+}
+
 void ft_publisher_account(const struct ft_publisher *p, struct ft_account *account)
 {
     struct ft_sink_stats sink;
@@ -133,5 +141,7 @@ void ft_publisher_account(const struct ft_publisher *p, struct ft_account *accou
         stage->pending = sink.pending;
         ft_account_drop(stage, "failed", sink.failed);
         ft_account_drop(stage, "refused", sink.refused);
+        for (size_t k = 0; k < sink.drop_count; k++)
+            ft_account_drop(stage, sink.drops[k].reason, sink.drops[k].count);
     }
 }

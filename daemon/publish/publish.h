@@ -23,9 +23,11 @@ struct ft_published {
     size_t json_len;
 };
 
-/* received = processed + pending + failed + refused. */
+/* received = processed + pending + failed + refused + every further drop. */
 struct ft_sink_stats {
     uint64_t received, processed, pending, failed, refused;
+    struct ft_account_drop drops[FT_ACCOUNT_DROPS - 2];
+    size_t drop_count;
 };
 
 struct ft_sink {
@@ -39,6 +41,7 @@ struct ft_sink {
     void (*stats)(void *self, struct ft_sink_stats *stats);
     void (*free)(void *self);
     void *self;
+    const struct ft_kafka *kafka; /* of that sink, for its figures; else NULL */
 };
 
 struct ft_publisher;
@@ -68,6 +71,9 @@ size_t ft_publisher_sinks(const struct ft_publisher *publisher);
 const char *ft_publisher_sink(const struct ft_publisher *publisher, size_t i,
                               struct ft_sink_stats *stats);
 
+/* That of the Kafka sink; NULL where there is none. */
+const struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *publisher);
+
 /* Adds a stage for each sink. */
 void ft_publisher_account(const struct ft_publisher *publisher, struct ft_account *account);
 
@@ -85,9 +91,10 @@ struct ft_sink_kafka_config {
     struct ft_kafka_config kafka;
     const char *topic_prefix;
     bool protobuf;
+    const char *producer; /* source id of this daemon, for a header */
 };
 
-/* Kafka topics named prefix + schema. NULL with a complaint. */
+/* Kafka topics named prefix + schema; headers: fabrictrace-records(7). NULL with a complaint. */
 struct ft_sink *ft_sink_kafka_new(struct ft_loop *loop, const struct ft_sink_kafka_config *config,
                                   char *error, size_t error_bytes);
 

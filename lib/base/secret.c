@@ -48,7 +48,7 @@ static int find_file(const char *path, char file[PATH_MAX])
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int read_line(const char *file, char line[SECRET_MAX + 2])
+static int read_line(const char *file, size_t least, char line[SECRET_MAX + 2])
 {
     FILE *in = fopen(file, "re");
     size_t n;
@@ -60,15 +60,15 @@ static int read_line(const char *file, char line[SECRET_MAX + 2])
     if (n && line[n - 1] == '\n')
         n--;
     line[n] = '\0';
-    if (n < SECRET_MIN || n > SECRET_MAX)
+    if (n < least || n > SECRET_MAX)
         return -EINVAL;
     for (size_t i = 0; i < n; i++)
-        if (line[i] <= ' ' || line[i] > '~')
+        if (line[i] < (least == 1 ? ' ' : '!') || line[i] > '~')
             return -EINVAL;
     return 0;
 }
 
-int ft_secret_read(const char *path, char **text, char *error, size_t error_bytes)
+static int read_secret(const char *path, size_t least, char **text, char *error, size_t error_bytes)
 {
     char file[PATH_MAX], line[SECRET_MAX + 2], reason[128], *copy;
     int rc = find_file(path, file);
@@ -78,18 +78,28 @@ int ft_secret_read(const char *path, char **text, char *error, size_t error_byte
         return rc;
     }
     if (rc == 0)
-        rc = read_line(file, line);
+        rc = read_line(file, least, line);
     copy = rc == 0 ? strdup(line) : NULL;
     if (rc == 0 && !copy)
         rc = -ENOMEM;
     if (rc == -EINVAL)
-        snprintf(error, error_bytes, "%s: holds no %d to %d printable characters in one line", path,
-                 SECRET_MIN, SECRET_MAX);
+        snprintf(error, error_bytes, "%s: holds no %zu to %d printable characters in one line",
+                 path, least, SECRET_MAX);
     else if (rc < 0)
         snprintf(error, error_bytes, "%s: %s", path, strerror(-rc));
     else
         *text = copy;
     return rc;
+}
+
+int ft_secret_read(const char *path, char **text, char *error, size_t error_bytes)
+{
+    return read_secret(path, SECRET_MIN, text, error, error_bytes);
+}
+
+int ft_secret_password(const char *path, char **text, char *error, size_t error_bytes)
+{
+    return read_secret(path, 1, text, error, error_bytes);
 }
 
 bool ft_secret_setting(const char *setting)

@@ -16,6 +16,9 @@ int ft_secret_check(const char *path, char *error, size_t error_bytes);
  * names the file; -EINVAL: it is not 16 to 1024 printable characters, which guess nobody. */
 int ft_secret_read(const char *path, char **text, char *error, size_t error_bytes);
 
+/* Likewise of what others made: 1 to 1024 printable characters. */
+int ft_secret_password(const char *path, char **text, char *error, size_t error_bytes);
+
 /* Whether a setting written "name=value" holds a secret by its name: ssl.key.password,
  * sasl.password, ... */
 bool ft_secret_setting(const char *setting);

@@ -135,6 +135,30 @@ static void set_one(struct load *l, const struct ft_option *o, const char *file,
         complain_value(l, o, file, line, text);
 }
 
+static bool is_list(const struct ft_option *o)
+{
+    return o->type == FT_OPTION_STRINGS || o->type == FT_OPTION_MAP;
+}
+
+/* Each member of a map is an item KEY=VALUE. */
+static void set_map(struct load *l, const struct ft_option *o, const struct ft_yaml *map)
+{
+    ft_value_clear(o, l->config + o->offset);
+    for (size_t i = 0; i < ft_yaml_count(map); i++) {
+        const struct ft_yaml *child = ft_yaml_item(map, i);
+        char *item = NULL;
+
+        if (!ft_yaml_text(child) || ft_yaml_is_null(child))
+            ft_diag_add(l->diag, ft_yaml_file(map), ft_yaml_key_line(map, i),
+                        "key '%s.%s': has to be a text", o->key, ft_yaml_key(map, i));
+        else if (asprintf(&item, "%s=%s", ft_yaml_key(map, i), ft_yaml_text(child)) < 0)
+            ft_diag_add(l->diag, ft_yaml_file(map), ft_yaml_key_line(map, i), "out of memory");
+        else
+            set_one(l, o, ft_yaml_file(map), ft_yaml_key_line(map, i), item);
+        free(item);
+    }
+}
+
 static void set_node(struct load *l, const struct ft_option *o, const struct ft_yaml *node)
 {
     const char *file = ft_yaml_file(node);
@@ -147,12 +171,16 @@ static void set_node(struct load *l, const struct ft_option *o, const struct ft_
         return;
     }
     if (text) {
-        if (o->type == FT_OPTION_STRINGS)
+        if (is_list(o))
             ft_value_clear(o, l->config + o->offset);
         set_one(l, o, file, ft_yaml_line(node), text);
         return;
     }
-    if (o->type != FT_OPTION_STRINGS || ft_yaml_kind(node) != FT_YAML_LIST) {
+    if (o->type == FT_OPTION_MAP && ft_yaml_kind(node) == FT_YAML_MAP) {
+        set_map(l, o, node);
+        return;
+    }
+    if (!is_list(o) || ft_yaml_kind(node) != FT_YAML_LIST) {
         ft_value_range(o, range);
         ft_yaml_complain(l->diag, node, o->key, "has to be %s", range);
         return;
@@ -218,14 +246,14 @@ static void read_set(struct load *l, const char *text)
         set_line(l, o, FT_OPTIONS_SET);
     if (!o) {
         complain_unknown(l, "--set", 0, key);
-    } else if (o->type == FT_OPTION_STRINGS && equals[1] == '[') {
+    } else if (is_list(o) && equals[1] == '[') {
         struct ft_yaml *list = ft_yaml_parse(equals + 1, strlen(equals + 1), "--set", l->diag);
 
         if (list)
             set_node(l, o, list);
         ft_yaml_free(list);
     } else {
-        if (o->type == FT_OPTION_STRINGS)
+        if (is_list(o))
             ft_value_clear(o, l->config + o->offset);
         set_one(l, o, "--set", 0, equals + 1);
     }
@@ -240,7 +268,7 @@ static int set_default(const struct ft_option *o, char *config)
 
     if (!o->standard)
         return 0;
-    if (o->type != FT_OPTION_STRINGS) {
+    if (!is_list(o)) {
         err = ft_value_set(o, o->standard, config + o->offset);
         assert(err != -EINVAL);
         return err;

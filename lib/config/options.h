@@ -22,6 +22,7 @@
 enum ft_option_type {
     FT_OPTION_STRING,   /* char *; NULL when unset without a default */
     FT_OPTION_STRINGS,  /* struct ft_strings; a YAML list, a scalar is a list of one */
+    FT_OPTION_MAP,      /* struct ft_strings of KEY=VALUE; a YAML map, or a list of these */
     FT_OPTION_BOOL,     /* bool */
     FT_OPTION_UINT,     /* uint64_t, within min..max */
     FT_OPTION_DOUBLE,   /* double, within min..max */

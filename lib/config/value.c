@@ -196,6 +196,7 @@ int ft_value_set(const struct ft_option *o, const char *text, void *place)
     case FT_OPTION_STRING:
         return set_text(text, place);
     case FT_OPTION_STRINGS:
+    case FT_OPTION_MAP:
         return append_text(text, place);
     case FT_OPTION_BOOL:
         return set_bool(text, place);
@@ -224,7 +225,7 @@ void ft_value_clear(const struct ft_option *o, void *place)
     struct ft_strings *list = place;
     char **text = place;
 
-    if (o->type == FT_OPTION_STRINGS) {
+    if (o->type == FT_OPTION_STRINGS || o->type == FT_OPTION_MAP) {
         for (size_t i = 0; i < list->count; i++)
             free(list->items[i]);
         free(list->items);
@@ -321,6 +322,7 @@ void ft_value_print(const struct ft_option *o, const void *place, FILE *out)
         print_quoted(*(char *const *)place, out);
         break;
     case FT_OPTION_STRINGS:
+    case FT_OPTION_MAP:
         fputc('[', out);
         for (size_t i = 0; i < list->count; i++) {
             fputs(i ? ", " : "", out);
@@ -356,6 +358,8 @@ const char *ft_value_type(const struct ft_option *o)
         return "text";
     case FT_OPTION_STRINGS:
         return "list";
+    case FT_OPTION_MAP:
+        return "map";
     case FT_OPTION_BOOL:
         return "true|false";
     case FT_OPTION_UINT:
@@ -388,6 +392,7 @@ static void write_range(const struct ft_option *o, FILE *out)
     static const char *const what[] = {
         [FT_OPTION_STRING] = "a text",
         [FT_OPTION_STRINGS] = "a list of texts",
+        [FT_OPTION_MAP] = "a map of texts, or a list of NAME=TEXT",
         [FT_OPTION_BOOL] = "true or false",
         [FT_OPTION_UINT] = "an integer",
         [FT_OPTION_DOUBLE] = "a number",

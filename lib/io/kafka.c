@@ -4,344 +4,465 @@
 #include "lib/io/kafka.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#ifndef HAVE_KAFKA
-int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes)
-{
-    (void)config;
-    snprintf(error, error_bytes, "built without librdkafka");
-    return -ENOTSUP;
-}
-
-struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config *config,
-                              char *error, size_t error_bytes)
-{
-    (void)loop;
-    (void)config;
-    snprintf(error, error_bytes, "built without librdkafka");
-    return NULL;
-}
-
-/* No ft_kafka can exist here. */
-void ft_kafka_free(struct ft_kafka *kafka)
-{
-    (void)kafka;
-}
-
-int ft_kafka_send(struct ft_kafka *kafka, const char *topic, const char *key, size_t key_len,
-                  const void *value, size_t len)
-{
-    (void)kafka;
-    (void)topic;
-    (void)key;
-    (void)key_len;
-    (void)value;
-    (void)len;
-    return -ENOTSUP;
-}
-
-int ft_kafka_flush(struct ft_kafka *kafka, int64_t timeout_ns)
-{
-    (void)kafka;
-    (void)timeout_ns;
-    return 0;
-}
-
-void ft_kafka_stats(const struct ft_kafka *kafka, struct ft_kafka_stats *stats)
-{
-    (void)kafka;
-    *stats = (struct ft_kafka_stats){0};
-}
-#else
-#include <librdkafka/rdkafka.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-/* The longest topic name that Kafka takes. */
-#define TOPIC_BYTES_MAX 249
+#include "lib/base/clock.h"
+#include "lib/io/kafka_client.h"
+#include "lib/io/kafka_entry.h"
+#include "lib/io/spool.h"
 
-struct ft_kafka {
-    rd_kafka_conf_t *conf; /* to make another client of after a fatal error */
-    rd_kafka_t *client;
-    int wake; /* eventfd that librdkafka's threads write to */
-    struct ft_watch *watch;
-    void (*on_error)(void *arg, const char *text);
-    void *arg;
-    struct ft_kafka_stats stats;
+#define NS_PER_MS      INT64_C(1000000)
+#define TICK_NS        (100 * NS_PER_MS)
+#define RENEW_NS       (1000 * NS_PER_MS) /* between two clients, where each fails */
+#define STUCK_NS       (10000 * NS_PER_MS)
+#define WAIT_MS        50   /* for reports, at once */
+#define DRAIN_MESSAGES 5000 /* with librdkafka, of those from the spool */
+#define DRAIN_BYTES    (UINT64_C(8) << 20)
+#define DRAIN_AT_ONCE  1000
+#define ENTRY_BYTES    (4u << 20) /* of one message, at most */
+
+/* A message from when it is taken to its report. */
+struct message {
+    struct message *before, *after;
+    uint64_t number; /* in the spool; 0: it is not there */
+    bool sent;       /* librdkafka has it */
+    size_t len;
+    uint8_t bytes[]; /* kafka_entry.h */
 };
 
-static void report_error(struct ft_kafka *kafka, const char *text)
+struct ft_kafka {
+    struct ft_kafka_client *client;
+    struct ft_spool *spool; /* NULL: none */
+    char *spool_folder;
+    struct ft_watch *tick;
+    void (*on_error)(void *arg, const char *text);
+    void *arg;
+    struct message *first, *last; /* in the order in which they were taken */
+    uint64_t bytes, unsent;       /* of them */
+    struct ft_writer entry;
+    struct ft_kafka_stats stats;
+    struct ft_kafka_client_stats client_stats;
+    int64_t spool_after_ns;
+    struct ft_mono progress; /* the last delivery, or since when anything waits for one */
+    struct ft_mono renewed;
+    bool proven; /* this client has delivered, or lost, a message: it reconnects by itself */
+    bool away;   /* nothing was delivered for long, and what waits is in the spool */
+    bool ending;
+};
+
+static void tell(struct ft_kafka *k, const char *text)
 {
-    kafka->stats.errors++;
-    if (kafka->on_error)
-        kafka->on_error(kafka->arg, text);
+    k->stats.errors++;
+    if (k->on_error)
+        k->on_error(k->arg, text);
 }
 
-static void take_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
+static uint64_t unread(const struct ft_kafka *k)
 {
-    struct ft_kafka *kafka = opaque;
+    struct ft_spool_stats s;
 
-    (void)client;
-    kafka->stats.pending--;
-    if (message->err)
-        kafka->stats.failed++;
-    else
-        kafka->stats.delivered++;
-}
-
-static void take_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
-{
-    (void)client;
-    (void)err;
-    report_error(opaque, reason);
-}
-
-static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
-               size_t error_bytes)
-{
-    char reason[256];
-
-    if (rd_kafka_conf_set(conf, name, value, reason, sizeof(reason)) == RD_KAFKA_CONF_OK)
+    if (!k->spool)
         return 0;
-    snprintf(error, error_bytes, "kafka: %s", reason);
-    return -EINVAL;
+    ft_spool_stats(k->spool, &s);
+    return s.unread;
 }
 
-static int set_number(rd_kafka_conf_t *conf, const char *name, uint64_t value, char *error,
-                      size_t error_bytes)
+/* Where nothing waits for a broker, nobody knows that it is away. */
+static bool is_away(const struct ft_kafka *k)
 {
-    char text[24];
-
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-    return set(conf, name, text, error, error_bytes);
+    return k->away && k->first;
 }
 
-static int set_further(rd_kafka_conf_t *conf, const char *property, char *error, size_t error_bytes)
+static struct message *add(struct ft_kafka *k, const void *bytes, size_t len, uint64_t number)
 {
-    const char *sign = strchr(property, '=');
-    char name[128];
+    struct message *m = malloc(sizeof(*m) + len);
 
-    if (!sign || sign == property || (size_t)(sign - property) >= sizeof(name)) {
-        snprintf(error, error_bytes, "kafka: property '%.*s' is not name=value",
-                 (int)strcspn(property, "="), property);
-        return -EINVAL;
+    if (!m)
+        return NULL;
+    *m = (struct message){.before = k->last, .number = number, .len = len};
+    memcpy(m->bytes, bytes, len);
+    if (!k->first)
+        k->progress = ft_mono_now();
+    *(k->last ? &k->last->after : &k->first) = m;
+    k->last = m;
+    k->bytes += len;
+    k->unsent++;
+    k->stats.pending++;
+    return m;
+}
+
+static void drop(struct ft_kafka *k, struct message *m)
+{
+    *(m->before ? &m->before->after : &k->first) = m->after;
+    *(m->after ? &m->after->before : &k->last) = m->before;
+    k->bytes -= m->len;
+    k->unsent -= !m->sent;
+    k->stats.pending--;
+    free(m);
+}
+
+/* Hands it to librdkafka. What it refuses for good is counted, and gone. */
+static int pass_on(struct ft_kafka *k, struct message *m)
+{
+    struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX];
+    struct ft_kafka_outgoing out;
+    int rc = ft_kafka_entry_read(m->bytes, m->len, &out, headers);
+
+    if (rc == -EBADMSG)
+        k->stats.spool_damaged++;
+    else
+        rc = ft_kafka_client_send(k->client, &out, m);
+    if (rc == 0) {
+        m->sent = true;
+        k->unsent--;
+        return 0;
     }
-    memcpy(name, property, (size_t)(sign - property));
-    name[sign - property] = '\0';
-    return set(conf, name, sign + 1, error, error_bytes);
+    if (rc == -EAGAIN)
+        return rc;
+    k->stats.too_large += rc == -EMSGSIZE;
+    k->stats.refused += rc == -EINVAL;
+    drop(k, m);
+    return rc;
 }
 
-static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_config *config, char *error,
-                     size_t error_bytes)
+/* Everything that waits is in the spool as well, so that a kill does not lose it. The first that
+ * finds no room there ends it: what follows would overtake it. */
+static void spool_pending(struct ft_kafka *k)
 {
-    uint64_t kbytes = config->queue_bytes_max / 1024;
-    uint64_t timeout_ms = (uint64_t)(config->message_timeout_ns / 1000000);
-
-    if (set(conf, "bootstrap.servers", config->brokers, error, error_bytes) < 0 ||
-        (config->client_id && set(conf, "client.id", config->client_id, error, error_bytes) < 0) ||
-        set(conf, "enable.idempotence", "true", error, error_bytes) < 0 ||
-        /* The hash of Java's own producer: a key has one partition whoever writes it. */
-        set(conf, "partitioner", "murmur2_random", error, error_bytes) < 0 ||
-        (config->queue_messages_max &&
-         set_number(conf, "queue.buffering.max.messages", config->queue_messages_max, error,
-                    error_bytes) < 0) ||
-        (kbytes &&
-         set_number(conf, "queue.buffering.max.kbytes", kbytes, error, error_bytes) < 0) ||
-        (timeout_ms && set_number(conf, "message.timeout.ms", timeout_ms, error, error_bytes) < 0))
-        return -EINVAL;
-    for (const char *const *p = config->properties; p && *p; p++)
-        if (set_further(conf, *p, error, error_bytes) < 0)
-            return -EINVAL;
-    return 0;
-}
-
-static int make_client(struct ft_kafka *kafka, char *error, size_t error_bytes)
-{
-    static const uint64_t one = 1;
-    rd_kafka_conf_t *conf = rd_kafka_conf_dup(kafka->conf);
-    rd_kafka_queue_t *queue;
-    char reason[256];
-
-    kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
-    if (!kafka->client) {
-        rd_kafka_conf_destroy(conf);
-        snprintf(error, error_bytes, "kafka: %s", reason);
-        return -EINVAL;
-    }
-    queue = rd_kafka_queue_get_main(kafka->client);
-    rd_kafka_queue_io_event_enable(queue, kafka->wake, &one, sizeof(one));
-    rd_kafka_queue_destroy(queue);
-    return 0;
-}
-
-static void end_client(struct ft_kafka *kafka)
-{
-    if (!kafka->client)
+    if (!k->last || k->last->number)
         return;
-    /* What is not delivered now never will be: it fails, and is counted. */
-    rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-    rd_kafka_flush(kafka->client, 1000);
-    rd_kafka_destroy(kafka->client);
-    kafka->client = NULL;
-    kafka->stats.failed += kafka->stats.pending;
-    kafka->stats.pending = 0;
+    for (struct message *m = k->first; m; m = m->after) {
+        if (m->number)
+            continue;
+        if (unread(k) > 0 || ft_spool_append(k->spool, m->bytes, m->len, &m->number) < 0) {
+            m->number = 0;
+            return;
+        }
+        ft_spool_skip(k->spool);
+    }
+}
+
+/* Entries of the spool that are delivered make room. */
+static void release(struct ft_kafka *k)
+{
+    const struct message *m = k->first;
+
+    if (!k->spool)
+        return;
+    while (m && !m->number)
+        m = m->after;
+    ft_spool_release(k->spool, m ? m->number : ft_spool_unread_from(k->spool));
+}
+
+/* What a client before this one did not deliver goes first, in its order. */
+static int resend(struct ft_kafka *k)
+{
+    struct message *m = k->first, *after;
+
+    for (; m && k->unsent > 0; m = after) {
+        after = m->after;
+        if (!m->sent && pass_on(k, m) == -EAGAIN)
+            return -EAGAIN;
+    }
+    return 0;
+}
+
+static void drain(struct ft_kafka *k)
+{
+    const uint8_t *bytes;
+    uint64_t number;
+    size_t len;
+
+    if (resend(k) < 0 || !k->spool || is_away(k))
+        return;
+    for (int i = 0; i < DRAIN_AT_ONCE; i++) {
+        struct message *m;
+
+        if (k->stats.pending >= DRAIN_MESSAGES || k->bytes >= DRAIN_BYTES ||
+            ft_spool_next(k->spool, &bytes, &len, &number) < 0)
+            return;
+        m = add(k, bytes, len, number);
+        if (!m) {
+            tell(k, "no memory: a message of the spool waits for the next start");
+            return;
+        }
+        if (pass_on(k, m) == -EAGAIN)
+            return;
+    }
+}
+
+static void take_report(void *arg, void *message, enum ft_kafka_fate fate)
+{
+    struct ft_kafka *k = arg;
+    struct message *m = message;
+
+    if (fate == FT_KAFKA_AGAIN) {
+        k->unsent += m->sent;
+        k->stats.again += m->sent && k->proven && !k->ending;
+        m->sent = false;
+        return;
+    }
+    k->progress = ft_mono_now();
+    k->away = false;
+    k->proven = true;
+    switch (fate) {
+    case FT_KAFKA_DELIVERED:
+        k->stats.delivered++;
+        break;
+    case FT_KAFKA_NO_TOPIC:
+        k->stats.no_topic++;
+        break;
+    case FT_KAFKA_FORBIDDEN:
+        k->stats.forbidden++;
+        break;
+    case FT_KAFKA_TOO_LARGE:
+        k->stats.too_large++;
+        break;
+    default:
+        k->stats.failed++;
+        break;
+    }
+    drop(k, m);
+}
+
+static void take_error(void *arg, const char *text)
+{
+    tell(arg, text);
+}
+
+static void take_stats(void *arg, const char *json, size_t len)
+{
+    struct ft_kafka *k = arg;
+
+    ft_kafka_stats_read(json, len, &k->client_stats);
+}
+
+static void take_turn(void *arg)
+{
+    struct ft_kafka *k = arg;
+
+    drain(k);
+    release(k);
+}
+
+/* A client that was made while no broker was there may never try again to reach one (seen with
+ * librdkafka 2.0.2). It has sent nothing that could arrive twice. */
+static bool is_stuck(const struct ft_kafka *k, int64_t age_ns)
+{
+    return k->first && !k->proven && !k->client_stats.connected && age_ns >= STUCK_NS;
 }
 
 /* After a fatal error an idempotent producer takes nothing any more; another one does. */
-static void renew_client(struct ft_kafka *kafka)
+static void renew(struct ft_kafka *k)
 {
-    char error[300];
+    int64_t age_ns = ft_mono_since_ns(ft_mono_now(), k->renewed);
 
-    if (kafka->client && !rd_kafka_fatal_error(kafka->client, NULL, 0))
+    if (!(ft_kafka_client_failed(k->client) && age_ns >= RENEW_NS) && !is_stuck(k, age_ns))
         return;
-    end_client(kafka);
-    if (make_client(kafka, error, sizeof(error)) < 0)
-        report_error(kafka, error);
+    k->renewed = ft_mono_now();
+    ft_kafka_client_renew(k->client);
+    /* Those that it did not report. */
+    for (struct message *m = k->first; m; m = m->after)
+        if (m->sent)
+            take_report(k, m, FT_KAFKA_AGAIN);
+    k->proven = k->client_stats.connected = false;
 }
 
-static void handle_wake(void *arg)
+static void tick(void *arg)
 {
-    struct ft_kafka *kafka = arg;
-    eventfd_t count;
+    struct ft_kafka *k = arg;
 
-    /* Emptied first: what comes while we poll wakes us again. */
-    eventfd_read(kafka->wake, &count);
-    if (kafka->client)
-        while (rd_kafka_poll(kafka->client, 0) > 0)
-            ;
-    renew_client(kafka);
-}
-
-int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes)
-{
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_t *client = NULL;
-    char reason[256];
-    int err = configure(conf, config, error, error_bytes);
-
-    rd_kafka_conf_set_log_cb(conf, NULL);
-    /* Some settings are judged only together, by a client: this one knows no broker to ask. */
-    if (err == 0)
-        rd_kafka_conf_set(conf, "bootstrap.servers", NULL, reason, sizeof(reason));
-    if (err == 0)
-        client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
-    if (client) {
-        rd_kafka_destroy(client);
-        return 0;
+    renew(k);
+    if (k->spool && k->first && ft_mono_since_ns(ft_mono_now(), k->progress) >= k->spool_after_ns) {
+        k->away = true;
+        spool_pending(k);
     }
-    rd_kafka_conf_destroy(conf);
-    if (err == 0)
-        snprintf(error, error_bytes, "kafka: %s", reason);
-    return -EINVAL;
+    take_turn(k);
+}
+
+static int open_spool(struct ft_kafka *k, const struct ft_kafka_config *config, char *error,
+                      size_t error_bytes)
+{
+    const struct ft_spool_config spool = {.folder = config->spool,
+                                          .bytes_max = config->spool_bytes_max,
+                                          .entry_bytes_max = config->message_bytes_max,
+                                          .keep_oldest = config->spool_keeps_oldest};
+    struct ft_spool_stats s;
+
+    if (!config->spool)
+        return 0;
+    k->spool = ft_spool_open(&spool, error, error_bytes);
+    if (!k->spool)
+        return -EIO;
+    k->spool_folder = strdup(config->spool);
+    if (!k->spool_folder) {
+        snprintf(error, error_bytes, "kafka: no memory");
+        return -ENOMEM;
+    }
+    ft_spool_stats(k->spool, &s);
+    k->stats.found = s.found;
+    return 0;
 }
 
 struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config *config,
                               char *error, size_t error_bytes)
 {
-    struct ft_kafka *kafka = calloc(1, sizeof(*kafka));
+    struct ft_kafka *k = calloc(1, sizeof(*k));
+    const struct ft_kafka_hooks hooks = {take_report, take_error, take_stats, take_turn, k};
 
-    if (!kafka) {
+    if (!k) {
         snprintf(error, error_bytes, "kafka: no memory");
         return NULL;
     }
-    kafka->on_error = config->on_error;
-    kafka->arg = config->arg;
-    kafka->conf = rd_kafka_conf_new();
-    kafka->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (kafka->wake >= 0)
-        kafka->watch =
-            ft_watch_stage(ft_watch_fd(loop, kafka->wake, handle_wake, kafka), "publish");
-    if (!kafka->watch) {
+    ft_writer_init(&k->entry, ENTRY_BYTES);
+    k->on_error = config->on_error;
+    k->arg = config->arg;
+    k->spool_after_ns = config->spool_after_ns;
+    k->renewed = ft_mono_now();
+    if (open_spool(k, config, error, error_bytes) == 0)
+        k->client = ft_kafka_client_new(loop, config, &hooks, error, error_bytes);
+    if (!k->client) {
+        ft_kafka_free(k);
+        return NULL;
+    }
+    k->tick = ft_watch_stage(ft_watch_timer(loop, TICK_NS, tick, k), "publish");
+    if (!k->tick) {
         snprintf(error, error_bytes, "kafka: no memory");
-        ft_kafka_free(kafka);
+        ft_kafka_free(k);
         return NULL;
     }
-    rd_kafka_conf_set_opaque(kafka->conf, kafka);
-    rd_kafka_conf_set_dr_msg_cb(kafka->conf, take_report);
-    rd_kafka_conf_set_error_cb(kafka->conf, take_error);
-    /* Errors come through take_error, in our thread; its own log would write from others. */
-    rd_kafka_conf_set_log_cb(kafka->conf, NULL);
-    if (configure(kafka->conf, config, error, error_bytes) < 0 ||
-        make_client(kafka, error, error_bytes) < 0) {
-        ft_kafka_free(kafka);
-        return NULL;
-    }
-    return kafka;
+    return k;
 }
 
-void ft_kafka_free(struct ft_kafka *kafka)
+/* What stays, and where, is said once. */
+static void tell_rest(struct ft_kafka *k)
 {
-    if (!kafka)
+    struct ft_spool_stats s;
+    uint64_t lost = 0;
+    char line[512];
+
+    for (const struct message *m = k->first; m; m = m->after)
+        lost += m->number == 0;
+    ft_spool_stats(k->spool, &s);
+    if (s.kept > 0 || lost > 0)
+        snprintf(line, sizeof(line),
+                 "%" PRIu64 " messages stay in the spool '%s' for the next start, %" PRIu64
+                 " found no room there and are lost",
+                 s.kept, k->spool_folder, lost);
+    if (s.kept > 0 || lost > 0)
+        tell(k, line);
+}
+
+void ft_kafka_free(struct ft_kafka *k)
+{
+    if (!k)
         return;
-    end_client(kafka);
-    ft_watch_free(kafka->watch);
-    if (kafka->conf)
-        rd_kafka_conf_destroy(kafka->conf);
-    if (kafka->wake >= 0)
-        close(kafka->wake);
-    free(kafka);
-}
-
-/* The names that a broker takes: letters, digits, '.', '_', '-'. */
-static bool topic_ok(const char *topic)
-{
-    size_t len = strspn(topic, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-
-    return len > 0 && len <= TOPIC_BYTES_MAX && !topic[len] && strcmp(topic, ".") != 0 &&
-           strcmp(topic, "..") != 0;
-}
-
-static int refuse(struct ft_kafka *kafka, int err)
-{
-    kafka->stats.refused++;
-    return err;
-}
-
-int ft_kafka_send(struct ft_kafka *kafka, const char *topic, const char *key, size_t key_len,
-                  const void *value, size_t len)
-{
-    rd_kafka_resp_err_t err;
-
-    if (!topic_ok(topic))
-        return refuse(kafka, -EINVAL);
-    if (!kafka->client)
-        renew_client(kafka);
-    if (!kafka->client)
-        return refuse(kafka, -EAGAIN);
-    err = rd_kafka_producev(kafka->client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_KEY(key, key_len),
-                            RD_KAFKA_V_VALUE((void *)value, len),
-                            RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
-    switch (err) {
-    case RD_KAFKA_RESP_ERR_NO_ERROR:
-        kafka->stats.queued++;
-        kafka->stats.pending++;
-        return 0;
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-        return refuse(kafka, -EMSGSIZE);
-    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-        return refuse(kafka, -EINVAL);
-    default:
-        /* The queue is full, or the client is about to be renewed. */
-        return refuse(kafka, -EAGAIN);
+    k->ending = true;
+    ft_watch_free(k->tick);
+    if (k->spool && k->client) {
+        spool_pending(k);
+        release(k);
+        tell_rest(k);
     }
+    ft_kafka_client_free(k->client);
+    while (k->first)
+        drop(k, k->first);
+    ft_spool_close(k->spool);
+    free(k->spool_folder);
+    ft_writer_free(&k->entry);
+    free(k);
 }
 
-int ft_kafka_flush(struct ft_kafka *kafka, int64_t timeout_ns)
+static int to_spool(struct ft_kafka *k)
 {
-    int64_t ms = timeout_ns / 1000000;
+    uint64_t number;
+    struct ft_spool_stats before, after;
+    int rc;
 
-    if (kafka->client)
-        rd_kafka_flush(kafka->client, ms > INT_MAX ? INT_MAX : (int)ms);
-    return kafka->stats.pending ? -ETIMEDOUT : 0;
+    ft_spool_stats(k->spool, &before);
+    rc = ft_spool_append(k->spool, k->entry.bytes, k->entry.len, &number);
+    ft_spool_stats(k->spool, &after);
+    if (rc < 0) {
+        k->stats.spool_newest += after.refused_newest - before.refused_newest;
+        k->stats.spool_disk += after.refused_disk - before.refused_disk;
+    }
+    return rc;
 }
 
-void ft_kafka_stats(const struct ft_kafka *kafka, struct ft_kafka_stats *stats)
+int ft_kafka_send(struct ft_kafka *k, const struct ft_kafka_outgoing *message)
 {
-    *stats = kafka->stats;
+    struct message *m;
+    int rc;
+
+    k->stats.taken++;
+    ft_writer_reset(&k->entry);
+    rc = ft_kafka_entry_write(&k->entry, message);
+    if (rc < 0) {
+        k->stats.refused += rc == -EINVAL;
+        k->stats.too_large += rc != -EINVAL;
+        return rc == -EINVAL ? rc : -EMSGSIZE;
+    }
+    if (k->spool && (is_away(k) || k->unsent > 0 || unread(k) > 0)) {
+        spool_pending(k);
+        return to_spool(k);
+    }
+    m = k->unsent > 0 ? NULL : add(k, k->entry.bytes, k->entry.len, 0);
+    if (!m) {
+        k->stats.refused++;
+        return -EAGAIN;
+    }
+    rc = pass_on(k, m);
+    if (rc != -EAGAIN)
+        return rc;
+    drop(k, m);
+    if (k->spool) {
+        spool_pending(k);
+        return to_spool(k);
+    }
+    k->stats.refused++;
+    return rc;
 }
-#endif
+
+int ft_kafka_flush(struct ft_kafka *k, int64_t timeout_ns)
+{
+    struct ft_mono start = ft_mono_now();
+    int64_t left;
+
+    do {
+        int64_t ms;
+
+        left = timeout_ns - ft_mono_since_ns(ft_mono_now(), start);
+        ms = left / NS_PER_MS;
+        ft_kafka_client_flush(k->client, ms > WAIT_MS ? WAIT_MS : ms > 0 ? (int)ms : 0);
+        renew(k);
+        take_turn(k);
+    } while (left > 0 && (k->first || unread(k) > 0));
+    if (k->spool && timeout_ns > 0) {
+        spool_pending(k);
+        return k->first && !k->last->number ? -ETIMEDOUT : 0;
+    }
+    return k->first ? -ETIMEDOUT : 0;
+}
+
+void ft_kafka_stats(const struct ft_kafka *k, struct ft_kafka_stats *stats)
+{
+    struct ft_spool_stats s;
+
+    *stats = k->stats;
+    if (!k->spool)
+        return;
+    ft_spool_stats(k->spool, &s);
+    stats->spooled = s.unread;
+    stats->spool_kept = s.kept;
+    stats->spool_bytes = s.bytes;
+    stats->spool_oldest = s.dropped_oldest;
+    stats->spool_damaged += s.damaged;
+}
+
+const struct ft_kafka_client_stats *ft_kafka_client_stats(const struct ft_kafka *k)
+{
+    return &k->client_stats;
+}

@@ -3,13 +3,20 @@
 #define FT_IO_KAFKA_H
 /*
  * Kafka producer (librdkafka), woken through a descriptor so that its threads never touch our
- * state. Idempotent: a message is in its topic once, in order within its key. Every message is
- * accounted by its delivery report: queued = delivered + failed + pending.
+ * state. Idempotent: what the broker takes is in its topic once, in order within its key.
+ *
+ * With a spool (spool.h) messages wait on disk while the brokers take none or the queue is full,
+ * and go out in their order once they take some again. A message is in the spool until its
+ * delivery was reported: after a kill or a fatal error of the client some may be sent once more,
+ * byte for byte the same.
+ *
+ * taken + found = delivered + pending + spooled + every drop. Thread: the loop's.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/io/kafka_stats.h"
 #include "lib/io/loop.h"
 
 struct ft_kafka;
@@ -19,39 +26,77 @@ struct ft_kafka_config {
     const char *client_id;
     uint64_t queue_messages_max; /* for this and the next two, 0: librdkafka's default */
     uint64_t queue_bytes_max;
-    int64_t message_timeout_ns; /* after this an undelivered message fails and is counted */
+    int64_t message_timeout_ns; /* without a spool: then a message fails and is counted */
     /* Further librdkafka settings, "name=value", NULL-terminated; they win over the above. May be
      * NULL. */
     const char *const *properties;
+    const char *spool; /* its folder; NULL: none */
+    uint64_t spool_bytes_max;
+    size_t message_bytes_max; /* that the spool takes, with key and headers */
+    int64_t spool_after_ns;   /* without a delivery for so long, the brokers are away */
+    bool spool_keeps_oldest;  /* at its cap */
     /* Error of the client or a broker, for the log (rate limited by the caller). May be NULL. */
     void (*on_error)(void *arg, const char *text);
     void *arg;
 };
 
+struct ft_kafka_header {
+    const char *name, *value;
+};
+
+struct ft_kafka_outgoing {
+    const char *topic, *key;
+    size_t key_len;
+    const void *value;
+    size_t len;
+    const struct ft_kafka_header *headers;
+    size_t header_count;
+};
+
 struct ft_kafka_stats {
-    uint64_t queued, delivered, failed, pending;
-    uint64_t refused; /* by ft_kafka_send(): not in queued */
+    uint64_t taken; /* by ft_kafka_send(), also what it dropped */
+    uint64_t found; /* in the spool at the start */
+    uint64_t delivered;
+    uint64_t pending; /* with librdkafka */
+    uint64_t spooled; /* in the spool alone */
+    uint64_t again;   /* sent once more: the client before had failed */
     uint64_t errors;
+    uint64_t spool_kept, spool_bytes; /* in its files, also what is pending */
+    /* Drops. */
+    uint64_t refused; /* the queue is full, and there is no spool; or no topic can be so named */
+    uint64_t failed;  /* by the broker, or in time, for another reason than the next three */
+    uint64_t no_topic, forbidden, too_large;
+    uint64_t spool_oldest, spool_newest; /* at the cap of the spool */
+    uint64_t spool_disk;                 /* which took no more */
+    uint64_t spool_damaged;              /* could not be read back */
 };
 
 /* 0 when a client could be made, without a word to the brokers; -EINVAL with a reason. */
 int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes);
 
+/* 0 when librdkafka knows this "name=value", looked at alone; -EINVAL with a reason that has no
+ * value of a secret in it. */
+int ft_kafka_check_property(const char *property, char *error, size_t error_bytes);
+
 /* NULL with a reason in error; "built without librdkafka" where that is so. */
 struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config *config,
                               char *error, size_t error_bytes);
 
-/* What is still pending is lost: flush first. */
+/* What is still pending stays in the spool, and without one is lost: flush first. */
 void ft_kafka_free(struct ft_kafka *kafka);
 
-/* Copies key and value. -EAGAIN when the queue is full, -EINVAL for a topic that cannot be,
- * -EMSGSIZE for a message over librdkafka's message.max.bytes: each counted in refused. A topic may
+/* Copies the message. 0: it will be delivered, or counted as dropped later; else it is counted:
+ * -EAGAIN when the queue is full, -ENOSPC or the disk's -errno when the spool is, -EINVAL for a
+ * topic that cannot be, -EMSGSIZE for a message over librdkafka's message.max.bytes. A topic may
  * be new where the broker makes topics by itself. */
-int ft_kafka_send(struct ft_kafka *kafka, const char *topic, const char *key, size_t key_len,
-                  const void *value, size_t len);
+int ft_kafka_send(struct ft_kafka *kafka, const struct ft_kafka_outgoing *message);
 
-/* Blocks at most timeout_ns for every message's report; -ETIMEDOUT when some are still pending. */
+/* Blocks at most timeout_ns for every message's report; -ETIMEDOUT when some are still pending, or
+ * with a spool and a timeout are neither delivered nor in it. */
 int ft_kafka_flush(struct ft_kafka *kafka, int64_t timeout_ns);
 void ft_kafka_stats(const struct ft_kafka *kafka, struct ft_kafka_stats *stats);
+
+/* What librdkafka says of itself, some seconds old. */
+const struct ft_kafka_client_stats *ft_kafka_client_stats(const struct ft_kafka *kafka);
 
 #endif

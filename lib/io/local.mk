@@ -30,7 +30,10 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/spool.c lib/io/spool.h \
 	lib/io/spool_segment.c lib/io/spool_segment.h \
 	lib/io/kafka.c lib/io/kafka.h \
-	lib/io/kafka_reader.c lib/io/kafka_reader.h
+	lib/io/kafka_client.c lib/io/kafka_client.h \
+	lib/io/kafka_entry.c lib/io/kafka_entry.h \
+	lib/io/kafka_reader.c lib/io/kafka_reader.h \
+	lib/io/kafka_stats.c lib/io/kafka_stats.h
 
 if HAVE_SNMP
 lib_io_libftio_a_SOURCES += lib/io/snmp.c lib/io/snmp_auth.c lib/io/snmp_values.c
@@ -47,5 +50,5 @@ endif
 # What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
 # it does not use.
 IO_LIBS = lib/io/libftio.a lib/base/libftbase.a $(EVENT_SSL_LIBS) $(EVENT_LIBS) $(PCAP_LIBS) \
-	$(MNL_LIBS) $(RDKAFKA_LIBS) $(NETSNMP_LIBS) $(IBVERBS_LIBS) $(SYSTEMD_LIBS) $(ZLIB_LIBS) \
+	$(MNL_LIBS) $(RDKAFKA_LIBS) $(JANSSON_LIBS) $(NETSNMP_LIBS) $(IBVERBS_LIBS) $(SYSTEMD_LIBS) $(ZLIB_LIBS) \
 	$(ZSTD_LIBS)

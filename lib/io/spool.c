@@ -31,8 +31,8 @@ struct ft_spool {
     struct ft_spool_config config;
     uint64_t segment_bytes;
     int folder, lock, position;
-    bool position_stale;         /* it could not be written */
-    struct ft_segment *segments; /* oldest first; their numbers rise */
+    bool position_stale;               /* it could not be written */
+    struct ft_spool_segment *segments; /* oldest first; their numbers rise */
     size_t count, size;
     int current; /* the last segment, which is written; -1: the next entry begins one */
     struct ft_segment_reader reader;
@@ -44,13 +44,13 @@ struct ft_spool {
     struct ft_spool_stats stats;
 };
 
-static uint64_t end_of(const struct ft_segment *g)
+static uint64_t end_of(const struct ft_spool_segment *g)
 {
     return g->first + g->count;
 }
 
-/* How many whole entries of the segment are in [from, to). */
-static uint64_t entries_in(const struct ft_segment *g, uint64_t from, uint64_t to)
+/* How many complete entries of the segment are in [from, to). */
+static uint64_t entries_in(const struct ft_spool_segment *g, uint64_t from, uint64_t to)
 {
     uint64_t last = end_of(g) - g->bad;
 
@@ -92,7 +92,7 @@ static void remove_first(struct ft_spool *s)
     memmove(s->segments, s->segments + 1, --s->count * sizeof(*s->segments));
 }
 
-/* Where a next start goes on; without it that one begins with what is done already. */
+/* Where the next start continues; without it that one begins with what is done already. */
 static void write_position(struct ft_spool *s)
 {
     uint8_t bytes[POSITION_BYTES];
@@ -120,7 +120,7 @@ static uint64_t read_position(int fd)
 
 static int by_first(const void *a, const void *b)
 {
-    const struct ft_segment *x = a, *y = b;
+    const struct ft_spool_segment *x = a, *y = b;
 
     return x->first < y->first ? -1 : x->first > y->first;
 }
@@ -146,7 +146,7 @@ static int list(struct ft_spool *s)
         grown = ft_grow(s->segments, s->count, &s->size, sizeof(*s->segments));
         if (grown) {
             s->segments = grown;
-            s->segments[s->count++] = (struct ft_segment){.first = first};
+            s->segments[s->count++] = (struct ft_spool_segment){.first = first};
         }
         rc = grown ? 0 : -ENOMEM;
     }
@@ -157,7 +157,8 @@ static int list(struct ft_spool *s)
 }
 
 /* Counts the entries of a segment, of the last by reading it: its end may be cut off. */
-static int survey_one(struct ft_spool *s, struct ft_segment *g, const struct ft_segment *next)
+static int survey_one(struct ft_spool *s, struct ft_spool_segment *g,
+                      const struct ft_spool_segment *next)
 {
     char name[FT_SEGMENT_NAME_BYTES];
     struct ft_segment_reader r = {.fd = -1};
@@ -201,7 +202,7 @@ static int survey(struct ft_spool *s)
     size_t kept = 0;
 
     for (size_t i = 0; i < s->count; i++) {
-        struct ft_segment *g = &s->segments[i];
+        struct ft_spool_segment *g = &s->segments[i];
         int rc = survey_one(s, g, i + 1 < s->count ? g + 1 : NULL);
         char name[FT_SEGMENT_NAME_BYTES];
 
@@ -305,7 +306,7 @@ void ft_spool_close(struct ft_spool *s)
 /* What of it was read lies in its reader's memory, and is not lost. */
 static void drop_oldest(struct ft_spool *s)
 {
-    const struct ft_segment *g = &s->segments[0];
+    const struct ft_spool_segment *g = &s->segments[0];
     uint64_t from = s->cursor > s->low ? s->cursor : s->low, end = end_of(g);
     uint64_t lost = entries_in(g, from, UINT64_MAX), read = entries_in(g, s->low, from);
 
@@ -322,8 +323,8 @@ static void drop_oldest(struct ft_spool *s)
 /* A segment that takes the entry is the current one. -ENOSPC, -errno. */
 static int prepare(struct ft_spool *s, uint64_t need)
 {
-    struct ft_segment *g = s->count ? &s->segments[s->count - 1] : NULL;
-    struct ft_segment fresh;
+    struct ft_spool_segment *g = s->count ? &s->segments[s->count - 1] : NULL;
+    struct ft_spool_segment fresh;
     void *grown;
     int fd;
 
@@ -353,7 +354,7 @@ int ft_spool_append(struct ft_spool *s, const void *bytes, size_t len, uint64_t 
     bool cap;
     int rc;
 
-    if (len > s->config.entry_bytes_max || need > s->segment_bytes) {
+    if (len > s->config.entry_bytes_max || need + FT_SEGMENT_HEAD_BYTES > s->config.bytes_max) {
         s->stats.refused_disk++;
         return -EMSGSIZE;
     }
@@ -387,10 +388,10 @@ void ft_spool_skip(struct ft_spool *s)
 
 /* The segment of the next entry to be read; NULL: there is none. Between two segments numbers may
  * be missing. */
-static struct ft_segment *segment_to_read(struct ft_spool *s)
+static struct ft_spool_segment *segment_to_read(struct ft_spool *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        struct ft_segment *g = &s->segments[i];
+        struct ft_spool_segment *g = &s->segments[i];
 
         if (end_of(g) - g->bad <= s->cursor)
             continue;
@@ -401,7 +402,7 @@ static struct ft_segment *segment_to_read(struct ft_spool *s)
     return NULL;
 }
 
-static int read_one(struct ft_spool *s, const struct ft_segment *g, const uint8_t **bytes,
+static int read_one(struct ft_spool *s, const struct ft_spool_segment *g, const uint8_t **bytes,
                     size_t *len)
 {
     char name[FT_SEGMENT_NAME_BYTES];
@@ -429,7 +430,7 @@ static int read_one(struct ft_spool *s, const struct ft_segment *g, const uint8_
 
 int ft_spool_next(struct ft_spool *s, const uint8_t **bytes, size_t *len, uint64_t *number)
 {
-    struct ft_segment *g;
+    struct ft_spool_segment *g;
 
     while ((g = segment_to_read(s))) {
         int rc = read_one(s, g, bytes, len);
@@ -443,7 +444,7 @@ int ft_spool_next(struct ft_spool *s, const uint8_t **bytes, size_t *len, uint64
         close_reader(s);
         if (rc == -ENOMEM)
             return rc;
-        /* Nobody can say where the next whole entry of this file begins. */
+        /* Nobody can say where the next complete entry of this file begins. */
         lost = entries_in(g, s->cursor, UINT64_MAX);
         s->stats.damaged += lost;
         s->stats.unread -= lost;
@@ -472,11 +473,6 @@ void ft_spool_release(struct ft_spool *s, uint64_t before)
     /* Where the file could not be written the segments say as much. */
     while (s->count > 0 && end_of(&s->segments[0]) <= s->low)
         remove_first(s);
-}
-
-uint64_t ft_spool_end(const struct ft_spool *s)
-{
-    return s->end;
 }
 
 uint64_t ft_spool_unread_from(const struct ft_spool *s)

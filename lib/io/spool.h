@@ -7,7 +7,7 @@
  * oldest file gives way or the newest entry is refused, and each entry lost is counted. Entries are
  * written as they come, so that a kill of the program loses none; they are forced to the disk when
  * a file is complete and when the spool is closed, so that a power failure loses those of the last
- * file at most. After a kill the last file is read up to its last whole entry.
+ * file at most. After a kill the last file is read up to its last complete entry.
  *
  * found + appended = released + dropped + damaged + those kept. One process at a time. Thread: one.
  */
@@ -61,8 +61,7 @@ int ft_spool_next(struct ft_spool *spool, const uint8_t **bytes, size_t *len, ui
 /* All entries before this number, which were read, are done with. */
 void ft_spool_release(struct ft_spool *spool, uint64_t before);
 
-/* The number behind the last entry, and that of the next one to be read. */
-uint64_t ft_spool_end(const struct ft_spool *spool);
+/* The number of the next entry to be read. */
 uint64_t ft_spool_unread_from(const struct ft_spool *spool);
 
 void ft_spool_stats(const struct ft_spool *spool, struct ft_spool_stats *stats);

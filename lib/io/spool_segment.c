@@ -50,7 +50,7 @@ static void make_head(uint64_t first, uint8_t head[FT_SEGMENT_HEAD_BYTES])
     write_be(head + 16, ft_digest_bytes(head, 16, 0), 8);
 }
 
-int ft_segment_create(int folder, uint64_t first, struct ft_segment *segment)
+int ft_segment_create(int folder, uint64_t first, struct ft_spool_segment *segment)
 {
     uint8_t head[FT_SEGMENT_HEAD_BYTES];
     char name[FT_SEGMENT_NAME_BYTES];
@@ -64,7 +64,7 @@ int ft_segment_create(int folder, uint64_t first, struct ft_segment *segment)
         return -errno;
     n = pwrite(fd, head, sizeof(head), 0);
     if (n == (ssize_t)sizeof(head)) {
-        *segment = (struct ft_segment){.first = first, .bytes = sizeof(head)};
+        *segment = (struct ft_spool_segment){.first = first, .bytes = sizeof(head)};
         return fd;
     }
     err = n < 0 ? -errno : -ENOSPC;
@@ -73,7 +73,7 @@ int ft_segment_create(int folder, uint64_t first, struct ft_segment *segment)
     return err;
 }
 
-int ft_segment_append(int fd, struct ft_segment *segment, const void *bytes, size_t len)
+int ft_segment_append(int fd, struct ft_spool_segment *segment, const void *bytes, size_t len)
 {
     uint64_t number = segment->first + segment->count;
     uint8_t head[FT_SEGMENT_ENTRY_BYTES];

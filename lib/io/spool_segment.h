@@ -15,10 +15,10 @@
 #define FT_SEGMENT_HEAD_BYTES  24
 #define FT_SEGMENT_ENTRY_BYTES 20 /* in front of the bytes of each */
 
-struct ft_segment {
+struct ft_spool_segment {
     uint64_t first; /* number of its first entry */
     uint64_t count;
-    uint64_t bytes; /* of the file, as far as entries are whole */
+    uint64_t bytes; /* of the file, as far as entries are complete */
     uint64_t bad;   /* of these entries, at its end, that cannot be read */
 };
 
@@ -28,10 +28,10 @@ void ft_segment_name(uint64_t first, char name[FT_SEGMENT_NAME_BYTES]);
 int ft_segment_number(const char *name, uint64_t *first);
 
 /* An open file with its head, and the segment; -errno, and no file is left then. */
-int ft_segment_create(int folder, uint64_t first, struct ft_segment *segment);
+int ft_segment_create(int folder, uint64_t first, struct ft_spool_segment *segment);
 
 /* -errno: the segment is as before. */
-int ft_segment_append(int fd, struct ft_segment *segment, const void *bytes, size_t len);
+int ft_segment_append(int fd, struct ft_spool_segment *segment, const void *bytes, size_t len);
 
 /* Reads entries in turn; zero it, and free what is kept. */
 struct ft_segment_reader {
@@ -47,7 +47,7 @@ int ft_segment_reader_open(struct ft_segment_reader *reader, int fd, uint64_t fi
                            size_t bytes_max);
 
 /* The next entry, borrowed until the next call. -ENODATA at the end of the file, -EBADMSG where
- * what follows is no whole entry, -errno of the disk. */
+ * what follows is not a complete entry, -errno of the disk. */
 int ft_segment_read(struct ft_segment_reader *reader, size_t bytes_max, const uint8_t **bytes,
                     size_t *len);
 

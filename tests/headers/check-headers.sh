@@ -47,7 +47,7 @@ third_party=(
     "systemd/*       lib/io/notify.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
-    "jansson.h       proto/json*.c cli/answer.c"
+    "jansson.h       proto/json*.c cli/answer.c lib/io/kafka_stats.c"
     "protobuf-c/*    proto/*"
 )
 

@@ -19,8 +19,6 @@ from check_rooms import objects_of, symbols_of  # noqa: E402
 EXCEPT = {
     "ft_discovery_looks": "for its test: the work of a build must not grow with the fabric's square",
 }
-EXCEPT.update({f"ft_spool_{name}": "the Kafka sink comes next" for name in
-               "open close append skip next release end unread_from stats".split()})
 
 
 def words_of(path):

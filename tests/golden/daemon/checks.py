@@ -61,15 +61,40 @@ def test_files(folder):
 
 
 def test_daemon(folder):
+    public = folder / "public"
+    public.write_text("secret\n")
+    public.chmod(0o644)
     for what, config, want in (
             ("a sink without a folder", "sinks:\n  - file:{folder}/none/x\n",
              "{config}:1: key 'sinks': 'file:{folder}/none/x': No such file or directory"),
             ("a sink that is a folder", "sinks: ['file:{folder}']\n",
              "{config}:1: key 'sinks': 'file:{folder}': Is a directory"),
             ("an unknown property", "sinks: [kafka]\nkafka:\n  properties: [no.such=1]\n",
-             "{config}:3: key 'kafka.properties': kafka: No such configuration property"),
+             "{config}:3: key 'kafka.properties.no.such': kafka: No such configuration property"),
+            ("an unknown property of a map",
+             "sinks: [kafka]\nkafka:\n  properties:\n    linger.ms: 50\n    no.such: 1\n",
+             "{config}:5: key 'kafka.properties.no.such': kafka: No such configuration property"),
+            ("a value that a property does not take",
+             "sinks: [kafka]\nkafka:\n  properties:\n    linger.ms: 50\n    acks: many\n",
+             "{config}:5: key 'kafka.properties.acks': kafka: "),
+            ("a property without a value",
+             "sinks: [kafka]\nkafka:\n  properties:\n    acks:\n",
+             "{config}:4: key 'kafka.properties.acks': has to be a text"),
+            ("a secret without its file",
+             "sinks: [kafka]\nkafka:\n  secrets:\n    sasl.password: {folder}/none\n",
+             "{config}:4: key 'kafka.secrets.sasl.password': {folder}/none: No such file"),
+            ("a secret for everybody",
+             "sinks: [kafka]\nkafka:\n  secrets: [sasl.password={folder}/public]\n",
+             "{config}:3: key 'kafka.secrets.sasl.password': {folder}/public: everybody may read"),
+            ("a credential where there are none",
+             "sinks: [kafka]\nkafka:\n  secrets:\n    ssl.key.password: credential:key\n",
+             "{config}:4: key 'kafka.secrets.ssl.key.password': credential:key: No such file"),
+            ("a spool without a folder", "sinks: [kafka]\nkafka: {spool: {folder}/no/spool}\n",
+             "{config}:2: key 'kafka.spool': '{folder}/no': No such file or directory"),
+            ("a spool that is a file", "sinks: [kafka]\nkafka: {spool: {folder}/public}\n",
+             "{config}:2: key 'kafka.spool': '{folder}/public' is not a folder"),
             ("no property", "sinks: [kafka]\nkafka:\n  properties: [ssl]\n",
-             "{config}:3: key 'kafka.properties': kafka: property 'ssl' is not name=value"),
+             "{config}:3: key 'kafka.properties.ssl': kafka: property 'ssl' is not name=value"),
             ("properties that do not go together",
              "sinks: [kafka]\nkafka:\n  properties: [acks=0]\n",
              "{config}:3: key 'kafka.properties': kafka: "),

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/publish/kafka_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/secret.h"
+#include "lib/config/yaml.h"
+
+#define ERROR_BYTES  512
+#define KEY_FILE     "ssl.key.location="
+#define KEY_FILE_LEN (sizeof(KEY_FILE) - 1)
+
+/* "name=FILE" into "name=what is in it". */
+static int read_secret(const char *item, char **property, char *error, size_t error_bytes)
+{
+    size_t name = strcspn(item, "=");
+    char *text = NULL;
+    int rc;
+
+    if (!item[name]) {
+        snprintf(error, error_bytes, "'%s' is not name=FILE", item);
+        return -EINVAL;
+    }
+    rc = ft_secret_password(item + name + 1, &text, error, error_bytes);
+    if (rc == 0 && asprintf(property, "%.*s=%s", (int)name, item, text) < 0) {
+        snprintf(error, error_bytes, "no memory");
+        *property = NULL;
+        rc = -ENOMEM;
+    }
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+    return rc;
+}
+
+int ft_kafka_settings_open(const struct ft_settings *s, struct ft_kafka_settings *out, char *error,
+                           size_t error_bytes)
+{
+    struct ft_kafka_settings k = {
+        .config = {.brokers = s->kafka_brokers,
+                   .client_id = "fabrictraced",
+                   .queue_messages_max = s->kafka_queue_messages,
+                   .queue_bytes_max = s->kafka_queue_bytes,
+                   .message_timeout_ns = s->kafka_message_timeout_ns,
+                   .spool = s->kafka_spool && *s->kafka_spool ? s->kafka_spool : NULL,
+                   .spool_bytes_max = s->kafka_spool_bytes,
+                   .spool_after_ns = s->kafka_spool_after_ns,
+                   .spool_keeps_oldest = s->kafka_spool_full == FT_SPOOL_REFUSES_NEWEST}};
+    size_t count = s->kafka_properties.count, i;
+    char reason[ERROR_BYTES];
+    int rc = 0;
+
+    k.properties = calloc(count + s->kafka_secrets.count + 1, sizeof(*k.properties));
+    if (!k.properties)
+        rc = -ENOMEM;
+    for (i = 0; rc == 0 && i < count; i++)
+        if (!(k.properties[i] = strdup(s->kafka_properties.items[i])))
+            rc = -ENOMEM;
+    if (rc < 0)
+        snprintf(error, error_bytes, "no memory");
+    for (i = 0; rc == 0 && i < s->kafka_secrets.count; i++) {
+        rc = read_secret(s->kafka_secrets.items[i], &k.properties[count + i], reason,
+                         sizeof(reason));
+        if (rc < 0)
+            snprintf(error, error_bytes, "kafka.secrets: %s", reason);
+    }
+    k.config.properties = (const char *const *)k.properties;
+    if (rc < 0)
+        ft_kafka_settings_close(&k);
+    else
+        *out = k;
+    return rc;
+}
+
+void ft_kafka_settings_close(struct ft_kafka_settings *k)
+{
+    for (char **p = k->properties; p && *p; p++) {
+        explicit_bzero(*p, strlen(*p));
+        free(*p);
+    }
+    free(k->properties);
+    *k = (struct ft_kafka_settings){.properties = NULL};
+}
+
+/* The line of a member of `section` in the file, as a map or as a list of NAME=VALUE; 0: the file
+ * has none. */
+static unsigned line_in_file(const struct ft_yaml *root, const char *section, const char *name,
+                             size_t name_len)
+{
+    const struct ft_yaml *members = ft_yaml_get(ft_yaml_get(root, "kafka"), section);
+    bool map = members && ft_yaml_kind(members) == FT_YAML_MAP;
+
+    for (size_t i = 0; members && i < ft_yaml_count(members); i++) {
+        const char *text = map ? ft_yaml_key(members, i) : ft_yaml_text(ft_yaml_item(members, i));
+
+        if (text && strncmp(text, name, name_len) == 0 &&
+            (text[name_len] == '\0' || text[name_len] == '='))
+            return map ? ft_yaml_key_line(members, i) : ft_yaml_line(ft_yaml_item(members, i));
+    }
+    return 0;
+}
+
+/* FILE:LINE of the very member. */
+static void complain(const struct ft_run *run, struct ft_diag *diag, const char *section,
+                     const char *item, const char *text)
+{
+    size_t name_len = strcspn(item, "=");
+    struct ft_diag *quiet = ft_diag_new();
+    char key[32];
+    struct ft_yaml *root;
+    unsigned line;
+
+    snprintf(key, sizeof(key), "kafka.%s", section);
+    root = quiet && ft_run_in_file(run, key) ? ft_yaml_load(ft_run_file(run), quiet) : NULL;
+    line = root ? line_in_file(root, section, item, name_len) : 0;
+    ft_diag_add(diag, line ? ft_run_file(run) : "--set", line, "key '%s.%.*s': %s", key,
+                (int)name_len, item, text);
+    ft_yaml_free(root);
+    ft_diag_free(quiet);
+}
+
+static void check_properties(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    bool secret = false;
+    char error[ERROR_BYTES];
+
+    for (size_t i = 0; i < s->kafka_properties.count; i++) {
+        const char *item = s->kafka_properties.items[i];
+
+        secret = secret || ft_secret_setting(item);
+        if (ft_kafka_check_property(item, error, sizeof(error)) < 0)
+            complain(run, diag, "properties", item, error);
+        else if (strncmp(item, KEY_FILE, KEY_FILE_LEN) == 0 &&
+                 ft_secret_check(item + KEY_FILE_LEN, error, sizeof(error)) < 0)
+            complain(run, diag, "properties", item, error);
+    }
+    if (secret && ft_run_in_file(run, "kafka.properties") &&
+        ft_secret_check(ft_run_file(run), error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "kafka.properties", "a secret is in a file where %s", error);
+}
+
+static void check_secrets(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    char error[ERROR_BYTES], *property;
+
+    for (size_t i = 0; i < s->kafka_secrets.count; i++) {
+        const char *item = s->kafka_secrets.items[i];
+
+        property = NULL;
+        if (read_secret(item, &property, error, sizeof(error)) < 0 ||
+            ft_kafka_check_property(property, error, sizeof(error)) < 0)
+            complain(run, diag, "secrets", item, error);
+        if (property)
+            explicit_bzero(property, strlen(property));
+        free(property);
+    }
+}
+
+/* Where it is made, or is. */
+static void check_spool(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const char *slash = strrchr(s->kafka_spool, '/');
+    char *parent = slash ? strndup(s->kafka_spool,
+                                   slash == s->kafka_spool ? 1 : (size_t)(slash - s->kafka_spool))
+                         : strdup(".");
+    struct stat st;
+
+    if (stat(s->kafka_spool, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            ft_run_complain(run, diag, "kafka.spool", "'%s' is not a folder", s->kafka_spool);
+        else if (access(s->kafka_spool, W_OK | X_OK) < 0)
+            ft_run_complain(run, diag, "kafka.spool", "'%s': %s", s->kafka_spool, strerror(errno));
+    } else if (parent && access(parent, W_OK | X_OK) < 0) {
+        ft_run_complain(run, diag, "kafka.spool", "'%s': %s", parent, strerror(errno));
+    }
+    free(parent);
+}
+
+void ft_kafka_settings_check(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    size_t before = ft_diag_count(diag);
+    struct ft_kafka_settings k;
+    char error[ERROR_BYTES];
+
+    check_properties(run, diag);
+    check_secrets(run, diag);
+    if (s->kafka_spool && *s->kafka_spool)
+        check_spool(run, diag);
+    /* Settings that are each right may not go together. */
+    if (ft_diag_count(diag) > before || ft_kafka_settings_open(s, &k, error, sizeof(error)) < 0)
+        return;
+    if (ft_kafka_check(&k.config, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, s->kafka_properties.count ? "kafka.properties" : "sinks", "%s",
+                        error);
+    ft_kafka_settings_close(&k);
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/io/kafka_client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifndef HAVE_KAFKA
+#define MISSING "built without librdkafka"
+
+int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes)
+{
+    (void)config;
+    snprintf(error, error_bytes, MISSING);
+    return -ENOTSUP;
+}
+
+int ft_kafka_check_property(const char *property, char *error, size_t error_bytes)
+{
+    (void)property;
+    snprintf(error, error_bytes, MISSING);
+    return -ENOTSUP;
+}
+
+struct ft_kafka_client *ft_kafka_client_new(struct ft_loop *loop,
+                                            const struct ft_kafka_config *config,
+                                            const struct ft_kafka_hooks *hooks, char *error,
+                                            size_t error_bytes)
+{
+    (void)loop;
+    (void)config;
+    (void)hooks;
+    snprintf(error, error_bytes, MISSING);
+    return NULL;
+}
+
+/* No client can exist here. */
+void ft_kafka_client_free(struct ft_kafka_client *client)
+{
+    (void)client;
+}
+
+int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_outgoing *message,
+                         void *report)
+{
+    (void)client;
+    (void)message;
+    (void)report;
+    return -ENOTSUP;
+}
+
+void ft_kafka_client_flush(struct ft_kafka_client *client, int ms)
+{
+    (void)client;
+    (void)ms;
+}
+
+bool ft_kafka_client_failed(const struct ft_kafka_client *client)
+{
+    (void)client;
+    return true;
+}
+
+void ft_kafka_client_renew(struct ft_kafka_client *client)
+{
+    (void)client;
+}
+#else
+#include <librdkafka/rdkafka.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/base/secret.h"
+
+/* The longest topic name that Kafka takes. */
+#define TOPIC_BYTES_MAX 249
+#define REASON_BYTES    256
+#define STATISTICS_MS   5000
+#define PURGE_MS        1000
+
+struct ft_kafka_client {
+    rd_kafka_conf_t *conf; /* to make another client of after a fatal error */
+    rd_kafka_t *client;
+    int wake; /* eventfd that librdkafka's threads write to */
+    struct ft_watch *watch;
+    struct ft_kafka_hooks hooks;
+    bool failed;
+};
+
+/* What the user can do about an error, by the setting that it is about. */
+static const struct {
+    rd_kafka_resp_err_t err;
+    enum ft_kafka_fate fate;
+    const char *advice;
+} errors[] = {
+    {RD_KAFKA_RESP_ERR__PURGE_QUEUE, FT_KAFKA_AGAIN, NULL},
+    {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, FT_KAFKA_AGAIN, NULL},
+    {RD_KAFKA_RESP_ERR__DESTROY, FT_KAFKA_AGAIN, NULL},
+    {RD_KAFKA_RESP_ERR__FATAL, FT_KAFKA_AGAIN, NULL},
+    {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, FT_KAFKA_TOO_LARGE,
+     "raise message.max.bytes in kafka.properties and max.message.bytes of the topic"},
+    {RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE, FT_KAFKA_TOO_LARGE,
+     "raise message.max.bytes in kafka.properties and max.message.bytes of the topic"},
+    {RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, FT_KAFKA_TOO_LARGE,
+     "lower batch.size in kafka.properties, or raise segment.bytes of the topic"},
+    {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, FT_KAFKA_NO_TOPIC,
+     "make the topic, or let the brokers make it; its name begins with kafka.topic_prefix"},
+    {RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, FT_KAFKA_NO_TOPIC,
+     "make the topic, or let the brokers make it; its name begins with kafka.topic_prefix"},
+    {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, FT_KAFKA_NO_TOPIC,
+     "make the topic, or let the brokers make it; its name begins with kafka.topic_prefix"},
+    {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, FT_KAFKA_FORBIDDEN,
+     "let the user of kafka.properties write to the topic (ACL: Write, Describe; Create)"},
+    {RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, FT_KAFKA_FORBIDDEN,
+     "let the user of kafka.properties write (ACL: IdempotentWrite, or Write on the topics)"},
+    {RD_KAFKA_RESP_ERR__AUTHENTICATION, FT_KAFKA_FAILED,
+     "check sasl.* in kafka.properties and kafka.secrets"},
+    {RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, FT_KAFKA_FAILED,
+     "check sasl.* in kafka.properties and kafka.secrets"},
+    {RD_KAFKA_RESP_ERR__SSL, FT_KAFKA_FAILED, "check ssl.* in kafka.properties"},
+    {RD_KAFKA_RESP_ERR__RESOLVE, FT_KAFKA_FAILED, "check kafka.brokers"},
+    {RD_KAFKA_RESP_ERR__TRANSPORT, FT_KAFKA_FAILED, "check kafka.brokers"},
+    {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, FT_KAFKA_FAILED, "check kafka.brokers"},
+};
+
+#define ERRORS (sizeof(errors) / sizeof(errors[0]))
+
+static size_t find_error(rd_kafka_resp_err_t err)
+{
+    size_t i = 0;
+
+    while (i < ERRORS && errors[i].err != err)
+        i++;
+    return i;
+}
+
+static void report_error(struct ft_kafka_client *c, rd_kafka_resp_err_t err, const char *text)
+{
+    const char *advice = find_error(err) < ERRORS ? errors[find_error(err)].advice : NULL;
+    char line[3 * REASON_BYTES];
+
+    snprintf(line, sizeof(line), "%s%s%s", text, advice ? ": " : "", advice ? advice : "");
+    c->hooks.error(c->hooks.arg, line);
+}
+
+static void take_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
+{
+    struct ft_kafka_client *c = opaque;
+    enum ft_kafka_fate fate = FT_KAFKA_DELIVERED;
+    char line[2 * REASON_BYTES];
+    size_t i = find_error(message->err);
+
+    (void)client;
+    if (message->err)
+        fate = i < ERRORS ? errors[i].fate : FT_KAFKA_FAILED;
+    if (fate != FT_KAFKA_DELIVERED && fate != FT_KAFKA_AGAIN) {
+        snprintf(line, sizeof(line), "topic '%s': a message was lost: %s",
+                 message->rkt ? rd_kafka_topic_name(message->rkt) : "?",
+                 rd_kafka_err2str(message->err));
+        report_error(c, message->err, line);
+    }
+    c->hooks.report(c->hooks.arg, message->_private, fate);
+}
+
+static void take_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
+{
+    struct ft_kafka_client *c = opaque;
+    char line[2 * REASON_BYTES];
+    rd_kafka_resp_err_t why;
+
+    if (err != RD_KAFKA_RESP_ERR__FATAL) {
+        report_error(c, (rd_kafka_resp_err_t)err, reason);
+        return;
+    }
+    why = rd_kafka_fatal_error(client, line, sizeof(line));
+    c->failed = true;
+    report_error(c, why, line);
+}
+
+static int take_stats(rd_kafka_t *client, char *json, size_t len, void *opaque)
+{
+    struct ft_kafka_client *c = opaque;
+
+    (void)client;
+    c->hooks.stats(c->hooks.arg, json, len);
+    return 0; /* librdkafka frees it */
+}
+
+static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
+               size_t error_bytes)
+{
+    char reason[REASON_BYTES];
+
+    if (rd_kafka_conf_set(conf, name, value, reason, sizeof(reason)) == RD_KAFKA_CONF_OK)
+        return 0;
+    /* The reason may say the value. */
+    snprintf(error, error_bytes, "kafka: %s",
+             ft_secret_setting(name) ? "the value is not accepted" : reason);
+    return -EINVAL;
+}
+
+static int set_number(rd_kafka_conf_t *conf, const char *name, uint64_t value, char *error,
+                      size_t error_bytes)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    return set(conf, name, text, error, error_bytes);
+}
+
+static int set_further(rd_kafka_conf_t *conf, const char *property, char *error, size_t error_bytes)
+{
+    const char *sign = strchr(property, '=');
+    char name[128];
+
+    if (!sign || sign == property || (size_t)(sign - property) >= sizeof(name)) {
+        snprintf(error, error_bytes, "kafka: property '%.*s' is not name=value",
+                 (int)strcspn(property, "="), property);
+        return -EINVAL;
+    }
+    memcpy(name, property, (size_t)(sign - property));
+    name[sign - property] = '\0';
+    return set(conf, name, sign + 1, error, error_bytes);
+}
+
+/* With a spool a message waits until it is delivered. */
+static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_config *config, char *error,
+                     size_t error_bytes)
+{
+    uint64_t kbytes = config->queue_bytes_max / 1024;
+    uint64_t timeout_ms = (uint64_t)(config->message_timeout_ns / 1000000);
+
+    if (set(conf, "bootstrap.servers", config->brokers, error, error_bytes) < 0 ||
+        (config->client_id && set(conf, "client.id", config->client_id, error, error_bytes) < 0) ||
+        set(conf, "enable.idempotence", "true", error, error_bytes) < 0 ||
+        set_number(conf, "statistics.interval.ms", STATISTICS_MS, error, error_bytes) < 0 ||
+        /* The hash of Java's own producer: a key has one partition whoever writes it. */
+        set(conf, "partitioner", "murmur2_random", error, error_bytes) < 0 ||
+        (config->queue_messages_max &&
+         set_number(conf, "queue.buffering.max.messages", config->queue_messages_max, error,
+                    error_bytes) < 0) ||
+        (kbytes &&
+         set_number(conf, "queue.buffering.max.kbytes", kbytes, error, error_bytes) < 0) ||
+        ((timeout_ms || config->spool) &&
+         set_number(conf, "message.timeout.ms", config->spool ? 0 : timeout_ms, error,
+                    error_bytes) < 0))
+        return -EINVAL;
+    for (const char *const *p = config->properties; p && *p; p++)
+        if (set_further(conf, *p, error, error_bytes) < 0)
+            return -EINVAL;
+    return 0;
+}
+
+static int make_client(struct ft_kafka_client *c, char *error, size_t error_bytes)
+{
+    static const uint64_t one = 1;
+    rd_kafka_conf_t *conf = rd_kafka_conf_dup(c->conf);
+    rd_kafka_queue_t *queue;
+    char reason[REASON_BYTES];
+
+    c->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
+    if (!c->client) {
+        rd_kafka_conf_destroy(conf);
+        snprintf(error, error_bytes, "kafka: %s", reason);
+        return -EINVAL;
+    }
+    c->failed = false;
+    queue = rd_kafka_queue_get_main(c->client);
+    rd_kafka_queue_io_event_enable(queue, c->wake, &one, sizeof(one));
+    rd_kafka_queue_destroy(queue);
+    return 0;
+}
+
+static void end_client(struct ft_kafka_client *c)
+{
+    if (!c->client)
+        return;
+    rd_kafka_purge(c->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    rd_kafka_flush(c->client, PURGE_MS);
+    rd_kafka_destroy(c->client);
+    c->client = NULL;
+}
+
+static void handle_wake(void *arg)
+{
+    struct ft_kafka_client *c = arg;
+    eventfd_t count;
+
+    /* Emptied first: what comes while we poll wakes us again. */
+    eventfd_read(c->wake, &count);
+    if (c->client)
+        while (rd_kafka_poll(c->client, 0) > 0)
+            ;
+    c->hooks.turn(c->hooks.arg);
+}
+
+int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *client = NULL;
+    char reason[REASON_BYTES];
+    int err = configure(conf, config, error, error_bytes);
+
+    rd_kafka_conf_set_log_cb(conf, NULL);
+    /* Some settings are judged only together, by a client: this one knows no broker to ask. */
+    if (err == 0)
+        rd_kafka_conf_set(conf, "bootstrap.servers", NULL, reason, sizeof(reason));
+    if (err == 0)
+        client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
+    if (client) {
+        rd_kafka_destroy(client);
+        return 0;
+    }
+    rd_kafka_conf_destroy(conf);
+    if (err == 0)
+        snprintf(error, error_bytes, "kafka: %s", reason);
+    return -EINVAL;
+}
+
+int ft_kafka_check_property(const char *property, char *error, size_t error_bytes)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    int rc = set_further(conf, property, error, error_bytes);
+
+    rd_kafka_conf_destroy(conf);
+    return rc;
+}
+
+struct ft_kafka_client *ft_kafka_client_new(struct ft_loop *loop,
+                                            const struct ft_kafka_config *config,
+                                            const struct ft_kafka_hooks *hooks, char *error,
+                                            size_t error_bytes)
+{
+    struct ft_kafka_client *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        snprintf(error, error_bytes, "kafka: no memory");
+        return NULL;
+    }
+    c->hooks = *hooks;
+    c->conf = rd_kafka_conf_new();
+    c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (c->wake >= 0)
+        c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "publish");
+    if (!c->watch) {
+        snprintf(error, error_bytes, "kafka: no memory");
+        ft_kafka_client_free(c);
+        return NULL;
+    }
+    rd_kafka_conf_set_opaque(c->conf, c);
+    rd_kafka_conf_set_dr_msg_cb(c->conf, take_report);
+    rd_kafka_conf_set_error_cb(c->conf, take_error);
+    rd_kafka_conf_set_stats_cb(c->conf, take_stats);
+    /* Errors come through take_error, in our thread; its own log would write from others. */
+    rd_kafka_conf_set_log_cb(c->conf, NULL);
+    if (configure(c->conf, config, error, error_bytes) < 0 ||
+        make_client(c, error, error_bytes) < 0) {
+        ft_kafka_client_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void ft_kafka_client_free(struct ft_kafka_client *c)
+{
+    if (!c)
+        return;
+    end_client(c);
+    ft_watch_free(c->watch);
+    if (c->conf)
+        rd_kafka_conf_destroy(c->conf);
+    if (c->wake >= 0)
+        close(c->wake);
+    free(c);
+}
+
+/* The names that a broker takes: letters, digits, '.', '_', '-'. */
+static bool topic_ok(const char *topic)
+{
+    size_t len = strspn(topic, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+    return len > 0 && len <= TOPIC_BYTES_MAX && !topic[len] && strcmp(topic, ".") != 0 &&
+           strcmp(topic, "..") != 0;
+}
+
+static rd_kafka_headers_t *make_headers(const struct ft_kafka_outgoing *m)
+{
+    rd_kafka_headers_t *headers = rd_kafka_headers_new(m->header_count);
+
+    for (size_t i = 0; i < m->header_count; i++)
+        rd_kafka_header_add(headers, m->headers[i].name, -1, m->headers[i].value, -1);
+    return headers;
+}
+
+int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoing *m, void *report)
+{
+    rd_kafka_headers_t *headers;
+    rd_kafka_resp_err_t err;
+    char line[2 * REASON_BYTES];
+
+    if (!topic_ok(m->topic))
+        return -EINVAL;
+    if (!c->client || c->failed)
+        return -EAGAIN;
+    headers = make_headers(m);
+    err =
+        rd_kafka_producev(c->client, RD_KAFKA_V_TOPIC(m->topic), RD_KAFKA_V_KEY(m->key, m->key_len),
+                          RD_KAFKA_V_VALUE((void *)(uintptr_t)m->value, m->len),
+                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(report), RD_KAFKA_V_END);
+    if (!err)
+        return 0; /* the headers are the message's now */
+    rd_kafka_headers_destroy(headers);
+    switch (err) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+        snprintf(line, sizeof(line), "topic '%s': a message of %zu bytes was lost: %s", m->topic,
+                 m->len, rd_kafka_err2str(err));
+        report_error(c, err, line);
+        return -EMSGSIZE;
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        return -EINVAL;
+    default:
+        /* The queue is full, or the client is about to be renewed. */
+        return -EAGAIN;
+    }
+}
+
+void ft_kafka_client_flush(struct ft_kafka_client *c, int ms)
+{
+    if (c->client)
+        rd_kafka_flush(c->client, ms);
+}
+
+bool ft_kafka_client_failed(const struct ft_kafka_client *c)
+{
+    return !c->client || c->failed;
+}
+
+void ft_kafka_client_renew(struct ft_kafka_client *c)
+{
+    char error[2 * REASON_BYTES];
+
+    end_client(c);
+    if (make_client(c, error, sizeof(error)) < 0)
+        c->hooks.error(c->hooks.arg, error);
+}
+#endif
