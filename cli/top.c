@@ -111,7 +111,7 @@ static int refresh(const struct ft_args *args, int wakes)
 }
 
 /* Waits for the next picture's time; a key or another size of the terminal is one too. False when
- * it was told to end. */
+ * it is to end. */
 static bool wait_for_next(const struct terminal *t, unsigned interval_s)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},

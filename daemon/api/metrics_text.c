@@ -20,6 +20,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
+#include "daemon/spread/spread.h"
 #include "lib/io/http.h"
 #include "lib/io/transport.h"
 #include "proto/json.h"
@@ -83,6 +84,8 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
         ft_prom_one(p, FT_METRIC_HASH_SETS, ft_hashes_count(stages->hashes));
         ft_prom_one(p, FT_METRIC_HASH_SETS_REFUSED, ft_hashes_refused(stages->hashes));
     }
+    if (stages->spread)
+        ft_prom_one(p, FT_METRIC_SPREAD_REFUSED, ft_spread_refused(stages->spread));
     if (stages->diagnoser)
         write_diagnoses(p, stages->diagnoser);
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));

@@ -400,7 +400,7 @@ static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *
                                (n->ttl == FT_CROSSING_TTL_SENT && is_fresh(h->ttl + 1u)));
     in = ft_table_at(x->ports, h->in);
     /* A switch that does not count the TTL down hands packets on as the host sent them: a port is
-     * no host's until it had the time to show that it leads to a switch. */
+     * taken for a host's only after it had the time to show that it leads to a switch. */
     from_host =
         from_host && in && c->last_ms - in->first_ms >= SHOWS_MS && !ft_crossing_leads_on(x, in);
     if (from_host && in->hosts < HOSTS_MAX)

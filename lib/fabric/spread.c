@@ -56,11 +56,6 @@ void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_c
     *out = f;
 }
 
-double ft_spread_unseen(uint64_t c)
-{
-    return c ? 1 - pow(0.05, 1 / (double)c) : 1;
-}
-
 static double log_choose(uint64_t n, uint64_t k)
 {
     double a = (double)n, b = (double)k;

@@ -38,9 +38,6 @@ struct ft_chance;
 void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_chance *chance,
                        struct ft_spread_figures *out);
 
-/* Upper bound of the share of a link that none of c trials took, at 95 %. */
-double ft_spread_unseen(uint64_t c);
-
 enum ft_alternation {
     FT_ALTERNATION_UNKNOWN, /* one link, or too few samples */
     FT_ALTERNATION_SPRAYED, /* links alternate */

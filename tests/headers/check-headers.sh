@@ -13,7 +13,7 @@ CC=${CC:-cc}
 CPPFLAGS=${CPPFLAGS:-}
 source_lines_max=600
 # What is longer, and may be no longer than this: wiring, rules of who may report what, options.
-declare -A longer=([daemon/daemon.c]=720 [daemon/pipeline/identity.c]=640 [cli/args.c]=880 [lib/sim/astra_system.c]=630)
+declare -A longer=([daemon/daemon.c]=720 [daemon/pipeline/identity.c]=640 [cli/args.c]=830 [lib/sim/astra_system.c]=630)
 lines_max=900 # of tests and scripts
 
 # layer: what it may include besides itself (and the C library)

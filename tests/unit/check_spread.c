@@ -106,7 +106,6 @@ START_TEST(a_dead_path_of_32_is_found)
     ck_assert_uint_eq(f.least, 9);
     ck_assert_double_eq_tol(f.least_p, LINKS * pow(31.0 / 32, 400), 1e-9);
     ck_assert_double_lt(f.least_p, 0.0001);
-    ck_assert_double_eq_tol(ft_spread_unseen(400), 3.0 / 400, 0.0001);
     /* Few samples say nothing of a link that none of them took. */
     begin(6);
     spray(LINKS, 40, 9, 1, 2000);
