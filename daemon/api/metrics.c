@@ -174,7 +174,7 @@ static const struct ft_prom_metric metrics[] = {
         "broker", "broker", 1,
         "Requests that wait to be sent to it."},
     [FT_METRIC_KAFKA_RTT] = {PREFIX "kafka_broker_rtt_seconds", FT_PROM_GAUGE, "seconds",
-        "broker,quantile", "broker", 2,
+        "broker,statistic", "broker", 2,
         "How long its answers took, in the last interval: the mean and the 99th percentile."},
     [FT_METRIC_KAFKA_RETRIES] = {PREFIX "kafka_broker_retries_total", FT_PROM_COUNTER, "requests",
         "broker", "broker", 1,

@@ -286,7 +286,7 @@ static void write_brokers(struct ft_prom *p, const struct ft_kafka_client_stats 
     ft_prom_family(p, FT_METRIC_KAFKA_RTT);
     for (size_t i = 0; i < s->broker_count; i++) {
         ft_prom_double(p, FT_PROM_LABELS(s->brokers[i].name, "mean"), s->brokers[i].rtt_s);
-        ft_prom_double(p, FT_PROM_LABELS(s->brokers[i].name, "0.99"), s->brokers[i].rtt_p99_s);
+        ft_prom_double(p, FT_PROM_LABELS(s->brokers[i].name, "p99"), s->brokers[i].rtt_p99_s);
     }
 }
 

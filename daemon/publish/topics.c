@@ -19,7 +19,8 @@ struct topic {
     const char *key, *cadence, *size, *why;
 };
 
-/* Sizes are means of the captured fabric and of the generated ones of tests/bench. */
+/* Sizes are means of the records of tests/golden and tests/nccl; where a size is given by its
+ * parts, it is an estimate. */
 static const struct topic topics[] = {
     {FABRICTRACE__RECORD__KIND_PATH, 12, "compact,delete", 7 * DAY_MS,
      "src,dst,sport,dport,proto of the flow",
