@@ -29,6 +29,7 @@ enum metric {
     METRIC_QUEUE_BYTES,
     METRIC_QUEUE_LIMIT,
     METRIC_CONNECTED,
+    METRIC_RECORDS_REPEATED,
 };
 
 /* clang-format off */
@@ -76,6 +77,8 @@ static const struct ft_prom_metric table[] = {
         "What that may grow to: the setting daemon.queue_bytes."},
     [METRIC_CONNECTED] = {PREFIX "connected", FT_PROM_GAUGE, "0 or 1", NULL, NULL, 1,
         "Whether the daemon is connected."},
+    [METRIC_RECORDS_REPEATED] = {PREFIX "records_repeated_total", FT_PROM_COUNTER, "records", NULL, NULL, 1,
+        "Records sent to one daemon, not acknowledged and sent to another one: both may have them."},
     {.name = NULL},
 };
 /* clang-format on */
@@ -164,6 +167,7 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
         ft_prom_one(&page, METRIC_QUEUE_BYTES, m->sender->queue_bytes);
         ft_prom_one(&page, METRIC_QUEUE_LIMIT, m->settings->queue_bytes);
         ft_prom_one(&page, METRIC_CONNECTED, m->sender->connected);
+        ft_prom_one(&page, METRIC_RECORDS_REPEATED, m->sender->records_repeated);
     }
 }
 

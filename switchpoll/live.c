@@ -361,6 +361,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     if (live->daemon.sender)
         ft_sender_stats(live->daemon.sender, &sender);
     t.connected = sender.connected;
+    t.records_repeated = sender.records_repeated;
     t.queue_bytes = sender.queue_bytes;
     tell_pipeline(live);
     ft_sflow_pipeline_facts(live->pipeline, &t.facts);

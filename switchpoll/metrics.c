@@ -76,6 +76,8 @@ static const struct ft_prom_metric metrics[] = {
         "Effective size of the socket's receive buffer."},
     [FT_POLL_DAEMON_CONNECTED] = {PREFIX "daemon_connected", FT_PROM_GAUGE, "0 or 1", NULL, NULL, 1,
         "Whether the daemon is connected."},
+    [FT_POLL_RECORDS_REPEATED] = {PREFIX "records_repeated_total", FT_PROM_COUNTER, "records", NULL, NULL, 1,
+        "Records sent to one daemon, not acknowledged and sent to another one: both may have them."},
     [FT_POLL_EXPORTER_DATAGRAMS] = {PREFIX "exporter_datagrams_total", FT_PROM_COUNTER, "datagrams", "agent,sub_agent", "exporter", 1,
         "Datagrams of an exporter."},
     [FT_POLL_EXPORTER_MISSING] = {PREFIX "exporter_datagrams_missing_total", FT_PROM_COUNTER, "datagrams", "agent,sub_agent", "exporter", 1,

@@ -144,6 +144,7 @@ void ft_telemetry_write(const struct ft_telemetry *t, struct ft_prom *p)
         ft_prom_one(p, FT_POLL_QUEUE_BYTES, t->queue_bytes);
         ft_prom_one(p, FT_POLL_QUEUE_LIMIT, t->queue_bytes_max);
         ft_prom_one(p, FT_POLL_DAEMON_CONNECTED, t->connected);
+        ft_prom_one(p, FT_POLL_RECORDS_REPEATED, t->records_repeated);
     }
     write_exporters(t, p);
 }

@@ -21,6 +21,7 @@ struct ft_telemetry {
     uint64_t receive_buffer_bytes;
     bool has_sender; /* records go to a daemon */
     bool connected;
+    uint64_t records_repeated;             /* by a sender that went to another daemon */
     uint64_t queue_bytes, queue_bytes_max; /* of the sender */
 };
 

@@ -100,6 +100,8 @@ def test_poller(folder):
         equal("the second gets no more", taken(b), before)
         all_ = feed.rest()
         until("each record is at one daemon", lambda: sent + taken(b) + taken(a) == all_)
+        check("none was sent to both", "fabrictrace_switchpoll_records_repeated_total 0\n" in
+              poller.get("/metrics"), poller.get("/metrics"))
         poller.stop()
         for daemon in (a, b):
             daemon.stop()
