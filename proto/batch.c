@@ -63,21 +63,6 @@ void ft_batch_free(struct ft_batch *b)
     free(b);
 }
 
-static uint64_t read_varint(struct ft_reader *r)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = ft_read_u8(r);
-
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-    ft_read_skip(r, SIZE_MAX); /* of more than ten bytes: none */
-    return 0;
-}
-
 static int keep(struct ft_batch *b, Fabrictrace__Record *record)
 {
     struct ft_columns_reader rows;
@@ -100,7 +85,7 @@ static int keep(struct ft_batch *b, Fabrictrace__Record *record)
 
 static int take_record(struct ft_batch *b, struct ft_reader *r)
 {
-    uint64_t len = read_varint(r);
+    uint64_t len = ft_read_varint(r);
     const uint8_t *bytes = len <= ft_reader_left(r) ? ft_read_bytes(r, (size_t)len) : NULL;
     Fabrictrace__Record *record;
 
@@ -119,7 +104,7 @@ static void skip_field(struct ft_reader *r, enum wire wire)
 
     switch (wire) {
     case WIRE_VARINT:
-        read_varint(r);
+        ft_read_varint(r);
         return;
     case WIRE_64:
         ft_read_skip(r, 8);
@@ -128,7 +113,7 @@ static void skip_field(struct ft_reader *r, enum wire wire)
         ft_read_skip(r, 4);
         return;
     case WIRE_BYTES:
-        len = read_varint(r);
+        len = ft_read_varint(r);
         ft_read_skip(r, len <= ft_reader_left(r) ? (size_t)len : SIZE_MAX);
         return;
     }
@@ -142,7 +127,7 @@ static int decode(struct ft_batch *b, const uint8_t *bytes, size_t most)
 
     ft_reader_init(&r, bytes + b->at, b->len - b->at);
     for (size_t n = 0; rc == 0 && n < most && ft_reader_left(&r); n++) {
-        uint64_t tag = read_varint(&r);
+        uint64_t tag = ft_read_varint(&r);
 
         if (tag == (RECORDS_FIELD << 3 | WIRE_BYTES))
             rc = take_record(b, &r);

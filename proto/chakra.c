@@ -33,21 +33,6 @@ struct decoder {
     size_t error_bytes;
 };
 
-static uint64_t read_varint(struct ft_reader *r)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = ft_read_u8(r);
-
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-    r->failed = true;
-    return 0;
-}
-
 /* One field: its number and its type; its value, or its bytes as a child. */
 struct field {
     uint32_t number;
@@ -58,7 +43,7 @@ struct field {
 
 static bool read_field(struct ft_reader *r, struct field *f)
 {
-    uint64_t key = read_varint(r);
+    uint64_t key = ft_read_varint(r);
 
     f->number = (uint32_t)(key >> 3);
     f->wire = key & 7;
@@ -67,13 +52,13 @@ static bool read_field(struct ft_reader *r, struct field *f)
     if (key >> 32 || f->number == 0)
         r->failed = true;
     else if (f->wire == VARINT)
-        f->value = read_varint(r);
+        f->value = ft_read_varint(r);
     else if (f->wire == FIXED64)
         ft_read_skip(r, 8);
     else if (f->wire == FIXED32)
         ft_read_skip(r, 4);
     else if (f->wire == BYTES)
-        ft_read_child(r, (size_t)read_varint(r), &f->bytes);
+        ft_read_child(r, (size_t)ft_read_varint(r), &f->bytes);
     else
         r->failed = true;
     return ft_reader_ok(r);
@@ -111,7 +96,7 @@ static int read_deps(struct decoder *d, struct field *f)
     if (f->wire == VARINT)
         return add_dep(d, f->value);
     while (rc == 0 && f->wire == BYTES && ft_reader_left(&f->bytes) > 0) {
-        uint64_t id = read_varint(&f->bytes);
+        uint64_t id = ft_read_varint(&f->bytes);
 
         if (!ft_reader_ok(&f->bytes))
             return fail(d, "a list of dependencies is cut off");
@@ -161,7 +146,7 @@ static int read_dims(struct decoder *d, struct ft_chakra_node *node, struct fiel
             node->dims |= (uint8_t)((f.value != 0) << n++);
         while (f.number == 1 && f.wire == BYTES && ft_reader_left(&f.bytes) > 0 &&
                n < FT_CHAKRA_DIMS_MAX)
-            node->dims |= (uint8_t)((read_varint(&f.bytes) != 0) << n++);
+            node->dims |= (uint8_t)((ft_read_varint(&f.bytes) != 0) << n++);
     }
     return 0;
 }
@@ -290,7 +275,7 @@ static int read_nodes(struct decoder *d, struct ft_reader *r)
         t->nodes = nodes;
         if (t->count == FT_CHAKRA_NODES_MAX)
             return fail(d, "more than %llu nodes", (unsigned long long)FT_CHAKRA_NODES_MAX);
-        ft_read_child(r, (size_t)read_varint(r), &bytes);
+        ft_read_child(r, (size_t)ft_read_varint(r), &bytes);
         if (!ft_reader_ok(r))
             return fail(d, "ends within a node, behind %llu of them", (unsigned long long)t->count);
         rc = read_node(d, &bytes, &t->nodes[t->count]);
@@ -316,7 +301,7 @@ int ft_chakra_read(const void *bytes, size_t len, struct ft_chakra_trace *trace,
     memset(trace, 0, sizeof(*trace));
     error[0] = '\0';
     ft_reader_init(&r, bytes, len);
-    ft_read_child(&r, (size_t)read_varint(&r), &head);
+    ft_read_child(&r, (size_t)ft_read_varint(&r), &head);
     rc = ft_reader_ok(&r) ? read_head(&d, &head)
                           : fail(&d, "is cut off within its metadata: not a Chakra trace");
     if (rc == 0)

@@ -31,21 +31,6 @@ const char *ft_message_schema(const char *topic)
     return NULL;
 }
 
-static uint64_t read_varint(struct ft_reader *r)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = ft_read_u8(r);
-
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-    ft_read_skip(r, SIZE_MAX); /* of more than ten bytes: none */
-    return 0;
-}
-
 /* The prefix of a registry, if there is one: no record begins with a byte 0, which would be the
  * field 0 of a message. Whose schema it is the topic says. */
 static void skip_prefix(struct ft_reader *r)
@@ -58,11 +43,11 @@ static void skip_prefix(struct ft_reader *r)
     if (ft_reader_left(r) && *r->pos == '{')
         return;
     /* Zigzag: twice the number. None stands for the first message of the file. */
-    steps = read_varint(r) / 2;
+    steps = ft_read_varint(r) / 2;
     if (steps > PATH_MAX_STEPS)
         ft_read_skip(r, SIZE_MAX);
     for (; steps && ft_reader_ok(r); steps--)
-        read_varint(r);
+        ft_read_varint(r);
 }
 
 static int refuse(char error[FT_MESSAGE_ERROR_BYTES], const char *reason)

@@ -36,18 +36,6 @@ static size_t bytes_of(const struct ft_history *h)
     return h->window_bytes + ft_fixed_bytes(h->fixed) + ft_past_bytes(h->past);
 }
 
-static uint32_t read_varint(struct ft_reader *r)
-{
-    uint32_t v = 0;
-    uint8_t byte = 0x80;
-
-    for (unsigned shift = 0; byte & 0x80 && shift < 32; shift += 7) {
-        byte = ft_read_u8(r);
-        v |= (uint32_t)(byte & 0x7f) << shift;
-    }
-    return v;
-}
-
 bool ft_kept_row(const struct ft_rows *rows, size_t *offset, struct ft_kept_row *row)
 {
     struct ft_reader r;
@@ -55,8 +43,8 @@ bool ft_kept_row(const struct ft_rows *rows, size_t *offset, struct ft_kept_row 
     if (*offset >= rows->len)
         return false;
     ft_reader_init(&r, rows->bytes + *offset, rows->len - *offset);
-    row->fixed = read_varint(&r);
-    row->len = read_varint(&r);
+    row->fixed = (uint32_t)ft_read_varint(&r);
+    row->len = (uint32_t)ft_read_varint(&r);
     row->bytes = ft_read_bytes(&r, row->len);
     *offset = rows->len - ft_reader_left(&r);
     return ft_reader_ok(&r);

@@ -156,18 +156,6 @@ static void write_varint(struct ft_writer *w, uint64_t v)
     ft_write_u8(w, (uint8_t)v);
 }
 
-static uint64_t read_varint(struct ft_reader *r)
-{
-    uint64_t v = 0;
-    uint8_t byte = 0x80;
-
-    for (unsigned shift = 0; byte & 0x80 && shift < 64; shift += 7) {
-        byte = ft_read_u8(r);
-        v |= (uint64_t)(byte & 0x7f) << shift;
-    }
-    return v;
-}
-
 static uint64_t zigzag(int64_t v)
 {
     return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
@@ -225,13 +213,13 @@ static void write_double(struct ft_writer *w, double v)
 
 static double read_double(struct ft_reader *r)
 {
-    int64_t mantissa = unzigzag(read_varint(r));
+    int64_t mantissa = unzigzag(ft_read_varint(r));
     int64_t exponent;
     char text[64];
 
     if (!mantissa)
         return 0;
-    exponent = unzigzag(read_varint(r));
+    exponent = unzigzag(ft_read_varint(r));
     if (mantissa < -1000000 || mantissa > 1000000 || exponent < -330 || exponent > 310) {
         r->failed = true;
         return 0;
@@ -283,15 +271,15 @@ static void read_figure(struct ft_reader *r, ProtobufCType type, uint8_t *at)
 
         memcpy(at, &v, sizeof(v));
     } else if (type == PROTOBUF_C_TYPE_INT64) {
-        int64_t v = unzigzag(read_varint(r));
+        int64_t v = unzigzag(ft_read_varint(r));
 
         memcpy(at, &v, sizeof(v));
     } else if (type == PROTOBUF_C_TYPE_UINT64) {
-        uint64_t v = read_varint(r);
+        uint64_t v = ft_read_varint(r);
 
         memcpy(at, &v, sizeof(v));
     } else {
-        uint32_t v = (uint32_t)read_varint(r);
+        uint32_t v = (uint32_t)ft_read_varint(r);
 
         memcpy(at, &v, sizeof(v));
     }
@@ -340,7 +328,7 @@ static void set_window(ProtobufCMessage *message, const char *name, int64_t ms)
 static bool read_figures(const struct kind *kind, uint8_t *message, struct ft_reader *r)
 {
     const ProtobufCMessageDescriptor *d = kind->descriptor;
-    uint64_t mask = read_varint(r);
+    uint64_t mask = ft_read_varint(r);
     unsigned bit = 0;
 
     for (unsigned i = 0; i < d->n_fields; i++) {

@@ -97,6 +97,23 @@ static inline uint64_t ft_read_be64(struct ft_reader *r)
     return high << 32 | ft_read_be32(r);
 }
 
+/* An unsigned number in pieces of seven bits, the lowest first (LEB128, as in Protocol Buffers).
+ * Fails beyond ten bytes. */
+static inline uint64_t ft_read_varint(struct ft_reader *r)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = ft_read_u8(r);
+
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return value;
+    }
+    r->failed = true;
+    return 0;
+}
+
 /* A reader over the next n bytes, which the parent skips. Fails, and makes the child fail, when the
  * parent has fewer. */
 static inline void ft_read_child(struct ft_reader *r, size_t n, struct ft_reader *child)
