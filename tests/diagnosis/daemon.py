@@ -9,7 +9,6 @@ fabrictrace.progress.v1 records every two seconds, as agents send them. Prints a
 runs the fault was told, how many diagnoses named anything else, how long after the job felt the fault
 the right one came, and in how many it was over when the fault was. A run that fails is named with its seed.
 """
-import argparse
 import collections
 import json
 import pathlib
@@ -20,6 +19,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from job import MS, Fault, Job  # noqa: E402
+from run import options, print_failed  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DAEMON = pathlib.Path("daemon/fabrictraced").resolve()
@@ -209,14 +209,7 @@ def run_one(name, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("cases", nargs="*")
-    args = parser.parse_args()
-    unknown = [c for c in args.cases if c not in CASES]
-    if unknown:
-        sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(CASES)}")
+    args = options(CASES)
     failed = 0
     print(f"seeds {args.seed} to {args.seed + args.seeds - 1}")
     print(f"{'case':34} {'runs':>4} {'told':>4} {'wrong':>5} {'median s':>9} {'longest s':>9}")
@@ -230,11 +223,7 @@ def main():
             times += [took] if good else []
             if bad or not ok:
                 failed += 1
-                f = job.fault
-                print(f"  seed {seed}: dp {job.dp} tp {job.tp} pp {job.pp}, {f.kind} rank {f.rank} peer "
-                      f"{f.peer} factor {f.factor:.2f} step {f.step}: {'' if ok else 'not told'}"
-                      f"{['', ' wrong: '][bool(bad)]}" + "; ".join(
-                          f"{r['syndrome']} {r.get('rank')} {r.get('peer')}: {r['evidence_for']}" for r in bad))
+                print_failed(seed, job, ok, bad)
         times.sort()
         spent = f"{times[len(times) // 2]:9.1f} {times[-1]:9.1f}" if times else ""
         print(f"{name:34} {args.seeds:4} {told:4} {wrong:5} {spent}", flush=True)

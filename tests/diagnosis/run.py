@@ -125,7 +125,7 @@ def right(record, job, syndrome, known):
 
 
 def run_one(name, seed):
-    """What came of a run: right, wrong records, milliseconds of job until it could be told."""
+    """(job, rows of its operations, right records, wrong ones) of a run."""
     make, syndrome, known = CASES[name]
     job = make(seed)
     rows = job.run()
@@ -139,17 +139,29 @@ def run_one(name, seed):
     return job, rows, good, bad
 
 
-
-
-def main():
+def options(cases):
+    """Which cases and seeds are asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("cases", nargs="*")
     args = parser.parse_args()
-    unknown = [c for c in args.cases if c not in CASES]
+    unknown = [c for c in args.cases if c not in cases]
     if unknown:
-        sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(CASES)}")
+        sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(cases)}")
+    return args
+
+
+def print_failed(seed, job, told, bad):
+    f = job.fault
+    print(f"  seed {seed}: dp {job.dp} tp {job.tp} pp {job.pp}, {f.kind} rank {f.rank} peer "
+          f"{f.peer} factor {f.factor:.2f} step {f.step}: {'' if told else 'not told'}"
+          f"{['', ' wrong: '][bool(bad)]}" + "; ".join(
+              f"{r['syndrome']} {r.get('rank')} {r.get('peer')}: {r['evidence_for']}" for r in bad))
+
+
+def main():
+    args = options(CASES)
     failed = 0
     print(f"seeds {args.seed} to {args.seed + args.seeds - 1}")
     print(f"{'case':34} {'runs':>4} {'told':>4} {'wrong':>5}")
@@ -162,11 +174,7 @@ def main():
             counts["wrong"] += len(bad)
             if bad or not told:
                 failed += 1
-                f = job.fault
-                print(f"  seed {seed}: dp {job.dp} tp {job.tp} pp {job.pp}, {f.kind} rank {f.rank} peer "
-                      f"{f.peer} factor {f.factor:.2f} step {f.step}: {'' if told else 'not told'}"
-                      f"{['', ' wrong: '][bool(bad)]}" + "; ".join(
-                          f"{r['syndrome']} {r.get('rank')} {r.get('peer')}: {r['evidence_for']}" for r in bad))
+                print_failed(seed, job, told, bad)
         print(f"{name:34} {args.seeds:4} {counts['told']:4} {counts['wrong']:5}", flush=True)
     return failed > 0
 
