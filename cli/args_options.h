@@ -2,7 +2,8 @@
 #ifndef FT_CLI_ARGS_OPTIONS_H
 #define FT_CLI_ARGS_OPTIONS_H
 /*
- * Options of the command line by number. A part of args.c; nobody else includes this.
+ * Options and commands of the command line by number: what args.c, args_sim.c and args_commands.c
+ * share. Nobody else includes this.
  */
 #include <stdint.h>
 #include <stdio.h>
