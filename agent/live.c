@@ -122,7 +122,7 @@ static void tell_rdma(struct live *live)
 }
 
 /* What is not seen, each thing once. */
-static void tell_lacks(struct live *live)
+static void log_missing(struct live *live)
 {
     struct ft_missing missing_capabilities[FT_MISSING_MAX];
     size_t count = ft_engine_missing(live->engine, missing_capabilities);
@@ -173,7 +173,7 @@ static void on_tick(void *arg)
     if (!written(live, ft_engine_tick(live->engine, now, ft_wall_now())))
         return;
     tell_rdma(live);
-    tell_lacks(live);
+    log_missing(live);
     if (live->ticks++ % STATUS_WHILES == 0) {
         ft_engine_account(live->engine, &account);
         tell_status(live, &account, now);

@@ -342,7 +342,7 @@ static int keep(struct consumer *c, const struct ft_kafka_message *m, const stru
     return EX_OK;
 }
 
-static bool is_wanted(const struct consumer *c, const struct ft_value *record)
+static bool is_selected(const struct consumer *c, const struct ft_value *record)
 {
     for (size_t i = 0; i < c->args->filter_count; i++)
         if (!passes(record, c->args->filters[i]))
@@ -375,7 +375,7 @@ static int take(struct consumer *c, const struct ft_kafka_message *m)
         return EX_OK;
     }
     rc = EX_OK;
-    if (is_wanted(c, ft_answer_root(answer))) {
+    if (is_selected(c, ft_answer_root(answer))) {
         c->shown++;
         if (!c->args->json)
             rc = keep(c, m, ft_answer_root(answer));

@@ -232,7 +232,7 @@ void ft_capture_retry(struct ft_capture *capture)
         tap->pcap = open_tap(tap, capture->loop, &config, error, sizeof(error));
         tap->lost = !tap->pcap;
         if (tap->pcap)
-            ft_log(FT_LOG_NOTICE, "interface '%s': captures again",
+            ft_log(FT_LOG_NOTICE, "interface '%s': capturing again",
                    ft_interfaces_name(capture->interfaces, tap->number));
     }
 }

@@ -321,8 +321,8 @@ static void warn_version(const struct job *job, uint32_t version)
 
     job->jobs->refused++;
     snprintf(why, sizeof(why),
-             "its NCCL plugin speaks version %" PRIu32 ", this agent %d: not followed until it is "
-             "started with the plugin of this release",
+             "its NCCL plugin has protocol version %" PRIu32
+             ", this agent %d: ignored until it is started with the plugin of this release",
              version, FT_SEGMENT_VERSION);
     warn(job->jobs, job->who.pid, why);
 }
@@ -383,7 +383,7 @@ static void on_job(void *arg)
     if (rc) {
         if (rc != -EPROTONOSUPPORT)
             warn(job->jobs, job->who.pid,
-                 rc == -EBADMSG ? "what it offers is not the memory of this version's plugin"
+                 rc == -EBADMSG ? "its shared memory is not that of this version's plugin"
                                 : strerror(-rc));
         end_job(job, true);
         return;

@@ -23,7 +23,7 @@ struct ft_rdma_monitor {
     struct ft_rdma_monitor_stats stats;
 };
 
-static void on_settled(void *arg)
+static void on_quiet(void *arg)
 {
     struct ft_rdma_monitor *m = arg;
 
@@ -103,7 +103,7 @@ struct ft_rdma_monitor *ft_rdma_monitor_new(struct ft_loop *loop, void (*changed
     m->loop = loop;
     m->changed = changed;
     m->arg = arg;
-    m->conclude = ft_watch_stage(ft_watch_once(loop, on_settled, m), "rdma");
+    m->conclude = ft_watch_stage(ft_watch_once(loop, on_quiet, m), "rdma");
     if (!m->conclude) {
         free(m);
         return NULL;

@@ -142,7 +142,7 @@ struct events {
     size_t shown, shown_max;
 };
 
-/* A page under way: its parts one after the other, each in steps. */
+/* A page in progress: its parts one after the other, each in steps. */
 struct page {
     const struct ft_view *view;
     struct ft_prom prom;
@@ -421,6 +421,6 @@ int ft_metrics_get(void *arg, const struct ft_http_request *request, struct ft_w
     page->prom.table = &ft_daemon_metrics;
     page->events.shown_max = view->limits.shown_events_max;
     return ft_http_answer_slices(request, &slices)
-               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               ? ft_api_refuse(body, 503, "too many responses are pending: try again later")
                : 200;
 }

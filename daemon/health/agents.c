@@ -125,8 +125,8 @@ static void find_lack(const Fabrictrace__HostStatus *status,
         f->of_host = true;
 }
 
-static void find_lacks(struct ft_agents_position *at, const Fabrictrace__HostStatus *status,
-                       struct ft_findings *findings)
+static void find_missing(struct ft_agents_position *at, const Fabrictrace__HostStatus *status,
+                         struct ft_findings *findings)
 {
     if (at->shown + status->n_missing_capabilities > LACKS_SHOWN) {
         at->hosts += status->n_missing_capabilities > 0;
@@ -155,7 +155,7 @@ bool ft_agents_find(const struct ft_agents *a, int64_t now_ms, struct ft_agents_
                  ? fabrictrace__host_status__unpack(NULL, agent->packed_bytes, agent->packed)
                  : NULL;
     if (status) {
-        find_lacks(at, status, findings);
+        find_missing(at, status, findings);
         fabrictrace__host_status__free_unpacked(status, NULL);
     }
     return true;

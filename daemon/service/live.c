@@ -114,7 +114,7 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
         return EX_OSERR;
     ft_loop_on_trouble(d->loop, ft_log_trouble);
     ft_loop_on_signals(d->loop, ft_daemon_reload, on_stop, d);
-    rc = ft_daemon_tell_ready(d);
+    rc = ft_daemon_ready(d);
     if (rc)
         return rc;
     ft_log(FT_LOG_NOTICE,

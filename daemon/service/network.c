@@ -118,7 +118,7 @@ int ft_daemon_open_network(struct ft_daemon *d)
 }
 
 /* Says that the daemon serves, and where. */
-int ft_daemon_tell_ready(const struct ft_daemon *d)
+int ft_daemon_ready(const struct ft_daemon *d)
 {
     const struct ft_ready_port ports[] = {
         {"http", d->view.http ? ft_http_port(d->view.http) : 0},

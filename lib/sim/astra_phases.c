@@ -34,7 +34,7 @@ static const char *shape_of_group(const struct ft_astra_input *in, uint32_t rank
     while (index < g->count && g->ranks[index] != rank)
         index++;
     if (index == g->count)
-        return "is of a group that its rank is not in";
+        return "is of a group that does not contain its rank";
     shape->dims = 1;
     shape->involved = 1;
     shape->fast = true;
@@ -51,7 +51,7 @@ const char *ft_astra_rings_of(const struct ft_astra_input *in, uint32_t rank,
 
     memset(shape, 0, sizeof(*shape));
     if (system->impls[node->op] == 0)
-        return "is a collective that the system file names no implementation of";
+        return "is a collective without an implementation in the system file";
     if (system->impls[node->op] > in->network.dims)
         return "is a collective with more implementations than the network has dimensions";
     if (group && in->groups[node->group].count != in->rank_count)

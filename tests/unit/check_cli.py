@@ -217,13 +217,13 @@ class Answers(unittest.TestCase):
         self.assertLessEqual(len(lines), 16)
         # The heading may be longer: the terminal cuts it.
         self.assertLessEqual(max(map(len, lines[1:])), 80)
-        for word in ("4 standing events", "link_down", "GROUP", "LINK"):
+        for word in ("4 active events", "link_down", "GROUP", "LINK"):
             self.assertIn(word, picture)
         routes, self.server.routes = self.server.routes, {}
         seen, self.server.code, self.server.body = "", 503, b"the daemon stops"
         until("answers 503")
         seen, self.server.code, self.server.routes = "", 200, routes
-        until("standing events")
+        until("active events")
         os.write(master, b"q")
         until("\x1b[?1049l")
         self.assertEqual(process.wait(20), 0)
