@@ -12,7 +12,7 @@
 #include "lib/base/log.h"
 
 /* A device comes with a message for itself, one for its name and one for each port. */
-#define SETTLE_NS INT64_C(100000000)
+#define QUIET_NS INT64_C(100000000)
 
 struct ft_rdma_monitor {
     struct ft_loop *loop;
@@ -33,7 +33,7 @@ static void on_quiet(void *arg)
 static void look_soon(struct ft_rdma_monitor *m)
 {
     if (!ft_watch_once_armed(m->conclude))
-        ft_watch_once_arm(m->conclude, SETTLE_NS);
+        ft_watch_once_arm(m->conclude, QUIET_NS);
 }
 
 static const char *words(enum ft_rdma_change change)

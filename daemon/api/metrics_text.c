@@ -207,7 +207,7 @@ static bool write_events(struct page *page)
         if (ft_events_next(page->view->stages->events, &page->index, take_event, e))
             continue;
         write_counts(&page->prom, e);
-        ft_prom_one(&page->prom, FT_METRIC_EVENTS_UNTOLD,
+        ft_prom_one(&page->prom, FT_METRIC_EVENTS_OMITTED,
                     e->shown > e->shown_max ? e->shown - e->shown_max : 0);
         return false;
     }
@@ -365,7 +365,7 @@ static bool write_figures(struct page *page)
 {
     if (ft_window_figures_write(page->view->figures, &page->figures, &page->prom))
         return true;
-    ft_prom_one(&page->prom, FT_METRIC_LINKS_UNTOLD,
+    ft_prom_one(&page->prom, FT_METRIC_LINKS_OMITTED,
                 ft_window_figures_refused(page->view->figures));
     return false;
 }

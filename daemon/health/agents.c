@@ -17,7 +17,7 @@
 #define MISSED       3
 #define LOOKS        32 /* at a full table, for each that is new */
 /* A fabric whose hosts are all alike needs not all of them named. */
-#define LACKS_SHOWN 200
+#define MISSING_SHOWN 200
 
 struct agent {
     char source[SOURCE_BYTES];
@@ -128,7 +128,7 @@ static void find_lack(const Fabrictrace__HostStatus *status,
 static void find_missing(struct ft_agents_position *at, const Fabrictrace__HostStatus *status,
                          struct ft_findings *findings)
 {
-    if (at->shown + status->n_missing_capabilities > LACKS_SHOWN) {
+    if (at->shown + status->n_missing_capabilities > MISSING_SHOWN) {
         at->hosts += status->n_missing_capabilities > 0;
         at->shown += status->n_missing_capabilities;
         return;

@@ -12,15 +12,15 @@
 #include "lib/base/account.h"
 #include "lib/base/table.h"
 
-#define NAME_BYTES        128
-#define WORD_BYTES        24 /* of stages, units and reasons; longer ones are cut */
-#define LEAST             10
-#define SHARE             0.01
-#define CALM_SHARE        (SHARE / 2)
-#define CALM_INTERVALS    3
-#define TOLD_INTERVALS    3
-#define INTERVALS_MISSING 3
-#define INTERVAL_MS       60000 /* until two accounts say how long one is */
+#define NAME_BYTES         128
+#define WORD_BYTES         24 /* of stages, units and reasons; longer ones are cut */
+#define LEAST              10
+#define SHARE              0.01
+#define CALM_SHARE         (SHARE / 2)
+#define CALM_INTERVALS     3
+#define REPORTED_INTERVALS 3
+#define INTERVALS_MISSING  3
+#define INTERVAL_MS        60000 /* until two accounts say how long one is */
 /* Where the table is full, who was not heard for this time is replaced; so often that is looked at.
  */
 #define GONE_MS 120000
@@ -197,7 +197,7 @@ static void judge(struct program *p, const struct worst *worst, int64_t before_m
         /* Sequence numbers show a loss an interval after its cause does: the cause stays. */
         p->intervals_since_reported++;
         if (p->standing && worst->reason > p->reason &&
-            p->intervals_since_reported < TOLD_INTERVALS) {
+            p->intervals_since_reported < REPORTED_INTERVALS) {
             p->calm = 0;
             return;
         }

@@ -29,10 +29,10 @@ struct ft_snmp {
 
 enum state {
     STATE_IDLE,
-    STATE_WANTED,  /* a request is made and not sent */
-    STATE_PROBING, /* it waits for the agent's engine id */
-    STATE_ASKING,  /* it is in progress */
-    STATE_OVER,    /* it failed, and on_reply is to hear */
+    STATE_REQUESTED, /* a request is made and not sent */
+    STATE_PROBING,   /* it waits for the agent's engine id */
+    STATE_ASKING,    /* it is in progress */
+    STATE_OVER,      /* it failed, and on_reply is to hear */
 };
 
 struct ft_snmp_session {
@@ -310,7 +310,7 @@ static void end_probe(struct ft_snmp_session *s)
     if (session_of(s)->securityEngineIDLen == 0)
         fail(s, FT_SNMP_TIMEOUT, "no answer");
     else
-        s->state = STATE_WANTED;
+        s->state = STATE_REQUESTED;
 }
 
 static void destroy(struct ft_snmp_session *s)
@@ -369,7 +369,7 @@ static void conclude(struct ft_snmp_session *s)
         }
         if (s->state == STATE_PROBING && s->probed) {
             end_probe(s);
-        } else if (s->state == STATE_WANTED) {
+        } else if (s->state == STATE_REQUESTED) {
             send_requests(s);
         } else if (s->state == STATE_OVER) {
             struct ft_snmp_reply reply = {.fault = s->fault, .text = s->text};
@@ -540,7 +540,7 @@ int ft_snmp_ask(struct ft_snmp_session *s, const struct ft_snmp_oid *names, size
     s->request = pdu;
     s->on_reply = on_reply;
     s->arg = arg;
-    s->state = STATE_WANTED;
+    s->state = STATE_REQUESTED;
     s->snmp->stats.requests++;
     s->snmp->stats.pending++;
     if (!s->inside)
