@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "daemon/service/check.h"
 #include "daemon/diagnosis/recent.h"
 #include "daemon/hashes/hashes.h"
+#include "daemon/service/check.h"
 #include "daemon/settings.h"
 
 #define MIB (UINT64_C(1) << 20)
