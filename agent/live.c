@@ -93,8 +93,9 @@ static void tell_status(struct live *live, const struct ft_account *account, str
                          (double)(packets - live->packets) * NS_PER_S / (double)span_ns,
                          ft_daemon_link_status(&live->daemon));
     if (lost > live->lost && ft_log_limit_pass(&live->loss_limit, now, &held)) {
-        ft_log(FT_LOG_WARNING, "%" PRIu64 " packets or reports lost; the loss record says where",
-               lost - live->lost);
+        ft_log_about(FT_LOG_WARNING, &(struct ft_log_subject){.id = FT_LOG_ID_DATA_LOST},
+                     "%" PRIu64 " packets or reports lost; the loss record says where",
+                     lost - live->lost);
         live->lost = lost;
     }
     live->packets = packets;
@@ -302,7 +303,8 @@ static void on_reload(void *arg)
     const struct ft_agent_settings *settings = reload(live);
 
     if (!settings) {
-        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
+        ft_log_about(FT_LOG_ERROR, &(struct ft_log_subject){.id = FT_LOG_ID_RELOAD_FAILED},
+                     "reload failed; keeping the previous configuration");
         return;
     }
     live->settings = settings;
@@ -313,7 +315,7 @@ static void on_reload(void *arg)
         ft_loop_exit(live->loop, EX_OSERR);
         return;
     }
-    ft_log(FT_LOG_NOTICE, "reloaded");
+    ft_log_about(FT_LOG_NOTICE, &(struct ft_log_subject){.id = FT_LOG_ID_RELOADED}, "reloaded");
 }
 
 static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)

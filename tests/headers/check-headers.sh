@@ -41,7 +41,7 @@ third_party=(
     "pcap/*          lib/io/pcap*.c"
     "libmnl/*        lib/io/netlink*.c"
     "infiniband/*    lib/io/verbs.c"
-    "systemd/*       lib/io/notify.c"
+    "systemd/*       lib/io/notify.c lib/io/journal.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
     "jansson.h       proto/json*.c cli/answer.c lib/io/kafka_stats.c"
