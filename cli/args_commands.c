@@ -69,7 +69,7 @@ enum ft_command ft_args_command_of(const char *name)
 {
     for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
         if (strcmp(ft_args_commands[i].name, name) == 0)
-            return i;
+            return (enum ft_command)i;
     return FT_COMMAND_NONE;
 }
 

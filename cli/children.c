@@ -106,8 +106,8 @@ static int find_program(const char *program, char path[PATH_MAX])
 
 /* In the child. The service manager's variables are for the tool, not for it, and its log goes to
  * us. */
-static void become(const struct ft_children *c, const char *path, char **argv, const int fds[3],
-                   pid_t parent)
+static _Noreturn void become(const struct ft_children *c, const char *path, char **argv,
+                             const int fds[3], pid_t parent)
 {
     static const char *const foreign[] = {"NOTIFY_SOCKET",   "LISTEN_FDS",    "LISTEN_PID",
                                           "STATE_DIRECTORY", "WATCHDOG_USEC", "JOURNAL_STREAM"};

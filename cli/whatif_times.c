@@ -15,7 +15,6 @@
 #define ROUNDS_MAX 8
 /* What other flows leave of a link at least. */
 #define LEAST_LEFT 0.05
-#define NO_RANK    UINT32_MAX
 
 static int compare_text(const char *a, const char *b)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += packaging/install-deps packaging/lint.sh packaging/check_words.py packaging/list-sources .ci/run
+EXTRA_DIST += packaging/install-deps packaging/lint.sh packaging/check_words.py packaging/cppcheck.txt packaging/list-sources packaging/static.sh .ci/run
 
 # What packages are made of, by packaging/build-packages.
 EXTRA_DIST += packaging/build-packages packaging/debian/changelog.in packaging/debian/control.in \

@@ -35,11 +35,13 @@
 /* Tunnels in tunnels that are opened. */
 #define TUNNELS_MAX 2
 
-#define GRE_CHECKSUM 0x8000
-#define GRE_ROUTING  0x4000
-#define GRE_KEY      0x2000
-#define GRE_SEQUENCE 0x1000
-#define GRE_VERSION  0x0007
+enum {
+    GRE_CHECKSUM = 0x8000,
+    GRE_ROUTING = 0x4000,
+    GRE_KEY = 0x2000,
+    GRE_SEQUENCE = 0x1000,
+    GRE_VERSION = 0x0007,
+};
 
 #define ECN_CE 3
 

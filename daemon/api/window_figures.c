@@ -380,8 +380,8 @@ static void write_fabric(const struct ft_window_figures *f, struct ft_prom *p)
 {
     unsigned slot = (f->window - 1) & 1;
 
-    for (int i = 0; f->window > 1 && i < FABRIC_FIGURES; i++)
-        ft_prom_one_double(p, (size_t)(FT_METRIC_SPINE_CROSSINGS + i), f->fabric[slot][i]);
+    for (size_t i = 0; f->window > 1 && i < FABRIC_FIGURES; i++)
+        ft_prom_one_double(p, FT_METRIC_SPINE_CROSSINGS + i, f->fabric[slot][i]);
 }
 
 bool ft_window_figures_write(const struct ft_window_figures *f,

@@ -77,14 +77,14 @@ static enum role role_of(const struct ft_recent_rank *r, const struct ft_recent_
 
 static void tell_state(Fabrictrace__TransferState state, char text[FT_JSON_ENUM_BYTES])
 {
-    ft_json_enum_text(&fabrictrace__transfer_state__descriptor, state, text);
+    ft_json_enum_text(&fabrictrace__transfer_state__descriptor, (int32_t)state, text);
 }
 
 static void stand_process(struct ft_stand *out, const struct ft_recent_rank *r)
 {
     char state[FT_JSON_ENUM_BYTES];
 
-    ft_json_enum_text(&fabrictrace__process_state__descriptor, r->progress.process, state);
+    ft_json_enum_text(&fabrictrace__process_state__descriptor, (int32_t)r->progress.process, state);
     *out = (struct ft_stand){.known = true, .rank = r};
     snprintf(out->reason, sizeof(out->reason), "the process of the rank, %" PRIu32 " on %s, is %s",
              r->process->pid, r->process->host, state);
@@ -180,7 +180,7 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
     if (rank->progress.heard_ms && rank->progress.process) {
         d->has_process = true;
         d->process = rank->progress.process;
-        ft_json_enum_text(&fabrictrace__process_state__descriptor, d->process, state);
+        ft_json_enum_text(&fabrictrace__process_state__descriptor, (int32_t)d->process, state);
         if (ft_witness_is_stopped(rank))
             say(room, d->evidence_for, &d->n_evidence_for, "its process is %s", state);
     }

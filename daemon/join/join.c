@@ -165,7 +165,7 @@ static void finish_volume(struct ft_flow *flow, uint32_t window)
         return;
     if (ft_flow_number(flow, window & 1, samples, &bytes))
         by = FT_RATE_PSN;
-    flow->bytes_by = sent ? FT_RATE_HOST : by;
+    flow->bytes_by = (uint8_t)(sent ? FT_RATE_HOST : by);
     flow->bytes = sent ? sent : bytes;
     flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
     flow->bytes_window = window;

@@ -62,6 +62,7 @@ static int by_host(const void *a, const void *b)
 static void find_of(const struct tally *tally, uint32_t hosts, struct ft_findings *findings)
 {
     for (int s = 0; s < FT_PAIR_STATES; s++) {
+        const char *state = ft_pair_state_name((enum ft_pair_state)s);
         unsigned long long n = tally->counts[s];
         struct ft_finding *f;
 
@@ -70,12 +71,12 @@ static void find_of(const struct tally *tally, uint32_t hosts, struct ft_finding
         if (tally->host[0])
             f = ft_findings_add(findings, FT_FINDING_NOTE, tally->host, NULL, reasons[s].advice,
                                 "the destination of %llu queue pair%s is not known (%s): %s", n,
-                                n == 1 ? "" : "s", ft_pair_state_name(s), reasons[s].text);
+                                n == 1 ? "" : "s", state, reasons[s].text);
         else
             f = ft_findings_add(
                 findings, FT_FINDING_NOTE, NULL, NULL, reasons[s].advice,
                 "the destination of %llu queue pairs of %u more hosts is not known (%s): %s", n,
-                hosts, ft_pair_state_name(s), reasons[s].text);
+                hosts, state, reasons[s].text);
         if (f)
             f->of_host = tally->host[0] != 0;
     }

@@ -205,6 +205,7 @@ static bool message_fits(const ProtobufCMessage *m)
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
         const uint8_t *at = base + f->offset;
+        const uint8_t *items;
         size_t count;
 
         if (f->label != PROTOBUF_C_LABEL_REPEATED) {
@@ -216,9 +217,9 @@ static bool message_fits(const ProtobufCMessage *m)
         if (f->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
         memcpy(&count, base + f->quantifier_offset, sizeof(count));
-        memcpy(&at, at, sizeof(at));
+        memcpy(&items, at, sizeof(items));
         for (size_t k = 0; k < count; k++)
-            if (!value_fits(f, at + k * sizeof(ProtobufCMessage *)))
+            if (!value_fits(f, items + k * sizeof(ProtobufCMessage *)))
                 return false;
     }
     return true;

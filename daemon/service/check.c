@@ -23,7 +23,6 @@
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
 
-#define NS_PER_MS   1000000
 #define ERROR_BYTES 512
 #define MIB         1048576.0
 

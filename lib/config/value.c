@@ -140,16 +140,14 @@ static int set_double(const struct ft_option *o, const char *text, double *place
 static int set_number(const struct ft_option *o, const char *text, void *place)
 {
     const char *end = text;
-    uint64_t value;
-    int err;
+    uint64_t value = 0;
+    int err = 0;
 
     if (o->type == FT_OPTION_UINT)
         err = read_digits(&end, &value) < 0 || *end ? -EINVAL : 0;
     else if (o->type == FT_OPTION_SIZE)
         err = read_with_unit(text, sizes, COUNT(sizes), &value);
-    else if (strcmp(text, "0") == 0)
-        err = 0, value = 0;
-    else
+    else if (strcmp(text, "0") != 0)
         err = read_with_unit(text, durations, COUNT(durations), &value);
     if (err < 0)
         return err;

@@ -132,7 +132,7 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
             count++;
         }
         if (count == 1 && m->process_count >= RANKS_MIN &&
-            !has_like(roles, m->process_count, culprit.process) && others_wait(&culprit))
+            !has_like(roles, (uint32_t)m->process_count, culprit.process) && others_wait(&culprit))
             rc = tell(&culprit, found);
     }
     free(lost);

@@ -78,8 +78,10 @@ enum ft_alternation ft_spread_alternation(const struct ft_spread_link *links, si
 
             if (b->samples == 0)
                 continue;
-            if (a->first_ms < b->last_ms && b->first_ms < a->last_ms)
-                return *p = 0, FT_ALTERNATION_SPRAYED;
+            if (a->first_ms < b->last_ms && b->first_ms < a->last_ms) {
+                *p = 0;
+                return FT_ALTERNATION_SPRAYED;
+            }
             apart = fmin(1, 2 * exp(-log_choose(a->samples + b->samples, a->samples)));
             *p = fmax(*p, apart);
         }

@@ -233,7 +233,10 @@ static int add_text(char ***list, size_t *count, const char *text)
         return -ENOMEM;
     *list = grown;
     grown[*count] = strdup(text);
-    return grown[*count] ? (++*count, 0) : -ENOMEM;
+    if (!grown[*count])
+        return -ENOMEM;
+    ++*count;
+    return 0;
 }
 
 int ft_http_allow(struct ft_http *http, const char *name)

@@ -502,8 +502,10 @@ void ft_snmp_session_free(struct ft_snmp_session *s)
 {
     if (!s)
         return;
-    if (s->state != STATE_IDLE)
-        s->snmp->stats.pending--, s->snmp->stats.requests--;
+    if (s->state != STATE_IDLE) {
+        s->snmp->stats.pending--;
+        s->snmp->stats.requests--;
+    }
     s->state = STATE_IDLE;
     s->dying = true;
     if (!s->inside)

@@ -190,7 +190,7 @@ static bool packets(const struct ft_snmp_counters *c, enum ft_mib_counters first
 {
     uint64_t total = 0;
 
-    for (int i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         uint64_t part;
 
         if (!ft_counters_get(c, first + i, &part))
