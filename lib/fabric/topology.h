@@ -210,6 +210,10 @@ uint32_t ft_topology_find_group(const struct ft_topology *t, uint32_t switch_id,
  * there is none, and when neither switch has NICs. */
 uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32_t to);
 
+/* The links of a group, by bit, behind which a NIC is nearest. The group has 64 at most. */
+uint64_t ft_topology_nearest_links(const struct ft_topology *t, const struct ft_group *g,
+                                   uint32_t nic);
+
 /* "leaf", "up"; for records and group names. */
 const char *ft_tier_name(enum ft_tier tier);
 const char *ft_direction_name(enum ft_direction direction);

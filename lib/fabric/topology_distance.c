@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,4 +94,36 @@ int ft_topology_measure(struct ft_topology *t)
     }
     free(s.queue);
     return 0;
+}
+
+/* From the other end of a port to the nearest switch of a NIC. */
+static uint8_t distance_behind(const struct ft_topology *t, uint32_t port, const struct ft_nic *nic)
+{
+    uint32_t peer = t->ports[port].peer;
+    uint8_t nearest = FT_UNREACHABLE, d;
+
+    for (uint32_t i = 0; peer != FT_NONE && i < nic->attach_count; i++) {
+        d = ft_switch_distance(t, t->ports[peer].switch_id, t->ports[nic->attach[i]].switch_id);
+        nearest = d < nearest ? d : nearest;
+    }
+    return nearest;
+}
+
+uint64_t ft_topology_nearest_links(const struct ft_topology *t, const struct ft_group *g,
+                                   uint32_t nic)
+{
+    uint8_t nearest = FT_UNREACHABLE, d;
+    uint64_t links = 0;
+
+    assert(g->link_count <= 64 && nic < t->nic_count);
+    for (uint32_t i = 0; i < g->link_count; i++) {
+        d = distance_behind(t, g->links[i], &t->nics[nic]);
+        if (d == FT_UNREACHABLE || d > nearest)
+            continue;
+        if (d < nearest)
+            links = 0;
+        links |= UINT64_C(1) << i;
+        nearest = d;
+    }
+    return links;
 }
