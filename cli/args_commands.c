@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "cli/args_options.h"
@@ -63,6 +64,14 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_CONSUME] = {"consume", "TOPIC [--from TIME] [--filter NAME=VALUE]... [--follow]",
                             "the records of a Kafka topic"},
 };
+
+enum ft_command ft_args_command_of(const char *name)
+{
+    for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
+        if (strcmp(ft_args_commands[i].name, name) == 0)
+            return i;
+    return FT_COMMAND_NONE;
+}
 
 int ft_args_complain(FILE *err, enum ft_command command, const char *format, ...)
 {

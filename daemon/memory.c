@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "daemon/check.h"
+#include "daemon/service/check.h"
 #include "daemon/diagnosis/recent.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/settings.h"

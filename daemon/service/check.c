@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/check.h"
+#include "daemon/service/check.h"
 
 #include <errno.h>
 #include <limits.h>
