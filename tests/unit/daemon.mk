@@ -281,4 +281,6 @@ check_PROGRAMS += tests/unit/check_diagnoser
 TESTS += tests/unit/check_diagnoser
 tests_unit_check_diagnoser_SOURCES = tests/unit/check_diagnoser.c tests/unit/unit.h
 tests_unit_check_diagnoser_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
+	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
