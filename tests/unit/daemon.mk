@@ -206,6 +206,13 @@ tests_unit_check_answers_SOURCES = tests/unit/check_answers.c tests/unit/answer_
 tests_unit_check_answers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_answers_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_explain
+TESTS += tests/unit/check_explain
+tests_unit_check_explain_SOURCES = tests/unit/check_explain.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_explain_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_explain_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_incident
 TESTS += tests/unit/check_incident
 tests_unit_check_incident_SOURCES = tests/unit/check_incident.c tests/unit/unit.h
