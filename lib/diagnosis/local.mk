@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/diagnosis/libftdiagnosis.a
 lib_diagnosis_libftdiagnosis_a_SOURCES = \
+	lib/diagnosis/blame.c lib/diagnosis/blame.h \
 	lib/diagnosis/changed.c \
 	lib/diagnosis/collectives.c \
 	lib/diagnosis/csv.c lib/diagnosis/csv.h \
@@ -12,6 +13,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
+	lib/diagnosis/polish.c lib/diagnosis/polish.h \
 	lib/diagnosis/report.c lib/diagnosis/report.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \
 	lib/diagnosis/slowness.c lib/diagnosis/slowness.h \

@@ -3,4 +3,5 @@
 # the same through the daemon: daemon.py and check_daemon.py.
 dist_check_SCRIPTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py
 TESTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py
-EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/job.py tests/diagnosis/daemon.py tests/diagnosis/run.py
+EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/daemon.py tests/diagnosis/fabric.py \
+	tests/diagnosis/job.py tests/diagnosis/run.py
