@@ -129,6 +129,25 @@ static bool fits(const struct ft_blamed *b, const struct ft_delays_verdict *v,
     return !m->has_rank || m->rank == number_of(b, v->from) || m->rank == number_of(b, v->to);
 }
 
+/* Operations know no links: a rank all of whose few transfers cross a slow one looks slow itself.
+ */
+static bool is_by_link(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m)
+{
+    bool link = false;
+
+    if (!m->has_side ||
+        (m->side != FABRICTRACE__SIDE__SIDE_SENDER && m->side != FABRICTRACE__SIDE__SIDE_RECEIVER))
+        return false;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct ft_blame *blame = &b->verdicts[i].blame;
+
+        if (blame->side == FT_SIDE_SENDER || blame->side == FT_SIDE_RECEIVER)
+            return false;
+        link |= blame->side == FT_SIDE_PAIR && blame->slow > 1;
+    }
+    return link;
+}
+
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
                       const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
 {
@@ -147,6 +166,8 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
         /* Who is named needs no second diagnosis. */
         b->told[i] |= m->has_rank;
     }
+    if (is_by_link(b, m))
+        return false;
     if (!vague || first == b->count)
         return !vague || !said;
     b->told[first] = true;

@@ -14,10 +14,14 @@
 #include "lib/diagnosis/report.h"
 
 #define ROWS_LOOK 65536
-#define CHECK_MS  1000 /* between checks whether an operation stands */
-#define LOOK_MS   5000 /* between looks at what ended */
-#define HITS      2    /* looks in a row, until it is said */
-#define MISSES    3    /* until it is over */
+/* Of each rank in any case: with fewer, nobody knows what is usual. A look at more rows than usual
+ * is as much rarer. */
+#define ROWS_RANK  6
+#define CHECK_MS   1000  /* between checks whether an operation stands */
+#define DUE_MS_MAX 30000 /* further ahead: this host's clock was set back */
+#define LOOK_MS    5000  /* between looks at what ended */
+#define HITS       2     /* looks in a row, until it is said */
+#define MISSES     3     /* until it is over */
 /* Without so many operations that ended, nobody knows what is usual: loading takes minutes. */
 #define OPERATIONS_MIN 3
 #define FIRST_WAIT_MS  300000
@@ -403,12 +407,19 @@ static bool knows_usual(const struct look *l)
     return operations >= OPERATIONS_MIN || standing_ms(l->job, l->now_ms) >= FIRST_WAIT_MS;
 }
 
+static size_t rows_of_look(const struct look *l)
+{
+    size_t least = ROWS_RANK * l->job->ranks;
+
+    return least > l->d->config.rows_look ? least : l->d->config.rows_look;
+}
+
 static void look_at(struct look *l)
 {
     struct ft_diagnoses found = {0};
 
     l->d->stats.looks++;
-    if (ft_gather(l->d->recent, l->job, l->d->config.rows_look, l->now_ms, &l->g))
+    if (ft_gather(l->d->recent, l->job, rows_of_look(l), l->now_ms, &l->g))
         return;
     l->d->stats.folded += l->g.folded;
     l->d->stats.gaps += l->g.gaps;
@@ -447,8 +458,9 @@ static bool has_standing(const struct ft_diagnoser *d, const struct ft_recent_jo
 static bool check(struct look *l)
 {
     struct ft_recent_job *job = l->job;
+    int64_t times = (int64_t)(rows_of_look(l) / l->d->config.rows_look);
 
-    job->due_ms = l->now_ms + CHECK_MS;
+    job->due_ms = l->now_ms + times * CHECK_MS;
     l->hangs = standing_ms(job, l->now_ms) >= l->d->config.hang_ms;
     if (l->hangs) {
         look_at(l);
@@ -456,7 +468,7 @@ static bool check(struct look *l)
     }
     if (has_standing(l->d, job, true))
         miss(l, true);
-    if (l->now_ms < job->looked_ms + LOOK_MS && l->now_ms >= job->looked_ms)
+    if (l->now_ms < job->looked_ms + times * LOOK_MS && l->now_ms >= job->looked_ms)
         return false;
     if (job->fresh == 0)
         return false;
@@ -500,7 +512,7 @@ bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms,
             return false;
         }
         /* This host's clock was set back. */
-        if (job->due_ms > now_ms + CHECK_MS)
+        if (job->due_ms > now_ms + DUE_MS_MAX)
             job->due_ms = now_ms;
         if (job->due_ms > now_ms)
             continue;
