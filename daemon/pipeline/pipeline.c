@@ -84,10 +84,11 @@ static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p
         .emitter = &p->emitter,
         .witnesses = {.ranks = p->stages.ranks,
                       .pairs = p->stages.pairs,
-                      .slowest = p->stages.slowest,
                       .join = p->stages.join,
                       .counters = p->stages.counters,
-                      .window = window ? window - 1 : 0},
+                      .congestion = p->stages.congestion,
+                      .window = window ? window - 1 : 0,
+                      .window_ms = p->config.join.window_ms},
     };
 }
 

@@ -7,6 +7,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_batch \
 	tests/fuzz/fuzz_csv \
 	tests/fuzz/fuzz_chakra \
+	tests/fuzz/fuzz_flight \
 	tests/fuzz/fuzz_flows \
 	tests/fuzz/fuzz_columns \
 	tests/fuzz/fuzz_frame \
@@ -51,6 +52,10 @@ tests_fuzz_fuzz_batch_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_csv_SOURCES = tests/fuzz/fuzz_csv.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_csv_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a $(XXHASH_LIBS) -lm
+
+tests_fuzz_fuzz_flight_SOURCES = tests/fuzz/fuzz_flight.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_flight_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_flight_LDADD = $(tests_fuzz_fuzz_csv_LDADD)
 
 tests_fuzz_fuzz_chakra_SOURCES = tests/fuzz/fuzz_chakra.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_chakra_LDFLAGS = $(fuzz_ldflags)
