@@ -24,6 +24,7 @@
 #include "lib/io/tls.h"
 
 #define NS_PER_MS   1000000
+#define HOST_BYTES  256
 #define ERROR_BYTES 512
 #define MIB         1048576.0
 
@@ -110,7 +111,7 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
         else if (err)
             ft_diag_add(diag, "--sink", 0, "'%s': %s", spec, strerror(-err));
     }
-    if (kafka)
+    if (kafka || (s->kafka_ingest && !reload))
         ft_kafka_settings_check(run, diag);
 }
 
@@ -249,5 +250,16 @@ int ft_daemon_print_topics(const struct ft_run *run)
     const struct ft_settings *s = ft_run_config(run);
 
     ft_topics_print(stdout, s->kafka_brokers, s->kafka_topic_prefix);
+    if (s->kafka_ingest)
+        ft_topics_print_ingest(stdout, s->kafka_topic_prefix, (unsigned)s->kafka_partitions);
     return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+}
+
+char *ft_daemon_own_name(const struct ft_settings *s)
+{
+    char host[HOST_BYTES] = "";
+
+    if (s->source_id)
+        return strdup(s->source_id);
+    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }

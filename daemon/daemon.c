@@ -19,6 +19,7 @@
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
+#include "daemon/group/reader.h"
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
 #include "daemon/incident/loading.h"
@@ -48,7 +49,6 @@
 #define FLUSH_REPLAY_NS (INT64_C(60) * NS_PER_S)
 #define WARN_NS         (INT64_C(60) * NS_PER_S)
 #define ERROR_BYTES     512
-#define HOST_BYTES      256
 #define STATUS_TICKS    50
 /* Flows or links a slice of a window's close works on: a millisecond or two, so that ingest is
  * never kept waiting. */
@@ -64,11 +64,12 @@ struct ft_daemon {
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_arrivals arrivals;
     struct ft_arrivals_tap arrivals_tap;
-    struct ft_keeper *keeper;     /* NULL: the history is not kept */
-    struct ft_recorder *recorder; /* NULL: nothing is kept for an incident */
-    struct ft_loading *loading;   /* NULL: no incident is replayed */
-    struct ft_head head;          /* of the file of an incident */
-    struct ft_settings started;   /* numbers as they were at the start: texts are not its own */
+    struct ft_group_reader *topics; /* NULL: nothing comes over Kafka */
+    struct ft_keeper *keeper;       /* NULL: the history is not kept */
+    struct ft_recorder *recorder;   /* NULL: nothing is kept for an incident */
+    struct ft_loading *loading;     /* NULL: no incident is replayed */
+    struct ft_head head;            /* of the file of an incident */
+    struct ft_settings started;     /* numbers as they were at the start: texts are not its own */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
@@ -238,6 +239,23 @@ static int open_network(struct ft_daemon *d)
     return s->http && *s->http ? ft_api_open_http(&d->view, d->loop, d->settings, d->live) : EX_OK;
 }
 
+static int open_topics(struct ft_daemon *d)
+{
+    const struct ft_group_reader_config config = {.settings = d->settings,
+                                                  .pipeline = d->view.pipeline,
+                                                  .source_id = d->source_id,
+                                                  .receiver = d->view.receiver,
+                                                  .tap = d->arrivals.tap};
+    char error[ERROR_BYTES];
+
+    if (!d->settings->kafka_ingest)
+        return EX_OK;
+    d->topics = ft_group_reader_new(d->loop, &config, error, sizeof(error));
+    if (!d->topics)
+        ft_log(FT_LOG_ERROR, "kafka.ingest: %s", error);
+    return d->topics ? EX_OK : EX_UNAVAILABLE;
+}
+
 static void notify_status(struct ft_daemon *d)
 {
     struct ft_receiver_stats peers;
@@ -355,6 +373,8 @@ static bool on_stop(void *arg)
     const char *sink;
 
     ft_receiver_finish(d->view.receiver);
+    ft_group_reader_free(d->topics);
+    d->topics = NULL;
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
@@ -373,25 +393,10 @@ static void add_stages(void *arg, struct ft_account *account)
 {
     struct ft_daemon *d = arg;
     size_t before = account->stage_count;
-    struct ft_account_stage *stage;
-    struct ft_receiver_stats transport;
 
-    if (d->view.receiver) {
-        ft_receiver_stats(d->view.receiver, &transport);
-        stage = ft_account_stage(account, "transport", "payloads");
-        stage->received = transport.payloads;
-        stage->processed = transport.applied;
-        ft_account_drop(stage, "duplicate", transport.duplicates);
-        ft_account_drop(stage, "refused", transport.refused);
-        ft_account_drop(stage, "lost_with_sender", transport.lost);
-        stage = ft_account_stage(account, "peers", "records");
-        stage->received = transport.records_numbered;
-        stage->processed = transport.records_applied;
-        stage->pending = transport.records_pending;
-        ft_account_drop(stage, "refused", transport.records_refused);
-        ft_account_drop(stage, "dropped_by_sender", transport.records_skipped);
-        ft_account_drop(stage, "lost_with_sender", transport.records_lost);
-    }
+    if (d->view.receiver)
+        ft_arrivals_account(d->view.receiver, account);
+    ft_group_reader_account(d->topics, account);
     ft_publisher_account(d->view.publisher, account);
     if (d->recorder && d->advancing)
         ft_recorder_stages(d->recorder, &account->stages[before], account->stage_count - before);
@@ -477,6 +482,8 @@ static int run_live(struct ft_daemon *d, struct ft_topology *t)
     rc = open_identities(d);
     if (rc == EX_OK)
         rc = open_network(d);
+    if (rc == EX_OK)
+        rc = open_topics(d);
     if (rc)
         return rc;
     d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);
@@ -603,6 +610,7 @@ static void close_all(struct ft_daemon *d)
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->view.http);
+    ft_group_reader_free(d->topics);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_arrivals_close(&d->arrivals);
@@ -616,16 +624,6 @@ static void close_all(struct ft_daemon *d)
     ft_loop_free(d->loop);
     free(d->source_id);
     ft_run_free(d->run);
-}
-
-/* What this daemon calls itself; the caller's. */
-static char *own_name(const struct ft_settings *s)
-{
-    char host[HOST_BYTES] = "";
-
-    if (s->source_id)
-        return strdup(s->source_id);
-    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }
 
 /* Nothing that the daemon opens needs a privilege. Who replays a file reads it as who he is. */
@@ -710,7 +708,7 @@ int ft_daemon_main(int argc, char **argv)
         return rc;
     d.settings = ft_run_config(d.run);
     d.view.window_ms = d.settings->window_ns / NS_PER_MS;
-    d.source_id = own_name(d.settings);
+    d.source_id = ft_daemon_own_name(d.settings);
     if (ft_run_values(d.run, "topics")->count)
         rc = ft_daemon_print_topics(d.run);
     else

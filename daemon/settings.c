@@ -433,6 +433,20 @@ static const struct ft_option options[] = {
      .help = "Settings of librdkafka whose values are in files of one line, which not everybody "
              "may read: sasl.password: /etc/fabrictrace/kafka.password, or credential:NAME for a "
              "credential of the service manager."},
+    {.key = "kafka.ingest",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(kafka_ingest),
+     .standard = "no",
+     .help = "Whether to read what agents and pollers send over Kafka (their kafka.brokers), from "
+             "the topics of fabrictrace-ingest(7), besides what comes over TCP."},
+    {.key = "kafka.partitions",
+     .type = FT_OPTION_UINT,
+     .offset = AT(kafka_partitions),
+     .standard = "12",
+     .min = 1,
+     .max = 4096,
+     .help = "Partitions of each of these topics: what they have, and the same in all agents, "
+             "pollers and daemons."},
     {.key = "tls.cert",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_cert),

@@ -34,6 +34,8 @@ struct ft_settings {
     uint64_t kafka_queue_messages, kafka_queue_bytes;
     int64_t kafka_message_timeout_ns;
     struct ft_strings kafka_properties, kafka_secrets;
+    bool kafka_ingest;
+    uint64_t kafka_partitions;
     char *kafka_spool;
     uint64_t kafka_spool_bytes;
     int64_t kafka_spool_after_ns;

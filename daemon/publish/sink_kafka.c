@@ -55,7 +55,8 @@ static void write_message(void *self, const struct ft_published *out)
                                   .value = out->json,
                                   .len = out->json_len,
                                   .headers = headers,
-                                  .header_count = 5};
+                                  .header_count = 5,
+                                  .partition = -1};
     uint64_t start_ms;
 
     s->received++;

@@ -3,8 +3,10 @@
 
 #include "daemon/publish/topics.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/topics/envelope.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/record.h"
 
@@ -130,4 +132,22 @@ void ft_topics_print(FILE *out, const char *brokers, const char *prefix)
     put_head(out, brokers);
     for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
         put_topic(out, &topics[i], prefix ? prefix : "");
+}
+
+void ft_topics_print_ingest(FILE *out, const char *prefix, unsigned partitions)
+{
+    for (int i = 0; i < FT_INGEST_TOPICS; i++) {
+        const char *name = ft_ingest_topic_name((enum ft_ingest_topic)i);
+        bool state = i == FT_INGEST_STATE;
+
+        fprintf(out, "\n# %s: what agents and pollers send, see fabrictrace-ingest(7). It needs\n",
+                name);
+        fprintf(out, "# as many partitions as kafka.partitions of all programs says.\n"
+                     "(PARTITIONS=; create ");
+        put_quoted(out, prefix ? prefix : "");
+        fprintf(out, "%s %u --config cleanup.policy=%s --config retention.ms=%lld%s)\n", name,
+                partitions, state ? "compact,delete" : "delete",
+                (long long)(state ? DAY_MS : HOUR_MS),
+                state ? " --config min.compaction.lag.ms=600000" : "");
+    }
 }
