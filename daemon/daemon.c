@@ -20,6 +20,7 @@
 #include "daemon/api/window_figures.h"
 #include "daemon/check.h"
 #include "daemon/group/reader.h"
+#include "daemon/group/role.h"
 #include "daemon/history/history.h"
 #include "daemon/history/keeper.h"
 #include "daemon/incident/loading.h"
@@ -64,6 +65,7 @@ struct ft_daemon {
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_arrivals arrivals;
     struct ft_arrivals_tap arrivals_tap;
+    struct ft_group_role role;
     struct ft_group_reader *topics; /* NULL: nothing comes over Kafka */
     struct ft_keeper *keeper;       /* NULL: the history is not kept */
     struct ft_recorder *recorder;   /* NULL: nothing is kept for an incident */
@@ -143,7 +145,8 @@ static int open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool replay
     config.join.seed = seed;
     config.source_id = d->source_id;
     config.window.keep = ft_history_emitter(d->view.history);
-    d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
+    if (ft_group_role_open(&d->role, d->settings, d->source_id, &config, &emitter) == 0)
+        d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
     if (!d->view.pipeline) {
         ft_topology_free(t);
         return EX_OSERR;
@@ -242,18 +245,15 @@ static int open_network(struct ft_daemon *d)
 static int open_topics(struct ft_daemon *d)
 {
     const struct ft_group_reader_config config = {.settings = d->settings,
+                                                  .role = &d->role,
                                                   .pipeline = d->view.pipeline,
                                                   .source_id = d->source_id,
                                                   .receiver = d->view.receiver,
                                                   .tap = d->arrivals.tap};
-    char error[ERROR_BYTES];
 
-    if (!d->settings->kafka_ingest)
-        return EX_OK;
-    d->topics = ft_group_reader_new(d->loop, &config, error, sizeof(error));
-    if (!d->topics)
-        ft_log(FT_LOG_ERROR, "kafka.ingest: %s", error);
-    return d->topics ? EX_OK : EX_UNAVAILABLE;
+    if (d->settings->kafka_ingest)
+        d->topics = ft_group_reader_new(d->loop, &config);
+    return d->topics || !d->settings->kafka_ingest ? EX_OK : EX_UNAVAILABLE;
 }
 
 static void notify_status(struct ft_daemon *d)
@@ -373,13 +373,13 @@ static bool on_stop(void *arg)
     const char *sink;
 
     ft_receiver_finish(d->view.receiver);
-    ft_group_reader_free(d->topics);
-    d->topics = NULL;
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
     ft_keeper_finish(d->keeper);
+    ft_group_reader_free(d->topics);
+    d->topics = NULL;
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
@@ -615,6 +615,7 @@ static void close_all(struct ft_daemon *d)
     ft_identities_free(d->identities);
     ft_arrivals_close(&d->arrivals);
     ft_pipeline_free(d->view.pipeline);
+    ft_group_role_close(&d->role);
     ft_loading_free(d->loading);
     ft_recorder_free(d->recorder);
     ft_head_clear(&d->head);

@@ -59,6 +59,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
 	daemon/group/reader.c daemon/group/reader.h \
+	daemon/group/role.c daemon/group/role.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/spread/spread.c daemon/spread/spread.h \
 	daemon/health/agents.c daemon/health/agents.h \
@@ -127,6 +128,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \
+	daemon/window/partial.c daemon/window/partial_emit.c daemon/window/partial.h \
 	daemon/window/loads.c daemon/window/loads.h \
 	daemon/window/window.c daemon/window/window.h
 

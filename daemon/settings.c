@@ -22,6 +22,8 @@ static const char *const metrics_links[] = {[FT_METRICS_LINKS_ALL] = "all",
 
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
+static const char *const group_roles[] = {"alone", "member", "aggregator", NULL};
+
 static const struct ft_option options[] = {
     {.key = "topology",
      .type = FT_OPTION_STRING,
@@ -439,6 +441,19 @@ static const struct ft_option options[] = {
      .standard = "no",
      .help = "Whether to read what agents and pollers send over Kafka (their kafka.brokers), from "
              "the topics of fabrictrace-ingest(7), besides what comes over TCP."},
+    {.key = "group.role",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(group_role),
+     .standard = "alone",
+     .choices = group_roles,
+     .help = "Of several daemons that share a fabric over Kafka: member, which joins the flows of "
+             "group.partitions and publishes their paths and partial loads; aggregator, which sums "
+             "these and publishes all else; or alone."},
+    {.key = "group.partitions",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(group_partitions),
+     .help = "Partitions of flows of this member, 0-5 or 7, of those that kafka.partitions counts. "
+             "Each partition belongs to one member."},
     {.key = "kafka.partitions",
      .type = FT_OPTION_UINT,
      .offset = AT(kafka_partitions),

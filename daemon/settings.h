@@ -35,6 +35,8 @@ struct ft_settings {
     int64_t kafka_message_timeout_ns;
     struct ft_strings kafka_properties, kafka_secrets;
     bool kafka_ingest;
+    int group_role; /* enum ft_group_kind */
+    struct ft_strings group_partitions;
     uint64_t kafka_partitions;
     char *kafka_spool;
     uint64_t kafka_spool_bytes;
@@ -73,6 +75,12 @@ enum ft_metrics_links {
 enum ft_spool_full {
     FT_SPOOL_DROPS_OLDEST,
     FT_SPOOL_REFUSES_NEWEST,
+};
+
+enum ft_group_kind {
+    FT_GROUP_ALONE,
+    FT_GROUP_MEMBER,
+    FT_GROUP_AGGREGATOR,
 };
 
 enum ft_kafka_format {

@@ -11,16 +11,20 @@
 #include <sys/random.h>
 
 #include "daemon/group/numbers.h"
+#include "daemon/group/role.h"
 #include "daemon/pipeline/arrivals.h"
 #include "daemon/publish/kafka_settings.h"
 #include "daemon/settings.h"
 #include "lib/base/log.h"
 #include "lib/io/kafka_consumer.h"
 #include "lib/io/transport.h"
+#include "proto/record.h"
 
 #define WARN_NS     (INT64_C(60) * 1000000000)
 #define GROUP_BYTES (FT_SOURCE_ID_BYTES_MAX + 32)
 #define TOPIC_BYTES 256
+#define ERROR_BYTES 512
+#define BATCH_BYTES ((size_t)16 << 20)
 /* What is older says nothing of now: all that is still so was announced again since. */
 #define STALE_MS (INT64_C(5) * 60 * 1000)
 
@@ -31,7 +35,9 @@ struct ft_group_reader {
     struct ft_group_numbers *numbers;
     struct ft_arrivals arrivals;
     uint32_t partitions;
-    char topics[FT_INGEST_TOPICS][TOPIC_BYTES];
+    const struct ft_group_role *role;
+    char topics[FT_INGEST_TOPICS][TOPIC_BYTES], partials[TOPIC_BYTES];
+    struct ft_writer batch;
     struct ft_log_limit error_limit, sender_limit;
     /* Of messages. */
     uint64_t applied, duplicates, malformed, refused, stale;
@@ -94,6 +100,32 @@ static void take_envelope(struct ft_group_reader *r, const Fabrictrace__Envelope
     }
 }
 
+/* What a member says: a record of its own, which the pipeline takes as a batch of one. */
+static bool take_partial(struct ft_group_reader *r, const struct ft_kafka_message *m)
+{
+    Fabrictrace__Partial *part = fabrictrace__partial__unpack(NULL, m->len, m->value);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT, *one = &record;
+    const struct ft_arrival from = {
+        .pipeline = r->pipeline, .source = part ? part->source : NULL, .program = "fabrictraced"};
+    bool good = part && part->source;
+    int rc = -EBADMSG;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_PARTIAL;
+    record.partial = part;
+    ft_writer_reset(&r->batch);
+    if (good && r->receiver)
+        ft_receiver_finish(r->receiver);
+    if (good && ft_batch_pack(&one, 1, &r->batch) == 0)
+        do
+            rc = ft_arrivals_apply(&r->arrivals, &from, r->batch.bytes, r->batch.len);
+        while (rc > 0);
+    if (part)
+        fabrictrace__partial__free_unpacked(part, NULL);
+    if (rc == 0)
+        r->applied++;
+    return rc == 0;
+}
+
 static void on_message(void *arg, const char *name, const struct ft_kafka_message *m)
 {
     struct ft_group_reader *r = arg;
@@ -101,6 +133,8 @@ static void on_message(void *arg, const char *name, const struct ft_kafka_messag
     Fabrictrace__Envelope *e = NULL;
     uint64_t held;
 
+    if (strcmp(name, r->partials) == 0 && take_partial(r, m))
+        return;
     if (find_topic(r, name, &topic))
         e = ft_envelope_read(m->value, m->len);
     if (e) {
@@ -111,7 +145,7 @@ static void on_message(void *arg, const char *name, const struct ft_kafka_messag
     r->malformed++;
     if (ft_log_limit_pass(&r->sender_limit, ft_mono_now(), &held))
         ft_log(FT_LOG_WARNING,
-               "topic '%s', partition %d, offset %" PRId64 ": not an envelope (%" PRIu64
+               "topic '%s', partition %d, offset %" PRId64 ": the message cannot be read (%" PRIu64
                " more held back)",
                name, (int)m->partition, m->offset, held);
 }
@@ -125,16 +159,23 @@ static void on_error(void *arg, const char *text)
         ft_log(FT_LOG_WARNING, "kafka.ingest: %s (%" PRIu64 " more held back)", text, held);
 }
 
-/* Returns how many; parts has room for three times the partitions. */
+/* Returns how many; parts has room for three times the partitions, and one. */
 static size_t list_parts(const struct ft_group_reader *r, struct ft_kafka_part *parts)
 {
+    const struct ft_partial_origin *origin = &r->role->origin;
     size_t n = 0;
 
-    for (int topic = 0; topic < FT_INGEST_TOPICS; topic++)
-        for (uint32_t i = 0; i < r->partitions; i++)
-            parts[n++] = (struct ft_kafka_part){.topic = r->topics[topic],
-                                                .partition = (int32_t)i,
-                                                .whole = topic == FT_INGEST_STATE};
+    for (uint32_t i = 0; i < r->partitions && !r->role->partials && !origin->source; i++)
+        parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_FLOWS], (int32_t)i, false};
+    for (size_t i = 0; i < origin->partition_count; i++)
+        parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_FLOWS],
+                                            (int32_t)origin->partitions[i], false};
+    for (uint32_t i = 0; i < r->partitions; i++) {
+        parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_STATE], (int32_t)i, true};
+        parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_REPORTS], (int32_t)i, false};
+    }
+    if (r->role->partials)
+        parts[n++] = (struct ft_kafka_part){r->partials, 0, false};
     return n;
 }
 
@@ -143,7 +184,8 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
                          size_t error_bytes)
 {
     struct ft_kafka_settings kafka;
-    struct ft_kafka_part *parts = calloc(FT_INGEST_TOPICS * (size_t)r->partitions, sizeof(*parts));
+    struct ft_kafka_part *parts =
+        calloc(FT_INGEST_TOPICS * (size_t)r->partitions + 1, sizeof(*parts));
     struct ft_kafka_consumer_config own = {
         .parts = parts, .on_message = on_message, .on_error = on_error, .arg = r};
     char group[GROUP_BYTES];
@@ -168,21 +210,26 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
 }
 
 struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
-                                            const struct ft_group_reader_config *config,
-                                            char *error, size_t error_bytes)
+                                            const struct ft_group_reader_config *config)
 {
     const struct ft_settings *s = config->settings;
     struct ft_group_reader *r = calloc(1, sizeof(*r));
+    char error[ERROR_BYTES] = "no memory";
     uint64_t seed;
 
     if (!r || getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-        snprintf(error, error_bytes, "no memory");
+        ft_log(FT_LOG_ERROR, "kafka.ingest: %s", error);
         free(r);
         return NULL;
     }
     r->pipeline = config->pipeline;
     r->receiver = config->receiver;
+    r->role = config->role;
     r->partitions = (uint32_t)s->kafka_partitions;
+    ft_writer_init(&r->batch, BATCH_BYTES);
+    snprintf(r->partials, sizeof(r->partials), "%s%s",
+             s->kafka_topic_prefix ? s->kafka_topic_prefix : "",
+             ft_record_schema(FABRICTRACE__RECORD__KIND_PARTIAL));
     r->error_limit = r->sender_limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 10};
     ft_arrivals_open(&r->arrivals);
     r->arrivals.tap = config->tap;
@@ -191,9 +238,8 @@ struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
                  s->kafka_topic_prefix ? s->kafka_topic_prefix : "",
                  ft_ingest_topic_name((enum ft_ingest_topic)i));
     r->numbers = ft_group_numbers_new(s->sources_max * FT_INGEST_TOPICS, seed);
-    if (!r->numbers)
-        snprintf(error, error_bytes, "no memory");
-    if (!r->numbers || open_consumer(r, loop, config, error, error_bytes) < 0) {
+    if (!r->numbers || open_consumer(r, loop, config, error, sizeof(error)) < 0) {
+        ft_log(FT_LOG_ERROR, "kafka.ingest: %s", error);
         ft_group_reader_free(r);
         return NULL;
     }
@@ -207,6 +253,7 @@ void ft_group_reader_free(struct ft_group_reader *r)
     if (r->consumer)
         ft_kafka_consumer_free(r->consumer);
     ft_arrivals_close(&r->arrivals);
+    ft_writer_free(&r->batch);
     ft_group_numbers_free(r->numbers);
     free(r);
 }

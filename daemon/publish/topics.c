@@ -68,6 +68,12 @@ static const struct topic topics[] = {
     {FABRICTRACE__RECORD__KIND_HOST, 3, "delete", 2 * DAY_MS, "name of the agent",
      "one for each RDMA port and rdma.counters_interval of the agent (10 s)",
      "some 60 bytes of JSON for each of the driver's counters", "a series of counters."},
+    {FABRICTRACE__RECORD__KIND_PARTIAL, 1, "delete", 1 * DAY_MS, "name of the daemon",
+     "by each member of a group of daemons, one for about 1,000 links with traffic, and window (10 "
+     "s)",
+     "some 60 bytes of protobuf for each link with traffic, and 100 for each elephant; always "
+     "protobuf",
+     "of use to the aggregator, for the window that it closes. It reads one partition, 0."},
     {FABRICTRACE__RECORD__KIND_LOSS, 3, "delete", 7 * DAY_MS, "name of the program",
      "one for each program and window, and when a program stops",
      "about 630 bytes of JSON, 220 of protobuf",

@@ -90,7 +90,9 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
         "allow.auto.create.topics=false", "auto.offset.reset=earliest",
         /* What is read ahead of us at most. */
         "queued.max.messages.kbytes=16384", "fetch.message.max.bytes=1048576",
-        "fetch.wait.max.ms=100"};
+        "fetch.wait.max.ms=100",
+        /* A topic may be made after us. */
+        "topic.metadata.refresh.interval.ms=5000"};
 
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
         if (set_property(conf, fixed[i], error, error_bytes) < 0)

@@ -6,8 +6,7 @@
  * each, and what of it was dropped.
  *
  * usage: feeder FILE (tcp HOST:PORT | kafka BROKERS PREFIX PARTITIONS)...
- * FILE has lines of NDJSON in the order of their time_ms; the first second of them goes out at
- * once.
+ * FILE has lines of NDJSON in the order of their time_ms.
  */
 #include "config.h"
 
@@ -28,6 +27,7 @@
 #define FLUSH_NS    (INT64_C(240) * 1000000000)
 #define BATCH_BYTES ((size_t)1 << 20)
 #define LINE_BYTES  ((size_t)1 << 20)
+#define WINDOW_MS   10000 /* of the daemons, or a multiple */
 
 struct feeder {
     struct ft_loop *loop;
@@ -77,8 +77,8 @@ static int64_t move(struct feeder *f, Fabrictrace__Observation *o)
     int64_t end_ms = (int64_t)(o->time_ms + o->interval_ms);
 
     if (!f->shifted) {
-        /* By whole minutes: windows begin where they did. */
-        f->shift_ms = (ft_wall_now().ms - end_ms) / 60000 * 60000;
+        /* By whole windows, which begin where they did; none has begun yet. */
+        f->shift_ms = (ft_wall_now().ms - end_ms) / WINDOW_MS * WINDOW_MS + 2 * WINDOW_MS;
         f->shifted = true;
     }
     o->time_ms += (uint64_t)f->shift_ms;
