@@ -11,6 +11,7 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/collectives.c agent/jobs/collectives.h \
 	agent/jobs/jobs.c agent/jobs/jobs.h \
 	agent/jobs/hello.c agent/jobs/hello.h \
+	agent/jobs/socket.c agent/jobs/socket.h \
 	agent/jobs/process.c agent/jobs/process.h \
 	agent/jobs/progress.c agent/jobs/progress.h \
 	agent/jobs/progress_record.c agent/jobs/progress_record.h \
@@ -47,8 +48,8 @@ agent_fabrictrace_agent_SOURCES = agent/main.c
 agent_fabrictrace_agent_LDADD = $(AGENT_LIBS)
 
 # What links the agent's parts links this.
-AGENT_LIBS = agent/libftagent.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
-	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
+AGENT_LIBS = agent/libftagent.a lib/topics/libfttopics.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS) -lm
 
 agent_scripts = tests/golden/agent/replay.py tests/golden/agent/live.py \
 	tests/golden/agent/privilege.py tests/golden/agent/reload.py

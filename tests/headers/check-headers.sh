@@ -23,9 +23,10 @@ declare -A below=(
     [lib/files]="lib/base lib/config lib/fabric lib/sim"
     [lib/io]="lib/base"
     [proto]="lib/base"
-    [agent]="lib/base lib/config lib/fabric lib/io proto"
-    [switchpoll]="lib/base lib/config lib/fabric lib/io proto"
-    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim proto"
+    [lib/topics]="lib/base lib/config lib/io proto"
+    [agent]="lib/base lib/config lib/fabric lib/io lib/topics proto"
+    [switchpoll]="lib/base lib/config lib/fabric lib/io lib/topics proto"
+    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim lib/topics proto"
     [cli]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim proto"
 )
 
@@ -49,7 +50,7 @@ third_party=(
 )
 
 # what the C library and the kernel give
-system='@(assert|ctype|dirent|dlfcn|endian|err|errno|fcntl|fnmatch|getopt|glob|grp|ifaddrs|inttypes|langinfo|limits|locale|math|netdb|paths|poll|pthread|pwd|sched|search|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|sysexits|syslog|termios|threads|time|unistd|wchar).h'
+system='@(assert|ctype|dirent|dlfcn|endian|err|errno|fcntl|fnmatch|getopt|glob|grp|ifaddrs|inttypes|langinfo|limits|locale|math|netdb|paths|poll|pthread|pwd|sched|search|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|sysexits|syslog|termios|threads|time|ucontext|unistd|wchar).h'
 shopt -s extglob
 
 passed=0
