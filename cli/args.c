@@ -118,6 +118,15 @@ static const struct {
     {{"failed", required_argument, NULL, OPT_FAILED},
      FOR(PLAN) | FOR(WHATIF),
      "LINK,... links (leaf1/Ethernet51) and switches that are down"},
+    {{"apply", required_argument, NULL, OPT_APPLY},
+     FOR(PLAN),
+     "FOLDER   lays the plan of a job down for agents to give to its new queue pairs"},
+    {{"withdraw", required_argument, NULL, OPT_WITHDRAW},
+     FOR(PLAN),
+     "FOLDER   takes the plan of a job away again"},
+    {{"dry-run", no_argument, NULL, OPT_DRY_RUN},
+     FOR(PLAN),
+     "         with --apply or --withdraw: says what would be done, and does nothing"},
     {{"policy", required_argument, NULL, OPT_POLICY},
      FOR(WHATIF),
      "NAME,... observed, ecmp, learnt, crc16, crc32, xor, static, greedy, plan, spray"},
@@ -588,8 +597,13 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return parse_chakra(args, words, argv + optind, err);
     if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
         args->job = argv[optind + 1];
+        if (args->apply && args->withdraw)
+            return ft_args_complain(err, args->command, "takes --apply or --withdraw");
         return 0;
     }
+    if (args->command == FT_COMMAND_PLAN && (args->apply || args->withdraw || args->dry_run))
+        return ft_args_complain(err, args->command,
+                                "--apply, --withdraw and --dry-run go with a job alone");
     if (args->command == FT_COMMAND_CONSUME) {
         args->topic = argv[optind + 1];
         return words == 2 ? 0

@@ -21,6 +21,6 @@ int ft_plan_name(char name[FT_PLAN_NAME_BYTES], uint32_t uid, const char *job, c
 {
     if (!ft_plan_name_is_good(job) || !ft_plan_name_is_good(host))
         return -EINVAL;
-    snprintf(name, FT_PLAN_NAME_BYTES, "%" PRIu32 ".%s.%s.plan", uid, job, host);
+    snprintf(name, FT_PLAN_NAME_BYTES, "%" PRIu32 "@%s@%s.plan", uid, job, host);
     return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef FT_PROTO_PLAN_NAME_H
 #define FT_PROTO_PLAN_NAME_H
 /*
- * The file that a plan lies in for the agent of a host: UID.JOB.HOST.plan, in a folder that the
+ * The file that a plan lies in for the agent of a host: UID@JOB@HOST.plan, in a folder that the
  * tool writes and agents read; in it is one record, fabrictrace.plan.v1, as a line of JSON with
  * what is of that host. Pure. Thread: any.
  */

@@ -68,7 +68,7 @@ class Agent:
         return self.process.wait()
 
     def lay_down(self, text, job=JOB, uid=None, mode=0o644):
-        file = self.plans / f"{os.getuid() if uid is None else uid}.{job}.{HOST}.plan"
+        file = self.plans / f"{os.getuid() if uid is None else uid}@{job}@{HOST}.plan"
         new = file.with_suffix(".new")
         new.write_text(text)
         new.chmod(mode)
