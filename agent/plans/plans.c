@@ -75,7 +75,7 @@ static void warn(struct ft_plans *plans, uint32_t pid, const char *why)
 
     plans->stats.turned_away++;
     if (ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "plan: process %u turned away: %s", pid, why);
+        ft_log(FT_LOG_WARNING, "plan: process %u rejected: %s", pid, why);
 }
 
 static void hang_up(struct caller *caller)
