@@ -112,10 +112,10 @@ static int run(const struct ft_args *args)
         return ft_replay_command(args, ft_cli_run);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->command == FT_COMMAND_PLAN && args->withdraw)
+        return ft_plan_files_withdraw(args);
     if (args->command == FT_COMMAND_PLAN)
-        if (args->withdraw)
-            return ft_plan_files_withdraw(args);
-    return args->job ? ft_plan_job_run(args) : ft_plan_run(args);
+        return args->job ? ft_plan_job_run(args) : ft_plan_run(args);
     if (args->command == FT_COMMAND_WHATIF)
         return args->chakra ? ft_astra_command(args) : ft_whatif_command(args);
     if (args->command == FT_COMMAND_EXPORT)
