@@ -11,7 +11,6 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/collectives.c agent/jobs/collectives.h \
 	agent/jobs/jobs.c agent/jobs/jobs.h \
 	agent/jobs/hello.c agent/jobs/hello.h \
-	agent/jobs/socket.c agent/jobs/socket.h \
 	agent/jobs/process.c agent/jobs/process.h \
 	agent/jobs/progress.c agent/jobs/progress.h \
 	agent/jobs/progress_record.c agent/jobs/progress_record.h \
@@ -19,6 +18,9 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/tally.c agent/jobs/tally.h \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
+	agent/plans/ask.c agent/plans/ask.h \
+	agent/plans/plan_file.c agent/plans/plan_file.h \
+	agent/plans/plans.c agent/plans/plans.h \
 	agent/rdma/devices.c agent/rdma/devices.h \
 	agent/rdma/monitor.c agent/rdma/monitor.h \
 	agent/rdma/nlattr.c agent/rdma/nlattr.h \

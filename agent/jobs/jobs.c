@@ -18,9 +18,9 @@
 #include "agent/jobs/process.h"
 #include "agent/jobs/progress_record.h"
 #include "agent/jobs/rings.h"
-#include "agent/jobs/socket.h"
 #include "agent/jobs/tally.h"
 #include "lib/base/log.h"
+#include "lib/io/listen_local.h"
 #include "lib/io/loop.h"
 
 #define NS_PER_MS   INT64_C(1000000)
@@ -517,7 +517,7 @@ struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
     jobs->limit = (struct ft_log_limit){.interval_ns = 60 * NS_PER_S, .burst = 10};
     jobs->config.socket = NULL;
     jobs->socket = strdup(config->socket);
-    jobs->listen_fd = jobs->socket ? ft_jobs_socket(config->socket) : -ENOMEM;
+    jobs->listen_fd = jobs->socket ? ft_listen_local(config->socket) : -ENOMEM;
     if (jobs->listen_fd < 0) {
         snprintf(error, error_bytes, "nccl.socket '%s': %s", config->socket,
                  strerror(-jobs->listen_fd));

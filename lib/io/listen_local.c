@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "agent/jobs/socket.h"
+#include "lib/io/listen_local.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-int ft_jobs_socket(const char *path)
+#define BACKLOG 64
+
+int ft_listen_local(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd, err;
@@ -21,7 +23,7 @@ int ft_jobs_socket(const char *path)
     fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    /* Left by an agent that was killed; one that lives would answer. */
+    /* Left by a program that was killed; one that lives would answer. */
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
         close(fd);
         return -EADDRINUSE;
@@ -30,7 +32,7 @@ int ft_jobs_socket(const char *path)
         unlink(path);
     /* Jobs run as their own users. */
     if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) || chmod(path, 0666) ||
-        listen(fd, 64)) {
+        listen(fd, BACKLOG)) {
         err = errno;
         close(fd);
         return -err;
