@@ -112,15 +112,16 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     if (args->command == FT_COMMAND_REPLAY)
         return parse_replay(args, argc, argv, err);
     if (args->follow && args->has_at)
-        return ft_args_complain(err, args->command, "--follow begins now: it goes without --at");
+        return ft_args_complain(err, args->command,
+                                "--follow starts now: it cannot be combined with --at");
     if (args->loads && args->has_at)
-        return ft_args_complain(err, args->command, "--loads asks no daemon: it goes without --at");
+        return ft_args_complain(err, args->command,
+                                "--loads does not ask the daemon: it cannot be combined with --at");
     if (args->command == FT_COMMAND_PATHS && args->has_at &&
         (!args->has_flow || args->state || args->host || args->limit))
-        return ft_args_complain(
-            err, args->command,
-            "--at goes with --flow, and with no other filter: of windows that are over "
-            "the paths of elephants are kept, each by its flow");
+        return ft_args_complain(err, args->command,
+                                "--at needs --flow and takes no other filter: of past windows only "
+                                "the paths of elephants are kept, each by its flow");
     if (args->command == FT_COMMAND_ANALYZE) {
         if (words != 2)
             return ft_args_complain(err, args->command,

@@ -2,9 +2,9 @@
 #ifndef FT_CLI_ARGS_OPTIONS_H
 #define FT_CLI_ARGS_OPTIONS_H
 /*
- * Options and commands of the command line by number: what args.c (the command line as a
- * whole), args_table.c (options, help, completion), args_values.c and args_sim.c (values of
- * options) and args_commands.c share. Nobody else includes this.
+ * Options and commands of the command line by number: what args.c (the command line), args_table.c
+ * (options, help, completion), args_values.c and args_sim.c (values of options) and args_commands.c
+ * share. Nobody else includes this.
  */
 #include <getopt.h>
 #include <stdbool.h>

@@ -116,7 +116,7 @@ int ft_daemon_main(int argc, char **argv)
         {"topology", "FILE", "the fabric's topology, over the configuration", false},
         {"replay", "FILE", "read NDJSON records from FILE (- for standard input) in virtual time",
          false},
-        {"serve", NULL, "after --replay, answer HTTP with what came of it until SIGTERM", false},
+        {"serve", NULL, "after --replay, serve the result over HTTP until SIGTERM", false},
         {"ports", "FILE", "write the ports bound to FILE once they answer: NAME=PORT lines", false},
         {"incident", "FILE",
          "replay what fabrictrace record kept (fabrictrace-incident(5)), and serve it over HTTP",

@@ -73,7 +73,9 @@ static void on_tick(void *arg)
     }
     rc = ft_publisher_flush(d->view.publisher, 0, &sink);
     if (rc && rc != -ETIMEDOUT && ft_log_limit_pass(&d->sink_limit, ft_mono_now(), &(uint64_t){0}))
-        ft_log(FT_LOG_ERROR, "sink '%s': %s", sink, strerror(-rc));
+        ft_log_about(FT_LOG_ERROR,
+                     &(struct ft_log_subject){FT_LOG_ID_SINK, FT_LOG_SINK_FIELD, sink},
+                     "sink '%s': %s", sink, strerror(-rc));
     if (d->ticks++ % STATUS_TICKS == 0)
         notify_status(d);
 }
@@ -114,7 +116,7 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
         return EX_OSERR;
     ft_loop_on_trouble(d->loop, ft_log_trouble);
     ft_loop_on_signals(d->loop, ft_daemon_reload, on_stop, d);
-    rc = ft_daemon_tell_ready(d);
+    rc = ft_daemon_ready(d);
     if (rc)
         return rc;
     ft_log(FT_LOG_NOTICE,

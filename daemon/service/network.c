@@ -44,15 +44,16 @@ static void on_release(void *arg, void *known)
 
 static void on_peer(void *arg, const char *source, const char *address, bool up, const char *reason)
 {
+    const struct ft_log_subject subject = {FT_LOG_ID_PEER, FT_LOG_PEER_FIELD, source};
     struct ft_daemon *d = arg;
     uint64_t held;
 
     if (!ft_log_limit_pass(&d->peer_limit, ft_mono_now(), &held))
         return;
     if (up)
-        ft_log(FT_LOG_INFO, "peer '%s' at %s: connected", source, address);
+        ft_log_about(FT_LOG_INFO, &subject, "peer '%s' at %s: connected", source, address);
     else
-        ft_log(FT_LOG_NOTICE, "peer '%s' at %s: %s", source, address, reason);
+        ft_log_about(FT_LOG_NOTICE, &subject, "peer '%s' at %s: %s", source, address, reason);
 }
 
 /* What makes peers prove who they are; warns where nothing does. */
@@ -118,7 +119,7 @@ int ft_daemon_open_network(struct ft_daemon *d)
 }
 
 /* Says that the daemon serves, and where. */
-int ft_daemon_tell_ready(const struct ft_daemon *d)
+int ft_daemon_ready(const struct ft_daemon *d)
 {
     const struct ft_ready_port ports[] = {
         {"http", d->view.http ? ft_http_port(d->view.http) : 0},

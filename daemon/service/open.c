@@ -31,8 +31,9 @@ static void on_kafka_error(void *arg, const char *text)
     uint64_t held;
 
     if (ft_log_limit_pass(&d->kafka_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "kafka '%s': %s (%" PRIu64 " more held back)",
-               d->settings->kafka_brokers, text, held);
+        ft_log_about(
+            FT_LOG_WARNING, &(struct ft_log_subject){FT_LOG_ID_SINK, FT_LOG_SINK_FIELD, "kafka"},
+            "kafka '%s': %s (%" PRIu64 " more held back)", d->settings->kafka_brokers, text, held);
 }
 
 static int open_sink(struct ft_daemon *d, const char *spec)

@@ -59,16 +59,18 @@ void ft_daemon_reload(void *arg)
         set_topology(d, t) == 0) {
         d->settings = ft_run_config(d->run);
         ft_publisher_reopen(d->view.publisher);
-        ft_log(FT_LOG_NOTICE,
-               "reloaded the topology '%s', certificates, log level and sink files; other changes "
-               "need a restart",
-               ft_daemon_topology(d->run) ? ft_daemon_topology(d->run) : "");
+        ft_log_about(
+            FT_LOG_NOTICE, &(struct ft_log_subject){.id = FT_LOG_ID_RELOADED},
+            "reloaded the topology '%s', certificates, log level and sink files; other changes "
+            "need a restart",
+            ft_daemon_topology(d->run) ? ft_daemon_topology(d->run) : "");
     } else {
         ft_topology_free(t);
         if (read)
             ft_run_revert(d->run);
         ft_log_complaints(diag);
-        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
+        ft_log_about(FT_LOG_ERROR, &(struct ft_log_subject){.id = FT_LOG_ID_RELOAD_FAILED},
+                     "reload failed; keeping the previous configuration");
     }
     ft_diag_free(diag);
 }

@@ -41,7 +41,7 @@ static int serve_replayed(struct ft_daemon *d)
     if (rc)
         return rc;
     ft_loop_on_signals(d->loop, NULL, on_stop_replayed, d);
-    rc = ft_daemon_tell_ready(d);
+    rc = ft_daemon_ready(d);
     return rc ? rc : ft_loop_run(d->loop);
 }
 

@@ -64,7 +64,7 @@ void ft_daemon_add_stages(void *arg, struct ft_account *account);
 int ft_daemon_open_network(struct ft_daemon *d);
 
 /* Says that the daemon serves, and where. */
-int ft_daemon_tell_ready(const struct ft_daemon *d);
+int ft_daemon_ready(const struct ft_daemon *d);
 
 /* For SIGHUP. All of the configuration is read and checked; of it the topology, the certificates,
  * the log level and the files of the sinks are applied without a restart. */
