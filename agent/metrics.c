@@ -26,6 +26,7 @@ enum metric {
     METRIC_RDMA_QUERIES_AMBIGUOUS,
     METRIC_NCCL_JOBS,
     METRIC_NCCL_REFUSED,
+    METRIC_NCCL_IMPLAUSIBLE,
     METRIC_QUEUE_BYTES,
     METRIC_QUEUE_LIMIT,
     METRIC_CONNECTED,
@@ -71,6 +72,8 @@ static const struct ft_prom_metric table[] = {
         "Training processes connected by the plugin."},
     [METRIC_NCCL_REFUSED] = {PREFIX "nccl_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
         "Connections of jobs that were rejected."},
+    [METRIC_NCCL_IMPLAUSIBLE] = {PREFIX "nccl_implausible_total", FT_PROM_COUNTER, "counters", NULL, NULL, 1,
+        "Counters in the memory of jobs that said more than a process can do: they do not count."},
     [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
@@ -162,6 +165,7 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
     if (m->jobs) {
         ft_prom_one(&page, METRIC_NCCL_JOBS, ft_jobs_count(m->jobs));
         ft_prom_one(&page, METRIC_NCCL_REFUSED, ft_jobs_refused(m->jobs));
+        ft_prom_one(&page, METRIC_NCCL_IMPLAUSIBLE, ft_jobs_implausible(m->jobs));
     }
     if (m->sender) {
         ft_prom_one(&page, METRIC_QUEUE_BYTES, m->sender->queue_bytes);

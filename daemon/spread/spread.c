@@ -51,6 +51,8 @@ struct ft_spread {
 };
 
 _Static_assert(FT_SPREAD_LINKS_MAX <= 64, "a bit for each link");
+_Static_assert(sizeof(struct entry) + sizeof(struct place) + 40 + 16 <= FT_SPREAD_ENTRY_BYTES,
+               "what the budget of the program gives an entry");
 
 struct ft_spread *ft_spread_new(uint64_t seed)
 {

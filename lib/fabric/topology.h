@@ -104,6 +104,7 @@ struct ft_group {
     uint32_t link_count;
 };
 
+struct ft_task;
 struct ft_topology;
 struct ft_topology_builder;
 
@@ -114,6 +115,10 @@ void ft_topology_builder_free(struct ft_topology_builder *b);
  * and key may be NULL. */
 void ft_topology_at(struct ft_topology_builder *b, const char *file, unsigned line,
                     const char *key);
+
+/* Counts what ft_topology_build() looks up, and pauses it when that is spent; borrowed until the
+ * build is over. NULL, as at the start: nobody waits. */
+void ft_topology_pace(struct ft_topology_builder *b, struct ft_task *task);
 
 /* Speed of the ports that links and attachments from here on touch and that have none yet; 0, as at
  * the start: none. */

@@ -8,6 +8,9 @@
 
 #include "lib/fabric/topology_impl.h"
 
+/* Of a search, in the time of one look-up. */
+#define NEIGHBOURS_A_LOOK 256
+
 /* One breadth-first search backwards from a destination over (switch, phase): a packet is in the
  * up phase until its first link down. */
 struct search {
@@ -58,7 +61,7 @@ static void search_from(struct search *s, uint32_t destination)
     }
 }
 
-int ft_topology_measure(struct ft_topology *t)
+int ft_topology_measure(struct ft_topology *t, struct ft_task *task)
 {
     struct search s = {.t = t};
     uint32_t rows = 0;
@@ -88,6 +91,7 @@ int ft_topology_measure(struct ft_topology *t)
     for (uint32_t i = 0; i < t->switch_count; i++) {
         if (t->row[i] == FT_NONE)
             continue;
+        ft_task_spend(task, 1 + t->first_neighbour[t->switch_count] / NEIGHBOURS_A_LOOK);
         s.down = t->down + (size_t)t->row[i] * t->switch_count;
         s.valley = t->valley + (size_t)t->row[i] * t->switch_count;
         search_from(&s, i);
