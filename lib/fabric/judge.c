@@ -5,7 +5,7 @@
 
 #include "lib/fabric/spraying.h"
 
-/* A flow that is sampled so often at a hop, and was of late, is not judged by other flows: what is
+/* A flow that is sampled so often at a hop, and was recently, is not judged by other flows: what is
  * older is uncertain where others moved. */
 #define FRESH_MS     3000
 #define OFTEN_MS     1000
