@@ -18,6 +18,7 @@ static const struct ft_column columns[] = {
     {.title = "OF GROUP", .right = true, .give_up = 2},
     {.title = "DISCARDS", .right = true, .give_up = 5},
     {.title = "ERRORS", .right = true, .give_up = 6},
+    {.title = "FLAPS", .right = true, .give_up = 10},
     {.title = "QUEUE", .right = true, .give_up = 8},
     {.title = "TRANSIT", .right = true, .give_up = 9},
 };
@@ -109,6 +110,7 @@ void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
     percent_cell(grid, record, "share", 2);
     count_cell(grid, record, "discards", true);
     count_cell(grid, record, "errors", true);
+    count_cell(grid, record, "flaps", true);
     depth_cells(grid, record);
 }
 

@@ -264,6 +264,24 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
             h->lag_ifindex);
 }
 
+#define FLAPS_LEAST 2 /* times in so long that are worth a word */
+#define FLAPS_MS    3600000
+
+/* A port that went down more than once in an hour: no maintenance does that. */
+static void look_at_flaps(const struct ft_doctor *d, const struct ft_switch *s, uint32_t port,
+                          int64_t now_ms, struct ft_findings *findings)
+{
+    uint32_t downs;
+
+    if (!ft_counters_downs(d->stages->counters, port, now_ms - FLAPS_MS, now_ms + 1000, &downs) ||
+        downs < FLAPS_LEAST)
+        return;
+    ft_findings_add(findings, FT_FINDING_NOTE, s->name,
+                    ft_topology_port(ft_join_topology(d->stages->join), port)->name,
+                    "check the cable, the transceivers and the other end of the link",
+                    "it went down %u times in the last hour", downs);
+}
+
 static void look_at_switch_health(const struct ft_doctor *d, const struct ft_switch *s,
                                   struct ft_findings *findings)
 {
@@ -275,6 +293,7 @@ static void look_at_switch_health(const struct ft_doctor *d, const struct ft_swi
 
         ft_counters_health(d->stages->counters, s->ports[k], now_ms, &health);
         look_at_health(s, ft_topology_port(t, s->ports[k]), &health, findings);
+        look_at_flaps(d, s, s->ports[k], now_ms, findings);
     }
 }
 

@@ -172,6 +172,7 @@ static void fill_link(struct link *row, unsigned slot, const Fabrictrace__Link *
     v[LINK_(UNEXPLAINED)] = known(l->has_unexplained_bytes, (double)l->unexplained_bytes);
     v[LINK_(QUEUE_MAX)] = known(l->has_queue_max_bytes, (double)l->queue_max_bytes);
     v[LINK_(TRANSIT_MAX)] = known(l->has_transit_max_ns, (double)l->transit_max_ns / 1e9);
+    v[LINK_(FLAPS)] = known(l->has_flaps, (double)l->flaps);
     for (int i = 0; i < LINK_FIGURES - LINK_GAUGES; i++) {
         /* Counted once, a figure stays: without news its sum stands still. */
         if (!isnan(counted[i]))

@@ -22,6 +22,9 @@
 /* Looks at a full table for each port that is new: as many as a look-up in the cache takes time. */
 #define LOOKS 32
 
+/* Times that a port went down are kept, so many. */
+#define DOWNS_MAX 16
+
 struct poll_key {
     struct ft_ip agent;
     uint32_t ifindex;
@@ -45,7 +48,10 @@ struct polled {
     bool has_lag;
     uint32_t lag_ifindex, lag_state;
     uint32_t lanes, lanes_low, lanes_high; /* of the optical module, while the port is up */
-    struct slice slices[WINDOWS];          /* by window number modulo WINDOWS */
+    bool has_up, up;
+    uint8_t downs;                /* how many of these are known; the newest is at downs - 1 */
+    uint32_t down_s[DOWNS_MAX];   /* when it was first reported down after it was up */
+    struct slice slices[WINDOWS]; /* by window number modulo WINDOWS */
 };
 
 struct ft_counters {
@@ -191,6 +197,19 @@ static bool differ(const struct polled *before, const struct polled *now, uint64
     return true;
 }
 
+static void note_state(struct polled *p, const Fabrictrace__PortCounters *poll)
+{
+    if (!poll->has_oper_up)
+        return;
+    if (p->has_up && p->up && !poll->oper_up) {
+        if (p->downs == DOWNS_MAX)
+            memmove(p->down_s, p->down_s + 1, --p->downs * sizeof(*p->down_s));
+        p->down_s[p->downs++] = (uint32_t)(poll->time_ms / 1000);
+    }
+    p->has_up = true;
+    p->up = poll->oper_up;
+}
+
 static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
 {
     static const Fabrictrace__EthernetCounters none = FABRICTRACE__ETHERNET_COUNTERS__INIT;
@@ -210,6 +229,7 @@ static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
         p->speed_bps = poll->speed_bps;
     memcpy(p->value, values, sizeof(values));
     memcpy(p->has, has, sizeof(has));
+    note_state(p, poll);
     p->has_lag = poll->lag && poll->lag->has_state;
     p->lag_ifindex = p->has_lag ? poll->lag->ifindex : 0;
     p->lag_state = p->has_lag ? poll->lag->state : 0;
@@ -379,6 +399,24 @@ void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_
         if (!out->has_errors && p->has[FCS_ERRORS])
             sum_errors(c, p, out);
     }
+}
+
+bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_ms, int64_t to_ms,
+                       uint32_t *downs)
+{
+    const struct polled *by[2] = {entry_of(c, c->snmp, port), entry_of(c, c->sflow, port)};
+    bool known = false;
+
+    *downs = 0;
+    for (int k = 0; k < 2; k++) {
+        uint32_t n = 0;
+
+        for (uint8_t i = 0; by[k] && i < by[k]->downs; i++)
+            n += by[k]->down_s[i] >= from_ms / 1000 && by[k]->down_s[i] < to_ms / 1000;
+        known |= by[k] && by[k]->has_up;
+        *downs = n > *downs ? n : *downs;
+    }
+    return known;
 }
 
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port)

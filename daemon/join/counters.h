@@ -65,6 +65,11 @@ struct ft_port_health {
 void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_ms,
                         struct ft_port_health *out);
 
+/* How often a port was reported down after it was up, between two moments; the last 16 times are
+ * known. What lies between two polls, nobody reports. False where its state is not reported. */
+bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_ms, int64_t to_ms,
+                       uint32_t *downs);
+
 /* Speed of a port by its counters; 0: not known. */
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 

@@ -32,7 +32,8 @@ struct place {
     uint32_t group;
     uint32_t flows, sprayed;
     uint32_t first, end; /* of one flow: the links with samples are among these */
-    uint64_t possible;   /* links that lead on, by bit */
+    uint32_t dst_nic;    /* of the flow, or of the last one */
+    uint64_t possible;   /* links that lead on, by bit: of one flow where it is published */
     struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
 };
 
@@ -201,11 +202,13 @@ static void count_trials(struct place *p)
         p->links[most].trials = 1;
 }
 
-static void add_place(struct place *sum, const struct place *p)
+static void add_place(struct place *sum, const struct place *p, const struct ft_topology *t)
 {
     sum->flows++;
     sum->sprayed += p->sprayed;
-    sum->possible |= p->possible;
+    if (sum->dst_nic != p->dst_nic)
+        sum->possible |= ft_topology_nearest_links(t, ft_topology_group(t, p->group), p->dst_nic);
+    sum->dst_nic = p->dst_nic;
     for (uint32_t i = p->first; i < p->end; i++) {
         struct ft_spread_link *to = &sum->links[i];
         const struct ft_spread_link *from = &p->links[i];
@@ -219,7 +222,8 @@ static void add_place(struct place *sum, const struct place *p)
     }
 }
 
-static void add_to(struct ft_spread *s, const struct key *key, const struct place *p)
+static void add_to(struct ft_spread *s, const struct key *key, const struct place *p,
+                   const struct ft_topology *t)
 {
     bool fresh;
     struct entry *e = ft_table_insert(s->entries, key, &fresh);
@@ -231,10 +235,11 @@ static void add_to(struct ft_spread *s, const struct key *key, const struct plac
             e = NULL;
         } else {
             e->place->group = p->group;
+            e->place->dst_nic = FT_NONE;
         }
     }
     if (e)
-        add_place(e->place, p);
+        add_place(e->place, p, t);
     else
         s->refused++;
 }
@@ -408,7 +413,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
             continue;
         p.first = seen > 1 ? 0 : at;
         p.end = seen > 1 ? g->link_count : at + 1;
-        p.possible = ft_topology_nearest_links(t, g, flow->dst_nic);
+        p.dst_nic = flow->dst_nic;
         if (seen > 1)
             alternation = ft_spread_alternation(p.links, g->link_count, &moved_p);
         p.sprayed = alternation == FT_ALTERNATION_SPRAYED || flow->state == FT_PATH_MULTIPATH;
@@ -417,15 +422,17 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
         for (uint32_t k = p.first; k < p.end; k++)
             if (p.links[k].last_ms >= span->end_ms)
                 p.links[k].last_ms = span->end_ms - 1;
-        if (seen > 1)
+        if (seen > 1) {
+            p.possible = ft_topology_nearest_links(t, g, flow->dst_nic);
             publish_flow(s, join, flow, &p, alternation, moved_p, span, emitter);
-        add_to(s, &key, &p);
+        }
+        add_to(s, &key, &p, t);
         if (!flow->host || !flow->host->job)
             continue;
         key.kind = FABRICTRACE__SPREAD_OF__SPREAD_OF_JOB;
         key.a = (uintptr_t)flow->host->job;
         key.b = 0;
-        add_to(s, &key, &p);
+        add_to(s, &key, &p, t);
     }
 }
 

@@ -270,6 +270,15 @@ static const struct ft_path *path_of(const struct ft_join *join, const struct ft
     return judged->state == FT_PATH_PARTIAL ? &judged->path : NULL;
 }
 
+/* Whether each hop of a path leaves by a port, not by some member of an aggregate. */
+static bool is_of_ports(const struct ft_path *path)
+{
+    for (uint32_t h = 0; h < path->hop_count; h++)
+        if (!ft_is_port(path->hops[h].out))
+            return false;
+    return path->hop_count > 0;
+}
+
 /* Loads what a flow sent on each of the paths that it had, as far as they are certain. Returns
  * whether all of it is placed; where not, the flow is unplaced in groups of which some part of it
  * has no certain link. */
@@ -281,9 +290,8 @@ static bool add_parts(struct ft_loads *l, const struct ft_loads_config *config,
     static const struct ft_path nothing = {.hop_count = 0};
     const struct ft_topology *t = ft_join_topology(join);
     uint32_t groups[GROUPS_OF_FLOW];
-    bool placed = true;
+    bool placed = true, found = false;
 
-    find_groups(t, flow, groups);
     for (size_t i = 0; i < n; i++) {
         const struct ft_path *path = parts[i].path ? parts[i].path : &nothing;
         uint32_t all = (UINT32_C(1) << path->hop_count) - 1, links = all;
@@ -298,6 +306,12 @@ static bool add_parts(struct ft_loads *l, const struct ft_loads_config *config,
                      links, rate, volume, counts, index))
             *rc = -ENOMEM;
         placed &= links == all && path->hop_count > 0;
+        /* All of a path has a link in each of the groups. */
+        if (links == all && is_of_ports(path))
+            continue;
+        if (!found)
+            find_groups(t, flow, groups);
+        found = true;
         for (int e = 0; e < GROUPS_OF_FLOW; e++)
             if (groups[e] != FT_NONE && !has_link_in(t, path, links, groups[e])) {
                 l->unplaced[groups[e]] += counts;

@@ -305,6 +305,21 @@ static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uin
     out->errors = (uint64_t)(here.out_errors + there.in_errors + 0.5);
 }
 
+/* A link that is down has no record: what is told of it when it is back goes back so far. */
+#define FLAPS_FOR_MS 3600000
+
+/* Both ends report that a link went down: it did so once. */
+static void fill_flaps(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
+{
+    uint32_t peer = ft_topology_port(ft_join_topology(w->join), id)->peer, here, there = 0;
+    int64_t to_ms = (int64_t)out->window_end_ms, from_ms = to_ms - FLAPS_FOR_MS;
+
+    out->has_flaps = ft_counters_downs(w->counters, id, from_ms, to_ms, &here);
+    out->has_flaps |=
+        peer != FT_NONE && ft_counters_downs(w->counters, peer, from_ms, to_ms, &there);
+    out->flaps = here > there ? here : there;
+}
+
 static bool is_of(uint32_t newest, uint32_t number)
 {
     return newest >= number && newest <= number + 1;
@@ -360,8 +375,10 @@ static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_
     out->has_flows = out->has_bytes = true;
     out->flows = (uint64_t)(load->flows + 0.5);
     out->bytes = (uint64_t)load->bytes;
-    if (w->counters)
+    if (w->counters) {
         fill_counters(out, w, id);
+        fill_flaps(out, w, id);
+    }
     if (speed_bps) {
         double bytes = out->has_counter_bytes ? (double)out->counter_bytes : load->bytes;
 

@@ -214,9 +214,11 @@ static bool may_doubt(const struct ft_trial *trial)
     return false;
 }
 
+/* A flow on a path that is known does not leave it for a few samples that are late. */
 static bool is_fresh(const struct ft_trial *trial, const struct ft_sighting *s)
 {
-    return trial->by->now_ms - s->last_ms <= FRESH_MS && is_sampled_each(s, OFTEN_MS);
+    return trial->by->now_ms - s->last_ms <= FRESH_MS &&
+           (trial->by->is_known || is_sampled_each(s, OFTEN_MS));
 }
 
 /* Leaves out of recent evidence what is older than a move of other flows on its path, and has not

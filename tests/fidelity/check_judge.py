@@ -12,7 +12,7 @@ from paper import limits, standing  # noqa: E402
 from paper.cases import Run  # noqa: E402
 from paper.checks import check, equal, run_tests  # noqa: E402
 from paper.found import Events, Links, Names  # noqa: E402
-from paper.judge import Judge  # noqa: E402
+from paper.judge import Judge, hops_of  # noqa: E402
 from paper.report import Tally  # noqa: E402
 from paper.samples import BASE_MS, CLOCK  # noqa: E402
 from paper.volumes import Windows, true_loads  # noqa: E402
@@ -191,6 +191,12 @@ def test_sprayed():
                             clock(10), dict(start, state="resolved", hops=shares[0]["hops"])])
     equal("that is no excuse once others were seen to be sprayed",
           (judge.counts["single"], judge.counts["single_late"]), (2, 1))
+    alone, path = copy.deepcopy(truth), shares[0]["hops"]
+    alone.history[flow.number] = [(0.0, {hops_of(path): 1.0}), (4.0, truth.at(flow, 5))]
+    injected("a path that was the only one a second ago", alone,
+             dict(start, state="resolved", hops=path), stale=1)
+    injected("and one that was so long before", alone,
+             dict(start, time_ms=BASE_MS + 6000, state="resolved", hops=path), single=1)
     shares[0] = dict(shares[0], hops=shares[0]["hops"][::-1])
     injected("a share of a path that never was", truth,
              dict(start, state="multipath", shares=shares), wrong_share=1)

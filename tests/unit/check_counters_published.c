@@ -268,6 +268,35 @@ START_TEST(the_doctor_tells_of_dim_light)
 }
 END_TEST
 
+/* A link that goes down and comes back, as its port tells; what was down from the start did not. */
+START_TEST(a_link_that_flaps_is_told)
+{
+    open_pipeline();
+    first_polls();
+    for (int n = 0; n < 5; n++) {
+        doctor_says("leaf0", "up0", "it went down", false);
+        tell_optics(n, 0, n % 2 != 0);
+    }
+    doctor_says("leaf0", "up0", "it went down 2 times in the last hour", true);
+    doctor_says("leaf0", "up1", "it went down", false);
+    tell_optics(5, 0, true);
+    run_window(6, 0.97, 0.97);
+    ft_writer_reset(&out);
+    run_window(7, 0.97, 0.97);
+    /* Of the link, whichever end reported it. */
+    ck_assert_double_eq(number(line_with("\"switch\":\"leaf0\",\"port\":\"up0\"", "link"), "flaps"),
+                        2);
+    ck_assert_double_eq(
+        number(line_with("\"switch\":\"spine0\",\"port\":\"down0\"", "link"), "flaps"), 2);
+    ck_assert_ptr_null(strstr(line_with("\"switch\":\"leaf0\",\"port\":\"up1\"", "link"), "flaps"));
+    /* An hour later it is forgotten. */
+    doctor_says("leaf0", "up0", "it went down", true);
+    run_window(370, 0.97, 0.97);
+    doctor_says("leaf0", "up0", "it went down", false);
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(the_doctor_tells_of_ports_and_processors)
 {
     open_pipeline();
@@ -431,7 +460,7 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
 }
 END_TEST
 
-FT_UNIT_MAIN("counters, published", the_doctor_tells_of_dim_light, link_records_tell_the_counters,
-             the_doctor_tells_of_ports_and_processors, a_silent_exporter_is_named_and_comes_back,
-             a_wrong_sampling_rate_is_named, late_counters_are_no_wrong_sampling_rate,
-             no_flow_stays_on_a_link_that_is_down)
+FT_UNIT_MAIN("counters, published", a_link_that_flaps_is_told, the_doctor_tells_of_dim_light,
+             link_records_tell_the_counters, the_doctor_tells_of_ports_and_processors,
+             a_silent_exporter_is_named_and_comes_back, a_wrong_sampling_rate_is_named,
+             late_counters_are_no_wrong_sampling_rate, no_flow_stays_on_a_link_that_is_down)

@@ -109,14 +109,20 @@ class Judge:
             self.note("no_samples", record)
         verdict = self.verdict(flow, hops, moment)
         if len(self.truth.at(flow, moment)) > 1 and verdict in ("right", "stale"):
-            verdict = "single"
-            self.counts["single_late"] += self.clock_s >= SPRAYING_KNOWN_S
+            # A link has come back just now, and the path was the only one until then.
+            verdict = "stale" if self.was_alone(flow, hops, moment) else "single"
+            self.counts["single_late"] += verdict == "single" and self.clock_s >= SPRAYING_KNOWN_S
         elif verdict == "right":
             self.compare_since(flow, record, hops, moment)
         if verdict in ("never", "late", "early"):
             self.counts[verdict] += 1
             verdict = "wrong"
         self.note(verdict, record)
+
+    def was_alone(self, flow, hops, moment):
+        start = moment - STALE_S - self.truth.delay_s
+        return any(set(paths) == {hops}
+                   for _, _, paths in self.truth.spans(flow, start, moment))
 
     def verdict(self, flow, hops, moment):
         truth = self.truth
