@@ -13,7 +13,6 @@
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/report.h"
 
-#define ROWS_LOOK 65536
 /* Of each rank in any case: with fewer, nobody knows what is usual. A look at more rows than usual
  * is as much rarer. */
 #define ROWS_RANK  6
@@ -73,7 +72,7 @@ struct ft_diagnoser *ft_diagnoser_new(const struct ft_diagnoser_config *config)
         return NULL;
     d->config = *config;
     if (!d->config.rows_look)
-        d->config.rows_look = ROWS_LOOK;
+        d->config.rows_look = FT_DIAGNOSER_ROWS_LOOK;
     d->recent = ft_recent_new(&config->recent);
     d->standing = ft_table_new(sizeof(struct standing), sizeof(struct standing_key),
                                config->standing_max, config->recent.seed);
@@ -278,7 +277,7 @@ static uint64_t flies_since_ns(const struct ft_recent_rank *r)
                : UINT64_MAX;
 }
 
-/* For how long the oldest operation of the job that is under way is. */
+/* For how long the oldest operation of the job that is in progress is. */
 static int64_t standing_ms(const struct ft_recent_job *job, int64_t now_ms)
 {
     uint64_t oldest = UINT64_MAX;
