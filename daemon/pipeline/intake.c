@@ -280,6 +280,8 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
         return (int64_t)record->progress->time_ms;
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return (int64_t)record->switch_report->time_ms;
+    case FABRICTRACE__RECORD__KIND_PARTIAL:
+        return (int64_t)record->partial->window_start_ms;
     default:
         return 0;
     }
