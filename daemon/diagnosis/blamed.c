@@ -160,17 +160,17 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
     for (size_t i = 0; i < b->count; i++) {
         if (!fits(b, &b->verdicts[i], m))
             continue;
-        said |= b->told[i];
-        if (!b->told[i] && first == b->count)
+        said |= b->reported[i];
+        if (!b->reported[i] && first == b->count)
             first = i;
         /* Who is named needs no second diagnosis. */
-        b->told[i] |= m->has_rank;
+        b->reported[i] |= m->has_rank;
     }
     if (is_by_link(b, m))
         return false;
     if (!vague || first == b->count)
         return !vague || !said;
-    b->told[first] = true;
+    b->reported[first] = true;
     fill(b, &b->verdicts[first], r);
     *rank = b->verdicts[first].blame.side == FT_SIDE_RECEIVER ? b->verdicts[first].to
                                                               : b->verdicts[first].from;
@@ -186,11 +186,11 @@ bool ft_blamed_next(struct ft_blamed *b, struct ft_diagnosis_report *r,
     struct ft_delays_verdict *v;
     size_t i = 0;
 
-    while (i < b->count && b->told[i])
+    while (i < b->count && b->reported[i])
         i++;
     if (i == b->count)
         return false;
-    b->told[i] = true;
+    b->reported[i] = true;
     b->text_count = 0;
     v = &b->verdicts[i];
     memset(r, 0, sizeof(*r));

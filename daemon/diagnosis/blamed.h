@@ -18,7 +18,7 @@
 /* Of one look at a job. */
 struct ft_blamed {
     struct ft_delays_verdict verdicts[FT_DELAYS_VERDICTS];
-    bool told[FT_DELAYS_VERDICTS];
+    bool reported[FT_DELAYS_VERDICTS];
     size_t count;
     const struct ft_delays_verdict *now; /* that the report is of; NULL */
     bool numbered;                       /* processes have numbers of the job */

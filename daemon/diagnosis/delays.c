@@ -145,7 +145,7 @@ uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, i
     return d->count - before;
 }
 
-/* The median of the values of late; false: too few. */
+/* The median of recent values; false: too few. */
 static bool value_of(const struct ft_delays_cell *cell, int64_t now_ms, double *value)
 {
     double values[FT_DELAYS_VALUES];

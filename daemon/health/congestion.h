@@ -32,7 +32,7 @@ struct ft_congestion_felt {
     uint64_t not_ready; /* by the driver's own counters whose names have rnr in them */
 };
 
-/* False: none of the host's ports has reported of late. */
+/* False: none of the host's ports has reported recently. */
 bool ft_congestion_of(const struct ft_congestion *congestion, const char *host, int64_t now_ms,
                       struct ft_congestion_felt *out);
 

@@ -29,7 +29,7 @@ struct court {
     struct ft_polish polish;
     double *excess; /* over what is usual, less what a blamed row or column adds */
     bool *slow;     /* from the first on, blamed or not */
-    bool *told;
+    bool *explained;
     double *room;
     struct crossing *crossings; /* by link */
     size_t crossing_count;
@@ -59,7 +59,7 @@ static struct ft_blame *add(struct court *c)
 
 static bool accused(const struct court *c, size_t i)
 {
-    return c->slow[i] && !c->told[i];
+    return c->slow[i] && !c->explained[i];
 }
 
 /* The blame of several pairs; n of their excesses are in the room. */
@@ -134,7 +134,7 @@ static int tell_link(struct court *c, size_t first, size_t all, uint32_t links)
 
         if (!accused(c, cell))
             continue;
-        c->told[cell] = true;
+        c->explained[cell] = true;
         c->room[n++] = c->excess[cell];
         if (worst == FT_BLAME_NONE)
             worst = cell;
@@ -166,7 +166,7 @@ static int tell_links(struct court *c)
 
             if (!ends || slow < best || (double)slow < MOST_OF_LINK * (double)all)
                 continue;
-            /* Links that the same number of slow pairs cross cannot be told apart. */
+            /* Links that the same number of slow pairs cross cannot be distinguished. */
             links = slow == best ? links + 1 : 1;
             if (slow == best && all >= best_all)
                 continue;
@@ -198,7 +198,7 @@ static int tell_line(struct court *c, bool row, uint32_t line, double adds)
         if (worst == FT_BLAME_NONE || c->excess[worst] < c->excess[i])
             worst = (uint32_t)i;
         c->excess[i] -= adds;
-        c->told[i] = c->excess[i] <= c->bar;
+        c->explained[i] = c->excess[i] <= c->bar;
     }
     return n < 2 ? 0 : blame_many(c, row ? FT_SIDE_SENDER : FT_SIDE_RECEIVER, worst, n, all);
 }
@@ -356,16 +356,16 @@ int ft_blame_find(const struct ft_blame_cell *cells, size_t count, uint32_t ends
     c.polished = calloc(count + 1, sizeof(*c.polished));
     c.excess = calloc(count + 1, sizeof(*c.excess));
     c.slow = calloc(count + 1, sizeof(*c.slow));
-    c.told = calloc(count + 1, sizeof(*c.told));
+    c.explained = calloc(count + 1, sizeof(*c.explained));
     c.room = calloc(count + 1, sizeof(*c.room));
     c.crossings = calloc(links + 1, sizeof(*c.crossings));
-    if (c.polished && c.excess && c.slow && c.told && c.room && c.crossings)
+    if (c.polished && c.excess && c.slow && c.explained && c.room && c.crossings)
         rc = judge(&c, ends, least, usual);
     ft_polish_free(&c.polish);
     free(c.polished);
     free(c.excess);
     free(c.slow);
-    free(c.told);
+    free(c.explained);
     free(c.room);
     free(c.crossings);
     if (rc)

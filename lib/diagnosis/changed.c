@@ -18,7 +18,7 @@
 
 #define BLOCKS_MIN 16
 #define RANKS_MIN  2
-#define OF_TWO     1.6 /* between two ranks chance alone lets one change more than the other */
+#define OF_TWO     1.6  /* between two ranks chance alone lets one change more than the other */
 #define RELEVANT   0.03 /* of the total time */
 
 struct change {

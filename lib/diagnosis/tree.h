@@ -55,7 +55,7 @@ void ft_tree_free(struct ft_tree *t);
 int ft_tree_add(struct ft_tree *t, const struct ft_tree_node *node, uint32_t *at);
 void ft_tree_append(struct ft_tree *t, uint32_t parent, uint32_t child);
 
-/* The value of a key; NONE: it is no mapping, or has none. */
+/* The value of a key; NONE: it is not a mapping, or has none. */
 uint32_t ft_tree_get(const struct ft_tree *t, uint32_t dict, const char *key);
 bool ft_tree_is(const struct ft_tree *t, uint32_t node, enum ft_tree_kind kind);
 /* The first child, and the one after; NONE. */
