@@ -49,7 +49,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
                            "the page, or one command, with the data of such a file"},
     [FT_COMMAND_PLAN] = {"plan",
-                         "JOB [--failed LINK,...] | --topology FILE --flows FILE "
+                         "JOB [--failed LINK,...] [--apply FOLDER | --withdraw FOLDER] "
+                         "[--dry-run] | --topology FILE --flows FILE "
                          "[--previous FILE] [--failed LINK,...]",
                          "source ports for a job, or paths for flows, that collide the least"},
     [FT_COMMAND_WHATIF] = {"whatif",

@@ -21,6 +21,7 @@
 #include "cli/live.h"
 #include "cli/loads.h"
 #include "cli/plan.h"
+#include "cli/plan_files.h"
 #include "cli/plan_job.h"
 #include "cli/record.h"
 #include "cli/replay.h"
@@ -128,6 +129,8 @@ static int run(const struct ft_args *args)
         return ft_replay_command(args, ft_cli_run);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->command == FT_COMMAND_PLAN && args->withdraw)
+        return ft_plan_files_withdraw(args);
     if (args->command == FT_COMMAND_PLAN)
         return args->job ? ft_plan_job_run(args) : ft_plan_run(args);
     if (args->command == FT_COMMAND_WHATIF)
