@@ -17,7 +17,8 @@
 #include "lib/diagnosis/stats.h"
 
 #define BLOCKS_MIN 16
-#define RANKS_MIN  3
+#define RANKS_MIN  2
+#define OF_TWO     1.6  /* between two ranks chance alone lets one change more than the other */
 #define RELEVANT   0.03 /* of the total time */
 
 struct change {
@@ -132,6 +133,7 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
             count++;
         }
         if (count == 1 && m->process_count >= RANKS_MIN &&
+            (m->process_count > RANKS_MIN || culprit.ratio >= OF_TWO) &&
             !has_like(roles, (uint32_t)m->process_count, culprit.process) && others_wait(&culprit))
             rc = tell(&culprit, found);
     }

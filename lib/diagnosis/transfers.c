@@ -320,7 +320,7 @@ static int judge(struct matrix *x)
     rc = tell_lines(x);
     for (size_t i = slow = 0; i < x->cell_count; i++)
         slow += x->cells[i].ratio > 0 && !x->cells[i].explained;
-    if (rc == 0 && (double)slow <= SLOW_SHARE * (double)x->cell_count)
+    if (rc == 0 && (slow == 1 || (double)slow <= SLOW_SHARE * (double)x->cell_count))
         rc = tell_cells(x);
     return rc;
 }

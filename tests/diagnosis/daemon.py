@@ -160,6 +160,17 @@ def faulty(seed, kind, steps, **options):
         return job
 
 
+def of_two(seed, kind=None, steps=300, **options):
+    """Two ranks on two hosts, in a ring or in a pipeline."""
+    rng = random.Random(f"two{kind}{seed}")
+    shape = ((2, 1, 1), (1, 1, 2))[seed % 2]
+    fault = Fault(kind, rank=rng.randrange(2), step=rng.randrange(120, 140), factor=rng.uniform(1.8, 3))
+    job = Job(seed, *shape, steps=steps, gpus=1, compute=rng.uniform(20, 60) * MS, **options)
+    fault.peer = 1 - fault.rank
+    job.fault = fault
+    return job
+
+
 def near_of(job, rank):
     t, d, p = job.coordinates(rank)
     return [(t, d, q) for q in (p - 1, p + 1) if 0 <= q < job.pp]
@@ -239,6 +250,13 @@ CASES = {
     "fabric, healthy, uneven lengths": (lambda s: on_fabric(s, uneven=0.25), None, False),
     "fabric, healthy, pauses": (lambda s: on_fabric(s, pause_every=20, pause=4000 * MS), None, False),
     "fabric, healthy, evaluation": (lambda s: on_fabric(s, evaluate_every=24), None, False),
+    "two ranks, stopped": (lambda s: of_two(s, "noncomm_hang"), "noncomm_hang", True),
+    "two ranks, late": (lambda s: of_two(s, "noncomm_slow"), "noncomm_slow", True),
+    "two ranks, slow transfers": (lambda s: of_two(s, "pair"), "comm_slow", False),
+    "two ranks, healthy": (of_two, None, False),
+    "two ranks, healthy, uneven lengths": (lambda s: of_two(s, uneven=0.25), None, False),
+    "two ranks, healthy, evaluation": (lambda s: of_two(s, evaluate_every=24), None, False),
+    "two ranks, healthy, pauses": (lambda s: of_two(s, pause_every=20, pause=4000 * MS), None, False),
     "healthy": (healthy, None, False),
     "healthy, pauses": (lambda s: healthy(s, pause_every=20, pause=4000 * MS), None, False),
     "healthy, one rank saves":
