@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "daemon/check.h"
 #include "daemon/diagnosis/recent.h"
 #include "daemon/hashes/hashes.h"
+#include "daemon/service/check.h"
 #include "daemon/settings.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -69,7 +69,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
     const struct ft_share list[] = {
         {.what = "the program", .bytes = BASE_BYTES},
         {.what = "the allocator", .bytes = all / 16},
-        {.what = "frames under way", .bytes = FRAMES_BYTES},
+        {.what = "frames in flight", .bytes = FRAMES_BYTES},
         {.what = "records of a frame", .bytes = DECODE_BYTES},
         {.what = "names and exporters", .bytes = TABLES_BYTES},
         {.what = "orders of pages", .bytes = ORDERS_BYTES},

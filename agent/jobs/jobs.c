@@ -85,12 +85,21 @@ static int64_t announce_ns(const struct ft_jobs *jobs)
     return jobs->config.refresh_ns < ANNOUNCE_NS ? jobs->config.refresh_ns : ANNOUNCE_NS;
 }
 
+static void log_job(enum ft_log_level level, uint32_t pid, const char *text)
+{
+    char number[16];
+    const struct ft_log_subject subject = {FT_LOG_ID_JOB, FT_LOG_JOB_FIELD, number};
+
+    snprintf(number, sizeof(number), "%u", pid);
+    ft_log_about(level, &subject, "job of pid %u: %s", pid, text);
+}
+
 static void warn(struct ft_jobs *jobs, uint32_t pid, const char *why)
 {
     uint64_t held;
 
     if (ft_log_limit_pass(&jobs->limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "job of pid %u: %s", pid, why);
+        log_job(FT_LOG_WARNING, pid, why);
 }
 
 static void set_clock(struct job *job)
@@ -262,7 +271,7 @@ static void end_job(struct job *job, bool over)
         }
         ft_rings_reported(job->rings);
         tally(job, over, &jobs->ended);
-        ft_log(FT_LOG_INFO, "job of pid %u: %s", job->who.pid, over ? "ended" : "left alone");
+        log_job(FT_LOG_INFO, job->who.pid, over ? "ended" : "left alone");
     }
     ft_watch_free(job->watch);
     ft_watch_free(job->deadline);
@@ -321,8 +330,8 @@ static void warn_version(const struct job *job, uint32_t version)
 
     job->jobs->refused++;
     snprintf(why, sizeof(why),
-             "its NCCL plugin speaks version %" PRIu32 ", this agent %d: not followed until it is "
-             "started with the plugin of this release",
+             "its NCCL plugin has protocol version %" PRIu32
+             ", this agent %d: ignored until it is started with the plugin of this release",
              version, FT_SEGMENT_VERSION);
     warn(job->jobs, job->who.pid, why);
 }
@@ -383,13 +392,13 @@ static void on_job(void *arg)
     if (rc) {
         if (rc != -EPROTONOSUPPORT)
             warn(job->jobs, job->who.pid,
-                 rc == -EBADMSG ? "what it offers is not the memory of this version's plugin"
+                 rc == -EBADMSG ? "its shared memory is not that of this version's plugin"
                                 : strerror(-rc));
         end_job(job, true);
         return;
     }
     ft_watch_once_disarm(job->deadline);
-    ft_log(FT_LOG_INFO, "job of pid %u: followed", job->who.pid);
+    log_job(FT_LOG_INFO, job->who.pid, "followed");
 }
 
 static void on_silent(void *arg)

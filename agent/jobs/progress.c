@@ -22,9 +22,9 @@ struct comm {
     uint64_t ended; /* the newest of which a transfer or a kernel ended */
     uint64_t finished;
     int64_t moved_ns;
-    bool told;     /* reported: that it stands, or takes long */
-    uint64_t what; /* a digest of the last report */
-    int64_t told_ns, pause_ns;
+    bool reported_before; /* reported: that it stands, or takes long */
+    uint64_t what;        /* a digest of the last report */
+    int64_t reported_ns, pause_ns;
 };
 
 struct ft_progress {
@@ -287,11 +287,11 @@ static bool is_due(const struct comm *c, const struct ft_progress_report *r, uin
     if (r->process == FT_PROCESS_GONE)
         return true;
     /* A rank that pauses between two steps of training does so for ever. */
-    if (!c->told)
+    if (!c->reported_before)
         return halted || open || !c->pause_ns || now - c->pause_ns >= PAUSE_NS;
-    if (what != c->what && now - c->told_ns >= CHANGE_NS)
+    if (what != c->what && now - c->reported_ns >= CHANGE_NS)
         return true;
-    return now - c->told_ns >= (open || halted ? AGAIN_NS : IDLE_NS);
+    return now - c->reported_ns >= (open || halted ? AGAIN_NS : IDLE_NS);
 }
 
 static void note_finished(const struct ft_progress *p, struct comm *c, const struct look *look)
@@ -326,13 +326,13 @@ static void look_at_comm(struct ft_progress *p, uint32_t index, const struct ft_
     reported = r.standing || p->process == FT_PROCESS_STOPPED || p->process == FT_PROCESS_GONE ||
                (look.open && now - look.oldest_ns >= p->config.quiet_ns);
     what = digest(&r);
-    if (reported ? is_due(c, &r, what, now) : c->told) {
+    if (reported ? is_due(c, &r, what, now) : c->reported_before) {
         p->emit(p->arg, &r);
-        if (!c->told)
+        if (!c->reported_before)
             c->pause_ns = now;
-        c->told_ns = now;
+        c->reported_ns = now;
         c->what = what;
-        c->told = reported;
+        c->reported_before = reported;
     }
 }
 

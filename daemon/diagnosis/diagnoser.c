@@ -272,7 +272,7 @@ static uint64_t flies_since_ns(const struct ft_recent_rank *r)
                : UINT64_MAX;
 }
 
-/* For how long the oldest operation of the job that is under way is. */
+/* For how long the oldest operation of the job that is in progress is. */
 static int64_t standing_ms(const struct ft_recent_job *job, int64_t now_ms)
 {
     uint64_t oldest = UINT64_MAX;

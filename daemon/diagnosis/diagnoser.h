@@ -4,8 +4,8 @@
 /*
  * Which rank of a running job hangs or is slow, in communication or outside of it.
  *
- * Keeps what the ranks did of late (recent.h), puts it before lib/diagnosis every few seconds, each
- * second where an operation stands for long, and adds what the rest of the daemon knows
+ * Keeps what the ranks did recently (recent.h), puts it before lib/diagnosis every few seconds,
+ * each second where an operation stands for long, and adds what the rest of the daemon knows
  * (witness.h). What is found twice in a row is published as fabrictrace.diagnosis.v1 and raises an
  * event; what is not found any more for several times is over. Bounded: ranks, rows, rows of one
  * look, what stands. Time is passed in. Thread: one.

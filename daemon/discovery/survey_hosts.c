@@ -289,7 +289,7 @@ static int by_bytes(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct ft_ip));
 }
 
-static void settle_nics(struct ft_survey *s)
+static void resolve_nics(struct ft_survey *s)
 {
     for (uint32_t n = 0; n < s->nic_count; n++) {
         struct ft_found_nic *nic = &s->nics[n];
@@ -312,6 +312,6 @@ int ft_survey_hosts(struct ft_survey *s)
     if (rc == 0)
         rc = take_devices(s);
     if (rc == 0)
-        settle_nics(s);
+        resolve_nics(s);
     return rc;
 }

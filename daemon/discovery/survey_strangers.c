@@ -442,7 +442,7 @@ static void note_stranger(struct ft_survey *s, const struct stranger *x, const c
         f->blind = true;
 }
 
-static void settle_reports(struct ft_survey *s, const struct strangers *all)
+static void resolve_reports(struct ft_survey *s, const struct strangers *all)
 {
     const struct ft_report *r;
     const struct stranger *x;
@@ -487,7 +487,7 @@ int ft_survey_strangers(struct ft_survey *s)
             note_stranger(s, x, NULL);
     }
     if (rc == 0)
-        settle_reports(s, &all);
+        resolve_reports(s, &all);
     ft_ids_free(hosts);
     free(all.meetings);
     free(all.of_report);

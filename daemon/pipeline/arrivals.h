@@ -24,7 +24,7 @@ struct ft_arrivals_tap {
     void *arg;
 };
 
-/* One batch at a time is under way. */
+/* One batch at a time is in progress. */
 struct ft_arrivals {
     const struct ft_arrivals_tap *tap; /* NULL: nobody; borrowed */
     struct ft_batch *batch;            /* NULL: none */

@@ -98,7 +98,7 @@ bool ft_pipeline_has_flow(const struct ft_pipeline *p, const struct ft_tuple *tu
 /* What becomes of a record that the join took, or did not. */
 enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_result result);
 
-/* Ends the close of a window that is under way. */
+/* Ends the close of a window that is in progress. */
 void ft_pipeline_finish_close(struct ft_pipeline *p);
 
 /* This program's account now; borrows from *out. */

@@ -21,7 +21,7 @@
 #define PROGRESS_TEXT_MAX 255
 #define PROGRESS_LIST_MAX 128
 
-/* Where the table is full, who was not heard for twelve of the usual intervals gives way: whoever
+/* Where the table is full, who was not heard for twelve of the usual intervals is replaced: whoever
  * is there has said more than once by then that it is, and made-up names keep no entry for longer.
  * So many are looked at for each that is new. */
 #define GONE_MS 120000

@@ -65,7 +65,7 @@ static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
 }
 
 /* returns, stays: how often samples came back to a hop that they had left for another, and in how
- * many seconds they did not; of late. */
+ * many seconds they did not; recently. */
 struct ft_evidence {
     struct ft_sighting *list; /* own, or heap */
     uint16_t count;

@@ -115,7 +115,7 @@ static bool are_ends_known(const struct ft_judging *by, struct ft_judgement *out
     return ft_paths_length(by->t, by->src_nic, by->dst_nic) > 0;
 }
 
-static bool is_astray(struct ft_trial *trial, uint16_t i)
+static bool is_outlier(struct ft_trial *trial, uint16_t i)
 {
     bool alone[FT_SIGHTINGS_MAX] = {false};
 
@@ -142,21 +142,21 @@ static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judg
  * set aside, for good, once newer samples alone have followed a path for long enough: a link that
  * comes up again must not make it a second path. False while it stands, else *out has the
  * candidates of what is left. */
-static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
+static bool set_outliers_aside(struct ft_trial *trial, struct ft_judgement *out)
 {
-    bool astray[FT_SIGHTINGS_MAX];
+    bool outlier[FT_SIGHTINGS_MAX];
     int64_t newest_ms = INT64_MIN, last_ms = INT64_MIN;
 
     gather(trial, trial->usable, NULL, out);
     if (!trial->off_path && out->candidates > 0)
         return true;
     for (uint16_t i = 0; i < trial->count; i++) {
-        astray[i] = is_astray(trial, i);
-        if (trial->usable[i] && !astray[i] && trial->list[i].last_ms > newest_ms)
+        outlier[i] = is_outlier(trial, i);
+        if (trial->usable[i] && !outlier[i] && trial->list[i].last_ms > newest_ms)
             newest_ms = trial->list[i].last_ms;
     }
     for (uint16_t i = 0; i < trial->count; i++) {
-        if (!astray[i])
+        if (!outlier[i])
             continue;
         if (newest_ms == INT64_MIN ||
             newest_ms - trial->list[i].last_ms < trial->by->policy.hold_down_ms)
@@ -165,8 +165,8 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
             last_ms = trial->list[i].last_ms;
     }
     for (uint16_t i = 0; i < trial->count; i++) {
-        trial->usable[i] &= !astray[i];
-        out->stray[i] = astray[i];
+        trial->usable[i] &= !outlier[i];
+        out->stray[i] = outlier[i];
     }
     out->stray_ms = last_ms > 0 ? last_ms : 0;
     leave_before(trial, last_ms, out);
@@ -250,7 +250,7 @@ static void find_stretch(struct ft_trial *trial, const struct ft_judgement *out)
     }
 }
 
-/* Whether one sighting of late leaves no other path. */
+/* Whether one recent sighting leaves no other path. */
 static bool one_is_enough(struct ft_trial *trial, const bool *use)
 {
     int64_t newest = ft_trial_newest_ms(trial, use);
@@ -282,8 +282,8 @@ static bool is_one_stretch(struct ft_trial *trial, const bool *use)
            (apart <= FT_APART_MS && trial->by->now_ms - last_ms >= trial->by->policy.tolerance_ms);
 }
 
-static void settle_partial(const struct ft_trial *trial, struct ft_judgement *out,
-                           enum ft_reason reason)
+static void conclude_partial(const struct ft_trial *trial, struct ft_judgement *out,
+                             enum ft_reason reason)
 {
     ft_trial_leave_sampled(trial, trial->usable, out);
     conclude(out, FT_PATH_PARTIAL, reason);
@@ -291,7 +291,7 @@ static void settle_partial(const struct ft_trial *trial, struct ft_judgement *ou
 
 /* Sightings that are not of one stretch: certain is what those allow that are close to the newest,
  * of the hops of those that overlap with it. */
-static void settle_apart(struct ft_trial *trial, struct ft_judgement *out, enum ft_reason reason)
+static void conclude_apart(struct ft_trial *trial, struct ft_judgement *out, enum ft_reason reason)
 {
     bool recent[FT_SIGHTINGS_MAX];
     int64_t newest = ft_trial_newest_ms(trial, trial->recent), first_ms = INT64_MIN;
@@ -372,7 +372,7 @@ static bool is_of_one_time(const struct ft_trial *trial, const bool *use,
 }
 
 /* Whether samples attest each link of a path. After a move, or a change of links, those do that are
- * of late: the topology may not know of the next change yet, and leave but one path when the flow
+ * recently: the topology may not know of the next change yet, and leave but one path when the flow
  * has another. */
 static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
 {
@@ -395,7 +395,7 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
     if (memcmp(trial->recent, trial->usable, trial->count * sizeof(*trial->recent)) != 0)
         gather(trial, trial->recent, NULL, out);
     if (!ft_trial_any(trial, trial->recent) || out->candidates != 1) {
-        settle_partial(trial, out, reason);
+        conclude_partial(trial, out, reason);
         return;
     }
     if (trial->by->is_known && is_known_path(trial, &out->path)) {
@@ -403,9 +403,9 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
         return;
     }
     if (!is_one_stretch(trial, trial->recent)) {
-        settle_apart(trial, out, reason);
+        conclude_apart(trial, out, reason);
     } else if (!is_attested(trial, &out->path)) {
-        settle_partial(trial, out, FT_REASON_UNCONFIRMED);
+        conclude_partial(trial, out, FT_REASON_UNCONFIRMED);
     } else {
         resolve(trial, trial->recent, out);
     }
@@ -497,7 +497,7 @@ static void find_firm(const struct ft_trial *trial, bool *confirmed_part)
 }
 
 /* Whether the flow has been seen on its present path alone for long enough. */
-static bool has_settled(const struct ft_trial *trial, const bool *confirmed_part)
+static bool is_stable(const struct ft_trial *trial, const bool *confirmed_part)
 {
     return ft_trial_newest_ms(trial, confirmed_part) - trial->list[trial->left].last_ms >=
            trial->by->policy.hold_down_ms;
@@ -541,7 +541,7 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
     if (ft_trial_any(trial, confirmed_part) && ft_trial_only_path(trial, confirmed_part, &path)) {
         bool goes_on = is_known_path(trial, &path);
 
-        if (has_settled(trial, confirmed_part) &&
+        if (is_stable(trial, confirmed_part) &&
             (goes_on ? is_steady(ev) && is_back(trial, confirmed_part, &path)
                      : is_no_spray(trial, ev, confirmed_part) &&
                            is_one_stretch(trial, confirmed_part) &&
@@ -565,7 +565,7 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
         before[trial->left] = true;
     }
     gather(trial, trial->recent, before, out);
-    settle_partial(trial, out, FT_REASON_CHANGING);
+    conclude_partial(trial, out, FT_REASON_CHANGING);
 }
 
 void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by,
@@ -582,7 +582,7 @@ void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by
                  trial.strange ? FT_REASON_UNKNOWN_SWITCH : FT_REASON_NO_SAMPLES);
         return;
     }
-    if (!set_astray_aside(&trial, out)) {
+    if (!set_outliers_aside(&trial, out)) {
         out->candidates = 0;
         out->path.hop_count = 0;
         conclude(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);

@@ -206,8 +206,8 @@ bool ft_topology_is_fabric_end(const struct ft_topology *t, uint32_t end);
 uint32_t ft_topology_find_group(const struct ft_topology *t, uint32_t switch_id,
                                 enum ft_direction direction);
 
-/* Fabric links between two switches by the shortest way that goes up, then down. FT_NONE when there
- * is none, and when neither switch has NICs. */
+/* Fabric links between two switches by the shortest path that goes up, then down. FT_NONE when
+ * there is none, and when neither switch has NICs. */
 uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32_t to);
 
 /* "leaf", "up"; for records and group names. */

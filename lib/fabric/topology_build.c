@@ -280,7 +280,7 @@ static size_t set_directions(struct ft_topology *t, const struct ft_topology_bui
         if (s->tier != FT_TIER_UNKNOWN || !linked)
             continue;
         snprintf(text, sizeof(text),
-                 "switch '%s': its tier cannot be worked out from the hosts: state it", s->name);
+                 "switch '%s': its tier cannot be derived from the hosts: state it", s->name);
         complain_at(b, new_switches(b)[i].stated, diag, text);
     }
     for (uint32_t i = 0; i < t->port_count; i++) {

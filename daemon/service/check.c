@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/check.h"
+#include "daemon/service/check.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,6 @@
 #include "lib/io/tls.h"
 
 #define NS_PER_MS   1000000
-#define HOST_BYTES  256
 #define ERROR_BYTES 512
 #define MIB         1048576.0
 
@@ -240,7 +239,7 @@ static void log_size(const struct ft_run *run, const struct ft_topology *t)
            "each flow that is an elephant all the time; history_memory_max is %.1f MiB%s\n",
            (double)need / MIB, windows, links, ft_topology_groups(t),
            (double)ft_history_elephant(windows) / 1024, (double)s->history_memory_max / MIB,
-           need > s->history_memory_max ? ": the oldest windows go before their time" : "");
+           need > s->history_memory_max ? ": the oldest windows are deleted early" : "");
 }
 
 void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag)
@@ -271,13 +270,4 @@ int ft_daemon_print_topics(const struct ft_run *run)
     if (s->kafka_ingest)
         ft_topics_print_ingest(stdout, s->kafka_topic_prefix, (unsigned)s->kafka_partitions);
     return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-}
-
-char *ft_daemon_own_name(const struct ft_settings *s)
-{
-    char host[HOST_BYTES] = "";
-
-    if (s->source_id)
-        return strdup(s->source_id);
-    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }

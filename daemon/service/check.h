@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_DAEMON_CHECK_H
-#define FT_DAEMON_CHECK_H
+#ifndef FT_DAEMON_SERVICE_CHECK_H
+#define FT_DAEMON_SERVICE_CHECK_H
 /*
  * Whether the daemon can do what its configuration and command line say, beyond the form of each
  * value: for --check, for a start and for a reload alike. Looks at files; opens and makes none.
@@ -30,8 +30,5 @@ void ft_daemon_print_size(const struct ft_run *run, FILE *out);
 
 /* --topics: the script to standard output. An exit code. */
 int ft_daemon_print_topics(const struct ft_run *run);
-
-/* What this daemon calls itself; the caller's, NULL without memory. */
-char *ft_daemon_own_name(const struct ft_settings *settings);
 
 #endif
