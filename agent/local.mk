@@ -18,6 +18,9 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/tally.c agent/jobs/tally.h \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
+	agent/plans/ask.c agent/plans/ask.h \
+	agent/plans/plan_file.c agent/plans/plan_file.h \
+	agent/plans/plans.c agent/plans/plans.h \
 	agent/rdma/devices.c agent/rdma/devices.h \
 	agent/rdma/monitor.c agent/rdma/monitor.h \
 	agent/rdma/nlattr.c agent/rdma/nlattr.h \

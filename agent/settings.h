@@ -47,6 +47,8 @@ struct ft_agent_settings {
     int64_t nccl_quiet_ns;
     uint64_t nccl_reports_per_s;
     uint64_t nccl_jobs_max;
+    char *plan_socket; /* "off": none */
+    char *plan_folder;
     bool rdma;
     struct ft_strings rdma_devices;
     bool rdma_query;

@@ -52,6 +52,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
+	daemon/diagnosis/blamed.c daemon/diagnosis/blamed.h \
+	daemon/diagnosis/delays.c daemon/diagnosis/delays.h \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \

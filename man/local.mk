@@ -11,6 +11,7 @@ dist_man_MANS += \
 	man/fabrictrace-security.7 \
 	man/fabrictrace-switches.7 \
 	man/fabrictrace-troubleshooting.7 \
+	man/libibverbs-fabrictrace.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \
 	man/fabrictrace-switchpoll.8 \

@@ -190,6 +190,11 @@ static int plan_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int plan_port_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->plan_port->job, record->plan_port->host, key);
+}
+
 static int hash_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->hash->switch_, record->hash->group, key);
@@ -258,6 +263,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_PLAN, SCHEMA("plan"), &fabrictrace__plan__descriptor, plan_key},
     {FABRICTRACE__RECORD__KIND_PARTIAL, SCHEMA("partial"), &fabrictrace__partial__descriptor,
      partial_key},
+    {FABRICTRACE__RECORD__KIND_PLAN_PORT, SCHEMA("plan_port"), &fabrictrace__plan_port__descriptor,
+     plan_port_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

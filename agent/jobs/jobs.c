@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/jobs/collective_record.h"
@@ -21,6 +20,7 @@
 #include "agent/jobs/rings.h"
 #include "agent/jobs/tally.h"
 #include "lib/base/log.h"
+#include "lib/io/listen_local.h"
 #include "lib/io/loop.h"
 
 #define NS_PER_MS   INT64_C(1000000)
@@ -53,6 +53,7 @@ struct job {
     char name[FT_SEGMENT_NAME];
     struct ft_job_identity who;
     struct ft_rings_stats before; /* counted before this agent */
+    struct ft_tally_counts counts;
     struct ft_progress *progress;
     bool flights_read;              /* the flights below are this job's, and of now */
     struct ft_process_seen process; /* when it was adopted; start_ticks 0: not known */
@@ -67,7 +68,7 @@ struct ft_jobs {
     struct ft_uplink *uplink;
     int listen_fd;
     struct ft_watch *listening, *polling, *rest;
-    uint64_t refused;
+    uint64_t refused, odd;
     struct job *first;
     size_t count;
     struct ft_tally ended; /* over jobs that have ended */
@@ -240,15 +241,33 @@ static void finish_job(struct job *job)
 }
 
 /* over: nothing that it began will end. */
-static void tally(const struct job *job, bool over, struct ft_tally *sum)
+/* As the kernel has it; that of the machine where it is not known. */
+static uint64_t age_s(const struct job *job)
 {
+    struct timespec up;
+    long ticks = sysconf(_SC_CLK_TCK);
+    uint64_t start_s = ticks > 0 ? job->process.start_ticks / (uint64_t)ticks : 0;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &up))
+        return 0;
+    return (uint64_t)up.tv_sec > start_s ? (uint64_t)up.tv_sec - start_s : 0;
+}
+
+static void tally(struct job *job, bool over, struct ft_tally *sum)
+{
+    uint32_t fresh;
     struct ft_collectives_stats made;
     struct ft_rings_stats now;
     struct ft_tally one;
 
     ft_collectives_stats(job->collectives, &made);
     ft_rings_stats(job->rings, &now);
-    ft_tally_job(&one, &now, &job->before, &made, over);
+    fresh = ft_tally_believe(&job->counts, &now, &job->before, age_s(job));
+    if (fresh && job->jobs->odd == 0)
+        warn(job->jobs, job->who.pid,
+             "counters in its memory say more than a process can do: they do not count");
+    job->jobs->odd += fresh;
+    ft_tally_job(&one, &job->counts, &now, &made, over);
     ft_tally_add(sum, &one);
 }
 
@@ -483,34 +502,6 @@ static void on_connection(void *arg)
         end_job(job, true);
 }
 
-static int open_socket(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd, err;
-
-    if (strlen(path) >= sizeof(address.sun_path))
-        return -ENAMETOOLONG;
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    /* Left by an agent that was killed; one that lives would answer. */
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
-        close(fd);
-        return -EADDRINUSE;
-    }
-    if (errno == ECONNREFUSED)
-        unlink(path);
-    /* Jobs run as their own users. */
-    if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) || chmod(path, 0666) ||
-        listen(fd, 64)) {
-        err = errno;
-        close(fd);
-        return -err;
-    }
-    return fd;
-}
-
 struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
                             const struct ft_jobs_config *config, char *error, size_t error_bytes)
 {
@@ -526,7 +517,7 @@ struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
     jobs->limit = (struct ft_log_limit){.interval_ns = 60 * NS_PER_S, .burst = 10};
     jobs->config.socket = NULL;
     jobs->socket = strdup(config->socket);
-    jobs->listen_fd = jobs->socket ? open_socket(config->socket) : -ENOMEM;
+    jobs->listen_fd = jobs->socket ? ft_listen_local(config->socket) : -ENOMEM;
     if (jobs->listen_fd < 0) {
         snprintf(error, error_bytes, "nccl.socket '%s': %s", config->socket,
                  strerror(-jobs->listen_fd));
@@ -574,7 +565,7 @@ void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 {
     struct ft_tally sum = jobs->ended;
 
-    for (const struct job *job = jobs->first; job; job = job->next)
+    for (struct job *job = jobs->first; job; job = job->next)
         if (job->rings)
             tally(job, false, &sum);
     ft_tally_account(&sum, account);
@@ -583,6 +574,11 @@ void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 uint64_t ft_jobs_refused(const struct ft_jobs *jobs)
 {
     return jobs->refused;
+}
+
+uint64_t ft_jobs_implausible(const struct ft_jobs *jobs)
+{
+    return jobs->odd;
 }
 
 size_t ft_jobs_count(const struct ft_jobs *jobs)

@@ -20,6 +20,7 @@
 #define LOSS_LIST_MAX     64
 #define PROGRESS_TEXT_MAX 255
 #define PROGRESS_LIST_MAX 128
+#define PLAN_HOPS_MAX     16
 
 /* Where the table is full, who was not heard for twelve of the usual intervals is replaced: whoever
  * is there has said more than once by then that it is, and made-up names keep no entry for longer.
@@ -58,6 +59,7 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
 
 void ft_pipeline_observed(struct ft_pipeline *p, const struct ft_observed *o, int64_t now_ms)
 {
+    ft_pipeline_discover(p, UINT64_MAX);
     p->now_ms = now_ms;
     p->stats.records++;
     gather(p, o);
@@ -262,6 +264,20 @@ static enum ft_record_fate forward_progress(struct ft_pipeline *p,
     return FT_RECORD_FORWARDED;
 }
 
+static enum ft_record_fate forward_plan_port(struct ft_pipeline *p,
+                                             const Fabrictrace__Record *record)
+{
+    const Fabrictrace__PlanPort *port = record->plan_port;
+    struct ft_tuple tuple;
+
+    if (!port->job || !port->host || !port->has_time_ms || !port->flow ||
+        ft_flow_to_tuple(port->flow, &tuple) ||
+        !ft_message_within(&port->base, PROGRESS_TEXT_MAX, PLAN_HOPS_MAX))
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    return FT_RECORD_FORWARDED;
+}
+
 static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
                                             const Fabrictrace__QueuePairs *list)
 {
@@ -339,6 +355,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         ft_ranks_progress(p->stages.ranks, record->progress);
         return forward_progress(p, record);
+    case FABRICTRACE__RECORD__KIND_PLAN_PORT:
+        return forward_plan_port(p, record);
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return take_switch(p, record->switch_report);
     case FABRICTRACE__RECORD__KIND_COUNTERS:
@@ -363,6 +381,7 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
 {
     enum ft_record_fate fate;
 
+    ft_pipeline_discover(p, UINT64_MAX);
     p->now_ms = now_ms;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATIONS) {
         take_observations(p, record->observations);

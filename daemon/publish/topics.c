@@ -56,6 +56,13 @@ static const struct topic topics[] = {
      "by the number of transfers in flight",
      "a series. Ranks of one host and communicator share the key, so that compaction would keep "
      "one of them."},
+    {FABRICTRACE__RECORD__KIND_PLAN, 1, "compact,delete", 90 * DAY_MS, "job",
+     "when a plan is applied, confirmed or withdrawn, and when its counts change",
+     "some 300 bytes of JSON", "few records; the last one of a job is how its plan stands."},
+    {FABRICTRACE__RECORD__KIND_PLAN_PORT, 3, "delete", 90 * DAY_MS, "job/host",
+     "when a queue pair was given the port of a plan",
+     "some 400 bytes of JSON, and 90 for each hop",
+     "who changed what and when: a series, of several queue pairs with one key."},
     {FABRICTRACE__RECORD__KIND_COMMUNICATOR, 3, "compact,delete", 7 * DAY_MS, "communicator/host",
      "when a rank joins, every refresh_interval of the agent (15 s), and when it leaves",
      "about 210 bytes of JSON, 60 of protobuf",

@@ -87,6 +87,9 @@ static bool on_stop(void *arg)
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     const char *sink;
 
+    /* Batches wait for it. */
+    while (ft_pipeline_discovering(d->view.pipeline))
+        ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_receiver_finish(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(d->view.stages->window))
@@ -110,6 +113,8 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     rc = ft_daemon_open_network(d);
+    if (rc == EX_OK)
+        rc = ft_daemon_open_topics(d);
     if (rc)
         return rc;
     d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);

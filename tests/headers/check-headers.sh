@@ -41,7 +41,7 @@ third_party=(
     "zstd.h          lib/io/unpack.c lib/io/pack.c"
     "pcap/*          lib/io/pcap*.c"
     "libmnl/*        lib/io/netlink*.c"
-    "infiniband/*    lib/io/verbs.c"
+    "infiniband/*    lib/io/verbs.c agent/shim/shim.c"
     "systemd/*       lib/io/notify.c lib/io/journal.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
