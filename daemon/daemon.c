@@ -31,6 +31,7 @@
 #define NS_PER_S    1000000000
 #define WARN_NS     (INT64_C(60) * NS_PER_S)
 #define ERROR_BYTES 512
+#define HOST_BYTES  256
 
 static void close_all(struct ft_daemon *d)
 {
@@ -55,6 +56,16 @@ static void close_all(struct ft_daemon *d)
     ft_loop_free(d->loop);
     free(d->source_id);
     ft_run_free(d->run);
+}
+
+/* What this daemon calls itself; the caller's. */
+static char *own_name(const struct ft_settings *s)
+{
+    char host[HOST_BYTES] = "";
+
+    if (s->source_id)
+        return strdup(s->source_id);
+    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }
 
 /* Nothing that the daemon opens needs a privilege. Who replays a file reads it as who he is. */
@@ -139,7 +150,7 @@ int ft_daemon_main(int argc, char **argv)
         return rc;
     d.settings = ft_run_config(d.run);
     d.view.window_ms = d.settings->window_ns / NS_PER_MS;
-    d.source_id = ft_daemon_own_name(d.settings);
+    d.source_id = own_name(d.settings);
     if (ft_run_values(d.run, "topics")->count)
         rc = ft_daemon_print_topics(d.run);
     else

@@ -110,3 +110,21 @@ void ft_group_role_close(struct ft_group_role *role)
     free(role->partitions);
     *role = (struct ft_group_role){.partitions = NULL};
 }
+
+void ft_group_role_account(const struct ft_group_role *role, struct ft_account *account)
+{
+    const struct ft_partials_stats *s;
+    struct ft_account_stage *stage;
+
+    if (!role->partials)
+        return;
+    s = ft_partials_stats(role->partials);
+    stage = ft_account_stage(account, "partials", "records");
+    stage->processed = s->taken;
+    stage->received = s->taken + s->duplicates + s->overlapping + s->late + s->invalid + s->no_room;
+    ft_account_drop(stage, "duplicate", s->duplicates);
+    ft_account_drop(stage, "of_two_members", s->overlapping);
+    ft_account_drop(stage, "late", s->late);
+    ft_account_drop(stage, "invalid", s->invalid);
+    ft_account_drop(stage, "no_room", s->no_room);
+}

@@ -31,6 +31,8 @@ bool ft_group_is_range(const char *text, uint64_t all, uint32_t *first, uint32_t
 int ft_group_role_open(struct ft_group_role *role, const struct ft_settings *settings,
                        const char *source_id, struct ft_pipeline_config *config,
                        struct ft_emitter *emitter);
+/* Of the aggregator, adds the stage "partials". */
+void ft_group_role_account(const struct ft_group_role *role, struct ft_account *account);
 void ft_group_role_close(struct ft_group_role *role);
 
 #endif

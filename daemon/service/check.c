@@ -26,6 +26,7 @@
 #include "lib/io/tls.h"
 
 #define HOST_BYTES  256
+#define NS_PER_MS   1000000
 #define ERROR_BYTES 512
 #define MIB         1048576.0
 
@@ -270,13 +271,4 @@ int ft_daemon_print_topics(const struct ft_run *run)
     if (s->kafka_ingest)
         ft_topics_print_ingest(stdout, s->kafka_topic_prefix, (unsigned)s->kafka_partitions);
     return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-}
-
-char *ft_daemon_own_name(const struct ft_settings *s)
-{
-    char host[HOST_BYTES] = "";
-
-    if (s->source_id)
-        return strdup(s->source_id);
-    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }

@@ -107,6 +107,20 @@ static int open_receiver(struct ft_daemon *d)
     return EX_OK;
 }
 
+static int open_topics(struct ft_daemon *d)
+{
+    const struct ft_group_reader_config config = {.settings = d->settings,
+                                                  .role = &d->role,
+                                                  .pipeline = d->view.pipeline,
+                                                  .source_id = d->source_id,
+                                                  .receiver = d->view.receiver,
+                                                  .tap = d->arrivals.tap};
+
+    if (d->settings->kafka_ingest)
+        d->topics = ft_group_reader_new(d->loop, &config);
+    return d->topics || !d->settings->kafka_ingest ? EX_OK : EX_UNAVAILABLE;
+}
+
 int ft_daemon_open_network(struct ft_daemon *d)
 {
     const char *http = d->settings->http;
@@ -116,6 +130,8 @@ int ft_daemon_open_network(struct ft_daemon *d)
         rc = open_receiver(d);
     if (rc == EX_OK && http && *http)
         rc = ft_api_open_http(&d->view, d->loop, d->settings, d->live);
+    if (rc == EX_OK)
+        rc = open_topics(d);
     return rc;
 }
 

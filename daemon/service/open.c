@@ -112,6 +112,7 @@ void ft_daemon_add_stages(void *arg, struct ft_account *account)
     if (d->view.receiver)
         ft_arrivals_account(d->view.receiver, account);
     ft_group_reader_account(d->topics, account);
+    ft_group_role_account(&d->role, account);
     ft_publisher_account(d->view.publisher, account);
     if (d->recorder && d->advancing)
         ft_recorder_stages(d->recorder, &account->stages[before], account->stage_count - before);

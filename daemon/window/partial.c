@@ -184,17 +184,6 @@ int ft_partials_take(struct ft_partials *p, const Fabrictrace__Partial *m)
     return rc ? rc : keep(p, m);
 }
 
-int64_t ft_partials_first_ms(const struct ft_partials *p)
-{
-    const struct part *part;
-    int64_t first_ms = 0;
-
-    TAILQ_FOREACH(part, &p->parts, next)
-    if (!first_ms || (int64_t)part->message->window_start_ms < first_ms)
-        first_ms = (int64_t)part->message->window_start_ms;
-    return first_ms;
-}
-
 /* Whether all pieces of the statement that this is one of are there. */
 static bool is_complete(const struct ft_partials *p, const Fabrictrace__Partial *m)
 {

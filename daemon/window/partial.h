@@ -45,9 +45,6 @@ void ft_partials_free(struct ft_partials *partials);
  * closed; -EINVAL: it cannot be; -ENOMEM. */
 int ft_partials_take(struct ft_partials *partials, const Fabrictrace__Partial *part);
 
-/* The oldest window that is kept, by its start; 0: none. */
-int64_t ft_partials_first_ms(const struct ft_partials *partials);
-
 /* Whether all partitions have spoken of a window. */
 bool ft_partials_whole(const struct ft_partials *partials, int64_t window_start_ms);
 

@@ -22,13 +22,6 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer)
 {
     (void)consumer;
 }
-
-void ft_kafka_consumer_stats(const struct ft_kafka_consumer *consumer,
-                             struct ft_kafka_consumer_stats *stats)
-{
-    (void)consumer;
-    *stats = (struct ft_kafka_consumer_stats){0};
-}
 #else
 #include <errno.h>
 #include <librdkafka/rdkafka.h>
@@ -45,10 +38,8 @@ struct ft_kafka_consumer {
     struct ft_kafka_consumer_config config; /* without what it borrows */
     rd_kafka_t *client;
     rd_kafka_topic_partition_list_t *parts;
-    bool *read; /* in the order of parts */
-    int wake;   /* eventfd that librdkafka's threads write to */
+    int wake; /* eventfd that librdkafka's threads write to */
     struct ft_watch *watch, *more;
-    struct ft_kafka_consumer_stats stats;
 };
 
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
@@ -86,8 +77,8 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
 {
     static const char *const fixed[] = {
         "enable.auto.commit=true", "auto.commit.interval.ms=2000", "enable.auto.offset.store=false",
-        "isolation.level=read_committed", "enable.partition.eof=true",
-        "allow.auto.create.topics=false", "auto.offset.reset=earliest",
+        "isolation.level=read_committed", "allow.auto.create.topics=false",
+        "auto.offset.reset=earliest",
         /* What is read ahead of us at most. */
         "queued.max.messages.kbytes=16384", "fetch.message.max.bytes=1048576",
         "fetch.wait.max.ms=100",
@@ -109,7 +100,6 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
 
 static void complain(struct ft_kafka_consumer *c, const char *text)
 {
-    c->stats.errors++;
     if (c->config.on_error)
         c->config.on_error(c->config.arg, text);
 }
@@ -119,19 +109,6 @@ static void take_error(rd_kafka_t *client, int err, const char *reason, void *op
     (void)client;
     (void)err;
     complain(opaque, reason);
-}
-
-static void note_end(struct ft_kafka_consumer *c, const rd_kafka_message_t *m)
-{
-    for (int i = 0; i < c->parts->cnt; i++) {
-        const rd_kafka_topic_partition_t *part = &c->parts->elems[i];
-
-        if (part->partition == m->partition &&
-            strcmp(part->topic, rd_kafka_topic_name(m->rkt)) == 0 && !c->read[i]) {
-            c->read[i] = true;
-            c->stats.parts_read++;
-        }
-    }
 }
 
 static void take_trouble(struct ft_kafka_consumer *c, const rd_kafka_message_t *m)
@@ -158,10 +135,6 @@ static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
     rd_kafka_timestamp_type_t type;
     struct ft_kafka_message message;
 
-    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        note_end(c, m);
-        return;
-    }
     if (m->err) {
         take_trouble(c, m);
         return;
@@ -173,7 +146,6 @@ static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
                                         .time_ms = rd_kafka_message_timestamp(m, &type),
                                         .partition = m->partition,
                                         .offset = m->offset};
-    c->stats.messages++;
     c->config.on_message(c->config.arg, rd_kafka_topic_name(m->rkt), &message);
     rd_kafka_offset_store(m->rkt, m->partition, m->offset);
 }
@@ -259,14 +231,12 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
     c->config.on_message = config->on_message;
     c->config.on_error = config->on_error;
     c->config.arg = config->arg;
-    c->stats.parts = config->part_count;
     c->parts = rd_kafka_topic_partition_list_new((int)config->part_count);
-    c->read = calloc(config->part_count + 1, sizeof(*c->read));
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (c->wake >= 0)
         c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "ingest");
     c->more = ft_watch_stage(ft_watch_once(loop, poll_messages, c), "ingest");
-    if (!c->watch || !c->more || !c->read) {
+    if (!c->watch || !c->more) {
         snprintf(error, error_bytes, "kafka: no memory");
         ft_kafka_consumer_free(c);
         return NULL;
@@ -290,15 +260,8 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
         rd_kafka_destroy(c->client);
     }
     rd_kafka_topic_partition_list_destroy(c->parts);
-    free(c->read);
     if (c->wake >= 0)
         close(c->wake);
     free(c);
-}
-
-void ft_kafka_consumer_stats(const struct ft_kafka_consumer *c,
-                             struct ft_kafka_consumer_stats *stats)
-{
-    *stats = c->stats;
 }
 #endif

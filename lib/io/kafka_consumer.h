@@ -35,11 +35,6 @@ struct ft_kafka_consumer_config {
     void *arg;
 };
 
-struct ft_kafka_consumer_stats {
-    uint64_t messages, errors;
-    size_t parts, parts_read; /* parts_read: of which the end was seen since the start */
-};
-
 /* NULL with a reason; "built without librdkafka" where that is so. */
 struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
                                                 const struct ft_kafka_consumer_config *config,
@@ -47,7 +42,5 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
 
 /* Says to the brokers how far it read. */
 void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer);
-void ft_kafka_consumer_stats(const struct ft_kafka_consumer *consumer,
-                             struct ft_kafka_consumer_stats *stats);
 
 #endif

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Records into the daemon over a real Kafka broker: the same recorded traffic of a generated fabric
-over TCP and over Kafka gives the same paths, links and imbalance, record by record.
+over TCP and over Kafka gives the same paths, links and imbalance, record by record. Links are not held
+against samples: which flow confirms one first depends on the order among partitions.
 usage: check_ingest.py (in the build folder)"""
 import json
 import random
@@ -46,7 +47,7 @@ def daemon_in(folder, name, topology, more=""):
     (folder / name).mkdir()
     daemon = Daemon(folder / name, topology)
     daemon.config.write_text(daemon.config.read_text().replace(
-        "window: 2s\ngrace: 1s\n", f"window: {WINDOW_S}s\ngrace: {GRACE_S}s\n") + more)
+        "window: 2s\ngrace: 1s\n", f"window: {WINDOW_S}s\ngrace: {GRACE_S}s\nverify_topology: no\n") + more)
     return daemon
 
 
@@ -59,7 +60,6 @@ def newest_window(daemon):
 
 
 def bag(records):
-    """Windows that were open when the traffic began are marked as partial, by their own start."""
     return Counter(json.dumps(r, sort_keys=True) for r in records)
 
 
