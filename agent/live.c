@@ -399,6 +399,7 @@ static int start_uplink(struct live *live)
         .retry_max_ns = s->retry_max_ns,
         .tls = ft_agent_tls(s),
     };
+    struct ft_sender_way way;
     char error[ERROR_BYTES];
     int code;
 
@@ -410,6 +411,12 @@ static int start_uplink(struct live *live)
     }
     if (getrandom(&sender.boot_id, sizeof(sender.boot_id), 0) != sizeof(sender.boot_id))
         return EX_OSERR;
+    if (s->topics.brokers) {
+        if (ft_topic_settings_open(&s->topics, live->loop, &sender, &way) < 0)
+            return EX_CONFIG;
+        sender.way = &way;
+        sender.endpoint = s->topics.brokers;
+    }
     code = ft_daemon_link_open(&live->daemon, live->loop, &sender);
     if (code)
         return code == -ENOMEM ? EX_OSERR : EX_CONFIG;

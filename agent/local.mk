@@ -50,8 +50,8 @@ agent_fabrictrace_agent_SOURCES = agent/main.c
 agent_fabrictrace_agent_LDADD = $(AGENT_LIBS)
 
 # What links the agent's parts links this.
-AGENT_LIBS = agent/libftagent.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
-	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
+AGENT_LIBS = agent/libftagent.a lib/topics/libfttopics.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS) -lm
 
 agent_scripts = tests/golden/agent/replay.py tests/golden/agent/live.py \
 	tests/golden/agent/privilege.py tests/golden/agent/reload.py

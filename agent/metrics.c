@@ -26,6 +26,7 @@ enum metric {
     METRIC_RDMA_QUERIES_AMBIGUOUS,
     METRIC_NCCL_JOBS,
     METRIC_NCCL_REFUSED,
+    METRIC_NCCL_IMPLAUSIBLE,
     METRIC_PLANS,
     METRIC_PLAN_PORTS,
     METRIC_PLAN_REFUSED,
@@ -74,6 +75,8 @@ static const struct ft_prom_metric table[] = {
         "Training processes connected by the plugin."},
     [METRIC_NCCL_REFUSED] = {PREFIX "nccl_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
         "Connections of jobs that were rejected."},
+    [METRIC_NCCL_IMPLAUSIBLE] = {PREFIX "nccl_implausible_total", FT_PROM_COUNTER, "counters", NULL, NULL, 1,
+        "Counters in the memory of jobs that said more than a process can do: they do not count."},
     [METRIC_PLANS] = {PREFIX "plans", FT_PROM_GAUGE, "plans", NULL, NULL, 1,
         "Plans of source ports that jobs have asked for, and that are there."},
     [METRIC_PLAN_PORTS] = {PREFIX "plan_ports_total", FT_PROM_COUNTER, "queue pairs", "outcome", NULL, 5,
@@ -189,6 +192,7 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
     if (m->jobs) {
         ft_prom_one(&page, METRIC_NCCL_JOBS, ft_jobs_count(m->jobs));
         ft_prom_one(&page, METRIC_NCCL_REFUSED, ft_jobs_refused(m->jobs));
+        ft_prom_one(&page, METRIC_NCCL_IMPLAUSIBLE, ft_jobs_implausible(m->jobs));
     }
     if (m->plans)
         write_plans(&page, ft_plans_stats(m->plans));

@@ -124,6 +124,7 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(endpoint),
      .help = "Where fabrictraced(8) listens. Needed unless --output or --replay is given."},
+    FT_TOPIC_OPTIONS(AT(topics)),
     {.key = "daemon.standby",
      .type = FT_OPTION_STRINGS,
      .offset = AT(standby),
@@ -360,6 +361,7 @@ static void check_intervals(const struct ft_agent_settings *s, const struct ft_r
         if (!ft_candidate_ok(s->standby.items[i]))
             ft_run_complain(run, diag, "daemon.standby", "'%s' is not host:port",
                             s->standby.items[i]);
+    ft_topic_settings_check(&s->topics, run, diag);
     if (s->standby.count && !s->endpoint)
         ft_run_complain(run, diag, "daemon.standby", "needs daemon.endpoint, the first of them");
 }
@@ -478,6 +480,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "flows_max";
     if (!same(old->endpoint, now->endpoint))
         return "daemon.endpoint";
+    if (!ft_topic_settings_equal(&old->topics, &now->topics))
+        return "kafka.brokers";
     if (!ft_strings_equal(&old->standby, &now->standby) || old->return_ns != now->return_ns)
         return "daemon.standby";
     if (!old->tls_cert != !now->tls_cert)

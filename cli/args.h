@@ -84,6 +84,7 @@ struct ft_args {
     size_t load_count;
     const char *job;        /* of a diagnosis, plan, export; NULL: all, or none */
     const char *operations; /* file of a diagnosis without a daemon */
+    const char *incident;   /* file of a diagnosis of what was kept */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */
     unsigned draws;

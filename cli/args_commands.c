@@ -38,7 +38,7 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_SPREAD] = {"spread", "[--host HOST] [--group GROUP] [--limit N]",
                            "how flows, connections and jobs spread over equal-cost links"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
-    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] | --operations FILE",
+    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] [--replay FILE] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},
     [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},

@@ -37,6 +37,7 @@ enum {
     OPT_SORT,
     OPT_COLUMNS,
     OPT_OPERATIONS,
+    OPT_REPLAY,
     OPT_SFLOW,
     OPT_TOPOLOGY,
     OPT_LAST,

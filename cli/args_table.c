@@ -72,7 +72,11 @@ static const struct {
     {{"columns", required_argument, NULL, OPT_COLUMNS}, FOR_TABLES, "A,B,...  these columns alone"},
     {{"operations", required_argument, NULL, OPT_OPERATIONS},
      FOR(DIAGNOSE),
-     "FILE     a table of operations as comma-separated values (-: standard input)"},
+     "FILE     a table of operations as comma-separated values (-: standard input), or a folder "
+     "of dumps of PyTorch's Flight Recorder"},
+    {{"replay", required_argument, NULL, OPT_REPLAY},
+     FOR(DIAGNOSE),
+     "FILE     what 'fabrictrace record' wrote, in place of a daemon"},
     {{"wide", no_argument, NULL, OPT_WIDE},
      FOR_TABLES,
      "         complete lines, however wide the terminal is"},

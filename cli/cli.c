@@ -98,6 +98,23 @@ static int ask(const struct ft_args *args, int *failed)
     return rc;
 }
 
+/* The same of an incident: as `replay FILE diagnose` has it. */
+static int diagnose_incident(const struct ft_args *args)
+{
+    struct ft_args replay = *args;
+    char command[] = "diagnose", json[] = "--json";
+    char *words[3] = {command};
+
+    replay.file = args->incident;
+    replay.rest = words;
+    replay.rest_count = 1;
+    if (args->json)
+        words[replay.rest_count++] = json;
+    if (args->job)
+        words[replay.rest_count++] = (char *)(uintptr_t)args->job;
+    return ft_replay_command(&replay, ft_cli_run);
+}
+
 static int run(const struct ft_args *args)
 {
     int status = EX_OK, rc = 0;
@@ -126,6 +143,8 @@ static int run(const struct ft_args *args)
         return ft_consume_command(args);
     if (args->follow)
         return ft_follow_run(args);
+    if (args->incident)
+        return diagnose_incident(args);
     if (args->operations)
         return ft_diagnose_show(stdout, stderr, args->json, args->operations);
     if (args->loads)

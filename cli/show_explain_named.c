@@ -3,6 +3,8 @@
 
 #include "cli/show.h"
 
+#include <inttypes.h>
+
 #include "cli/rows.h"
 #include "cli/text.h"
 
@@ -62,6 +64,48 @@ static int show_ranks(const struct ft_screen *screen, const struct ft_value *rec
     return put_table(screen, "", grid);
 }
 
+/* "rank 0 on gpu01"; the host from the records of all ranks. */
+static void put_rank(const struct ft_screen *screen, const struct ft_value *records,
+                     const char *comm, uint64_t rank)
+{
+    const char *host = NULL;
+    uint64_t number;
+
+    for (size_t i = 0; !host && i < ft_value_count(records); i++) {
+        const struct ft_value *r = ft_value_at(records, i);
+
+        if (ft_value_is(r, "comm_id", comm) && ft_value_uint(r, "rank", &number) && number == rank)
+            host = ft_value_str(r, "host");
+    }
+    fprintf(screen->out, "rank %" PRIu64, rank);
+    if (host) {
+        fputs(" on ", screen->out);
+        ft_screen_text(screen, FT_PLAIN, host);
+    }
+}
+
+/* The pair of a job that is slowest beside others, and the link under it. */
+static int show_slowest(const struct ft_screen *screen, const struct ft_value *root)
+{
+    const struct ft_value *records = ft_value_get(root, "records");
+    const struct ft_value *slow = ft_value_at(ft_value_get(root, "slowest"), 0);
+    const char *comm = ft_value_str(slow, "comm_id");
+    double step, others;
+    uint64_t rank, peer;
+
+    if (!comm || !ft_value_uint(slow, "rank", &rank) || !ft_value_uint(slow, "slowest_peer", &peer))
+        return 0;
+    fputs("\nSlowest pair: ", screen->out);
+    put_rank(screen, records, comm, rank);
+    fputs(" to ", screen->out);
+    put_rank(screen, records, comm, peer);
+    if (ft_value_real(slow, "slowest_step_median_ns", &step) &&
+        ft_value_real(slow, "others_step_median_ns", &others))
+        fprintf(screen->out, ", %.3g us a step, %.3g us for others", step / 1000, others / 1000);
+    fputc('\n', screen->out);
+    return show_links(screen, "The link under it", ft_value_get(root, "slowest_links"), NULL);
+}
+
 static int show_events(const struct ft_screen *screen, const struct ft_value *events,
                        const char *on)
 {
@@ -112,6 +156,8 @@ int ft_show_explain_named(const struct ft_screen *screen, const struct ft_value 
         rc = show_links(screen, "", records, reverse);
     else
         rc = show_ranks(screen, records);
+    if (rc == 0)
+        rc = show_slowest(screen, root);
     if (rc == 0)
         rc = show_events(screen, ft_value_get(root, "events"), links ? "group" : "link");
     return rc ? rc : show_paths(screen, ft_value_get(root, "paths"));

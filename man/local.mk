@@ -5,6 +5,7 @@ dist_man_MANS += \
 	man/fabrictrace-api.7 \
 	man/fabrictrace-deploy.7 \
 	man/fabrictrace-incident.5 \
+	man/fabrictrace-ingest.7 \
 	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
 	man/fabrictrace-security.7 \

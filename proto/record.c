@@ -205,6 +205,14 @@ static int spread_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(record->spread->switch_, record->spread->group, key);
 }
 
+static int partial_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->partial->source)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->partial->source);
+    return 0;
+}
+
 struct kind {
     Fabrictrace__Record__KindCase kind;
     const char *schema;
@@ -253,6 +261,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_SPREAD, SCHEMA("spread"), &fabrictrace__spread__descriptor,
      spread_key},
     {FABRICTRACE__RECORD__KIND_PLAN, SCHEMA("plan"), &fabrictrace__plan__descriptor, plan_key},
+    {FABRICTRACE__RECORD__KIND_PARTIAL, SCHEMA("partial"), &fabrictrace__partial__descriptor,
+     partial_key},
     {FABRICTRACE__RECORD__KIND_PLAN_PORT, SCHEMA("plan_port"), &fabrictrace__plan_port__descriptor,
      plan_port_key},
 };

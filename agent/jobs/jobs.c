@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/jobs/collective_record.h"
@@ -52,6 +53,7 @@ struct job {
     char name[FT_SEGMENT_NAME];
     struct ft_job_identity who;
     struct ft_rings_stats before; /* counted before this agent */
+    struct ft_tally_counts counts;
     struct ft_progress *progress;
     bool flights_read;              /* the flights below are this job's, and of now */
     struct ft_process_seen process; /* when it was adopted; start_ticks 0: not known */
@@ -66,7 +68,7 @@ struct ft_jobs {
     struct ft_uplink *uplink;
     int listen_fd;
     struct ft_watch *listening, *polling, *rest;
-    uint64_t refused;
+    uint64_t refused, odd;
     struct job *first;
     size_t count;
     struct ft_tally ended; /* over jobs that have ended */
@@ -239,15 +241,33 @@ static void finish_job(struct job *job)
 }
 
 /* over: nothing that it began will end. */
-static void tally(const struct job *job, bool over, struct ft_tally *sum)
+/* As the kernel has it; that of the machine where it is not known. */
+static uint64_t age_s(const struct job *job)
 {
+    struct timespec up;
+    long ticks = sysconf(_SC_CLK_TCK);
+    uint64_t start_s = ticks > 0 ? job->process.start_ticks / (uint64_t)ticks : 0;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &up))
+        return 0;
+    return (uint64_t)up.tv_sec > start_s ? (uint64_t)up.tv_sec - start_s : 0;
+}
+
+static void tally(struct job *job, bool over, struct ft_tally *sum)
+{
+    uint32_t fresh;
     struct ft_collectives_stats made;
     struct ft_rings_stats now;
     struct ft_tally one;
 
     ft_collectives_stats(job->collectives, &made);
     ft_rings_stats(job->rings, &now);
-    ft_tally_job(&one, &now, &job->before, &made, over);
+    fresh = ft_tally_believe(&job->counts, &now, &job->before, age_s(job));
+    if (fresh && job->jobs->odd == 0)
+        warn(job->jobs, job->who.pid,
+             "counters in its memory say more than a process can do: they do not count");
+    job->jobs->odd += fresh;
+    ft_tally_job(&one, &job->counts, &now, &made, over);
     ft_tally_add(sum, &one);
 }
 
@@ -545,7 +565,7 @@ void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 {
     struct ft_tally sum = jobs->ended;
 
-    for (const struct job *job = jobs->first; job; job = job->next)
+    for (struct job *job = jobs->first; job; job = job->next)
         if (job->rings)
             tally(job, false, &sum);
     ft_tally_account(&sum, account);
@@ -554,6 +574,11 @@ void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 uint64_t ft_jobs_refused(const struct ft_jobs *jobs)
 {
     return jobs->refused;
+}
+
+uint64_t ft_jobs_implausible(const struct ft_jobs *jobs)
+{
+    return jobs->odd;
 }
 
 size_t ft_jobs_count(const struct ft_jobs *jobs)

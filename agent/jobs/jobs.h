@@ -48,4 +48,7 @@ size_t ft_jobs_count(const struct ft_jobs *jobs);
 /* Connections turned away: too many at once, too many of one user, or silent for five seconds. */
 uint64_t ft_jobs_refused(const struct ft_jobs *jobs);
 
+/* Counters of jobs that said more than a process of that age can have done: not believed. */
+uint64_t ft_jobs_implausible(const struct ft_jobs *jobs);
+
 #endif

@@ -25,6 +25,10 @@ struct comm {
     bool reported_before; /* reported: that it stands, or takes long */
     uint64_t what;        /* a digest of the last report */
     int64_t reported_ns, pause_ns;
+    /* The first operation that says it begins in the future, or before all time, and when that was
+     * seen. */
+    uint64_t odd_number;
+    int64_t odd_ns;
 };
 
 struct ft_progress {
@@ -173,16 +177,45 @@ struct look {
     int64_t moved_ns, oldest_ns;
 };
 
+static bool is_odd(const struct ft_rings_flight *f, uint32_t index, int64_t now)
+{
+    return f->comm == index && (f->start_ns < 0 || f->start_ns > now);
+}
+
+/* When what cannot have begun when it says was seen first: were that now at each look, it would
+ * never stand. */
+static int64_t begun_ns(struct ft_progress *p, uint32_t index, int64_t now)
+{
+    struct comm *c = &p->comms[index];
+    uint64_t number = 0;
+    bool some = false;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct ft_rings_flight *f = &p->flights[i];
+
+        if (!is_odd(f, index, now))
+            continue;
+        number = !some || f->number < number ? f->number : number;
+        some = true;
+    }
+    if (!some || !c->odd_ns || number != c->odd_number)
+        c->odd_ns = some ? now : 0;
+    c->odd_number = number;
+    return some ? c->odd_ns : now;
+}
+
 static void look_at(struct ft_progress *p, uint32_t index, int64_t now, struct look *look)
 {
+    int64_t begun = begun_ns(p, index, now);
+
     *look = (struct look){.oldest_ns = now};
     for (size_t i = 0; i < p->count; i++) {
         struct ft_rings_flight *f = &p->flights[i];
 
         if (f->comm != index)
             continue;
-        if (f->start_ns < 0 || f->start_ns > now)
-            f->start_ns = now;
+        if (is_odd(f, index, now))
+            f->start_ns = begun;
         if (f->since_ns < f->start_ns || f->since_ns > now)
             f->since_ns = f->start_ns;
         if (f->moved_ns < f->start_ns || f->moved_ns > now)

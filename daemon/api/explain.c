@@ -216,6 +216,24 @@ static int explain_group(const struct ft_view *view, const struct ft_http_reques
     return ft_api_refuse(body, 404, "this group is not known: /api/v1/imbalance lists them");
 }
 
+/* The pair of the job that is slowest beside others, and the record of the link under it. */
+static void write_slowest(struct ft_list *list, const struct ft_sorted *sorted)
+{
+    uint64_t ranks = list->total;
+    const void *item = sorted->count ? ft_sorted_item(sorted, 0) : NULL;
+    const struct ft_pair_link *link = item ? ft_api_slow_link(list->view, item) : NULL;
+    char key[FT_RECORD_KEY_BYTES];
+
+    if (item)
+        ft_api_slow_order.write(list, item);
+    ft_list_begin(list, "slowest_links");
+    if (link) {
+        snprintf(key, sizeof(key), "%s/%s", link->switch_name, link->port);
+        write_kept(list, FT_ROW_LINK, key);
+    }
+    list->total = ranks;
+}
+
 static int before_job(struct ft_list *list, const struct ft_flow_filter *filter,
                       struct ft_sorted *sorted)
 {
@@ -225,11 +243,20 @@ static int before_job(struct ft_list *list, const struct ft_flow_filter *filter,
     if (!sorted->kind)
         ft_sorted_init(sorted, &ft_api_rank_order, NULL, SIZE_MAX);
     sorted->filter = &ranks;
-    rc = ft_sorted_step(sorted, list);
+    rc = sorted->kind == &ft_api_rank_order ? ft_sorted_step(sorted, list)
+                                            : ft_sorted_gather(sorted, list->view);
     sorted->filter = NULL;
-    if (rc == 0)
-        ft_list_begin(list, "paths");
-    return rc;
+    if (rc)
+        return rc;
+    if (sorted->kind == &ft_api_rank_order) {
+        ft_sorted_free(sorted);
+        ft_sorted_init(sorted, &ft_api_slow_order, NULL, 1);
+        ft_list_begin(list, "slowest");
+        return 1;
+    }
+    write_slowest(list, sorted);
+    ft_list_begin(list, "paths");
+    return 0;
 }
 
 static int explain_job(const struct ft_view *view, const struct ft_http_request *request,

@@ -13,7 +13,7 @@
 #include "proto/record.h"
 
 #define PARAMETERS_MAX 12
-#define LISTS_MAX      5
+#define LISTS_MAX      7
 #define MESSAGES_MAX   64
 
 struct parameter {
@@ -111,7 +111,9 @@ static const struct endpoint endpoints[] = {
                {"reverse", NULL},
                {"links", SCHEMA("link")},
                {"collisions", SCHEMA("event")},
-               {"events", SCHEMA("event")}}},
+               {"events", SCHEMA("event")},
+               {"slowest", SCHEMA("rank")},
+               {"slowest_links", SCHEMA("link")}}},
     {.path = "collectives",
      .summary = "The last collective of each rank and operation.",
      .parameters = {"comm", "job", "host", "op", "rank", PAGE},

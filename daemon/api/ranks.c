@@ -132,6 +132,56 @@ static size_t most(const struct ft_view *view)
 const struct ft_sorted_kind ft_api_rank_order = {"ranks", sizeof(struct item), order,
                                                  look,    write_item,          most};
 
+/* By how much longer the steps of a rank to its slowest peer take than the others', the most first.
+ */
+struct slow {
+    double times;
+    struct item item;
+};
+
+static int order_slow(const void *a, const void *b)
+{
+    const struct slow *x = a, *y = b;
+
+    if (x->times != y->times)
+        return x->times < y->times ? 1 : -1;
+    return order(&x->item, &y->item);
+}
+
+static enum ft_sorted_found look_slow(const struct ft_view *view, const void *filter,
+                                      uint32_t *index, void *to)
+{
+    struct slow *slow = to;
+    enum ft_sorted_found found = look(view, filter, index, &slow->item);
+    const struct ft_slowest_last *last;
+
+    if (found != FT_SORTED_MATCH)
+        return found;
+    last = ft_slowest_of(view->stages->slowest, slow->item.comm_id, slow->item.rank);
+    if (!last || !last->named)
+        return FT_SORTED_OTHER;
+    slow->times = (double)last->step_median_ns /
+                  (double)(last->others_median_ns ? last->others_median_ns : 1);
+    return FT_SORTED_MATCH;
+}
+
+static void write_slow(struct ft_list *list, const void *of)
+{
+    write_item(list, &((const struct slow *)of)->item);
+}
+
+const struct ft_sorted_kind ft_api_slow_order = {"slowest", sizeof(struct slow), order_slow,
+                                                 look_slow, write_slow,          most};
+
+const struct ft_pair_link *ft_api_slow_link(const struct ft_view *view, const void *of)
+{
+    const struct slow *slow = of;
+    const struct ft_slowest_last *last =
+        ft_slowest_of(view->stages->slowest, slow->item.comm_id, slow->item.rank);
+
+    return last && last->named && last->has_link ? &last->link : NULL;
+}
+
 int ft_api_ranks(void *view, const struct ft_http_request *request, struct ft_writer *body)
 {
     static const char *const names[] = {"comm", "job", "host", "rank", NULL};

@@ -42,6 +42,11 @@ struct ft_diagnoser_stats {
     uint64_t refused; /* diagnoses that found no room */
 };
 
+/* Operations that one look at a job takes, where nobody says; and what it needs for them at a time,
+ * with what is found. */
+#define FT_DIAGNOSER_ROWS_LOOK 65536
+#define FT_DIAGNOSER_BYTES_MAX (20u << 20)
+
 struct ft_diagnoser;
 
 /* NULL without memory. */

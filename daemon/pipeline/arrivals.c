@@ -104,6 +104,8 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
     uint64_t held;
     int rc = -ENOMEM;
 
+    if (ft_pipeline_discovering(from->pipeline))
+        return 1;
     if (!a->batch && (a->batch = ft_batch_new(len)) && a->tap)
         a->tap->batch(a->tap->arg, payload, len);
     if (a->batch)
@@ -117,4 +119,25 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
                      "%s '%s': a batch of %zu bytes is refused: %s", from->program, from->source,
                      len, strerror(-rc));
     return rc;
+}
+
+void ft_arrivals_account(const struct ft_receiver *receiver, struct ft_account *account)
+{
+    struct ft_account_stage *stage;
+    struct ft_receiver_stats transport;
+
+    ft_receiver_stats(receiver, &transport);
+    stage = ft_account_stage(account, "transport", "payloads");
+    stage->received = transport.payloads;
+    stage->processed = transport.applied;
+    ft_account_drop(stage, "duplicate", transport.duplicates);
+    ft_account_drop(stage, "refused", transport.refused);
+    ft_account_drop(stage, "lost_with_sender", transport.lost);
+    stage = ft_account_stage(account, "peers", "records");
+    stage->received = transport.records_numbered;
+    stage->processed = transport.records_applied;
+    stage->pending = transport.records_pending;
+    ft_account_drop(stage, "refused", transport.records_refused);
+    ft_account_drop(stage, "dropped_by_sender", transport.records_skipped);
+    ft_account_drop(stage, "lost_with_sender", transport.records_lost);
 }

@@ -42,9 +42,13 @@ struct ft_arrival {
 void ft_arrivals_open(struct ft_arrivals *arrivals);
 void ft_arrivals_close(struct ft_arrivals *arrivals);
 
-/* A slice of a batch, in the sense of apply() of struct ft_receiver_config: above 0, there is more
- * to do with the same bytes. -EBADMSG, -ENOMEM: nothing of it was applied. */
+/* A slice of a batch, none while the pipeline looks at the fabric anew, in the sense of apply() of
+ * struct ft_receiver_config: above 0, there is more to do with the same bytes. -EBADMSG, -ENOMEM:
+ * nothing of it was applied. */
 int ft_arrivals_apply(struct ft_arrivals *arrivals, const struct ft_arrival *from,
                       const uint8_t *payload, size_t len);
+
+/* Adds the stages of what comes over TCP: "transport" and "peers". */
+void ft_arrivals_account(const struct ft_receiver *receiver, struct ft_account *account);
 
 #endif

@@ -285,6 +285,8 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
         return (int64_t)record->plan_port->time_ms;
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return (int64_t)record->switch_report->time_ms;
+    case FABRICTRACE__RECORD__KIND_PARTIAL:
+        return (int64_t)record->partial->window_start_ms;
     default:
         return 0;
     }

@@ -52,6 +52,7 @@ enum ft_record_fate {
     FT_RECORD_INVALID,      /* a needed field is missing, or a time or number cannot be */
     FT_RECORD_UNUSED,       /* of a kind that nothing here reads */
     FT_RECORD_UNAUTHORIZED, /* its sender may not report it */
+    FT_RECORD_ELSEWHERE,    /* of a flow that another member of the group has */
     FT_RECORD_FATES,
 };
 
@@ -83,6 +84,10 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
 /* Finishes a close that is in progress, then takes another static topology over. -ENOMEM: the old
  * one stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
+
+/* Whether the fabric is being looked at anew: ft_pipeline_advance() continues with that. A record
+ * that comes meanwhile ends it in one step, so whoever has many of them waits. */
+bool ft_pipeline_discovering(const struct ft_pipeline *p);
 
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record
  * that came in one go. Whatever looks at the state flushes first by itself. */

@@ -79,8 +79,12 @@ void ft_pipeline_find_edge(struct ft_pipeline *p);
 void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl);
 void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
 
-/* Looks at the fabric anew where something was said of it and it is due. */
+/* Begins to look at the fabric anew where something was said of it and it is due. Without memory it
+ * stays as it is until something else is said. */
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);
+
+/* Continues, as ft_discovery_step(), and takes over what comes of it. True: there is more. */
+bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work);
 
 /* Makes the stages; what was made is the caller's to close, also on failure: -ENOMEM. */
 int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
@@ -91,6 +95,9 @@ void ft_stages_close(struct ft_stages *s);
 /* Begins the pairing anew, if there is one. Without memory the old one stays. */
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,
                                const struct ft_stage_hooks *hooks);
+
+/* Whether a flow is one of this daemon's: of a member, one of its partitions. */
+bool ft_pipeline_has_flow(const struct ft_pipeline *p, const struct ft_tuple *tuple);
 
 /* What becomes of a record that the join took, or did not. */
 enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_result result);

@@ -38,6 +38,10 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
         p->stats.fates[FT_RECORD_INVALID]++;
         return;
     }
+    if (!ft_pipeline_has_flow(p, &o->tuple)) {
+        p->stats.fates[FT_RECORD_ELSEWHERE]++;
+        return;
+    }
     p->stats.implausible += odd;
     ft_unrated_take(p->stages.unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
@@ -55,6 +59,7 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
 
 void ft_pipeline_observed(struct ft_pipeline *p, const struct ft_observed *o, int64_t now_ms)
 {
+    ft_pipeline_discover(p, UINT64_MAX);
     p->now_ms = now_ms;
     p->stats.records++;
     gather(p, o);
@@ -92,6 +97,8 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
 
     if (!ft_intake_report(r, &in, &odd))
         return FT_RECORD_INVALID;
+    if (!ft_pipeline_has_flow(p, &in.tuple))
+        return FT_RECORD_ELSEWHERE;
     p->stats.implausible += odd;
     if (p->stages.discovery && in.sending)
         ft_discovery_named(p->stages.discovery, &in.tuple.src, in.host, p->now_ms);
@@ -309,6 +316,29 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     return FT_RECORD_FORWARDED;
 }
 
+static enum ft_record_fate take_partial(struct ft_pipeline *p, const Fabrictrace__Partial *part)
+{
+    struct ft_partials *partials = p->config.window.partials;
+
+    if (!partials)
+        return FT_RECORD_UNUSED;
+    switch (ft_partials_take(partials, part)) {
+    case 0:
+        if (ft_join_window(p->stages.join) == 0)
+            ft_join_open(p->stages.join,
+                         ft_join_window_of(p->stages.join, (int64_t)part->window_start_ms));
+        return FT_RECORD_JOINED;
+    case -EALREADY:
+        return FT_RECORD_UNUSED;
+    case -ESTALE:
+        return FT_RECORD_LATE;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
+}
+
 /* Of any kind but observations and flows, which are checked as they are read. */
 static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
@@ -340,6 +370,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
         return take_queue_pairs(p, record->queue_pairs);
     case FABRICTRACE__RECORD__KIND_HOST_STATUS:
         return take_status(p, record->host_status);
+    case FABRICTRACE__RECORD__KIND_PARTIAL:
+        return take_partial(p, record->partial);
     default:
         return FT_RECORD_UNUSED;
     }
@@ -349,6 +381,7 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
 {
     enum ft_record_fate fate;
 
+    ft_pipeline_discover(p, UINT64_MAX);
     p->now_ms = now_ms;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATIONS) {
         take_observations(p, record->observations);

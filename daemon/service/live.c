@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "daemon/api/sources.h"
+#include "daemon/group/reader.h"
 #include "daemon/history/keeper.h"
 #include "daemon/incident/recorder.h"
 #include "daemon/pipeline/pipeline.h"
@@ -86,12 +87,17 @@ static bool on_stop(void *arg)
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
     const char *sink;
 
+    /* Batches wait for it. */
+    while (ft_pipeline_discovering(d->view.pipeline))
+        ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_receiver_finish(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
     ft_keeper_finish(d->keeper);
+    ft_group_reader_free(d->topics);
+    d->topics = NULL;
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
@@ -107,6 +113,8 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     rc = ft_daemon_open_network(d);
+    if (rc == EX_OK)
+        rc = ft_daemon_open_topics(d);
     if (rc)
         return rc;
     d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);

@@ -93,6 +93,11 @@ void ft_topology_at(struct ft_topology_builder *b, const char *file, unsigned li
     b->key = key ? strdup(key) : NULL;
 }
 
+void ft_topology_pace(struct ft_topology_builder *b, struct ft_task *task)
+{
+    b->task = task;
+}
+
 void ft_topology_speed(struct ft_topology_builder *b, uint64_t speed_bps)
 {
     b->speed_bps = speed_bps;

@@ -28,13 +28,27 @@ struct ft_http_slicing {
 };
 
 #define AGAIN_NS INT64_C(1000000)
+#define ROOM_NS  INT64_C(50000000)
+#define PART_MAX ((size_t)2 << 20) /* no step writes more */
+
+/* What the next part needs. */
+static size_t part_room(const struct ft_http_room *room)
+{
+    size_t share = room->bytes_max / 8;
+
+    return share < PART_MAX ? share : PART_MAX;
+}
 
 int ft_http_answer_slices(const struct ft_http_request *request,
                           const struct ft_http_slices *slices)
 {
     const struct ft_http_room *room = &request->http->room;
 
-    if (slices->bytes > ft_http_room_left((struct ft_http_room *)(uintptr_t)room)) {
+    /* What large ones hold while they are made leaves room for the parts of all. */
+    size_t bytes = slices->bytes, least = part_room(room);
+
+    if ((bytes > least ? bytes + least : bytes) >
+        ft_http_room_left((struct ft_http_room *)(uintptr_t)room)) {
         slices->free(slices->arg);
         return -ENOMEM;
     }
@@ -129,6 +143,11 @@ static void step(void *arg)
     }
     if (s->last) {
         end(s);
+        return;
+    }
+    /* Others who do not take theirs are cut off in time, and so is this one if need be. */
+    if (left < part_room(&s->http->room)) {
+        ft_watch_once_arm(s->step, ROOM_NS);
         return;
     }
     ft_writer_init(&part, left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX);

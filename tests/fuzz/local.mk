@@ -7,6 +7,8 @@ fuzz_programs = \
 	tests/fuzz/fuzz_batch \
 	tests/fuzz/fuzz_csv \
 	tests/fuzz/fuzz_chakra \
+	tests/fuzz/fuzz_flight \
+	tests/fuzz/fuzz_envelope \
 	tests/fuzz/fuzz_flows \
 	tests/fuzz/fuzz_columns \
 	tests/fuzz/fuzz_frame \
@@ -53,11 +55,19 @@ tests_fuzz_fuzz_csv_SOURCES = tests/fuzz/fuzz_csv.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_csv_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a $(XXHASH_LIBS) -lm
 
+tests_fuzz_fuzz_flight_SOURCES = tests/fuzz/fuzz_flight.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_flight_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_flight_LDADD = $(tests_fuzz_fuzz_csv_LDADD)
+
 tests_fuzz_fuzz_chakra_SOURCES = tests/fuzz/fuzz_chakra.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_chakra_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_chakra_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
 	lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a lib/base/libftbase.a \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS)
+
+tests_fuzz_fuzz_envelope_SOURCES = tests/fuzz/fuzz_envelope.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_envelope_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_envelope_LDADD = $(TOPICS_LIBS)
 
 tests_fuzz_fuzz_flows_SOURCES = tests/fuzz/fuzz_flows.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_flows_LDFLAGS = $(fuzz_ldflags)

@@ -71,13 +71,31 @@ START_TEST(who_is_seen_all_the_time_is_not_in_doubt)
     struct ft_judgement j;
 
     setup();
-    sample("super1", "a0", "b0", 1000);
-    judge(1000);
+    for (int64_t ms = 1000; ms <= 3000; ms += 500) {
+        sample("super1", "a0", "b0", ms);
+        judge(ms);
+    }
     ft_trust_mark_uncertain(&trust, port("leaf0", "a0"), 5000);
-    sample("super1", "a0", "b0", 3000);
     j = judge(4000);
     ck_assert_str_eq(over(&j), "a0 super1 b0");
     ck_assert_int_eq(j.since_ms, 1000);
+    teardown();
+}
+END_TEST
+
+/* Two samples are no proof that the flow stayed when others moved. */
+START_TEST(who_is_sampled_seldom_is_in_doubt)
+{
+    struct ft_judgement j;
+
+    setup();
+    sample("super1", "a0", "b0", 1000);
+    judge(1000);
+    sample("super1", "a0", "b0", 3000);
+    ft_trust_mark_uncertain(&trust, port("leaf0", "a0"), 5000);
+    j = judge(4000);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
     teardown();
 }
 END_TEST
@@ -278,7 +296,109 @@ START_TEST(around_a_move_the_newest_sample_alone_is_certain)
 }
 END_TEST
 
-FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
+/* Packets that all take the same of eight ways, sampled once at each hop a second. */
+static int64_t seconds_until_resolved(int64_t from_ms)
+{
+    for (int64_t ms = from_ms; ms < from_ms + 20000; ms += 1000) {
+        sample("leaf0", "h0", "a0", ms);
+        sample("a0", "leaf0", "super1", ms);
+        sample("super1", "a0", "b0", ms);
+        sample("b0", "super1", "leaf1", ms);
+        sample("leaf1", "b0", "h1", ms);
+        if (judge(ms).state == FT_PATH_RESOLVED)
+            return (ms - from_ms) / 1000;
+    }
+    return -1;
+}
+
+/* Where flows are sprayed a few samples may be of one path by chance. With eight ways one sample at
+ * each hop leaves 4, 2, 1, 2 and 4 of them: 6.2 of the ln(8) + ln(10^4) = 11.3 that are needed, and
+ * two of them 12.5. */
+START_TEST(where_flows_are_sprayed_few_samples_are_no_path)
+{
+    struct ft_judgement j;
+
+    setup();
+    ck_assert_int_eq(seconds_until_resolved(1000), 0);
+    teardown();
+    setup();
+    trust.sprayed_ms = 500;
+    ck_assert_int_eq(seconds_until_resolved(1000), 1);
+    teardown();
+    setup();
+    trust.sprayed_ms = 500;
+    sample("super1", "a0", "b0", 1000);
+    j = judge(1000);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_FEW_SAMPLES);
+    ck_assert_str_eq(ft_reason_name(j.reason), "few_samples");
+    teardown();
+    /* What was seen ten minutes ago says nothing of now. */
+    setup();
+    trust.sprayed_ms = 500;
+    ck_assert_int_eq(seconds_until_resolved(601000), 0);
+    teardown();
+}
+END_TEST
+
+/* One that was seen on another path needs more: ln(8) + ln(10^6) = 15.9, eight samples at a hop
+ * that leaves one way of eight. */
+START_TEST(who_was_elsewhere_needs_more_where_flows_are_sprayed)
+{
+    for (int sprayed = 0; sprayed < 2; sprayed++) {
+        struct ft_judgement j;
+
+        setup();
+        trust.sprayed_ms = sprayed ? 500 : INT64_MIN;
+        sample("super0", "a1", "b1", 1000);
+        for (int i = 0; i < 7; i++)
+            sample("super1", "a0", "b0", 4100 + 100 * i);
+        j = judge(4700);
+        ck_assert_int_eq(j.state == FT_PATH_RESOLVED, !sprayed);
+        sample("super1", "a0", "b0", 4800);
+        j = judge(4800);
+        ck_assert_str_eq(over(&j), "a0 super1 b0");
+        teardown();
+    }
+}
+END_TEST
+
+/* One exporter holds its samples back longer than another: those of the path before come in when
+ * the new one has been sampled for some time. The move was then, not when it was believed. */
+START_TEST(a_path_is_known_from_the_move_on)
+{
+    struct ft_judgement j;
+
+    setup();
+    for (int64_t ms = 1000; ms <= 5000; ms += 100) {
+        sample("super0", "a1", "b1", ms);
+        judge(ms);
+    }
+    for (int64_t ms = 4700; ms <= 8000; ms += 100)
+        sample("super1", "a0", "b0", ms);
+    j = judge(8000);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_int_eq(j.since_ms, 5001);
+    teardown();
+    /* A sample a second may have missed that the flow was elsewhere for a while. */
+    setup();
+    for (int64_t ms = 1000; ms <= 5000; ms += 100) {
+        sample("super0", "a1", "b1", ms);
+        judge(ms);
+    }
+    for (int64_t ms = 4700; ms <= 13700; ms += 1000)
+        sample("super1", "a0", "b0", ms);
+    j = judge(13700);
+    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_int_gt(j.since_ms, 5001);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("judge", a_path_is_known_from_the_move_on,
+             where_flows_are_sprayed_few_samples_are_no_path,
+             who_was_elsewhere_needs_more_where_flows_are_sprayed,
+             who_is_sampled_seldom_is_in_doubt, samples_far_apart_make_no_path,
              samples_close_together_wait_for_word_of_a_move,
              others_that_move_make_older_samples_doubtful, who_is_seen_all_the_time_is_not_in_doubt,
              a_bounce_is_over_once_it_is_over, two_moves_soon_after_each_other_settle,

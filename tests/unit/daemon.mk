@@ -2,13 +2,17 @@
 daemon_tests = tests/unit/check_topology_file tests/unit/check_lag tests/unit/check_join tests/unit/check_window \
 	tests/unit/check_congestion \
 	tests/unit/check_discovery tests/unit/check_counters tests/unit/check_sampled tests/unit/check_losses \
-	tests/unit/check_clocks
+	tests/unit/check_clocks tests/unit/check_group_numbers
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 
 tests_unit_check_topology_file_SOURCES = tests/unit/check_topology_file.c tests/unit/unit.h
 tests_unit_check_topology_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_topology_file_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_group_numbers_SOURCES = tests/unit/check_group_numbers.c tests/unit/unit.h
+tests_unit_check_group_numbers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_group_numbers_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_lag_SOURCES = tests/unit/check_lag.c tests/unit/unit.h
 tests_unit_check_lag_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -187,6 +191,8 @@ TESTS += tests/unit/check_discovery_large
 tests_unit_check_discovery_large_SOURCES = tests/unit/check_discovery_large.c \
 	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_discovery_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_large_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_table_find \
+	-Wl,--wrap=ft_table_insert -Wl,--wrap=ft_table_next
 tests_unit_check_discovery_large_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_discovery_aggregates
@@ -203,6 +209,13 @@ tests_unit_check_answers_SOURCES = tests/unit/check_answers.c tests/unit/answer_
 	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_answers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_answers_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_explain
+TESTS += tests/unit/check_explain
+tests_unit_check_explain_SOURCES = tests/unit/check_explain.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_explain_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_explain_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_incident
 TESTS += tests/unit/check_incident
@@ -311,4 +324,6 @@ check_PROGRAMS += tests/unit/check_diagnoser
 TESTS += tests/unit/check_diagnoser
 tests_unit_check_diagnoser_SOURCES = tests/unit/check_diagnoser.c tests/unit/unit.h
 tests_unit_check_diagnoser_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
+	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -12,6 +12,7 @@ import resource
 import socket
 import threading
 import time
+import urllib.error
 
 import kit
 from kit import check, data, equal, number, record, until
@@ -123,14 +124,29 @@ def asking(daemon, target, buffer=None):
     return s
 
 
+NAMES = ("fabrictraced_windows_total", "fabrictraced_window_close_lag_seconds",
+         "fabrictraced_window_close_seconds")
+
+
+def look(daemon):
+    """These metrics, of one page; None where the daemon has too much under way to give it."""
+    try:
+        lines = daemon.get("/metrics").splitlines()
+    except urllib.error.HTTPError as error:
+        if error.code != 503:
+            raise
+        return None
+    return tuple(sum(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+                 for name in NAMES)
+
+
 def lags(daemon, windows):
     """Of the next windows: how long after its end each was closed, and how long that took."""
     found, last = [], None
-    while len(found) < windows:
-        until("a window closes", lambda: daemon.metric("fabrictraced_windows_total") != last)
-        last = daemon.metric("fabrictraced_windows_total")
-        found.append((daemon.metric("fabrictraced_window_close_lag_seconds"),
-                      daemon.metric("fabrictraced_window_close_seconds")))
+    while len(found) <= windows:
+        now = until("a window closes", lambda: (new := look(daemon)) and new[0] != last and new)
+        last = now[0]
+        found.append(now[1:])
     return found[1:]
 
 
