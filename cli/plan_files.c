@@ -221,8 +221,8 @@ int ft_plan_files_withdraw(const struct ft_args *args)
     }
     rc = take_away(args, args->withdraw, NULL, &count);
     if (rc == EX_OK && count == 0) {
-        fprintf(stderr, "fabrictrace plan: '%s' has no plan of yours for a job '%s'\n",
-                args->withdraw, args->job);
+        fprintf(stderr, "fabrictrace plan: folder '%s' has no plan of job '%s' and user %u\n",
+                args->withdraw, args->job, (unsigned)getuid());
         rc = FT_EXIT_NOT_FOUND;
     }
     return rc;

@@ -145,7 +145,7 @@ class Learnt(unittest.TestCase):
             self.assertEqual((done.returncode, set(folder.iterdir())), (0, {other}))
             done = self.daemon.ask("plan", hashed.JOB, "--withdraw", name)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("no plan of yours", done.stderr)
+            self.assertIn(f"has no plan of job '{hashed.JOB}'", done.stderr)
 
     def test_not_applied(self):
         """A job that ended, one that was never there, a plan that is refused: nothing is written."""
