@@ -12,8 +12,6 @@ import json
 import os
 import pathlib
 import pty
-import select
-import signal
 import socket
 import struct
 import subprocess
@@ -90,14 +88,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args):
-        pass
-
-
-def drain(fd):
-    try:
-        while os.read(fd, 65536):
-            pass
-    except OSError:
         pass
 
 
@@ -269,44 +259,6 @@ class Answers(unittest.TestCase):
         self.assertEqual(out, (CASES / "top.txt").read_text())
         self.server.routes, self.server.body = {}, b"{}"
         self.assertEqual(run("top", *self.at)[0], 0)
-
-    def test_top_on_a_terminal(self):
-        """Pictures that fit, a daemon that goes away and comes back, q, the terminal as before."""
-        self.give_top()
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 16, 80, 0, 0))
-        before = termios.tcgetattr(slave)
-        process = subprocess.Popen(
-            [PROGRAM, "top", "--interval", "1", *self.at],
-            env=environment(NO_COLOR="1"), stdin=slave, stdout=slave)
-        seen = ""
-
-        def until(text):
-            nonlocal seen
-            while text not in seen:
-                ready = select.select([master], [], [], 20)[0]
-                self.assertTrue(ready, f"no {text!r} in {seen!r}")
-                seen += os.read(master, 65536).decode()
-
-        until("\x1b[J")
-        picture = seen[seen.index("\x1b[H"):seen.index("\x1b[J")].replace("\x1b[H", "")
-        lines = picture.replace("\x1b[K", "").split("\r\n")
-        self.assertLessEqual(len(lines), 16)
-        # The heading may be longer: the terminal cuts it.
-        self.assertLessEqual(max(map(len, lines[1:])), 80)
-        for word in ("4 standing events", "link_down", "GROUP", "LINK"):
-            self.assertIn(word, picture)
-        routes, self.server.routes = self.server.routes, {}
-        seen, self.server.code, self.server.body = "", 503, b"the daemon stops"
-        until("answers 503")
-        seen, self.server.code, self.server.routes = "", 200, routes
-        until("standing events")
-        os.write(master, b"q")
-        until("\x1b[?1049l")
-        self.assertEqual(process.wait(20), 0)
-        self.assertEqual(termios.tcgetattr(slave), before)
-        os.close(master)
-        os.close(slave)
 
     def test_endpoint_from_the_environment(self):
         self.give("links")
@@ -526,64 +478,6 @@ class Alone(unittest.TestCase):
             rc, out, err = run("paths", "--endpoint", endpoint)
         self.assertEqual((rc, out), (69, ""))
         self.assertIn("no answer within 5 seconds", err)
-
-    def test_top_hears_its_keys_while_a_daemon_hangs(self):
-        """q, and a signal, end it at once: long before the daemon is given up."""
-        for end in ("q", signal.SIGINT):
-            server = Server()
-            server.routes = {
-                f"/api/v1/{name}": (CASES / f"{case}.json").read_bytes()
-                for name, case in (
-                    ("imbalance", "imbalance"), ("links", "links"), ("events", "events-all"))
-            }
-            hung = threading.Event()
-            release = threading.Event()
-
-            class Hanging(Handler):
-                def do_GET(handler):
-                    if hung.is_set():
-                        waiting.set()
-                        handler.trickle()
-                        return
-                    super().do_GET()
-
-                def trickle(handler):
-                    """An answer without end: it is not given up before half a minute."""
-                    handler.send_response(200)
-                    handler.send_header("Content-Type", "application/json")
-                    handler.send_header("Content-Length", "100000")
-                    handler.end_headers()
-                    try:
-                        while not release.wait(0.5):
-                            handler.wfile.write(b" ")
-                    except ConnectionError:
-                        pass
-
-            waiting = threading.Event()
-            server.RequestHandlerClass = Hanging
-            master, slave = pty.openpty()
-            process = subprocess.Popen(
-                [PROGRAM, "top", "--interval", "1", "--endpoint", server.endpoint],
-                env=environment(NO_COLOR="1"), stdin=slave, stdout=slave)
-            seen = b""
-            while b"\x1b[J" not in seen:
-                seen += os.read(master, 65536)
-            hung.set()
-            reader = threading.Thread(target=drain, args=(master,), daemon=True)
-            reader.start()
-            self.assertTrue(waiting.wait(300))
-            started = time.monotonic()
-            if end == "q":
-                os.write(master, b"q")
-            else:
-                process.send_signal(end)
-            self.assertEqual(process.wait(300), 0)
-            # Deaf, it would have waited for the whole half a minute.
-            self.assertLess(time.monotonic() - started, 20)
-            release.set()
-            server.shutdown()
-            server.server_close()
-            os.close(slave)
 
     def test_no_daemon(self):
         server = Server()
