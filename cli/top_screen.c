@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <term.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -56,10 +57,16 @@ static void set_keys(void)
 
 int ft_top_screen_begin(void)
 {
+    int error;
+
     /* Names come in UTF-8, whatever the terminal says of itself. */
     setlocale(LC_CTYPE, "");
     if (MB_CUR_MAX == 1)
         setlocale(LC_CTYPE, "C.UTF-8");
+    /* newterm() would lose what it has of a terminal that is not known. */
+    if (setupterm(NULL, STDOUT_FILENO, &error) != OK)
+        return -ENOTTY;
+    del_curterm(cur_term);
     screen = newterm(NULL, stdout, stdin);
     if (!screen)
         return -ENOTTY;

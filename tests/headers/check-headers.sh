@@ -46,6 +46,7 @@ third_party=(
     "infiniband/*    lib/io/verbs.c"
     "systemd/*       lib/io/notify.c"
     "curses.h        cli/top_screen.c"
+    "term.h          cli/top_screen.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
     "jansson.h       proto/json*.c cli/answer.c lib/io/kafka_stats.c"
