@@ -93,8 +93,9 @@ static void tell_status(struct live *live, const struct ft_account *account, str
                          (double)(packets - live->packets) * NS_PER_S / (double)span_ns,
                          ft_daemon_link_status(&live->daemon));
     if (lost > live->lost && ft_log_limit_pass(&live->loss_limit, now, &held)) {
-        ft_log(FT_LOG_WARNING, "%" PRIu64 " packets or reports lost; the loss record says where",
-               lost - live->lost);
+        ft_log_about(FT_LOG_WARNING, &(struct ft_log_subject){.id = FT_LOG_ID_DATA_LOST},
+                     "%" PRIu64 " packets or reports lost; the loss record says where",
+                     lost - live->lost);
         live->lost = lost;
     }
     live->packets = packets;
@@ -122,7 +123,7 @@ static void tell_rdma(struct live *live)
 }
 
 /* What is not seen, each thing once. */
-static void tell_lacks(struct live *live)
+static void log_missing(struct live *live)
 {
     struct ft_missing missing_capabilities[FT_MISSING_MAX];
     size_t count = ft_engine_missing(live->engine, missing_capabilities);
@@ -173,7 +174,7 @@ static void on_tick(void *arg)
     if (!written(live, ft_engine_tick(live->engine, now, ft_wall_now())))
         return;
     tell_rdma(live);
-    tell_lacks(live);
+    log_missing(live);
     if (live->ticks++ % STATUS_WHILES == 0) {
         ft_engine_account(live->engine, &account);
         tell_status(live, &account, now);
@@ -302,7 +303,8 @@ static void on_reload(void *arg)
     const struct ft_agent_settings *settings = reload(live);
 
     if (!settings) {
-        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
+        ft_log_about(FT_LOG_ERROR, &(struct ft_log_subject){.id = FT_LOG_ID_RELOAD_FAILED},
+                     "reload failed; keeping the previous configuration");
         return;
     }
     live->settings = settings;
@@ -313,7 +315,7 @@ static void on_reload(void *arg)
         ft_loop_exit(live->loop, EX_OSERR);
         return;
     }
-    ft_log(FT_LOG_NOTICE, "reloaded");
+    ft_log_about(FT_LOG_NOTICE, &(struct ft_log_subject){.id = FT_LOG_ID_RELOADED}, "reloaded");
 }
 
 static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)

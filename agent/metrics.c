@@ -26,6 +26,7 @@ enum metric {
     METRIC_RDMA_QUERIES_AMBIGUOUS,
     METRIC_NCCL_JOBS,
     METRIC_NCCL_REFUSED,
+    METRIC_NCCL_IMPLAUSIBLE,
     METRIC_QUEUE_BYTES,
     METRIC_QUEUE_LIMIT,
     METRIC_CONNECTED,
@@ -42,7 +43,7 @@ static const struct ft_prom_metric table[] = {
     [METRIC_TABLE_ENTRIES] = {PREFIX "table_entries", FT_PROM_GAUGE, "entries", "table", NULL, 3,
         "What a table holds: flows, queue pairs, training processes."},
     [METRIC_TABLE_LIMIT] = {PREFIX "table_limit_entries", FT_PROM_GAUGE, "entries", "table", NULL, 3,
-        "What it may hold, by the settings flows_max, rdma.qps_max and nccl.jobs_max."},
+        "Capacity of the table, by the settings flows_max, rdma.qps_max and nccl.jobs_max."},
     [METRIC_CAPTURE_PACKETS] = {PREFIX "capture_packets_total", FT_PROM_COUNTER, "packets", "interface", "interface", 1,
         "Packets taken from an interface."},
     [METRIC_CAPTURE_DROPS] = {PREFIX "capture_drops_total", FT_PROM_COUNTER, "packets", "interface", "interface", 1,
@@ -54,7 +55,7 @@ static const struct ft_prom_metric table[] = {
     [METRIC_RDMA_QPS] = {PREFIX "rdma_queue_pairs", FT_PROM_GAUGE, "queue pairs", "state", NULL, 5,
         "Queue pairs, by whether their flow is known."},
     [METRIC_RDMA_ROUNDS] = {PREFIX "rdma_rounds_total", FT_PROM_COUNTER, "rounds", NULL, NULL, 1,
-        "Looks at the kernel's RDMA state."},
+        "Reads of the kernel's RDMA state."},
     [METRIC_RDMA_ROUND_SECONDS] = {PREFIX "rdma_round_seconds_total", FT_PROM_COUNTER, "seconds", NULL, NULL, 1,
         "Time spent on them."},
     [METRIC_RDMA_REQUESTS_FAILED] = {PREFIX "rdma_requests_failed_total", FT_PROM_COUNTER, "requests", NULL, NULL, 1,
@@ -64,17 +65,19 @@ static const struct ft_prom_metric table[] = {
     [METRIC_RDMA_QUERIES] = {PREFIX "rdma_queries_total", FT_PROM_COUNTER, "processes", NULL, NULL, 1,
         "Processes whose queue pairs were queried."},
     [METRIC_RDMA_QUERIES_FAILED] = {PREFIX "rdma_queries_failed_total", FT_PROM_COUNTER, "processes", NULL, NULL, 1,
-        "Of them those that could not be."},
+        "Of these, the processes that could not be queried."},
     [METRIC_RDMA_QUERIES_AMBIGUOUS] = {PREFIX "rdma_queries_ambiguous_total", FT_PROM_COUNTER, "queue pairs", NULL, NULL, 1,
         "Queue pairs that a query could not distinguish from others."},
     [METRIC_NCCL_JOBS] = {PREFIX "nccl_jobs", FT_PROM_GAUGE, "processes", NULL, NULL, 1,
         "Training processes connected by the plugin."},
     [METRIC_NCCL_REFUSED] = {PREFIX "nccl_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
-        "Connections of jobs that were turned away."},
+        "Connections of jobs that were rejected."},
+    [METRIC_NCCL_IMPLAUSIBLE] = {PREFIX "nccl_implausible_total", FT_PROM_COUNTER, "counters", NULL, NULL, 1,
+        "Counters in the memory of jobs that said more than a process can do: they do not count."},
     [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
-        "What that may grow to: the setting daemon.queue_bytes."},
+        "Its limit: the setting daemon.queue_bytes."},
     [METRIC_CONNECTED] = {PREFIX "connected", FT_PROM_GAUGE, "0 or 1", NULL, NULL, 1,
         "Whether the daemon is connected."},
     [METRIC_RECORDS_REPEATED] = {PREFIX "records_repeated_total", FT_PROM_COUNTER, "records", NULL, NULL, 1,
@@ -162,6 +165,7 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
     if (m->jobs) {
         ft_prom_one(&page, METRIC_NCCL_JOBS, ft_jobs_count(m->jobs));
         ft_prom_one(&page, METRIC_NCCL_REFUSED, ft_jobs_refused(m->jobs));
+        ft_prom_one(&page, METRIC_NCCL_IMPLAUSIBLE, ft_jobs_implausible(m->jobs));
     }
     if (m->sender) {
         ft_prom_one(&page, METRIC_QUEUE_BYTES, m->sender->queue_bytes);

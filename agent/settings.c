@@ -42,17 +42,16 @@ static const struct ft_option options[] = {
      .standard = "224MiB",
      .min = 64 * MIB,
      .max = 1048576 * MIB,
-     .help =
-         "Memory that the program takes at most, with the buffers of its captures. It is shared "
-         "out to all that grows: caps below that are not set get their part of it, and their "
-         "defaults are those of the default; what is set must fit. The option --check prints "
-         "the shares and their sum. MemoryMax of the unit is a seventh of it above it, for "
-         "what the kernel keeps."},
+     .help = "Memory that the program takes at most, with the buffers of its captures. It is "
+             "divided among all tables and queues: limits below that are not set get a share of it "
+             "(the defaults shown are for the default of memory_max); limits that are set must "
+             "fit. The option --check prints the shares and their sum. MemoryMax of the unit is "
+             "one seventh higher, for memory of the kernel."},
     {.key = "interfaces",
      .type = FT_OPTION_STRINGS,
      .offset = AT(interfaces),
-     .help = "Network interfaces to capture on. The interface any stands for all of them; it sees "
-             "a packet once for each layer it passes (bond and member, VLAN and parent). An RDMA "
+     .help = "Network interfaces to capture on. The interface any means all of them; it sees a "
+             "packet once for each layer it passes (bond and member, VLAN and parent). An RDMA "
              "device (mlx5_0, or mlx5_0:1 with its port) needs a libpcap with its RDMA sniffer."},
     {.key = "addresses",
      .type = FT_OPTION_STRINGS,
@@ -225,7 +224,7 @@ static const struct ft_option options[] = {
      .standard = "64",
      .min = 1,
      .max = 1024,
-     .help = "Training processes followed at a time. Further ones are turned away and counted."},
+     .help = "Training processes followed at a time. Further ones are rejected and counted."},
     {.key = "rdma.enabled",
      .type = FT_OPTION_BOOL,
      .offset = AT(rdma),
@@ -235,7 +234,7 @@ static const struct ft_option options[] = {
     {.key = "rdma.devices",
      .type = FT_OPTION_STRINGS,
      .offset = AT(rdma_devices),
-     .help = "RDMA devices to look at, by name (mlx5_0). Unset: all of them. Leave out those of a "
+     .help = "RDMA devices to read, by name (mlx5_0). Unset: all of them. Leave out those of a "
              "storage network, or share a machine between agents."},
     {.key = "rdma.interval",
      .type = FT_OPTION_DURATION,
@@ -243,7 +242,7 @@ static const struct ft_option options[] = {
      .standard = "1s",
      .min = 0.1,
      .max = 3600,
-     .help = "Time between two looks at the queue pairs."},
+     .help = "Time between two reads of the queue pairs."},
     {.key = "rdma.counters_interval",
      .type = FT_OPTION_DURATION,
      .offset = AT(rdma_counters_ns),
@@ -276,7 +275,7 @@ static const struct ft_option options[] = {
      .offset = AT(log_level),
      .standard = "info",
      .choices = log_levels,
-     .help = "Messages less important than this are not logged."},
+     .help = "Messages below this level are not logged."},
     {.key = NULL},
 };
 

@@ -52,7 +52,7 @@ struct ft_agent_settings {
     int64_t rdma_counters_ns;
     uint64_t rdma_qps_max;
     uint64_t memory_max;
-    uint64_t nccl_peers; /* share of it: peers of operations under way, of all jobs */
+    uint64_t nccl_peers; /* share of it: peers of operations in progress, of all jobs */
     char *job_variable;
 };
 

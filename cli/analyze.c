@@ -297,7 +297,7 @@ static int follow(struct analysis *a)
     }
 }
 
-/* The last account of the poller, for whoever wants the records alone. */
+/* The last account of the poller, for those who need the records alone. */
 static int fetch_facts(const struct analysis *a, struct ft_digest_facts *facts)
 {
     char error[256];

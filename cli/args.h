@@ -47,7 +47,7 @@ enum ft_command {
 struct ft_args {
     enum ft_command command;
     const char *endpoint;   /* HOST:PORT, also with http:// or https:// before it */
-    const char *token_file; /* what the daemon wants to see (http_token_file); NULL */
+    const char *token_file; /* what the daemon requires (http_token_file); NULL */
     const char *ca;         /* of https, NULL: the system's */
     int stop_fd;            /* ends a request when it can be read; -1: nothing does */
     bool json;

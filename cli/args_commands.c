@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "cli/args_options.h"
@@ -13,7 +14,7 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
                           "the leaf-spine path of every flow, now"},
     [FT_COMMAND_LINKS] = {"links", "[--group GROUP]", "load of every directed link, last window"},
     [FT_COMMAND_IMBALANCE] = {"imbalance", "[--loads N,N,...]",
-                              "how uneven each ECMP group is, and whether chance would do it"},
+                              "how uneven each ECMP group is, and whether chance explains it"},
     [FT_COMMAND_COLLISIONS] = {"collisions", "",
                                "links that carry several elephants while a sibling has room"},
     [FT_COMMAND_EVENTS] =
@@ -44,9 +45,9 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_LIVE] = {"live", "[--sflow ADDRESS:PORT] [--topology FILE]",
                          "poller, daemon and page with one command, until Ctrl-C"},
     [FT_COMMAND_RECORD] = {"record", "[--last TIME] [--output FILE]",
-                           "what came in and went out of late, as a file for replay"},
+                           "recent input and output of the daemon, as a file for replay"},
     [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
-                           "the page, or one command, as they were when that file was kept"},
+                           "the page, or one command, with the data of such a file"},
     [FT_COMMAND_PLAN] = {"plan",
                          "JOB [--failed LINK,...] | --topology FILE --flows FILE "
                          "[--previous FILE] [--failed LINK,...]",
@@ -63,6 +64,14 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_CONSUME] = {"consume", "TOPIC [--from TIME] [--filter NAME=VALUE]... [--follow]",
                             "the records of a Kafka topic"},
 };
+
+enum ft_command ft_args_command_of(const char *name)
+{
+    for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
+        if (strcmp(ft_args_commands[i].name, name) == 0)
+            return i;
+    return FT_COMMAND_NONE;
+}
 
 int ft_args_complain(FILE *err, enum ft_command command, const char *format, ...)
 {

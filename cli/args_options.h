@@ -2,9 +2,12 @@
 #ifndef FT_CLI_ARGS_OPTIONS_H
 #define FT_CLI_ARGS_OPTIONS_H
 /*
- * Options and commands of the command line by number: what args.c, args_sim.c and args_commands.c
+ * Options and commands of the command line by number: what args.c (the command line), args_table.c
+ * (options, help, completion), args_values.c and args_sim.c (values of options) and args_commands.c
  * share. Nobody else includes this.
  */
+#include <getopt.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -63,6 +66,10 @@ enum {
     OPT_FILTER
 };
 
+/* Where the daemon and the brokers are unless said otherwise. */
+#define FT_ARGS_ENDPOINT "127.0.0.1:9478"
+#define FT_ARGS_BROKERS  "localhost:9092"
+
 /* The commands, for help and complaints; that of FT_COMMAND_NONE is empty. */
 struct ft_args_command {
     const char *name;
@@ -70,6 +77,18 @@ struct ft_args_command {
     const char *help;
 };
 extern const struct ft_args_command ft_args_commands[FT_COMMANDS];
+
+/* FT_COMMAND_NONE when no command has this name. */
+enum ft_command ft_args_command_of(const char *name);
+
+/* All options, for getopt_long(3): a static array. */
+const struct option *ft_args_longs(void);
+bool ft_args_takes(enum ft_command command, int c);
+const char *ft_args_option_name(int c);
+
+/* One option that the command takes, with its value. 0, EX_USAGE or EX_OSERR. */
+int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err);
+int ft_args_flow(struct ft_args *args, const char *text, FILE *err);
 
 /* EX_USAGE, after a complaint that names the command. */
 int ft_args_complain(FILE *err, enum ft_command command, const char *format, ...)

@@ -323,7 +323,7 @@ static int read_group(const struct ft_value *root, const char *file, uint32_t ra
         for (size_t k = 0; k < i && !twice; k++)
             twice = group->ranks[k] == group->ranks[i];
         if (twice) {
-            ft_diag_add(diag, file, 0, "key '%s': rank %u is there twice", key, group->ranks[i]);
+            ft_diag_add(diag, file, 0, "key '%s': rank %u is given twice", key, group->ranks[i]);
             return -EINVAL;
         }
     }

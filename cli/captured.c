@@ -277,7 +277,7 @@ static int read_links(struct ft_captured *c)
     return 0;
 }
 
-/* What each flow wants. A link that nobody measured has what its flows add up to. */
+/* The demand of each flow. A link that nobody measured has what its flows add up to. */
 static int find_demands(struct ft_captured *c)
 {
     const struct ft_topology *t = c->inputs.topology;

@@ -6,9 +6,9 @@
  * links, imbalance and collectives, from a daemon or from the records that it wrote.
  *
  * A flow counts where its path is resolved, both its NICs are in the topology and it carries at
- * least 0.1 % of its slowest link; the others are counted by why they do not. What a flow wants is
- * not seen: where a link of its path is full (90 %) it wants as much as its NIC can send, else
- * what it was measured to have. Owner: the caller. Thread: one.
+ * least 0.1 % of its slowest link; the others are counted by why they do not. The demand of a flow
+ * is not seen: where a link of its path is full (90 %) its demand is as much as its NIC can send,
+ * else what it was measured to have. Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ struct ft_captured {
     uint64_t window_start_ms, window_end_ms;
     uint64_t slack_ms;       /* rates of flows are of windows that ended so long before at most */
     uint64_t since_ms;       /* the oldest window that a flow's rate is of */
-    struct ft_inputs inputs; /* topology; flows by what they want */
+    struct ft_inputs inputs; /* topology; flows by their demand */
     struct ft_captured_flow *flows;
     struct ft_path *paths;
     uint32_t left_out[FT_LEFT_OUTS];

@@ -110,7 +110,7 @@ static int load_daemon(const struct ft_args *args, const char *command, struct f
 }
 
 /* Lines of other kinds are passed over unread: files of a daemon have all of them. */
-static bool is_wanted(const char *line, size_t len)
+static bool is_used(const char *line, size_t len)
 {
     static const char *const schemas[] = {"\"fabrictrace.path.v1\"", "\"fabrictrace.link.v1\"",
                                           "\"fabrictrace.imbalance.v1\"",
@@ -135,7 +135,7 @@ static int read_lines(struct ft_captured *c, const char *text, size_t len, const
         int rc;
 
         number++;
-        if (is_wanted(line, bytes)) {
+        if (is_used(line, bytes)) {
             rc = ft_record_from_json(line, bytes, &record, error, sizeof(error));
             if (rc == -EINVAL)
                 ft_diag_add(diag, file, number, "%s", error);

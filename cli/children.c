@@ -170,16 +170,16 @@ static int start_child(struct ft_children *c, const struct ft_child_start *start
     struct child *child = &c->child[c->count];
     const char *argv[ARGS_MAX];
     char path[PATH_MAX], ports[32];
-    int log[2] = {-1, -1}, told[2] = {-1, -1}, null = -1;
+    int log[2] = {-1, -1}, bound[2] = {-1, -1}, null = -1;
     pid_t parent = getpid();
     int rc = c->count < CHILDREN_MAX ? find_program(start->program, path) : -EMFILE;
 
     if (rc == 0)
         rc = open_pipe(log);
     if (rc == 0 && start->ports)
-        rc = open_pipe(told);
+        rc = open_pipe(bound);
     if (rc == 0)
-        rc = fill_args(start, ports, told[1], argv);
+        rc = fill_args(start, ports, bound[1], argv);
     if (rc == 0 && (null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
         rc = -errno;
     if (rc)
@@ -190,8 +190,8 @@ static int start_child(struct ft_children *c, const struct ft_child_start *start
         const int fds[3] = {start->in < 0 ? null : start->in, start->out < 0 ? null : start->out,
                             log[1]};
 
-        if (told[1] >= 0)
-            fcntl(told[1], F_SETFD, 0);
+        if (bound[1] >= 0)
+            fcntl(bound[1], F_SETFD, 0);
         become(c, path, (char **)(uintptr_t)argv, fds, parent);
     }
     if (child->pid < 0) {
@@ -199,14 +199,14 @@ static int start_child(struct ft_children *c, const struct ft_child_start *start
         goto out;
     }
     child->log = log[0];
-    child->ports = told[0];
-    log[0] = told[0] = -1;
+    child->ports = bound[0];
+    log[0] = bound[0] = -1;
     rc = (int)c->count++;
 out:
     close_fd(&null);
     for (int i = 0; i < 2; i++) {
         close_fd(&log[i]);
-        close_fd(&told[i]);
+        close_fd(&bound[i]);
     }
     return rc;
 }

@@ -31,7 +31,7 @@
 #define TABLE_BYTES_MAX  (256u << 20)
 #define TABLE_ROWS       1000
 #define PROPERTIES_MAX   64
-#define STRANGERS_TOLD   5
+#define STRANGERS_LOGGED 5
 
 struct item {
     int64_t time_ms;
@@ -342,7 +342,7 @@ static int keep(struct consumer *c, const struct ft_kafka_message *m, const stru
     return EX_OK;
 }
 
-static bool is_wanted(const struct consumer *c, const struct ft_value *record)
+static bool is_selected(const struct consumer *c, const struct ft_value *record)
 {
     for (size_t i = 0; i < c->args->filter_count; i++)
         if (!passes(record, c->args->filters[i]))
@@ -352,7 +352,7 @@ static bool is_wanted(const struct consumer *c, const struct ft_value *record)
 
 static void tell_stranger(struct consumer *c, const struct ft_kafka_message *m, const char *reason)
 {
-    if (c->strangers++ < STRANGERS_TOLD)
+    if (c->strangers++ < STRANGERS_LOGGED)
         fprintf(stderr, "fabrictrace consume: partition %d, offset %" PRId64 ": no record: %s\n",
                 m->partition, m->offset, reason);
 }
@@ -375,7 +375,7 @@ static int take(struct consumer *c, const struct ft_kafka_message *m)
         return EX_OK;
     }
     rc = EX_OK;
-    if (is_wanted(c, ft_answer_root(answer))) {
+    if (is_selected(c, ft_answer_root(answer))) {
         c->shown++;
         if (!c->args->json)
             rc = keep(c, m, ft_answer_root(answer));
@@ -452,7 +452,7 @@ static int finish(struct consumer *c)
         fprintf(stderr,
                 "fabrictrace consume: the first %d; --limit shows more, --from later ones\n",
                 TABLE_ROWS);
-    if (c->strangers > STRANGERS_TOLD)
+    if (c->strangers > STRANGERS_LOGGED)
         fprintf(stderr, "fabrictrace consume: %" PRIu64 " messages are no records\n", c->strangers);
     return rc == EX_OK && c->strangers ? EX_DATAERR : rc;
 }

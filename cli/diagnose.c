@@ -152,7 +152,7 @@ static int show_table(FILE *out, const struct ft_operations *ops, struct ft_diag
         add_row(grid, &found->items[i], &r->message);
     }
     if (found->count == 0) {
-        fputs("nothing is wrong by these operations\n", out);
+        fputs("these operations show no fault\n", out);
         ft_grid_free(grid);
         return 0;
     }

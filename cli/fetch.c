@@ -176,7 +176,7 @@ static int refused(const struct ft_args *args, int status, const struct ft_write
     if (status == 401) {
         fprintf(err, "fabrictrace: fabrictraced at %s %s\n", args->endpoint,
                 args->token_file ? "refuses the token of --token-file"
-                                 : "wants a token: --token-file FILE");
+                                 : "requires a token: --token-file FILE");
         return EX_NOPERM;
     }
     if (status == 404 && args->name)

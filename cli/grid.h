@@ -25,7 +25,7 @@ enum ft_colour {
     FT_GREEN,
 };
 
-/* What a person wants of tables with titles; all zero: nothing. */
+/* What a person asks of tables with titles; all zero: nothing. */
 struct ft_layout {
     const char *sort;    /* title of a column, a '-' before it reverses the order; NULL */
     const char *columns; /* titles, separated by commas; NULL: all */

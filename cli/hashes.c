@@ -139,7 +139,7 @@ static int add_set(struct ft_hashes_list *list, const char *text, char *error, s
         rc = read_function(&s, s.record->function);
     sets = rc ? NULL : ft_grow(list->sets, list->count, &list->size, sizeof(*list->sets));
     if (!sets) {
-        snprintf(error, bytes, "a learnt function is none");
+        snprintf(error, bytes, "a learnt hash function cannot be read");
         set_free(&s);
         return rc ? rc : -ENOMEM;
     }

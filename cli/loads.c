@@ -63,7 +63,7 @@ static void show_text(FILE *out, size_t count, const struct judgement *j)
     static const char *const words[] = {
         [FT_VERDICT_EVEN] = "even: no worse than chance",
         [FT_VERDICT_UNEVEN] = "uneven, may be luck",
-        [FT_VERDICT_FAULT] = "FAULT: chance does not do this",
+        [FT_VERDICT_FAULT] = "FAULT: not explained by chance",
     };
     const struct ft_figures *f = &j->figures;
     char p[FT_UNIT_BYTES];

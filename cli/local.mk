@@ -7,6 +7,7 @@ cli_libftcli_a_SOURCES = \
 	cli/change.c cli/change.h \
 	cli/answer.c cli/answer.h \
 	cli/args.c cli/args.h cli/args_commands.c cli/args_options.h cli/args_sim.c \
+	cli/args_table.c cli/args_values.c \
 	cli/astra.c cli/astra.h \
 	cli/astra_files.c cli/astra_files.h \
 	cli/children.c cli/children.h \

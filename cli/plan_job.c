@@ -119,7 +119,7 @@ static int predict(const struct ft_plan_job *p, uint32_t flow, const bool *dead,
 /* Whether the job's flows are where the hashes say that they are. */
 static void verify(struct ft_plan_job *p)
 {
-    uint32_t told = 0, wrong = 0;
+    uint32_t predicted = 0, wrong = 0;
 
     for (uint32_t i = 0; i < p->captured.inputs.flows.count; i++) {
         struct ft_path path;
@@ -127,12 +127,12 @@ static void verify(struct ft_plan_job *p)
         if (!is_of_job(p, p->captured.flows[i].record) ||
             predict(p, i, NULL, p->captured.flows[i].tuple.sport, &path))
             continue;
-        told++;
+        predicted++;
         wrong += !is_same(&path, &p->captured.paths[i]);
     }
-    if (wrong > told * (1 - ACCURACY_LEAST))
+    if (wrong > predicted * (1 - ACCURACY_LEAST))
         add_text(&p->refused, "of %u flows of the job whose path is predicted %u take another one",
-                 told, wrong);
+                 predicted, wrong);
 }
 
 /* Everything that speaks against a plan. */
@@ -389,7 +389,7 @@ int ft_plan_job_run(const struct ft_args *args)
     judge(p);
     if (p->flows == 0 && p->refused.count == 0) {
         fprintf(stderr,
-                "fabrictrace plan: no flow of a job '%s' has a known path and a rate worth it\n",
+                "fabrictrace plan: no flow of a job '%s' has a known path and enough rate\n",
                 args->job);
         rc = FT_EXIT_NOT_FOUND;
         goto out;

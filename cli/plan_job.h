@@ -8,7 +8,7 @@
  * It is refused, with the reasons, where a source port does not determine the path: the hash of a
  * switch is not known, is not linear, leaves out the port, or errs in more than one flow of a
  * hundred; a flow has several paths at once, or runs in a tunnel; or present links of the job's
- * flows are not as predicted. Flows of other jobs stay, and count with what they want.
+ * flows are not as predicted. Flows of other jobs stay, and count with their demand.
  */
 #include "cli/captured.h"
 #include "cli/hashes.h"

@@ -239,8 +239,8 @@ static void print_state(const char *name, const struct ft_plan_state *s, double 
     const struct ft_layer *down = leaf_layer(&s->measured, "down");
     char percent[FT_UNIT_BYTES], rate[FT_UNIT_BYTES];
 
-    printf("%s: FIM %.1f up, %.1f down; flows want %s of the fullest link", name, up ? up->fim : 0,
-           down ? down->fim : 0, ft_unit_percent(percent, load));
+    printf("%s: FIM %.1f up, %.1f down; flows request %s of the fullest link", name,
+           up ? up->fim : 0, down ? down->fim : 0, ft_unit_percent(percent, load));
     if (s->measured.slowest != FT_NONE)
         printf("; the slowest flow has %s", ft_unit_rate(rate, s->measured.slowest_bps));
     if (s->step_s >= 0)
@@ -277,9 +277,9 @@ int ft_plan_job_print(const struct ft_plan_job *p, bool json)
     if (rc)
         return rc;
     printf("%s%u of %u flows of the job move%s\n", p->result.moved ? "\n" : "", p->result.moved,
-           p->flows, p->result.moved ? "" : ": no other ports make its fullest link carry less");
+           p->flows, p->result.moved ? "" : ": no other ports reduce the load of its fullest link");
     if (p->result.lost || p->result.stuck)
-        printf("%u of them have lost their path; %u find no other\n", p->result.lost,
+        printf("%u of them have lost their path; %u have no other\n", p->result.lost,
                p->result.stuck);
     print_state("Before", &p->before, p->result.before);
     print_state("After", &p->after, p->result.after);

@@ -63,7 +63,7 @@ static int verify(const struct file *file, uint64_t *bytes)
     if (rc < 0)
         fprintf(stderr,
                 "fabrictrace record: the file is not complete: %s; the daemon cut it off, since it "
-                "needed the room: ask again, or for less by --last\n",
+                "needed the memory: try again, or with a shorter --last\n",
                 incident ? ft_incident_problem(incident) : "no memory");
     ft_incident_close(incident);
     *bytes = (uint64_t)ftello(file->stream);

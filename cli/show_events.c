@@ -82,9 +82,9 @@ int ft_show_events(const struct ft_screen *screen, const struct ft_value *root)
 
     ft_text_window(screen, root);
     if (count == 0)
-        fputs(", no standing events\n", screen->out);
+        fputs(", no active events\n", screen->out);
     else
-        fprintf(screen->out, ", %zu standing event%s\n", count, count == 1 ? "" : "s");
+        fprintf(screen->out, ", %zu active event%s\n", count, count == 1 ? "" : "s");
     for (size_t rank = 0; rank <= ranks; rank++)
         for (size_t i = 0; i < count; i++)
             if (rank_of(ft_value_at(records, i)) == rank)

@@ -41,7 +41,7 @@ static void fault_cell(struct ft_grid *grid, const struct ft_value *record)
         ft_value_is(record, "scope", "group") && worst > links - 1e-3)
         ft_grid_cell(grid, FT_RED, "FAULT: every flow on one of %.0f links", links);
     else
-        ft_grid_cell(grid, FT_RED, "FAULT: chance does not do this");
+        ft_grid_cell(grid, FT_RED, "FAULT: not explained by chance");
 }
 
 static void verdict_cell(struct ft_grid *grid, const struct ft_value *record)

@@ -97,7 +97,7 @@ int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root)
     ft_text_window(screen, root);
     fputc('\n', screen->out);
     if (ft_value_count(records) == 0) {
-        fputs("nothing was seen to spread over equal-cost links\n", screen->out);
+        fputs("no flow was seen to spread over equal-cost links\n", screen->out);
         return 0;
     }
     grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));

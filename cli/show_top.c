@@ -147,9 +147,9 @@ int ft_show_top(const struct ft_screen *screen, const struct ft_top *top, size_t
     ft_text_window(screen, top->imbalance);
     ft_rows_uplinks(screen, parts[1].records);
     if (events)
-        fprintf(screen->out, ", %zu standing event%s\n", events, events == 1 ? "" : "s");
+        fprintf(screen->out, ", %zu active event%s\n", events, events == 1 ? "" : "s");
     else
-        fputs(", no standing events\n", screen->out);
+        fputs(", no active events\n", screen->out);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         size_t rows = lines ? room / (count - i) : ROWS_DEFAULT;
 

@@ -5,7 +5,7 @@
  * How far the fluid model is off in the case that was measured: rates of flows and loads of links
  * on the paths that the flows had. Errors are |predicted - measured| / measured.
  *
- * Where no link is full every flow has what it wants, and rates say nothing about the model: flows
+ * Where no link is full every flow gets its demand, and rates say nothing about the model: flows
  * that a full link limits are therefore judged by themselves. A link is judged where it was
  * measured to carry at least 1 % of its speed; what no captured flow explains is part of its error.
  */

@@ -25,7 +25,7 @@ struct ft_measured {
     struct ft_layer layers[FT_LAYERS];
     double most;
     double collisions;
-    double slowest_share; /* 1 without flows that want anything */
+    double slowest_share; /* 1 without flows with a demand */
     uint32_t slowest;     /* flow; FT_NONE */
     double slowest_bps;
     uint32_t hottest; /* link; FT_NONE */

@@ -28,7 +28,6 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/view.h \
 	daemon/api/web.c daemon/api/web.h \
 	daemon/api/windows.c daemon/api/windows.h \
-	daemon/check.c daemon/check.h \
 	daemon/daemon.c daemon/daemon.h \
 	daemon/incident/entry.c daemon/incident/entry.h \
 	daemon/incident/head.c daemon/incident/head.h \
@@ -122,6 +121,13 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \
 	daemon/publish/topics.c daemon/publish/topics.h \
+	daemon/service/check.c daemon/service/check.h \
+	daemon/service/live.c \
+	daemon/service/network.c \
+	daemon/service/open.c \
+	daemon/service/reload.c \
+	daemon/service/replay.c \
+	daemon/service/service.h \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \

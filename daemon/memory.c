@@ -5,10 +5,12 @@
 
 #include <string.h>
 
-#include "daemon/check.h"
+#include "daemon/diagnosis/diagnoser.h"
 #include "daemon/diagnosis/recent.h"
 #include "daemon/hashes/hashes.h"
+#include "daemon/service/check.h"
 #include "daemon/settings.h"
+#include "daemon/spread/spread.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -69,10 +71,12 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
     const struct ft_share list[] = {
         {.what = "the program", .bytes = BASE_BYTES},
         {.what = "the allocator", .bytes = all / 16},
-        {.what = "frames under way", .bytes = FRAMES_BYTES},
+        {.what = "frames in flight", .bytes = FRAMES_BYTES},
         {.what = "records of a frame", .bytes = DECODE_BYTES},
         {.what = "names and exporters", .bytes = TABLES_BYTES},
         {.what = "orders of pages", .bytes = ORDERS_BYTES},
+        {.what = "spreads", .bytes = FT_SPREAD_BYTES_MAX},
+        {.what = "diagnoses", .bytes = FT_DIAGNOSER_BYTES_MAX},
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
         {"history", "history_memory_max", &s->history_memory_max, 1.1, 20, MIB, 512 * MIB, true, 0,
          false, false},
@@ -83,7 +87,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {"HTTP streams", "http_streams_max", &s->http_streams_max, STREAM, 5, 4, 1000, false, 0,
          false, false},
         {"accounts", NULL, &s->kept_bytes, 2, 3, 4 * MIB, 64 * MIB, true, 0, false, false},
-        {"flows", "flows_max", &s->flows_max, FLOW, 34.4, 1000, 100000000, false, 0, false, false},
+        {"flows", "flows_max", &s->flows_max, FLOW, 34.7, 1000, 100000000, false, 0, false, false},
         {"counters of ports", "counters_max", &s->counters_max, PORT_COUNTERS, 12, 100, 100000000,
          false, 0, false, false},
         {"queue pairs", "pairing.ends_max", &s->ends_max, QUEUE_PAIR, 13, 100, 10000000, false, 0,

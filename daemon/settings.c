@@ -37,10 +37,11 @@ static const struct ft_option options[] = {
      .standard = "3696MiB",
      .min = 536870912,
      .max = 17592186044416,
-     .help = "Memory that the program takes at most. It is shared out to all that grows: caps "
-             "below that are not set get their part of it, and their defaults are those of the "
-             "default; what is set must fit. The option --check prints the shares and their sum. "
-             "MemoryMax of the unit is a seventh of it above it, for what the kernel keeps."},
+     .help =
+         "Memory that the program takes at most. It is divided among all tables and queues: limits "
+         "below that are not set get a share of it (the defaults shown are for the default of "
+         "memory_max); limits that are set must fit. The option --check prints the shares and "
+         "their sum. MemoryMax of the unit is one seventh higher, for memory of the kernel."},
     {.key = "fabric",
      .type = FT_OPTION_STRING,
      .offset = AT(fabric),
@@ -71,7 +72,7 @@ static const struct ft_option options[] = {
     {.key = "discovery.ports_max",
      .type = FT_OPTION_UINT,
      .offset = AT(crossing_ports_max),
-     .standard = "90000",
+     .standard = "89000",
      .min = 1,
      .max = 10000000,
      .help =
@@ -88,8 +89,8 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_BOOL,
      .offset = AT(listen_plain),
      .standard = "false",
-     .help = "Whether records may come over plain TCP from beyond loopback. Whoever reaches the "
-             "port can then report anything in the name of every host and switch."},
+     .help = "Whether records may come over plain TCP from beyond loopback. Anybody who reaches "
+             "the port can then send data in the name of any host and switch."},
     {.key = "http",
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(http),
@@ -109,16 +110,15 @@ static const struct ft_option options[] = {
     {.key = "http_token_file",
      .type = FT_OPTION_STRING,
      .offset = AT(http_token_file),
-     .help =
-         "File with a token of one line that each request must show (Authorization: Bearer), but "
-         "for /healthz, /readyz and the page's files; credential:NAME is one of the service "
-         "manager's. Everybody else may not read the file."},
+     .help = "File with a token of one line that each request must show (Authorization: Bearer), "
+             "but for /healthz, /readyz and the page's files; credential:NAME is one of the "
+             "service manager's. Other users must not be able to read the file."},
     {.key = "http_plain",
      .type = FT_OPTION_BOOL,
      .offset = AT(http_plain),
      .standard = "false",
-     .help = "Whether HTTP may be spoken beyond loopback without TLS or without a token. Whoever "
-             "reaches the port can then read all that the daemon knows."},
+     .help = "Whether HTTP may be spoken beyond loopback without TLS or without a token. Anybody "
+             "who reaches the port can then read all that the daemon knows."},
     {.key = "http_origins",
      .type = FT_OPTION_STRINGS,
      .offset = AT(http_origins),
@@ -148,10 +148,10 @@ static const struct ft_option options[] = {
     {.key = "history_memory_max",
      .type = FT_OPTION_SIZE,
      .offset = AT(history_memory_max),
-     .standard = "386MiB",
+     .standard = "380MiB",
      .min = 1048576,
      .max = 1099511627776,
-     .help = "What they may take; the oldest window goes first. 'fabrictraced --check' says how "
+     .help = "Memory for them; the oldest window is deleted first. 'fabrictraced --check' says how "
              "much the topology needs."},
     {.key = "history_file",
      .type = FT_OPTION_STRING,
@@ -165,16 +165,16 @@ static const struct ft_option options[] = {
      .standard = "35m",
      .min = 0,
      .max = 86400,
-     .help = "How long what comes in is kept, for 'fabrictrace record' to write the file of an "
-             "incident: some minutes more than it is to reach back. 0: nothing is."},
+     .help = "How long input is kept, for 'fabrictrace record' to write the file of an incident: "
+             "some minutes more than that file shall reach back. 0: none is kept."},
     {.key = "incident_memory_max",
      .type = FT_OPTION_SIZE,
      .offset = AT(incident_memory_max),
      .standard = "64MiB",
      .min = 16777216,
      .max = 17179869184,
-     .help = "What it may take, packed; the oldest goes first. A flow that is sampled once a "
-             "second takes about 1.5 KiB a minute."},
+     .help = "Memory for it, compressed; the oldest is deleted first. A flow that is sampled once "
+             "a second takes about 1.5 KiB a minute."},
     {.key = "user",
      .type = FT_OPTION_STRING,
      .offset = AT(user),
@@ -194,7 +194,7 @@ static const struct ft_option options[] = {
      .offset = AT(log_level),
      .standard = "info",
      .choices = levels,
-     .help = "What is worth a line in the log."},
+     .help = "Messages below this level are not logged."},
     {.key = "window",
      .type = FT_OPTION_DURATION,
      .offset = AT(window_ns),
@@ -238,8 +238,8 @@ static const struct ft_option options[] = {
      .min = 1,
      .max = 86400,
      .help =
-         "An operation of a training job that stands for less does not hang, however short such "
-         "operations usually are: a rank may save a checkpoint meanwhile."},
+         "An operation of a training job that makes no progress for a shorter time is not a hang, "
+         "however short such operations usually are: a rank may save a checkpoint meanwhile."},
     {.key = "path_hold_down",
      .type = FT_OPTION_DURATION,
      .offset = AT(path_hold_down_ns),
@@ -264,7 +264,7 @@ static const struct ft_option options[] = {
     {.key = "counters_max",
      .type = FT_OPTION_UINT,
      .offset = AT(counters_max),
-     .standard = "210000",
+     .standard = "200000",
      .min = 0,
      .max = 100000000,
      .help = "Ports whose counters are kept, those by SNMP and by sFlow apart. 0: counters are not "
@@ -297,20 +297,19 @@ static const struct ft_option options[] = {
      .standard = "16000",
      .min = 1,
      .max = 1000000,
-     .help =
-         "Agents and pollers remembered for their sequence numbers and loss records. Where there "
-         "are more, those that were silent for two minutes give way."},
+     .help = "Agents and pollers remembered for their sequence numbers and loss records. Where "
+             "there are more, those silent for two minutes are removed."},
     {.key = "connections_max",
      .type = FT_OPTION_UINT,
      .offset = AT(connections_max),
-     .standard = "18000",
+     .standard = "17000",
      .min = 1,
      .max = 1000000,
-     .help = "Connections of agents and pollers at once."},
+     .help = "Simultaneous connections of agents and pollers."},
     {.key = "events_max",
      .type = FT_OPTION_UINT,
      .offset = AT(events_max),
-     .standard = "7200",
+     .standard = "7100",
      .min = 1,
      .max = 1000000,
      .help = "Active events at the same time."},
@@ -349,7 +348,7 @@ static const struct ft_option options[] = {
      .standard = "200",
      .min = 0,
      .max = 100000,
-     .help = "Standing events that have a series of their own on /metrics; all are counted there."},
+     .help = "Active events that have a series of their own on /metrics; all are counted there."},
     {.key = "metrics.jobs_max",
      .type = FT_OPTION_UINT,
      .offset = AT(metrics_jobs_max),
@@ -365,7 +364,7 @@ static const struct ft_option options[] = {
     {.key = "kafka.topic_prefix",
      .type = FT_OPTION_STRING,
      .offset = AT(kafka_topic_prefix),
-     .help = "Put before each topic's name, which is the record's schema (fabrictrace.path.v1)."},
+     .help = "Prefix of each topic's name, which is the record's schema (fabrictrace.path.v1)."},
     {.key = "kafka.format",
      .type = FT_OPTION_ENUM,
      .offset = AT(kafka_format),
@@ -378,7 +377,8 @@ static const struct ft_option options[] = {
      .standard = "1000000",
      .min = 1,
      .max = 10000000,
-     .help = "Messages that wait for a broker at most; further ones are counted as refused."},
+     .help = "Messages that wait for a broker at most; further ones are dropped and counted as "
+             "refused."},
     {.key = "kafka.queue_bytes",
      .type = FT_OPTION_SIZE,
      .offset = AT(kafka_queue_bytes),
@@ -397,7 +397,7 @@ static const struct ft_option options[] = {
     {.key = "kafka.spool",
      .type = FT_OPTION_STRING,
      .offset = AT(kafka_spool),
-     .help = "Folder where messages wait on disk while the brokers take none, and over restarts "
+     .help = "Folder where messages wait on disk while no broker accepts them, and over restarts "
              "(/var/lib/fabrictrace/spool). It is made where its parent is there; one daemon uses "
              "it at a time."},
     {.key = "kafka.spool_bytes",
@@ -406,7 +406,7 @@ static const struct ft_option options[] = {
      .standard = "1GiB",
      .min = 1048576,
      .max = 17592186044416,
-     .help = "What the spool takes of the disk at most."},
+     .help = "Disk space that the spool may use."},
     {.key = "kafka.spool_full",
      .type = FT_OPTION_ENUM,
      .offset = AT(kafka_spool_full),
@@ -461,7 +461,7 @@ static const struct ft_option options[] = {
     {.key = "tls.peers",
      .type = FT_OPTION_STRINGS,
      .offset = AT(tls_peers),
-     .help = "Peers whose certificates name them otherwise: the name in the certificate, as "
+     .help = "Peers whose certificates contain other names: the name in the certificate, as "
              "URI:..., DNS:... or IP:..., then =agent/NAME or =switchpoll/NAME with the source id. "
              "Example: URI:spiffe://site/gpu01=agent/gpu01."},
     {.key = "tls.inventory",

@@ -23,7 +23,7 @@ struct ft_settings {
     uint64_t flows_max, sources_max, connections_max, events_max;
     uint64_t memory_max;
     /* Shares of it that are no options: of the records for HTTP, each of two windows; of answers
-     * under way; of the accounts and of the statuses of hosts. */
+     * in progress; of the accounts and of the statuses of hosts. */
     uint64_t http_bytes, kept_bytes, fabric_ports_max, ranks_max, hash_sets_max;
     uint64_t operations_max;  /* of jobs, kept for their diagnosis */
     uint64_t past_events_max; /* that are over, in the history */

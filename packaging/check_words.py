@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds words of our own where the field has a term: in comments, in texts that programs
+"""Finds words of our own where the field has a term: in comments, in names, in texts that programs
 print (logs, errors, findings, help) and in the manual pages. HACKING.md's glossary has the terms.
 
 usage: check_words.py SRCDIR     one line for each find; status 1 when there is one"""
@@ -31,7 +31,16 @@ PRIVATE = [
     (r"\bwhose\b[^.;:]*\bis none\b|\bis none of\b", "without; must be one of"),
     (r"\b(goes|go) on\b|\bran before runs on\b", "continues"),
     (r"\bof some no more than\b", "only, alone"),
+    (r"\bwants?\b", "needs, requires, requests"),
+    (r"\bunder way\b", "in progress, in flight"),
+    (r"\bof late\b", "recently, recent"),
+    (r"\b(gives?|giving|gave) way\b", "is removed, is replaced"),
+    (r"\b(longer|shorter|shortest|short|data's|flow's|packet's|samples') ways?\b", "path"),
+    (r"\bstanding (events?|diagnos[ei]s|conditions?)\b|\bevents? that stands?\b", "active event"),
+    (r"\bis there (already|twice)\b", "is defined twice, is given twice"),
 ]
+# Parts of names in code: what a text would not say, a name does not either.
+PRIVATE_NAMES = re.compile(r"(?:^|_)(told|untold|wanted|settled?|settling|astray|lacks|lacking)(?:_|$)", re.I)
 # An option, a field or a system's own name in which such a word stands.
 ALLOWED = re.compile(r"ptrace_scope|\.Ql scope\b|^scope$"
                      r"|Scope scope|imbalance Pq Cm scope|\.It Ql scope")
@@ -62,6 +71,14 @@ def page_texts(text):
         yield match.start(), match[0]
 
 
+def names(text):
+    """(offset, name) of the names in code, without comments and literals."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", lambda m: re.sub(r"[^\n]", " ", m[0]), text,
+                  flags=re.S)
+    for match in re.finditer(r"[A-Za-z_]\w*", code):
+        yield match.start(), match[0]
+
+
 def finds(path, text):
     """(line, word, advice, what it stands in) of each private word."""
     texts = c_texts(text) if path.suffix in (".c", ".h") else page_texts(text)
@@ -71,6 +88,10 @@ def finds(path, text):
                 around = piece[max(0, match.start() - 30):match.end() + 30]
                 if not ALLOWED.search(around):
                     yield text.count("\n", 0, offset) + 1, match[0], advice, around.strip()
+    for offset, name in names(text) if path.suffix in (".c", ".h") else ():
+        match = PRIVATE_NAMES.search(name)
+        if match:
+            yield text.count("\n", 0, offset) + 1, match[1], "what its text would say", name
 
 
 def files(root):

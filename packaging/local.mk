@@ -28,6 +28,10 @@ systemd_units = packaging/systemd/fabrictraced.service \
 	packaging/systemd/fabrictrace-switchpoll.service \
 	packaging/systemd/fabrictrace-switchpoll.socket
 nodist_systemdsystemunit_DATA = $(systemd_units)
+dist_systemdsystemunit_DATA = packaging/systemd/fabrictrace.target
+# What the messages in the journal mean: journalctl -x.
+catalogdir = $(prefix)/lib/systemd/catalog
+dist_catalog_DATA = packaging/systemd/fabrictrace.catalog
 EXTRA_DIST += $(systemd_units:=.in) packaging/systemd/fabrictrace.sysusers
 CLEANFILES += $(systemd_units)
 $(systemd_units): Makefile

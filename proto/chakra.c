@@ -287,7 +287,7 @@ static int read_nodes(struct decoder *d, struct ft_reader *r)
         qsort(t->nodes, t->count, sizeof(*t->nodes), compare_ids);
     for (uint32_t i = 1; rc == 0 && i < t->count; i++)
         if (t->nodes[i].id == t->nodes[i - 1].id)
-            rc = fail(d, "node %llu is there twice", (unsigned long long)t->nodes[i].id);
+            rc = fail(d, "node %llu is defined twice", (unsigned long long)t->nodes[i].id);
     return rc;
 }
 

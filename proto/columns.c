@@ -435,7 +435,7 @@ static size_t field_bytes(uint32_t field, size_t len)
 }
 
 /* A reader takes the number of observations from this list: it is there even when all are 0. */
-static void settle_first(struct ft_columns *c)
+static void complete_first(struct ft_columns *c)
 {
     struct column *column = &c->columns[0];
 
@@ -493,7 +493,7 @@ int ft_columns_pack(struct ft_columns *c, struct ft_writer *w)
 
     if (c->rows == 0)
         return 0;
-    settle_first(c);
+    complete_first(c);
     for (uint32_t i = 0; i < c->length_count; i++)
         lengths_bytes += varint_bytes(c->lengths[i]);
     len = message_bytes(c, lengths_bytes);

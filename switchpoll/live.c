@@ -105,11 +105,11 @@ static void warn_of_loss(struct live *live, const struct ft_ingest_stats *s, uin
     if (!full && !bad && !kernel)
         return;
     if (ft_log_limit_pass(&live->loss_limit, now, &held))
-        ft_log(FT_LOG_WARNING,
-               "sFlow lost in %d s: %" PRIu64 " datagrams in the kernel's buffer, %" PRIu64
-               " unreadable, %" PRIu64 " samples over fold_entries (%" PRIu64
-               " warnings held back)",
-               (int)(STATUS_NS / NS_PER_S), kernel, bad, full, held);
+        ft_log_about(FT_LOG_WARNING, &(struct ft_log_subject){.id = FT_LOG_ID_DATA_LOST},
+                     "sFlow lost in %d s: %" PRIu64 " datagrams in the kernel's buffer, %" PRIu64
+                     " unreadable, %" PRIu64 " samples over fold_entries (%" PRIu64
+                     " warnings held back)",
+                     (int)(STATUS_NS / NS_PER_S), kernel, bad, full, held);
 }
 
 static void tell_status(struct live *live, struct ft_mono now)
@@ -324,16 +324,18 @@ static void on_reload(void *arg)
 {
     struct live *live = arg;
     const struct ft_switchpoll_settings *loaded = live->config->reload(live->config->arg);
+    const struct ft_log_subject failed = {.id = FT_LOG_ID_RELOAD_FAILED};
     const char *fixed = loaded ? ft_switchpoll_settings_fixed(live->settings, loaded) : NULL;
 
     if (!loaded)
-        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
+        ft_log_about(FT_LOG_ERROR, &failed, "reload failed; keeping the previous configuration");
     else if (fixed)
-        ft_log(FT_LOG_ERROR, "reload failed: '%s' cannot change without a restart", fixed);
+        ft_log_about(FT_LOG_ERROR, &failed, "reload failed: '%s' cannot change without a restart",
+                     fixed);
     else if (adopt(live, loaded) < 0)
-        ft_log(FT_LOG_ERROR, "reload failed; keeping the previous configuration");
+        ft_log_about(FT_LOG_ERROR, &failed, "reload failed; keeping the previous configuration");
     else
-        ft_log(FT_LOG_NOTICE, "reloaded");
+        ft_log_about(FT_LOG_NOTICE, &(struct ft_log_subject){.id = FT_LOG_ID_RELOADED}, "reloaded");
 }
 
 static int serve_metrics(void *arg, const struct ft_http_request *request, struct ft_writer *body)

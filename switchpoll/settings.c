@@ -26,10 +26,11 @@ static const struct ft_option options[] = {
      "Name of this poller in its records and towards the daemon. Two pollers of one fabric must "
      "differ. When unset, the name of the host."},
     {"memory_max", FT_OPTION_SIZE, AT(memory_max), "896MiB", 134217728, 1099511627776, NULL,
-     "Memory that the program takes at most, with the receive buffers of its sockets. It is shared "
-     "out to all that grows: caps below that are not set get their part of it, and their defaults "
-     "are those of the default; what is set must fit. The option --check prints the shares and "
-     "their sum. MemoryMax of the unit is a seventh of it above it, for what the kernel keeps."},
+     "Memory that the program takes at most, with the receive buffers of its sockets. It is "
+     "divided among all tables and queues: limits below that are not set get a share of it (the "
+     "defaults shown are for the default of memory_max); limits that are set must fit. The option "
+     "--check prints the shares and their sum. MemoryMax of the unit is one seventh higher, for "
+     "memory of the kernel."},
     {"listen", FT_OPTION_ENDPOINT, AT(listen), ":6343", 0, 0, NULL,
      "UDP endpoint on which sFlow version 5 is received. Without a host, all IPv4 and IPv6 "
      "addresses. Not used where the service manager hands over sockets "
@@ -123,7 +124,7 @@ static const struct ft_option options[] = {
      "User to run as once the sockets of sFlow are open, when started by root. Unset: the user "
      "stays. Capabilities are given up then, either way."},
     {"log.level", FT_OPTION_ENUM, AT(log_level), "info", 0, 0, levels,
-     "What is logged: this level and what is graver."},
+     "Messages below this level are not logged."},
     {0},
 };
 
@@ -171,7 +172,7 @@ size_t ft_switchpoll_settings_shares(const struct ft_run *run, void *config,
          false},
         {"records for daemon", "daemon.queue", &s->daemon_queue_bytes, 1.1, 25, MIB, 0, true, 0,
          false, false},
-        {"polls under way", "snmp.parallel", &s->snmp_parallel, SNMP_SESSION, 3, 1, 256, false, 0,
+        {"polls in progress", "snmp.parallel", &s->snmp_parallel, SNMP_SESSION, 3, 1, 256, false, 0,
          false, false},
         {"ports polled", NULL, &s->snmp_all_ports_max, SNMP_PORT, 25, 100, 0, false, 0, false,
          false},

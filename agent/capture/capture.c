@@ -95,10 +95,25 @@ static void on_packet(void *arg, const struct ft_pcap_packet *packet)
     ft_capture_packet(tap->capture, tap->number, packet, false, ft_mono_now());
 }
 
+static struct ft_log_subject subject_of(const struct tap *tap)
+{
+    return (struct ft_log_subject){FT_LOG_ID_INTERFACE, FT_LOG_INTERFACE_FIELD,
+                                   ft_interfaces_name(tap->capture->interfaces, tap->number)};
+}
+
 static void lose(struct tap *tap, const char *text)
 {
-    ft_log(FT_LOG_WARNING, "%s; it is opened again when it is back", text);
+    const struct ft_log_subject subject = subject_of(tap);
+
+    ft_log_about(FT_LOG_WARNING, &subject, "%s; it is opened again when it is back", text);
     tap->lost = true;
+}
+
+static void log_again(const struct tap *tap)
+{
+    const struct ft_log_subject subject = subject_of(tap);
+
+    ft_log_about(FT_LOG_NOTICE, &subject, "interface '%s': capturing again", subject.name);
 }
 
 static void on_error(void *arg, const char *text)
@@ -232,8 +247,7 @@ void ft_capture_retry(struct ft_capture *capture)
         tap->pcap = open_tap(tap, capture->loop, &config, error, sizeof(error));
         tap->lost = !tap->pcap;
         if (tap->pcap)
-            ft_log(FT_LOG_NOTICE, "interface '%s': captures again",
-                   ft_interfaces_name(capture->interfaces, tap->number));
+            log_again(tap);
     }
 }
 

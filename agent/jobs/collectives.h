@@ -18,7 +18,7 @@
 #include "lib/base/clock.h"
 
 struct ft_collectives_config {
-    size_t ops_max;   /* under way at a time */
+    size_t ops_max;   /* in progress at a time */
     size_t peers_max; /* their (peer, channel) pairs, all together */
     uint64_t seed;
     int64_t hold_ns;

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/jobs/collective_record.h"
@@ -53,6 +54,7 @@ struct job {
     char name[FT_SEGMENT_NAME];
     struct ft_job_identity who;
     struct ft_rings_stats before; /* counted before this agent */
+    struct ft_tally_counts counts;
     struct ft_progress *progress;
     bool flights_read;              /* the flights below are this job's, and of now */
     struct ft_process_seen process; /* when it was adopted; start_ticks 0: not known */
@@ -67,7 +69,7 @@ struct ft_jobs {
     struct ft_uplink *uplink;
     int listen_fd;
     struct ft_watch *listening, *polling, *rest;
-    uint64_t refused;
+    uint64_t refused, odd;
     struct job *first;
     size_t count;
     struct ft_tally ended; /* over jobs that have ended */
@@ -85,12 +87,21 @@ static int64_t announce_ns(const struct ft_jobs *jobs)
     return jobs->config.refresh_ns < ANNOUNCE_NS ? jobs->config.refresh_ns : ANNOUNCE_NS;
 }
 
+static void log_job(enum ft_log_level level, uint32_t pid, const char *text)
+{
+    char number[16];
+    const struct ft_log_subject subject = {FT_LOG_ID_JOB, FT_LOG_JOB_FIELD, number};
+
+    snprintf(number, sizeof(number), "%u", pid);
+    ft_log_about(level, &subject, "job of pid %u: %s", pid, text);
+}
+
 static void warn(struct ft_jobs *jobs, uint32_t pid, const char *why)
 {
     uint64_t held;
 
     if (ft_log_limit_pass(&jobs->limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "job of pid %u: %s", pid, why);
+        log_job(FT_LOG_WARNING, pid, why);
 }
 
 static void set_clock(struct job *job)
@@ -231,15 +242,33 @@ static void finish_job(struct job *job)
 }
 
 /* over: nothing that it began will end. */
-static void tally(const struct job *job, bool over, struct ft_tally *sum)
+/* As the kernel has it; that of the machine where it is not known. */
+static uint64_t age_s(const struct job *job)
 {
+    struct timespec up;
+    long ticks = sysconf(_SC_CLK_TCK);
+    uint64_t start_s = ticks > 0 ? job->process.start_ticks / (uint64_t)ticks : 0;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &up))
+        return 0;
+    return (uint64_t)up.tv_sec > start_s ? (uint64_t)up.tv_sec - start_s : 0;
+}
+
+static void tally(struct job *job, bool over, struct ft_tally *sum)
+{
+    uint32_t fresh;
     struct ft_collectives_stats made;
     struct ft_rings_stats now;
     struct ft_tally one;
 
     ft_collectives_stats(job->collectives, &made);
     ft_rings_stats(job->rings, &now);
-    ft_tally_job(&one, &now, &job->before, &made, over);
+    fresh = ft_tally_believe(&job->counts, &now, &job->before, age_s(job));
+    if (fresh && job->jobs->odd == 0)
+        warn(job->jobs, job->who.pid,
+             "counters in its memory say more than a process can do: they do not count");
+    job->jobs->odd += fresh;
+    ft_tally_job(&one, &job->counts, &now, &made, over);
     ft_tally_add(sum, &one);
 }
 
@@ -262,7 +291,7 @@ static void end_job(struct job *job, bool over)
         }
         ft_rings_reported(job->rings);
         tally(job, over, &jobs->ended);
-        ft_log(FT_LOG_INFO, "job of pid %u: %s", job->who.pid, over ? "ended" : "left alone");
+        log_job(FT_LOG_INFO, job->who.pid, over ? "ended" : "left alone");
     }
     ft_watch_free(job->watch);
     ft_watch_free(job->deadline);
@@ -321,8 +350,8 @@ static void warn_version(const struct job *job, uint32_t version)
 
     job->jobs->refused++;
     snprintf(why, sizeof(why),
-             "its NCCL plugin speaks version %" PRIu32 ", this agent %d: not followed until it is "
-             "started with the plugin of this release",
+             "its NCCL plugin has protocol version %" PRIu32
+             ", this agent %d: ignored until it is started with the plugin of this release",
              version, FT_SEGMENT_VERSION);
     warn(job->jobs, job->who.pid, why);
 }
@@ -383,13 +412,13 @@ static void on_job(void *arg)
     if (rc) {
         if (rc != -EPROTONOSUPPORT)
             warn(job->jobs, job->who.pid,
-                 rc == -EBADMSG ? "what it offers is not the memory of this version's plugin"
+                 rc == -EBADMSG ? "its shared memory is not that of this version's plugin"
                                 : strerror(-rc));
         end_job(job, true);
         return;
     }
     ft_watch_once_disarm(job->deadline);
-    ft_log(FT_LOG_INFO, "job of pid %u: followed", job->who.pid);
+    log_job(FT_LOG_INFO, job->who.pid, "followed");
 }
 
 static void on_silent(void *arg)
@@ -565,7 +594,7 @@ void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 {
     struct ft_tally sum = jobs->ended;
 
-    for (const struct job *job = jobs->first; job; job = job->next)
+    for (struct job *job = jobs->first; job; job = job->next)
         if (job->rings)
             tally(job, false, &sum);
     ft_tally_account(&sum, account);
@@ -574,6 +603,11 @@ void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account)
 uint64_t ft_jobs_refused(const struct ft_jobs *jobs)
 {
     return jobs->refused;
+}
+
+uint64_t ft_jobs_implausible(const struct ft_jobs *jobs)
+{
+    return jobs->odd;
 }
 
 size_t ft_jobs_count(const struct ft_jobs *jobs)

@@ -23,7 +23,7 @@ struct ft_jobs_config {
     const char *socket;
     const char *host;
     size_t jobs_max;
-    size_t peers_max;   /* in the operations under way of one job; 0: 16,384 */
+    size_t peers_max;   /* in the operations in progress of one job; 0: 16,384 */
     int64_t refresh_ns; /* between announcements of a communicator, 30 s at most */
     int64_t hold_ns;
     int64_t quiet_ns;       /* without a movement, a rank is reported as standing */
@@ -47,5 +47,8 @@ size_t ft_jobs_count(const struct ft_jobs *jobs);
 
 /* Connections turned away: too many at once, too many of one user, or silent for five seconds. */
 uint64_t ft_jobs_refused(const struct ft_jobs *jobs);
+
+/* Counters of jobs that said more than a process of that age can have done: not believed. */
+uint64_t ft_jobs_implausible(const struct ft_jobs *jobs);
 
 #endif

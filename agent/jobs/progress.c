@@ -22,9 +22,13 @@ struct comm {
     uint64_t ended; /* the newest of which a transfer or a kernel ended */
     uint64_t finished;
     int64_t moved_ns;
-    bool told;     /* reported: that it stands, or takes long */
-    uint64_t what; /* a digest of the last report */
-    int64_t told_ns, pause_ns;
+    bool reported_before; /* reported: that it stands, or takes long */
+    uint64_t what;        /* a digest of the last report */
+    int64_t reported_ns, pause_ns;
+    /* The first operation that says it begins in the future, or before all time, and when that was
+     * seen. */
+    uint64_t odd_number;
+    int64_t odd_ns;
 };
 
 struct ft_progress {
@@ -173,16 +177,45 @@ struct look {
     int64_t moved_ns, oldest_ns;
 };
 
+static bool is_odd(const struct ft_rings_flight *f, uint32_t index, int64_t now)
+{
+    return f->comm == index && (f->start_ns < 0 || f->start_ns > now);
+}
+
+/* When what cannot have begun when it says was seen first: were that now at each look, it would
+ * never stand. */
+static int64_t begun_ns(struct ft_progress *p, uint32_t index, int64_t now)
+{
+    struct comm *c = &p->comms[index];
+    uint64_t number = 0;
+    bool some = false;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct ft_rings_flight *f = &p->flights[i];
+
+        if (!is_odd(f, index, now))
+            continue;
+        number = !some || f->number < number ? f->number : number;
+        some = true;
+    }
+    if (!some || !c->odd_ns || number != c->odd_number)
+        c->odd_ns = some ? now : 0;
+    c->odd_number = number;
+    return some ? c->odd_ns : now;
+}
+
 static void look_at(struct ft_progress *p, uint32_t index, int64_t now, struct look *look)
 {
+    int64_t begun = begun_ns(p, index, now);
+
     *look = (struct look){.oldest_ns = now};
     for (size_t i = 0; i < p->count; i++) {
         struct ft_rings_flight *f = &p->flights[i];
 
         if (f->comm != index)
             continue;
-        if (f->start_ns < 0 || f->start_ns > now)
-            f->start_ns = now;
+        if (is_odd(f, index, now))
+            f->start_ns = begun;
         if (f->since_ns < f->start_ns || f->since_ns > now)
             f->since_ns = f->start_ns;
         if (f->moved_ns < f->start_ns || f->moved_ns > now)
@@ -287,11 +320,11 @@ static bool is_due(const struct comm *c, const struct ft_progress_report *r, uin
     if (r->process == FT_PROCESS_GONE)
         return true;
     /* A rank that pauses between two steps of training does so for ever. */
-    if (!c->told)
+    if (!c->reported_before)
         return halted || open || !c->pause_ns || now - c->pause_ns >= PAUSE_NS;
-    if (what != c->what && now - c->told_ns >= CHANGE_NS)
+    if (what != c->what && now - c->reported_ns >= CHANGE_NS)
         return true;
-    return now - c->told_ns >= (open || halted ? AGAIN_NS : IDLE_NS);
+    return now - c->reported_ns >= (open || halted ? AGAIN_NS : IDLE_NS);
 }
 
 static void note_finished(const struct ft_progress *p, struct comm *c, const struct look *look)
@@ -326,13 +359,13 @@ static void look_at_comm(struct ft_progress *p, uint32_t index, const struct ft_
     reported = r.standing || p->process == FT_PROCESS_STOPPED || p->process == FT_PROCESS_GONE ||
                (look.open && now - look.oldest_ns >= p->config.quiet_ns);
     what = digest(&r);
-    if (reported ? is_due(c, &r, what, now) : c->told) {
+    if (reported ? is_due(c, &r, what, now) : c->reported_before) {
         p->emit(p->arg, &r);
-        if (!c->told)
+        if (!c->reported_before)
             c->pause_ns = now;
-        c->told_ns = now;
+        c->reported_ns = now;
         c->what = what;
-        c->told = reported;
+        c->reported_before = reported;
     }
 }
 

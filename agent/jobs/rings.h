@@ -47,7 +47,7 @@ struct ft_rings_flight {
     int64_t moved_ns; /* when a step of it last began or ended, or changed what it waits for */
     uint32_t comm;
     int32_t rank, peer;
-    uint32_t channel, expected, done, open; /* steps: in all, ended, under way */
+    uint32_t channel, expected, done, open; /* steps: in all, ended, in progress */
     enum ft_segment_wait wait;              /* of the step that is furthest, or of all */
     int64_t since_ns;
 };

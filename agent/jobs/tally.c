@@ -3,16 +3,37 @@
 
 #include "agent/jobs/tally.h"
 
-/* More than any job makes, and far from where sums over jobs would wrap. */
-#define JOB_MAX (UINT64_C(1) << 50)
+/* Far from where sums over jobs would wrap. */
 #define SUM_MAX (UINT64_C(1) << 60)
+/* Fifty threads that do nothing but to call the plugin. */
+#define EVENTS_A_S (UINT64_C(1000) * 1000 * 1000)
+#define AGE_MAX_S  (UINT64_C(1) << 30)
 
 /* A job that lies about its past must not make a count wrap. */
-static uint64_t since(uint64_t now, uint64_t before)
+static uint32_t believe(uint64_t *count, uint64_t now, uint64_t before, uint64_t most, uint32_t bit)
 {
     uint64_t n = now > before ? now - before : 0;
 
-    return n < JOB_MAX ? n : JOB_MAX;
+    if (n > most)
+        return bit;
+    *count = n;
+    return 0;
+}
+
+uint32_t ft_tally_believe(struct ft_tally_counts *c, const struct ft_rings_stats *now,
+                          const struct ft_rings_stats *before, uint64_t age_s)
+{
+    uint64_t most = EVENTS_A_S * (1 + (age_s < AGE_MAX_S ? age_s : AGE_MAX_S));
+    uint32_t odd = believe(&c->events, now->events, before->events, most, 1) |
+                   believe(&c->lost, now->lost, 0, most, 2) |
+                   believe(&c->outside, now->outside, before->outside, most, 4);
+    uint32_t fresh;
+
+    for (int d = 0; d < FT_DROPS; d++)
+        odd |= believe(&c->drops[d], now->drops[d], before->drops[d], most, 8u << d);
+    fresh = odd & ~c->odd;
+    c->odd |= odd;
+    return (uint32_t)__builtin_popcount(fresh);
 }
 
 static uint64_t gone(const struct ft_tally *t)
@@ -24,23 +45,23 @@ static uint64_t gone(const struct ft_tally *t)
     return n;
 }
 
-void ft_tally_job(struct ft_tally *job, const struct ft_rings_stats *now,
-                  const struct ft_rings_stats *before, const struct ft_collectives_stats *made,
+void ft_tally_job(struct ft_tally *job, const struct ft_tally_counts *counts,
+                  const struct ft_rings_stats *now, const struct ft_collectives_stats *made,
                   bool over)
 {
     uint64_t out;
 
     *job = (struct ft_tally){
-        .events = since(now->events, before->events),
+        .events = counts->events,
         .published = made->events_out,
         .stray = now->stray,
-        .lost = since(now->lost, 0),
-        .outside = since(now->outside, before->outside),
+        .lost = counts->lost,
+        .outside = counts->outside,
         .pending = made->events_pending,
         .capped = made->events_capped,
     };
     for (int d = 0; d < FT_DROPS; d++)
-        job->drops[d] = since(now->drops[d], before->drops[d]);
+        job->drops[d] = counts->drops[d];
     /* The count of calls is the job's own: one that lies, or is read while it runs, cannot make
      * less of what was seen. */
     out = gone(job) + job->pending;

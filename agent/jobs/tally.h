@@ -18,10 +18,22 @@ struct ft_tally {
     uint64_t drops[FT_DROPS];
 };
 
-/* One job: its rings now and when this agent began with it, and what was made of its records. over:
- * what the process began and did not end is unfinished, else it is pending. */
-void ft_tally_job(struct ft_tally *job, const struct ft_rings_stats *now,
-                  const struct ft_rings_stats *before, const struct ft_collectives_stats *made,
+/* What a job's own counters say since this agent began with it, as far as that can be. */
+struct ft_tally_counts {
+    uint64_t events, lost, outside;
+    uint64_t drops[FT_DROPS];
+    uint32_t odd; /* a bit for each counter that once said what cannot be */
+};
+
+/* Takes what the counters say that a process of this age can have counted; of the others what they
+ * said before stays. Returns how many are odd for the first time. */
+uint32_t ft_tally_believe(struct ft_tally_counts *counts, const struct ft_rings_stats *now,
+                          const struct ft_rings_stats *before, uint64_t age_s);
+
+/* One job: its counters, what else its rings say, and what was made of its records. over: what the
+ * process began and did not end is unfinished, else it is pending. */
+void ft_tally_job(struct ft_tally *job, const struct ft_tally_counts *counts,
+                  const struct ft_rings_stats *now, const struct ft_collectives_stats *made,
                   bool over);
 
 /* Adds a job completely or, where a sum would pass 2^60, not at all. */

@@ -46,7 +46,7 @@ struct ft_core_entry {
     _Atomic uint64_t state;
     struct ft_trace_comm *comm;
     int64_t touched_ns;
-    uint32_t used; /* a bit for each step under way */
+    uint32_t used; /* a bit for each step in progress */
     struct ft_core_step steps[FT_CORE_STEPS];
     struct ft_segment_record record;
 };

@@ -21,7 +21,7 @@
 #define FT_SEGMENT_SLOTS 2048 /* records of a ring, a power of 2 */
 #define FT_SEGMENT_COMMS 256  /* communicators remembered, open or not */
 #define FT_SEGMENT_OPEN  512  /* transfers and kernels in flight, of a thread */
-#define FT_SEGMENT_STEPS 16   /* NCCL has 8 under way, of a transfer */
+#define FT_SEGMENT_STEPS 16   /* NCCL has 8 in progress, of a transfer */
 #define FT_SEGMENT_NAME  64
 #define FT_SEGMENT_TEXT  16 /* names of functions, types, algorithms, cut off */
 
@@ -90,7 +90,7 @@ _Static_assert(sizeof(struct ft_segment_record) == 256, "records are four cache 
 enum ft_segment_wait {
     FT_WAIT_UNKNOWN,
     FT_WAIT_QUEUED, /* the proxy has not begun with it */
-    FT_WAIT_IDLE,   /* it has, and no step is under way */
+    FT_WAIT_IDLE,   /* it has, and no step is in progress */
     FT_WAIT_SEND_GPU,
     FT_WAIT_SEND_PEER,
     FT_WAIT_SEND,
@@ -100,7 +100,7 @@ enum ft_segment_wait {
     FT_WAITS,
 };
 
-/* A step under way, in one word, so that it is never read in parts: what it waits for in the
+/* A step in progress, in one word, so that it is never read in parts: what it waits for in the
  * highest 8 bits, and since when, in units of 16 ns. 0: no step. */
 #define FT_SEGMENT_SINCE_BITS 56
 #define FT_SEGMENT_SINCE_UNIT 4

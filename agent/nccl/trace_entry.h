@@ -246,7 +246,7 @@ static inline bool ft_entry_take(struct ft_core *core, struct ft_core_thread *t,
 }
 
 /* Held, with the drop counted where there is none. What stands for long shows a hang:
- * it gives way only where all that are looked at are used. */
+ * it is replaced only where all that are looked at are used. */
 static inline struct ft_core_entry *ft_entry_open(struct ft_core *core, struct ft_core_thread *t,
                                                   struct ft_trace_comm *comm,
                                                   enum ft_segment_kind kind, uint64_t op,

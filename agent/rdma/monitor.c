@@ -12,7 +12,7 @@
 #include "lib/base/log.h"
 
 /* A device comes with a message for itself, one for its name and one for each port. */
-#define SETTLE_NS INT64_C(100000000)
+#define QUIET_NS INT64_C(100000000)
 
 struct ft_rdma_monitor {
     struct ft_loop *loop;
@@ -23,7 +23,7 @@ struct ft_rdma_monitor {
     struct ft_rdma_monitor_stats stats;
 };
 
-static void on_settled(void *arg)
+static void on_quiet(void *arg)
 {
     struct ft_rdma_monitor *m = arg;
 
@@ -33,7 +33,7 @@ static void on_settled(void *arg)
 static void look_soon(struct ft_rdma_monitor *m)
 {
     if (!ft_watch_once_armed(m->conclude))
-        ft_watch_once_arm(m->conclude, SETTLE_NS);
+        ft_watch_once_arm(m->conclude, QUIET_NS);
 }
 
 static const char *words(enum ft_rdma_change change)
@@ -103,7 +103,7 @@ struct ft_rdma_monitor *ft_rdma_monitor_new(struct ft_loop *loop, void (*changed
     m->loop = loop;
     m->changed = changed;
     m->arg = arg;
-    m->conclude = ft_watch_stage(ft_watch_once(loop, on_settled, m), "rdma");
+    m->conclude = ft_watch_stage(ft_watch_once(loop, on_quiet, m), "rdma");
     if (!m->conclude) {
         free(m);
         return NULL;

@@ -195,7 +195,7 @@ void ft_rdma_list_devices(struct ft_rdma *r)
         r->places_changed = true;
     if (r->devices.refused)
         snprintf(r->status.problem, sizeof(r->status.problem),
-                 "%" PRIu64 " RDMA devices more than %d are not looked at", r->devices.refused,
+                 "%" PRIu64 " RDMA devices beyond the limit of %d are ignored", r->devices.refused,
                  FT_RDMA_DEVICES_MAX);
     if (rc && rc != -EINTR) {
         snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));

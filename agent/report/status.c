@@ -26,7 +26,7 @@ static void fill_capabilities(unsigned held, struct ft_status_record *out)
     out->status.n_capabilities = count;
 }
 
-static void fill_lacks(const struct ft_status *status, struct ft_status_record *out)
+static void fill_missing(const struct ft_status *status, struct ft_status_record *out)
 {
     for (size_t i = 0; i < status->missing_count; i++) {
         Fabrictrace__MissingCapability *m = &out->missing_capabilities[i];
@@ -145,7 +145,7 @@ void ft_report_status(const struct ft_status *status, struct ft_status_record *o
     m->host = text(status->host);
     m->user = text(status->user);
     fill_capabilities(status->held, out);
-    fill_lacks(status, out);
+    fill_missing(status, out);
     if (status->rdma) {
         ft_rdma_status(status->rdma, &rdma);
         fill_queue_pairs(&rdma, m);

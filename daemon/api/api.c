@@ -40,7 +40,7 @@ static int get_ready(void *arg, const struct ft_http_request *request, struct ft
 
     (void)request;
     if (!view->receiver && !view->replay)
-        return ft_api_refuse(body, 503, "this daemon takes no records: it stops");
+        return ft_api_refuse(body, 503, "this daemon is stopping and accepts no records");
     ft_write_str(body, "ok\n");
     return 200;
 }

@@ -29,9 +29,9 @@ static void free_list(struct ft_list *list)
     free(d);
 }
 
-static bool is(const char *wanted, const char *value)
+static bool is(const char *filter, const char *value)
 {
-    return !wanted || (value && strcmp(wanted, value) == 0);
+    return !filter || (value && strcmp(filter, value) == 0);
 }
 
 static void emit(void *arg, const Fabrictrace__Record *record)

@@ -206,7 +206,7 @@ static int read_time(const struct ft_view *view, const struct ft_http_request *r
     if (rc)
         return rc;
     if (has_at && (has_from || has_to))
-        return ft_api_refuse(body, 400, "at_ms goes without from_ms and to_ms");
+        return ft_api_refuse(body, 400, "at_ms cannot be combined with from_ms or to_ms");
     if (from_ms > to_ms)
         return ft_api_refuse(body, 400, "from_ms is after to_ms");
     f->choice = has_at ? IN_WINDOW : has_from || has_to ? BETWEEN : STANDING;

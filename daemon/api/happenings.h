@@ -10,7 +10,7 @@ int ft_api_events(void *view, const struct ft_http_request *request, struct ft_w
 int ft_api_collisions(void *view, const struct ft_http_request *request, struct ft_writer *body);
 int ft_api_event_history(void *view, const struct ft_http_request *request, struct ft_writer *body);
 
-/* Adds the standing events about a subject to a list. kind NULL: of any kind. */
+/* Adds the active events about a subject to a list. kind NULL: of any kind. */
 void ft_api_standing(struct ft_list *list, const char *kind, const char *subject);
 
 #endif

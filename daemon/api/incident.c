@@ -164,7 +164,7 @@ static int send(struct of_incident *o, const struct ft_view *view, int64_t from_
     }
     slices.bytes += o->first.size + o->rest.size + o->events.size;
     return ft_http_answer_slices(request, &slices)
-               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               ? ft_api_refuse(body, 503, "too many responses are pending: try again later")
                : 200;
 }
 

@@ -229,7 +229,7 @@ static bool write_family(struct ft_job_figures *f, struct ft_prom *p)
     }
     if (f->metric++ < FT_METRIC_JOB_COLLISIONS)
         return true;
-    ft_prom_one(p, FT_METRIC_JOBS_UNTOLD, ft_table_count(f->jobs) - f->largest.count);
+    ft_prom_one(p, FT_METRIC_JOBS_OMITTED, ft_table_count(f->jobs) - f->largest.count);
     return false;
 }
 

@@ -77,7 +77,7 @@ int ft_list_send(struct ft_list *list, const struct ft_http_request *request, si
     struct ft_http_slices slices = {more, free_list, list, bytes};
 
     return ft_http_answer_slices(request, &slices)
-               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               ? ft_api_refuse(body, 503, "too many responses are pending: try again later")
                : 200;
 }
 
@@ -163,7 +163,7 @@ static int read_cursor(const char *text, struct ft_page *page, struct ft_writer 
     else
         end = NULL;
     if (!end || *end || page->position > INT64_MAX)
-        return ft_api_refuse(body, 400, "cursor is none that an answer gave as next");
+        return ft_api_refuse(body, 400, "cursor is not one that an answer returned as next");
     page->has_cursor = true;
     return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef FT_DAEMON_API_LIST_H
 #define FT_DAEMON_API_LIST_H
 /*
- * A list answer under way: records that match, a page of them, made in slices while it is sent.
+ * A list answer in progress: records that match, a page of them, made in slices while it is sent.
  *
  *   {"fabric":"lab","window_start_ms":1,"window_end_ms":2,"records":[...],"total":64,"next":"0-10"}
  *

@@ -118,9 +118,9 @@ enum ft_daemon_metric {
     FT_METRIC_JOB_SLOW_RANKS,
     FT_METRIC_JOB_SLOWNESS,
     FT_METRIC_JOB_COLLISIONS,
-    FT_METRIC_JOBS_UNTOLD,
-    FT_METRIC_EVENTS_UNTOLD,
-    FT_METRIC_LINKS_UNTOLD,
+    FT_METRIC_JOBS_OMITTED,
+    FT_METRIC_EVENTS_OMITTED,
+    FT_METRIC_LINKS_OMITTED,
 };
 
 extern const struct ft_prom_table ft_daemon_metrics;

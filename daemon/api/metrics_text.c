@@ -142,7 +142,7 @@ struct events {
     size_t shown, shown_max;
 };
 
-/* A page under way: its parts one after the other, each in steps. */
+/* A page in progress: its parts one after the other, each in steps. */
 struct page {
     const struct ft_view *view;
     struct ft_prom prom;
@@ -207,7 +207,7 @@ static bool write_events(struct page *page)
         if (ft_events_next(page->view->stages->events, &page->index, take_event, e))
             continue;
         write_counts(&page->prom, e);
-        ft_prom_one(&page->prom, FT_METRIC_EVENTS_UNTOLD,
+        ft_prom_one(&page->prom, FT_METRIC_EVENTS_OMITTED,
                     e->shown > e->shown_max ? e->shown - e->shown_max : 0);
         return false;
     }
@@ -365,7 +365,7 @@ static bool write_figures(struct page *page)
 {
     if (ft_window_figures_write(page->view->figures, &page->figures, &page->prom))
         return true;
-    ft_prom_one(&page->prom, FT_METRIC_LINKS_UNTOLD,
+    ft_prom_one(&page->prom, FT_METRIC_LINKS_OMITTED,
                 ft_window_figures_refused(page->view->figures));
     return false;
 }
@@ -421,6 +421,6 @@ int ft_metrics_get(void *arg, const struct ft_http_request *request, struct ft_w
     page->prom.table = &ft_daemon_metrics;
     page->events.shown_max = view->limits.shown_events_max;
     return ft_http_answer_slices(request, &slices)
-               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               ? ft_api_refuse(body, 503, "too many responses are pending: try again later")
                : 200;
 }

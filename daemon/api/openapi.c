@@ -24,7 +24,7 @@ struct parameter {
 
 static const struct parameter parameters[] = {
     {"flow", "string", "A flow, as 10.0.1.1:49441-10.0.3.1."},
-    {"state", "string", "A state; which there are, fabrictrace-api(7) says."},
+    {"state", "string", "A state; fabrictrace-api(7) lists them."},
     {"host", "string", "A host's name; of flows an address, too."},
     {"switch", "string", "A switch's name."},
     {"port", "string", "A port's name."},
@@ -95,8 +95,8 @@ static const struct endpoint endpoints[] = {
      .parameters = {"kind", "key", "from_ms", "to_ms", PAGE},
      .lists = {{"records", NULL}}},
     {.path = "events",
-     .summary = "Events that stand; with at_ms those that stood then, with from_ms or to_ms those "
-                "that stood in between.",
+     .summary = "Active events; with at_ms those that were active then, with from_ms or to_ms "
+                "those active in between.",
      .parameters = {"kind", "switch", "port", "host", "job", "rank", "from_ms", "to_ms", "at_ms",
                     PAGE},
      .lists = {{"records", SCHEMA("event")}}},
@@ -377,8 +377,8 @@ static void write_endpoint(struct ft_writer *w, const struct endpoint *e)
     ft_write_str(w, "}}},\"304\":{\"description\":\"The client has it: If-None-Match.\"}");
     write_response(w, "400", "A parameter is not known, or wrong.");
     write_response(w, "401", "A token is needed.");
-    write_response(w, "404", "What is asked for is not known.");
-    write_response(w, "503", "Too much is under way.");
+    write_response(w, "404", "The object is not known.");
+    write_response(w, "503", "Too many requests are in progress.");
     ft_write_str(w, "}}}");
 }
 
@@ -391,7 +391,7 @@ static void write_others(struct ft_writer *w)
            "record.\",\"responses\":{\"200\":{\"description\":\"It stays open.\",\"content\":{"
            "\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}}}}}"
            ",\"/api/v1/incident\":{\"get\":{\"operationId\":\"incident\",\"summary\":"
-           "\"What came in and went out of late, as a file for fabrictrace replay: "
+           "\"What came in and went out recently, as a file for fabrictrace replay: "
            "fabrictrace-incident(5).\",\"parameters\":[{\"name\":\"last_ms\",\"in\":\"query\","
            "\"description\":\"How far back, in milliseconds; half an hour where it is not given.\","
            "\"schema\":{\"type\":\"integer\"}}],\"responses\":{\"200\":{\"description\":\"The file."
@@ -400,7 +400,7 @@ static void write_others(struct ft_writer *w)
     write_response(w, "400", "A parameter is not known, or wrong.");
     write_response(w, "401", "A token is needed.");
     write_response(w, "404", "Nothing is kept for an incident.");
-    write_response(w, "503", "Too much is under way.");
+    write_response(w, "503", "Too many requests are in progress.");
     ft_write_str(w, "}}}"
                     ",\"/api/v1/openapi.json\":{\"get\":{\"operationId\":\"openapi\",\"summary\":"
                     "\"This description.\",\"responses\":{\"200\":{\"description\":\"The answer.\","

@@ -224,7 +224,8 @@ int ft_sorted_begin(struct ft_sorted *w, const char *cursor, struct ft_writer *b
         rest = end;
     }
     if (!rest || *rest)
-        return ft_api_refuse(body, 400, "cursor is none that an answer in this order gave as next");
+        return ft_api_refuse(body, 400,
+                             "cursor is not one that an answer in this order returned as next");
     w->has_after = true;
     if (order && order->item_bytes == w->kind->item_bytes && take_order(w, order))
         return ft_api_refuse(body, 503, "no memory");

@@ -66,7 +66,7 @@ bool ft_api_secure(struct ft_http *http, const struct ft_settings *before,
                    const struct ft_settings *s)
 {
     if (!s->http_cert != !before->http_cert) {
-        ft_log(FT_LOG_ERROR, "http_tls: TLS comes or goes only with a restart");
+        ft_log(FT_LOG_ERROR, "http_tls: TLS can be enabled or disabled only by a restart");
         return false;
     }
     return ft_web_secure(http, &(struct ft_web_config){.cert = s->http_cert,

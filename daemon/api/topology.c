@@ -329,6 +329,6 @@ int ft_api_topology(void *arg, const struct ft_http_request *request, struct ft_
     o->topology = ft_join_topology(view->stages->join);
     o->port_count = ft_topology_ports(o->topology);
     return ft_http_answer_slices(request, &slices)
-               ? ft_api_refuse(body, 503, "too many answers wait to be taken")
+               ? ft_api_refuse(body, 503, "too many responses are pending: try again later")
                : 200;
 }

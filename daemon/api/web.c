@@ -62,8 +62,8 @@ int ft_web_open(struct ft_loop *loop, const struct ft_web_config *c, const struc
         return EX_CONFIG;
     if (!ft_endpoint_is_local(c->listen) && (!c->cert || !c->token_file))
         ft_log(FT_LOG_WARNING,
-               "http '%s': plain (http_plain): whoever reaches this port can read all that is "
-               "known of the fabric and its jobs",
+               "http '%s': plain (http_plain): anybody who reaches this port can read all data of "
+               "the fabric and its jobs",
                c->listen);
     channel = ft_http_channel_new(*http, "/api/v1/stream", c->streams_max);
     if (!channel || ft_api_add(*http, view))

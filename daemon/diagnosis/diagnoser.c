@@ -12,7 +12,6 @@
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/report.h"
 
-#define ROWS_LOOK 65536
 #define CHECK_MS  1000 /* between checks whether an operation stands */
 #define LOOK_MS   5000 /* between looks at what ended */
 #define HITS      2    /* looks in a row, until it is said */
@@ -67,7 +66,7 @@ struct ft_diagnoser *ft_diagnoser_new(const struct ft_diagnoser_config *config)
         return NULL;
     d->config = *config;
     if (!d->config.rows_look)
-        d->config.rows_look = ROWS_LOOK;
+        d->config.rows_look = FT_DIAGNOSER_ROWS_LOOK;
     d->recent = ft_recent_new(&config->recent);
     d->standing = ft_table_new(sizeof(struct standing), sizeof(struct standing_key),
                                config->standing_max, config->recent.seed);
@@ -272,7 +271,7 @@ static uint64_t flies_since_ns(const struct ft_recent_rank *r)
                : UINT64_MAX;
 }
 
-/* For how long the oldest operation of the job that is under way is. */
+/* For how long the oldest operation of the job that is in progress is. */
 static int64_t standing_ms(const struct ft_recent_job *job, int64_t now_ms)
 {
     uint64_t oldest = UINT64_MAX;

@@ -4,8 +4,8 @@
 /*
  * Which rank of a running job hangs or is slow, in communication or outside of it.
  *
- * Keeps what the ranks did of late (recent.h), puts it before lib/diagnosis every few seconds, each
- * second where an operation stands for long, and adds what the rest of the daemon knows
+ * Keeps what the ranks did recently (recent.h), puts it before lib/diagnosis every few seconds,
+ * each second where an operation stands for long, and adds what the rest of the daemon knows
  * (witness.h). What is found twice in a row is published as fabrictrace.diagnosis.v1 and raises an
  * event; what is not found any more for several times is over. Bounded: ranks, rows, rows of one
  * look, what stands. Time is passed in. Thread: one.
@@ -41,6 +41,11 @@ struct ft_diagnoser_stats {
     uint64_t gaps;    /* operations of which a record was missing */
     uint64_t refused; /* diagnoses that found no room */
 };
+
+/* Operations that one look at a job takes, where nobody says; and what it needs for them at a time,
+ * with what is found. */
+#define FT_DIAGNOSER_ROWS_LOOK 65536
+#define FT_DIAGNOSER_BYTES_MAX (20u << 20)
 
 struct ft_diagnoser;
 

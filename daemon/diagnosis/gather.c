@@ -125,7 +125,7 @@ static void add_item(struct gathering *g, const struct source *s, const struct f
     };
 }
 
-/* Whether what was said of the operation under way was not overtaken by the record of its end. */
+/* Whether what was said of the operation in progress was not overtaken by the record of its end. */
 static bool stands_in(const struct ft_recent_rank *r)
 {
     return r->progress.in_flight &&

@@ -2,9 +2,9 @@
 #ifndef FT_DAEMON_DIAGNOSIS_GATHER_H
 #define FT_DAEMON_DIAGNOSIS_GATHER_H
 /*
- * What is known of a job of late, as a table of operations for lib/diagnosis: those of the time
- * from which on nothing is missing, up to which every process has reported. An operation of which
- * one rank's record was lost would make that rank look as if it had worked meanwhile.
+ * What is known of the last minutes of a job, as a table of operations for lib/diagnosis: those of
+ * the time from which on nothing is missing, up to which every process has reported. An operation
+ * of which one rank's record was lost would make that rank look as if it had worked meanwhile.
  *
  * Ranks are numbered as in the communicator that has all processes of the job; where there is none,
  * each communicator numbers its own. Pure. Thread: one.

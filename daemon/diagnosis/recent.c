@@ -351,7 +351,7 @@ static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Pro
     }
 }
 
-/* The number that an operation under way will have among those with its peer. */
+/* The number that an operation in progress will have among those with its peer. */
 static uint64_t next_with(const struct ft_recent_rank *rank, uint32_t peer, bool receives)
 {
     for (uint32_t i = 0; i < rank->peer_count; i++)
@@ -360,7 +360,7 @@ static uint64_t next_with(const struct ft_recent_rank *rank, uint32_t peer, bool
     return 0;
 }
 
-/* The operation under way as a row that did not end. */
+/* The operation in progress as a row that did not end. */
 static bool take_flight(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Progress *p,
                         struct ft_recent_row *row)
 {

@@ -2,8 +2,8 @@
 #ifndef FT_DAEMON_DIAGNOSIS_RECENT_H
 #define FT_DAEMON_DIAGNOSIS_RECENT_H
 /*
- * What the ranks of each job did of late: the operations that ended, the one that is under way, and
- * the state of its process.
+ * What the ranks of each job did recently: the operations that ended, the one that is in progress,
+ * and the state of its process.
  *
  * A rank's operations are kept in a ring that grows while there is room for more rows in all, and
  * forgets the oldest when there is none. Ranks that nobody spoke of for two minutes are forgotten.
@@ -55,9 +55,9 @@ struct ft_recent_progress {
     bool standing;
     Fabrictrace__ProcessState process;
     Fabrictrace__OperationState state;
-    bool in_flight; /* what follows is of an operation under way */
+    bool in_flight; /* what follows is of an operation in progress */
     struct ft_recent_row row;
-    struct ft_recent_transfer transfers[FT_RECENT_TRANSFERS]; /* under way, the oldest */
+    struct ft_recent_transfer transfers[FT_RECENT_TRANSFERS]; /* in progress, the oldest */
     uint32_t transfer_count;
     bool has_kernels;
     uint32_t kernels_open;

@@ -102,7 +102,7 @@ static void stand_transfer(struct ft_stand *out, const struct ft_recent *recent,
         out->peer = ft_recent_find(recent, r->comm_id, t->peer);
     snprintf(out->reason, sizeof(out->reason),
              "its transfer %s rank %" PRIu32 " of communicator %s, channel %" PRIu32
-             ", stands in %s after %" PRIu32 " of %" PRIu32 " steps",
+             ", is in %s after %" PRIu32 " of %" PRIu32 " steps",
              t->sends ? "to" : "from", t->peer, r->comm_id, t->channel, state, t->steps_done,
              t->steps);
 }
@@ -250,7 +250,7 @@ static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *p
             "no link under their flow counts damaged or dropped frames");
     if (path->unsure)
         say(room, d->evidence_against, &d->n_evidence_against,
-            "which way all flows between them take is not certain");
+            "the paths of the flows between them are not certain");
 }
 
 static void say_path(const struct ft_witnesses *w, const struct ft_recent_rank *from,

@@ -16,7 +16,7 @@
 #define MOVE_ELSEWHERE_MS 60000
 #define DOUBT_MS          30000
 #define NAMES_MAX         65536
-/* What was not seen for this time gives way to new attachments when there is no room. */
+/* What was not seen for this time is replaced to new attachments when there is no room. */
 #define KEEP_MS      3600000
 #define KEEP_NAME_MS 600000
 /* So many are looked at for each that is new. */
@@ -33,7 +33,7 @@ struct ft_attach {
     struct ft_table *table;
     struct ft_table *reported;
     struct ft_names *names;
-    uint32_t hand, told_hand;
+    uint32_t hand, reported_hand;
     bool news;
 };
 
@@ -193,7 +193,7 @@ static bool is_unseen(void *arg, void *entry)
     return true;
 }
 
-static bool is_untold(void *arg, void *entry)
+static bool is_unreported(void *arg, void *entry)
 {
     const struct aging *aging = arg;
     struct reported *reported = entry;
@@ -241,13 +241,15 @@ void ft_attach_entered(struct ft_attach *a, const struct ft_ip *address, const s
     believe(a, at, ms);
 }
 
-static struct reported *told_for(struct ft_attach *a, const struct ft_ip *address, int64_t now_ms)
+static struct reported *reported_for(struct ft_attach *a, const struct ft_ip *address,
+                                     int64_t now_ms)
 {
     struct aging aging = {a, now_ms};
     bool fresh;
     struct reported *reported = ft_table_insert(a->reported, address, &fresh);
 
-    if (!reported && ft_table_make_room(a->reported, &a->told_hand, LOOKS, is_untold, &aging))
+    if (!reported &&
+        ft_table_make_room(a->reported, &a->reported_hand, LOOKS, is_unreported, &aging))
         reported = ft_table_insert(a->reported, address, &fresh);
     return reported;
 }
@@ -271,7 +273,7 @@ void ft_attach_named(struct ft_attach *a, const struct ft_ip *address, const cha
     if (!is_host_address(address))
         return;
     /* First the room: names that go with old entries make room for this one. */
-    reported = told_for(a, address, now_ms);
+    reported = reported_for(a, address, now_ms);
     if (reported)
         reported->reported_ms = now_ms;
     name = ft_names_hold(a->names, ft_names_intern(a->names, host));

@@ -92,7 +92,7 @@ void ft_changes_report(struct ft_events *events, const struct ft_topology *befor
     }
     fill_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE, t.fabric, now_ms);
     snprintf(message, sizeof(message),
-             "%zu switches, %zu links and %zu attachments of hosts came; %zu, %zu and %zu went",
+             "%zu switches, %zu links and %zu attachments of hosts added; %zu, %zu and %zu removed",
              t.switches[1], t.links[1], t.hosts[1], t.switches[0], t.links[0], t.hosts[0]);
     evidence.has_count = true;
     evidence.count = count;

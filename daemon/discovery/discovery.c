@@ -3,6 +3,8 @@
 
 #include "daemon/discovery/discovery.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include "daemon/discovery/port_names.h"
 #include "daemon/discovery/survey.h"
 #include "lib/base/table.h"
+#include "lib/base/task.h"
 
 #define PORTS_MAX (1u << 20)
 /* With its neighbour. */
@@ -43,6 +46,16 @@ struct mark {
     bool sampled; /* known from samples alone */
 };
 
+/* A build that is under way. What others ask for meanwhile is that of the one before. */
+struct build {
+    struct ft_survey survey;
+    struct ft_task *task;
+    int64_t now_ms;
+    struct ft_table *learnt, *marks;
+    struct ft_findings findings;
+    struct ft_topology *topology;
+};
+
 struct ft_discovery {
     struct ft_reports *reports;
     struct ft_down_ports *down_ports;
@@ -55,11 +68,23 @@ struct ft_discovery {
     struct ft_crossings *crossings; /* NULL: nobody looks */
     const struct ft_topology *present;
     struct ft_findings findings;
+    size_t ports_max;
     bool dirty, some;
     bool disputed; /* SNMP said that a port is up soon after sFlow said that it is down */
     int64_t built_ms;
     uint64_t builds;
+    struct build *build; /* NULL: none is under way */
 };
+
+static struct ft_table *new_learnt(const struct ft_discovery *d)
+{
+    return ft_table_new(sizeof(struct port_key), sizeof(struct port_key), d->ports_max, 0);
+}
+
+static struct ft_table *new_marks(const struct ft_discovery *d)
+{
+    return ft_table_new(sizeof(struct mark), sizeof(struct port_key), d->ports_max, 0);
+}
 
 struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
 {
@@ -74,8 +99,9 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
     d->names = ft_port_names_new(config->ports_max ? config->ports_max
                                                    : WORDS_A_SWITCH * config->switches_max);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), ports, 0);
-    d->learnt = ft_table_new(sizeof(struct port_key), sizeof(struct port_key), ports, 0);
-    d->marks = ft_table_new(sizeof(struct mark), sizeof(struct port_key), ports, 0);
+    d->ports_max = ports;
+    d->learnt = new_learnt(d);
+    d->marks = new_marks(d);
     if (config->addresses_max)
         d->attach = ft_attach_new(config->addresses_max);
     if (!d->reports || !d->down_ports || !d->names || !d->links || !d->learnt || !d->marks ||
@@ -90,6 +116,7 @@ void ft_discovery_free(struct ft_discovery *d)
 {
     if (!d)
         return;
+    assert(!d->build);
     ft_reports_free(d->reports);
     ft_down_ports_free(d->down_ports);
     ft_port_names_free(d->names);
@@ -188,38 +215,39 @@ static struct port_key key_from(const char *switch_name, const char *port)
 
 static struct port_key key_of(const struct ft_survey *s, uint32_t end)
 {
+    ft_survey_pace(s);
     return key_from(s->nodes[s->ends[end].node].name, s->ends[end].name);
 }
 
 /* Remembers which hosts only samples have shown. */
-static void note_learnt(struct ft_discovery *d, const struct ft_survey *s)
+static void note_learnt(struct build *b)
 {
+    const struct ft_survey *s = &b->survey;
     bool fresh;
 
-    ft_table_clear(d->learnt);
     for (uint32_t i = 0; i < s->nic_count; i++)
         for (uint32_t e = 0; e < s->nics[i].end_count; e++) {
             struct port_key key = key_of(s, s->nics[i].ends[e]);
 
             if (s->nics[i].source == FT_SOURCE_LEARNT && !s->ends[s->nics[i].ends[e]].device)
-                ft_table_insert(d->learnt, &key, &fresh);
+                ft_table_insert(b->learnt, &key, &fresh);
         }
 }
 
 /* Remembers what is known from samples alone, and which links LLDP knows from both ends. */
-static void note_marks(struct ft_discovery *d, const struct ft_survey *s)
+static void note_marks(struct build *b)
 {
+    const struct ft_survey *s = &b->survey;
     struct mark *mark;
     bool fresh;
 
-    ft_table_clear(d->marks);
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct port_key key = key_of(s, i);
         bool heard = ft_survey_is_heard(s, i);
 
         if (!heard && s->ends[i].link_source != FT_SOURCE_SAMPLES)
             continue;
-        mark = ft_table_insert(d->marks, &key, &fresh);
+        mark = ft_table_insert(b->marks, &key, &fresh);
         if (!mark)
             return;
         mark->heard = heard;
@@ -228,7 +256,7 @@ static void note_marks(struct ft_discovery *d, const struct ft_survey *s)
     for (uint32_t n = 0; n < s->node_count; n++) {
         struct port_key key = key_from(s->nodes[n].name, "");
 
-        mark = s->nodes[n].sampled ? ft_table_insert(d->marks, &key, &fresh) : NULL;
+        mark = s->nodes[n].sampled ? ft_table_insert(b->marks, &key, &fresh) : NULL;
         if (mark)
             mark->sampled = true;
     }
@@ -252,6 +280,7 @@ static void recall_links(struct ft_discovery *d, struct ft_survey *s)
         link->build = d->builds;
     }
     while ((link = ft_table_next(d->links, &index))) {
+        ft_survey_pace(s);
         back = link->build == d->builds ? ft_table_find(d->links, &link->peer) : NULL;
         if (back && back->build == d->builds &&
             memcmp(&back->peer, &link->port, sizeof(link->port)) == 0)
@@ -304,10 +333,10 @@ static struct known_link *remember(struct ft_discovery *d, const struct ft_surve
     return link;
 }
 
-static void find_down(struct ft_discovery *d, const struct known_link *link, const char *why)
+static void find_down(struct build *b, const struct known_link *link, const char *why)
 {
     struct ft_finding *f = ft_findings_add(
-        &d->findings, FT_FINDING_LINK_DOWN, link->port.switch_name, link->port.port,
+        &b->findings, FT_FINDING_LINK_DOWN, link->port.switch_name, link->port.port,
         "look at the cable, its optics and both ports", "the link to %.100s %.100s is down: %s",
         link->peer.switch_name, link->peer.port, why);
 
@@ -319,8 +348,11 @@ static void find_down(struct ft_discovery *d, const struct known_link *link, con
 }
 
 /* Links that are there: up or down as their ports say. */
-static void judge_links(struct ft_discovery *d, struct ft_survey *s, int64_t now_ms)
+static void judge_links(struct ft_discovery *d)
 {
+    struct ft_survey *s = &d->build->survey;
+    int64_t now_ms = d->build->now_ms;
+
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct ft_end *end = &s->ends[i];
         /* Samples show that a link is there, never that it is gone: that needs another source. */
@@ -337,17 +369,19 @@ static void judge_links(struct ft_discovery *d, struct ft_survey *s, int64_t now
         else if (!link->down_ms)
             link->down_ms = now_ms;
         if (end->down && end->link > i)
-            find_down(d, link, "a port of it is down");
+            find_down(d->build, link, "a port of it is down");
     }
 }
 
 /* Links that were there and are not heard of any more. */
-static void judge_memories(struct ft_discovery *d, int64_t now_ms)
+static void judge_memories(struct ft_discovery *d)
 {
+    int64_t now_ms = d->build->now_ms;
     struct known_link *link, *back;
     uint32_t index = 0;
 
     while ((link = ft_table_next(d->links, &index))) {
+        ft_survey_pace(&d->build->survey);
         if (link->heard_ms == now_ms)
             continue;
         back = ft_table_find(d->links, &link->peer);
@@ -360,13 +394,15 @@ static void judge_memories(struct ft_discovery *d, int64_t now_ms)
         if (!link->down_ms)
             link->down_ms = now_ms;
         if (!back || memcmp(&link->port, &link->peer, sizeof(link->port)) < 0)
-            find_down(d, link, "neither side receives LLDP from the other any more");
+            find_down(d->build, link, "neither side receives LLDP from the other any more");
     }
 }
 
 /* Ports of hosts that are down. Nothing leaves the topology: the host hangs there all the same. */
-static void judge_host_ports(struct ft_discovery *d, const struct ft_survey *s)
+static void judge_host_ports(struct build *b)
 {
+    const struct ft_survey *s = &b->survey;
+
     for (uint32_t i = 0; i < s->end_count; i++) {
         const struct ft_end *end = &s->ends[i];
         uint32_t nic = end->base == FT_NONE ? FT_NONE : ft_topology_port(s->base, end->base)->nic;
@@ -379,7 +415,7 @@ static void judge_host_ports(struct ft_discovery *d, const struct ft_survey *s)
             host = s->nics[end->nic].host;
         if (!host || end->link != FT_NONE || !ft_survey_is_down(s, i))
             continue;
-        f = ft_findings_add(&d->findings, FT_FINDING_LINK_DOWN, s->nodes[end->node].name, end->name,
+        f = ft_findings_add(&b->findings, FT_FINDING_LINK_DOWN, s->nodes[end->node].name, end->name,
                             "look at the cable, its optics and the host's NIC",
                             "the port of host %.127s is down", host);
         if (f)
@@ -387,43 +423,115 @@ static void judge_host_ports(struct ft_discovery *d, const struct ft_survey *s)
     }
 }
 
+/* The whole of a build, which pauses wherever the work of a step is spent. */
+static void run_build(void *arg)
+{
+    struct ft_discovery *d = arg;
+    struct build *b = d->build;
+    struct ft_survey *s = &b->survey;
+
+    if (gather(d, s))
+        return;
+    ft_survey_links(s);
+    if (ft_survey_samples(s))
+        return;
+    note_marks(b);
+    forget_transit(d, s);
+    judge_links(d);
+    judge_memories(d);
+    if (ft_survey_hosts(s))
+        return;
+    note_learnt(b);
+    judge_host_ports(b);
+    ft_survey_tiers(s);
+    b->topology = ft_survey_build(s);
+}
+
+static void free_build(struct build *b)
+{
+    ft_task_free(b->task);
+    ft_survey_release(&b->survey);
+    ft_findings_free(&b->findings);
+    ft_table_free(b->learnt);
+    ft_table_free(b->marks);
+    free(b);
+}
+
+int ft_discovery_begin(struct ft_discovery *d, const struct ft_topology *base, int64_t now_ms)
+{
+    struct build *b = calloc(1, sizeof(*b));
+
+    assert(!d->build);
+    d->dirty = false;
+    d->built_ms = now_ms;
+    if (!b)
+        return -ENOMEM;
+    b->now_ms = now_ms;
+    b->learnt = new_learnt(d);
+    b->marks = new_marks(d);
+    b->task = ft_task_new(run_build, d);
+    if (!b->learnt || !b->marks || !b->task) {
+        ft_table_free(b->learnt);
+        ft_table_free(b->marks);
+        free(b);
+        return -ENOMEM;
+    }
+    b->survey = (struct ft_survey){.base = base,
+                                   .reports = d->reports,
+                                   .down_ports = d->down_ports,
+                                   .names = d->names,
+                                   .attach = d->attach,
+                                   .findings = &b->findings,
+                                   .crossings = d->crossings,
+                                   .present = d->present,
+                                   .task = b->task};
+    d->build = b;
+    return 0;
+}
+
+bool ft_discovery_building(const struct ft_discovery *d)
+{
+    return d->build != NULL;
+}
+
+static void swap_tables(struct ft_table **a, struct ft_table **b)
+{
+    struct ft_table *kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+bool ft_discovery_step(struct ft_discovery *d, uint64_t work, struct ft_topology **built)
+{
+    struct build *b = d->build;
+    struct ft_findings before = d->findings;
+
+    if (ft_task_step(b->task, work))
+        return true;
+    d->findings = b->findings;
+    b->findings = before;
+    swap_tables(&d->marks, &b->marks);
+    swap_tables(&d->learnt, &b->learnt);
+    d->disputed = b->survey.disputed;
+    d->looks = b->survey.looks;
+    ft_reports_saw_stale(d->reports);
+    *built = b->topology;
+    d->build = NULL;
+    free_build(b);
+    return false;
+}
+
 struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
                                        int64_t now_ms)
 {
-    struct ft_survey s = {.base = base,
-                          .reports = d->reports,
-                          .down_ports = d->down_ports,
-                          .names = d->names,
-                          .attach = d->attach,
-                          .findings = &d->findings,
-                          .crossings = d->crossings,
-                          .present = d->present};
-    struct ft_topology *t = NULL;
+    struct ft_topology *built = NULL;
 
-    d->dirty = false;
-    d->built_ms = now_ms;
-    ft_findings_reset(&d->findings);
-    if (gather(d, &s) == 0) {
-        ft_survey_links(&s);
-        if (ft_survey_samples(&s))
-            goto out;
-        note_marks(d, &s);
-        forget_transit(d, &s);
-        judge_links(d, &s, now_ms);
-        judge_memories(d, now_ms);
-        if (ft_survey_hosts(&s) == 0) {
-            note_learnt(d, &s);
-            judge_host_ports(d, &s);
-            ft_survey_tiers(&s);
-            t = ft_survey_build(&s);
-        }
-    }
-out:
-    d->disputed = s.disputed;
-    d->looks = s.looks;
-    ft_survey_release(&s);
-    ft_reports_saw_stale(d->reports);
-    return t;
+    if (ft_discovery_begin(d, base, now_ms))
+        return NULL;
+    while (ft_discovery_step(d, UINT64_MAX, &built))
+        ;
+    return built;
 }
 
 bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port)

@@ -60,8 +60,17 @@ void ft_discovery_touch(struct ft_discovery *d);
  * is at least apart_ms ago. */
 bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms);
 
-/* Builds it on the static topology; every finding is gathered anew. NULL when it cannot be built:
- * a finding says why. */
+/* Builds it on the static topology, which is borrowed until it is over; every finding is gathered
+ * anew. From the begin on until a step says that there is no more, nothing may be reported, and
+ * what is asked for is of the build before. -ENOMEM: none was begun. */
+int ft_discovery_begin(struct ft_discovery *d, const struct ft_topology *base, int64_t now_ms);
+bool ft_discovery_building(const struct ft_discovery *d);
+
+/* Continues; the work is counted in look-ups, about. True: there is more. After the last one *built
+ * is the caller's, NULL when it cannot be built: a finding says why. */
+bool ft_discovery_step(struct ft_discovery *d, uint64_t work, struct ft_topology **built);
+
+/* All of that at once. */
 struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_topology *base,
                                        int64_t now_ms);
 

@@ -108,7 +108,7 @@ int ft_down_ports_take(struct ft_down_ports *w, const Fabrictrace__PortCounters 
     s = rc ? NULL : ft_table_insert(w->table, &key, &fresh);
     if (!s)
         return -ENOSPC;
-    /* An older one that was under way; unless the poller's clock was set back. */
+    /* An older one that was in progress; unless the poller's clock was set back. */
     if (!fresh && time_ms <= s->time_ms && s->time_ms - time_ms <= KEEP_MS)
         return 0;
     was = s->down;

@@ -244,8 +244,8 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     report = ft_table_insert(r->table, &agent, &fresh);
     if (!report)
         return -ENOSPC;
-    /* A report that was under way while a newer one came says nothing any more. Where no newer one
-     * comes for long, the poller's clock was set back. */
+    /* A report that was in progress while a newer one came says nothing any more. Where no newer
+     * one comes for long, the poller's clock was set back. */
     if (!fresh && (int64_t)now->time_ms < report->time_ms && !is_stale(report, now_ms)) {
         *changed = false;
         return 0;

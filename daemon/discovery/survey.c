@@ -38,6 +38,7 @@ static uint32_t base_by_address(const struct ft_survey *s, const struct ft_repor
     uint32_t found = ft_topology_switch_at(s->base, &r->agent);
     struct ft_ip ip;
 
+    ft_survey_pace(s);
     for (size_t i = 0; found == FT_NONE && i < r->message->n_addresses; i++)
         if (ft_ip_from_bytes(r->message->addresses[i].data, r->message->addresses[i].len, &ip) == 0)
             found = ft_topology_switch_at(s->base, &ip);
@@ -106,7 +107,7 @@ static void add_nodes(struct ft_survey *s, struct unmatched *list, uint32_t coun
     for (uint32_t i = 0; names && i < s->node_count; i++)
         ft_ids_add(names, 0, 0, i < first ? s->nodes[i].name : s->nodes[i].report->message->name,
                    i);
-    for (uint32_t i = first; i < s->node_count; i++) {
+    for (uint32_t i = first; i < s->node_count; i++, ft_survey_pace(s)) {
         const struct ft_report *r = s->nodes[i].report;
         const char *name = r->message->name;
         char agent[FT_IP_TEXT_BYTES];
@@ -238,7 +239,7 @@ static struct ft_ids *name_ends(const struct ft_survey *s, uint32_t node)
     const struct ft_node *n = &s->nodes[node];
     struct ft_ids *names = ft_ids_new();
 
-    for (uint32_t i = 0; names && i < n->end_count; i++)
+    for (uint32_t i = 0; names && i < n->end_count; i++, ft_survey_pace(s))
         ft_ids_add(names, 0, 0, s->ends[n->first_end + i].name, n->first_end + i);
     return names;
 }
@@ -255,6 +256,7 @@ static int gather_reported_ports(struct ft_survey *s, uint32_t node)
         const Fabrictrace__PortInfo *info = m->ports[i];
         struct ft_end *end;
 
+        ft_survey_pace(s);
         if (info->ifindex == 0)
             continue;
         end = in_file ? known_end(s, names, node, info) : NULL;
@@ -314,6 +316,7 @@ static void add_port_ids(struct ft_survey *s, uint32_t node)
         const struct ft_end *end = &s->ends[i];
         const Fabrictrace__PortInfo *info = end->info;
 
+        ft_survey_pace(s);
         ft_ids_add(s->ids, node, FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_NAME,
                    info && info->name ? info->name : end->name, i);
         if (!info)
@@ -342,6 +345,7 @@ static void add_switch_ids(struct ft_survey *s)
         const Fabrictrace__SwitchReport *m = r->message;
         uint32_t node = s->owner[i];
 
+        ft_survey_pace(s);
         if (node == FT_NONE)
             continue;
         ft_ids_add(s->ids, FT_IDS_CHASSIS, m->chassis_kind, m->chassis_id, node);
@@ -390,6 +394,7 @@ static void hear_words(struct ft_survey *s)
         bool snmp_up = r && !s->nodes[node].stale && !ft_report_silent(r->message) && info &&
                        info->has_oper_up && info->oper_up && r->time_ms > word.time_ms;
 
+        ft_survey_pace(s);
         if (at == FT_NONE)
             continue;
         s->ends[at].word_down = !snmp_up || r->time_ms - word.time_ms < CACHED_MS;

@@ -22,6 +22,7 @@
 #include "daemon/discovery/reports.h"
 #include "daemon/publish/findings.h"
 #include "lib/base/table.h"
+#include "lib/base/task.h"
 #include "lib/fabric/crossings.h"
 #include "lib/fabric/topology.h"
 
@@ -116,9 +117,16 @@ struct ft_survey {
     struct ft_crossing_found *sampled; /* ports that samples name, by agent and ifIndex */
     uint32_t sampled_count;
     uint32_t sampled_switches; /* that no other source reports */
+    struct ft_task *task;      /* pauses when the work of a step is done; NULL: nobody waits */
     bool disputed; /* of a port that sFlow reported as down and SNMP soon after as up: later reports
                       decide */
 };
+
+/* Something was looked up or looked at: in each loop over ports, rows, reports and addresses. */
+static inline void ft_survey_pace(const struct ft_survey *s)
+{
+    ft_task_spend(s->task, 1);
+}
 
 /* Gathers switches and ports; the sources are set by the caller, the rest is zero. -ENOMEM. */
 int ft_survey_gather(struct ft_survey *s);

@@ -13,6 +13,7 @@ static void log_refused(const struct ft_survey *s, struct ft_diag **diag, const 
 {
     struct ft_diag *fresh;
 
+    ft_survey_pace(s);
     if (ft_diag_count(*diag) == 0)
         return;
     for (size_t i = 0; ft_diag_text(*diag, i); i++)
@@ -39,6 +40,7 @@ static void take_address(const struct ft_survey *s, struct ft_topology_builder *
                          struct ft_ids *seen, uint32_t node, const struct ft_ip *ip,
                          struct ft_diag *diag)
 {
+    ft_survey_pace(s);
     if (ft_ids_find_address(seen, ip) != FT_IDS_NONE)
         return;
     /* An address that two switches have, such as a shared gateway, identifies neither. */
@@ -59,6 +61,7 @@ static void add_addresses(const struct ft_survey *s, struct ft_topology_builder 
         const struct ft_switch *sw = ft_topology_switch(s->base, n);
 
         for (uint32_t a = 0; a < sw->address_count; a++) {
+            ft_survey_pace(s);
             ft_topology_add_address(b, n, &sw->addresses[a], *diag);
             ft_ids_add_address(seen, &sw->addresses[a], n);
         }
@@ -179,6 +182,7 @@ static void add_static_hosts(const struct ft_survey *s, struct ft_topology_build
             uint32_t n = ft_topology_add_nic(b, id, nic->rail, diag);
 
             nics[host->nics[i]] = n;
+            ft_survey_pace(s);
             for (uint32_t a = 0; a < nic->address_count; a++)
                 ft_topology_add_nic_address(b, n, &nic->addresses[a], diag);
             for (uint32_t a = 0; a < nic->attach_count; a++) {
@@ -223,7 +227,7 @@ static void add_found_hosts(const struct ft_survey *s, struct ft_topology_builde
     struct ft_ids *hosts = ft_ids_new();
     uint32_t count = 0;
 
-    for (uint32_t h = 0; hosts && h < ft_topology_hosts(s->base); h++)
+    for (uint32_t h = 0; hosts && h < ft_topology_hosts(s->base); h++, ft_survey_pace(s))
         ft_ids_add(hosts, 0, 0, ft_topology_host(s->base, h)->name, h);
     for (uint32_t i = 0; list && i < s->nic_count; i++)
         if (!s->nics[i].dropped && s->nics[i].end_count && *s->nics[i].host)
@@ -258,6 +262,7 @@ struct ft_topology *ft_survey_build(const struct ft_survey *s)
     struct ft_topology *t = NULL;
 
     if (b && nics && diag) {
+        ft_topology_pace(b, s->task);
         add_switches(s, b, &diag);
         add_static_hosts(s, b, nics, diag);
         log_refused(s, &diag, NULL, NULL);

@@ -45,6 +45,7 @@ void ft_survey_number(struct ft_survey *s, uint32_t end, uint32_t ifindex)
     struct number *number;
     bool fresh;
 
+    ft_survey_pace(s);
     s->ends[end].ifindex = ifindex;
     number = ifindex ? ft_table_insert(s->numbered, &key, &fresh) : NULL;
     if (number && fresh)
@@ -77,12 +78,14 @@ uint32_t ft_survey_end(struct ft_survey *s, uint32_t node, uint32_t ifindex)
     const struct number *number = ifindex ? ft_table_find(s->numbered, &key) : NULL;
 
     s->looks++;
+    ft_survey_pace(s);
     return number ? number->end : FT_NONE;
 }
 
 uint32_t ft_survey_member(struct ft_survey *s, uint32_t aggregate)
 {
     s->looks++;
+    ft_survey_pace(s);
     return s->ends[aggregate].members == 1 ? s->ends[aggregate].member : FT_NONE;
 }
 

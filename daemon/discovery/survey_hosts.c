@@ -93,6 +93,7 @@ static bool attachment(struct ft_survey *s, const struct ft_attached *at, struct
         uint32_t end =
             p->believed && node < s->node_count ? ft_survey_end(s, node, p->ifindex) : FT_NONE;
 
+        ft_survey_pace(s);
         if (end == FT_NONE || !is_edge(&s->ends[end]))
             continue;
         if (in_file)
@@ -137,6 +138,7 @@ static int take_sighted(struct ft_survey *s, const struct sighted *from)
             return -ENOMEM;
         id = s->nic_count - 1;
     }
+    ft_survey_pace(s);
     nic = &s->nics[id];
     if (!join_ends(s, id, from) || nic->address_count == ADDRESSES_MAX)
         return 0;
@@ -224,6 +226,7 @@ static void add_device_addresses(struct ft_survey *s, struct ft_found_nic *nic, 
     char text[FT_IP_TEXT_BYTES];
 
     for (size_t i = 0; i < row->n_addresses && nic->address_count < ADDRESSES_MAX; i++) {
+        ft_survey_pace(s);
         if (ft_ip_from_bytes(row->addresses[i].data, row->addresses[i].len, &ip))
             continue;
         ft_ip_format(&ip, text);
@@ -241,6 +244,7 @@ static void add_device_ids(struct ft_survey *s)
 
     for (uint32_t n = 0; n < s->nic_count; n++)
         for (uint32_t i = 0; i < s->nics[n].address_count; i++) {
+            ft_survey_pace(s);
             ft_ip_format(&s->nics[n].addresses[i], text);
             ft_ids_add(s->ids, FT_IDS_DEVICES, 0, text, FT_IDS_SEVERAL);
         }
@@ -250,6 +254,7 @@ static void add_device_ids(struct ft_survey *s)
         for (size_t i = 0; is_device(s, end) && i < end->device->n_addresses; i++) {
             const ProtobufCBinaryData *bytes = &end->device->addresses[i];
 
+            ft_survey_pace(s);
             if (ft_ip_from_bytes(bytes->data, bytes->len, &ip) == 0) {
                 ft_ip_format(&ip, text);
                 ft_ids_add(s->ids, FT_IDS_DEVICES, 0, text, e);
@@ -267,6 +272,7 @@ static int take_devices(struct ft_survey *s)
 
         if (!name)
             continue;
+        ft_survey_pace(s);
         if (s->ends[e].nic == FT_NONE) {
             nic = add_nic(s, FT_SOURCE_LLDP);
             if (!nic)
@@ -289,11 +295,12 @@ static int by_bytes(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct ft_ip));
 }
 
-static void settle_nics(struct ft_survey *s)
+static void resolve_nics(struct ft_survey *s)
 {
     for (uint32_t n = 0; n < s->nic_count; n++) {
         struct ft_found_nic *nic = &s->nics[n];
 
+        ft_survey_pace(s);
         /* Equal however it was found out. */
         qsort(nic->addresses, nic->address_count, sizeof(nic->addresses[0]), by_bytes);
         if (!nic->named && nic->address_count)
@@ -312,6 +319,6 @@ int ft_survey_hosts(struct ft_survey *s)
     if (rc == 0)
         rc = take_devices(s);
     if (rc == 0)
-        settle_nics(s);
+        resolve_nics(s);
     return rc;
 }

@@ -86,6 +86,7 @@ static void read_row(struct ft_survey *s, uint32_t node, const Fabrictrace__Neig
     uint32_t neighbour = ft_survey_neighbour(s, row);
     uint32_t far;
 
+    ft_survey_pace(s);
     if (!end) {
         if (neighbour != FT_IDS_NONE)
             ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[node].name, NULL, ADVISE_PORT_ID,
@@ -157,6 +158,7 @@ static void take_mutual(struct ft_survey *s)
         for (uint32_t k = 0; k < s->ends[i].claim_count; k++) {
             uint32_t far = s->ends[i].claims[k];
 
+            ft_survey_pace(s);
             if (hears(&s->ends[far], i) && is_free(s, i) && is_free(s, far))
                 link_up(s, i, far);
         }
@@ -240,7 +242,7 @@ static void note_leftovers(struct ft_survey *s)
     for (uint32_t i = 0; i < s->end_count; i++) {
         const struct ft_end *end = &s->ends[i];
 
-        for (uint32_t k = 0; k < end->claim_count; k++)
+        for (uint32_t k = 0; k < end->claim_count; k++, ft_survey_pace(s))
             if (end->link != end->claims[k])
                 note_claim(s, i, end->claims[k]);
         if (end->hears_switch && end->claim_count == 0 && end->link == FT_NONE)

@@ -30,6 +30,7 @@ int ft_survey_read_samples(struct ft_survey *s)
             return -ENOMEM;
         s->sampled = grown;
         s->sampled[s->sampled_count++] = f;
+        ft_survey_pace(s);
     }
     if (s->sampled_count)
         qsort(s->sampled, s->sampled_count, sizeof(*s->sampled), by_port);
@@ -77,6 +78,7 @@ static struct ft_end *add_port(struct ft_survey *s, uint32_t node, const struct 
     struct ft_end *end;
     char name[32];
 
+    ft_survey_pace(s);
     snprintf(name, sizeof(name), "#%u", ifindex);
     end = ft_survey_add_end(s, node, said ? said : name);
     if (end)
@@ -118,6 +120,7 @@ static uint32_t end_at(struct ft_survey *s, const struct ft_crossing_port *port)
 {
     uint32_t node = ft_ids_find_address(s->ids, &port->agent);
 
+    ft_survey_pace(s);
     return node < s->node_count ? ft_survey_end(s, node, port->ifindex) : FT_NONE;
 }
 
@@ -239,6 +242,7 @@ static bool name_of(const struct ft_survey *s, uint32_t at, struct ft_crossing_p
     uint32_t id = ft_topology_find_switch(s->present, s->nodes[end->node].name);
     const struct ft_switch *sw = id == FT_NONE ? NULL : ft_topology_switch(s->present, id);
 
+    ft_survey_pace(s);
     if (!sw || sw->address_count == 0 || end->ifindex == 0)
         return false;
     *out = (struct ft_crossing_port){.agent = sw->addresses[0], .ifindex = end->ifindex};

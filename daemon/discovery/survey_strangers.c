@@ -68,6 +68,7 @@ static int hear(struct ft_survey *s, struct strangers *all, uint32_t node,
     uint32_t end = ft_survey_end(s, node, row->ifindex);
     struct heard *grown;
 
+    ft_survey_pace(s);
     if (end == FT_NONE || !row->chassis_id || !*row->chassis_id)
         return 0;
     if (ft_survey_neighbour(s, row) != FT_IDS_NONE) {
@@ -140,6 +141,7 @@ static int find_listed(struct ft_survey *s, struct strangers *all)
         for (; h < all->list[k].first + all->list[k].count; h++) {
             const Fabrictrace__Neighbor *row = all->heard[h].row;
 
+            ft_survey_pace(s);
             for (size_t a = 0; a < row->n_addresses; a++)
                 if (ft_ip_from_bytes(row->addresses[a].data, row->addresses[a].len, &ip) == 0)
                     ft_ids_add_address(named, &ip, k);
@@ -148,6 +150,7 @@ static int find_listed(struct ft_survey *s, struct strangers *all)
         uint32_t k = s->owner[i] == FT_NONE ? ft_ids_find_address(named, &r->agent) : FT_NONE;
 
         s->looks++;
+        ft_survey_pace(s);
         if (k < all->count && all->list[k].report == FT_NONE)
             all->list[k].report = i;
         else
@@ -265,7 +268,7 @@ static void share(struct ft_survey *s, const struct strangers *all, struct partn
     uint32_t who = p->list[a];
 
     for (uint32_t i = first_meeting(all, who);
-         i < all->meeting_count && all->meetings[i].who == who; i++, s->looks++)
+         i < all->meeting_count && all->meetings[i].who == who; i++, s->looks++, ft_survey_pace(s))
         for (uint32_t k = 0; k < all->meetings[i].count; k++) {
             uint32_t b = partner(p, all->meetings[i].others[k]);
 
@@ -287,7 +290,7 @@ static bool is_transit(struct ft_survey *s, const struct strangers *all, uint32_
     if (!p)
         return false;
     for (uint32_t i = first_meeting(all, x); i < all->meeting_count && all->meetings[i].who == x;
-         i++, s->looks++)
+         i++, s->looks++, ft_survey_pace(s))
         for (uint32_t k = 0; k < all->meetings[i].count; k++)
             if (partner(p, all->meetings[i].others[k]) == p->count && p->count < PARTNERS_MAX)
                 p->list[p->count++] = all->meetings[i].others[k];
@@ -300,6 +303,13 @@ static bool is_transit(struct ft_survey *s, const struct strangers *all, uint32_
     return found;
 }
 
+static void name_host(const struct ft_survey *s, struct ft_ids *hosts, const char *name,
+                      uint32_t value)
+{
+    ft_survey_pace(s);
+    ft_ids_add(hosts, HOST_NAMES, 0, name, value);
+}
+
 static int name_hosts(const struct ft_survey *s, struct ft_ids **hosts)
 {
     const char *name;
@@ -309,9 +319,9 @@ static int name_hosts(const struct ft_survey *s, struct ft_ids **hosts)
     if (!*hosts)
         return -ENOMEM;
     for (uint32_t h = 0; h < ft_topology_hosts(s->base); h++)
-        ft_ids_add(*hosts, HOST_NAMES, 0, ft_topology_host(s->base, h)->name, h);
+        name_host(s, *hosts, ft_topology_host(s->base, h)->name, h);
     while (s->attach && (name = ft_attach_next_name(s->attach, &index)))
-        ft_ids_add(*hosts, HOST_NAMES, 0, name, 0);
+        name_host(s, *hosts, name, 0);
     return 0;
 }
 
@@ -343,6 +353,7 @@ static bool is_switch(struct ft_survey *s, const struct strangers *all, uint32_t
     for (uint32_t i = x->first; i < x->first + x->count; i++) {
         const struct heard *h = &all->heard[i];
 
+        ft_survey_pace(s);
         if ((h->row->has_forwards && !h->row->forwards) || is_host(hosts, h->row->name) ||
             h->row->port_kind == FABRICTRACE__ID_KIND__ID_KIND_MAC)
             return false;
@@ -377,6 +388,7 @@ static int add_ports(struct ft_survey *s, const struct strangers *all, const str
         const Fabrictrace__Neighbor *row = all->heard[i].row;
         uint32_t end = s->end_count;
 
+        ft_survey_pace(s);
         if (!row->port_id || !*row->port_id ||
             ft_ids_find_own(s->ids, node, row->port_kind, row->port_id) != FT_IDS_NONE)
             continue;
@@ -442,13 +454,14 @@ static void note_stranger(struct ft_survey *s, const struct stranger *x, const c
         f->blind = true;
 }
 
-static void settle_reports(struct ft_survey *s, const struct strangers *all)
+static void resolve_reports(struct ft_survey *s, const struct strangers *all)
 {
     const struct ft_report *r;
     const struct stranger *x;
     uint32_t index = 0, i = 0;
 
     for (; (r = ft_reports_next(s->reports, &index)); i++) {
+        ft_survey_pace(s);
         if (s->owner[i] != FT_NONE)
             continue;
         x = all->count && all->of_report[i] != FT_NONE ? &all->list[all->of_report[i]] : NULL;
@@ -487,7 +500,7 @@ int ft_survey_strangers(struct ft_survey *s)
             note_stranger(s, x, NULL);
     }
     if (rc == 0)
-        settle_reports(s, &all);
+        resolve_reports(s, &all);
     ft_ids_free(hosts);
     free(all.meetings);
     free(all.of_report);

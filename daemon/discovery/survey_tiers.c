@@ -3,7 +3,9 @@
 
 #include "daemon/discovery/survey.h"
 
-#define ADVISE_TIER "state the switch's tier in the topology file"
+/* That are looked through in the time of one look-up. */
+#define PORTS_A_LOOK 32
+#define ADVISE_TIER  "state the switch's tier in the topology file"
 
 static uint32_t far_node(const struct ft_survey *s, uint32_t end)
 {
@@ -14,6 +16,7 @@ static bool are_neighbours(const struct ft_survey *s, uint32_t a, uint32_t b)
 {
     const struct ft_node *n = &s->nodes[a];
 
+    ft_task_spend(s->task, 1 + n->end_count / PORTS_A_LOOK);
     for (uint32_t i = 0; i < n->end_count; i++)
         if (far_node(s, n->first_end + i) == b)
             return true;

@@ -237,8 +237,8 @@ static void step_link(struct ft_wiring *w, uint32_t port, void (*changed)(void *
     changed(arg, ft_topology_port(w->t, port)->peer);
 }
 
-static void step_lacks(struct ft_wiring *w, int64_t now_ms,
-                       void (*changed)(void *arg, uint32_t port), void *arg)
+static void step_missing(struct ft_wiring *w, int64_t now_ms,
+                         void (*changed)(void *arg, uint32_t port), void *arg)
 {
     bool *missing_capabilities =
              calloc((size_t)ft_topology_switches(w->t) + 1, sizeof(*missing_capabilities)),
@@ -273,7 +273,7 @@ void ft_wiring_step(struct ft_wiring *w, int64_t now_ms, void (*changed)(void *a
     w->stepped_ms = now_ms;
     if (now_ms < w->looked_ms || now_ms - w->looked_ms >= 1000) {
         w->looked_ms = now_ms;
-        step_lacks(w, now_ms, changed, arg);
+        step_missing(w, now_ms, changed, arg);
     }
     for (uint32_t i = 0; i < count; i++) {
         step_link(w, w->at, changed, arg);

@@ -5,7 +5,7 @@
  * How each switch chooses among its equal-cost links, learnt from the flows whose path is known
  * (lib/fabric/hash_model.h), and published as fabrictrace.hash.v1 whenever that changes.
  *
- * Links that lead to a destination by equally short ways are a set; each switch and set is learnt
+ * Links that lead to a destination by equally short paths are a set; each switch and set is learnt
  * by itself, so that a link that fails or returns does not mix two tables. Each flow counts once
  * for each path that it takes. It is predicted before it is learnt from: of flows that the model
  * did not know, the part that it predicted rightly is its accuracy. A hash that was changed shows

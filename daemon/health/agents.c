@@ -17,7 +17,7 @@
 #define MISSED       3
 #define LOOKS        32 /* at a full table, for each that is new */
 /* A fabric whose hosts are all alike needs not all of them named. */
-#define LACKS_SHOWN 200
+#define MISSING_SHOWN 200
 
 struct agent {
     char source[SOURCE_BYTES];
@@ -125,10 +125,10 @@ static void find_lack(const Fabrictrace__HostStatus *status,
         f->of_host = true;
 }
 
-static void find_lacks(struct ft_agents_position *at, const Fabrictrace__HostStatus *status,
-                       struct ft_findings *findings)
+static void find_missing(struct ft_agents_position *at, const Fabrictrace__HostStatus *status,
+                         struct ft_findings *findings)
 {
-    if (at->shown + status->n_missing_capabilities > LACKS_SHOWN) {
+    if (at->shown + status->n_missing_capabilities > MISSING_SHOWN) {
         at->hosts += status->n_missing_capabilities > 0;
         at->shown += status->n_missing_capabilities;
         return;
@@ -155,7 +155,7 @@ bool ft_agents_find(const struct ft_agents *a, int64_t now_ms, struct ft_agents_
                  ? fabrictrace__host_status__unpack(NULL, agent->packed_bytes, agent->packed)
                  : NULL;
     if (status) {
-        find_lacks(at, status, findings);
+        find_missing(at, status, findings);
         fabrictrace__host_status__free_unpacked(status, NULL);
     }
     return true;

@@ -7,7 +7,7 @@
  * congested when an interval has at least 10 of them (100 notifications) and more than five
  * standard deviations above what it usually has, taken as Poisson. What is usual is learned while
  * the port is not congested; lost packets are unusual from the start. Each congested port is a
- * standing event that names its host. Pure. Thread: one.
+ * active event that names its host. Pure. Thread: one.
  */
 #include <stddef.h>
 #include <stdint.h>

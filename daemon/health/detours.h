@@ -2,7 +2,7 @@
 #ifndef FT_DAEMON_HEALTH_DETOURS_H
 #define FT_DAEMON_HEALTH_DETOURS_H
 /*
- * Switches that send flows a longer way than the topology has (lib/fabric/detour.h): an event
+ * Switches that send flows a longer path than the topology has (lib/fabric/detour.h): an event
  * `detour` for each such switch and leaf where its flows go, with the hops of one of them, however
  * many they are. It stands until no flow has shown it for ten seconds. Capped; what is over it is
  * counted. Pure. Thread: one.

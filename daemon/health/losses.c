@@ -12,16 +12,16 @@
 #include "lib/base/account.h"
 #include "lib/base/table.h"
 
-#define NAME_BYTES        128
-#define WORD_BYTES        24 /* of stages, units and reasons; longer ones are cut */
-#define LEAST             10
-#define SHARE             0.01
-#define CALM_SHARE        (SHARE / 2)
-#define CALM_INTERVALS    3
-#define TOLD_INTERVALS    3
-#define INTERVALS_MISSING 3
-#define INTERVAL_MS       60000 /* until two accounts say how long one is */
-/* Where the table is full, who was not heard for this time gives way; so often that is looked at.
+#define NAME_BYTES         128
+#define WORD_BYTES         24 /* of stages, units and reasons; longer ones are cut */
+#define LEAST              10
+#define SHARE              0.01
+#define CALM_SHARE         (SHARE / 2)
+#define CALM_INTERVALS     3
+#define REPORTED_INTERVALS 3
+#define INTERVALS_MISSING  3
+#define INTERVAL_MS        60000 /* until two accounts say how long one is */
+/* Where the table is full, who was not heard for this time is replaced; so often that is looked at.
  */
 #define GONE_MS 120000
 #define LOOKS   32
@@ -35,37 +35,40 @@ static const struct {
     {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)", NULL},
     {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops",
      NULL},
-    {"agent_drops", "switches have no resources for so many samples: sample one packet in more",
-     NULL},
+    {"agent_drops", "switches have no resources for so many samples: sample fewer packets", NULL},
     {"queue_full", "the daemon or the network path to it is too slow: check its load and the link",
      NULL},
     {"table_full", "raise the limit of the table in that program's configuration", NULL},
-    {"malformed", "look at the exporter: its datagrams are broken", NULL},
+    {"malformed", "check the exporter: its datagrams are malformed", NULL},
     {"truncated", "look at the path MTU between switch and poller", NULL},
-    {"unlisted", "add the switch to the poller's exporters, or look who sends sFlow as one", NULL},
+    {"unlisted",
+     "add the switch to the poller's exporters, or find the host that sends sFlow in its name",
+     NULL},
     {"not_sflow_v5", "let the exporter send sFlow version 5", NULL},
     {"kernel", "enlarge the agent's capture_buffer, or give it more of a core", NULL},
     {"late", "synchronise clocks with one server; if they are, increase 'grace'", NULL},
     {"late_after_pause", "the daemon was stopped for a while: check the load of its host", NULL},
     {"invalid", "install the same version of all programs", NULL},
     {"unauthorized", "certificates do not cover what is reported: see the daemon's log", NULL},
-    {"lost_with_sender", "an agent or a poller was killed while it sent: look why it ended", NULL},
+    {"lost_with_sender", "an agent or a poller was killed while it sent: check why it ended", NULL},
     /* Of sinks. */
     {"failed", "look at the disk that records go to: lost records are not recovered", "file"},
     {"failed", "look at the brokers that records go to: lost records are not recovered", "kafka"},
-    {"refused", "the brokers that records go to are too slow, or away: set kafka.spool", "kafka"},
-    {"no_topic", "make the topics, or let the brokers make them", "kafka"},
+    {"refused", "the brokers that records go to are too slow or not reachable: set kafka.spool",
+     "kafka"},
+    {"no_topic", "create the topics, or let the brokers create them", "kafka"},
     {"forbidden", "let the daemon's user write to the topics (ACL)", "kafka"},
     {"too_large", "raise message.max.bytes in kafka.properties, and of the topics", "kafka"},
-    {"spool_oldest", "the brokers were away for long: raise kafka.spool_bytes", "kafka"},
-    {"spool_newest", "the brokers were away for long: raise kafka.spool_bytes", "kafka"},
-    {"spool_disk", "the disk of kafka.spool takes no more: make room on it", "kafka"},
+    {"spool_oldest", "the brokers were not reachable for long: raise kafka.spool_bytes", "kafka"},
+    {"spool_newest", "the brokers were not reachable for long: raise kafka.spool_bytes", "kafka"},
+    {"spool_disk", "the disk of kafka.spool is full: free space on it", "kafka"},
     {"spool_damaged", "look at the disk of kafka.spool", "kafka"},
     /* Of the search for links. */
     {"ports_full", "give it more memory (memory_max, discovery.ports_max)", "wiring"},
     {"exporter_full", "look at the exporter: it names more ports than a switch has", "wiring"},
     {"unlisted_full",
-     "add the switches to a poller's snmp.switches, or look who sends samples that are not theirs",
+     "add the switches to a poller's snmp.switches, or find the host that sends samples in their "
+     "name",
      "wiring"},
 };
 
@@ -194,7 +197,7 @@ static void judge(struct program *p, const struct worst *worst, int64_t before_m
         /* Sequence numbers show a loss an interval after its cause does: the cause stays. */
         p->intervals_since_reported++;
         if (p->standing && worst->reason > p->reason &&
-            p->intervals_since_reported < TOLD_INTERVALS) {
+            p->intervals_since_reported < REPORTED_INTERVALS) {
             p->calm = 0;
             return;
         }

@@ -111,7 +111,7 @@ void ft_processors_find(const struct ft_processors *p, const struct ft_topology 
         ft_ip_format(&at->key.agent, agent);
         ft_findings_add(findings, FT_FINDING_NOTE,
                         id == FT_NONE ? agent : ft_topology_switch(t, id)->name, NULL,
-                        "sample one packet in more, and poll it less often",
+                        "sample fewer packets, and poll it less often",
                         "its processor is busy for %.0f %% of %s: it may drop samples", at->percent,
                         at->minute ? "a minute" : "5 seconds");
     }

@@ -206,7 +206,7 @@ static size_t put_varint(uint8_t *p, uint32_t v)
     return n;
 }
 
-/* The window in hand may be no larger than all: older ones give way first. */
+/* The window in hand may be no larger than all: older ones are removed first. */
 static bool fits(struct ft_history *h, size_t n)
 {
     while (h->end - h->first > 1 && bytes_of(h) + n > h->config.bytes_max) {

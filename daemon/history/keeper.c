@@ -88,10 +88,9 @@ struct ft_keeper *ft_keeper_new(struct ft_loop *loop, struct ft_history *history
     rc = ft_snapshot_load(history, k->path, error, sizeof(error));
     ft_history_stats(history, &stats);
     if (rc == 0)
-        ft_log(FT_LOG_INFO, "history_file %s: %zu windows are known from before", k->path,
-               stats.windows);
+        ft_log(FT_LOG_INFO, "history_file %s: %zu windows loaded", k->path, stats.windows);
     else if (rc != -ENOENT)
-        ft_log(FT_LOG_WARNING, "history_file %s: begins anew", error);
+        ft_log(FT_LOG_WARNING, "history_file %s: starting empty", error);
     ft_watch_once_arm(k->watch, EVERY_NS);
     return k;
 }

@@ -512,6 +512,6 @@ int ft_snapshot_load(struct ft_history *h, const char *path, char *error, size_t
         snprintf(error, error_bytes, "%s: %s", path,
                  rc == -ENOMEM   ? "no memory"
                  : rc == -ESTALE ? "is of another version"
-                                 : "is broken");
+                                 : "is damaged");
     return rc;
 }

@@ -34,7 +34,7 @@ struct ft_loading {
     struct ft_writer topology, history, events;
     bool headed;
     bool damaged; /* what follows is not played: what was before it is missing */
-    struct ft_mono told;
+    struct ft_mono logged;
 };
 
 static void complain(const struct ft_loading *l, const struct ft_diag *diag)
@@ -59,8 +59,7 @@ static int take_head(struct ft_loading *l, const struct ft_incident_read *in)
         return EX_DATAERR;
     if (strcmp(l->head.program, FT_HEAD_PROGRAM) != 0)
         ft_log(FT_LOG_WARNING,
-               "%s: it was kept by %s, and this is " FT_HEAD_PROGRAM ": what both work out may "
-               "differ",
+               "%s: recorded by %s, replayed by " FT_HEAD_PROGRAM ": results may differ",
                l->config.file, l->head.program);
     l->headed = true;
     return EX_OK;
@@ -108,12 +107,12 @@ static void play(struct ft_loading *l, const struct ft_incident_read *in)
                "%s: at byte %" PRIu64
                ", %zu into its section: %s; the records up to there are used",
                l->config.file, in->offset, offset,
-               rc == -EBADMSG ? "what came in is broken" : strerror(-rc));
+               rc == -EBADMSG ? "the recorded input is damaged" : strerror(-rc));
         l->damaged = true;
     }
-    if (ft_mono_since_ns(ft_mono_now(), l->told) < TELL_NS)
+    if (ft_mono_since_ns(ft_mono_now(), l->logged) < TELL_NS)
         return;
-    l->told = ft_mono_now();
+    l->logged = ft_mono_now();
     ft_player_stats(l->player, &stats);
     ft_log(FT_LOG_INFO, "%s: %" PRId64 " of %" PRId64 " s", l->config.file,
            (stats.to_ms - stats.from_ms) / 1000, (l->head.to_ms - stats.from_ms) / 1000);
@@ -160,13 +159,11 @@ static void restore_history(const struct ft_loading *l)
     if (l->history.len == 0 || !ft_writer_ok(&l->history))
         return;
     if (l->head.history_version != ft_row_version())
-        ft_log(FT_LOG_WARNING,
-               "%s: its windows are of another version: those of the replay stand "
-               "for them",
+        ft_log(FT_LOG_WARNING, "%s: its windows are of another version: using those of the replay",
                l->config.file);
     else if (ft_snapshot_restore(l->target.history, l->head.history_number, l->history.bytes,
                                  l->history.len))
-        ft_log(FT_LOG_ERROR, "%s: its windows are broken, and are left out", l->config.file);
+        ft_log(FT_LOG_ERROR, "%s: its windows are damaged and left out", l->config.file);
     else if (ft_history_last(l->target.history, &last))
         ft_window_set_last(ft_pipeline_stages(l->target.pipeline)->window, &last.span);
 }
@@ -184,8 +181,7 @@ static void restore_events(const struct ft_loading *l)
         Fabrictrace__Event *event = bytes ? fabrictrace__event__unpack(NULL, len, bytes) : NULL;
 
         if (!event) {
-            ft_log(FT_LOG_ERROR, "%s: an event that stood is broken, and is left out",
-                   l->config.file);
+            ft_log(FT_LOG_ERROR, "%s: an active event is damaged and left out", l->config.file);
             continue;
         }
         ft_events_restore(events, event);
@@ -207,16 +203,16 @@ static void tell(const struct ft_loading *l, bool complete)
            l->config.file, (s.to_ms - s.from_ms) / 1000, s.batches, s.published);
     if (!l->head.whole)
         ft_log(FT_LOG_NOTICE,
-               "%s: the daemon ran before it begins: windows and events are as they "
-               "were published, what counts from the start on counts from there",
+               "%s: the daemon was started before this recording: earlier windows and events are "
+               "those published then, and counters start with the recording",
                l->config.file);
     else if (s.differ)
         ft_log(FT_LOG_WARNING,
                "%s: the replay differs from what was published in %" PRIu64 " of %" PRIu64
-               " stretches",
+               " intervals",
                l->config.file, s.differ, s.compared);
     else
-        ft_log(FT_LOG_NOTICE, "%s: the replay published the same, %" PRIu64 " stretches compared",
+        ft_log(FT_LOG_NOTICE, "%s: the replay published the same, %" PRIu64 " intervals compared",
                l->config.file, s.compared);
 }
 
@@ -249,7 +245,7 @@ struct ft_loading *ft_loading_new(const struct ft_loading_config *config)
     if (!l)
         return NULL;
     l->config = *config;
-    l->told = ft_mono_now();
+    l->logged = ft_mono_now();
     ft_writer_init(&l->topology, TOPOLOGY_MAX);
     ft_writer_init(&l->history, HISTORY_MAX);
     ft_writer_init(&l->events, HISTORY_MAX);

@@ -18,7 +18,7 @@
 #define SEGMENT_BYTES ((size_t)1 << 20)
 #define SEGMENT_MS    10000
 #define SEGMENT_PART  8 /* of what is kept, at most */
-/* A quarter: what a copy that is under way may need longer. */
+/* A quarter: what a copy that is in progress may need longer. */
 #define COPY_PART    4
 #define TOPOLOGY_MAX ((size_t)4 << 20)
 #define PART_BYTES   16384

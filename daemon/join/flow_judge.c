@@ -24,6 +24,7 @@ struct ft_judging ft_join_judging(const struct ft_join *j, const struct ft_flow 
                                .trust = &j->trust,
                                .verify = !j->config.trust_topology,
                                .policy = j->config.policy,
+                               .window_ms = j->config.window_ms,
                                .src_nic = flow->src_nic,
                                .dst_nic = flow->dst_nic,
                                .known = flow->path.hop_count ? &flow->path : NULL,
@@ -149,6 +150,8 @@ void ft_join_judge_now(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
 
     ft_evidence_judge(&flow->evidence, &by, verdict);
     j->judged = flow;
+    if (verdict->state == FT_PATH_MULTIPATH && now_ms > j->trust.sprayed_ms)
+        j->trust.sprayed_ms = now_ms;
     if (verdict->contradicted)
         mark_others_uncertain(j, flow, &by, verdict->left_ms);
     news = take(j, flow, verdict, &before, &moved);

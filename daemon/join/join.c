@@ -171,7 +171,7 @@ static void finish_volume(struct ft_flow *flow, uint32_t window)
     flow->bytes_window = window;
 }
 
-/* Whether other flows moved on a flow's way, after it was seen there. */
+/* Whether other flows moved on a flow's path, after it was seen there. */
 static bool is_uncertain(const struct ft_join *j, const struct ft_flow *flow)
 {
     int64_t uncertain_ms = INT64_MIN, first_ms, last_ms;

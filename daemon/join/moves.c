@@ -55,8 +55,8 @@ void ft_moves_forget(struct ft_flow *flow, int64_t open_ms)
 
 /* Whether samples of a window show the flow on its present path: they are later than the move, or
  * of a hop that the path before did not have. A window that began after the move has no others. */
-static bool is_told(const struct ft_flow *flow, const struct ft_topology *t, unsigned slot,
-                    int64_t from_ms)
+static bool is_shown(const struct ft_flow *flow, const struct ft_topology *t, unsigned slot,
+                     int64_t from_ms)
 {
     const struct ft_moves *m = flow->moves;
     const struct ft_evidence *ev = &flow->evidence;
@@ -91,7 +91,7 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
     left = n > 1;
     if (stray)
         parts[n++] = (struct ft_move_part){NULL, (double)stray, FT_PAST_NONE, false};
-    parts[0].certain = certain && is_told(flow, t, slot, from_ms);
+    parts[0].certain = certain && is_shown(flow, t, slot, from_ms);
     if (n == 1)
         return 1;
     /* Sightings that continue from before the move are of both paths. */

@@ -23,11 +23,11 @@
  *
  * A queue pair comes by two roads. Where the kernel shows its host the destination, the agent sends
  * a flow report, which goes to the join past this module, and lists the queue pair with its
- * addresses: it needs no pair, but may be the one that another names (FT_PAIR_TOLD). Where it does
- * not, the list is all there is; the flow is reported from here, to the hook, as if the host had
- * said so, and only while the pair stands. Both roads may report one flow: each of its hosts may
- * know a half of it. An end goes with its own host: when that lists it as ended, lists another by
- * its number, or does not list it for two and a half intervals. Its pair ends with it, and the
+ * addresses: it needs no pair, but may be the one that another names (FT_PAIR_REPORTED). Where it
+ * does not, the list is all there is; the flow is reported from here, to the hook, as if the host
+ * had said so, and only while the pair stands. Both roads may report one flow: each of its hosts
+ * may know a half of it. An end goes with its own host: when that lists it as ended, lists another
+ * by its number, or does not list it for two and a half intervals. Its pair ends with it, and the
  * flows with the pair. The other end stays until its own host lets it go, but without a peer for
  * good, since no queue pair changes its peer.
  *

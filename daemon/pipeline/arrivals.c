@@ -44,10 +44,12 @@ static void refuse(const struct slice *s, const char *reason)
     if (s->arrivals->tap)
         s->arrivals->tap->refused(s->arrivals->tap->arg, s->number);
     if (ft_log_limit_pass(&s->arrivals->identity_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING,
-               "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
-               " more held back)",
-               s->from->program, s->from->source, reason, held);
+        ft_log_about(
+            FT_LOG_WARNING,
+            &(struct ft_log_subject){FT_LOG_ID_REFUSED, FT_LOG_PEER_FIELD, s->from->source},
+            "%s '%s': a record is refused, its certificate does not allow it: %s (%" PRIu64
+            " more held back)",
+            s->from->program, s->from->source, reason, held);
 }
 
 static void apply_record(void *arg, const Fabrictrace__Record *record)
@@ -102,6 +104,8 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
     uint64_t held;
     int rc = -ENOMEM;
 
+    if (ft_pipeline_discovering(from->pipeline))
+        return 1;
     if (!a->batch && (a->batch = ft_batch_new(len)) && a->tap)
         a->tap->batch(a->tap->arg, payload, len);
     if (a->batch)
@@ -110,7 +114,9 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
         return rc;
     ft_arrivals_close(a);
     if (rc < 0 && ft_log_limit_pass(&a->broken_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "%s '%s': a batch of %zu bytes is refused: %s", from->program,
-               from->source, len, strerror(-rc));
+        ft_log_about(FT_LOG_WARNING,
+                     &(struct ft_log_subject){FT_LOG_ID_REFUSED, FT_LOG_PEER_FIELD, from->source},
+                     "%s '%s': a batch of %zu bytes is refused: %s", from->program, from->source,
+                     len, strerror(-rc));
     return rc;
 }

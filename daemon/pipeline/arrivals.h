@@ -24,7 +24,7 @@ struct ft_arrivals_tap {
     void *arg;
 };
 
-/* One batch at a time is under way. */
+/* One batch at a time is in progress. */
 struct ft_arrivals {
     const struct ft_arrivals_tap *tap; /* NULL: nobody; borrowed */
     struct ft_batch *batch;            /* NULL: none */
@@ -42,8 +42,9 @@ struct ft_arrival {
 void ft_arrivals_open(struct ft_arrivals *arrivals);
 void ft_arrivals_close(struct ft_arrivals *arrivals);
 
-/* A slice of a batch, in the sense of apply() of struct ft_receiver_config: above 0, there is more
- * to do with the same bytes. -EBADMSG, -ENOMEM: nothing of it was applied. */
+/* A slice of a batch, none while the pipeline looks at the fabric anew, in the sense of apply() of
+ * struct ft_receiver_config: above 0, there is more to do with the same bytes. -EBADMSG, -ENOMEM:
+ * nothing of it was applied. */
 int ft_arrivals_apply(struct ft_arrivals *arrivals, const struct ft_arrival *from,
                       const uint8_t *payload, size_t len);
 

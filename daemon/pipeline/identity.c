@@ -417,7 +417,9 @@ static bool claim_address(const struct question *q, const struct ft_ip *ip, bool
     if (!claim)
         claim = claim_of(q->ids, ip, q->now_ms, &fresh);
     if (!claim)
-        return refuse(q, "no room to remember whose %s is (discovery.learnt_max)", text);
+        return refuse(
+            q, "the table of learnt addresses is full: %s is not accepted (discovery.learnt_max)",
+            text);
     claim->heard_ms = q->now_ms;
     claim->certified = certified;
     snprintf(claim->host, sizeof(claim->host), "%s", host);

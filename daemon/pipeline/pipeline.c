@@ -53,6 +53,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
 
     if (!p)
         return;
+    ft_pipeline_discover(p, UINT64_MAX);
     while (p->sources && (s = ft_table_next(p->sources, &index)))
         free(s->packed);
     ft_table_free(p->sources);
@@ -174,8 +175,12 @@ static void note_pause(struct ft_pipeline *p, int64_t now_ms)
 static bool advance_windows(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     if (!ft_window_busy(p->stages.window)) {
+        if (ft_pipeline_discover(p, items))
+            return true;
         ft_pipeline_weigh_links(p, now_ms);
         ft_pipeline_rediscover(p, now_ms);
+        if (ft_pipeline_discover(p, items))
+            return true;
         if (ft_join_window(p->stages.join) == 0)
             return false;
         if (went_back(p, now_ms))
@@ -211,7 +216,9 @@ void ft_pipeline_finish(struct ft_pipeline *p)
 
     ft_pipeline_flush(p);
     ft_pipeline_finish_close(p);
+    ft_pipeline_discover(p, UINT64_MAX);
     ft_pipeline_rediscover(p, INT64_MAX);
+    ft_pipeline_discover(p, UINT64_MAX);
     while (ft_join_window(p->stages.join) != 0 && ft_join_window(p->stages.join) <= last) {
         begin_close(p, p->now_ms);
         ft_pipeline_finish_close(p);

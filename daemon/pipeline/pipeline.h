@@ -6,7 +6,7 @@
  *
  * Driven from outside: ft_pipeline_record() for each record, ft_pipeline_advance() with the time.
  * Live, the time is the wall clock; in a replay it is the records' own, so that the same input
- * gives the same output to the byte. Owns the join, the windows and the standing events. Pure but
+ * gives the same output to the byte. Owns the join, the windows and the active events. Pure but
  * for the emitter. Thread: one.
  */
 #include <stdbool.h>
@@ -33,7 +33,7 @@ struct ft_pipeline_config {
     size_t hash_sets_max;      /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
     size_t diagnosis_rows_max; /* operations of jobs that are kept; 0: jobs are not diagnosed */
     int64_t hang_ms;           /* what stands for less does not hang */
-    int64_t grace_ms; /* a window is closed this long after its end, for what is under way */
+    int64_t grace_ms; /* a window is closed this long after its end, for what is in progress */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
     const char *source_id; /* of this daemon, in its own loss record */
@@ -80,9 +80,13 @@ void ft_pipeline_free(struct ft_pipeline *p);
  * the lowest, and is marked as partial. */
 void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
 
-/* Finishes a close that is under way, then takes another static topology over. -ENOMEM: the old one
- * stays, the new one stays the caller's. */
+/* Finishes a close that is in progress, then takes another static topology over. -ENOMEM: the old
+ * one stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
+
+/* Whether the fabric is being looked at anew: ft_pipeline_advance() continues with that. A record
+ * that comes meanwhile ends it in one step, so whoever has many of them waits. */
+bool ft_pipeline_discovering(const struct ft_pipeline *p);
 
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record
  * that came in one go. Whatever looks at the state flushes first by itself. */

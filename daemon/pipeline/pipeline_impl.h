@@ -79,8 +79,12 @@ void ft_pipeline_find_edge(struct ft_pipeline *p);
 void ft_pipeline_cross(struct ft_pipeline *p, const struct ft_observation *o, uint8_t ttl);
 void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
 
-/* Looks at the fabric anew where something was said of it and it is due. */
+/* Begins to look at the fabric anew where something was said of it and it is due. Without memory it
+ * stays as it is until something else is said. */
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);
+
+/* Continues, as ft_discovery_step(), and takes over what comes of it. True: there is more. */
+bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work);
 
 /* Makes the stages; what was made is the caller's to close, also on failure: -ENOMEM. */
 int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
@@ -95,7 +99,7 @@ void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_con
 /* What becomes of a record that the join took, or did not. */
 enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_result result);
 
-/* Ends the close of a window that is under way. */
+/* Ends the close of a window that is in progress. */
 void ft_pipeline_finish_close(struct ft_pipeline *p);
 
 /* This program's account now; borrows from *out. */

@@ -21,7 +21,7 @@
 #define PROGRESS_TEXT_MAX 255
 #define PROGRESS_LIST_MAX 128
 
-/* Where the table is full, who was not heard for twelve of the usual intervals gives way: whoever
+/* Where the table is full, who was not heard for twelve of the usual intervals is replaced: whoever
  * is there has said more than once by then that it is, and made-up names keep no entry for longer.
  * So many are looked at for each that is new. */
 #define GONE_MS 120000
@@ -54,6 +54,7 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
 
 void ft_pipeline_observed(struct ft_pipeline *p, const struct ft_observed *o, int64_t now_ms)
 {
+    ft_pipeline_discover(p, UINT64_MAX);
     p->now_ms = now_ms;
     p->stats.records++;
     gather(p, o);
@@ -332,6 +333,7 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
 {
     enum ft_record_fate fate;
 
+    ft_pipeline_discover(p, UINT64_MAX);
     p->now_ms = now_ms;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATIONS) {
         take_observations(p, record->observations);

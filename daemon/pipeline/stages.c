@@ -82,8 +82,8 @@ static struct ft_diagnoser *new_diagnoser(const struct ft_pipeline_config *confi
 }
 
 /* Stages that a configuration may do without. */
-static bool open_wanted(struct ft_stages *s, const struct ft_pipeline_config *config,
-                        const struct ft_topology *topology, const struct ft_stage_hooks *hooks)
+static bool open_optional(struct ft_stages *s, const struct ft_pipeline_config *config,
+                          const struct ft_topology *topology, const struct ft_stage_hooks *hooks)
 {
     if (config->ends_max)
         s->pairing = new_pairing(config, hooks);
@@ -113,7 +113,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     s->join = ft_join_new(&config->join, topology, &hooks->join);
     s->spread = ft_spread_new(config->join.seed);
     if (!s->events || !s->join || !s->spread || !open_health(s, config) || !open_jobs(s, config) ||
-        !open_wanted(s, config, topology, hooks))
+        !open_optional(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
     s->window = ft_window_new(&config->window, s->join, s->events, emitter);

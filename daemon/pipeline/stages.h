@@ -2,7 +2,7 @@
 #ifndef FT_DAEMON_PIPELINE_STAGES_H
 #define FT_DAEMON_PIPELINE_STAGES_H
 /*
- * The stages of the pipeline, in the order of the data's way. The pipeline owns and drives them;
+ * The stages of the pipeline, in the order of the pipeline. The pipeline owns and drives them;
  * whoever looks at the running daemon includes the header of the stage that it reads, and takes it
  * from here. Thread: the loop's.
  */

@@ -103,11 +103,47 @@ static void see(struct ft_pipeline *p)
                      p->stages.wiring ? ft_wiring_crossings(p->stages.wiring) : NULL, p->topology);
 }
 
+static void adopt(struct ft_pipeline *p, struct ft_topology *t)
+{
+    ft_changes_hold(p->stages.events, ft_topology_fabric(p->base),
+                    ft_discovery_findings(p->stages.discovery), p->now_ms);
+    if (!t)
+        return;
+    if (ft_topology_same(p->topology, t)) {
+        ft_topology_free(t);
+        list_switches(p);
+        ft_pipeline_find_edge(p);
+        confirm_links(p);
+        return;
+    }
+    ft_changes_report(p->stages.events, p->topology, t, p->now_ms);
+    if (install(p, t))
+        ft_topology_free(t);
+}
+
+bool ft_pipeline_discovering(const struct ft_pipeline *p)
+{
+    return p->stages.discovery && ft_discovery_building(p->stages.discovery);
+}
+
+bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work)
+{
+    struct ft_topology *t;
+
+    if (!ft_pipeline_discovering(p))
+        return false;
+    if (ft_discovery_step(p->stages.discovery, work, &t))
+        return true;
+    adopt(p, t);
+    return false;
+}
+
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
 {
     struct ft_topology *old_base = p->base, *built = base;
     int rc;
 
+    ft_pipeline_discover(p, UINT64_MAX);
     if (p->stages.discovery && ft_discovery_some(p->stages.discovery)) {
         see(p);
         built = ft_discovery_build(p->stages.discovery, base, p->now_ms);
@@ -131,26 +167,11 @@ void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
 {
     /* Another topology means to judge every flow anew: about a second for a million. */
     int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->stages.join) / DISCOVER_FLOWS_A_MS;
-    struct ft_topology *t;
 
     if (!p->stages.discovery || !ft_discovery_due(p->stages.discovery, due_ms, apart_ms))
         return;
     see(p);
-    t = ft_discovery_build(p->stages.discovery, p->base, p->now_ms);
-    ft_changes_hold(p->stages.events, ft_topology_fabric(p->base),
-                    ft_discovery_findings(p->stages.discovery), p->now_ms);
-    if (!t)
-        return;
-    if (ft_topology_same(p->topology, t)) {
-        ft_topology_free(t);
-        list_switches(p);
-        ft_pipeline_find_edge(p);
-        confirm_links(p);
-        return;
-    }
-    ft_changes_report(p->stages.events, p->topology, t, p->now_ms);
-    if (install(p, t))
-        ft_topology_free(t);
+    ft_discovery_begin(p->stages.discovery, p->base, p->now_ms);
 }
 
 bool ft_pipeline_confirms(const struct ft_pipeline *p, uint32_t id)

@@ -173,7 +173,7 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
         fill_shares(out, parts, join, flow);
         if (out->n_shares)
             return;
-        /* It sent nothing of late that would show them. */
+        /* It sent nothing recently that would show them. */
         out->state = FABRICTRACE__STATE__STATE_PARTIAL;
         out->reason = text(ft_reason_name(FT_REASON_CHANGING));
     }

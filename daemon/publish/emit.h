@@ -5,7 +5,7 @@
  * Records of fabrictrace.proto, filled from the daemon's state and handed on.
  *
  * A record is built on the stack, borrows every name, and is good only during the call of the
- * emitter's function: whoever wants to keep it encodes it. Pure. Thread: one.
+ * emitter's function: who keeps it encodes it. Pure. Thread: one.
  */
 #include <stdint.h>
 

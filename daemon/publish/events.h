@@ -30,7 +30,7 @@ void ft_events_once(struct ft_events *events, const Fabrictrace__Event *event);
 void ft_events_hold(struct ft_events *events, const Fabrictrace__Event *event);
 void ft_events_release(struct ft_events *events, int64_t now_ms);
 
-/* Clears standing events that were last raised before this window. */
+/* Clears active events that were last raised before this window. */
 void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
 
 /* The condition (kind, subject) of an event is over: now, not at the end of the window. */
@@ -39,7 +39,7 @@ void ft_events_clear(struct ft_events *events, const Fabrictrace__Event *event, 
 /* Whether the condition (kind, subject) of an event stands. */
 bool ft_events_stands(const struct ft_events *events, const Fabrictrace__Event *event);
 
-/* The last form of the event that stands for the condition (kind, subject) of this one, packed;
+/* The last form of the active event for the condition (kind, subject) of this one, packed;
  * NULL when it does not stand. */
 const uint8_t *ft_events_now(const struct ft_events *events, const Fabrictrace__Event *event,
                              size_t *len);
@@ -48,7 +48,7 @@ const uint8_t *ft_events_now(const struct ft_events *events, const Fabrictrace__
 void ft_events_forget(struct ft_events *events);
 void ft_events_restore(struct ft_events *events, const Fabrictrace__Event *event);
 
-/* The standing events, in the order of their raising. */
+/* The active events, in the order of their raising. */
 void ft_events_each(const struct ft_events *events,
                     void (*each)(void *arg, const Fabrictrace__Event *event), void *arg);
 

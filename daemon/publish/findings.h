@@ -3,7 +3,7 @@
 #define FT_DAEMON_PUBLISH_FINDINGS_H
 /*
  * What is wrong or missing at a switch or port, each with what to do: for `fabrictrace doctor` and
- * for standing events. Capped; what is over the cap is counted. Thread: one.
+ * for active events. Capped; what is over the cap is counted. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,9 +11,9 @@
 
 enum ft_finding_kind {
     FT_FINDING_NOTE,          /* for the doctor only */
-    FT_FINDING_CONTRADICTION, /* two sources disagree: a topology_change event that stands */
-    FT_FINDING_LINK_DOWN,     /* a link_down event that stands */
-    FT_FINDING_MISCABLING,    /* a miscabling event that stands */
+    FT_FINDING_CONTRADICTION, /* two sources disagree: a topology_change active event */
+    FT_FINDING_LINK_DOWN,     /* a link_down active event */
+    FT_FINDING_MISCABLING,    /* a miscabling active event */
 };
 
 struct ft_finding {

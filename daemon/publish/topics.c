@@ -26,11 +26,11 @@ static const struct topic topics[] = {
      "src,dst,sport,dport,proto of the flow",
      "when a path is first known, when path or state change, and every path_refresh (60 s)",
      "about 660 bytes of JSON, 230 of protobuf",
-     "the last record of a flow is what is known of it, so that a reader which begins with the "
-     "first offset learns all paths; flows end, so that their keys are to go at last."},
+     "the last record of a flow is its current state, so that a reader which starts at the first "
+     "offset learns all paths; flows end, so that their keys are deleted at last."},
     {FABRICTRACE__RECORD__KIND_LINK, 6, "delete", 2 * DAY_MS, "switch/port",
      "one for each directed link and window (10 s)", "about 320 bytes of JSON, 110 of protobuf",
-     "a series: each record counts, none stands for another."},
+     "a series: each record counts, none replaces another."},
     {FABRICTRACE__RECORD__KIND_IMBALANCE, 3, "delete", 30 * DAY_MS, "scope/name",
      "one for each group, layer and the fabric, and window (10 s)",
      "about 410 bytes of JSON, 140 of protobuf",
@@ -49,8 +49,8 @@ static const struct topic topics[] = {
      "when a job hangs or becomes slow, when what is found changes, and when it is over",
      "by the number of reasons", "few records, and the history of the jobs."},
     {FABRICTRACE__RECORD__KIND_PROGRESS, 6, "delete", 1 * DAY_MS, "communicator/host",
-     "when a rank has stood still for a while, every few seconds while an operation does, and when "
-     "it continues",
+     "when a rank has made no progress for a while, every few seconds while an operation makes "
+     "none, and when it continues",
      "by the number of transfers in flight",
      "a series. Ranks of one host and communicator share the key, so that compaction would keep "
      "one of them."},

@@ -31,7 +31,8 @@ struct key {
 struct place {
     uint32_t group;
     uint32_t flows, sprayed;
-    uint64_t possible; /* links that lead on, by bit */
+    uint32_t first, end; /* of one flow: the links with samples are among these */
+    uint64_t possible;   /* links that lead on, by bit */
     struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
 };
 
@@ -49,6 +50,8 @@ struct ft_spread {
 };
 
 _Static_assert(FT_SPREAD_LINKS_MAX <= 64, "a bit for each link");
+_Static_assert(sizeof(struct entry) + sizeof(struct place) + 40 + 16 <= FT_SPREAD_ENTRY_BYTES,
+               "what the budget of the program gives an entry");
 
 struct ft_spread *ft_spread_new(uint64_t seed)
 {
@@ -112,39 +115,6 @@ static uint32_t link_of(const struct ft_topology *t, const struct ft_sighting *s
     return port;
 }
 
-static uint32_t distance(const struct ft_topology *t, uint32_t port, const struct ft_nic *nic)
-{
-    uint32_t peer = ft_topology_port(t, port)->peer, nearest = FT_NONE;
-
-    for (uint32_t i = 0; peer != FT_NONE && i < nic->attach_count; i++) {
-        uint32_t d = ft_topology_distance(t, ft_topology_port(t, peer)->switch_id,
-                                          ft_topology_port(t, nic->attach[i])->switch_id);
-
-        nearest = d < nearest ? d : nearest;
-    }
-    return nearest;
-}
-
-/* The links of a group by which the destination is nearest. */
-static uint64_t possible_of(const struct ft_topology *t, const struct ft_group *g, uint32_t dst_nic)
-{
-    const struct ft_nic *nic = ft_topology_nic(t, dst_nic);
-    uint32_t nearest = FT_NONE;
-    uint64_t possible = 0;
-
-    for (uint32_t i = 0; i < g->link_count; i++) {
-        uint32_t d = distance(t, g->links[i], nic);
-
-        if (d < nearest)
-            possible = 0;
-        if (d != FT_NONE && d <= nearest) {
-            possible |= UINT64_C(1) << i;
-            nearest = d;
-        }
-    }
-    return possible;
-}
-
 static uint32_t position(const struct ft_group *g, uint32_t port)
 {
     for (uint32_t i = 0; i < g->link_count; i++)
@@ -169,27 +139,28 @@ static const struct ft_sighting *sightings(const struct ft_flow *flow)
     return flow->evidence.size ? flow->evidence.list : flow->evidence.own;
 }
 
-/* A flow's samples at a group; false where there are none. */
-static bool look_at(struct place *p, const struct ft_topology *t, const struct ft_flow *flow,
-                    unsigned slot, bool own)
+/* A flow's samples at a group. Returns on how many links they are; *at: one of these. */
+static uint32_t look_at(struct place *p, const struct ft_topology *t, const struct ft_flow *flow,
+                        unsigned slot, bool own, uint32_t *at)
 {
     const struct ft_sighting *list = sightings(flow);
     const struct ft_group *g = ft_topology_group(t, p->group);
-    bool some = false;
+    uint32_t seen = 0;
 
-    memset(p->links, 0, sizeof(p->links));
+    memset(p->links, 0, g->link_count * sizeof(*p->links));
     for (uint16_t i = 0; i < flow->evidence.count; i++) {
-        uint32_t port = list[i].samples[slot] ? link_of(t, &list[i], own) : FT_NONE, at;
+        uint32_t port = list[i].samples[slot] ? link_of(t, &list[i], own) : FT_NONE, link;
 
         if (port == FT_NONE || ft_topology_port(t, port)->group != p->group)
             continue;
-        at = position(g, port);
-        if (at == FT_NONE)
+        link = position(g, port);
+        if (link == FT_NONE)
             continue;
-        see(&p->links[at], &list[i], slot);
-        some = true;
+        seen += p->links[link].samples == 0;
+        see(&p->links[link], &list[i], slot);
+        *at = link;
     }
-    return some;
+    return seen;
 }
 
 /* The groups that samples of a flow name. */
@@ -217,11 +188,11 @@ static size_t groups_of(const struct ft_topology *t, const struct ft_flow *flow,
 }
 
 /* Each sample of what is sprayed chose its link; what is not did so once. */
-static void count_trials(struct place *p, uint32_t links)
+static void count_trials(struct place *p)
 {
-    uint32_t most = 0;
+    uint32_t most = p->first;
 
-    for (uint32_t i = 0; i < links; i++) {
+    for (uint32_t i = p->first; i < p->end; i++) {
         if (p->links[i].samples > p->links[most].samples)
             most = i;
         p->links[i].trials = p->sprayed ? p->links[i].samples : 0;
@@ -230,12 +201,12 @@ static void count_trials(struct place *p, uint32_t links)
         p->links[most].trials = 1;
 }
 
-static void add_place(struct place *sum, const struct place *p, uint32_t links)
+static void add_place(struct place *sum, const struct place *p)
 {
     sum->flows++;
     sum->sprayed += p->sprayed;
     sum->possible |= p->possible;
-    for (uint32_t i = 0; i < links; i++) {
+    for (uint32_t i = p->first; i < p->end; i++) {
         struct ft_spread_link *to = &sum->links[i];
         const struct ft_spread_link *from = &p->links[i];
 
@@ -248,8 +219,7 @@ static void add_place(struct place *sum, const struct place *p, uint32_t links)
     }
 }
 
-static void add_to(struct ft_spread *s, const struct key *key, const struct place *p,
-                   uint32_t links)
+static void add_to(struct ft_spread *s, const struct key *key, const struct place *p)
 {
     bool fresh;
     struct entry *e = ft_table_insert(s->entries, key, &fresh);
@@ -264,7 +234,7 @@ static void add_to(struct ft_spread *s, const struct key *key, const struct plac
         }
     }
     if (e)
-        add_place(e->place, p, links);
+        add_place(e->place, p);
     else
         s->refused++;
 }
@@ -424,32 +394,38 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
                           .b = ft_topology_nic(t, flow->dst_nic)->host_id,
                           .kind = FABRICTRACE__SPREAD_OF__SPREAD_OF_CONNECTION,
                           .group = groups[i]};
-        struct place p = {.group = groups[i], .flows = 1};
-        enum ft_alternation alternation;
-        uint32_t seen = 0;
-        double moved_p;
+        enum ft_alternation alternation = FT_ALTERNATION_UNKNOWN;
+        uint32_t seen, at = 0;
+        double moved_p = 0;
+        struct place p;
 
-        if (!look_at(&p, t, flow, slot, true) && !look_at(&p, t, flow, slot, false))
+        p.group = groups[i];
+        p.flows = 1;
+        seen = look_at(&p, t, flow, slot, true, &at);
+        if (seen == 0)
+            seen = look_at(&p, t, flow, slot, false, &at);
+        if (seen == 0)
             continue;
-        p.possible = possible_of(t, g, flow->dst_nic);
-        alternation = ft_spread_alternation(p.links, g->link_count, &moved_p);
+        p.first = seen > 1 ? 0 : at;
+        p.end = seen > 1 ? g->link_count : at + 1;
+        p.possible = ft_topology_nearest_links(t, g, flow->dst_nic);
+        if (seen > 1)
+            alternation = ft_spread_alternation(p.links, g->link_count, &moved_p);
         p.sprayed = alternation == FT_ALTERNATION_SPRAYED || flow->state == FT_PATH_MULTIPATH;
-        count_trials(&p, g->link_count);
-        for (uint32_t k = 0; k < g->link_count; k++) {
-            seen += p.links[k].samples > 0;
-            /* What came since is of the next window. */
+        count_trials(&p);
+        /* What came since is of the next window. */
+        for (uint32_t k = p.first; k < p.end; k++)
             if (p.links[k].last_ms >= span->end_ms)
                 p.links[k].last_ms = span->end_ms - 1;
-        }
         if (seen > 1)
             publish_flow(s, join, flow, &p, alternation, moved_p, span, emitter);
-        add_to(s, &key, &p, g->link_count);
+        add_to(s, &key, &p);
         if (!flow->host || !flow->host->job)
             continue;
         key.kind = FABRICTRACE__SPREAD_OF__SPREAD_OF_JOB;
         key.a = (uintptr_t)flow->host->job;
         key.b = 0;
-        add_to(s, &key, &p, g->link_count);
+        add_to(s, &key, &p);
     }
 }
 

@@ -21,6 +21,11 @@
 #define FT_SPREAD_ENTRIES_MAX 4096
 #define FT_SPREAD_KEPT_MAX    (4u << 20)
 
+/* Of all of it: two windows of records, and the entries with 40 for the table (lib/base/table.h).
+ */
+#define FT_SPREAD_ENTRY_BYTES 2200
+#define FT_SPREAD_BYTES_MAX   (2 * FT_SPREAD_KEPT_MAX + FT_SPREAD_ENTRIES_MAX * FT_SPREAD_ENTRY_BYTES)
+
 struct ft_spread;
 
 /* NULL without memory. */

@@ -46,7 +46,7 @@ void ft_window_free(struct ft_window *window);
 void ft_window_count(struct ft_window *window, const struct ft_counters *counters,
                      struct ft_exporters *exporters);
 
-/* Who looks for flows on longer ways than they should take. */
+/* Who looks for flows on longer paths than they should take. */
 void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
 
 /* Who learns how switches choose among links; NULL: nobody does. */
@@ -65,7 +65,7 @@ int ft_window_resize(struct ft_window *window);
  * raises no event that goes by what it carried. */
 void ft_window_complete_from(struct ft_window *window, int64_t ms);
 
-/* Seals the join's lowest window and begins its close. Not while another close is under way. */
+/* Seals the join's lowest window and begins its close. Not while another close is in progress. */
 void ft_window_begin(struct ft_window *window, int64_t now_ms);
 bool ft_window_busy(const struct ft_window *window);
 

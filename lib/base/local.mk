@@ -16,6 +16,7 @@ lib_base_libftbase_a_SOURCES = \
 	lib/base/secret.c lib/base/secret.h \
 	lib/base/sum.c lib/base/sum.h \
 	lib/base/table.c lib/base/table.h \
+	lib/base/task.c lib/base/task.h \
 	lib/base/tuple.c lib/base/tuple.h \
 	lib/base/utf8.h \
 	lib/base/writer.c lib/base/writer.h

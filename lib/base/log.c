@@ -21,7 +21,21 @@ static const struct {
     {"info", FT_LOG_INFO},   {"debug", FT_LOG_DEBUG},
 };
 
+static const char *const ids[] = {
+    [FT_LOG_ID_RELOADED] = "8a6aefa9a7d14c58b2330b1274421820",
+    [FT_LOG_ID_RELOAD_FAILED] = "cf8fd011cb35417aa7bb32f069f1c949",
+    [FT_LOG_ID_DAEMON] = "d71f8f20ce58406591a0556a25622108",
+    [FT_LOG_ID_PEER] = "317cdc16dbdf4148a332da26c768792c",
+    [FT_LOG_ID_REFUSED] = "0f693559cf204d8194927886c188af37",
+    [FT_LOG_ID_SWITCH] = "fff0213afd7540fcac5d14631bcfd716",
+    [FT_LOG_ID_DATA_LOST] = "ac57eb33c3e340c883123c30f3bf9a49",
+    [FT_LOG_ID_INTERFACE] = "2d72115afd584d0cbf2e8879e8a92f42",
+    [FT_LOG_ID_JOB] = "cf8b37d0e2564473a6f528a167ca740f",
+    [FT_LOG_ID_SINK] = "6b538f1db4c34b04ae3d7707ee1477ed",
+};
+
 static enum ft_log_level threshold = FT_LOG_INFO;
+static ft_log_journal_fn *journal;
 
 void ft_log_level_set(enum ft_log_level level)
 {
@@ -39,6 +53,11 @@ int ft_log_level_parse(const char *name, enum ft_log_level *level)
     return -EINVAL;
 }
 
+void ft_log_journal_set(ft_log_journal_fn *send)
+{
+    journal = send;
+}
+
 static const char *level_name(enum ft_log_level level)
 {
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
@@ -47,35 +66,67 @@ static const char *level_name(enum ft_log_level level)
     return "log";
 }
 
-void ft_log(enum ft_log_level level, const char *format, ...)
+/* The line's text after its level, in `line`; its length. */
+__attribute__((format(printf, 2, 0))) static size_t text_of(char *line, const char *format,
+                                                            va_list args)
 {
-    char line[LINE_MAX_BYTES];
-    va_list args;
-    int at;
-    int n;
+    int n = vsnprintf(line, LINE_MAX_BYTES, format, args);
 
-    if (level > threshold)
-        return;
+    if (n < 0)
+        n = 0;
+    if (n > LINE_MAX_BYTES - 1)
+        n = LINE_MAX_BYTES - 1;
+    /* A peer's text must not forge a line of its own. */
+    for (int i = 0; i < n; i++)
+        if ((unsigned char)line[i] < ' ')
+            line[i] = ' ';
+    return (size_t)n;
+}
+
+static void write_line(enum ft_log_level level, const char *text, size_t len)
+{
+    char line[LINE_MAX_BYTES + 16];
+    int at;
+
     /* systemd sets JOURNAL_STREAM for a process whose stderr is the journal (systemd.exec(5)). */
     if (getenv("JOURNAL_STREAM"))
         at = snprintf(line, sizeof(line), "<%d>", (int)level);
     else
         at = snprintf(line, sizeof(line), "%s: ", level_name(level));
+    memcpy(line + at, text, len);
+    line[(size_t)at + len] = '\n';
+    if (write(STDERR_FILENO, line, (size_t)at + len + 1) < 0)
+        return;
+}
+
+void ft_log(enum ft_log_level level, const char *format, ...)
+{
+    char text[LINE_MAX_BYTES];
+    va_list args;
+    size_t len;
+
+    if (level > threshold)
+        return;
     va_start(args, format);
-    n = vsnprintf(line + at, sizeof(line) - (size_t)at - 1, format, args);
+    len = text_of(text, format, args);
     va_end(args);
-    if (n < 0)
+    write_line(level, text, len);
+}
+
+void ft_log_about(enum ft_log_level level, const struct ft_log_subject *subject, const char *format,
+                  ...)
+{
+    char text[LINE_MAX_BYTES];
+    va_list args;
+    size_t len;
+
+    if (level > threshold)
         return;
-    at += n;
-    if ((size_t)at > sizeof(line) - 2)
-        at = sizeof(line) - 2;
-    /* A peer's text must not forge a line of its own. */
-    for (int i = 0; i < at; i++)
-        if ((unsigned char)line[i] < ' ')
-            line[i] = ' ';
-    line[at++] = '\n';
-    if (write(STDERR_FILENO, line, (size_t)at) < 0)
-        return;
+    va_start(args, format);
+    len = text_of(text, format, args);
+    va_end(args);
+    if (!journal || !journal(level, subject, ids[subject->id], text))
+        write_line(level, text, len);
 }
 
 void ft_log_complaints(const struct ft_diag *diag)
@@ -128,7 +179,7 @@ void ft_log_change(struct ft_log_state *state, bool up, const char *text, struct
     if (state->reported)
         state->reported_at = now;
     if (state->reported && held)
-        ft_log(level, "%s (%" PRIu64 " more held back)", text, held);
+        ft_log_about(level, &state->subject, "%s (%" PRIu64 " more held back)", text, held);
     else if (state->reported)
-        ft_log(level, "%s", text);
+        ft_log_about(level, &state->subject, "%s", text);
 }

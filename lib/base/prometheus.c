@@ -163,7 +163,7 @@ static void print_labels(const char *labels, FILE *out)
     }
 }
 
-/* A sentence a line, as mdoc wants it. */
+/* A sentence a line, as mdoc requires. */
 static void print_help(const char *help, FILE *out)
 {
     const char *end;

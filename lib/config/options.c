@@ -213,7 +213,7 @@ static void read_map(struct load *l, const struct ft_yaml *map, const char *pref
         snprintf(key, sizeof(key), "%s%s%s", prefix, *prefix ? "." : "", ft_yaml_key(map, i));
         o = find_option(l->table, key);
         if (o && l->seen[o - l->table->options]) {
-            ft_diag_add(l->diag, ft_yaml_file(map), line, "key '%s': is there already", key);
+            ft_diag_add(l->diag, ft_yaml_file(map), line, "key '%s': is given twice", key);
         } else if (o) {
             l->seen[o - l->table->options] = true;
             set_line(l, o, line);

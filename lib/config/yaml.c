@@ -195,7 +195,7 @@ static bool close_node(struct parse *p)
     for (size_t i = 1; i < node->count; i++)
         if (strcmp(sorted[i]->key, sorted[i - 1]->key) == 0)
             ft_diag_add(p->diag, p->file, sorted[i]->key_line,
-                        "key '%.200s': is there already (line %u)", sorted[i]->key,
+                        "key '%.200s': is given twice (first in line %u)", sorted[i]->key,
                         sorted[i - 1]->key_line);
     free(sorted);
     return true;

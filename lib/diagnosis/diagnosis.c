@@ -159,9 +159,8 @@ const char *ft_syndrome_advice(const struct ft_diagnosis *d)
 {
     switch (d->syndrome) {
     case FT_SYNDROME_NONCOMM_HANG:
-        return "look at this rank's process first: whether it is alive, and where its stack "
-               "stands; "
-               "the network is not the cause";
+        return "look at this rank's process first: whether it is alive, and where its stack is "
+               "blocked; the network is not the cause";
     case FT_SYNDROME_COMM_HANG:
         return "look at the network between these ranks: links, queue pairs and their errors";
     case FT_SYNDROME_MISMATCH:

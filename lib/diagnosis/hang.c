@@ -306,7 +306,8 @@ static int tell_group(struct hangs *h, const struct ft_gathering *group, double 
     ft_texts_add(&d->reasons, "the last entered %llu ms ago; no other such took more than %llu ms",
                  ms(since(h->now_ns, d->since_ns)), ms(ft_habits_transfer(m, row)));
     if (d->process == FT_OPERATIONS_NONE)
-        ft_texts_add(&d->doubts, "start and end alone do not show which of its transfers stands");
+        ft_texts_add(&d->doubts,
+                     "start and end alone do not show which of its transfers is blocked");
     return 0;
 }
 

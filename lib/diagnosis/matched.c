@@ -235,7 +235,7 @@ static void add_pair(struct ft_matched *m, const struct item *send, const struct
                                                  .comm = some->comm};
 }
 
-/* How many numbers, each once at both sides, are the same; 0 where one is there twice. */
+/* How many numbers, each once at both sides, are the same; 0 where one is given twice. */
 static size_t same_numbers(const struct item *sends, size_t s, const struct item *recvs, size_t r)
 {
     size_t same = 0;

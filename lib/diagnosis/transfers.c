@@ -40,7 +40,7 @@ struct cell {
     double ratio;        /* 0: not slow */
     uint64_t since_ns;
     uint32_t row; /* the first that was slow */
-    bool told;
+    bool explained;
 };
 
 struct matrix {
@@ -182,7 +182,7 @@ static size_t line(const struct matrix *x, bool row, uint32_t process, size_t *a
         if ((row ? cell->from : cell->to) != process)
             continue;
         ++*all;
-        slow += cell->ratio > 0 && !cell->told;
+        slow += cell->ratio > 0 && !cell->explained;
     }
     return slow;
 }
@@ -214,9 +214,9 @@ static int tell_line(struct matrix *x, bool row, uint32_t process, size_t slow, 
     for (size_t i = 0; i < x->cell_count; i++) {
         struct cell *cell = &x->cells[i];
 
-        if ((row ? cell->from : cell->to) != process || cell->ratio == 0 || cell->told)
+        if ((row ? cell->from : cell->to) != process || cell->ratio == 0 || cell->explained)
             continue;
-        cell->told = true;
+        cell->explained = true;
         x->values[n++] = cell->ratio;
         if (!first || first->since_ns > cell->since_ns)
             first = cell;
@@ -254,7 +254,7 @@ static int tell_lines(struct matrix *x)
             bool row = i % 2 == 0;
             size_t all, slow;
 
-            if (cell->ratio == 0 || cell->told)
+            if (cell->ratio == 0 || cell->explained)
                 continue;
             slow = line(x, row, row ? cell->from : cell->to, &all);
             if ((double)slow < MOST_OF_LINE * (double)all || slow < best ||
@@ -282,7 +282,7 @@ static int tell_cells(struct matrix *x)
         struct ft_diagnosis *d;
         bool sender, receiver;
 
-        if (cell->ratio == 0 || cell->told)
+        if (cell->ratio == 0 || cell->explained)
             continue;
         sender = line(x, true, cell->from, &row) < row;
         receiver = line(x, false, cell->to, &column) < column;
@@ -296,10 +296,10 @@ static int tell_cells(struct matrix *x)
                      x->m->process[cell->from].rank, x->m->process[cell->to].rank, cell->ratio);
         ft_texts_add(sender ? &d->reasons : &d->doubts,
                      sender ? "the sender is as fast as others to its other peers"
-                            : "the sender has no other peer that would acquit it");
+                            : "the sender has no other peer to compare with");
         ft_texts_add(receiver ? &d->reasons : &d->doubts,
                      receiver ? "the receiver is as fast as others from its other peers"
-                              : "the receiver has no other peer that would acquit it");
+                              : "the receiver has no other peer to compare with");
     }
     return 0;
 }
@@ -319,7 +319,7 @@ static int judge(struct matrix *x)
         return 0;
     rc = tell_lines(x);
     for (size_t i = slow = 0; i < x->cell_count; i++)
-        slow += x->cells[i].ratio > 0 && !x->cells[i].told;
+        slow += x->cells[i].ratio > 0 && !x->cells[i].explained;
     if (rc == 0 && (double)slow <= SLOW_SHARE * (double)x->cell_count)
         rc = tell_cells(x);
     return rc;

@@ -173,7 +173,7 @@ static bool is_sampled(const struct ft_trial *trial, const struct ft_path *path,
 
 /* Whether a flow on the link would be sampled as such: what is between switches, where one of them
  * names such links. */
-static bool is_told_of(const struct ft_trial *trial, const struct ft_hop *hop)
+static bool is_attested(const struct ft_trial *trial, const struct ft_hop *hop)
 {
     uint32_t peer = ft_topology_port(trial->t, hop->out)->peer;
 
@@ -199,7 +199,7 @@ uint32_t ft_evidence_links(const struct ft_evidence *ev, const struct ft_judging
             continue;
         if (is_sampled(&trial, path, h, true))
             links |= UINT32_C(1) << h;
-        else if (!is_told_of(&trial, &path->hops[h]) || is_sampled(&trial, path, h, false))
+        else if (!is_attested(&trial, &path->hops[h]) || is_sampled(&trial, path, h, false))
             implied |= UINT32_C(1) << h;
     }
     if (!implied || !ft_trial_any(&trial, trial.use))

@@ -2,7 +2,7 @@
 #ifndef FT_FABRIC_CHOICE_H
 #define FT_FABRIC_CHOICE_H
 /*
- * What a switch has to choose from: its links that lead to a destination by equally short ways.
+ * What a switch has to choose from: its links that lead to a destination by equally short paths.
  * Pure.
  */
 #include <stdbool.h>

@@ -4,13 +4,13 @@
 /*
  * Which port leads to which, learnt from the flows that cross them.
  *
- * Of a share of the flows it is remembered at which switches they were seen of late, by which ports
- * and with which TTL. A flow that leaves one switch by a port, and enters another by a port while
- * it does so, speaks for these two ports: it does so only where one switch saw it before and after
- * the other did, so that a flow which moved in between speaks for nothing. Ports are the two ends
- * of a cable when flows of both directions say so, and nothing else explains those flows as well.
- * Routers count the TTL down by one: whether a switch samples packets before or after it did so,
- * the differences of the two directions add up to twice the number of hops between, so that a
+ * Of a share of the flows it is remembered at which switches they were seen recently, by which
+ * ports and with which TTL. A flow that leaves one switch by a port, and enters another by a port
+ * while it does so, speaks for these two ports: it does so only where one switch saw it before and
+ * after the other did, so that a flow which moved in between speaks for nothing. Ports are the two
+ * ends of a cable when flows of both directions say so, and nothing else explains those flows as
+ * well. Routers count the TTL down by one: whether a switch samples packets before or after it did
+ * so, the differences of the two directions add up to twice the number of hops between, so that a
  * switch which sends no samples is never taken for a cable. Once it is known at which point two
  * switches sample, from what hosts send and from other cables, more flows of one direction are
  * enough.
@@ -55,7 +55,7 @@ struct ft_crossing {
     bool listed; /* the switch is in the inventory */
 };
 
-/* What speaks for a link, of late. */
+/* What speaks for a link, recently. */
 struct ft_crossing_proof {
     uint64_t samples;
     uint32_t flows;

@@ -66,7 +66,7 @@ struct ft_crossing_node {
     int64_t last_ms;
 };
 
-/* A switch of a flow's way, while the flow keeps to its ports. */
+/* A switch of a flow's path, while the flow keeps to its ports. */
 struct ft_crossing_hop {
     uint32_t node;
     uint32_t in, out; /* indices of port entries, FT_CROSSING_NOBODY */

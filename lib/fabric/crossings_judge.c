@@ -365,9 +365,9 @@ static void find_conflict(const struct ft_crossings *x, struct ft_crossing_entry
 static bool may_be_next(const struct ft_crossing_voice *there, const struct ft_crossing_voice *back)
 {
     enum ft_crossing_step a = FT_CROSSING_NEXT, b = FT_CROSSING_NEXT;
-    bool reported = is_clear(there, &a), told_back = is_clear(back, &b);
+    bool reported = is_clear(there, &a), reported_back = is_clear(back, &b);
 
-    if (reported && told_back)
+    if (reported && reported_back)
         return a + b <= 2 * FT_CROSSING_NEXT;
     return a == FT_CROSSING_NEXT && b == FT_CROSSING_NEXT;
 }

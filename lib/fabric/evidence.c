@@ -158,8 +158,12 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
                  ft_sighting_first_ms(&list[i]) <= judgement->stray_ms)
             list[i].lasted_ms = (uint32_t)(list[i].last_ms - judgement->stray_ms - 1);
     }
-    if (judgement->moved)
-        ev->returns = 0;
+    if (!judgement->moved)
+        return;
+    ev->returns = 0;
+    /* Where flows are sprayed it has to show anew that it stays. */
+    if (judgement->among_sprayed)
+        ev->stays = 0;
 }
 
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,
@@ -431,6 +435,7 @@ const char *ft_reason_name(enum ft_reason reason)
         [FT_REASON_AMBIGUOUS] = "ambiguous",
         [FT_REASON_CHANGING] = "changing",
         [FT_REASON_UNCONFIRMED] = "unconfirmed",
+        [FT_REASON_FEW_SAMPLES] = "few_samples",
     };
 
     return names[reason];

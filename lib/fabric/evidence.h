@@ -65,7 +65,7 @@ static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
 }
 
 /* returns, stays: how often samples came back to a hop that they had left for another, and in how
- * many seconds they did not; of late. */
+ * many seconds they did not; recently. */
 struct ft_evidence {
     struct ft_sighting *list; /* own, or heap */
     uint16_t count;
@@ -101,6 +101,7 @@ enum ft_reason {
     FT_REASON_AMBIGUOUS,      /* partial: samples leave several paths, or are too far apart */
     FT_REASON_CHANGING,       /* partial: a change of path is not complete */
     FT_REASON_UNCONFIRMED,    /* partial: a link of the only path left is not confirmed */
+    FT_REASON_FEW_SAMPLES,    /* partial: flows are sprayed here, and few samples show one path */
 };
 
 struct ft_evidence_policy {
@@ -114,6 +115,7 @@ struct ft_judging {
     const struct ft_trust *trust; /* NULL: nothing is known of links and other flows */
     bool verify;                  /* the topology is not trusted until samples confirm it */
     struct ft_evidence_policy policy;
+    int64_t window_ms;           /* of those whose samples count; 0: not known */
     uint32_t src_nic, dst_nic;   /* FT_NONE: an end not known */
     const struct ft_path *known; /* the path so far; NULL, or without hops: none is known */
     int64_t known_since_ms;
@@ -128,6 +130,7 @@ struct ft_judgement {
     uint64_t candidates;
     bool contradicted;            /* samples are of several paths */
     bool moved;                   /* resolved: from another path, one after the other */
+    bool among_sprayed;           /* other flows here are sprayed */
     bool past[FT_SIGHTINGS_MAX];  /* evidence of an earlier path, by index */
     bool stray[FT_SIGHTINGS_MAX]; /* evidence of no path */
     int64_t stray_ms;             /* its newest sample; 0: there is none */

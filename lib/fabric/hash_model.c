@@ -45,11 +45,18 @@ static bool has_bit(const struct ft_hash_input *in, uint32_t bit)
     return in->word[bit / 64] >> (bit % 64) & 1;
 }
 
+/* The first byte lowest on any machine: words go from the daemon to the tool. */
+static void set_address(struct ft_hash_input *in, uint32_t bit, const struct ft_ip *ip)
+{
+    for (uint32_t i = 0; i < sizeof(ip->b); i++)
+        in->word[(bit + 8 * i) / 64] |= (uint64_t)ip->b[i] << 8 * (i % 8);
+}
+
 void ft_hash_input(struct ft_hash_input *in, const struct ft_tuple *tuple, uint32_t entry)
 {
     memset(in, 0, sizeof(*in));
-    memcpy(&in->word[SRC_BIT / 64], tuple->src.b, sizeof(tuple->src.b));
-    memcpy(&in->word[DST_BIT / 64], tuple->dst.b, sizeof(tuple->dst.b));
+    set_address(in, SRC_BIT, &tuple->src);
+    set_address(in, DST_BIT, &tuple->dst);
     in->word[SPORT_BIT / 64] = tuple->sport;
     if (entry < FT_HASH_ENTRIES_MAX)
         set_bit(in, ENTRY_BIT + entry);

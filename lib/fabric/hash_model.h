@@ -70,7 +70,7 @@ struct ft_hash_model {
     uint32_t member[FT_HASH_MEMBERS_MAX]; /* by index; FT_HASH_MEMBERS_MAX: not seen */
 };
 
-/* Learns from flows, of which none is there twice, between `members` links. Up to one flow in fifty
+/* Learns from flows, of which none is given twice, between `members` links. Up to one flow in fifty
  * may be on a link that is not its hash's (it moved meanwhile). -ENOMEM leaves the model empty. */
 int ft_hash_learn(struct ft_hash_model *model, const struct ft_hash_flow *flows, size_t count,
                   uint32_t members);

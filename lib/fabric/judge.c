@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "lib/fabric/trial.h"
+#include "lib/fabric/spraying.h"
 
-/* A change of path is believed when spraying would leave its other paths unseen this rarely. */
-#define SPRAY_DOUBT 0.01
-/* A flow is sprayed when it came back so often, and once in so many samples at the least. A link
- * that goes down and up again every five seconds stays below both. */
-#define TURNS_SPRAYED 6
-#define TURNS_ONE_IN  3
-/* One that came back so often since it was on a path for certain is steady no more. */
-#define TURNS_FEW 3
-/* A flow that is sampled this often is not judged by other flows: what is older is uncertain where
- * others moved. */
-#define FRESH_MS 3000
+/* A flow that is sampled so often at a hop, and was of late, is not judged by other flows: what is
+ * older is uncertain where others moved. */
+#define FRESH_MS     3000
+#define OFTEN_MS     1000
+#define OFTEN_MIN    3
+#define OFTEN_FOR_MS 10000
+/* One that is sampled so often cannot move away and back unseen. */
+#define DENSE_MS 250
 
 static bool same_path(const struct ft_path *a, const struct ft_path *b)
 {
@@ -115,7 +111,7 @@ static bool are_ends_known(const struct ft_judging *by, struct ft_judgement *out
     return ft_paths_length(by->t, by->src_nic, by->dst_nic) > 0;
 }
 
-static bool is_astray(struct ft_trial *trial, uint16_t i)
+static bool is_outlier(struct ft_trial *trial, uint16_t i)
 {
     bool alone[FT_SIGHTINGS_MAX] = {false};
 
@@ -142,21 +138,21 @@ static void leave_before(struct ft_trial *trial, int64_t last_ms, struct ft_judg
  * set aside, for good, once newer samples alone have followed a path for long enough: a link that
  * comes up again must not make it a second path. False while it stands, else *out has the
  * candidates of what is left. */
-static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
+static bool set_outliers_aside(struct ft_trial *trial, struct ft_judgement *out)
 {
-    bool astray[FT_SIGHTINGS_MAX];
+    bool outlier[FT_SIGHTINGS_MAX];
     int64_t newest_ms = INT64_MIN, last_ms = INT64_MIN;
 
     gather(trial, trial->usable, NULL, out);
     if (!trial->off_path && out->candidates > 0)
         return true;
     for (uint16_t i = 0; i < trial->count; i++) {
-        astray[i] = is_astray(trial, i);
-        if (trial->usable[i] && !astray[i] && trial->list[i].last_ms > newest_ms)
+        outlier[i] = is_outlier(trial, i);
+        if (trial->usable[i] && !outlier[i] && trial->list[i].last_ms > newest_ms)
             newest_ms = trial->list[i].last_ms;
     }
     for (uint16_t i = 0; i < trial->count; i++) {
-        if (!astray[i])
+        if (!outlier[i])
             continue;
         if (newest_ms == INT64_MIN ||
             newest_ms - trial->list[i].last_ms < trial->by->policy.hold_down_ms)
@@ -165,14 +161,24 @@ static bool set_astray_aside(struct ft_trial *trial, struct ft_judgement *out)
             last_ms = trial->list[i].last_ms;
     }
     for (uint16_t i = 0; i < trial->count; i++) {
-        trial->usable[i] &= !astray[i];
-        out->stray[i] = astray[i];
+        trial->usable[i] &= !outlier[i];
+        out->stray[i] = outlier[i];
     }
     out->stray_ms = last_ms > 0 ? last_ms : 0;
     leave_before(trial, last_ms, out);
     trial->outlier_ms = last_ms;
     gather(trial, trial->usable, NULL, out);
     return true;
+}
+
+/* Whether a sighting has a sample each so many milliseconds. Its samples are of two windows, of
+ * which one may have just begun. */
+static bool is_sampled_each(const struct ft_sighting *s, uint32_t ms)
+{
+    uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
+    uint32_t lasted_ms = s->lasted_ms < OFTEN_FOR_MS ? s->lasted_ms : OFTEN_FOR_MS;
+
+    return samples >= OFTEN_MIN && samples * ms >= lasted_ms;
 }
 
 static int64_t uncertain_until(const struct ft_trial *trial, uint32_t end)
@@ -208,6 +214,11 @@ static bool may_doubt(const struct ft_trial *trial)
     return false;
 }
 
+static bool is_fresh(const struct ft_trial *trial, const struct ft_sighting *s)
+{
+    return trial->by->now_ms - s->last_ms <= FRESH_MS && is_sampled_each(s, OFTEN_MS);
+}
+
 /* Leaves out of recent evidence what is older than a move of other flows on its path, and has not
  * been seen since. */
 static void leave_doubtful(struct ft_trial *trial)
@@ -223,7 +234,7 @@ static void leave_doubtful(struct ft_trial *trial)
     for (uint16_t i = 0; i < trial->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
-        if (!trial->recent[i] || trial->by->now_ms - s->last_ms <= FRESH_MS ||
+        if (!trial->recent[i] || is_fresh(trial, s) ||
             s->last_ms >= doubt_at(trial, s, trial->stage[i], &path))
             continue;
         trial->recent[i] = false;
@@ -250,7 +261,7 @@ static void find_stretch(struct ft_trial *trial, const struct ft_judgement *out)
     }
 }
 
-/* Whether one sighting of late leaves no other path. */
+/* Whether one recent sighting leaves no other path. */
 static bool one_is_enough(struct ft_trial *trial, const bool *use)
 {
     int64_t newest = ft_trial_newest_ms(trial, use);
@@ -282,8 +293,8 @@ static bool is_one_stretch(struct ft_trial *trial, const bool *use)
            (apart <= FT_APART_MS && trial->by->now_ms - last_ms >= trial->by->policy.tolerance_ms);
 }
 
-static void settle_partial(const struct ft_trial *trial, struct ft_judgement *out,
-                           enum ft_reason reason)
+static void conclude_partial(const struct ft_trial *trial, struct ft_judgement *out,
+                             enum ft_reason reason)
 {
     ft_trial_leave_sampled(trial, trial->usable, out);
     conclude(out, FT_PATH_PARTIAL, reason);
@@ -291,7 +302,7 @@ static void settle_partial(const struct ft_trial *trial, struct ft_judgement *ou
 
 /* Sightings that are not of one stretch: certain is what those allow that are close to the newest,
  * of the hops of those that overlap with it. */
-static void settle_apart(struct ft_trial *trial, struct ft_judgement *out, enum ft_reason reason)
+static void conclude_apart(struct ft_trial *trial, struct ft_judgement *out, enum ft_reason reason)
 {
     bool recent[FT_SIGHTINGS_MAX];
     int64_t newest = ft_trial_newest_ms(trial, trial->recent), first_ms = INT64_MIN;
@@ -338,6 +349,12 @@ static int64_t since_ms(struct ft_trial *trial, const bool *use)
     for (uint16_t i = 0; i < trial->count; i++) {
         int64_t first_ms = ft_sighting_first_ms(&trial->list[i]);
 
+        /* Of two exporters one is later: the samples before the last one elsewhere are of the same
+         * move. */
+        if (first_ms <= left_ms && trial->list[i].last_ms > left_ms &&
+            left_ms - first_ms <= trial->by->policy.tolerance_ms &&
+            is_sampled_each(&trial->list[i], DENSE_MS))
+            first_ms = left_ms + 1;
         if (needed[i] && first_ms > left_ms && first_ms > since && !is_of_both(trial, i))
             since = first_ms;
     }
@@ -372,7 +389,7 @@ static bool is_of_one_time(const struct ft_trial *trial, const bool *use,
 }
 
 /* Whether samples attest each link of a path. After a move, or a change of links, those do that are
- * of late: the topology may not know of the next change yet, and leave but one path when the flow
+ * recently: the topology may not know of the next change yet, and leave but one path when the flow
  * has another. */
 static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
 {
@@ -388,14 +405,15 @@ static bool is_attested(struct ft_trial *trial, const struct ft_path *path)
 }
 
 /* All evidence is of one stretch, as far as it goes. *out has the candidates of all samples. */
-static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
+static void judge_steady(struct ft_trial *trial, const struct ft_evidence *ev,
+                         struct ft_judgement *out)
 {
     enum ft_reason reason = trial->uncertain ? FT_REASON_CHANGING : FT_REASON_AMBIGUOUS;
 
     if (memcmp(trial->recent, trial->usable, trial->count * sizeof(*trial->recent)) != 0)
         gather(trial, trial->recent, NULL, out);
     if (!ft_trial_any(trial, trial->recent) || out->candidates != 1) {
-        settle_partial(trial, out, reason);
+        conclude_partial(trial, out, reason);
         return;
     }
     if (trial->by->is_known && is_known_path(trial, &out->path)) {
@@ -403,82 +421,14 @@ static void judge_steady(struct ft_trial *trial, struct ft_judgement *out)
         return;
     }
     if (!is_one_stretch(trial, trial->recent)) {
-        settle_apart(trial, out, reason);
+        conclude_apart(trial, out, reason);
     } else if (!is_attested(trial, &out->path)) {
-        settle_partial(trial, out, FT_REASON_UNCONFIRMED);
+        conclude_partial(trial, out, FT_REASON_UNCONFIRMED);
+    } else if (ft_spraying_may_hide(trial, ev, trial->recent)) {
+        conclude_partial(trial, out, FT_REASON_FEW_SAMPLES);
     } else {
         resolve(trial, trial->recent, out);
     }
-}
-
-/* How many samples of one hop must all have taken the new path before spraying over as many paths
- * as there are is ruled out. */
-static uint64_t samples_needed(const struct ft_trial *trial)
-{
-    uint64_t ways = ft_paths_walk(trial->t, trial->by->src_nic, trial->by->dst_nic, NULL, NULL,
-                                  NULL, 0, FT_CANDIDATES_LIMIT);
-
-    if (ways < 2)
-        return 1;
-    return 1 + (uint64_t)ceil(log(1 / SPRAY_DOUBT) / log((double)ways));
-}
-
-/* Whether the flow used to stay where it was. */
-static bool is_steady(const struct ft_evidence *ev)
-{
-    return ev->stays > TURNS_ONE_IN * ev->returns;
-}
-
-/* How many samples a sighting has since a moment, as they are spread over its stretch. */
-static double samples_since(const struct ft_sighting *s, int64_t ms)
-{
-    double samples = (double)s->samples[0] + s->samples[1];
-
-    if (ft_sighting_first_ms(s) > ms)
-        return samples;
-    return samples * (double)(s->last_ms - ms) / (s->lasted_ms + 1);
-}
-
-/* Whether one path at a time explains the samples: the new one has been seen often enough, or the
- * flow used to stay where it was. Of one that came back, what was seen since it left counts. */
-static bool is_no_spray(const struct ft_trial *trial, const struct ft_evidence *ev, const bool *use)
-{
-    double needed = (double)samples_needed(trial);
-    bool came_back = ev->returns >= TURNS_FEW;
-    int64_t since_ms = came_back ? trial->list[trial->left].last_ms : INT64_MIN;
-
-    if (ev->stays >= needed && is_steady(ev) && !came_back)
-        return true;
-    for (uint16_t i = 0; i < trial->count; i++)
-        if (use[i] && samples_since(&trial->list[i], since_ms) >= needed)
-            return true;
-    return false;
-}
-
-/* How long samples have contradicted each other. */
-static int64_t contradicted_for_ms(const struct ft_trial *trial)
-{
-    const struct ft_sighting *left = &trial->list[trial->left];
-    int64_t newest = ft_trial_newest_ms(trial, trial->recent), oldest = newest;
-    int64_t begun = ft_sighting_first_ms(left);
-
-    for (uint16_t i = 0; i < trial->count; i++) {
-        const struct ft_sighting *s = &trial->list[i];
-
-        if (trial->usable[i] && s->last_ms < oldest)
-            oldest = s->last_ms;
-        if (trial->recent[i] && s->last_ms == newest && ft_sighting_first_ms(s) > begun)
-            begun = ft_sighting_first_ms(s);
-    }
-    return newest - (begun < oldest ? begun : oldest);
-}
-
-static bool is_sprayed(const struct ft_trial *trial, const struct ft_evidence *ev)
-{
-    const struct ft_evidence_policy *policy = &trial->by->policy;
-
-    return ev->returns >= TURNS_SPRAYED && TURNS_ONE_IN * ev->returns >= ev->returns + ev->stays &&
-           contradicted_for_ms(trial) >= policy->hold_down_ms + policy->tolerance_ms;
 }
 
 /* What certainly came after the last sample of the path before: by as much as exporters may differ,
@@ -497,7 +447,7 @@ static void find_firm(const struct ft_trial *trial, bool *confirmed_part)
 }
 
 /* Whether the flow has been seen on its present path alone for long enough. */
-static bool has_settled(const struct ft_trial *trial, const bool *confirmed_part)
+static bool is_stable(const struct ft_trial *trial, const bool *confirmed_part)
 {
     return ft_trial_newest_ms(trial, confirmed_part) - trial->list[trial->left].last_ms >=
            trial->by->policy.hold_down_ms;
@@ -541,20 +491,21 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
     if (ft_trial_any(trial, confirmed_part) && ft_trial_only_path(trial, confirmed_part, &path)) {
         bool goes_on = is_known_path(trial, &path);
 
-        if (has_settled(trial, confirmed_part) &&
-            (goes_on ? is_steady(ev) && is_back(trial, confirmed_part, &path)
-                     : is_no_spray(trial, ev, confirmed_part) &&
+        if (is_stable(trial, confirmed_part) && !ft_spraying_may_hide(trial, ev, confirmed_part) &&
+            (goes_on ? ft_spraying_is_steady(ev) && is_back(trial, confirmed_part, &path)
+                     : ft_spraying_is_ruled_out(trial, ev, confirmed_part) &&
                            is_one_stretch(trial, confirmed_part) &&
                            is_of_one_time(trial, confirmed_part, &path))) {
             out->candidates = 1;
             begin_common(trial, out, &path);
             out->moved = !goes_on;
+            out->among_sprayed = ft_spraying_is_known(trial);
             find_past(trial, &path, goes_on, out);
             resolve(trial, confirmed_part, out);
             return;
         }
     }
-    if (is_sprayed(trial, ev)) {
+    if (ft_spraying_shows(trial, ev)) {
         conclude(out, FT_PATH_MULTIPATH, FT_REASON_NONE);
         return;
     }
@@ -565,7 +516,7 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
         before[trial->left] = true;
     }
     gather(trial, trial->recent, before, out);
-    settle_partial(trial, out, FT_REASON_CHANGING);
+    conclude_partial(trial, out, FT_REASON_CHANGING);
 }
 
 void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by,
@@ -582,7 +533,7 @@ void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by
                  trial.strange ? FT_REASON_UNKNOWN_SWITCH : FT_REASON_NO_SAMPLES);
         return;
     }
-    if (!set_astray_aside(&trial, out)) {
+    if (!set_outliers_aside(&trial, out)) {
         out->candidates = 0;
         out->path.hop_count = 0;
         conclude(out, FT_PATH_UNRESOLVED, FT_REASON_OFF_PATH);
@@ -591,7 +542,7 @@ void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by
     find_stretch(&trial, out);
     leave_doubtful(&trial);
     if (trial.left == FT_NONE)
-        judge_steady(&trial, out);
+        judge_steady(&trial, ev, out);
     else
         judge_changed(&trial, ev, out);
 }

@@ -176,8 +176,8 @@ uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t
     return longest;
 }
 
-/* A switch lies on a shortest way if the distances to its two ends add up to all of it; at most one
- * of the two parts goes both up and down. */
+/* A switch lies on a shortest path if the distances to its two ends add up to all of it; at most
+ * one of the two parts goes both up and down. */
 static uint32_t stage_between(const struct ft_topology *t, uint32_t from, uint32_t to,
                               uint32_t length, uint32_t at)
 {

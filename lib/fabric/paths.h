@@ -7,8 +7,8 @@
  *
  * Up-down only: a path never goes down and up again (shortest paths in a leaf-spine do not). Of a
  * source on two leaves (dual ToR) each leaf has its own shortest paths, which may differ in length:
- * the host chooses the leaf, and that leaf the shortest way. A destination on two leaves is reached
- * by whichever of them is nearer, by both when they are equally near.
+ * the host chooses the leaf, and that leaf the shortest path. A destination on two leaves is
+ * reached by whichever of them is nearer, by both when they are equally near.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -104,6 +104,7 @@ struct ft_group {
     uint32_t link_count;
 };
 
+struct ft_task;
 struct ft_topology;
 struct ft_topology_builder;
 
@@ -114,6 +115,10 @@ void ft_topology_builder_free(struct ft_topology_builder *b);
  * and key may be NULL. */
 void ft_topology_at(struct ft_topology_builder *b, const char *file, unsigned line,
                     const char *key);
+
+/* Counts what ft_topology_build() looks up, and pauses it when that is spent; borrowed until the
+ * build is over. NULL, as at the start: nobody waits. */
+void ft_topology_pace(struct ft_topology_builder *b, struct ft_task *task);
 
 /* Speed of the ports that links and attachments from here on touch and that have none yet; 0, as at
  * the start: none. */
@@ -206,9 +211,13 @@ bool ft_topology_is_fabric_end(const struct ft_topology *t, uint32_t end);
 uint32_t ft_topology_find_group(const struct ft_topology *t, uint32_t switch_id,
                                 enum ft_direction direction);
 
-/* Fabric links between two switches by the shortest way that goes up, then down. FT_NONE when there
- * is none, and when neither switch has NICs. */
+/* Fabric links between two switches by the shortest path that goes up, then down. FT_NONE when
+ * there is none, and when neither switch has NICs. */
 uint32_t ft_topology_distance(const struct ft_topology *t, uint32_t from, uint32_t to);
+
+/* The links of a group, by bit, behind which a NIC is nearest. The group has 64 at most. */
+uint64_t ft_topology_nearest_links(const struct ft_topology *t, const struct ft_group *g,
+                                   uint32_t nic);
 
 /* "leaf", "up"; for records and group names. */
 const char *ft_tier_name(enum ft_tier tier);

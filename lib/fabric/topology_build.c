@@ -82,12 +82,14 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
     int bad = 0;
 
     for (uint32_t i = 0; i < t->switch_count; i++) {
+        ft_task_spend(b->task, 1);
         t->switches[i].name = put_text(text, switches[i].name);
         t->switches[i].tier = switches[i].tier;
         t->switches[i].tier_stated = switches[i].tier != FT_TIER_UNKNOWN;
         bad |= ft_index_add_name(&t->index, FT_NAMESPACE_SWITCHES, switches[i].name, i);
     }
     for (uint32_t i = 0; i < t->port_count; i++) {
+        ft_task_spend(b->task, 2);
         t->ports[i] = (struct ft_port){.name = put_text(text, ports[i].name),
                                        .switch_id = ports[i].switch_id,
                                        .ifindex = ports[i].ifindex,
@@ -102,6 +104,7 @@ static bool copy_items(struct ft_topology *t, const struct ft_topology_builder *
             bad |= ft_index_add_ifindex(&t->index, ports[i].switch_id, ports[i].ifindex, i);
     }
     for (uint32_t i = 0; i < t->host_count; i++) {
+        ft_task_spend(b->task, 1);
         t->hosts[i].name = put_text(text, hosts[i].name);
         bad |= ft_index_add_name(&t->index, FT_NAMESPACE_HOSTS, hosts[i].name, i);
     }
@@ -138,6 +141,7 @@ static bool copy_addresses(struct ft_topology *t, const struct ft_topology_build
     for (uint32_t i = 0; i < b->switch_addresses.count; i++) {
         struct ft_switch *s = &t->switches[of_switch[i].owner];
 
+        ft_task_spend(b->task, 1);
         t->addresses[s->addresses + s->address_count++ - t->addresses] = of_switch[i].ip;
         bad |= ft_index_add_address(&t->index, FT_NAMESPACE_SWITCHES, &of_switch[i].ip,
                                     of_switch[i].owner);
@@ -145,6 +149,7 @@ static bool copy_addresses(struct ft_topology *t, const struct ft_topology_build
     for (uint32_t i = 0; i < b->nic_addresses.count; i++) {
         struct ft_nic *nic = &t->nics[of_nic[i].owner];
 
+        ft_task_spend(b->task, 1);
         t->addresses[nic->addresses + nic->address_count++ - t->addresses] = of_nic[i].ip;
         bad |= ft_index_add_address(&t->index, FT_NAMESPACE_NICS, &of_nic[i].ip, of_nic[i].owner);
     }
@@ -206,6 +211,7 @@ static bool copy_lags(struct ft_topology *t, const struct ft_topology_builder *b
         struct ft_lag *lag = &t->lags[i];
         const struct ft_switch *s = &t->switches[lags[i].switch_id];
 
+        ft_task_spend(b->task, 1 + s->port_count / 8);
         *lag = (struct ft_lag){.name = put_text(text, lags[i].name),
                                .switch_id = lags[i].switch_id,
                                .ifindex = lags[i].ifindex,
@@ -280,7 +286,7 @@ static size_t set_directions(struct ft_topology *t, const struct ft_topology_bui
         if (s->tier != FT_TIER_UNKNOWN || !linked)
             continue;
         snprintf(text, sizeof(text),
-                 "switch '%s': its tier cannot be worked out from the hosts: state it", s->name);
+                 "switch '%s': its tier cannot be derived from the hosts: state it", s->name);
         complain_at(b, new_switches(b)[i].stated, diag, text);
     }
     for (uint32_t i = 0; i < t->port_count; i++) {
@@ -346,7 +352,7 @@ static int by_switch_then_port(const void *a, const void *b)
     return x->port < y->port ? -1 : x->port > y->port;
 }
 
-static int find_neighbours(struct ft_topology *t)
+static int find_neighbours(struct ft_topology *t, struct ft_task *task)
 {
     struct end *ends = malloc((t->port_count + 1) * sizeof(*ends));
     uint32_t links = 0, count = 0;
@@ -364,6 +370,7 @@ static int find_neighbours(struct ft_topology *t)
             if (p->peer != FT_NONE)
                 ends[n++] = (struct end){t->ports[p->peer].switch_id, s->ports[k]};
         }
+        ft_task_spend(task, 1 + n);
         qsort(ends, n, sizeof(*ends), by_switch_then_port);
         for (uint32_t k = 0; k < n; k++) {
             if (k == 0 || ends[k].switch_id != ends[k - 1].switch_id)
@@ -405,7 +412,7 @@ struct ft_topology *ft_topology_build(const struct ft_topology_builder *b, struc
         add_group(t, i, FT_DIRECTION_UP, &links, &text);
         add_group(t, i, FT_DIRECTION_DOWN, &links, &text);
     }
-    if (find_neighbours(t) < 0 || ft_topology_measure(t) < 0)
+    if (find_neighbours(t, b->task) < 0 || ft_topology_measure(t, b->task) < 0)
         goto no_memory;
     return t;
 no_memory:

@@ -93,6 +93,11 @@ void ft_topology_at(struct ft_topology_builder *b, const char *file, unsigned li
     b->key = key ? strdup(key) : NULL;
 }
 
+void ft_topology_pace(struct ft_topology_builder *b, struct ft_task *task)
+{
+    b->task = task;
+}
+
 void ft_topology_speed(struct ft_topology_builder *b, uint64_t speed_bps)
 {
     b->speed_bps = speed_bps;
@@ -194,7 +199,7 @@ uint32_t ft_topology_add_switch(struct ft_topology_builder *b, const char *name,
     char *copy;
 
     if (id != FT_NONE) {
-        complain(b, diag, "switch '%s' is there already%s", name,
+        complain(b, diag, "switch '%s' is defined twice%s", name,
                  first_at(switch_of(b, id)->stated).text);
         return FT_NONE;
     }
@@ -451,7 +456,7 @@ int ft_topology_add_link(struct ft_topology_builder *b, const char *a, const cha
         return -EINVAL;
     }
     if (same_link(b, a, a_port, z, z_port, &stated)) {
-        complain(b, diag, "the link from '%s' %s to '%s' %s is there already%s", a, a_port, z,
+        complain(b, diag, "the link from '%s' %s to '%s' %s is defined twice%s", a, a_port, z,
                  z_port, first_at(stated).text);
         return -EINVAL;
     }
@@ -474,7 +479,7 @@ uint32_t ft_topology_add_host(struct ft_topology_builder *b, const char *name, s
     char *copy;
 
     if (id != FT_NONE) {
-        complain(b, diag, "host '%s' is there already%s", name, first_at(host[id].stated).text);
+        complain(b, diag, "host '%s' is defined twice%s", name, first_at(host[id].stated).text);
         return FT_NONE;
     }
     id = b->hosts.count;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/fabric/topology_impl.h"
+
+/* Of a search, in the time of one look-up. */
+#define NEIGHBOURS_A_LOOK 256
 
 /* One breadth-first search backwards from a destination over (switch, phase): a packet is in the
  * up phase until its first link down. */
@@ -57,7 +61,7 @@ static void search_from(struct search *s, uint32_t destination)
     }
 }
 
-int ft_topology_measure(struct ft_topology *t)
+int ft_topology_measure(struct ft_topology *t, struct ft_task *task)
 {
     struct search s = {.t = t};
     uint32_t rows = 0;
@@ -87,10 +91,43 @@ int ft_topology_measure(struct ft_topology *t)
     for (uint32_t i = 0; i < t->switch_count; i++) {
         if (t->row[i] == FT_NONE)
             continue;
+        ft_task_spend(task, 1 + t->first_neighbour[t->switch_count] / NEIGHBOURS_A_LOOK);
         s.down = t->down + (size_t)t->row[i] * t->switch_count;
         s.valley = t->valley + (size_t)t->row[i] * t->switch_count;
         search_from(&s, i);
     }
     free(s.queue);
     return 0;
+}
+
+/* From the other end of a port to the nearest switch of a NIC. */
+static uint8_t distance_behind(const struct ft_topology *t, uint32_t port, const struct ft_nic *nic)
+{
+    uint32_t peer = t->ports[port].peer;
+    uint8_t nearest = FT_UNREACHABLE, d;
+
+    for (uint32_t i = 0; peer != FT_NONE && i < nic->attach_count; i++) {
+        d = ft_switch_distance(t, t->ports[peer].switch_id, t->ports[nic->attach[i]].switch_id);
+        nearest = d < nearest ? d : nearest;
+    }
+    return nearest;
+}
+
+uint64_t ft_topology_nearest_links(const struct ft_topology *t, const struct ft_group *g,
+                                   uint32_t nic)
+{
+    uint8_t nearest = FT_UNREACHABLE, d;
+    uint64_t links = 0;
+
+    assert(g->link_count <= 64 && nic < t->nic_count);
+    for (uint32_t i = 0; i < g->link_count; i++) {
+        d = distance_behind(t, g->links[i], &t->nics[nic]);
+        if (d == FT_UNREACHABLE || d > nearest)
+            continue;
+        if (d < nearest)
+            links = 0;
+        links |= UINT64_C(1) << i;
+        nearest = d;
+    }
+    return links;
 }

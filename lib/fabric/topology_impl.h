@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/task.h"
 #include "lib/fabric/index.h"
 #include "lib/fabric/topology.h"
 
@@ -82,6 +83,7 @@ struct ft_topology_builder {
     uint32_t file_count;
     struct ft_stated_at at;
     char *key;
+    struct ft_task *task;
     uint64_t speed_bps;
     struct ft_index index;
     struct ft_topology_list switches;
@@ -140,7 +142,7 @@ static inline uint8_t ft_switch_distance(const struct ft_topology *t, uint32_t f
                                  : t->valley[(size_t)t->row[to] * t->switch_count + from];
 }
 
-/* Fills row, down and valley from the neighbours. -ENOMEM. */
-int ft_topology_measure(struct ft_topology *t);
+/* Fills row, down and valley from the neighbours; task as ft_topology_pace(). -ENOMEM. */
+int ft_topology_measure(struct ft_topology *t, struct ft_task *task);
 
 #endif

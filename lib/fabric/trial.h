@@ -88,7 +88,7 @@ int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use,
                           const struct ft_path *path);
 
-/* Of what the candidates agree on, leaves what sightings say of late, and what follows from it over
+/* Of what the candidates agree on, leaves what recent sightings say, and what follows from it over
  * links that are confirmed. */
 void ft_trial_leave_sampled(const struct ft_trial *trial, const bool *use,
                             struct ft_judgement *out);

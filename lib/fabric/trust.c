@@ -33,6 +33,7 @@ void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
         trust->switches[i] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
     trust->since_ms = INT64_MAX;
     trust->uncertain_ms = INT64_MIN;
+    trust->sprayed_ms = INT64_MIN;
     trust->loses_links = false;
 }
 
@@ -65,6 +66,7 @@ void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
 {
     /* What samples of new switches and links name has yet to show. */
     trust->since_ms = now_ms;
+    trust->sprayed_ms = before->sprayed_ms;
     trust->loses_links = before->loses_links;
     for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
         uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);

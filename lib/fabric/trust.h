@@ -34,6 +34,7 @@ struct ft_trust {
     struct ft_switch_trust *switches; /* by id */
     int64_t uncertain_ms;             /* newest uncertainty of any link */
     int64_t since_ms;                 /* the first sample of all, on this topology */
+    int64_t sprayed_ms;               /* when a flow was last seen to be sprayed */
     bool loses_links; /* the topology follows links that fail: it may miss one that is back */
 };
 

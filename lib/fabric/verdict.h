@@ -17,7 +17,7 @@
 enum ft_verdict {
     FT_VERDICT_EVEN,   /* no worse than chance */
     FT_VERDICT_UNEVEN, /* worse than most chance would give, may still be luck */
-    FT_VERDICT_FAULT,  /* chance does not do this */
+    FT_VERDICT_FAULT,  /* not explained by chance */
 };
 
 /* Of many figures judged at once: how small p must be for one to be called uneven, so that of all

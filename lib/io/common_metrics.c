@@ -48,7 +48,7 @@ static void write_http(struct ft_prom *p, const struct ft_http *http)
 }
 
 /* Whether an earlier stage has the same name: two sinks of one kind. */
-static bool is_told(const struct ft_account *a, size_t i)
+static bool is_shown(const struct ft_account *a, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (strcmp(a->stages[k].name, a->stages[i].name) == 0)
@@ -88,13 +88,13 @@ static void write_account(struct ft_prom *p, const struct ft_account *a)
     for (size_t m = 0; m < sizeof(plain) / sizeof(plain[0]); m++) {
         ft_prom_family(p, plain[m]);
         for (size_t i = 0; i < a->stage_count; i++)
-            if (!is_told(a, i))
+            if (!is_shown(a, i))
                 ft_prom_u64(p, FT_PROM_LABELS(a->stages[i].name, a->stages[i].unit),
                             sum_of(a, i, plain[m], 0));
     }
     ft_prom_family(p, FT_METRIC_DROPPED);
     for (size_t i = 0; i < a->stage_count; i++)
-        for (size_t d = 0; !is_told(a, i) && d < a->stages[i].drop_count; d++)
+        for (size_t d = 0; !is_shown(a, i) && d < a->stages[i].drop_count; d++)
             ft_prom_u64(
                 p,
                 FT_PROM_LABELS(a->stages[i].name, a->stages[i].unit, a->stages[i].drops[d].reason),

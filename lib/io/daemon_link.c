@@ -41,6 +41,8 @@ int ft_daemon_link_open(struct ft_daemon_link *link, struct ft_loop *loop,
     link->endpoint = strdup(config->endpoint);
     if (!link->endpoint)
         return -ENOMEM;
+    link->state.subject =
+        (struct ft_log_subject){FT_LOG_ID_DAEMON, FT_LOG_PEER_FIELD, link->endpoint};
     link->state.limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = WARN_BURST};
     link->sender = ft_sender_new(loop, &own, error, sizeof(error));
     if (!link->sender) {

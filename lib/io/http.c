@@ -85,7 +85,7 @@ static void run_route(struct ft_http *http, struct evhttp_request *req,
             said.slices.free(said.slices.arg);
         http->room.stats.answers_refused++;
         complain(http, req, 503,
-                 left < FT_HTTP_BODY_BYTES_MAX ? "too many answers wait to be taken"
+                 left < FT_HTTP_BODY_BYTES_MAX ? "too many responses are pending: try again later"
                                                : "the answer is too large");
     }
 }
@@ -182,15 +182,15 @@ static void serve(struct ft_http *http, struct evhttp_request *req)
         path = "/";
     route = path ? ft_http_find_route(http, path) : NULL;
     if (!is_for_us(http, req)) {
-        complain(http, req, 421, "this server does not have that name");
+        complain(http, req, 421, "this is not a name of this server");
     } else if (!route && !(path && is_file(http, path))) {
-        complain(http, req, 404, "there is nothing here");
+        complain(http, req, 404, "there is no such page");
     } else if (!is_reading(req)) {
         evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET, HEAD");
         complain(http, req, 405, "only GET and HEAD are served");
     } else if (http->token && !is_open(http, path) && !has_token(http, req)) {
         evhttp_add_header(evhttp_request_get_output_headers(req), "WWW-Authenticate", "Bearer");
-        complain(http, req, 401, "a token is needed, or this is not the one");
+        complain(http, req, 401, "a valid token is needed");
     } else if (route) {
         name_origin(http, req);
         run_route(http, req, route, evhttp_uri_get_query(uri));

@@ -70,7 +70,7 @@ int ft_http_route(struct ft_http *http, const char *path, const char *content_ty
 /* Decoded query parameter, NULL when absent. */
 const char *ft_http_query(const struct ft_http_request *request, const char *name);
 
-/* The first parameter that is in no list of names (ended by NULL) or is there twice; NULL: none. */
+/* The first parameter that is in no list of names (ended by NULL) or is given twice; NULL: none. */
 const char *ft_http_unknown_query(const struct ft_http_request *request, const char *const *names);
 
 /* Tags the answer with what it depends on; true when the client has that answer already: return
@@ -143,9 +143,9 @@ struct ft_http_server {
 int ft_http_get(const char *endpoint, const char *target, int64_t timeout_ns, int stop_fd,
                 struct ft_writer *body, char *error, size_t error_bytes);
 
-/* The same of a server that may be known by its certificate and want a token. -EKEYREJECTED: its
- * certificate is not accepted; -EPROTO: it does not speak TLS as it should; -ENOKEY: the file of
- * authorities cannot be read; -EPERM: the token would go in the clear beyond loopback. */
+/* The same of a server that may be known by its certificate and requires a token. -EKEYREJECTED:
+ * its certificate is not accepted; -EPROTO: it does not speak TLS as it should; -ENOKEY: the file
+ * of authorities cannot be read; -EPERM: the token would go in the clear beyond loopback. */
 int ft_http_ask(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
                 int stop_fd, struct ft_writer *body, char *error, size_t error_bytes);
 

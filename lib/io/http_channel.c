@@ -20,7 +20,7 @@ struct stream {
     LIST_ENTRY(stream) next;
     struct ft_http_channel *channel;
     struct evhttp_request *req;
-    bool cut; /* its end is under way */
+    bool cut; /* its end is in progress */
 };
 
 struct kept {

@@ -27,7 +27,7 @@ static const struct ft_http_file *find(const struct ft_http *http, const char *p
 
 bool ft_http_serve_file(struct ft_http *http, struct evhttp_request *req, const char *path)
 {
-    static const char no_gzip[] = "this is there as gzip alone";
+    static const char no_gzip[] = "this is available only with gzip encoding";
     const struct ft_http_file *file = find(http, path);
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
     struct ft_writer body;

@@ -350,7 +350,7 @@ static void tell_rest(struct ft_kafka *k)
     if (s.kept > 0 || lost > 0)
         snprintf(line, sizeof(line),
                  "%" PRIu64 " messages stay in the spool '%s' for the next start, %" PRIu64
-                 " found no room there and are lost",
+                 " did not fit and are lost",
                  s.kept, k->spool_folder, lost);
     if (s.kept > 0 || lost > 0)
         tell(k, line);

@@ -259,7 +259,7 @@ static bool take(struct ft_kafka_reader *reader)
 {
     const rd_kafka_message_t *m = reader->last;
     int i = place_of(reader, m->partition);
-    bool wanted;
+    bool in_range;
 
     if (i < 0)
         return false;
@@ -267,10 +267,10 @@ static bool take(struct ft_kafka_reader *reader)
         mark_read(reader, i);
         return false;
     }
-    wanted = reader->follow || m->offset < reader->ends[i];
+    in_range = reader->follow || m->offset < reader->ends[i];
     if (m->offset + 1 >= reader->ends[i])
         mark_read(reader, i);
-    return wanted;
+    return in_range;
 }
 
 static void hand_over(const rd_kafka_message_t *m, struct ft_kafka_message *message)

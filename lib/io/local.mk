@@ -5,7 +5,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/loop.c lib/io/loop.h \
 	lib/io/incident.c lib/io/incident.h \
 	lib/io/netlink.c lib/io/netlink.h \
-	lib/io/notify.c \
+	lib/io/journal.c lib/io/notify.c \
 	lib/io/pack.c lib/io/pack.h \
 	lib/io/pcap.c lib/io/pcap.h \
 	lib/io/pcap_file.c lib/io/pcap_file.h \

@@ -68,6 +68,7 @@ struct ft_loop *ft_loop_new(void)
     loop->stage_count = 1;
     /* A peer that closes its socket must cost an error, not the process. */
     signal(SIGPIPE, SIG_IGN);
+    ft_journal_open();
     return loop;
 }
 

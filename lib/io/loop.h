@@ -5,8 +5,9 @@
  * The one event loop of a daemon (libevent): descriptors, timers, signals, and systemd's notify
  * protocol (READY, STATUS, RELOADING, STOPPING, WATCHDOG at half its interval; nothing when not
  * under systemd). SIGTERM and SIGINT end the loop after on_stop; SIGHUP calls on_reload; SIGPIPE is
- * ignored. A step is one callback: while it runs nothing else does, so the longest is a metric.
- * Thread: the loop's own.
+ * ignored. Where stderr is the journal, messages of the log become entries with fields from
+ * ft_loop_new() on (lib/base/log.h). A step is one callback: while it runs nothing else does, so
+ * the longest is a metric. Thread: the loop's own.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,6 +85,9 @@ void ft_notify_reloading(void);
 void ft_notify_stopping(void);
 void ft_notify_watchdog(void);
 void ft_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where stderr is the journal: ft_log_about() sends entries to it. ft_loop_new() calls it. */
+void ft_journal_open(void);
 
 /* The service manager's watchdog interval for this process, 0 when there is none. */
 int64_t ft_notify_watchdog_ns(void);

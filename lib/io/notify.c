@@ -60,7 +60,7 @@ void ft_notify_reloading(void)
 {
     char state[64];
 
-    /* Type=notify-reload wants the time too: sd_notify(3). */
+    /* Type=notify-reload needs the time, too: sd_notify(3). */
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%lld",
              (long long)(ft_mono_now().ns / 1000));
     notify(state);

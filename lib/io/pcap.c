@@ -352,7 +352,7 @@ static int watch(struct ft_pcap *pcap, struct ft_loop *loop, char *error, size_t
     int fd = pcap_get_selectable_fd(pcap->handle);
 
     if (fd < 0) {
-        snprintf(error, error_bytes, "interface '%s': it cannot be waited for", pcap->interface);
+        snprintf(error, error_bytes, "interface '%s': it cannot be polled", pcap->interface);
         return -EINVAL;
     }
     fcntl(fd, F_SETFD, FD_CLOEXEC);

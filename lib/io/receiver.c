@@ -141,8 +141,8 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
 
     if (frame->version < FT_TRANSPORT_OLDEST || frame->version > FT_TRANSPORT_VERSION) {
         c->receiver->stats.malformed++;
-        snprintf(reason, sizeof(reason), "version %u is not spoken here, %u is", frame->version,
-                 FT_TRANSPORT_VERSION);
+        snprintf(reason, sizeof(reason), "protocol version %u is not supported, %u is",
+                 frame->version, FT_TRANSPORT_VERSION);
         refuse(c, reason);
         return -EPROTO;
     }

@@ -217,7 +217,7 @@ static int take_welcome(struct ft_sender *sender, const struct ft_frame *frame)
     else if (frame->version != FT_TRANSPORT_VERSION)
         fault = "it speaks another version of the protocol";
     else if (frame->sequence > sender->sequence_sent)
-        fault = "it welcomes to a number that was never sent";
+        fault = "it resumes at a sequence number that was never sent";
     if (fault) {
         drop_connection(sender, fault);
         return -EBADMSG;

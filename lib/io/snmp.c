@@ -29,10 +29,10 @@ struct ft_snmp {
 
 enum state {
     STATE_IDLE,
-    STATE_WANTED,  /* a request is made and not sent */
-    STATE_PROBING, /* it waits for the agent's engine id */
-    STATE_ASKING,  /* it is under way */
-    STATE_OVER,    /* it failed, and on_reply is to hear */
+    STATE_REQUESTED, /* a request is made and not sent */
+    STATE_PROBING,   /* it waits for the agent's engine id */
+    STATE_ASKING,    /* it is in progress */
+    STATE_OVER,      /* it failed, and on_reply is to hear */
 };
 
 struct ft_snmp_session {
@@ -134,7 +134,7 @@ static void forget_engine(struct ft_snmp_session *s)
     session->flags &= ~(u_long)SNMP_FLAGS_USER_CREATED;
 }
 
-/* Ends the request that is under way; on_reply hears of it outside of net-snmp. */
+/* Ends the request that is in progress; on_reply hears of it outside of net-snmp. */
 static void fail(struct ft_snmp_session *s, enum ft_snmp_fault fault, const char *text)
 {
     s->state = STATE_OVER;
@@ -280,7 +280,7 @@ static void send_probe(struct ft_snmp_session *s)
         fail(s, FT_SNMP_SEND, "the engine probe cannot be sent");
 }
 
-static void send_wanted(struct ft_snmp_session *s)
+static void send_requests(struct ft_snmp_session *s)
 {
     netsnmp_session *session = session_of(s);
     netsnmp_pdu *pdu = s->request;
@@ -310,7 +310,7 @@ static void end_probe(struct ft_snmp_session *s)
     if (session_of(s)->securityEngineIDLen == 0)
         fail(s, FT_SNMP_TIMEOUT, "no answer");
     else
-        s->state = STATE_WANTED;
+        s->state = STATE_REQUESTED;
 }
 
 static void destroy(struct ft_snmp_session *s)
@@ -322,7 +322,7 @@ static void destroy(struct ft_snmp_session *s)
     if (s->handle) {
         forget_engine(s);
         snmp_sess_close(
-            s->handle); /* calls on_event for what is under way, which minds the state */
+            s->handle); /* calls on_event for what is in progress, which minds the state */
     }
     free(s);
 }
@@ -369,8 +369,8 @@ static void conclude(struct ft_snmp_session *s)
         }
         if (s->state == STATE_PROBING && s->probed) {
             end_probe(s);
-        } else if (s->state == STATE_WANTED) {
-            send_wanted(s);
+        } else if (s->state == STATE_REQUESTED) {
+            send_requests(s);
         } else if (s->state == STATE_OVER) {
             struct ft_snmp_reply reply = {.fault = s->fault, .text = s->text};
 
@@ -540,7 +540,7 @@ int ft_snmp_ask(struct ft_snmp_session *s, const struct ft_snmp_oid *names, size
     s->request = pdu;
     s->on_reply = on_reply;
     s->arg = arg;
-    s->state = STATE_WANTED;
+    s->state = STATE_REQUESTED;
     s->snmp->stats.requests++;
     s->snmp->stats.pending++;
     if (!s->inside)

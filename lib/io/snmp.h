@@ -5,10 +5,10 @@
  * SNMP manager side (v2c, v3 with the User-based Security Model) in the event loop.
  *
  * Adapter of net-snmp's single-session API; nothing of that library shows here. One session speaks
- * to one agent over a UDP socket of its own and has at most one request under way. No call blocks:
- * addresses are numbers, and the discovery of an agent's engine id (RFC 3414 section 4) is a
- * request like any other. Retries happen inside; the owner hears once of each request. No MIB file
- * and no configuration of net-snmp is read.
+ * to one agent over a UDP socket of its own and has at most one request in progress. No call
+ * blocks: addresses are numbers, and the discovery of an agent's engine id (RFC 3414 section 4) is
+ * a request like any other. Retries happen inside; the owner hears once of each request. No MIB
+ * file and no configuration of net-snmp is read.
  *
  * Owner: the caller; credentials outlive their sessions, sessions die before the adapter and the
  * adapter before the loop. Thread: the loop's own. net-snmp keeps users and engine times for the
@@ -120,12 +120,12 @@ struct ft_snmp_session *ft_snmp_session_new(struct ft_snmp *snmp, const struct f
                                             int64_t timeout_ns, unsigned retries, char *error,
                                             size_t error_bytes);
 
-/* A request under way is forgotten without a call. May be called from on_reply. */
+/* A request in progress is forgotten without a call. May be called from on_reply. */
 void ft_snmp_session_free(struct ft_snmp_session *session);
 
 /* GET when repetitions is 0, else GETBULK (RFC 3416 section 4.2.3) with every name repeated.
- * on_reply is called once, never from in here; it may ask again. -EBUSY while a request is under
- * way, -EINVAL for no or too many names, -ENOMEM. */
+ * on_reply is called once, never from in here; it may ask again. -EBUSY while a request is in
+ * progress, -EINVAL for no or too many names, -ENOMEM. */
 int ft_snmp_ask(struct ft_snmp_session *session, const struct ft_snmp_oid *names, size_t count,
                 unsigned repetitions, void (*on_reply)(void *arg, const struct ft_snmp_reply *r),
                 void *arg);

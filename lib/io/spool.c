@@ -419,10 +419,10 @@ static int read_one(struct ft_spool *s, const struct ft_spool_segment *g, const 
         rc = ft_segment_reader_open(&s->reader, fd, g->first, s->config.entry_bytes_max);
     }
     while (rc == 0) {
-        bool wanted = s->reader.next == s->cursor;
+        bool is_read = s->reader.next == s->cursor;
 
         rc = ft_segment_read(&s->reader, s->config.entry_bytes_max, bytes, len);
-        if (wanted)
+        if (is_read)
             break;
     }
     return rc;

@@ -4,10 +4,10 @@
 /*
  * A queue on disk, for what cannot go out now: opaque entries, each with a digest, in files of a
  * folder (spool_segment.h), in order. It is bounded: at its cap, or where the disk is full, the
- * oldest file gives way or the newest entry is refused, and each entry lost is counted. Entries are
- * written as they come, so that a kill of the program loses none; they are forced to the disk when
- * a file is complete and when the spool is closed, so that a power failure loses those of the last
- * file at most. After a kill the last file is read up to its last complete entry.
+ * oldest file is replaced or the newest entry is refused, and each entry lost is counted. Entries
+ * are written as they come, so that a kill of the program loses none; they are forced to the disk
+ * when a file is complete and when the spool is closed, so that a power failure loses those of the
+ * last file at most. After a kill the last file is read up to its last complete entry.
  *
  * found + appended = released + dropped + damaged + those kept. One process at a time. Thread: one.
  */
@@ -30,7 +30,7 @@ struct ft_spool_stats {
     uint64_t found;          /* at the start, from before */
     uint64_t appended;       /* since */
     uint64_t released;       /* done with */
-    uint64_t dropped_oldest; /* that gave way at the cap, not read before */
+    uint64_t dropped_oldest; /* that were removed at the cap, not read before */
     uint64_t damaged;        /* that could not be read back */
     uint64_t refused_newest; /* at the cap, and the next by the disk: not in appended */
     uint64_t refused_disk;

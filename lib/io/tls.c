@@ -203,7 +203,7 @@ int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *er
     struct ft_tls *renewed;
 
     if (!*tls || !ft_tls_configured(files)) {
-        snprintf(error, error_bytes, "TLS comes or goes only with a restart");
+        snprintf(error, error_bytes, "TLS can be enabled or disabled only by a restart");
         return -EINVAL;
     }
     renewed = ft_tls_new(files, error, error_bytes);

@@ -50,7 +50,7 @@ struct match_key {
     uint32_t src, dst;
 };
 
-/* One send or receive that its other side has not met yet, or a message under way. */
+/* One send or receive that its other side has not met yet, or a message in progress. */
 struct half {
     struct half *next;
     uint64_t number;

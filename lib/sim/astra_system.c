@@ -4,32 +4,14 @@
 #include "lib/sim/astra_system.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/grow.h"
+#include "lib/sim/astra_phases.h"
 
-#define PHASES_MAX (2 * FT_ASTRA_DIMS_MAX)
 /* Streams of collectives live in numbers of their own, beside those of sends. */
 #define TAG_BASE (UINT64_C(1) << 32)
 /* A rank's hand-over inside a group of ranks takes so long whatever the endpoint's delay is. */
 #define FAST_NS 10
-
-/* The ranks that a phase goes round. */
-struct ring {
-    uint32_t count, index;
-    uint32_t first, step;  /* rank i is first + i * step */
-    const uint32_t *ranks; /* or ranks[i] */
-};
-
-struct phase {
-    enum ft_astra_op op;
-    struct ft_astra_impl impl;
-    struct ring ring;
-    bool backwards; /* round the ring the other way */
-    bool fast;
-    uint32_t queue;
-    uint64_t bytes, result_bytes;
-};
 
 /* Packets that wait to be sent. */
 struct packet {
@@ -62,7 +44,7 @@ struct stream {
     struct dataset *dataset;
     uint64_t id;
     int64_t priority;
-    struct phase phases[PHASES_MAX];
+    struct ft_astra_phase phases[FT_ASTRA_PHASES_MAX];
     uint32_t phase_count, phase; /* phase: the next one */
     bool initialized;
     struct algorithm at;
@@ -182,26 +164,26 @@ void ft_astra_sys_sleep(struct ft_astra_sys *sys, uint32_t node, uint64_t ns)
     call_at(sys, ns, (struct call){.node = node});
 }
 
-static uint32_t ring_rank(const struct ring *ring, uint32_t i)
+static uint32_t ring_rank(const struct ft_astra_ring *ring, uint32_t i)
 {
     return ring->ranks ? ring->ranks[i] : ring->first + i * ring->step;
 }
 
-static uint32_t ring_next(const struct phase *p, uint32_t i)
+static uint32_t ring_next(const struct ft_astra_phase *p, uint32_t i)
 {
     if (p->backwards)
         return i ? i - 1 : p->ring.count - 1;
     return i + 1 == p->ring.count ? 0 : i + 1;
 }
 
-static uint32_t ring_before(const struct phase *p, uint32_t i)
+static uint32_t ring_before(const struct ft_astra_phase *p, uint32_t i)
 {
     if (p->backwards)
         return i + 1 == p->ring.count ? 0 : i + 1;
     return i ? i - 1 : p->ring.count - 1;
 }
 
-static const struct phase *current(const struct stream *s)
+static const struct ft_astra_phase *current(const struct stream *s)
 {
     return &s->phases[s->phase - 1];
 }
@@ -209,7 +191,7 @@ static const struct phase *current(const struct stream *s)
 /* A packet is made, and handed to the memory or from it; when that is done it may be sent. */
 static void insert_packet(struct stream *s)
 {
-    const struct phase *p = current(s);
+    const struct ft_astra_phase *p = current(s);
     struct algorithm *a = &s->at;
     bool relayed, reduce;
     void *packets;
@@ -264,7 +246,7 @@ static void next_phase(struct stream *s);
 
 static void handed_over(struct stream *s)
 {
-    const struct phase *p = current(s);
+    const struct ft_astra_phase *p = current(s);
     struct algorithm *a = &s->at;
     uint64_t middle = p->ring.count - 1, times = 1;
 
@@ -327,7 +309,7 @@ void ft_astra_sys_wake(struct ft_astra_sys *sys)
 
 static void begin_algorithm(struct stream *s)
 {
-    const struct phase *p = current(s);
+    const struct ft_astra_phase *p = current(s);
     struct algorithm *a = &s->at;
     uint64_t n = p->ring.count;
 
@@ -430,130 +412,6 @@ static void next_phase(struct stream *s)
     start_streams(sys, current(s)->queue);
 }
 
-/* The ranks of one dimension of all. */
-static struct ring ring_of(const struct ft_astra_sys *sys, uint32_t dim)
-{
-    const struct ft_astra_network *n = &sys->in->network;
-    uint32_t step = 1, index;
-
-    for (uint32_t i = 0; i < dim; i++)
-        step *= n->npus[i];
-    index = sys->rank / step % n->npus[dim];
-    return (struct ring){n->npus[dim], index, sys->rank - index * step, step, NULL};
-}
-
-/* What a collective goes over: each dimension's ring, or one ring. */
-struct shape {
-    uint32_t dims;
-    struct ring ring[FT_ASTRA_DIMS_MAX];
-    struct ft_astra_impl impl[FT_ASTRA_DIMS_MAX];
-    uint32_t involved; /* bits */
-    bool fast;
-};
-
-static const char *shape_of_group(const struct ft_astra_sys *sys, const struct ft_astra_node *node,
-                                  struct shape *shape)
-{
-    const struct ft_astra_system *system = &sys->in->system;
-    const struct ft_astra_group *g = &sys->in->groups[node->group];
-    static const struct ft_astra_impl ring = {.window = -1};
-    uint32_t index = 0;
-
-    while (index < g->count && g->ranks[index] != sys->rank)
-        index++;
-    if (index == g->count)
-        return "is of a group that its rank is not in";
-    shape->dims = 1;
-    shape->involved = 1;
-    shape->fast = true;
-    shape->ring[0] = (struct ring){g->count, index, 0, 0, g->ranks};
-    shape->impl[0] = system->impls[node->op] > 1 ? ring : system->impl[node->op][0];
-    return NULL;
-}
-
-static const char *shape_of(const struct ft_astra_sys *sys, const struct ft_astra_node *node,
-                            struct shape *shape)
-{
-    const struct ft_astra_system *system = &sys->in->system;
-    bool group = node->group != UINT32_MAX;
-
-    memset(shape, 0, sizeof(*shape));
-    if (system->impls[node->op] == 0)
-        return "is a collective that the system file names no implementation of";
-    if (system->impls[node->op] > sys->in->network.dims)
-        return "is a collective with more implementations than the network has dimensions";
-    if (group && sys->in->groups[node->group].count != sys->in->rank_count)
-        return shape_of_group(sys, node, shape);
-    shape->involved = group ? UINT32_MAX : node->dims;
-    for (uint32_t i = 0; i < system->impls[node->op]; i++) {
-        shape->impl[i] = system->impl[node->op][i];
-        shape->ring[i] = ring_of(sys, i);
-        shape->dims++;
-        if (shape->impl[i].one) {
-            shape->ring[i] = (struct ring){sys->in->rank_count, sys->rank, 0, 1, NULL};
-            break;
-        }
-    }
-    return NULL;
-}
-
-static bool takes_part(const struct shape *shape, uint32_t dim)
-{
-    return shape->ring[dim].count > 1 && shape->involved >> dim & 1;
-}
-
-static void add_phase(struct stream *s, const struct shape *shape, uint32_t dim,
-                      enum ft_astra_op op, bool backwards, uint64_t *bytes)
-{
-    struct phase *p = &s->phases[s->phase_count++];
-    uint64_t n = shape->ring[dim].count;
-
-    *p = (struct phase){.op = op,
-                        .impl = shape->impl[dim],
-                        .ring = shape->ring[dim],
-                        .backwards = backwards,
-                        .fast = shape->fast,
-                        .queue = dim,
-                        .bytes = *bytes};
-    p->result_bytes = op == FT_ASTRA_ALL_GATHER       ? *bytes * n
-                      : op == FT_ASTRA_REDUCE_SCATTER ? *bytes / n
-                                                      : *bytes;
-    *bytes = p->result_bytes;
-}
-
-/* AllReduce scatters inwards, reduces in the innermost dimension and gathers outwards. */
-static void add_all_reduce(struct stream *s, const struct shape *shape, uint64_t bytes)
-{
-    uint32_t last = 0, dim;
-
-    for (dim = 0; dim < shape->dims; dim++)
-        if (takes_part(shape, dim))
-            last = dim;
-    for (dim = 0; dim < last; dim++)
-        if (takes_part(shape, dim))
-            add_phase(s, shape, dim, FT_ASTRA_REDUCE_SCATTER, false, &bytes);
-    if (takes_part(shape, last))
-        add_phase(s, shape, last, FT_ASTRA_ALL_REDUCE, false, &bytes);
-    for (dim = last; dim-- > 0;)
-        if (takes_part(shape, dim))
-            add_phase(s, shape, dim, FT_ASTRA_ALL_GATHER, true, &bytes);
-}
-
-static void add_phases(struct stream *s, const struct shape *shape, enum ft_astra_op op,
-                       uint64_t bytes)
-{
-    if (op == FT_ASTRA_ALL_REDUCE && !s->sys->in->system.baseline) {
-        add_all_reduce(s, shape, bytes);
-        return;
-    }
-    for (uint32_t i = 0; i < shape->dims; i++) {
-        uint32_t dim = op == FT_ASTRA_ALL_GATHER ? shape->dims - 1 - i : i;
-
-        if (takes_part(shape, dim))
-            add_phase(s, shape, dim, op, false, &bytes);
-    }
-}
-
 static int64_t priority_of(struct ft_astra_sys *sys, const struct ft_astra_node *node)
 {
     switch (sys->in->system.policy) {
@@ -587,10 +445,10 @@ const char *ft_astra_sys_collective(struct ft_astra_sys *sys, uint32_t index)
 {
     const struct ft_astra_node *node = &sys->in->ranks[sys->rank].nodes[index];
     uint64_t splits = sys->in->system.splits, bytes = node->bytes, chunk, streams;
-    struct shape shape;
+    struct ft_astra_rings rings;
     struct stream like = {.sys = sys};
     struct dataset *dataset;
-    const char *what = shape_of(sys, node, &shape);
+    const char *what = ft_astra_rings_of(sys->in, sys->rank, node, &rings);
 
     if (what)
         return what;
@@ -607,7 +465,7 @@ const char *ft_astra_sys_collective(struct ft_astra_sys *sys, uint32_t index)
         return "has fewer bytes than preferred-dataset-splits";
     streams = (bytes + chunk - 1) / chunk;
     like.priority = priority_of(sys, node);
-    add_phases(&like, &shape, node->op, chunk);
+    like.phase_count = ft_astra_phases_of(sys->in, &rings, node->op, chunk, like.phases);
     if (like.phase_count == 0)
         return "is a collective of one rank, which never ends";
     dataset = calloc(1, sizeof(*dataset));

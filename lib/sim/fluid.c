@@ -53,7 +53,7 @@ static double share_of(const struct filling *w, uint32_t link)
     return w->left[link] > 0 ? w->left[link] / w->count[link] : 0;
 }
 
-static void settle(struct filling *w, uint32_t flow, double rate)
+static void fix(struct filling *w, uint32_t flow, double rate)
 {
     w->rate[flow] = rate;
     w->rising[flow] = false;
@@ -63,13 +63,13 @@ static void settle(struct filling *w, uint32_t flow, double rate)
     }
 }
 
-static void settle_link(struct filling *w, uint32_t link)
+static void fix_link(struct filling *w, uint32_t link)
 {
     double share = share_of(w, link);
 
     for (uint32_t i = w->start[link]; i < w->start[link + 1]; i++)
         if (w->rising[w->users[i]])
-            settle(w, w->users[i], share);
+            fix(w, w->users[i], share);
 }
 
 /* Shares only rise as rates are found, so a key that is too small comes to the top and is
@@ -105,11 +105,11 @@ static void fill(struct filling *w, uint32_t flows)
         if (!w->f->demand || w->f->demand[flow] > share)
             flow = FT_FLUID_NEVER;
         if (flow != FT_FLUID_NEVER)
-            settle(w, flow, w->f->demand[flow]);
+            fix(w, flow, w->f->demand[flow]);
         else if (w->heap_count)
-            settle_link(w, link);
+            fix_link(w, link);
         else
-            settle(w, w->by_demand[next], INFINITY);
+            fix(w, w->by_demand[next], INFINITY);
     }
 }
 

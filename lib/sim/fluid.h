@@ -4,8 +4,8 @@
 /*
  * Max-min fair rates of flows over links (progressive filling: Bertsekas, Gallager, Data Networks,
  * section 6.5.2): all rates rise together; where a link is full its flows stay at what they have,
- * so do those that want no more. And what follows in time: flows start, end, and wait for the flows
- * of a round before them, as collectives do.
+ * so do those with no more demand. And what follows in time: flows start, end, and wait for the
+ * flows of a round before them, as collectives do.
  *
  * A model of long flows under fair congestion control, without queues, losses and round trips.
  * Pure. Time: of the order of (flows x links of each) x log(links) for one moment.

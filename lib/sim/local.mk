@@ -3,6 +3,7 @@ noinst_LIBRARIES += lib/sim/libftsim.a
 lib_sim_libftsim_a_SOURCES = \
 	lib/sim/astra.c lib/sim/astra.h \
 	lib/sim/astra_net.c lib/sim/astra_net.h \
+	lib/sim/astra_phases.c lib/sim/astra_phases.h \
 	lib/sim/astra_system.c lib/sim/astra_system.h \
 	lib/sim/clos.c lib/sim/clos.h \
 	lib/sim/colour.c lib/sim/colour.h \

@@ -259,7 +259,7 @@ export function verdictText(i: Imbalance): string {
     switch (i.verdict) {
     case 'fault':
         return i.max_over_mean !== undefined && i.links !== undefined && i.max_over_mean >= i.links - 0.005 && i.scope === 'group'
-            ? `fault: every flow on one of ${i.links} links` : 'fault: chance does not do this';
+            ? `fault: every flow on one of ${i.links} links` : 'fault: not explained by chance';
     case 'uneven':
         return 'uneven, may be luck';
     case 'even':

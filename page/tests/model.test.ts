@@ -96,7 +96,7 @@ test('worst first', () => {
 
 test('verdicts and what a collision costs', () => {
     assert.equal(verdictText({ scope: 'group', verdict: 'fault', links: 4, max_over_mean: 4 }), 'fault: every flow on one of 4 links');
-    assert.equal(verdictText({ scope: 'fabric', verdict: 'fault', links: 4, max_over_mean: 4 }), 'fault: chance does not do this');
+    assert.equal(verdictText({ scope: 'fabric', verdict: 'fault', links: 4, max_over_mean: 4 }), 'fault: not explained by chance');
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 4, elephants_even: 2 } }), 2);
     // An even share below one flow cannot be had.
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 3, elephants_even: 0.5 } }), 3);

@@ -38,9 +38,9 @@ _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack byt
 
 /* Packet numbers count 2^24 and begin anew. One that is lower by less than a quarter of it was sent
  * again, or overtaken; any other is ahead. */
-#define PSN_MASK     0xffffffu
-#define PSN_BACK_MAX (1u << 22)
-#define FRAME_TOLD   UINT16_MAX /* longer ones count as that */
+#define PSN_MASK      0xffffffu
+#define PSN_BACK_MAX  (1u << 22)
+#define FRAME_LONGEST UINT16_MAX /* longer ones count as that */
 
 /* What every sample touches comes first. With the table's 8 bytes before it a sum fills complete
  * cache lines. */
@@ -262,7 +262,7 @@ static inline void apply_psn(struct sum *sum, uint32_t psn)
 static inline void apply_bth(struct sum *sum, const struct incoming *in)
 {
     if (in->bth == FT_BTH_DATA) {
-        uint16_t frame = in->frame < FRAME_TOLD ? (uint16_t)in->frame : FRAME_TOLD;
+        uint16_t frame = in->frame < FRAME_LONGEST ? (uint16_t)in->frame : FRAME_LONGEST;
 
         if (sum->data_samples++ == 0) {
             sum->psn = in->psn;

@@ -24,7 +24,8 @@ enum ft_counters_verdict ft_snmp_counters_take(struct ft_snmp_counters *c,
         c->total[i] += value - before;
         return value > before ? FT_COUNTERS_MOVED : FT_COUNTERS_SAME;
     }
-    /* From the upper half of 32 bits to the lower one without a restart: the shorter way is on. */
+    /* From the upper half of 32 bits to the lower one without a restart: the shorter difference is
+     * the one forward. */
     if (column >= FT_MIB_FIRST_COUNTER32 && column < FT_MIB_COUNTERS32_END && !restarted &&
         before <= MAX_32 && before >= HALF_32 && ((value - before) & MAX_32) < HALF_32) {
         c->total[i] += (value - before) & MAX_32;

@@ -6,7 +6,7 @@
 
 #include "switchpoll/snmp/device_impl.h"
 
-#define UNRESOLVED_TOLD 3
+#define UNRESOLVED_LOGGED 3
 
 static void say(char problem[FT_DEVICE_PROBLEM_BYTES], const char *text)
 {
@@ -19,7 +19,7 @@ static void say_unresolved(const struct ft_device *d, char problem[FT_DEVICE_PRO
 {
     unsigned reported = 0;
 
-    for (size_t i = 0; i < d->neighbors.count && reported < UNRESOLVED_TOLD; i++) {
+    for (size_t i = 0; i < d->neighbors.count && reported < UNRESOLVED_LOGGED; i++) {
         const struct ft_device_neighbor *n = &d->neighbors.items[i];
         const struct ft_device_local *local = ft_device_find_local(d, n->local);
         char text[160];

@@ -18,7 +18,7 @@ struct ft_switch_identity {
     uint32_t subtype;
     uint8_t *bytes; /* NULL: not answered */
     size_t len;
-    Fabrictrace__IdKind kind; /* both by ft_identity_settle() */
+    Fabrictrace__IdKind kind; /* both by ft_identity_decide() */
     char *text;
 };
 

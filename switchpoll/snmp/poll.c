@@ -47,7 +47,7 @@ static struct ft_poll_option *option_of(struct ft_poll *p, enum ft_poll_step ste
     return step == FT_POLL_PFC ? &p->pfc : NULL;
 }
 
-static bool option_wanted(const struct ft_poll *p, const struct ft_poll_option *o)
+static bool option_enabled(const struct ft_poll *p, const struct ft_poll_option *o)
 {
     const struct ft_device *d = p->device;
 
@@ -59,9 +59,9 @@ static bool is_requested(const struct ft_poll *p, enum ft_poll_step step)
 {
     switch (step) {
     case FT_POLL_PAUSE:
-        return option_wanted(p, &p->pause);
+        return option_enabled(p, &p->pause);
     case FT_POLL_PFC:
-        return option_wanted(p, &p->pfc);
+        return option_enabled(p, &p->pfc);
     case FT_POLL_NAMES:
         return p->device->names_due;
     case FT_POLL_ADDRESSES:

@@ -117,6 +117,8 @@ static void report_problem(struct job *job, const char *problem)
 {
     char agent[FT_IP_TEXT_BYTES];
     const char *name = job->device->name ? job->device->name : "";
+    const struct ft_log_subject subject = {FT_LOG_ID_SWITCH, FT_LOG_SWITCH_FIELD,
+                                           *name ? name : agent};
     uint64_t held;
 
     if (strcmp(problem, job->reported) == 0)
@@ -127,8 +129,9 @@ static void report_problem(struct job *job, const char *problem)
     ft_ip_format(&job->target->address, agent);
     if (held)
         ft_log(FT_LOG_WARNING, "snmp: %" PRIu64 " messages on switches were held back", held);
-    ft_log(*problem ? FT_LOG_WARNING : FT_LOG_NOTICE, "switch '%s'%s%s%s: %s", agent,
-           *name ? " (" : "", name, *name ? ")" : "", *problem ? problem : "well again");
+    ft_log_about(*problem ? FT_LOG_WARNING : FT_LOG_NOTICE, &subject, "switch '%s'%s%s%s: %s",
+                 agent, *name ? " (" : "", name, *name ? ")" : "",
+                 *problem ? problem : "well again");
 }
 
 static void announce(struct job *job)

@@ -3,9 +3,9 @@
 #define FT_SWITCHPOLL_SNMP_POLLER_H
 /*
  * Polls switches over SNMP, each once an interval, spread over it: counters, names, LLDP
- * neighbours. One switch has at most one request under way, so a slow or dead one costs nobody else
- * anything; at most `parallel` polls run at once, and those of switches that did not answer last
- * time have their own, smaller share of slots, so that they cannot take all. A dead switch is
+ * neighbours. One switch has at most one request in progress, so a slow or dead one costs nobody
+ * else anything; at most `parallel` polls run at once, and those of switches that did not answer
+ * last time have their own, smaller share of slots, so that they cannot take all. A dead switch is
  * asked less often, up to every fourth interval, and announced every interval all the same.
  *
  * Input: targets. Output: records to a sink; on_poll after each poll, when a flush is due.

@@ -307,7 +307,7 @@ static void check_doubles(const struct reading *r, struct ft_targets *t)
             compare(&t->items[i - 1], &t->items[i]) != 0)
             continue;
         ft_ip_format(&t->items[i].address, text);
-        ft_diag_add(r->diag, r->file, 0, "switches: %s is there twice", text);
+        ft_diag_add(r->diag, r->file, 0, "switches: %s is given twice", text);
     }
 }
 

@@ -22,6 +22,7 @@ import kit
 from kit import data, number
 from madeup import EXTREMES, MadeUp
 from make_captures import bth, datagram, flow_sample, roce, udp
+from segment import F_ADD_SEALS, SHRINK_GROW, Layout
 
 CORPUS = Path(__file__).resolve().parents[1] / "fuzz" / "corpus"
 NOBODY = 65534
@@ -31,9 +32,6 @@ REST_S = 5.0          # at most after a portion
 EVIL_HOST, EVIL_POLLER = "evil", "badpoll"
 EVIL_PORTS = 3000     # source ports of made-up flows: they would fill the disk with path records
 SWITCHES = "198.51.100."
-F_ADD_SEALS, SHRINK_GROW = 1033, 6
-SEGMENT_BYTES, RINGS_AT, RING_BYTES, RECORDS_AT = 33599488, 33024, 128, 45056
-MAGIC = 0x0A4C43434E2D5446
 AGENTS_KINDS = ("flow", "loss", "host", "communicator", "collective", "progress", "host_status",
                 "queue_pairs")
 POLLERS_KINDS = ("observation", "observation", "counters", "switch_report", "loss", "processor")
@@ -60,7 +58,7 @@ def mutated(rng, blob):
 
 class Hostile:
     def __init__(self, programs, rng, contexts):
-        self.rng, self.contexts = rng, contexts
+        self.rng, self.contexts, self.layout = rng, contexts, Layout()
         self.ingest = programs.daemon.port
         self.http = [p.http for p in programs.all]
         self.sflow, self.job_socket = programs.poller.port, os.fspath(programs.socket)
@@ -214,34 +212,56 @@ class Hostile:
 
     def segment(self):
         """What looks like a job's memory, and is not."""
-        rng = self.rng
+        rng, layout = self.rng, self.layout
         fd = os.memfd_create("evil", os.MFD_ALLOW_SEALING)
-        os.ftruncate(fd, rng.choice((0, 4096, SEGMENT_BYTES, SEGMENT_BYTES, SEGMENT_BYTES,
-                                     SEGMENT_BYTES + 4096, 1 << 40)))
-        head = struct.pack("<QIIIII", MAGIC, 1, 64, 2048, 256, 256)
+        os.ftruncate(fd, rng.choice((0, 4096, layout.bytes, layout.bytes, layout.bytes,
+                                     layout.bytes + 4096, 1 << 40)))
+        head = layout.head()
         if rng.random() < 0.3:
             head = mutated(rng, head)
         try:
             os.pwrite(fd, head, 0)
-            if os.fstat(fd).st_size == SEGMENT_BYTES:
-                for ring in range(rng.randint(0, 64)):
-                    at = RINGS_AT + ring * RING_BYTES
-                    os.pwrite(fd, struct.pack("<QQ", *(rng.choice(
-                        (5, 2048, *EXTREMES)) for _ in range(2))), at)
-                    os.pwrite(fd, rng.randbytes(512), RECORDS_AT + ring * 2048 * 256)
-                os.pwrite(fd, rng.randbytes(2000), 128)
+            if os.fstat(fd).st_size == layout.bytes:
+                self.scribble(fd)
             if rng.random() < 0.8:
                 fcntl.fcntl(fd, F_ADD_SEALS, rng.choice((SHRINK_GROW, SHRINK_GROW, 2, 15)))
         except OSError:
             pass  # what could be made is handed over
         return fd
 
+    def scribble(self, fd):
+        """Counters, records and what is in flight."""
+        rng, layout = self.rng, self.layout
+        for ring in range(rng.randint(0, layout.rings)):
+            at = layout.ring_at + ring * layout.ring_bytes
+            os.pwrite(fd, struct.pack("<QQ", *(rng.choice(
+                (5, layout.slots, *EXTREMES)) for _ in range(2))), at)
+            os.pwrite(fd, rng.randbytes(64), at + layout.open_at)
+            os.pwrite(fd, rng.randbytes(512),
+                      layout.record_at + ring * layout.slots * layout.record_bytes)
+            for flight in range(4):
+                body = struct.pack("<IHH", 2, rng.choice((3, 4, 9)), rng.randrange(16))
+                body += rng.randbytes(layout.flight_bytes - len(body))
+                os.pwrite(fd, body, layout.flight_at + layout.flight_bytes * (
+                    ring * layout.open + flight))
+        os.pwrite(fd, rng.randbytes(2000), layout.counters_at)
+
+    def lying_job(self):
+        """A job all of whose counters are garbage, for certain."""
+        fd = self.layout.memory([])
+        os.pwrite(fd, b"\xfd" * 128, self.layout.ring_at)
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.hold(s)
+        s.connect(self.job_socket)
+        socket.send_fds(s, [self.layout.hello()], [fd])
+        os.close(fd)
+
     def attack_memory(self):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         s.settimeout(PATIENCE_S)
         self.hold(s)
         s.connect(self.job_socket)
-        hello = struct.pack(">QI", MAGIC, 1)
+        hello = self.layout.hello()
         kind = self.rng.random()
         if kind < 0.15:
             return  # silent
@@ -315,6 +335,7 @@ class Siege:
             os.setgid(NOBODY)
             os.setuid(NOBODY)
             pids.append(os.getpid())
+            hostile.lying_job()
             hostile.go_on(time.monotonic() + seconds,
                           lambda: sum(map(honest.processor_s, pids)), share)
             os.write(tell, repr((dict(hostile.count), dict(hostile.errors))).encode())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scenarios share: the programs and verdicts of the daemon's live tests, the transport by hand,
 and records in protobuf's form without a library."""
+import re
 import socket
 import struct
 import sys
@@ -112,6 +113,28 @@ def daemon(folder, settings=""):
     d = rig.Daemon(folder, TOPOLOGY)
     d.config.write_text(d.config.read_text() + settings)
     return d
+
+
+UNITS = {"B": 1, "KiB": 1024, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def budget(program):
+    """{what: (cap, bytes of one)} as --check prints them."""
+    done = rig.run(program.command[0], "--check", "-c", program.config)
+    found = (re.match(r"(.{22}) .{24} +(\d+) +([\d.]+) (B|KiB|MiB)", line)
+             for line in done.stdout.splitlines())
+    return {m[1].strip(): (int(m[2]), float(m[3]) * UNITS[m[4]]) for m in found if m}
+
+
+def resident(program):
+    text = Path(f"/proc/{program.process.pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) * 1024
+
+
+def held(what, before, after, count, most):
+    """The memory of `count` of something against what the budget gives them."""
+    each = (after - before) / count
+    check(f"{what}: {each:.0f} bytes each of {most:.0f}", each <= most, (before, after, count))
 
 
 def peak_bytes(program):

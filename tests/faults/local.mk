@@ -7,10 +7,12 @@ EXTRA_DIST += \
 	tests/faults/hostile.py \
 	tests/faults/madeup.py \
 	tests/faults/judged.py \
+	tests/faults/segment.py \
 	tests/faults/scenarios/costs.py \
 	tests/faults/scenarios/crowd.py \
 	tests/faults/scenarios/event_streams.py \
 	tests/faults/scenarios/events_refused.py \
+	tests/faults/scenarios/filled.py \
 	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/kept_records.py \
 	tests/faults/scenarios/kills.py \

@@ -187,6 +187,10 @@ def test_sprayed():
     injected("all paths of a sprayed flow", truth, dict(start, state="multipath", shares=shares))
     injected("one path of a sprayed flow", truth,
              dict(start, state="resolved", hops=shares[0]["hops"]), single=1)
+    judge = counted(truth, [clock(9), dict(start, state="resolved", hops=shares[0]["hops"]),
+                            clock(10), dict(start, state="resolved", hops=shares[0]["hops"])])
+    equal("that is no excuse once others were seen to be sprayed",
+          (judge.counts["single"], judge.counts["single_late"]), (2, 1))
     shares[0] = dict(shares[0], hops=shares[0]["hops"][::-1])
     injected("a share of a path that never was", truth,
              dict(start, state="multipath", shares=shares), wrong_share=1)

@@ -56,6 +56,9 @@ FAULTS = {
     "a layer needs its sibling": (
         {"lib/io/b.c": "int ft_c(void);\nint ft_b(void) { return ft_c(); }\n"},
         "lib/io/b.c: needs ft_c of proto/c.c, but lib/io/ may not use proto/"),
+    "HACKING names a file that is gone": (
+        {"HACKING.md": HACKING + "\nThe walk: `e.c`, then `daemon/api/gone.c`.\n"},
+        "HACKING.md: there is no daemon/api/gone.c"),
     "a layer that is in no table": (
         {"lib/more/f.c": "int ft_f(void) { return 1; }\n"}, "lib/more/f.c: in no room or layer"),
     "a name of two types": (

@@ -43,13 +43,14 @@ def debian():
         yield "none", "/" + line
     for unit, package in DAEMONS.items():
         yield package, f"{UNITS}{unit}.*"
+    yield "fabrictrace-tools", f"{UNITS}fabrictrace.target"
 
 
 def rpm():
     """The same of rpm's."""
     spec = (PACKAGING / "rpm/fabrictrace.spec.in").read_text()
     macros = {"_sbindir": "/usr/sbin", "_bindir": "/usr/bin", "_libdir": LIBDIR, "_datadir": "/usr/share",
-              "_mandir": "/usr/share/man", "_docdir": "/usr/share/doc", "_unitdir": UNITS.rstrip("/"),
+              "_mandir": "/usr/share/man", "_prefix": "/usr", "_docdir": "/usr/share/doc", "_unitdir": UNITS.rstrip("/"),
               "_sysconfdir": "/etc", "name": "fabrictrace", "_sysusersdir": "/usr/lib/sysusers.d",
               "buildroot": ""}
 

@@ -94,6 +94,43 @@ def check_page(text):
     return sum(len(fields) for _, _, fields in wanted.values())
 
 
+def advised():
+    """{where its words are listed: (words, the page's text)}: states and the like, each of which has an
+    item in a table that says what to do."""
+    proto, pages = PROTO.read_text(), (SOURCE / "man/fabrictrace-records.7.in").read_text()
+    for enum, heading in (("Verdict", "Imbalance"), ("Kind", "Events"), ("Syndrome", "Diagnoses")):
+        body = re.search(rf"^enum {enum} \{{\n(.*?)^\}}", proto, re.M | re.S)[1]
+        words = [word(enum, value) for value in re.findall(r"^  (\w+) = [1-9]\d*;", body, re.M)]
+        yield enum, words, pages.split(f"\n.Ss {heading}\n")[1].split("\n.Ss ")[0]
+    for source, heading, page_ in (
+            ("lib/fabric/evidence.c", ".Ss Paths\n", pages),
+            ("daemon/pairing/pairing.c", ".It Cm qps\n", (SOURCE / "man/fabrictrace.1").read_text())):
+        names = re.findall(r"^ +\[FT_(?:REASON|PAIR)_\w+\] = \"(\w+)\"", (SOURCE / source).read_text(),
+                           re.M)
+        words = [name for name in names if name not in ("paired", "reported")]
+        yield source, words, page_.split(heading)[1].split("\n.Ss ")[0].split("\n.It Cm doctor\n")[0]
+
+
+def check_advice():
+    """Each word's item is there, with an instruction: a sentence that begins with a verb, or that there is
+    nothing to do."""
+    verbs = r"(?:What to do:|Nothing to do|Look|Check|Compare|Watch|Wait|Run|Load|Set|Let|End|All of these end)"
+    count = 0
+    for source, words, text in advised():
+        items = {}
+        for item in re.split(r"^\.It ", text, flags=re.M)[1:]:
+            line, _, rest = item.partition("\n")
+            for name in re.findall(r"\w+", line):
+                items.setdefault(name, []).append(rest)
+        check(f"{source}: words are found", len(words) > 3, words)
+        for name in words:
+            count += 1
+            check(f"{source}: {name} has an item that says what to do",
+                  any(re.search(rf"(?:^|\.\n|:\n|^says.*\n){verbs}|What to do:|is cleared|says whether the sender",
+                                rest, re.M) for rest in items.get(name, [])), items.get(name))
+    return count
+
+
 def generate(text):
     with tempfile.NamedTemporaryFile("w", suffix=".proto") as file:
         file.write(text)
@@ -114,5 +151,6 @@ def check_generator():
 if __name__ == "__main__":
     fields = check_page(page())
     check_generator()
-    print(f"{fields} fields and words, {len(failures)} failed")
+    advice = check_advice()
+    print(f"{fields} fields and words, {advice} with what to do, {len(failures)} failed")
     sys.exit(1 if failures or fields < 300 else 0)

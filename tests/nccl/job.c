@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/nccl/segment.h"
 #include "tests/nccl/driver.h"
 
 /*
@@ -19,6 +21,8 @@
  * SIGTERM. Then the longest call, in ns, and how many were slow: those that waited for something or
  * took more than 10 us of the processor, not those that another process was let in front of. With
  * slow, each step over the ring takes so long.
+ *
+ * job layout: how the memory is laid out that it shares with the agent, as JSON.
  */
 
 #define CHANNELS 2
@@ -131,6 +135,23 @@ static void tree(void *context, int rank, int ranks, uint64_t sequence)
                 driver_proxy(&timed, context, handle, peers[p], c, send, STEPS, BYTES);
 }
 
+/* For whoever makes such memory by hand. */
+static int print_layout(void)
+{
+    printf("{\"magic\":%llu,\"version\":%d,\"rings\":%d,\"slots\":%d,\"comms\":%d,\"open\":%d,",
+           (unsigned long long)FT_SEGMENT_MAGIC, FT_SEGMENT_VERSION, FT_SEGMENT_RINGS,
+           FT_SEGMENT_SLOTS, FT_SEGMENT_COMMS, FT_SEGMENT_OPEN);
+    printf("\"bytes\":%zu,\"counters_at\":%zu,\"ring_at\":%zu,\"ring_bytes\":%zu,"
+           "\"open_at\":%zu,\"flight_at\":%zu,\"flight_bytes\":%zu,\"record_at\":%zu,"
+           "\"record_bytes\":%zu}\n",
+           sizeof(struct ft_segment), offsetof(struct ft_segment, outside_events),
+           offsetof(struct ft_segment, ring), sizeof(struct ft_segment_ring),
+           offsetof(struct ft_segment_ring, open), offsetof(struct ft_segment, flight),
+           sizeof(struct ft_segment_flight), offsetof(struct ft_segment, record),
+           sizeof(struct ft_segment_record));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct timespec pause = {0};
@@ -141,6 +162,8 @@ int main(int argc, char **argv)
     void *context;
     bool trees;
 
+    if (argc == 2 && strcmp(argv[1], "layout") == 0)
+        return print_layout();
     if (argc < 6) {
         fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow STEP_US]\n");
         return 2;

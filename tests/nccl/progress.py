@@ -217,7 +217,7 @@ def main():
             client, memory = garbage(f"{folder}/nccl.sock", size, seed)
             old = offer(f"{folder}/nccl.sock", memory, version=1)
             check("a plugin of another version is refused in words", speed.wait(
-                lambda: "speaks version 1" in (folder / "agent.log").read_text(), 90))
+                lambda: "has protocol version 1" in (folder / "agent.log").read_text(), 90))
             signals(records, jobs, http)
             client.close()
             old.close()

@@ -215,7 +215,7 @@ class Whatif(unittest.TestCase):
             (chakra.trace(good[0], "0.0.9"), "a trace of version '0.0.9', not 0.0.4"),
             (b"", "not a Chakra trace"), (b"\x07\x0a", "not a Chakra trace"),
             (chakra.trace(good[0])[:-3], "ends within a node, behind 0 of them"),
-            (chakra.trace(good[0] * 2), "node 1 is there twice"),
+            (chakra.trace(good[0] * 2), "node 1 is defined twice"),
             (chakra.trace([chakra.collective(1, 1, MIB)]), "node 1 is a collective that ASTRA-sim"),
             (chakra.trace([chakra.collective(1, 0, MIB, group="x")]), "pg_name has to be a number"),
             (chakra.trace([chakra.collective(1, 0, MIB, group=7)]), "names communicator group 7"),

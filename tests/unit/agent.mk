@@ -75,9 +75,17 @@ tests_unit_check_rdma_sysfs_SOURCES = tests/unit/check_rdma_sysfs.c tests/unit/u
 tests_unit_check_rdma_sysfs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rdma_sysfs_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
-tests_unit_check_rdma_table_SOURCES = tests/unit/check_rdma_table.c tests/unit/unit.h
+tests_unit_check_rdma_table_SOURCES = tests/unit/check_rdma_table.c tests/unit/unit.h \
+	tests/unit/rdma_table_rig.h
 tests_unit_check_rdma_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rdma_table_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_rdma_ends
+TESTS += tests/unit/check_rdma_ends
+tests_unit_check_rdma_ends_SOURCES = tests/unit/check_rdma_ends.c tests/unit/unit.h \
+	tests/unit/rdma_table_rig.h
+tests_unit_check_rdma_ends_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_ends_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_rdma_qpc_SOURCES = tests/unit/check_rdma_qpc.c tests/unit/unit.h \
 	tests/unit/nldev_bytes.h

@@ -6,25 +6,12 @@ Runs in the build folder, as a test of automake. Each text in tests/unit/cli is 
 prints for the answer of the same name. With --write the texts are written anew.
 """
 
-import fcntl
-import http.server
 import json
-import os
-import pathlib
-import pty
-import socket
-import struct
-import subprocess
 import sys
-import termios
-import threading
-import time
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
-CASES = SOURCE / "tests/unit/cli"
-PROGRAM = pathlib.Path("cli/fabrictrace").resolve()
-FLOW = "10.0.1.2:50003-10.0.4.6"
+from cli_rig import (CASES, FLOW, PROGRAM, Handler, Server, environment, routes_of_top, run,
+                     run_on_terminal)
 
 # answer: words of the command that shows it
 SHOWN = {
@@ -63,63 +50,6 @@ SHOWN = {
     "explain-job": ["explain", "88"],
 }
 WRITE = "--write" in sys.argv
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """Answers every GET with `body` and `code`, or with what `routes` has for its path; remembers
-    the last target."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.body, self.code, self.target, self.routes = b"{}", 200, None, {}
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        self.endpoint = f"127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.target = self.path
-        self.send_response(self.server.code)
-        body = self.server.routes.get(self.path.split("?")[0], self.server.body)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
-def environment(**more):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("FABRICTRACE_")}
-    return {**env, "TZ": "UTC", "TERM": "xterm", **more}
-
-
-def run(*words, env=None):
-    done = subprocess.run(
-        [PROGRAM, *words], env=env or environment(), capture_output=True, text=True, timeout=300
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def run_on_terminal(width, *words, env=None):
-    """What the program writes to a terminal that many columns wide."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    with subprocess.Popen([PROGRAM, *words], env=env or environment(), stdout=slave) as process:
-        os.close(slave)
-        text = b""
-        while True:
-            try:
-                chunk = os.read(master, 65536)
-            except OSError:  # Linux: the other end is closed
-                break
-            if not chunk:
-                break
-            text += chunk
-    os.close(master)
-    return process.returncode, text.decode().replace("\r\n", "\n")
 
 
 def status(name, words):
@@ -238,11 +168,7 @@ class Answers(unittest.TestCase):
         self.assertIn("leaf1 Ethernet51", out)
 
     def give_top(self):
-        self.server.routes = {
-            f"/api/v1/{name}": (CASES / f"{case}.json").read_bytes()
-            for name, case in (
-                ("imbalance", "imbalance"), ("links", "links"), ("events", "events-all"))
-        }
+        self.server.routes = routes_of_top()
 
     def test_events_of_a_kind(self):
         self.give("events-all")
@@ -459,146 +385,6 @@ class Answers(unittest.TestCase):
             for body in (b"{}", b'{"records":[{}],"switches":[{"ports":[{}]}]}', b'{"records":3}'):
                 self.server.body = body
                 self.assertEqual(run(*words, *self.at)[0], 0, (words, body))
-
-
-class Mute:
-    """Takes connections and never says a word: a daemon that hangs."""
-
-    def __enter__(self):
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        return f"127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-
-class Alone(unittest.TestCase):
-    def test_a_daemon_that_hangs(self):
-        with Mute() as endpoint:
-            rc, out, err = run("paths", "--endpoint", endpoint)
-        self.assertEqual((rc, out), (69, ""))
-        self.assertIn("no answer within 5 seconds", err)
-
-    def test_no_daemon(self):
-        server = Server()
-        server.shutdown()
-        server.server_close()
-        rc, out, err = run("paths", "--endpoint", server.endpoint)
-        self.assertEqual((rc, out), (69, ""))
-        self.assertIn("fabrictraced does not answer", err)
-        self.assertIn(server.endpoint, err)
-        self.assertIn("systemctl status fabrictraced", err)
-
-    def test_usage(self):
-        for words, text in (
-            ([], "Usage: fabrictrace COMMAND"),
-            (["foo"], "no command 'foo'"),
-            (["paths", "--group", "x"], "does not take --group"),
-            (["paths", "--state", "x"], "'x' is not a state"),
-            (["paths", "--limit", "0"], "--limit"),
-            (["links", "more"], "does not take 'more'"),
-            (["matrix", "--by", "x"], "rank, gpu or host"),
-            (["paths", "--csv"], "does not take --csv"),
-            (["ranks", "--op", "x"], "does not take --op"),
-            (["top", "--json"], "does not take --json"),
-            (["top", "--interval", "0"], "--interval"),
-            (["events", "--follow", "--sort", "kind"], "--follow prints lines"),
-            (["live", "--endpoint", "a:1"], "does not take --endpoint"),
-            (["live", "--json"], "does not take --json"),
-            (["links", "--at", "soon"], "'soon' is not one"),
-            (["events", "--follow", "--at", "-5m"], "goes without --at"),
-            (["imbalance", "--loads", "1,2", "--at", "-5m"], "goes without --at"),
-            (["paths", "--at", "-5m"], "--at goes with --flow"),
-            (["explain", FLOW, "--at", "-5m"], "does not take --at"),
-            (["analyze"], "takes one capture"),
-            (["analyze", "a", "b"], "takes one capture"),
-            (["live", "--serve"], "does not take --serve"),
-            (["live", "here"], "does not take 'here'"),
-            (["paths", "--topology", "x"], "does not take --topology"),
-            (["explain"], "takes one flow"),
-            (["explain", "10.0.0.1"], "is not a flow"),
-            (["explain", ""], "is not a flow"),
-            (["explain", "leaf1", "Ethernet51", "more"], "takes one flow"),
-            (["plan", "--topology", "x"], "takes a job, or --topology and --flows"),
-            (["whatif", "--chakra", "x"], "--chakra, --network and --system"),
-            (["plan", "--topology", "x", "--flows", "y", "z"], "does not take 'z'"),
-            (["imbalance", "--loads", "7,,1"], "'' is not valid"),
-            (["imbalance", "--loads", "7,-1"], "'-1' is not valid"),
-            (["links", "--endpoint"], "needs a value"),
-            (["links", "--endpoint", "nonsense"], "Write the endpoint as HOST:PORT"),
-        ):
-            rc, out, err = run(*words)
-            self.assertEqual((rc, out), (64, ""), words)
-            self.assertIn(text, err)
-
-    def test_help_and_version(self):
-        self.assertIn("Commands:", run("--help")[1])
-        self.assertIn("--loads", run("imbalance", "-h")[1])
-        self.assertRegex(run("-V")[1], r"^fabrictrace \d+\.\d+\.\d+\n$")
-
-    def test_full_disk_is_told(self):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([PROGRAM, "-h"], stdout=full, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, 74)
-        self.assertIn("No space left", done.stderr)
-
-    # fim, max/mean, cov, jain, effective links, chi-square: the known answers of METRICS.md
-    KNOWN = {
-        "4,4,4,4": (0, 1, 0, 1, 4, 0),
-        "16,0,0,0": (150, 4, 1.7321, 0.25, 1, 48),
-        "8,4,4,0": (50, 2, 0.7071, 0.6667, 2.8284, 8),
-        "7,5,3,1": (50, 1.75, 0.5590, 0.7619, 3.3613, 5),
-        "3,2,2,1,0,4,2,2": (37.5, 2, 0.5590, 0.7619, 6.5107, 5),
-        "10,12,9,11,8,14,10,6": (17.5, 1.4, 0.2291, 0.9501, 7.7880, 4.2),
-    }
-
-    def test_a_diagnosis_without_a_daemon(self):
-        table = SOURCE / "tests/fuzz/corpus/csv/hang"
-        code, out, err = run("diagnose", "--operations", str(table), "--json")
-        record = json.loads(out)
-        self.assertEqual((code, err), (0, ""))
-        self.assertEqual(
-            [record[k] for k in ("schema", "syndrome", "rank", "host", "communicator", "operation")],
-            ["fabrictrace.diagnosis.v1", "noncomm_hang", 2, "node0", "world", "AllReduce"],
-        )
-        self.assertEqual(record["ranks_waiting"], [0, 1, 3])
-        code, out, err = run("diagnose", "--operations", str(table))
-        self.assertEqual((code, out.split()[0]), (0, "SYNDROME"))
-        self.assertIn("never entered", out)
-        code, out, err = run("diagnose", "--operations", str(SOURCE / "tests/fuzz/corpus/csv/bad"))
-        self.assertEqual((code, out), (65, ""))
-        self.assertIn("bad:3: ", err)
-        self.assertEqual(run("diagnose", "--operations", "/nonexistent")[0], 66)
-
-    def test_loads_give_the_known_answers(self):
-        names = ("FIM", "MAX/MEAN", "COV", "JAIN", "EFFECTIVE", "CHI-SQUARE")
-        keys = ("fim", "max_over_mean", "cov", "jain", "effective_links")
-        for loads, answer in self.KNOWN.items():
-            rc, out, err = run("imbalance", "--loads", loads)
-            self.assertEqual((rc, err), (0, ""))
-            shown = {}
-            for line in out.splitlines():
-                words = line.replace("LINKS", "").split()
-                shown[words[0]] = words[1]
-            for name, value in zip(names, answer):
-                self.assertEqual(shown[name], f"{value:.4f}", (loads, name))
-            record = json.loads(run("imbalance", "--json", "--loads", loads)[1])
-            self.assertEqual(record["schema"], "fabrictrace.imbalance.v1")
-            for key, value in zip(keys, answer):
-                self.assertAlmostEqual(record[key], value, 4, (loads, key))
-
-    def test_loads_are_judged(self):
-        for loads, verdict in (
-            ("4,4,4,4", "even"),
-            ("8,4,4,0", "uneven"),
-            ("16,0,0,0", "fault"),
-            ("0,0", "idle"),
-        ):
-            record = json.loads(run("imbalance", "--json", "--loads", loads)[1])
-            self.assertEqual(record["verdict"], verdict, loads)
-        record = json.loads(run("imbalance", "--json", "--loads", "16,0,0,0")[1])
-        self.assertAlmostEqual(record["fim_expected"], 33.780, 3)
-        self.assertNotIn("fim", json.loads(run("imbalance", "--json", "--loads", "0,0")[1]))
 
 
 if __name__ == "__main__":

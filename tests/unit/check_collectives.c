@@ -360,6 +360,7 @@ START_TEST(lying_counters_leave_the_account_whole)
         struct ft_rings_stats now = {.stray = 2}, then = {.events = odd[random() % 6]};
         struct ft_collectives_stats made = {.events_out = 5, .events_pending = 1};
         struct ft_account account = {.stage_count = 0};
+        struct ft_tally_counts counts = {0};
         struct ft_tally job;
 
         now.events = odd[random() % 6];
@@ -367,7 +368,8 @@ START_TEST(lying_counters_leave_the_account_whole)
         now.outside = odd[random() % 6];
         for (int d = 0; d < FT_DROPS; d++)
             now.drops[d] = odd[random() % 6];
-        ft_tally_job(&job, &now, &then, &made, random() % 2);
+        ck_assert_uint_le(ft_tally_believe(&counts, &now, &then, UINT64_MAX), 3 + FT_DROPS);
+        ft_tally_job(&job, &counts, &now, &made, random() % 2);
         ck_assert_uint_eq(job.published, 5);
         ft_tally_add(&sum, &job);
         ft_tally_account(&sum, &account);
@@ -378,7 +380,41 @@ START_TEST(lying_counters_leave_the_account_whole)
 }
 END_TEST
 
-FT_UNIT_MAIN("collectives", kinds_without_end_are_capped,
+/* A process of ten seconds cannot have lost more than it can have called. */
+START_TEST(what_no_process_can_do_does_not_count)
+{
+    struct ft_rings_stats then = {.events = 0}, now = {.events = 4000, .lost = 7, .drops = {30}};
+    const struct ft_collectives_stats made = {.events_out = 5};
+    struct ft_tally_counts counts = {0};
+    struct ft_account account = {.stage_count = 0};
+    struct ft_tally job, sum = {0};
+
+    ck_assert_uint_eq(ft_tally_believe(&counts, &now, &then, 10), 0);
+    now.events = UINT64_C(1) << 50;
+    now.lost = UINT64_C(1) << 55;
+    now.drops[0] = UINT64_C(1) << 40;
+    now.drops[1] = 12;
+    ck_assert_uint_eq(ft_tally_believe(&counts, &now, &then, 10), 3);
+    ft_tally_job(&job, &counts, &now, &made, true);
+    ft_tally_add(&sum, &job);
+    ck_assert_uint_eq(sum.events, 4000);
+    ck_assert_uint_eq(sum.lost, 7);
+    ck_assert_uint_eq(sum.drops[0], 30);
+    ck_assert_uint_eq(sum.drops[1], 12);
+    ft_tally_account(&sum, &account);
+    ck_assert_uint_eq(account.stages[0].received, out_of(&account.stages[0]));
+    /* Told once; what can be after all counts, as it does of a process that is that old. */
+    ck_assert_uint_eq(ft_tally_believe(&counts, &now, &then, 10), 0);
+    now.drops[0] = 31;
+    ck_assert_uint_eq(ft_tally_believe(&counts, &now, &then, 10), 0);
+    ck_assert_uint_eq(counts.drops[0], 31);
+    now.drops[0] = UINT64_C(1) << 40;
+    ck_assert_uint_eq(ft_tally_believe(&counts, &now, &then, 2000), 0);
+    ck_assert_uint_eq(counts.drops[0], UINT64_C(1) << 40);
+}
+END_TEST
+
+FT_UNIT_MAIN("collectives", what_no_process_can_do_does_not_count, kinds_without_end_are_capped,
              times_and_sums_of_a_lying_job_do_not_overflow, lying_counters_leave_the_account_whole,
              one_report_an_operation, what_is_in_flight_has_not_ended,
              above_the_limit_like_goes_with_like, caps_hold_and_nothing_is_lost,

@@ -4,22 +4,26 @@
 
 #include "daemon/diagnosis/diagnoser.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
 
-#define RANKS     4
-#define START_MS  INT64_C(1700000000000)
-#define STEP_MS   200
-#define LENGTH_MS 50
-#define COMM      "0000000000000fab"
-#define HANG_MS   10000
-#define NS_PER_MS UINT64_C(1000000)
+#define RANKS      4
+#define MANY_RANKS 64
+#define ROWS_EACH  1024 /* operations of a rank that are kept */
+#define START_MS   INT64_C(1700000000000)
+#define STEP_MS    200
+#define LENGTH_MS  50
+#define COMM       "0000000000000fab"
+#define HANG_MS    10000
+#define NS_PER_MS  UINT64_C(1000000)
 
 static struct ft_diagnoser *diagnoser;
 static struct ft_events *events;
-static uint64_t number[RANKS]; /* of the last operation that ended */
+static uint32_t ranks = RANKS;
+static uint64_t number[MANY_RANKS]; /* of the last operation that ended */
 static int64_t now_ms;
 /* What came out. */
 static unsigned raised, cleared, events_raised, events_cleared;
@@ -105,7 +109,7 @@ static void end(uint32_t rank, uint64_t start_us, uint64_t length_us, uint64_t o
     c.has_rank = c.has_ranks = c.has_pid = c.has_sequence = c.has_number = c.has_bytes = true;
     c.has_start_ms = c.has_duration_us = c.has_started_ns = c.has_operations = true;
     c.rank = rank;
-    c.ranks = RANKS;
+    c.ranks = ranks;
     c.pid = 100 + rank;
     c.number = ++number[rank];
     c.sequence = c.number;
@@ -442,6 +446,67 @@ START_TEST(tables_have_bounds)
 }
 END_TEST
 
+/* The memory that is taken at a time, by the linker's replacements of the allocator's functions. */
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void __real_free(void *old);
+void __wrap_free(void *old);
+
+static size_t taken, most_taken;
+
+static void *took(void *p)
+{
+    taken += malloc_usable_size(p);
+    most_taken = taken > most_taken ? taken : most_taken;
+    return p;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return took(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return took(__real_calloc(count, bytes));
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    taken -= malloc_usable_size(old);
+    return took(__real_realloc(old, bytes));
+}
+
+void __wrap_free(void *old)
+{
+    taken -= malloc_usable_size(old);
+    __real_free(old);
+}
+
+/* A look at as many operations as one takes is within what the budget of the program gives it. */
+START_TEST(a_look_takes_what_the_budget_gives_it)
+{
+    size_t before;
+
+    ck_assert_uint_eq(MANY_RANKS * ROWS_EACH, FT_DIAGNOSER_ROWS_LOOK);
+    ranks = MANY_RANKS;
+    open_diagnoser(MANY_RANKS, 2 * FT_DIAGNOSER_ROWS_LOOK);
+    for (uint64_t i = 0; i < ROWS_EACH; i++)
+        for (uint32_t r = 0; r < MANY_RANKS; r++)
+            end(r, 1000 * i + (i * 7919 + r * 104729) % 97, 500, 1);
+    before = most_taken = taken;
+    step(START_MS + ROWS_EACH);
+    ck_assert_uint_gt(most_taken - before, 100 * FT_DIAGNOSER_ROWS_LOOK);
+    ck_assert_uint_le(most_taken - before, FT_DIAGNOSER_BYTES_MAX);
+    close_diagnoser();
+    ranks = RANKS;
+}
+END_TEST
+
 START_TEST(a_job_that_is_gone_takes_its_diagnoses_along)
 {
     open_diagnoser(64, 4096);
@@ -482,7 +547,7 @@ START_TEST(nonsense_is_refused)
 }
 END_TEST
 
-FT_UNIT_MAIN("diagnoser", a_healthy_job_is_left_alone,
+FT_UNIT_MAIN("diagnoser", a_look_takes_what_the_budget_gives_it, a_healthy_job_is_left_alone,
              a_rank_that_does_not_enter_is_named_until_it_does, a_process_that_is_stopped_is_named,
              a_transfer_in_the_network_is_named_with_both_ends, a_gpu_that_gives_no_data_is_named,
              a_process_that_died_between_operations_is_named, a_job_that_was_killed_does_not_hang,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* However much is told of a fabric, what is looked for in it is found without a search: the work of
- * a build grows with what was told, not with its square. */
+ * a build grows with what was told, not with its square. It is done in steps, none of which does
+ * more than its share: counted by the uses of tables (the linker puts this program's own functions
+ * before those of lib/base/table.c), not by time. */
 #include "config.h"
 
 #include <stdio.h>
@@ -8,6 +10,8 @@
 #include <string.h>
 
 #include "daemon/discovery/discovery.h"
+#include "daemon/discovery/topology_diff.h"
+#include "lib/base/table.h"
 #include "lib/files/topology_file.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
@@ -17,6 +21,13 @@
 #define START_MS  INT64_C(1700000000000)
 /* Looks for a port: its own row, its aggregate's, the other end's, and what samples say. */
 #define LOOKS_A_PORT 20
+
+/* The daemon's steps, and how often one may use tables: up to ten times for what counts as one. */
+#define WORK     2000
+#define USES_MAX (10 * WORK)
+#define LEAVES   512
+#define SPINES   32
+#define HOSTS    16 /* of a leaf */
 
 struct line {
     Fabrictrace__PortInfo info;
@@ -37,6 +48,32 @@ struct box {
 
 static struct ft_discovery *discovery;
 static struct ft_topology *base;
+static uint64_t uses;
+
+void *__real_ft_table_find(const struct ft_table *t, const void *key);
+void *__wrap_ft_table_find(const struct ft_table *t, const void *key);
+void *__real_ft_table_insert(struct ft_table *t, const void *key, bool *fresh);
+void *__wrap_ft_table_insert(struct ft_table *t, const void *key, bool *fresh);
+void *__real_ft_table_next(const struct ft_table *t, uint32_t *index);
+void *__wrap_ft_table_next(const struct ft_table *t, uint32_t *index);
+
+void *__wrap_ft_table_find(const struct ft_table *t, const void *key)
+{
+    uses++;
+    return __real_ft_table_find(t, key);
+}
+
+void *__wrap_ft_table_insert(struct ft_table *t, const void *key, bool *fresh)
+{
+    uses++;
+    return __real_ft_table_insert(t, key, fresh);
+}
+
+void *__wrap_ft_table_next(const struct ft_table *t, uint32_t *index)
+{
+    uses++;
+    return __real_ft_table_next(t, index);
+}
 
 static void begin(void)
 {
@@ -63,8 +100,9 @@ static struct box *make_box(uint32_t number)
     ck_assert_ptr_nonnull(box);
     fabrictrace__switch_report__init(&box->report);
     snprintf(box->name, sizeof(box->name), "box%u", number);
-    snprintf(box->chassis, sizeof(box->chassis), "02:00:00:00:00:%02x", number);
-    box->ip = ft_ip4((uint8_t[4]){192, 0, 2, (uint8_t)number});
+    snprintf(box->chassis, sizeof(box->chassis), "02:00:00:00:%02x:%02x", number >> 8,
+             number & 255);
+    box->ip = ft_ip4((uint8_t[4]){192, 0, (uint8_t)(2 + (number >> 8)), (uint8_t)number});
     box->report.has_time_ms = box->report.has_interval_ms = box->report.has_agent = true;
     box->report.time_ms = START_MS;
     box->report.interval_ms = 30000;
@@ -191,5 +229,85 @@ START_TEST(strangers_are_told_apart_without_a_search)
 }
 END_TEST
 
+static void report_switch(uint32_t number)
+{
+    bool leaf = number < LEAVES;
+    struct box *box = make_box(number);
+
+    for (uint32_t i = 0; i < (leaf ? SPINES : LEAVES); i++) {
+        struct line *line = add_line(box, i + 1);
+        uint32_t far = leaf ? LEAVES + i : i;
+
+        snprintf(line->chassis, sizeof(line->chassis), "02:00:00:00:%02x:%02x", far >> 8,
+                 far & 255);
+        snprintf(line->far, sizeof(line->far), "Ethernet%u", (leaf ? number : number - LEAVES) + 1);
+        box->rows[box->report.n_neighbors++] = &line->row;
+    }
+    for (uint32_t i = 0; leaf && i < HOSTS; i++) {
+        struct line *line = add_line(box, SPINES + i + 1);
+
+        snprintf(line->chassis, sizeof(line->chassis), "02:aa:%02x:00:%02x:%02x", i, number >> 8,
+                 number & 255);
+        snprintf(line->far, sizeof(line->far), "eth0");
+        line->row.name = line->chassis;
+        box->rows[box->report.n_neighbors++] = &line->row;
+    }
+    ck_assert_int_eq(ft_discovery_report(discovery, &box->report, START_MS), 0);
+    free(box);
+}
+
+/* The longest step of a build, in uses of tables; its topology. */
+static uint64_t longest_step(struct ft_topology **built, uint64_t *steps)
+{
+    uint64_t longest = 0;
+    bool more = true;
+
+    ck_assert_int_eq(ft_discovery_begin(discovery, base, START_MS), 0);
+    for (*steps = 0; more; ++*steps) {
+        ck_assert(ft_discovery_building(discovery));
+        uses = 0;
+        more = ft_discovery_step(discovery, WORK, built);
+        longest = uses > longest ? uses : longest;
+    }
+    ck_assert(!ft_discovery_building(discovery));
+    return longest;
+}
+
+/* What is asked for between the steps of a build is of the one before; what comes of them is what
+ * comes of one step. */
+START_TEST(no_step_of_a_large_build_is_long)
+{
+    struct ft_topology *first, *second, *whole;
+    uint64_t steps;
+
+    begin();
+    for (uint32_t n = 0; n < LEAVES + SPINES; n++)
+        report_switch(n);
+    /* The first one, and one that remembers the links of the one before. */
+    ck_assert_uint_le(longest_step(&first, &steps), USES_MAX);
+    ck_assert_uint_ge(steps, 50);
+    ck_assert(ft_discovery_heard(discovery, "box0", "Ethernet1"));
+    ck_assert_int_eq(ft_discovery_begin(discovery, base, START_MS), 0);
+    for (int i = 0; i < 20; i++) {
+        ck_assert(ft_discovery_step(discovery, WORK, &second));
+        ck_assert(ft_discovery_heard(discovery, "box0", "Ethernet1"));
+    }
+    while (ft_discovery_step(discovery, WORK, &second))
+        ck_assert(ft_discovery_heard(discovery, "box0", "Ethernet1"));
+    ft_topology_free(second);
+    ck_assert_uint_le(longest_step(&second, &steps), USES_MAX);
+    whole = ft_discovery_build(discovery, base, START_MS);
+    ck_assert_ptr_nonnull(whole);
+    ck_assert_uint_eq(ft_topology_ports(whole), LEAVES * (2 * SPINES + HOSTS));
+    ck_assert_uint_eq(ft_topology_hosts(whole), LEAVES * HOSTS);
+    ck_assert(ft_topology_same(first, whole));
+    ck_assert(ft_topology_same(second, whole));
+    ft_topology_free(first);
+    ft_topology_free(second);
+    ft_topology_free(whole);
+    end();
+}
+END_TEST
+
 FT_UNIT_MAIN("discovery_large", a_switch_of_eight_thousand_ports_is_no_search,
-             strangers_are_told_apart_without_a_search)
+             strangers_are_told_apart_without_a_search, no_step_of_a_large_build_is_long)

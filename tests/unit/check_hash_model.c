@@ -152,6 +152,23 @@ static const struct fabric linear[] = {
     {always, 4, false, false, 0}, {polarised, 8, false, true, 0},
 };
 
+/* As fabrictrace.hash.v1 has it, whatever machine the daemon and the tool run on. */
+START_TEST(the_words_of_a_flow_are_those_of_the_contract)
+{
+    struct ft_tuple t = {.src = ft_ip4((uint8_t[4]){10, 1, 2, 3}), .sport = 0xc123};
+    struct ft_hash_input in;
+
+    for (uint8_t i = 0; i < sizeof(t.dst.b); i++)
+        t.dst.b[i] = (uint8_t)(0x20 + i);
+    ft_hash_input(&in, &t, 2);
+    ck_assert_uint_eq(in.word[0], 0);
+    ck_assert_uint_eq(in.word[1], UINT64_C(0x0302010affff0000));
+    ck_assert_uint_eq(in.word[2], UINT64_C(0x2726252423222120));
+    ck_assert_uint_eq(in.word[3], UINT64_C(0x2f2e2d2c2b2a2928));
+    ck_assert_uint_eq(in.word[4], UINT64_C(0x4c123));
+}
+END_TEST
+
 START_TEST(linear_hashes_are_learnt_whatever_seed_and_order)
 {
     for (size_t i = 0; i < sizeof(linear) / sizeof(linear[0]); i++) {
@@ -335,8 +352,9 @@ START_TEST(links_that_no_flow_can_take_are_named)
 }
 END_TEST
 
-FT_UNIT_MAIN("hash_model", linear_hashes_are_learnt_whatever_seed_and_order,
-             what_is_not_linear_is_refused, few_flows_are_not_enough,
-             one_pair_needs_two_dozen_flows, one_flow_to_another_destination_is_enough,
+FT_UNIT_MAIN("hash_model", the_words_of_a_flow_are_those_of_the_contract,
+             linear_hashes_are_learnt_whatever_seed_and_order, what_is_not_linear_is_refused,
+             few_flows_are_not_enough, one_pair_needs_two_dozen_flows,
+             one_flow_to_another_destination_is_enough,
              a_flow_in_a_hundred_on_another_link_is_seen_through, what_is_hashed_is_told,
              links_that_no_flow_can_take_are_named)

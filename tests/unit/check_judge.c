@@ -1,130 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include <stdio.h>
-
-#include "lib/fabric/evidence.h"
-#include "tests/unit/leafspine.h"
-#include "tests/unit/unit.h"
-
-/* Which samples may speak for one path together. Three tiers: leaf0 and leaf1, each below two
- * spines (a0 a1, b0 b1), all spines below both of super0 and super1: 8 paths, and most samples
- * leave several of them. Ports are named by what they lead to. */
-static const struct ft_evidence_policy policy = {.hold_down_ms = 2000, .tolerance_ms = 2000};
-static const char *const names[] = {"leaf0", "leaf1", "a0", "a1", "b0", "b1", "super0", "super1"};
-static const enum ft_tier tiers[] = {FT_TIER_LEAF,       FT_TIER_LEAF,      FT_TIER_SPINE,
-                                     FT_TIER_SPINE,      FT_TIER_SPINE,     FT_TIER_SPINE,
-                                     FT_TIER_SUPERSPINE, FT_TIER_SUPERSPINE};
-static const char *const links[][2] = {{"leaf0", "a0"},  {"leaf0", "a1"},  {"leaf1", "b0"},
-                                       {"leaf1", "b1"},  {"a0", "super0"}, {"a0", "super1"},
-                                       {"a1", "super0"}, {"a1", "super1"}, {"b0", "super0"},
-                                       {"b0", "super1"}, {"b1", "super0"}, {"b1", "super1"}};
-
-static struct ft_topology *t;
-static struct ft_trust trust;
-static struct ft_evidence ev;
-static struct ft_path known;
-static int64_t known_since_ms;
-static bool is_known;
-
-static void setup(void)
-{
-    struct ft_diag *diag = ft_diag_new();
-    struct ft_topology_builder *b = ft_topology_builder_new("pods");
-
-    for (uint32_t i = 0; i < 8; i++)
-        ck_assert_uint_eq(ft_topology_add_switch(b, names[i], tiers[i], diag), i);
-    for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
-        ck_assert_int_eq(
-            ft_topology_add_link(b, links[i][0], links[i][1], links[i][1], links[i][0], diag), 0);
-    for (uint32_t i = 0; i < 2; i++) {
-        struct ft_ip ip = leafspine_host_ip(i, 0);
-        char name[8];
-        uint32_t nic;
-
-        snprintf(name, sizeof(name), "h%u", i);
-        nic = ft_topology_add_nic(b, ft_topology_add_host(b, name, diag), FT_NONE, diag);
-        ft_topology_add_nic_address(b, nic, &ip, diag);
-        ck_assert_int_eq(ft_topology_attach(b, nic, names[i], name, diag), 0);
-    }
-    t = ft_topology_build(b, diag);
-    ck_assert_msg(t != NULL, "%s", ft_diag_text(diag, 0));
-    ft_topology_builder_free(b);
-    ft_diag_free(diag);
-    ck_assert_int_eq(ft_trust_init(&trust, t), 0);
-    ft_evidence_init(&ev);
-    known.hop_count = 0;
-    is_known = false;
-}
-
-static void teardown(void)
-{
-    ft_evidence_free(&ev);
-    ft_trust_free(&trust);
-    ft_topology_free(t);
-}
-
-static uint32_t port(const char *from, const char *to)
-{
-    uint32_t p = ft_topology_find_port(t, ft_topology_find_switch(t, from), to);
-
-    ck_assert_uint_ne(p, FT_NONE);
-    return p;
-}
-
-static void sample(const char *at, const char *in, const char *out, int64_t ms)
-{
-    struct ft_seen seen = {
-        ft_topology_find_switch(t, at), port(at, in), port(at, out), 0, ms, ms, false};
-    int64_t before_ms;
-    struct ft_sighting *s = ft_evidence_see(&ev, &seen, INT64_MIN, &before_ms);
-
-    ck_assert_ptr_nonnull(s);
-    s->samples[0]++;
-}
-
-static struct ft_judgement judge_by(int64_t now_ms, bool verify)
-{
-    struct ft_judging by = {.t = t,
-                            .trust = &trust,
-                            .verify = verify,
-                            .policy = policy,
-                            .src_nic = 0,
-                            .dst_nic = 1,
-                            .known = &known,
-                            .known_since_ms = known_since_ms,
-                            .is_known = is_known,
-                            .now_ms = now_ms};
-    struct ft_judgement j;
-
-    ft_evidence_judge(&ev, &by, &j);
-    ft_evidence_apply(&ev, &j, NULL);
-    is_known = j.state == FT_PATH_RESOLVED;
-    if (is_known) {
-        known = j.path;
-        known_since_ms = j.since_ms;
-    }
-    return j;
-}
-
-static struct ft_judgement judge(int64_t now_ms)
-{
-    return judge_by(now_ms, false);
-}
-
-/* "a0 super1 b0": what a resolved path crosses above the leaves. */
-static const char *over(const struct ft_judgement *j)
-{
-    static char text[64];
-
-    ck_assert_int_eq(j->state, FT_PATH_RESOLVED);
-    ck_assert_uint_eq(j->path.hop_count, 5);
-    snprintf(text, sizeof(text), "%s %s %s",
-             names[ft_topology_port(t, j->path.hops[1].in)->switch_id],
-             names[ft_topology_port(t, j->path.hops[2].in)->switch_id],
-             names[ft_topology_port(t, j->path.hops[3].in)->switch_id]);
-    return text;
-}
+#include "tests/unit/judge_rig.h"
 
 /* A sample in the first pod, and long after it one in the second: the flow may have moved. */
 START_TEST(samples_far_apart_make_no_path)
@@ -194,13 +71,31 @@ START_TEST(who_is_seen_all_the_time_is_not_in_doubt)
     struct ft_judgement j;
 
     setup();
-    sample("super1", "a0", "b0", 1000);
-    judge(1000);
+    for (int64_t ms = 1000; ms <= 3000; ms += 500) {
+        sample("super1", "a0", "b0", ms);
+        judge(ms);
+    }
     ft_trust_mark_uncertain(&trust, port("leaf0", "a0"), 5000);
-    sample("super1", "a0", "b0", 3000);
     j = judge(4000);
     ck_assert_str_eq(over(&j), "a0 super1 b0");
     ck_assert_int_eq(j.since_ms, 1000);
+    teardown();
+}
+END_TEST
+
+/* Two samples are no proof that the flow stayed when others moved. */
+START_TEST(who_is_sampled_seldom_is_in_doubt)
+{
+    struct ft_judgement j;
+
+    setup();
+    sample("super1", "a0", "b0", 1000);
+    judge(1000);
+    sample("super1", "a0", "b0", 3000);
+    ft_trust_mark_uncertain(&trust, port("leaf0", "a0"), 5000);
+    j = judge(4000);
+    ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
+    ck_assert_int_eq(j.reason, FT_REASON_CHANGING);
     teardown();
 }
 END_TEST
@@ -258,20 +153,6 @@ START_TEST(two_moves_soon_after_each_other_settle)
     teardown();
 }
 END_TEST
-
-static void confirm_all(void)
-{
-    for (uint32_t i = 0; i < ft_topology_ports(t); i++)
-        trust.links[i].confirmed = true;
-}
-
-/* Every switch samples. */
-static void all_sample(int64_t ms)
-{
-    trust.since_ms = ms;
-    for (uint32_t i = 0; i < 8; i++)
-        trust.switches[i] = (struct ft_switch_trust){ms, ms};
-}
 
 /* Known on a0 super1 b0, it is seen once at b1. Where it goes since is certain when it is
  * seen behind that hop again, or on every link. */
@@ -415,247 +296,115 @@ START_TEST(around_a_move_the_newest_sample_alone_is_certain)
 }
 END_TEST
 
-START_TEST(a_link_that_nobody_confirmed_needs_samples_of_both_ends)
+/* Packets that all take the same of eight ways, sampled once at each hop a second. */
+static int64_t seconds_until_resolved(int64_t from_ms)
+{
+    for (int64_t ms = from_ms; ms < from_ms + 20000; ms += 1000) {
+        sample("leaf0", "h0", "a0", ms);
+        sample("a0", "leaf0", "super1", ms);
+        sample("super1", "a0", "b0", ms);
+        sample("b0", "super1", "leaf1", ms);
+        sample("leaf1", "b0", "h1", ms);
+        if (judge(ms).state == FT_PATH_RESOLVED)
+            return (ms - from_ms) / 1000;
+    }
+    return -1;
+}
+
+/* Where flows are sprayed a few samples may be of one path by chance. With eight ways one sample at
+ * each hop leaves 4, 2, 1, 2 and 4 of them: 6.2 of the ln(8) + ln(10^4) = 11.3 that are needed, and
+ * two of them 12.5. */
+START_TEST(where_flows_are_sprayed_few_samples_are_no_path)
 {
     struct ft_judgement j;
 
     setup();
-    all_sample(1000);
+    ck_assert_int_eq(seconds_until_resolved(1000), 0);
+    teardown();
+    setup();
+    trust.sprayed_ms = 500;
+    ck_assert_int_eq(seconds_until_resolved(1000), 1);
+    teardown();
+    setup();
+    trust.sprayed_ms = 500;
     sample("super1", "a0", "b0", 1000);
-    j = judge_by(1000, true);
+    j = judge(1000);
     ck_assert_int_eq(j.state, FT_PATH_PARTIAL);
-    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
-    ck_assert_uint_eq(j.candidates, 1);
-    /* What was sampled is certain, and what the file says of its other ends is not. */
-    ck_assert_uint_eq(j.path.hops[2].out, port("super1", "b0"));
-    ck_assert_uint_eq(j.path.hops[3].in, FT_NONE);
-    sample("a0", "leaf0", "super1", 1100);
-    sample("b0", "super1", "leaf1", 1200);
-    sample("leaf0", "h0", "a0", 1300);
-    j = judge_by(1300, true);
-    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
-    sample("leaf1", "b0", "h1", 1400);
-    j = judge_by(1400, true);
-    ck_assert_str_eq(over(&j), "a0 super1 b0");
+    ck_assert_int_eq(j.reason, FT_REASON_FEW_SAMPLES);
+    ck_assert_str_eq(ft_reason_name(j.reason), "few_samples");
+    teardown();
+    /* What was seen ten minutes ago says nothing of now. */
+    setup();
+    trust.sprayed_ms = 500;
+    ck_assert_int_eq(seconds_until_resolved(601000), 0);
     teardown();
 }
 END_TEST
 
-/* A link came or went, and so may others of which nobody has told yet: that the topology leaves but
- * one path is no proof where its links were sampled long ago. */
-START_TEST(in_unquiet_times_links_are_sampled_of_late)
+/* One that was seen on another path needs more: ln(8) + ln(10^6) = 15.9, eight samples at a hop
+ * that leaves one way of eight. */
+START_TEST(who_was_elsewhere_needs_more_where_flows_are_sprayed)
 {
-    struct ft_judgement j;
-
-    for (int unquiet = 0; unquiet < 2; unquiet++) {
-        setup();
-        confirm_all();
-        all_sample(30000);
-        sample("leaf0", "h0", "a0", 30000);
-        sample("b0", "super1", "leaf1", 30000);
-        sample("super1", "a0", "b0", 30000 + FT_STRETCH_GAP_MS + 1);
-        if (unquiet)
-            ft_trust_mark_uncertain(&trust, port("leaf1", "b1"), 29000);
-        j = judge_by(40000, true);
-        ck_assert_int_eq(j.state, unquiet ? FT_PATH_PARTIAL : FT_PATH_RESOLVED);
-        teardown();
-    }
-}
-END_TEST
-
-/* Samples that leave no other path may do so for a link that the topology lacks. */
-START_TEST(in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled)
-{
-    for (int unquiet = 0; unquiet < 2; unquiet++) {
-        struct ft_judging by;
-
-        setup();
-        by = (struct ft_judging){.t = t,
-                                 .trust = &trust,
-                                 .verify = true,
-                                 .policy = policy,
-                                 .src_nic = 0,
-                                 .dst_nic = 1,
-                                 .now_ms = 40000};
-        confirm_all();
-        all_sample(30000);
-        sample("leaf0", "h0", "a0", 30000);
-        sample("b0", "super1", "leaf1", 30100);
-        sample("super1", "a0", "b0", 30000);
-        sample("super1", "a0", "b0", 33500);
-        trust.loses_links = true;
-        if (unquiet)
-            ft_trust_mark_uncertain(&trust, port("leaf1", "b1"), 29000);
-        ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), unquiet ? 30100 : 33500);
-        teardown();
-    }
-}
-END_TEST
-
-/* Where links that fail are followed, the topology may lack one that is back: samples of another
- * path then agree with the only one that is left. */
-START_TEST(where_links_may_be_lacking_samples_are_of_one_stretch)
-{
-    static const struct {
-        bool loses_links;
-        int64_t last_ms, now_ms;
-        enum ft_path_state state;
-    } cases[] = {{false, 33000, 33000, FT_PATH_RESOLVED},
-                 {true, 33000, 40000, FT_PATH_PARTIAL},
-                 {true, 31500, 32000, FT_PATH_PARTIAL},
-                 {true, 31500, 33500, FT_PATH_RESOLVED}};
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (int sprayed = 0; sprayed < 2; sprayed++) {
         struct ft_judgement j;
 
         setup();
-        confirm_all();
-        all_sample(30000);
-        trust.loses_links = cases[i].loses_links;
-        ft_trust_mark_uncertain(&trust, port("leaf1", "b1"), 29000);
-        sample("b0", "super1", "leaf1", 30000);
-        sample("leaf0", "h0", "a0", 30000);
-        sample("super1", "a0", "b0", cases[i].last_ms);
-        j = judge_by(cases[i].now_ms, true);
-        ck_assert_int_eq(j.state, cases[i].state);
+        trust.sprayed_ms = sprayed ? 500 : INT64_MIN;
+        sample("super0", "a1", "b1", 1000);
+        for (int i = 0; i < 7; i++)
+            sample("super1", "a0", "b0", 4100 + 100 * i);
+        j = judge(4700);
+        ck_assert_int_eq(j.state == FT_PATH_RESOLVED, !sprayed);
+        sample("super1", "a0", "b0", 4800);
+        j = judge(4800);
+        ck_assert_str_eq(over(&j), "a0 super1 b0");
         teardown();
     }
 }
 END_TEST
 
-/* Few samples before and after a moment leave time to be elsewhere in between. */
-START_TEST(a_pause_is_covered_by_many_samples)
+/* One exporter holds its samples back longer than another: those of the path before come in when
+ * the new one has been sampled for some time. The move was then, not when it was believed. */
+START_TEST(a_path_is_known_from_the_move_on)
 {
     struct ft_judgement j;
 
     setup();
-    sample("super1", "a0", "b0", 1000);
-    sample("super1", "a0", "b0", 4000);
-    j = judge(4000);
+    for (int64_t ms = 1000; ms <= 5000; ms += 100) {
+        sample("super0", "a1", "b1", ms);
+        judge(ms);
+    }
+    for (int64_t ms = 4700; ms <= 8000; ms += 100)
+        sample("super1", "a0", "b0", ms);
+    j = judge(8000);
     ck_assert_str_eq(over(&j), "a0 super1 b0");
-    ck_assert(ft_evidence_covers(&ev, t, &known, 2000, 0, 2));
-    ck_assert(!ft_evidence_covers(&ev, t, &known, 2000, 0, 3));
-    ck_assert(!ft_evidence_covers(&ev, t, &known, 5000, 0, 2));
+    ck_assert_int_eq(j.since_ms, 5001);
     teardown();
-}
-END_TEST
-
-static uint32_t links_of(bool verify, uint8_t past, unsigned slot)
-{
-    struct ft_judging by = {
-        .t = t, .trust = &trust, .verify = verify, .src_nic = 0, .dst_nic = 1, .now_ms = 40000};
-
-    return ft_evidence_links(&ev, &by, &known, past, slot);
-}
-
-/* The links that a flow took for certain in a window are those on which it was sampled in it; what
- * they imply counts where nobody samples. */
-START_TEST(a_window_has_the_links_on_which_the_flow_was_sampled)
-{
-    struct ft_judgement j;
-
+    /* A sample a second may have missed that the flow was elsewhere for a while. */
     setup();
-    confirm_all();
-    all_sample(30000);
-    sample("super1", "a0", "b0", 30000);
-    sample("leaf0", "h0", "a0", 30000);
-    sample("leaf1", "b0", "h1", 30000);
-    j = judge_by(30000, true);
+    for (int64_t ms = 1000; ms <= 5000; ms += 100) {
+        sample("super0", "a1", "b1", ms);
+        judge(ms);
+    }
+    for (int64_t ms = 4700; ms <= 13700; ms += 1000)
+        sample("super1", "a0", "b0", ms);
+    j = judge(13700);
     ck_assert_str_eq(over(&j), "a0 super1 b0");
-    ck_assert_uint_eq(links_of(true, FT_PRESENT, 0), 0x1f);
-    ck_assert_uint_eq(links_of(true, FT_PRESENT, 1), 0);
-    ck_assert_uint_eq(links_of(true, 7, 0), 0);
-    ev.size ? (ev.list[0].past = 7) : (ev.own[0].past = 7);
-    /* Without the super: what leaf0 sent, what leaf1 got and handed to the host. */
-    ck_assert_uint_eq(links_of(true, FT_PRESENT, 0), 0x19);
-    ck_assert_uint_eq(links_of(true, 7, 0), 0x16);
-    ck_assert_uint_eq(links_of(false, 7, 0), 0x1f);
-    ck_assert_uint_eq(links_of(false, FT_PRESENT, 0), 0x19);
+    ck_assert_int_gt(j.since_ms, 5001);
     teardown();
 }
 END_TEST
 
-/* Single samples one soon after the other: which of them are of the present path is not known. */
-START_TEST(samples_that_do_not_overlap_are_not_certain_together)
-{
-    struct ft_judgement j;
-
-    setup();
-    all_sample(1000);
-    confirm_all();
-    sample("leaf0", "h0", "a0", 1000);
-    sample("leaf1", "b0", "h1", 1100);
-    sample("super1", "a0", "b0", 900);
-    sample("a0", "leaf0", "super1", 1200);
-    j = judge_by(1300, true);
-    ck_assert_int_eq(j.state, FT_PATH_RESOLVED);
-    teardown();
-    setup();
-    all_sample(1000);
-    sample("a0", "leaf0", "super1", 1000);
-    sample("leaf1", "b0", "h1", 1100);
-    j = judge_by(1300, true);
-    ck_assert_int_eq(j.reason, FT_REASON_AMBIGUOUS);
-    ck_assert_uint_eq(j.path.hops[1].in, FT_NONE);
-    ck_assert_uint_eq(j.path.hops[4].in, port("leaf1", "b0"));
-    teardown();
-}
-END_TEST
-
-/* One end is enough where the link is confirmed, and none where it may be another way round. */
-START_TEST(a_confirmed_link_needs_one_end)
-{
-    struct ft_judgement j;
-
-    setup();
-    all_sample(1000);
-    confirm_all();
-    sample("super1", "a0", "b0", 1000);
-    j = judge_by(1000, true);
-    /* leaf0 samples what it sends, so that a sample there will come. */
-    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
-    sample("leaf0", "h0", "a0", 1100);
-    sample("b0", "super1", "leaf1", 1200);
-    j = judge_by(1200, true);
-    ck_assert_str_eq(over(&j), "a0 super1 b0");
-    teardown();
-}
-END_TEST
-
-/* Nobody ever samples at the supers: what the spines say of their own ends has to do. */
-START_TEST(a_blind_switch_does_not_blind_the_rest)
-{
-    struct ft_judgement j;
-
-    setup();
-    all_sample(1000);
-    trust.switches[6] = trust.switches[7] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
-    sample("leaf0", "h0", "a0", 1000);
-    sample("a0", "leaf0", "super1", 1000);
-    sample("b0", "super1", "leaf1", 1000);
-    sample("leaf1", "b0", "h1", 1000);
-    j = judge_by(1000, true);
-    ck_assert_int_eq(j.reason, FT_REASON_UNCONFIRMED);
-    j = judge_by(6000, true);
-    ck_assert_str_eq(over(&j), "a0 super1 b0");
-    teardown();
-}
-END_TEST
-
-FT_UNIT_MAIN("judge", samples_far_apart_make_no_path,
+FT_UNIT_MAIN("judge", a_path_is_known_from_the_move_on,
+             where_flows_are_sprayed_few_samples_are_no_path,
+             who_was_elsewhere_needs_more_where_flows_are_sprayed,
+             who_is_sampled_seldom_is_in_doubt, samples_far_apart_make_no_path,
              samples_close_together_wait_for_word_of_a_move,
              others_that_move_make_older_samples_doubtful, who_is_seen_all_the_time_is_not_in_doubt,
              a_bounce_is_over_once_it_is_over, two_moves_soon_after_each_other_settle,
-             a_link_that_nobody_confirmed_needs_samples_of_both_ends,
              who_was_seen_elsewhere_is_back_when_seen_there_again,
              a_path_is_told_of_while_all_that_it_takes_goes_on,
              a_path_is_not_known_from_before_the_flow_went_astray,
-             what_is_certain_of_a_partial_path_was_sampled_of_late, a_confirmed_link_needs_one_end,
+             what_is_certain_of_a_partial_path_was_sampled_of_late,
              samples_from_before_a_move_are_no_proof_of_it,
-             in_unquiet_times_links_are_sampled_of_late,
-             in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled,
-             a_window_has_the_links_on_which_the_flow_was_sampled,
-             where_links_may_be_lacking_samples_are_of_one_stretch,
-             a_pause_is_covered_by_many_samples, around_a_move_the_newest_sample_alone_is_certain,
-             samples_that_do_not_overlap_are_not_certain_together,
-             a_blind_switch_does_not_blind_the_rest)
+             around_a_move_the_newest_sample_alone_is_certain)

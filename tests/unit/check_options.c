@@ -156,7 +156,7 @@ START_TEST(complains_with_file_line_and_key)
            "least 4KiB\n"
            "p.yaml:6: key 'http': has to be a map of keys\n"
            "p.yaml:7: key 'log.level': 'loud' is not one of error, info, debug\n"
-           "p.yaml:8: key 'spool.bytes': is there already\n"
+           "p.yaml:8: key 'spool.bytes': is given twice\n"
            "p.yaml:9: key 'nmae': is not known\n");
     expect("[]", "p.yaml:1: has to be a map of keys\n");
 }

@@ -191,6 +191,35 @@ START_TEST(what_moves_is_not_told_what_stands_is)
 }
 END_TEST
 
+/* Nor does it stand for ever: the next operation begins when it is seen. */
+START_TEST(what_begins_in_the_future_stands_from_when_it_is_seen)
+{
+    static const int64_t odd_ns[] = {INT64_MAX, 900 * S, -1};
+
+    for (size_t i = 0; i < 3; i++) {
+        begin();
+        record(FT_SEGMENT_OP, 1, 0, 2000);
+        flight(0, 1, FT_WAIT_SEND, 2000)->start_ns = odd_ns[i];
+        job->flight[0][0].moved = ft_segment_step(FT_WAIT_IDLE, 900 * S);
+        job->flight[0][0].step[0] = ft_segment_step(FT_WAIT_SEND, 900 * S);
+        for (int64_t ms = 2000; ms < 5000; ms += 500)
+            look(ms);
+        ck_assert_uint_eq(got.reports, 0);
+        look(5000);
+        ck_assert_uint_eq(got.reports, 1);
+        ck_assert(got.standing);
+        job->flight[0][0].number = 2;
+        record(FT_SEGMENT_OP, 2, 1, 5500);
+        look(5500);
+        look(8000);
+        ck_assert(!got.standing);
+        look(8500);
+        ck_assert(got.standing);
+        end();
+    }
+}
+END_TEST
+
 START_TEST(an_operation_that_takes_long_is_told_while_it_moves)
 {
     struct ft_segment_flight *f;
@@ -425,7 +454,8 @@ START_TEST(the_kernel_says_how_a_process_is)
 }
 END_TEST
 
-FT_UNIT_MAIN("progress", what_moves_is_not_told_what_stands_is,
+FT_UNIT_MAIN("progress", what_begins_in_the_future_stands_from_when_it_is_seen,
+             what_moves_is_not_told_what_stands_is,
              an_operation_that_takes_long_is_told_while_it_moves, pauses_are_told_rarely,
              the_first_operation_in_flight_is_the_one, the_furthest_step_holds_up_a_transfer,
              graphs_and_lost_records_are_told_as_such,

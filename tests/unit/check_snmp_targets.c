@@ -117,7 +117,7 @@ START_TEST(every_mistake_at_once)
     complains(6, 8, "'z' is not among the credentials");
     complains(7, 9, "1 to 65535");
     complains(8, 10, "without address");
-    complains(9, 0, "192.0.2.1 is there twice");
+    complains(9, 0, "192.0.2.1 is given twice");
     ck_assert_uint_eq(ft_diag_count(diag), 10);
     clean();
 }

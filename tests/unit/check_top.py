@@ -15,7 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 import speed  # noqa: E402
-from check_cli import CASES, PROGRAM, Handler, Server, environment  # noqa: E402
+from cli_rig import CASES, PROGRAM, Handler, Server, environment  # noqa: E402
 
 WAIT_S = 120
 MARK = "\x1b[7m"

@@ -215,7 +215,7 @@ START_TEST(complains_of_contradictions)
     ft_topology_add_address(b, 0, &a, diag);
     ft_topology_at(b, "f", 9, "k");
     ft_topology_add_switch(b, "leaf1", FT_TIER_LEAF, diag);
-    expect("f:9: key 'k': switch 'leaf1' is there already (line 1)");
+    expect("f:9: key 'k': switch 'leaf1' is defined twice (line 1)");
     ft_topology_add_address(b, 1, &a, diag);
     expect("f:9: key 'k': address 192.0.2.1 belongs to switch 'leaf1' already (line 1)");
     ft_topology_add_link(b, "leaf1", "u9", "spine9", "d9", diag);
@@ -223,7 +223,7 @@ START_TEST(complains_of_contradictions)
     ft_topology_add_link(b, "leaf1", "u8", "leaf1", "u9", diag);
     expect("f:9: key 'k': a link from switch 'leaf1' to itself");
     ft_topology_add_link(b, "spine1", "d1", "leaf1", "u1", diag);
-    expect("f:9: key 'k': the link from 'spine1' d1 to 'leaf1' u1 is there already (line 1)");
+    expect("f:9: key 'k': the link from 'spine1' d1 to 'leaf1' u1 is defined twice (line 1)");
     ft_topology_add_link(b, "leaf1", "u1", "spine2", "d9", diag);
     expect("f:9: key 'k': port 'u1' of switch 'leaf1' is linked to 'd1' of 'spine1' already "
            "(line 1)");
@@ -237,7 +237,7 @@ START_TEST(complains_of_contradictions)
     ft_topology_add_nic_address(b, 1, &n, diag);
     expect("f:9: key 'k': address 10.0.1.1 belongs to a NIC of host 'gpu01' already (line 1)");
     ft_topology_add_host(b, "gpu02", diag);
-    expect("f:9: key 'k': host 'gpu02' is there already (line 1)");
+    expect("f:9: key 'k': host 'gpu02' is defined twice (line 1)");
     memset(longest, 'x', sizeof(longest));
     longest[128] = '\0';
     ft_topology_add_host(b, longest, diag);
@@ -288,7 +288,7 @@ START_TEST(complains_of_tiers_that_make_no_direction)
     ft_topology_add_switch(b, "s3", FT_TIER_UNKNOWN, diag);
     link_up("s1", "b", "s3", "b");
     ck_assert_ptr_null(ft_topology_build(b, diag));
-    expect("f:2: switch 's3': its tier cannot be worked out from the hosts: state it");
+    expect("f:2: switch 's3': its tier cannot be derived from the hosts: state it");
     end();
 }
 END_TEST

@@ -108,7 +108,7 @@ START_TEST(names_a_duplicate_link_and_a_port_linked_twice)
                     "  - {a: leaf1, a_port: e49, b: spine1, b_port: e1}\n"
                     "  - {a: spine1, a_port: e1, b: leaf1, b_port: e49}\n"
                     "  - {a: leaf2, a_port: e49, b: spine1, b_port: e1}\n",
-           "t.yaml:8: key 'links[1]': the link from 'spine1' e1 to 'leaf1' e49 is there already "
+           "t.yaml:8: key 'links[1]': the link from 'spine1' e1 to 'leaf1' e49 is defined twice "
            "(line 7)\n"
            "t.yaml:9: key 'links[2]': port 'e1' of switch 'spine1' is linked to 'e49' of 'leaf1' "
            "already (line 7)\n");
@@ -178,11 +178,11 @@ START_TEST(names_what_is_said_twice)
                     "      - {name: e2, ifindex: 7}\n"
                     "      - {name: e1}\n"
                     "hosts: [{name: h}, {name: h}]\n",
-           "t.yaml:6: key 'switches[3]': switch 'leaf1' is there already (line 3)\n"
+           "t.yaml:6: key 'switches[3]': switch 'leaf1' is defined twice (line 3)\n"
            "t.yaml:10: key 'switches[4].ports[1]': ifIndex 7 of switch 'spine2' is port 'e1' "
            "already\n"
            "t.yaml:11: key 'switches[4].ports[2]': port 'e1' is stated twice\n"
-           "t.yaml:12: key 'hosts[1]': host 'h' is there already (line 12)\n");
+           "t.yaml:12: key 'hosts[1]': host 'h' is defined twice (line 12)\n");
 }
 END_TEST
 
@@ -213,7 +213,7 @@ START_TEST(names_keys_and_values_that_are_wrong)
            "t.yaml:10: key 'hosts[0].nics[0].attach[0].porf': is not known\n"
            "t.yaml:10: key 'hosts[0].nics[0].attach[0].port': is missing\n");
     expect("- a\n- b\n", "t.yaml:1: has to be a map\n");
-    expect("fabric: x\nfabric: y\n", "t.yaml:2: key 'fabric': is there already (line 1)\n");
+    expect("fabric: x\nfabric: y\n", "t.yaml:2: key 'fabric': is given twice (first in line 1)\n");
 }
 END_TEST
 

@@ -74,8 +74,8 @@ START_TEST(complains_with_file_and_line)
 {
     char deep[200];
 
-    expect("a: 1\nb: 2\na: 3\nb: 4\n", "f.yaml:3: key 'a': is there already (line 1)\n"
-                                       "f.yaml:4: key 'b': is there already (line 2)\n");
+    expect("a: 1\nb: 2\na: 3\nb: 4\n", "f.yaml:3: key 'a': is given twice (first in line 1)\n"
+                                       "f.yaml:4: key 'b': is given twice (first in line 2)\n");
     expect("a: &x 1\nb: *x\n", "f.yaml:1: anchors and aliases are not supported\n");
     expect("b: [1, *x]\n", "f.yaml:1: anchors and aliases are not supported\n");
     expect("a: 1\n---\nb: 1\n", "f.yaml:2: more than one document\n");

@@ -18,7 +18,8 @@ tests_unit_check_join_SOURCES = tests/unit/check_join.c tests/unit/leafspine.h t
 tests_unit_check_join_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_join_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
-tests_unit_check_window_SOURCES = tests/unit/check_window.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_window_SOURCES = tests/unit/check_window.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/window_rig.h
 tests_unit_check_window_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
@@ -49,6 +50,13 @@ TESTS += tests/unit/check_window_figures
 tests_unit_check_window_figures_SOURCES = tests/unit/check_window_figures.c tests/unit/unit.h
 tests_unit_check_window_figures_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_figures_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_window_moves
+TESTS += tests/unit/check_window_moves
+tests_unit_check_window_moves_SOURCES = tests/unit/check_window_moves.c \
+	tests/unit/leafspine.h tests/unit/unit.h tests/unit/window_rig.h
+tests_unit_check_window_moves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_window_moves_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_job_figures
 TESTS += tests/unit/check_job_figures
@@ -103,9 +111,17 @@ tests_unit_check_discovery_blind_2x2_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_blind_2x2_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_counters_SOURCES = tests/unit/check_counters.c tests/unit/leafspine.h \
-	tests/unit/unit.h
+	tests/unit/unit.h tests/unit/counters_rig.h
 tests_unit_check_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_counters_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_counters_published
+TESTS += tests/unit/check_counters_published
+tests_unit_check_counters_published_SOURCES = tests/unit/check_counters_published.c \
+	tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/counters_rig.h
+tests_unit_check_counters_published_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_counters_published_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_pairing
 TESTS += tests/unit/check_pairing
@@ -120,6 +136,14 @@ tests_unit_check_pairing_random_SOURCES = tests/unit/check_pairing_random.c \
 	tests/unit/pairing_rig.h tests/unit/unit.h
 tests_unit_check_pairing_random_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pairing_random_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_pairing_ends
+TESTS += tests/unit/check_pairing_ends
+tests_unit_check_pairing_ends_SOURCES = tests/unit/check_pairing_ends.c tests/unit/balanced.h \
+	tests/unit/pairing_rig.h \
+	tests/unit/unit.h
+tests_unit_check_pairing_ends_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pairing_ends_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 # The poller's sums, and what the daemon makes of them.
 check_PROGRAMS += tests/unit/check_numbers
@@ -163,7 +187,17 @@ TESTS += tests/unit/check_discovery_large
 tests_unit_check_discovery_large_SOURCES = tests/unit/check_discovery_large.c \
 	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_discovery_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_large_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_table_find \
+	-Wl,--wrap=ft_table_insert -Wl,--wrap=ft_table_next
 tests_unit_check_discovery_large_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_discovery_aggregates
+TESTS += tests/unit/check_discovery_aggregates
+tests_unit_check_discovery_aggregates_SOURCES = tests/unit/check_discovery_aggregates.c \
+	tests/unit/discovery_rig.h tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_discovery_aggregates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_aggregates_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_answers
 TESTS += tests/unit/check_answers
@@ -286,4 +320,6 @@ check_PROGRAMS += tests/unit/check_diagnoser
 TESTS += tests/unit/check_diagnoser
 tests_unit_check_diagnoser_SOURCES = tests/unit/check_diagnoser.c tests/unit/unit.h
 tests_unit_check_diagnoser_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
+	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

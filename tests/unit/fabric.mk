@@ -4,9 +4,18 @@ fabric_tests = tests/unit/check_crossings tests/unit/check_evidence tests/unit/c
 check_PROGRAMS += $(fabric_tests)
 TESTS += $(fabric_tests)
 
-tests_unit_check_crossings_SOURCES = tests/unit/check_crossings.c tests/unit/unit.h
+tests_unit_check_crossings_SOURCES = tests/unit/check_crossings.c tests/unit/unit.h \
+	tests/unit/crossings_rig.h
 tests_unit_check_crossings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_crossings_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_crossings_claims
+TESTS += tests/unit/check_crossings_claims
+tests_unit_check_crossings_claims_SOURCES = tests/unit/check_crossings_claims.c tests/unit/unit.h \
+	tests/unit/crossings_rig.h
+tests_unit_check_crossings_claims_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_crossings_claims_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a \
+	$(CHECK_LIBS)
 
 tests_unit_check_topology_SOURCES = tests/unit/check_topology.c tests/unit/unit.h
 tests_unit_check_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -23,13 +32,29 @@ tests_unit_check_detour_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_detour_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_evidence_SOURCES = tests/unit/check_evidence.c tests/unit/leafspine.h \
-	tests/unit/unit.h
+	tests/unit/unit.h tests/unit/evidence_rig.h
 tests_unit_check_evidence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_evidence_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
-tests_unit_check_judge_SOURCES = tests/unit/check_judge.c tests/unit/leafspine.h tests/unit/unit.h
+check_PROGRAMS += tests/unit/check_evidence_shares
+TESTS += tests/unit/check_evidence_shares
+tests_unit_check_evidence_shares_SOURCES = tests/unit/check_evidence_shares.c \
+	tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/evidence_rig.h
+tests_unit_check_evidence_shares_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_evidence_shares_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_judge_SOURCES = tests/unit/check_judge.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/judge_rig.h
 tests_unit_check_judge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_judge_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_judge_links
+TESTS += tests/unit/check_judge_links
+tests_unit_check_judge_links_SOURCES = tests/unit/check_judge_links.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/judge_rig.h
+tests_unit_check_judge_links_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_judge_links_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_metrics_SOURCES = tests/unit/check_metrics.c tests/unit/unit.h
 tests_unit_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

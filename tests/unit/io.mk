@@ -23,9 +23,17 @@ tests_unit_check_frame_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 transport_rig = tests/unit/transport_rig.c tests/unit/transport_rig.h tests/unit/unit.h
 
-tests_unit_check_transport_SOURCES = tests/unit/check_transport.c $(transport_rig)
+tests_unit_check_transport_SOURCES = tests/unit/check_transport.c $(transport_rig) \
+	tests/unit/transport_shared.h
 tests_unit_check_transport_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_transport_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_transport_losses
+TESTS += tests/unit/check_transport_losses
+tests_unit_check_transport_losses_SOURCES = tests/unit/check_transport_losses.c $(transport_rig) \
+	tests/unit/transport_shared.h
+tests_unit_check_transport_losses_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_transport_losses_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_tls_SOURCES = tests/unit/check_tls.c $(transport_rig)
 tests_unit_check_tls_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -6,40 +6,23 @@ had the kernel kill it.
 Here each is made by the hundreds, and the resident memory that it took is held against its cost in
 the budget that --check prints."""
 import itertools
-import re
 import resource
 import socket
 import ssl
-from pathlib import Path
 
 import kit
 from certificates import Authority
-from kit import check, data, number, record, until
+from kit import budget, check, data, held, number, record, resident, until
 
 CONNECTIONS = 1000
 TLS_CONNECTIONS = 300
 PROGRAMS = 2000
 STREAMS = 400
-UNITS = {"B": 1, "KiB": 1024, "MiB": 1 << 20}
 
 
 def costs(daemon):
     """{what: bytes of one}"""
-    done = kit.rig.run(kit.rig.DAEMON, "--check", "-c", daemon.config)
-    found = (re.match(r"(.{22}) .{24} +\d+ +([\d.]+) (B|KiB|MiB)", line)
-             for line in done.stdout.splitlines())
-    return {m[1].strip(): float(m[2]) * UNITS[m[3]] for m in found if m}
-
-
-def resident(daemon):
-    text = Path(f"/proc/{daemon.process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) * 1024
-
-
-def held(what, before, after, count, most):
-    """The memory of `count` of something against what the budget gives them."""
-    each = (after - before) / count
-    check(f"{what}: {each:.0f} bytes each of {most:.0f}", each <= most, (before, after, count))
+    return {what: each for what, (_, each) in budget(daemon).items()}
 
 
 def loss(n, round_):

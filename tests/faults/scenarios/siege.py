@@ -90,6 +90,8 @@ def run(folder):
         portions, errors = told
         print(f"hostile for {time.monotonic() - begun:.0f} s: {sum(portions.values())} portions: "
               f"{portions}; cut off: {errors}")
+        until("the agent counts what no job can have done", lambda: programs.agent.metric(
+            "fabrictrace_agent_nccl_implausible_total") > 0)
         work.stop()
         calls = programs.end_job()
         until("each honest datagram is counted", lambda: not exporters(programs, work), 20)

@@ -8,7 +8,9 @@ never after it was published.
   stale  they are the path that was true within 1 s, and the longest delay of a sample, before
   wrong  all else; "never": the flow never had that path, "late" and "early": not at that moment
   since_wrong  the path is right, and was not so within 1 s (and the delay) of its path_since_ms
-  since_late   a flow of 20 samples/s and more moved to it more than a window before path_since_ms
+  since_late   a flow of 20 samples/s and more moved to it more than a window before path_since_ms;
+               one that is sprayed, and of whose paths one is left, is judged once a window
+  single       the flow is sprayed; single_late: and others have been seen to be
 """
 from collections import Counter
 
@@ -19,6 +21,7 @@ EVIDENCE_S = 32.0  # shares tell of all samples that still count
 KEPT_WRONG = 50
 LATE_S = 10.0  # a window; of flows with many samples, for which path_since_ms can be so good
 DENSE_FROM = 20
+SPRAYING_KNOWN_S = 10.0  # after so long a daemon has seen that flows are sprayed
 
 
 def hops_of(hops):
@@ -107,6 +110,7 @@ class Judge:
         verdict = self.verdict(flow, hops, moment)
         if len(self.truth.at(flow, moment)) > 1 and verdict in ("right", "stale"):
             verdict = "single"
+            self.counts["single_late"] += self.clock_s >= SPRAYING_KNOWN_S
         elif verdict == "right":
             self.compare_since(flow, record, hops, moment)
         if verdict in ("never", "late", "early"):
@@ -160,5 +164,5 @@ class Judge:
             self.note("since_wrong", record)
         if moved is not None and flow.start < moved:
             self.since_errors.append(since - moved)
-            if flow.rate >= DENSE_FROM and since - moved > LATE_S:
+            if flow.rate >= DENSE_FROM and not flow.sprayed and since - moved > LATE_S:
                 self.note("since_late", record)

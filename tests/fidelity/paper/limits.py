@@ -10,6 +10,7 @@ NEVER = {
     "unsprayed": "multipath records of flows that are not sprayed",
     "bad_shares": "multipath records without hops, or with a share of 0 or 1",
     "wrong_share": "multipath records with a path that was not one of the flow's",
+    "single_late": "resolved records of flows that are sprayed, when others had been seen to be",
     "partial_wrong": "partial records with a certain hop that is not so",
     "outside": "path records with times outside their window",
     "since_wrong": "right paths that were not the flow's at their path_since_ms",

@@ -5,8 +5,8 @@ from collections import Counter
 CLASSES = "dense", "usual", "sparse"
 STATES = "right", "outdated", "partial", "multipath", "unresolved", "none"
 COUNTS = ("records", "resolved", "right", "stale", "wrong", "never", "late", "early", "no_samples",
-          "multipath", "unsprayed", "bad_shares", "wrong_share", "single", "outside",
-          "since_wrong", "since_late", "partial",
+          "multipath", "unsprayed", "bad_shares", "wrong_share", "single",
+          "single_late", "outside", "since_wrong", "since_late", "partial",
           "partial_wrong", "unresolved", "foreign", "links_phantom", "links", "observations", "runs", "false_events",
           "lies", "lies_named", "true_links", "found_links", "found_wrong")
 

@@ -199,7 +199,7 @@ def test_interface_gone(agent):
     ip("-n", A, "link", "del", "eth0")
     agent.await_log("opened again when it is back", 1)
     wire()
-    agent.await_log("captures again", 1)
+    agent.await_log("capturing again", 1)
     send(A, "10.99.0.1", "10.99.0.2", 50010)
     wait_until(lambda: agent.packets(50010, "tx") >= PACKETS)
     equal("packets on an interface that came back", agent.packets(50010, "tx"), PACKETS)

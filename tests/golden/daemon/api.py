@@ -282,7 +282,7 @@ def test_kept(folder):
         daemon.stop()
         kept.write_bytes(kept.read_bytes()[:-100] + bytes(100))
         daemon.start()
-        daemon.log_says("is broken: begins anew")
+        daemon.log_says("is damaged: starting empty")
         until("windows come anew", lambda: (lambda r: r and r[0]["window_start_ms"] > at)(
             json.loads(daemon.get("/api/v1/windows"))["records"]))
         daemon.stop()

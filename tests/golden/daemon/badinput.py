@@ -35,7 +35,7 @@ MISTAKES = {
         ["11: key 'links[2]': switch 'leaf9' is not known"]),
     "duplicate link": (
         "  - {a: leaf1, a_port: E49, b: spine1, b_port: E1}\n",
-        ["11: key 'links[2]': the link from 'leaf1' E49 to 'spine1' E1 is there already (line 9)"]),
+        ["11: key 'links[2]': the link from 'leaf1' E49 to 'spine1' E1 is defined twice (line 9)"]),
     "port linked twice": (
         "  - {a: leaf1, a_port: E49, b: spine1, b_port: E3}\n",
         ["11: key 'links[2]': port 'E49' of switch 'leaf1' is linked to 'E1' of 'spine1' already "
@@ -62,7 +62,7 @@ MISTAKES = {
         + "  - name: gpu01\n",
         ["11: key 'links[2]': switch 'leaf9' is not known",
          "15: key 'hosts[0].nics[0].attach[0]': switch 'leaf1' has no port 'E7'",
-         "16: key 'hosts[1]': host 'gpu01' is there already (line 13)"]),
+         "16: key 'hosts[1]': host 'gpu01' is defined twice (line 13)"]),
 }
 # Lines of a config file, and what is said of them; {t} is a good topology's file.
 BAD_CONFIGS = {

@@ -211,7 +211,7 @@ def test_later(folder):
             ("links", "imbalance", "windows", "history", "events", "collisions")}
     check("later: there is an event", json.loads(past["events?from_ms=0"])["total"], past)
     log = replayed(folder, data, "later", past)
-    check("later: said", "the daemon ran before it begins" in log, log)
+    check("later: said", "the daemon was started before this recording" in log, log)
 
 
 COMMANDS = (("paths", "--json"), ("links",), ("imbalance", "--wide"), ("events", "--json"), ("qps",),

@@ -96,7 +96,7 @@ def test_remote(folder):
         equal("an answer in many slices", tool("links", "--json", *known, "--token-file", token)[0], 0)
         where = f"https://127.0.0.1:{daemon.http}"
         equal("without a token", tool("topology", *known),
-              (77, "", f"fabrictrace: fabrictraced at {where} wants a token: --token-file FILE\n"))
+              (77, "", f"fabrictrace: fabrictraced at {where} requires a token: --token-file FILE\n"))
         other = secret(folder / "other", "another-horse-battery")
         equal("with another", tool("topology", *known, "--token-file", other),
               (77, "", f"fabrictrace: fabrictraced at {where} refuses the token of --token-file\n"))

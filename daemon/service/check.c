@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "daemon/check.h"
+#include "daemon/service/check.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -221,7 +221,7 @@ static void log_size(const struct ft_run *run, const struct ft_topology *t)
            "each flow that is an elephant all the time; history_memory_max is %.1f MiB%s\n",
            (double)need / MIB, windows, links, ft_topology_groups(t),
            (double)ft_history_elephant(windows) / 1024, (double)s->history_memory_max / MIB,
-           need > s->history_memory_max ? ": the oldest windows go before their time" : "");
+           need > s->history_memory_max ? ": the oldest windows are deleted early" : "");
 }
 
 void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_DAEMON_CHECK_H
-#define FT_DAEMON_CHECK_H
+#ifndef FT_DAEMON_SERVICE_CHECK_H
+#define FT_DAEMON_SERVICE_CHECK_H
 /*
  * Whether the daemon can do what its configuration and command line say, beyond the form of each
  * value: for --check, for a start and for a reload alike. Looks at files; opens and makes none.

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * How much of a flow goes over which path, and how often its packets were sampled.
+ */
+#include "config.h"
+
+#include "tests/unit/evidence_rig.h"
+
+START_TEST(spraying_is_multipath_with_shares)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_path_share shares[8];
+    struct ft_evidence ev;
+    struct ft_judgement j;
+    double sum = 0;
+    size_t n;
+
+    begin(&ev);
+    for (int64_t ms = 0; ms < 20000; ms += 100)
+        for (uint32_t stage = 0; stage < 3; stage++)
+            sample(&ev, t, hop(t, stage, (uint32_t)(ms / 100 % 10) < 7 ? 0 : 2), ms, 1);
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.state, FT_PATH_MULTIPATH);
+    n = ft_evidence_shares(&ev, t, SRC, DST, FT_SLOTS_BOTH, shares, 8);
+    ck_assert_uint_eq(n, 2);
+    for (size_t i = 0; i < n; i++) {
+        sum += shares[i].share;
+        ck_assert_double_eq_tol(shares[i].share,
+                                shares[i].path.hops[0].out == hop(t, 0, 0).out ? 0.7 : 0.3, 1e-9);
+    }
+    ck_assert_double_eq_tol(sum, 1, 1e-9);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+/* No switch sees more than one of the paths. */
+START_TEST(spraying_is_seen_where_spines_alone_sample)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    begin(&ev);
+    for (int64_t ms = 0; ms < 8000; ms += 100) {
+        sample(&ev, t, hop(t, 1, (uint32_t)(ms / 100 % SPINES)), ms, 1);
+        j = judge(&ev, t);
+        ck_assert(ms == 0 || j.state == FT_PATH_MULTIPATH || j.reason == FT_REASON_CHANGING);
+    }
+    ck_assert_int_eq(j.state, FT_PATH_MULTIPATH);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(forgets_what_is_old)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+
+    begin(&ev);
+    sample(&ev, t, hop(t, 0, 1), 1000, 5);
+    sample(&ev, t, hop(t, 0, 2), 9000, 1);
+    ck_assert(!ft_evidence_forget(&ev, 1000));
+    ck_assert(ft_evidence_forget(&ev, 1001));
+    j = judge(&ev, t);
+    assert_over(&j, t, 2);
+    ck_assert(ft_evidence_forget(&ev, 10000));
+    j = judge(&ev, t);
+    ck_assert_int_eq(j.reason, FT_REASON_NO_SAMPLES);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(volume_is_of_the_best_sampled_place)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_evidence ev;
+    struct ft_sighting *s;
+    uint64_t samples, bytes;
+    int64_t before_ms;
+
+    begin(&ev);
+    sample(&ev, t, hop(t, 0, 1), 0, 40);
+    sample(&ev, t, hop(t, 0, 2), 0, 30);
+    sample(&ev, t, hop(t, 1, 1), 0, 60);
+    /* The same packets once more, where they leave leaf0. */
+    s = ft_evidence_see(&ev,
+                        &(struct ft_seen){0, hop(t, 0, 1).in, hop(t, 0, 1).out, 2, 0, 0, false},
+                        INT64_MIN, &before_ms);
+    s->samples[0] = 38;
+    s->bytes[0] = 38000;
+    ft_evidence_volume(&ev, 0, &samples, &bytes);
+    ck_assert_uint_eq(samples, 70);
+    ck_assert_uint_eq(bytes, 70000);
+    ft_evidence_volume(&ev, 1, &samples, &bytes);
+    ck_assert_uint_eq(samples, 0);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+static void seen_by(struct ft_evidence *ev, uint32_t source, uint32_t in, uint32_t out,
+                    uint32_t samples)
+{
+    int64_t before_ms;
+    struct ft_sighting *s = ft_evidence_see(ev, &(struct ft_seen){0, in, out, source, 0, 0, false},
+                                            INT64_MIN, &before_ms);
+
+    s->samples[0] = samples;
+    s->bytes[0] = samples * 1000;
+}
+
+/* Two sources at one switch, in and out; which packets they share decides what adds up. */
+START_TEST(no_packet_counts_twice)
+{
+    static const struct {
+        uint32_t source, in, out, samples;
+    } cases[][4] = {
+        /* At entry and at exit. */
+        {{1, 10, 20, 40}, {2, 10, 20, 45}},
+        /* Where each names its own port alone. */
+        {{1, 10, FT_NONE, 40}, {2, FT_NONE, 20, 45}},
+        /* At both ends, over two ports. */
+        {{1, 10, 20, 30}, {1, 10, 21, 20}, {2, 10, 20, 28}, {2, 10, 21, 22}},
+        /* Line cards that sample what enters by their ports, or what leaves. */
+        {{1, 10, 20, 30}, {2, 11, 20, 20}},
+        {{1, 10, 20, 30}, {2, 10, 21, 20}},
+        /* One does both, the other one end. */
+        {{1, 10, 20, 30}, {1, 11, 20, 20}, {2, 11, 20, 19}},
+        /* One source with ways that it names in part. */
+        {{1, 10, 20, 30}, {1, FT_NONE, 20, 7}},
+    };
+    static const uint64_t expected[] = {45, 45, 52, 50, 50, 50, 37};
+
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct ft_evidence ev;
+        uint64_t samples, bytes;
+
+        begin(&ev);
+        for (int i = 0; i < 4 && cases[c][i].source; i++)
+            seen_by(&ev, cases[c][i].source, cases[c][i].in, cases[c][i].out, cases[c][i].samples);
+        ft_evidence_volume(&ev, 0, &samples, &bytes);
+        ck_assert_uint_eq(samples, expected[c]);
+        ck_assert_uint_eq(bytes, expected[c] * 1000);
+        ft_evidence_free(&ev);
+    }
+}
+END_TEST
+
+START_TEST(shares_count_no_packet_twice)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_path_share shares[8];
+    struct ft_evidence ev;
+    int64_t before_ms;
+    size_t n;
+
+    begin(&ev);
+    for (int64_t ms = 0; ms < 20000; ms += 100) {
+        struct ft_hop h = hop(t, 0, ms / 100 % 10 < 7 ? 0 : 2);
+
+        sample(&ev, t, h, ms, 1);
+        /* The card behind one of the two ports samples what leaves by it once more. */
+        if (ms / 100 % 10 >= 7)
+            ft_evidence_see(&ev, &(struct ft_seen){0, h.in, h.out, 5, ms, ms, false}, INT64_MIN,
+                            &before_ms)
+                ->samples[0]++;
+    }
+    n = ft_evidence_shares(&ev, t, SRC, DST, FT_SLOTS_BOTH, shares, 8);
+    ck_assert_uint_eq(n, 2);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_double_eq_tol(shares[i].share,
+                                shares[i].path.hops[0].out == hop(t, 0, 0).out ? 0.7 : 0.3, 1e-9);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(too_many_places_are_refused)
+{
+    struct ft_evidence ev;
+    int64_t before_ms;
+
+    begin(&ev);
+    for (uint32_t i = 0; i < FT_SIGHTINGS_MAX + 10; i++)
+        ck_assert(!!ft_evidence_see(&ev, &(struct ft_seen){i, i, i, 0, 0, 0, false}, INT64_MIN,
+                                    &before_ms) == (i < FT_SIGHTINGS_MAX));
+    ft_evidence_free(&ev);
+}
+END_TEST
+
+FT_UNIT_MAIN("evidence, shares", spraying_is_multipath_with_shares,
+             spraying_is_seen_where_spines_alone_sample, forgets_what_is_old,
+             volume_is_of_the_best_sampled_place, no_packet_counts_twice,
+             shares_count_no_packet_twice, too_many_places_are_refused)

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_TESTS_WINDOW_RIG_H
+#define FT_TESTS_WINDOW_RIG_H
+/*
+ * Records through the whole pipeline in virtual time: what goes in as protobuf messages comes out
+ * as records, kept here as JSON lines.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/pipeline/pipeline.h"
+#include "proto/record.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+#define WINDOW_MS 10000
+#define START_MS  (100 * (int64_t)WINDOW_MS)
+
+static struct ft_pipeline *pipeline;
+static struct ft_writer out;
+
+static inline void on_record(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    ck_assert_int_eq(ft_record_to_json(record, &out), 0);
+    ft_write_u8(&out, '\n');
+}
+
+static inline void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t hosts)
+{
+    struct ft_pipeline_config config = {
+        .join = {.flows_max = 10000,
+                 .window_ms = WINDOW_MS,
+                 .evidence_ms = 30000,
+                 .idle_ms = 60000,
+                 .trust_topology = true,
+                 .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}},
+        .window = {.loads = {.window_ms = WINDOW_MS,
+                             .floor_share = 0.001,
+                             .elephant_share = 0.1,
+                             .elephants_max = 10000},
+                   .refresh_ms = 60000,
+                   .victims_max = 32},
+        .grace_ms = 3000,
+        .events_max = 100,
+        .sources_max = 100,
+        .source_id = "test",
+    };
+    struct ft_emitter emitter = {on_record, NULL};
+
+    ft_writer_init(&out, 64 << 20);
+    pipeline = ft_pipeline_new(&config, leafspine(leaves, spines, hosts), &emitter);
+    ck_assert_ptr_nonnull(pipeline);
+}
+
+static inline void close_pipeline(void)
+{
+    ft_pipeline_free(pipeline);
+    ft_writer_free(&out);
+}
+
+/* Gives the flow leaf -> other leaf over a spine a rate for one window, sampled at the leaf. */
+static inline void observe(uint16_t sport, uint32_t leaf, uint32_t spine, uint64_t bps,
+                           uint32_t samples, int64_t ms, Fabrictrace__Fate fate)
+{
+    bool dropped = fate == FABRICTRACE__FATE__FATE_DISCARDED;
+    struct ft_tuple tuple = {.src = leafspine_host_ip(leaf, 0),
+                             .dst = leafspine_host_ip(leaf ? 0 : 1, 0),
+                             .sport = sport,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+    struct ft_ip agent = leafspine_switch_ip(leaf);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    size_t len;
+
+    ft_flow_from_tuple(&flow, &tuple);
+    o.flow = &flow;
+    o.has_agent = true;
+    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    o.agent.len = len;
+    o.has_time_ms = o.has_in_ifindex = o.has_out_ifindex = o.has_samples = o.has_bytes = true;
+    o.time_ms = (uint64_t)ms;
+    o.in_ifindex = 1;
+    o.out_ifindex = 100 + spine;
+    o.has_fate = o.has_point = true;
+    o.fate = fate;
+    o.point = dropped ? FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD
+                      : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_INGRESS;
+    o.samples = samples;
+    o.has_data_samples = true;
+    o.data_samples = samples;
+    o.bytes = bps / 8 * (WINDOW_MS / 1000);
+    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
+    record.observation = &o;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+/* Closes the window of `ms`, in slices as small as can be. */
+static inline void close_window(int64_t ms)
+{
+    int64_t due = ms / WINDOW_MS * WINDOW_MS + WINDOW_MS + 3000;
+
+    while (ft_pipeline_advance(pipeline, due, 1))
+        ;
+}
+
+/* The line that holds all of these texts; NULL when none does. */
+static inline const char *line_with(const char *a, const char *b)
+{
+    static char line[65536];
+    const char *at, *end;
+
+    ft_write_u8(&out, 0);
+    out.len--;
+    for (at = (const char *)out.bytes; (end = strchr(at, '\n')); at = end + 1) {
+        size_t n = (size_t)(end - at);
+
+        ck_assert_uint_lt(n, sizeof(line));
+        memcpy(line, at, n);
+        line[n] = '\0';
+        if (strstr(line, a) && strstr(line, b))
+            return line;
+    }
+    return NULL;
+}
+
+static inline double number(const char *line, const char *member)
+{
+    char quoted[64];
+    const char *at;
+
+    snprintf(quoted, sizeof(quoted), "\"%s\":", member);
+    ck_assert_msg(line != NULL, "no line for %s", member);
+    at = strstr(line, quoted);
+    ck_assert_msg(at != NULL, "%s is not in %s", member, line);
+    return strtod(at + strlen(quoted), NULL);
+}
+
+/* As observe(), of a tenth of a window. */
+static inline void observe_second(uint16_t sport, uint32_t spine, uint32_t samples, int64_t ms)
+{
+    observe(sport, 0, spine, samples * 8000, samples, ms, 0);
+}
+
+static inline void run_until(int64_t ms)
+{
+    while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
+        ;
+}
+
+#endif
