@@ -123,7 +123,7 @@ static void draw_foot(const struct top *t, unsigned y)
         snprintf(text, sizeof(text), "\033[33mno answer for %lld s\033[0m", (long long)awaited_s);
     else
         snprintf(text, sizeof(text),
-                 "q quits  enter opens  backspace returns  s sorts%s%s%s  r turns  u asks anew",
+                 "q quits  enter opens  backspace returns  s sorts%s%s%s  r reverses  u asks anew",
                  order ? " (" : "", order ? order : "", order ? ")" : "");
     ft_top_screen_line(y, text, strlen(text), false);
 }
