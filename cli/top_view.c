@@ -105,11 +105,6 @@ const char *ft_top_view_name(const struct ft_top_view *v)
     return v->about ? v->about : kinds[v->kind].name;
 }
 
-enum ft_top_kind ft_top_view_kind(const struct ft_top_view *v)
-{
-    return v->kind;
-}
-
 size_t ft_top_view_asks(const struct ft_top_view *v, struct ft_args *args,
                         enum ft_command commands[FT_TOP_ANSWERS])
 {

@@ -32,7 +32,6 @@ void ft_top_view_free(struct ft_top_view *view);
 
 /* "links", or what is explained. */
 const char *ft_top_view_name(const struct ft_top_view *view);
-enum ft_top_kind ft_top_view_kind(const struct ft_top_view *view);
 
 /* Sets the arguments that a request needs, whose texts are the view's, and names its commands;
  * returns how many. */
