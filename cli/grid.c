@@ -20,6 +20,7 @@
 
 struct cell {
     char *text;
+    char *about; /* the row, of any of its cells; NULL */
     enum ft_colour colour;
 };
 
@@ -41,6 +42,7 @@ void ft_screen_init(struct ft_screen *screen, FILE *out)
     screen->out = out;
     screen->layout = (struct ft_layout){NULL, NULL};
     screen->window = NULL;
+    screen->watch = NULL;
     screen->now = ft_wall_now();
     screen->colour =
         terminal && !(no_color && *no_color) && term && *term && strcmp(term, "dumb") != 0;
@@ -118,8 +120,10 @@ void ft_grid_free(struct ft_grid *grid)
 {
     if (!grid)
         return;
-    for (size_t i = 0; i < grid->count; i++)
+    for (size_t i = 0; i < grid->count; i++) {
         free(grid->cells[i].text);
+        free(grid->cells[i].about);
+    }
     free(grid->cells);
     free(grid);
 }
@@ -156,12 +160,32 @@ void ft_grid_cell(struct ft_grid *grid, enum ft_colour colour, const char *forma
         return;
     }
     grid->cells[grid->count].text = text;
+    grid->cells[grid->count].about = NULL;
     grid->cells[grid->count++].colour = colour;
 }
 
 void ft_grid_skip(struct ft_grid *grid)
 {
     ft_grid_cell(grid, FT_PLAIN, "%s", "");
+}
+
+void ft_grid_about(struct ft_grid *grid, const char *format, ...)
+{
+    va_list args;
+    char *text;
+
+    if (!grid || grid->failed || !grid->count)
+        return;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    if (!text) {
+        grid->failed = true;
+        return;
+    }
+    free(grid->cells[grid->count - 1].about);
+    grid->cells[grid->count - 1].about = text;
 }
 
 size_t ft_grid_rows(const struct ft_grid *grid)
@@ -382,6 +406,24 @@ static void print_row(const struct ft_grid *grid, const struct ft_screen *screen
     fputc('\n', screen->out);
 }
 
+/* The titles that show, or the row that comes. */
+static void tell(const struct ft_grid *grid, const struct ft_grid_watch *watch, const size_t *width,
+                 size_t row)
+{
+    const char *about = NULL;
+
+    if (!watch)
+        return;
+    for (size_t i = 0; i < grid->column_count; i++) {
+        if (row == SIZE_MAX && width[i])
+            watch->title(watch->arg, grid->columns[i].title);
+        else if (row != SIZE_MAX && !about)
+            about = cell_at(grid, row, i)->about;
+    }
+    if (row != SIZE_MAX)
+        watch->row(watch->arg, about);
+}
+
 int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, unsigned indent)
 {
     const struct ft_layout *layout = &screen->layout;
@@ -404,10 +446,14 @@ int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, un
         if (!layout->columns || !grid->columns[0].title || is_chosen(grid, i, layout->columns))
             width[i] = column_width(grid, i);
     fit(grid, width, screen->width, indent, order.column);
-    if (grid->columns[0].title && ft_grid_rows(grid))
+    if (grid->columns[0].title && ft_grid_rows(grid)) {
+        tell(grid, screen->watch, width, SIZE_MAX);
         print_row(grid, screen, width, indent, SIZE_MAX);
-    for (size_t row = 0; row < ft_grid_rows(grid); row++)
+    }
+    for (size_t row = 0; row < ft_grid_rows(grid); row++) {
+        tell(grid, screen->watch, width, rows[row].number);
         print_row(grid, screen, width, indent, rows[row].number);
+    }
     free(rows);
     free(width);
     return 0;

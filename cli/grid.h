@@ -31,6 +31,14 @@ struct ft_layout {
     const char *columns; /* titles, separated by commas; NULL: all */
 };
 
+/* Who wants to know what a table shows: each title of the head, and before each row what it is
+ * about, as `fabrictrace explain` takes it; NULL: nothing. */
+struct ft_grid_watch {
+    void (*title)(void *arg, const char *title);
+    void (*row)(void *arg, const char *about);
+    void *arg;
+};
+
 struct ft_screen {
     FILE *out;
     unsigned width;  /* columns; 0: as wide as it takes */
@@ -38,7 +46,8 @@ struct ft_screen {
     bool colour;
     struct ft_wall now; /* decides which times need a date */
     struct ft_layout layout;
-    const struct ft_value *window; /* that the figures are of, where it is over; NULL */
+    const struct ft_value *window;     /* that the figures are of, where it is over; NULL */
+    const struct ft_grid_watch *watch; /* NULL: nobody */
 };
 
 /* Standard output: width and colour only on a terminal, no colour with NO_COLOR or TERM=dumb. */
@@ -66,6 +75,10 @@ void ft_grid_cell(struct ft_grid *grid, enum ft_colour colour, const char *forma
 
 /* An empty cell: what is not known. */
 void ft_grid_skip(struct ft_grid *grid);
+
+/* What the row of the last cell is about: "leaf1/Ethernet51", say. */
+void ft_grid_about(struct ft_grid *grid, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 size_t ft_grid_rows(const struct ft_grid *grid);
 

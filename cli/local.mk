@@ -54,6 +54,9 @@ cli_libftcli_a_SOURCES = \
 	cli/show_topology.c \
 	cli/text.c cli/text.h \
 	cli/top.c cli/top.h \
+	cli/top_fetch.c cli/top_fetch.h \
+	cli/top_screen.c cli/top_screen.h \
+	cli/top_view.c cli/top_view.h \
 	cli/units.c cli/units.h \
 	cli/whatif.c cli/whatif.h \
 	cli/whatif_draw.c cli/whatif_draw.h \
@@ -67,4 +70,4 @@ cli_fabrictrace_SOURCES = cli/main.c
 cli_fabrictrace_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
 	lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a $(IO_LIBS) \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) \
-	$(XXHASH_LIBS) -lm
+	$(XXHASH_LIBS) $(NCURSES_LIBS) -lm

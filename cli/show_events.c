@@ -17,6 +17,24 @@ static const struct ft_column columns[] = {
 /* The worst first. */
 static const char *const severities[] = {"critical", "warning", "info"};
 
+/* The link, group, job or flow that it is on. */
+static void about(struct ft_grid *grid, const struct ft_value *record)
+{
+    const struct ft_value *evidence = ft_value_get(record, "evidence");
+    const char *name = ft_value_str(evidence, "switch"), *port = ft_value_str(evidence, "port");
+    const char *group = ft_value_str(evidence, "group");
+    const char *job = ft_value_str(ft_value_at(ft_value_get(evidence, "victims"), 0), "job");
+    char flow[FT_TUPLE_TEXT_BYTES];
+
+    ft_text_flow(flow, ft_value_get(evidence, "flow"));
+    if (name && port)
+        ft_grid_about(grid, "%s/%s", name, port);
+    else if (group || job)
+        ft_grid_about(grid, "%s", group ? group : job);
+    else if (*flow)
+        ft_grid_about(grid, "%s", flow);
+}
+
 struct ft_grid *ft_rows_events(void)
 {
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
@@ -41,6 +59,7 @@ void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, str
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(time, since, now));
     else
         ft_grid_skip(grid);
+    about(grid, record);
 }
 
 /* Of no known severity: after the others. */

@@ -87,6 +87,8 @@ void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_cell(grid, FT_DIM, "-");
     real_cell(grid, record, "max_over_mean", 2);
     verdict_cell(grid, record);
+    if (name && ft_value_is(record, "scope", "group"))
+        ft_grid_about(grid, "%s", name);
 }
 
 void ft_rows_uplinks(const struct ft_screen *screen, const struct ft_value *records)

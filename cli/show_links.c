@@ -93,11 +93,12 @@ struct ft_grid *ft_rows_links(void)
 
 void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
 {
+    const char *name = ft_value_str(record, "switch"), *port = ft_value_str(record, "port");
     const char *group = ft_value_str(record, "group");
     char text[FT_UNIT_BYTES];
     double speed;
 
-    place_cell(grid, ft_value_str(record, "switch"), ft_value_str(record, "port"));
+    place_cell(grid, name, port);
     place_cell(grid, ft_value_str(record, "peer"), ft_value_str(record, "peer_port"));
     ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
     count_cell(grid, record, "flows", false);
@@ -112,6 +113,8 @@ void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
     count_cell(grid, record, "errors", true);
     count_cell(grid, record, "flaps", true);
     depth_cells(grid, record);
+    if (name && port)
+        ft_grid_about(grid, "%s/%s", name, port);
 }
 
 int ft_show_links(const struct ft_screen *screen, const struct ft_value *root)

@@ -104,6 +104,8 @@ static int add_row(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_cell(grid, FT_PLAIN, "%s", dst);
         ft_grid_cell(grid, FT_PLAIN, "%s", job ? job : "");
         rc = path_cell(grid, record);
+        if (*flow)
+            ft_grid_about(grid, "%s", flow);
     }
     free(src);
     free(dst);

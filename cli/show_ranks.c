@@ -96,6 +96,8 @@ void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, stru
         ft_grid_skip(grid);
     ft_text_number_cell(grid, record, "slowest_port_flows");
     stands_cells(grid, record);
+    if (ft_value_str(record, "job"))
+        ft_grid_about(grid, "%s", ft_value_str(record, "job"));
 }
 
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root)

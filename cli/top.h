@@ -2,9 +2,10 @@
 #ifndef FT_CLI_TOP_H
 #define FT_CLI_TOP_H
 /*
- * fabrictrace top: asks the daemon again and again and keeps the picture on the terminal fresh.
- * Ends with the key q or a signal, and leaves the terminal as it was. Without a terminal it shows
- * the picture once.
+ * fabrictrace top: the overview, lists and what a line is about on a terminal, asked for again and
+ * again. Keys move, sort, open and return; they are answered while the daemon is not. Ends with the
+ * key q or a signal, and leaves the terminal as it was. Without a terminal it shows the overview
+ * once.
  */
 #include "cli/args.h"
 

@@ -248,6 +248,31 @@ export interface Rank extends Member {
     slowest_port_flows?: number;
 }
 
+export interface Diagnosis {
+    schema: string;
+    since_ms?: number;
+    syndrome?: string;
+    severity?: string;
+    message?: string;
+    job?: string;
+    communicator?: string;
+    operation?: string;
+    sequence?: number;
+    rank?: number;
+    host?: string;
+    peer?: number;
+    peer_host?: string;
+    slowdown?: number;
+    waiting?: number;
+    wait_chain?: number[];
+    evidence_for?: string[];
+    evidence_against?: string[];
+    confidence?: number;
+    advice?: string;
+    flow?: Flow;
+    links?: { switch?: string; port?: string; errors?: number; discards?: number; suspect?: boolean }[];
+}
+
 export interface QueuePair {
     host?: string;
     device?: string;

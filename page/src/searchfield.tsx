@@ -22,7 +22,7 @@ export function Search(): JSX.Element {
     const open = query.trim() !== '';
     return (
         <div class="search" role="search" data-nocopy>
-            <input id="search" type="text" list={undefined} value={query} placeholder="Search ( / )" role="combobox" aria-label="Search for address, host, switch, job or flow"
+            <input id="search" type="text" value={query} placeholder="Search ( / )" role="combobox" aria-label="Search for address, host, switch, job or flow"
                 aria-expanded={open && found.length > 0} aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck={false}
                 aria-activedescendant={open && found[active] ? `found-${active}` : undefined}
                 onInput={(e) => { setQuery(e.currentTarget.value); setActive(0); }}

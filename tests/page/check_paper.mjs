@@ -98,6 +98,27 @@ async function moments(context, url, paper) {
     await other.close();
 }
 
+/** What is wrong with a job: who waits for whom, with a link to each thing that is named. */
+async function diagnosis(context, url) {
+    const page = await newPage(context);
+    await page.goto(`${url}#/job/88`);
+    await settled(page);
+    const card = page.getByRole('region', { name: 'Diagnosis', exact: true }).locator('article');
+    await card.first().waitFor();
+    const text = await card.first().textContent();
+    check('a job shows its diagnosis with the wait chain', await card.count() === 1 && text.includes('comm hang') && text.includes('rank 3 waits for rank 2 waits for rank 1'), text);
+    check('with evidence for and against it', text.includes('its transfer to rank 2 stands') && text.includes('no counters of its host') && text.includes('411 errors'), text);
+    await card.getByRole('link', { name: 'leaf1 Ethernet49', exact: true }).click();
+    await page.waitForFunction(() => document.querySelector('main h1')?.textContent === 'Link leaf1 Ethernet49');
+    check('and leads to the link under it', true);
+    await page.goto(`${url}#/job/89`);
+    await settled(page);
+    await page.getByText('No rank of it hangs or is slow.').waitFor();
+    check('a job without one says so', true);
+    silent(page, 'diagnosis');
+    await page.close();
+}
+
 async function live(context, url) {
     const page = await newPage(context);
     await page.goto(url);
@@ -213,6 +234,7 @@ await withBrowser(async (context) => {
         await withPaper({ windowMs: STILL_MS }, async (url, paper) => {
             await allViews(context, url);
             await moments(context, url, paper);
+            await diagnosis(context, url);
             await hostile(context, url, paper);
         });
     if (!part || part === 'live') await withPaper({ windowMs: 1000 }, (url) => live(context, url));

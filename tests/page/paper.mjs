@@ -343,6 +343,13 @@ export class Paper {
             return list([{ schema: 'fabrictrace.loss.v1', source: 'poll1', program: 'fabrictrace-switchpoll', stages: [{ name: 'sflow', unit: 'datagrams', received: 90000, processed: 89988, pending: 0, drops: [{ reason: 'sequence_gap', count: 12 }] }] }]);
         case 'ranks':
             return list(this.ranks());
+        case 'diagnoses':
+            return list(query.get('job') === '88' ? [{
+                schema: 'fabrictrace.diagnosis.v1', time_ms: this.span(this.number).window_end_ms, since_ms: this.span(this.number - 3).window_end_ms, syndrome: 'comm_hang', severity: 'critical',
+                message: 'rank 1 on gpu01 hangs in communication', job: '88', communicator: 'c0ffee88', operation: 'AllReduce', sequence: 4711, rank: 1, host: name('gpu', 1), pid: 4001, peer: 2, peer_host: name('gpu', 2),
+                waiting: 3, ranks_waiting: [0, 3, 2], wait_chain: [3, 2, 1], evidence_for: ['its transfer to rank 2 stands'], evidence_against: ['no counters of its host'], confidence: 0.9, advice: 'Look at the links between them.',
+                links: [{ switch: 'leaf1', port: 'Ethernet49', peer: 'spine1', peer_port: 'Ethernet1', errors: 411, discards: 0, suspect: true }],
+            }] : []);
         case 'matrix':
             return list(this.matrix());
         case 'qps':

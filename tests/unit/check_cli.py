@@ -6,15 +6,8 @@ Runs in the build folder, as a test of automake. Each text in tests/unit/cli is 
 prints for the answer of the same name. With --write the texts are written anew.
 """
 
-import fcntl
 import json
-import os
-import pty
-import select
-import struct
-import subprocess
 import sys
-import termios
 import unittest
 
 from cli_rig import (CASES, FLOW, PROGRAM, Handler, Server, environment, routes_of_top, run,
@@ -192,44 +185,6 @@ class Answers(unittest.TestCase):
         self.assertEqual(out, (CASES / "top.txt").read_text())
         self.server.routes, self.server.body = {}, b"{}"
         self.assertEqual(run("top", *self.at)[0], 0)
-
-    def test_top_on_a_terminal(self):
-        """Pictures that fit, a daemon that goes away and comes back, q, the terminal as before."""
-        self.give_top()
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 16, 80, 0, 0))
-        before = termios.tcgetattr(slave)
-        process = subprocess.Popen(
-            [PROGRAM, "top", "--interval", "1", *self.at],
-            env=environment(NO_COLOR="1"), stdin=slave, stdout=slave)
-        seen = ""
-
-        def until(text):
-            nonlocal seen
-            while text not in seen:
-                ready = select.select([master], [], [], 20)[0]
-                self.assertTrue(ready, f"no {text!r} in {seen!r}")
-                seen += os.read(master, 65536).decode()
-
-        until("\x1b[J")
-        picture = seen[seen.index("\x1b[H"):seen.index("\x1b[J")].replace("\x1b[H", "")
-        lines = picture.replace("\x1b[K", "").split("\r\n")
-        self.assertLessEqual(len(lines), 16)
-        # The heading may be longer: the terminal cuts it.
-        self.assertLessEqual(max(map(len, lines[1:])), 80)
-        for word in ("4 active events", "link_down", "GROUP", "LINK"):
-            self.assertIn(word, picture)
-        routes, self.server.routes = self.server.routes, {}
-        seen, self.server.code, self.server.body = "", 503, b"the daemon stops"
-        until("answers 503")
-        seen, self.server.code, self.server.routes = "", 200, routes
-        until("active events")
-        os.write(master, b"q")
-        until("\x1b[?1049l")
-        self.assertEqual(process.wait(20), 0)
-        self.assertEqual(termios.tcgetattr(slave), before)
-        os.close(master)
-        os.close(slave)
 
     def test_endpoint_from_the_environment(self):
         self.give("links")

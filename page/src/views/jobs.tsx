@@ -7,6 +7,7 @@ import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
 import { palette, STEPS } from '../scale.ts';
 import { bytes, clock, count, nanoseconds, plural, rate, ratio } from '../text.ts';
 import { A, Empty, Facts, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
+import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 
@@ -188,6 +189,7 @@ export function JobView(): JSX.Element {
                 ['Slowest pair', slowest ? <Slowest rank={slowest} /> : 'none stands out'],
                 ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
             ]} />
+            {real ? <DiagnosesOf job={real} /> : null}
             {real ? <EventsOf test={(e) => (e.evidence?.victims ?? []).some((v) => v.job === real)} none="None of its flows collides." /> : null}
             {comms.length > 0
                 ? <Section title="Who sends to whom">

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a job: which rank hangs or is slow, who waits for it through whom, and why.
+import type { JSX } from 'preact';
+import { useAnswer, useStore } from '../hooks.ts';
+import type { Answer, Diagnosis } from '../records.ts';
+import { age, clock, count, plural, ratio } from '../text.ts';
+import { Empty, Facts, FlowLink, HostLink, PortLink, Section, Word } from '../ui.tsx';
+
+const SHOWN = 20;
+
+/** From who waits to whom all wait for. */
+function Chain({ ranks }: { ranks: number[] }): JSX.Element {
+    return <>{ranks.map((r, i) => <>{i ? ' waits for ' : ''}rank {r}</>)}</>;
+}
+
+function Lines({ of }: { of: string[] }): JSX.Element {
+    return <ul>{of.map((line) => <li key={line}>{line}</li>)}</ul>;
+}
+
+function DiagnosisCard({ of, open }: { of: Diagnosis; open: boolean }): JSX.Element {
+    const { window: shown } = useStore();
+    const now = shown?.window_end_ms ?? Date.now();
+    const links = of.links ?? [];
+    return (
+        <article class={`card card-${of.severity ?? 'info'}`}>
+            <h3>
+                <Word word={of.severity} text={(of.syndrome ?? '').replace('_', ' ')} /> {of.rank === undefined ? 'no rank is named' : <>rank {of.rank} <HostLink name={of.host} /></>}
+                {of.since_ms === undefined ? null : <span class="since"> since {clock(of.since_ms)}, {age(now - of.since_ms)}</span>}
+            </h3>
+            {of.message ? <p>{of.message}</p> : null}
+            {(of.wait_chain ?? []).length > 1 ? <p>Wait chain: <Chain ranks={of.wait_chain ?? []} /></p> : null}
+            <details open={open}>
+                <summary>Evidence, what to do</summary>
+                <Facts of={[
+                    of.operation !== undefined && ['Operation', `${of.operation}${of.sequence === undefined ? '' : ` ${count(of.sequence)}`}`],
+                    of.waiting !== undefined && ['Waiting', plural(of.waiting, 'rank')],
+                    of.peer !== undefined && ['Other end', <>rank {of.peer} <HostLink name={of.peer_host} /></>],
+                    of.slowdown !== undefined && ['Takes', `${ratio(of.slowdown)} times as long as usual`],
+                    of.flow !== undefined && ['Flow', <FlowLink flow={of.flow} />],
+                    links.length > 0 && ['Links under it', links.map((l, i) => <>{i ? ', ' : ''}<PortLink sw={l.switch ?? ''} port={l.port ?? ''} />{l.suspect ? ` (${plural(l.errors ?? 0, 'error')}, ${plural(l.discards ?? 0, 'discard')})` : ''}</>)],
+                    (of.evidence_for ?? []).length > 0 && ['For it', <Lines of={of.evidence_for ?? []} />],
+                    (of.evidence_against ?? []).length > 0 && ['Against it', <Lines of={of.evidence_against ?? []} />],
+                    of.confidence !== undefined && ['Certain to', `${Math.round(of.confidence * 100)} %`],
+                    of.advice !== undefined && ['To do', of.advice],
+                ]} />
+            </details>
+        </article>
+    );
+}
+
+/** Of one job, now: no diagnosis is kept for moments before. */
+export function DiagnosesOf({ job }: { job: string }): JSX.Element | null {
+    const { at } = useStore();
+    const asked = useAnswer<Answer<Diagnosis>>(at === undefined ? 'diagnoses' : '', { job });
+    const found = at === undefined ? asked.answer?.records ?? [] : [];
+    if (at !== undefined) return null;
+    return (
+        <Section title="Diagnosis">
+            {found.length === 0 ? <Empty>{asked.refusal || (asked.answer ? 'No rank of it hangs or is slow.' : 'Asking …')}</Empty> : null}
+            <div class="cards">{found.slice(0, SHOWN).map((d, i) => <DiagnosisCard key={`${d.communicator}/${d.syndrome}/${d.rank}`} of={d} open={i === 0} />)}</div>
+            {found.length > SHOWN ? <p class="empty">{found.length - SHOWN} more are not shown.</p> : null}
+        </Section>
+    );
+}
