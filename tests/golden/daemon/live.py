@@ -59,7 +59,7 @@ def test_reload(folder):
             daemon.log_says("reload failed", refused)
             check(f"{what}: the old topology stays", daemon.get("/api/v1/topology") == before)
         check("the reason is told", ": the link from 'leaf1' Ethernet51 to 'spine1' Ethernet1 is "
-              "there already" in daemon.log.read_text(), daemon.log.read_text())
+              "defined twice" in daemon.log.read_text(), daemon.log.read_text())
         daemon.config.write_text(config)
         for number, name in enumerate(("first", "second", "third"), 1):
             daemon.topology.write_text(TOPOLOGY.replace("fabric: capture", f"fabric: {name}"))
