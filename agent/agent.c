@@ -44,8 +44,8 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
         ft_run_complain(run, diag, "interfaces",
                         "none is named and rdma.enabled is off; this host has:%s", interfaces);
     }
-    if (!settings->endpoint && !ft_run_value(run, "output"))
-        ft_run_complain(run, diag, "daemon.endpoint", "needed without --output");
+    if (!settings->endpoint && !settings->topics.brokers && !ft_run_value(run, "output"))
+        ft_run_complain(run, diag, "daemon.endpoint", "needed without --output and kafka.brokers");
 }
 
 static const struct ft_program program = {

@@ -16,6 +16,7 @@
 #include "agent/engine.h"
 #include "agent/jobs/jobs.h"
 #include "agent/metrics.h"
+#include "agent/plans/plans.h"
 #include "agent/rdma/sniffer.h"
 #include "agent/report/uplink.h"
 #include "agent/settings.h"
@@ -51,6 +52,7 @@ struct live {
     struct ft_engine *engine;
     struct ft_http *http;
     struct ft_jobs *jobs;
+    struct ft_plans *plans;
     struct ft_watch *tick, *rescan;
     struct ft_log_limit loss_limit;
     uint64_t lost;
@@ -330,6 +332,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         .flows = ft_engine_flows(live->engine),
         .rdma = ft_engine_rdma(live->engine),
         .jobs = live->jobs,
+        .plans = live->plans,
         .sender = live->daemon.sender ? &sender : NULL,
     };
 
@@ -396,6 +399,7 @@ static int start_uplink(struct live *live)
         .retry_max_ns = s->retry_max_ns,
         .tls = ft_agent_tls(s),
     };
+    struct ft_sender_way way;
     char error[ERROR_BYTES];
     int code;
 
@@ -407,6 +411,12 @@ static int start_uplink(struct live *live)
     }
     if (getrandom(&sender.boot_id, sizeof(sender.boot_id), 0) != sizeof(sender.boot_id))
         return EX_OSERR;
+    if (s->topics.brokers) {
+        if (ft_topic_settings_open(&s->topics, live->loop, &sender, &way) < 0)
+            return EX_CONFIG;
+        sender.way = &way;
+        sender.endpoint = s->topics.brokers;
+    }
     code = ft_daemon_link_open(&live->daemon, live->loop, &sender);
     if (code)
         return code == -ENOMEM ? EX_OSERR : EX_CONFIG;
@@ -441,6 +451,26 @@ static int start_jobs(struct live *live, uint64_t seed)
     return EX_OK;
 }
 
+static int start_plans(struct live *live)
+{
+    const struct ft_agent_settings *s = live->settings;
+    const struct ft_plans_config config = {
+        .socket = s->plan_socket,
+        .folder = s->plan_folder,
+        .host = live->host,
+    };
+    char error[ERROR_BYTES];
+
+    if (strcmp(s->plan_socket, "off") == 0)
+        return EX_OK;
+    live->plans = ft_plans_new(live->loop, live->uplink, &config, error, sizeof(error));
+    if (!live->plans) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CANTCREAT;
+    }
+    return EX_OK;
+}
+
 /* What the configuration still needs once everything is open. */
 static unsigned needed(const struct ft_agent_settings *settings)
 {
@@ -451,7 +481,7 @@ static unsigned needed(const struct ft_agent_settings *settings)
 
 static bool sees_without_capture(const struct ft_agent_settings *settings)
 {
-    return strcmp(settings->nccl_socket, "off") != 0 ||
+    return strcmp(settings->nccl_socket, "off") != 0 || strcmp(settings->plan_socket, "off") != 0 ||
            (settings->rdma && access(RDMA_ROOT, F_OK) == 0);
 }
 
@@ -507,6 +537,8 @@ static int start(struct live *live)
     code = start_http(live);
     if (code == EX_OK)
         code = start_jobs(live, seed);
+    if (code == EX_OK)
+        code = start_plans(live);
     if (code)
         return code;
     if (ft_privilege_drop(live->settings->user, needed(live->settings), error, sizeof(error))) {
@@ -544,6 +576,7 @@ int ft_agent_live(struct ft_run *run, const char *output,
     ft_http_free(live.http);
     ft_watch_free(live.tick);
     ft_watch_free(live.rescan);
+    ft_plans_free(live.plans);
     ft_jobs_free(live.jobs);
     ft_engine_free(live.engine);
     ft_uplink_free(live.uplink);

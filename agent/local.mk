@@ -18,6 +18,9 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/tally.c agent/jobs/tally.h \
 	agent/live.c agent/live.h \
 	agent/metrics.c agent/metrics.h \
+	agent/plans/ask.c agent/plans/ask.h \
+	agent/plans/plan_file.c agent/plans/plan_file.h \
+	agent/plans/plans.c agent/plans/plans.h \
 	agent/rdma/devices.c agent/rdma/devices.h \
 	agent/rdma/monitor.c agent/rdma/monitor.h \
 	agent/rdma/nlattr.c agent/rdma/nlattr.h \
@@ -47,8 +50,8 @@ agent_fabrictrace_agent_SOURCES = agent/main.c
 agent_fabrictrace_agent_LDADD = $(AGENT_LIBS)
 
 # What links the agent's parts links this.
-AGENT_LIBS = agent/libftagent.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
-	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
+AGENT_LIBS = agent/libftagent.a lib/topics/libfttopics.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
+	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS) -lm
 
 agent_scripts = tests/golden/agent/replay.py tests/golden/agent/live.py \
 	tests/golden/agent/privilege.py tests/golden/agent/reload.py

@@ -27,6 +27,9 @@ enum metric {
     METRIC_NCCL_JOBS,
     METRIC_NCCL_REFUSED,
     METRIC_NCCL_IMPLAUSIBLE,
+    METRIC_PLANS,
+    METRIC_PLAN_PORTS,
+    METRIC_PLAN_REFUSED,
     METRIC_QUEUE_BYTES,
     METRIC_QUEUE_LIMIT,
     METRIC_CONNECTED,
@@ -74,6 +77,12 @@ static const struct ft_prom_metric table[] = {
         "Connections of jobs that were rejected."},
     [METRIC_NCCL_IMPLAUSIBLE] = {PREFIX "nccl_implausible_total", FT_PROM_COUNTER, "counters", NULL, NULL, 1,
         "Counters in the memory of jobs that said more than a process can do: they do not count."},
+    [METRIC_PLANS] = {PREFIX "plans", FT_PROM_GAUGE, "plans", NULL, NULL, 1,
+        "Plans of source ports that jobs have asked for, and that are there."},
+    [METRIC_PLAN_PORTS] = {PREFIX "plan_ports_total", FT_PROM_COUNTER, "queue pairs", "outcome", NULL, 5,
+        "Queue pairs that asked for a port: asked, given; and what became of it: label, sport, refused."},
+    [METRIC_PLAN_REFUSED] = {PREFIX "plan_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
+        "Connections of jobs at plan.socket that were rejected."},
     [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
@@ -146,6 +155,24 @@ static void write_rdma(struct ft_prom *p, const struct ft_rdma_status *s)
     ft_prom_one(p, METRIC_RDMA_QUERIES_AMBIGUOUS, s->queries_ambiguous);
 }
 
+static void write_plans(struct ft_prom *p, const struct ft_plans_stats *s)
+{
+    const struct {
+        const char *outcome;
+        uint64_t count;
+    } outcomes[] = {{"asked", s->asked},
+                    {"given", s->given},
+                    {"label", s->labels},
+                    {"sport", s->sports},
+                    {"refused", s->rejected}};
+
+    ft_prom_one(p, METRIC_PLANS, s->plans);
+    ft_prom_family(p, METRIC_PLAN_PORTS);
+    for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
+        ft_prom_u64(p, FT_PROM_LABELS(outcomes[i].outcome), outcomes[i].count);
+    ft_prom_one(p, METRIC_PLAN_REFUSED, s->turned_away);
+}
+
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *m)
 {
     struct ft_prom page = {w, &ft_agent_metrics_table, NULL};
@@ -167,6 +194,8 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
         ft_prom_one(&page, METRIC_NCCL_REFUSED, ft_jobs_refused(m->jobs));
         ft_prom_one(&page, METRIC_NCCL_IMPLAUSIBLE, ft_jobs_implausible(m->jobs));
     }
+    if (m->plans)
+        write_plans(&page, ft_plans_stats(m->plans));
     if (m->sender) {
         ft_prom_one(&page, METRIC_QUEUE_BYTES, m->sender->queue_bytes);
         ft_prom_one(&page, METRIC_QUEUE_LIMIT, m->settings->queue_bytes);

@@ -124,6 +124,7 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(endpoint),
      .help = "Where fabrictraced(8) listens. Needed unless --output or --replay is given."},
+    FT_TOPIC_OPTIONS(AT(topics)),
     {.key = "daemon.standby",
      .type = FT_OPTION_STRINGS,
      .offset = AT(standby),
@@ -225,6 +226,19 @@ static const struct ft_option options[] = {
      .min = 1,
      .max = 1024,
      .help = "Training processes followed at a time. Further ones are rejected and counted."},
+    {.key = "plan.socket",
+     .type = FT_OPTION_STRING,
+     .offset = AT(plan_socket),
+     .standard = "off",
+     .help =
+         "Unix socket where jobs with libibverbs-fabrictrace(7) ask for the source ports of new "
+         "queue pairs, or off. They look for " FT_RUNSTATEDIR "/plan.sock by default."},
+    {.key = "plan.folder",
+     .type = FT_OPTION_STRING,
+     .offset = AT(plan_folder),
+     .help = "Folder where owners of jobs lay down plans, by the option --apply of fabrictrace(1). "
+             "It is to be writable for all of them and sticky, as /tmp is. A plan counts for "
+             "processes of the user alone whom its file belongs to. Needed with plan.socket."},
     {.key = "rdma.enabled",
      .type = FT_OPTION_BOOL,
      .offset = AT(rdma),
@@ -296,6 +310,8 @@ enum {
 
 #define BASE_BYTES (24 * (UINT64_C(1) << 20)) /* the program, its libraries, HTTP */
 /* Interfaces may come with a reload. */
+/* Eight files of 1 MiB, read. */
+#define PLANS_BYTES   (40 * (UINT64_C(1) << 20))
 #define CAPTURE_BYTES (32 * (UINT64_C(1) << 20))
 
 size_t ft_agent_shares(const struct ft_run *run, void *config,
@@ -306,6 +322,7 @@ size_t ft_agent_shares(const struct ft_run *run, void *config,
     const struct ft_share list[] = {
         {.what = "the program", .bytes = BASE_BYTES},
         {.what = "the allocator", .bytes = s->memory_max / 16},
+        {.what = "plans", .bytes = strcmp(s->plan_socket, "off") == 0 ? 0 : PLANS_BYTES},
         {.what = "capture buffers", .bytes = capture > CAPTURE_BYTES ? capture : CAPTURE_BYTES},
         {"captured flows", "flows_max", &s->flows_max, FLOW, 10, 100, 16777216, false, 0, false,
          false},
@@ -344,6 +361,7 @@ static void check_intervals(const struct ft_agent_settings *s, const struct ft_r
         if (!ft_candidate_ok(s->standby.items[i]))
             ft_run_complain(run, diag, "daemon.standby", "'%s' is not host:port",
                             s->standby.items[i]);
+    ft_topic_settings_check(&s->topics, run, diag);
     if (s->standby.count && !s->endpoint)
         ft_run_complain(run, diag, "daemon.standby", "needs daemon.endpoint, the first of them");
 }
@@ -381,6 +399,8 @@ void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_
     check_tls(s, run, diag);
     if (s->filter && ft_pcap_check_filter(s->filter, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "filter", "%s", error);
+    if (strcmp(s->plan_socket, "off") != 0 && !s->plan_folder)
+        ft_run_complain(run, diag, "plan.socket", "needs plan.folder");
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
 }
@@ -460,6 +480,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "flows_max";
     if (!same(old->endpoint, now->endpoint))
         return "daemon.endpoint";
+    if (!ft_topic_settings_equal(&old->topics, &now->topics))
+        return "kafka.brokers";
     if (!ft_strings_equal(&old->standby, &now->standby) || old->return_ns != now->return_ns)
         return "daemon.standby";
     if (!old->tls_cert != !now->tls_cert)
@@ -477,6 +499,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         old->nccl_reports_per_s != now->nccl_reports_per_s ||
         old->nccl_jobs_max != now->nccl_jobs_max)
         return "nccl";
+    if (!same(old->plan_socket, now->plan_socket) || !same(old->plan_folder, now->plan_folder))
+        return "plan";
     if (old->rdma != now->rdma)
         return "rdma.enabled";
     if (old->rdma_query != now->rdma_query)

@@ -15,6 +15,7 @@
 #include "lib/config/options.h"
 #include "lib/config/program.h"
 #include "lib/io/transport.h"
+#include "lib/topics/settings.h"
 
 struct ft_agent_settings {
     int log_level;   /* index; taken over by ft_run_new() */
@@ -33,6 +34,7 @@ struct ft_agent_settings {
     int64_t idle_ns;
     int64_t loss_ns;
     char *endpoint;
+    struct ft_topic_settings topics;
     struct ft_strings standby;
     int64_t return_ns;
     char *tls_cert, *tls_key, *tls_ca, *tls_crl;
@@ -45,6 +47,8 @@ struct ft_agent_settings {
     int64_t nccl_quiet_ns;
     uint64_t nccl_reports_per_s;
     uint64_t nccl_jobs_max;
+    char *plan_socket; /* "off": none */
+    char *plan_folder;
     bool rdma;
     struct ft_strings rdma_devices;
     bool rdma_query;

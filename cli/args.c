@@ -134,8 +134,13 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return parse_chakra(args, words, argv + optind, err);
     if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
         args->job = argv[optind + 1];
+        if (args->apply && args->withdraw)
+            return ft_args_complain(err, args->command, "takes --apply or --withdraw");
         return 0;
     }
+    if (args->command == FT_COMMAND_PLAN && (args->apply || args->withdraw || args->dry_run))
+        return ft_args_complain(err, args->command,
+                                "--apply, --withdraw and --dry-run go with a job alone");
     if (args->command == FT_COMMAND_CONSUME) {
         args->topic = argv[optind + 1];
         return words == 2 ? 0

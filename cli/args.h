@@ -84,6 +84,7 @@ struct ft_args {
     size_t load_count;
     const char *job;        /* of a diagnosis, plan, export; NULL: all, or none */
     const char *operations; /* file of a diagnosis without a daemon */
+    const char *incident;   /* file of a diagnosis of what was kept */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */
     const char *policies;                           /* of whatif, NULL: all */
     unsigned draws;
@@ -92,6 +93,8 @@ struct ft_args {
     uint64_t fabric_bps;                     /* likewise; 0: as it is */
     bool unaware;                            /* the network that knows no congestion */
     const char *flows, *previous, *failed;   /* of plan and whatif: files, links */
+    const char *apply, *withdraw;            /* of a job's plan: folders */
+    bool dry_run;                            /* likewise: nothing is written */
     const char *topic, *brokers;             /* of consume */
     const char *properties;                  /* its file of librdkafka's settings, NULL */
     const char *filters[FT_CLI_FILTERS_MAX]; /* NAME=VALUE */

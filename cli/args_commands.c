@@ -38,7 +38,7 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_SPREAD] = {"spread", "[--host HOST] [--group GROUP] [--limit N]",
                            "how flows, connections and jobs spread over equal-cost links"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
-    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] | --operations FILE",
+    [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] [--replay FILE] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},
     [FT_COMMAND_ANALYZE] = {"analyze", "CAPTURE [--topology FILE] [--serve]",
                             "a capture of sFlow: paths, imbalance, collisions, events in it"},
@@ -49,7 +49,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
                            "the page, or one command, with the data of such a file"},
     [FT_COMMAND_PLAN] = {"plan",
-                         "JOB [--failed LINK,...] | --topology FILE --flows FILE "
+                         "JOB [--failed LINK,...] [--apply FOLDER | --withdraw FOLDER] "
+                         "[--dry-run] | --topology FILE --flows FILE "
                          "[--previous FILE] [--failed LINK,...]",
                          "source ports for a job, or paths for flows, that collide the least"},
     [FT_COMMAND_WHATIF] = {"whatif",

@@ -74,6 +74,15 @@ int ft_args_sim_option(struct ft_args *args, int c, const char *value, FILE *err
     case OPT_FAILED:
         args->failed = value;
         break;
+    case OPT_APPLY:
+        args->apply = value;
+        break;
+    case OPT_WITHDRAW:
+        args->withdraw = value;
+        break;
+    case OPT_DRY_RUN:
+        args->dry_run = true;
+        break;
     case OPT_CHAKRA:
         args->chakra = value;
         break;

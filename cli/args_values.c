@@ -187,6 +187,9 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
     case OPT_OPERATIONS:
         args->operations = value;
         break;
+    case OPT_REPLAY:
+        args->incident = value;
+        break;
     case OPT_HOST:
         args->host = value;
         break;

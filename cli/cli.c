@@ -21,6 +21,7 @@
 #include "cli/live.h"
 #include "cli/loads.h"
 #include "cli/plan.h"
+#include "cli/plan_files.h"
 #include "cli/plan_job.h"
 #include "cli/record.h"
 #include "cli/replay.h"
@@ -97,6 +98,23 @@ static int ask(const struct ft_args *args, int *failed)
     return rc;
 }
 
+/* The same of an incident: as `replay FILE diagnose` has it. */
+static int diagnose_incident(const struct ft_args *args)
+{
+    struct ft_args replay = *args;
+    char command[] = "diagnose", json[] = "--json";
+    char *words[3] = {command};
+
+    replay.file = args->incident;
+    replay.rest = words;
+    replay.rest_count = 1;
+    if (args->json)
+        words[replay.rest_count++] = json;
+    if (args->job)
+        words[replay.rest_count++] = (char *)(uintptr_t)args->job;
+    return ft_replay_command(&replay, ft_cli_run);
+}
+
 static int run(const struct ft_args *args)
 {
     int status = EX_OK, rc = 0;
@@ -111,6 +129,8 @@ static int run(const struct ft_args *args)
         return ft_replay_command(args, ft_cli_run);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
+    if (args->command == FT_COMMAND_PLAN && args->withdraw)
+        return ft_plan_files_withdraw(args);
     if (args->command == FT_COMMAND_PLAN)
         return args->job ? ft_plan_job_run(args) : ft_plan_run(args);
     if (args->command == FT_COMMAND_WHATIF)
@@ -123,6 +143,8 @@ static int run(const struct ft_args *args)
         return ft_consume_command(args);
     if (args->follow)
         return ft_follow_run(args);
+    if (args->incident)
+        return diagnose_incident(args);
     if (args->operations)
         return ft_diagnose_show(stdout, stderr, args->json, args->operations);
     if (args->loads)

@@ -3,15 +3,20 @@
 
 #include "cli/diagnose.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include "cli/grid.h"
 #include "cli/units.h"
 #include "lib/diagnosis/csv.h"
 #include "lib/diagnosis/diagnosis.h"
+#include "lib/diagnosis/flight.h"
 #include "lib/diagnosis/report.h"
 #include "proto/json.h"
 #include "proto/record.h"
@@ -45,33 +50,148 @@ static int read_all(FILE *in, char **text, size_t *len)
     return 0;
 }
 
-static int load(struct ft_operations *ops, const char *file, FILE *err)
-{
-    bool standard = strcmp(file, "-") == 0;
-    FILE *in = standard ? stdin : fopen(file, "r");
-    char *text = NULL, error[FT_CSV_ERROR_BYTES];
-    size_t len = 0;
-    int rc = in ? read_all(in, &text, &len) : -errno;
+/* What a file or folder of operations is read into. */
+struct input {
+    struct ft_operations *ops;
+    struct ft_flight *flight;
+    size_t dumps;
+    uint64_t now_ns; /* when the newest dump was written; 0: the operations themselves say */
+    FILE *err;
+};
 
-    if (in && !standard)
-        fclose(in);
-    if (rc < 0) {
-        fprintf(err, "fabrictrace diagnose: %s: %s\n", file, strerror(-rc));
-        return rc == -ENOMEM ? EX_OSERR : EX_NOINPUT;
-    }
-    rc = ft_csv_read(ops, text, len, error);
-    free(text);
+static int complain(const struct input *in, const char *file, const char *what)
+{
+    fprintf(in->err, "fabrictrace diagnose: %s: %s\n", file, what);
+    return EX_DATAERR;
+}
+
+static int fail(const struct input *in, const char *file, int rc)
+{
+    complain(in, file, strerror(-rc));
+    return rc == -E2BIG ? EX_DATAERR : EX_OSERR;
+}
+
+/* nccl_trace_rank_12, and the like: the number at the end. */
+static bool rank_of(const char *file, uint32_t *rank)
+{
+    size_t len = strlen(file), at;
+
+    if (len > 5 && strcmp(file + len - 5, ".json") == 0)
+        len -= 5;
+    for (at = len; at > 0 && isdigit((unsigned char)file[at - 1]);)
+        at--;
+    if (at == len || len - at > 7)
+        return false;
+    *rank = (uint32_t)strtoul(file + at, NULL, 10);
+    return true;
+}
+
+static int load_dump(struct input *in, const char *file, char *text, size_t len, time_t written)
+{
+    char error[FT_FLIGHT_ERROR_BYTES];
+    uint32_t rank;
+    int rc;
+
+    if (!rank_of(file, &rank))
+        return complain(in, file, "the name of a dump ends in the rank of its process");
+    rc = ft_flight_add(in->flight, rank, text, len, error);
+    if (rc == -EINVAL)
+        return complain(in, file, error);
+    if (rc)
+        return fail(in, file, rc);
+    in->dumps++;
+    if ((uint64_t)written * 1000000000 > in->now_ns)
+        in->now_ns = (uint64_t)written * 1000000000;
+    return EX_OK;
+}
+
+static int load_table(struct input *in, const char *file, const char *text, size_t len)
+{
+    char error[FT_CSV_ERROR_BYTES];
+    int rc = ft_csv_read(in->ops, text, len, error);
+
     if (rc == -EINVAL) {
-        fprintf(err, "fabrictrace diagnose: %s:%s\n", standard ? "standard input" : file, error);
+        fprintf(in->err, "fabrictrace diagnose: %s:%s\n", file, error);
         return EX_DATAERR;
     }
-    if (rc == 0)
-        rc = ft_operations_finish(ops);
+    return rc ? fail(in, file, rc) : EX_OK;
+}
+
+/* A table, or a dump, as the file begins. */
+static int load_file(struct input *in, const char *file)
+{
+    bool standard = strcmp(file, "-") == 0;
+    FILE *from = standard ? stdin : fopen(file, "r");
+    struct stat status = {.st_mtime = 0};
+    char *text = NULL;
+    size_t len = 0;
+    int rc = from ? read_all(from, &text, &len) : -errno;
+
+    if (from)
+        fstat(fileno(from), &status);
+    if (from && !standard)
+        fclose(from);
     if (rc < 0) {
-        fprintf(err, "fabrictrace diagnose: %s: %s\n", file, strerror(-rc));
-        return EX_OSERR;
+        fail(in, file, rc);
+        return rc == -ENOMEM ? EX_OSERR : EX_NOINPUT;
     }
-    return 0;
+    rc = ft_flight_is(text, len) ? load_dump(in, file, text, len, status.st_mtime)
+                                 : load_table(in, standard ? "standard input" : file, text, len);
+    free(text);
+    return rc;
+}
+
+static int is_seen(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* A folder of dumps. */
+static int load_folder(struct input *in, const char *folder)
+{
+    struct dirent **list = NULL;
+    int n = scandir(folder, &list, is_seen, alphasort), rc = EX_OK;
+    char file[PATH_MAX];
+
+    for (int i = 0; i < n; i++) {
+        if (rc == EX_OK &&
+            snprintf(file, sizeof(file), "%s/%s", folder, list[i]->d_name) >= (int)sizeof(file))
+            rc = fail(in, folder, -ENAMETOOLONG);
+        if (rc == EX_OK)
+            rc = load_file(in, file);
+        free(list[i]);
+    }
+    free(list);
+    if (n < 0) {
+        fail(in, folder, -errno);
+        return EX_NOINPUT;
+    }
+    return n == 0 ? complain(in, folder, "nothing is in it") : rc;
+}
+
+static int load(struct input *in, const char *path)
+{
+    struct stat status;
+    uint64_t left_out = 0;
+    int rc;
+
+    rc = stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? load_folder(in, path)
+                                                             : load_file(in, path);
+    if (rc != EX_OK)
+        return rc;
+    rc = ft_flight_finish(in->flight, in->ops, &left_out);
+    if (rc == 0)
+        rc = ft_operations_finish(in->ops);
+    if (rc == -EINVAL)
+        return complain(in, path, "a rank is in a group twice");
+    if (rc < 0)
+        return fail(in, path, rc);
+    if (left_out)
+        fprintf(in->err,
+                "fabrictrace diagnose: %s: %llu entries are left out: they are of no operation "
+                "by themselves\n",
+                path, (unsigned long long)left_out);
+    return EX_OK;
 }
 
 static int show_json(FILE *out, struct ft_writer *w, struct ft_diagnosis_report *r)
@@ -165,13 +285,34 @@ static int show_table(FILE *out, const struct ft_operations *ops, struct ft_diag
     return rc;
 }
 
-static int show(FILE *out, bool json, const struct ft_operations *ops, struct ft_diagnoses *found)
+/* A watchdog's times say who stands, and not who is slow. */
+static void drop_slow(struct ft_diagnoses *found)
 {
+    size_t kept = 0;
+
+    for (size_t i = 0; i < found->count; i++) {
+        if (found->items[i].slowdown == 0)
+            found->items[kept++] = found->items[i];
+        else
+            free(found->items[i].waiting);
+    }
+    found->count = kept;
+}
+
+static int show(FILE *out, bool json, const struct input *in, struct ft_diagnoses *found)
+{
+    const struct ft_operations *ops = in->ops;
     uint64_t now_ns = ft_operations_newest_ns(ops);
     struct ft_diagnosis_report *r = calloc(1, sizeof(*r));
     struct ft_writer w;
-    int rc = r ? ft_diagnose(ops, now_ns, found) : -ENOMEM;
+    int rc = -ENOMEM;
 
+    if (in->now_ns > now_ns)
+        now_ns = in->now_ns;
+    if (r)
+        rc = ft_diagnose(ops, now_ns, found);
+    if (rc == 0 && in->dumps)
+        drop_slow(found);
     ft_writer_init(&w, LINE_BYTES_MAX);
     if (rc == 0 && !json)
         rc = show_table(out, ops, found, now_ns, r);
@@ -184,22 +325,25 @@ static int show(FILE *out, bool json, const struct ft_operations *ops, struct ft
     return rc;
 }
 
-int ft_diagnose_show(FILE *out, FILE *err, bool json, const char *file)
+int ft_diagnose_show(FILE *out, FILE *err, bool json, const char *path)
 {
-    struct ft_operations *ops = ft_operations_new();
+    struct input in = {.ops = ft_operations_new(), .flight = ft_flight_new(), .err = err};
     struct ft_diagnoses found = {0};
-    int rc = ops ? load(ops, file, err) : EX_OSERR;
+    int rc = EX_OSERR;
 
-    if (!ops) {
+    if (!in.ops || !in.flight)
         fprintf(err, "fabrictrace diagnose: no memory\n");
-    } else if (rc == 0) {
-        rc = show(out, json, ops, &found);
+    else
+        rc = load(&in, path);
+    if (rc == EX_OK) {
+        rc = show(out, json, &in, &found);
         if (rc < 0) {
             fprintf(err, "fabrictrace diagnose: %s\n", strerror(-rc));
             rc = EX_OSERR;
         }
     }
     ft_diagnoses_free(&found);
-    ft_operations_free(ops);
+    ft_flight_free(in.flight);
+    ft_operations_free(in.ops);
     return rc;
 }

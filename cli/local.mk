@@ -26,6 +26,7 @@ cli_libftcli_a_SOURCES = \
 	cli/matrix.c cli/matrix.h \
 	cli/moment.c cli/moment.h \
 	cli/plan.c cli/plan.h \
+	cli/plan_files.c cli/plan_files.h \
 	cli/plan_job.c cli/plan_job.h cli/plan_job_print.c \
 	cli/previous.c cli/previous.h \
 	cli/record.c cli/record.h \

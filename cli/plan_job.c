@@ -10,6 +10,7 @@
 #include <sysexits.h>
 
 #include "cli/fetch.h"
+#include "cli/plan_files.h"
 #include "lib/sim/loads.h"
 
 /* Source ports of RoCEv2 that the kernel and NICs use: 0xc000 and 14 bits. */
@@ -400,6 +401,8 @@ int ft_plan_job_run(const struct ft_args *args)
     if (rc)
         fprintf(stderr, "fabrictrace plan: %s\n", strerror(-rc));
     rc = rc ? EX_OSERR : p->refused.count ? EX_DATAERR : EX_OK;
+    if (rc == EX_OK)
+        rc = ft_plan_files_apply(p, args);
 out:
     if (p)
         plan_free(p);

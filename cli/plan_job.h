@@ -3,7 +3,8 @@
 #define FT_CLI_PLAN_JOB_H
 /*
  * `plan JOB`: source ports for the queue pairs of a job, such that its flows collide less, from
- * what the daemon sees and has learnt of the switches' hashes. Nothing is applied.
+ * what the daemon sees and has learnt of the switches' hashes. Nothing is applied but by --apply
+ * (cli/plan_files.h).
  *
  * It is refused, with the reasons, where a source port does not determine the path: the hash of a
  * switch is not known, is not linear, leaves out the port, or errs in more than one flow of a
@@ -15,6 +16,7 @@
 #include "cli/whatif_error.h"
 #include "cli/whatif_measure.h"
 #include "cli/whatif_times.h"
+#include "lib/base/writer.h"
 #include "lib/sim/reassign.h"
 
 #define FT_PLAN_REASONS_MAX 32
@@ -53,5 +55,9 @@ int ft_plan_job_run(const struct ft_args *args);
 
 /* Shows a plan as a record or a table. -ENOMEM. */
 int ft_plan_job_print(const struct ft_plan_job *p, bool json);
+
+/* The plan for the agent of a host, as a line: moves and keeps of queue pairs there. Returns how
+ * many these are; -ENOMEM. */
+int ft_plan_job_of_host(const struct ft_plan_job *p, const char *host, struct ft_writer *w);
 
 #endif

@@ -15,6 +15,7 @@
  * one that is not 0, which means none. */
 #define LABEL_BITS 0x3fffu
 #define LABEL_ZERO 0x4001u
+#define PORT_LEAST 0xc000u
 
 /* A state's message with what it points to. */
 struct state_record {
@@ -100,8 +101,8 @@ static void fill_move(struct move_record *r, const struct ft_plan_job *p, uint32
     r->m.has_pid = record->has_pid;
     r->m.pid = record->pid;
     r->m.has_sport = r->m.has_flow_label = true;
-    r->m.sport = p->sport[flow];
-    r->m.flow_label = label_of(p->sport[flow]);
+    r->m.sport = p->sport[flow] ? p->sport[flow] : p->captured.flows[flow].tuple.sport;
+    r->m.flow_label = label_of((uint16_t)r->m.sport);
     r->m.n_hops_before = fill_hops(t, &p->captured.paths[flow], r->hops[0], r->list[0]);
     r->m.hops_before = r->list[0];
     r->m.n_hops = fill_hops(t, &p->paths[flow], r->hops[1], r->list[1]);
@@ -115,16 +116,22 @@ static size_t list_texts(const struct ft_plan_texts *texts, char *list[FT_PLAN_R
     return texts->count;
 }
 
-static int write_line(const Fabrictrace__Plan *m)
+static int write_to(struct ft_writer *w, Fabrictrace__Plan *m)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN;
+    record.plan = m;
+    return ft_record_to_json(&record, w) ? -ENOMEM : 0;
+}
+
+static int write_line(Fabrictrace__Plan *m)
+{
     struct ft_writer w;
     int rc;
 
-    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN;
-    record.plan = (Fabrictrace__Plan *)(uintptr_t)m;
     ft_writer_init(&w, LINE_MAX_BYTES);
-    rc = ft_record_to_json(&record, &w);
+    rc = write_to(&w, m);
     if (rc == 0)
         printf("%.*s\n", (int)w.len, (const char *)w.bytes);
     ft_writer_free(&w);
@@ -185,6 +192,50 @@ static int print_record(const struct ft_plan_job *p)
     free(moves);
     free(list);
     return rc;
+}
+
+/* A queue pair of the job on that host, whose port a label can give. */
+static bool is_on(const struct ft_plan_job *p, uint32_t flow, const char *host)
+{
+    const Fabrictrace__Path *r = p->captured.flows[flow].record;
+
+    return r->job && strcmp(r->job, p->job) == 0 && r->qp && r->qp->has_local && r->src_host &&
+           strcmp(r->src_host, host) == 0 &&
+           (p->sport[flow] || p->captured.flows[flow].tuple.sport >= PORT_LEAST);
+}
+
+int ft_plan_job_of_host(const struct ft_plan_job *p, const char *host, struct ft_writer *w)
+{
+    Fabrictrace__Plan m = FABRICTRACE__PLAN__INIT;
+    uint32_t count = p->captured.inputs.flows.count, n = 0;
+    struct move_record *moves = calloc((size_t)count + 1, sizeof(*moves));
+    Fabrictrace__PlanMove **list = calloc(2 * ((size_t)count + 1), sizeof(Fabrictrace__PlanMove *));
+    int rc = moves && list ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        struct move_record *r = &moves[n];
+
+        if (!is_on(p, i, host))
+            continue;
+        fill_move(r, p, i);
+        r->m.n_hops_before = 0;
+        if (p->sport[i])
+            list[m.n_moves++] = &r->m;
+        else
+            list[count + 1 + m.n_keeps++] = &r->m;
+        n++;
+    }
+    if (rc == 0) {
+        fill_plan(&m, p);
+        m.moves = list;
+        m.keeps = list + count + 1;
+        m.has_stage = true;
+        m.stage = FABRICTRACE__PLAN_STAGE__PLAN_STAGE_PLANNED;
+        rc = write_to(w, &m);
+    }
+    free(moves);
+    free(list);
+    return rc ? rc : (int)n;
 }
 
 /* "leaf1 Ethernet51 > spine1 Ethernet4 > leaf4" */
@@ -288,6 +339,5 @@ int ft_plan_job_print(const struct ft_plan_job *p, bool json)
     printf("Hashes: at least %.1f %% of predictions were right\n", 100 * p->accuracy);
     print_texts(&p->unknown, &screen, "Not known:");
     ft_model_error_print(&p->error, p->captured.inputs.topology, stdout);
-    printf("Nothing was applied.\n");
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "daemon/api/metrics.h"
 #include "daemon/api/orders.h"
 #include "daemon/api/window_figures.h"
+#include "daemon/group/reader.h"
 #include "daemon/history/keeper.h"
 #include "daemon/incident/loading.h"
 #include "daemon/incident/recorder.h"
@@ -30,7 +31,6 @@
 #define NS_PER_S    1000000000
 #define WARN_NS     (INT64_C(60) * NS_PER_S)
 #define ERROR_BYTES 512
-#define HOST_BYTES  256
 
 static void close_all(struct ft_daemon *d)
 {
@@ -40,10 +40,12 @@ static void close_all(struct ft_daemon *d)
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->view.http);
+    ft_group_reader_free(d->topics);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_arrivals_close(&d->arrivals);
     ft_pipeline_free(d->view.pipeline);
+    ft_group_role_close(&d->role);
     ft_loading_free(d->loading);
     ft_recorder_free(d->recorder);
     ft_head_clear(&d->head);
@@ -53,16 +55,6 @@ static void close_all(struct ft_daemon *d)
     ft_loop_free(d->loop);
     free(d->source_id);
     ft_run_free(d->run);
-}
-
-/* What this daemon calls itself; the caller's. */
-static char *own_name(const struct ft_settings *s)
-{
-    char host[HOST_BYTES] = "";
-
-    if (s->source_id)
-        return strdup(s->source_id);
-    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }
 
 /* Nothing that the daemon opens needs a privilege. Who replays a file reads it as who he is. */
@@ -147,7 +139,7 @@ int ft_daemon_main(int argc, char **argv)
         return rc;
     d.settings = ft_run_config(d.run);
     d.view.window_ms = d.settings->window_ns / NS_PER_MS;
-    d.source_id = own_name(d.settings);
+    d.source_id = ft_daemon_own_name(d.settings);
     if (ft_run_values(d.run, "topics")->count)
         rc = ft_daemon_print_topics(d.run);
     else

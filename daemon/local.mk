@@ -52,10 +52,15 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/survey_tiers.c \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
+	daemon/diagnosis/blamed.c daemon/diagnosis/blamed.h \
+	daemon/diagnosis/delays.c daemon/diagnosis/delays.h \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
+	daemon/group/numbers.c daemon/group/numbers.h \
+	daemon/group/reader.c daemon/group/reader.h \
+	daemon/group/role.c daemon/group/role.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/spread/spread.c daemon/spread/spread.h \
 	daemon/health/agents.c daemon/health/agents.h \
@@ -131,10 +136,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \
+	daemon/window/partial.c daemon/window/partial_emit.c daemon/window/partial.h \
 	daemon/window/loads.c daemon/window/loads.h \
 	daemon/window/window.c daemon/window/window.h
 
-DAEMON_LIBS = daemon/libftdaemon.a lib/files/libftfiles.a lib/config/libftconfig.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a \
+DAEMON_LIBS = daemon/libftdaemon.a lib/topics/libfttopics.a lib/files/libftfiles.a lib/config/libftconfig.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a \
 	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced

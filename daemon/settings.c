@@ -22,6 +22,8 @@ static const char *const metrics_links[] = {[FT_METRICS_LINKS_ALL] = "all",
 
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
+static const char *const group_roles[] = {"alone", "member", "aggregator", NULL};
+
 static const struct ft_option options[] = {
     {.key = "topology",
      .type = FT_OPTION_STRING,
@@ -433,6 +435,33 @@ static const struct ft_option options[] = {
      .help = "Settings of librdkafka whose values are in files of one line, which not everybody "
              "may read: sasl.password: /etc/fabrictrace/kafka.password, or credential:NAME for a "
              "credential of the service manager."},
+    {.key = "kafka.ingest",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(kafka_ingest),
+     .standard = "no",
+     .help = "Whether to read what agents and pollers send over Kafka (their kafka.brokers), from "
+             "the topics of fabrictrace-ingest(7), besides what comes over TCP."},
+    {.key = "group.role",
+     .type = FT_OPTION_ENUM,
+     .offset = AT(group_role),
+     .standard = "alone",
+     .choices = group_roles,
+     .help = "Of several daemons that share a fabric over Kafka: member, which joins the flows of "
+             "group.partitions and publishes their paths and partial loads; aggregator, which sums "
+             "these and publishes all else; or alone."},
+    {.key = "group.partitions",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(group_partitions),
+     .help = "Partitions of flows of this member, 0-5 or 7, of those that kafka.partitions counts. "
+             "Each partition belongs to one member."},
+    {.key = "kafka.partitions",
+     .type = FT_OPTION_UINT,
+     .offset = AT(kafka_partitions),
+     .standard = "12",
+     .min = 1,
+     .max = 4096,
+     .help = "Partitions of each of these topics: what they have, and the same in all agents, "
+             "pollers and daemons."},
     {.key = "tls.cert",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_cert),

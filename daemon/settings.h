@@ -34,6 +34,10 @@ struct ft_settings {
     uint64_t kafka_queue_messages, kafka_queue_bytes;
     int64_t kafka_message_timeout_ns;
     struct ft_strings kafka_properties, kafka_secrets;
+    bool kafka_ingest;
+    int group_role; /* enum ft_group_kind */
+    struct ft_strings group_partitions;
+    uint64_t kafka_partitions;
     char *kafka_spool;
     uint64_t kafka_spool_bytes;
     int64_t kafka_spool_after_ns;
@@ -71,6 +75,12 @@ enum ft_metrics_links {
 enum ft_spool_full {
     FT_SPOOL_DROPS_OLDEST,
     FT_SPOOL_REFUSES_NEWEST,
+};
+
+enum ft_group_kind {
+    FT_GROUP_ALONE,
+    FT_GROUP_MEMBER,
+    FT_GROUP_AGGREGATOR,
 };
 
 enum ft_kafka_format {

@@ -5,11 +5,13 @@ dist_man_MANS += \
 	man/fabrictrace-api.7 \
 	man/fabrictrace-deploy.7 \
 	man/fabrictrace-incident.5 \
+	man/fabrictrace-ingest.7 \
 	man/fabrictrace-monitoring.7 \
 	man/fabrictrace-records.7 \
 	man/fabrictrace-security.7 \
 	man/fabrictrace-switches.7 \
 	man/fabrictrace-troubleshooting.7 \
+	man/libibverbs-fabrictrace.7 \
 	man/libnccl-profiler-fabrictrace.7 \
 	man/fabrictrace-agent.8 \
 	man/fabrictrace-switchpoll.8 \

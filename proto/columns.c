@@ -395,15 +395,13 @@ static void put_rest(struct ft_columns *c, const struct ft_observed *o, const st
     put(c, FIELD_TRANSIT, o->has_transit ? (uint64_t)o->transit_max_ns + 1 : 0);
 }
 
-int ft_columns_add(struct ft_columns *c, const Fabrictrace__Observation *o)
+int ft_columns_add_row(struct ft_columns *c, const struct ft_observed *o)
 {
-    struct ft_observed row;
+    struct ft_observed row = *o;
     struct named named;
     int64_t after;
     uint32_t rate;
 
-    if (take(o, &row))
-        return -EINVAL;
     after = (int64_t)(row.first_ms - (c->rows ? c->first_ms : row.time_ms));
     if (after < INT32_MIN || after > INT32_MAX)
         return c->rows ? -ENOSPC : -EINVAL;
@@ -427,6 +425,13 @@ int ft_columns_add(struct ft_columns *c, const Fabrictrace__Observation *o)
     put_psn(c, &row);
     c->rows++;
     return 0;
+}
+
+int ft_columns_add(struct ft_columns *c, const Fabrictrace__Observation *o)
+{
+    struct ft_observed row;
+
+    return take(o, &row) ? -EINVAL : ft_columns_add_row(c, &row);
 }
 
 static size_t field_bytes(uint32_t field, size_t len)

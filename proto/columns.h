@@ -28,6 +28,9 @@ void ft_columns_free(struct ft_columns *columns);
 /* Adds an observation. -ENOSPC: it belongs into another message, so write this one first; -EINVAL:
  * columns cannot say it, it must travel alone; -ENOMEM. */
 int ft_columns_add(struct ft_columns *columns, const Fabrictrace__Observation *o);
+
+/* The same of a row that was read from columns. */
+int ft_columns_add_row(struct ft_columns *columns, const struct ft_observed *o);
 uint32_t ft_columns_count(const struct ft_columns *columns);
 
 /* Appends them as a batch of one record, and is empty afterwards. -ENOSPC when the writer fails. */

@@ -15,6 +15,7 @@ proto_libftproto_a_SOURCES = \
 	proto/packet.c proto/packet.h proto/packet_impl.h \
 	proto/packet_link.c \
 	proto/observed.c proto/observed.h \
+	proto/plan_name.c proto/plan_name.h \
 	proto/record.c proto/record.h \
 	proto/sflow.c proto/sflow.h \
 	proto/sflow_record.c proto/sflow_record.h

@@ -190,6 +190,11 @@ static int plan_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int plan_port_key(const Fabrictrace__Record *record, char *key)
+{
+    return two_part_key(record->plan_port->job, record->plan_port->host, key);
+}
+
 static int hash_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->hash->switch_, record->hash->group, key);
@@ -198,6 +203,14 @@ static int hash_key(const Fabrictrace__Record *record, char *key)
 static int spread_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->spread->switch_, record->spread->group, key);
+}
+
+static int partial_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->partial->source)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->partial->source);
+    return 0;
 }
 
 struct kind {
@@ -248,6 +261,10 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_SPREAD, SCHEMA("spread"), &fabrictrace__spread__descriptor,
      spread_key},
     {FABRICTRACE__RECORD__KIND_PLAN, SCHEMA("plan"), &fabrictrace__plan__descriptor, plan_key},
+    {FABRICTRACE__RECORD__KIND_PARTIAL, SCHEMA("partial"), &fabrictrace__partial__descriptor,
+     partial_key},
+    {FABRICTRACE__RECORD__KIND_PLAN_PORT, SCHEMA("plan_port"), &fabrictrace__plan_port__descriptor,
+     plan_port_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

@@ -29,8 +29,8 @@ const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
  * the first switch among them; link
  * "switch/port"; imbalance "scope/name"; event "kind/subject"; diagnosis "job/communicator";
  * counters "agent/ifindex"; loss and host by source; switch by its agent address; communicator,
- * collective and progress "comm_id/host"; plan by job. Always terminated; empty when a needed field
- * is absent.
+ * collective and progress "comm_id/host"; plan by job; plan_port "job/host"; partial by source.
+ * Always terminated; empty when a needed field is absent.
  */
 void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES]);
 

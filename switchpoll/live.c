@@ -415,7 +415,7 @@ static int start_http(struct live *live)
 static int start_output(struct live *live, uint64_t boot_id)
 {
     const struct ft_switchpoll_settings *s = live->settings;
-    const struct ft_sender_config sender = {
+    struct ft_sender_config sender = {
         .endpoint = s->daemon_endpoint,
         .others = (const char *const *)s->daemon_standby.items,
         .return_ns = s->daemon_return_ns,
@@ -427,6 +427,7 @@ static int start_output(struct live *live, uint64_t boot_id)
         .retry_max_ns = s->daemon_retry_max_ns,
         .tls = ft_switchpoll_settings_tls(s),
     };
+    struct ft_sender_way way;
     char error[ERROR_BYTES];
     int rc;
 
@@ -435,6 +436,12 @@ static int start_output(struct live *live, uint64_t boot_id)
         if (!live->output)
             ft_log(FT_LOG_ERROR, "output %s", error);
         return live->output ? EX_OK : EX_CANTCREAT;
+    }
+    if (s->topics.brokers) {
+        if (ft_topic_settings_open(&s->topics, live->loop, &sender, &way) < 0)
+            return EX_CONFIG;
+        sender.way = &way;
+        sender.endpoint = s->topics.brokers;
     }
     rc = ft_daemon_link_open(&live->daemon, live->loop, &sender);
     if (rc)

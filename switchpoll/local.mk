@@ -36,7 +36,7 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 	switchpoll/sflow/workers.c switchpoll/sflow/workers.h
 
 # What fabrictrace-switchpoll and its tests link.
-SWITCHPOLL_LIBS = switchpoll/libftswitchpoll.a proto/libftproto.a lib/config/libftconfig.a \
+SWITCHPOLL_LIBS = switchpoll/libftswitchpoll.a lib/topics/libfttopics.a proto/libftproto.a lib/config/libftconfig.a \
 	$(IO_LIBS) $(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) -lm
 
 sbin_PROGRAMS += switchpoll/fabrictrace-switchpoll

@@ -46,6 +46,7 @@ static const struct ft_option options[] = {
      "UDP destination port of the sFlow datagrams in a capture read with --replay."},
     {"daemon.endpoint", FT_OPTION_ENDPOINT, AT(daemon_endpoint), "127.0.0.1:9477", 0, 0, NULL,
      "Where fabrictraced takes records."},
+    FT_TOPIC_OPTIONS(AT(topics)),
     {"daemon.standby", FT_OPTION_STRINGS, AT(daemon_standby), NULL, 0, 0, NULL,
      "Further daemons, each as host:port, in the order of preference. The poller goes to the next "
      "where one is silent or refuses, and back when an earlier one is there again. All agents and "
@@ -223,6 +224,7 @@ bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_r
 
     check_tls(s, run, diag);
     check_exporters(s, run, diag);
+    ft_topic_settings_check(&s->topics, run, diag);
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");
     for (size_t i = 0; i < s->daemon_standby.count; i++)
@@ -271,7 +273,7 @@ ft_switchpoll_settings_copy(const struct ft_switchpoll_settings *settings)
             *text = strdup(*text);
             ok = ok && *text;
         }
-        if (o->type == FT_OPTION_STRINGS)
+        if (o->type == FT_OPTION_STRINGS || o->type == FT_OPTION_MAP)
             ok = copy_strings((struct ft_strings *)(void *)text) && ok;
     }
     if (ok)
@@ -296,6 +298,7 @@ const char *ft_switchpoll_settings_fixed(const struct ft_switchpoll_settings *ol
         {"memory_max", old->memory_max == now->memory_max},
         {"workers", old->workers == now->workers},
         {"daemon.endpoint", same(old->daemon_endpoint, now->daemon_endpoint)},
+        {"kafka.brokers", ft_topic_settings_equal(&old->topics, &now->topics)},
         {"daemon.standby", ft_strings_equal(&old->daemon_standby, &now->daemon_standby)},
         {"daemon.return", old->daemon_return_ns == now->daemon_return_ns},
         {"daemon.queue", old->daemon_queue_bytes == now->daemon_queue_bytes},

@@ -11,6 +11,7 @@
 #include "lib/config/options.h"
 #include "lib/config/program.h"
 #include "lib/io/transport.h"
+#include "lib/topics/settings.h"
 
 struct ft_switchpoll_settings {
     char *source_id; /* NULL: the host's name */
@@ -19,6 +20,7 @@ struct ft_switchpoll_settings {
     uint64_t workers;
     uint64_t replay_port;
     char *daemon_endpoint;
+    struct ft_topic_settings topics;
     struct ft_strings daemon_standby;
     int64_t daemon_return_ns;
     uint64_t daemon_queue_bytes;

@@ -17,4 +17,5 @@ include tests/gpu/local.mk
 include tests/install/local.mk
 include tests/man/local.mk
 include tests/plan/local.mk
+include tests/shim/local.mk
 include tests/bench/local.mk

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +20,7 @@
 #include "agent/jobs/rings.h"
 #include "agent/jobs/tally.h"
 #include "lib/base/log.h"
+#include "lib/io/listen_local.h"
 #include "lib/io/loop.h"
 
 #define NS_PER_MS   INT64_C(1000000)
@@ -503,34 +502,6 @@ static void on_connection(void *arg)
         end_job(job, true);
 }
 
-static int open_socket(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd, err;
-
-    if (strlen(path) >= sizeof(address.sun_path))
-        return -ENAMETOOLONG;
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    /* Left by an agent that was killed; one that lives would answer. */
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
-        close(fd);
-        return -EADDRINUSE;
-    }
-    if (errno == ECONNREFUSED)
-        unlink(path);
-    /* Jobs run as their own users. */
-    if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) || chmod(path, 0666) ||
-        listen(fd, 64)) {
-        err = errno;
-        close(fd);
-        return -err;
-    }
-    return fd;
-}
-
 struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
                             const struct ft_jobs_config *config, char *error, size_t error_bytes)
 {
@@ -546,7 +517,7 @@ struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
     jobs->limit = (struct ft_log_limit){.interval_ns = 60 * NS_PER_S, .burst = 10};
     jobs->config.socket = NULL;
     jobs->socket = strdup(config->socket);
-    jobs->listen_fd = jobs->socket ? open_socket(config->socket) : -ENOMEM;
+    jobs->listen_fd = jobs->socket ? ft_listen_local(config->socket) : -ENOMEM;
     if (jobs->listen_fd < 0) {
         snprintf(error, error_bytes, "nccl.socket '%s': %s", config->socket,
                  strerror(-jobs->listen_fd));

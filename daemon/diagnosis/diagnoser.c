@@ -7,15 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/blamed.h"
 #include "daemon/diagnosis/gather.h"
 #include "lib/base/table.h"
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/report.h"
 
-#define CHECK_MS  1000 /* between checks whether an operation stands */
-#define LOOK_MS   5000 /* between looks at what ended */
-#define HITS      2    /* looks in a row, until it is said */
-#define MISSES    3    /* until it is over */
+/* Of each rank in any case: with fewer, nobody knows what is usual. A look at more rows than usual
+ * is as much rarer. */
+#define ROWS_RANK  6
+#define CHECK_MS   1000  /* between checks whether an operation stands */
+#define DUE_MS_MAX 30000 /* further ahead: this host's clock was set back */
+#define LOOK_MS    5000  /* between looks at what ended */
+#define HITS       2     /* looks in a row, until it is said */
+#define MISSES     3     /* until it is over */
 /* Without so many operations that ended, nobody knows what is usual: loading takes minutes. */
 #define OPERATIONS_MIN 3
 #define FIRST_WAIT_MS  300000
@@ -54,6 +59,7 @@ struct look {
     const struct ft_diagnoser_surroundings *around;
     struct ft_recent_job *job;
     struct ft_gathered g;
+    struct ft_blamed blamed;
     int64_t now_ms;
     bool hangs; /* something stands for long */
 };
@@ -310,17 +316,6 @@ static uint32_t number_of(const struct look *l, const struct ft_recent_rank *r)
     return l->g.numbered ? r->process->number : r->rank;
 }
 
-static void add_reason(struct ft_diagnosis_report *r, char *reason)
-{
-    Fabrictrace__Diagnosis *m = &r->message;
-
-    if (m->n_evidence_for == FT_REPORT_TEXTS)
-        m->n_evidence_for--;
-    memmove(r->reasons + 1, r->reasons, m->n_evidence_for * sizeof(*r->reasons));
-    r->reasons[0] = reason;
-    m->n_evidence_for++;
-}
-
 /* An operation that all have entered: what its transfers wait for leads to the culprit. */
 static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, struct ft_stand *stand,
                         const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
@@ -345,50 +340,13 @@ static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, str
     m->confidence = 0.9;
     /* That start and end do not show it speaks against it no more. */
     m->n_evidence_against = 0;
-    add_reason(r, stand->reason);
+    ft_report_add_reason(r, stand->reason);
     if (!stand->transfer)
         return;
     m->has_transfer = m->has_transfer_since_ms = m->has_channel = true;
     m->transfer = stand->transfer->state;
     m->transfer_since_ms = stand->transfer->since_ms;
     m->channel = stand->transfer->channel;
-}
-
-/* Of a collective that is slow: the one rank whose steps to a peer stand out. */
-static void refine_slow(const struct look *l, struct ft_diagnosis_report *r,
-                        char reason[FT_TESTIMONY_BYTES], const struct ft_recent_rank **rank,
-                        const struct ft_recent_rank **peer)
-{
-    const struct ft_slowest *slowest = l->around->witnesses.slowest;
-    const struct ft_slowest_last *found = NULL;
-    Fabrictrace__Diagnosis *m = &r->message;
-
-    for (const struct ft_recent_rank *o = l->job->first; o && slowest; o = o->next) {
-        const struct ft_slowest_last *last;
-
-        if (!o->process || strcmp(o->comm_id, m->communicator) != 0)
-            continue;
-        last = ft_slowest_of(slowest, o->comm_id, o->rank);
-        if (!last || !last->named)
-            continue;
-        if (found)
-            return;
-        found = last;
-        *rank = o;
-    }
-    if (!found)
-        return;
-    *peer = ft_recent_find(l->d->recent, (*rank)->comm_id, found->peer);
-    m->has_rank = true;
-    m->rank = number_of(l, *rank);
-    m->has_peer = *peer && (*peer)->process;
-    m->peer = m->has_peer ? number_of(l, *peer) : 0;
-    m->has_side = true;
-    m->side = FABRICTRACE__SIDE__SIDE_ANY;
-    snprintf(reason, FT_TESTIMONY_BYTES,
-             "its steps to rank %u take %.3f ms, those of the other pairs %.3f ms", found->peer,
-             (double)found->step_median_ns / 1e6, (double)found->others_median_ns / 1e6);
-    add_reason(r, reason);
 }
 
 /* A diagnosis of the operations with all that is known beside them; false where it does not hold.
@@ -400,7 +358,6 @@ static void report(struct look *l, struct ft_diagnosis *found)
     const struct ft_recent_rank *rank = NULL, *peer = NULL;
     struct ft_testimony room = {.text_count = 0};
     struct ft_stand stand = {.known = false};
-    char reason[FT_TESTIMONY_BYTES];
 
     ft_report_fill(r, l->g.ops, found, (uint64_t)l->now_ms * NS_PER_MS);
     m->fabric = (char *)(uintptr_t)l->around->fabric;
@@ -415,11 +372,30 @@ static void report(struct look *l, struct ft_diagnosis *found)
         refine_hang(l, r, &stand, &rank, &peer);
     if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank && !is_away(l, rank, found->since_ns))
         return;
-    if (found->syndrome == FT_SYNDROME_COMM_SLOW && !m->has_rank && m->communicator)
-        refine_slow(l, r, reason, &rank, &peer);
-    ft_witness_report(&l->around->witnesses, l->d->recent, rank, peer, r, &room);
+    if (found->syndrome == FT_SYNDROME_COMM_SLOW && !ft_blamed_refine(&l->blamed, r, &rank, &peer))
+        return;
+    ft_witness_report(&l->around->witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
+    ft_blamed_decide(&l->blamed, r, &room);
     ft_report_retell(r);
     hit(l, m);
+}
+
+/* Who is slow by the matrix alone: what the operations do not show, or nobody could compare. */
+static void report_blamed(struct look *l)
+{
+    struct ft_diagnosis_report *r = l->d->report;
+    const struct ft_recent_rank *rank, *peer;
+
+    while (ft_blamed_next(&l->blamed, r, &rank, &peer)) {
+        struct ft_testimony room = {.text_count = 0};
+
+        r->message.fabric = (char *)(uintptr_t)l->around->fabric;
+        r->message.job = l->job->named ? l->job->name : NULL;
+        ft_witness_report(&l->around->witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
+        ft_blamed_decide(&l->blamed, r, &room);
+        ft_report_retell(r);
+        hit(l, &r->message);
+    }
 }
 
 /* Whether enough has ended to know what is usual. */
@@ -430,15 +406,25 @@ static bool knows_usual(const struct look *l)
     return operations >= OPERATIONS_MIN || standing_ms(l->job, l->now_ms) >= FIRST_WAIT_MS;
 }
 
+static size_t rows_of_look(const struct look *l)
+{
+    size_t least = ROWS_RANK * l->job->ranks;
+
+    return least > l->d->config.rows_look ? least : l->d->config.rows_look;
+}
+
 static void look_at(struct look *l)
 {
     struct ft_diagnoses found = {0};
 
     l->d->stats.looks++;
-    if (ft_gather(l->d->recent, l->job, l->d->config.rows_look, l->now_ms, &l->g))
+    if (ft_gather(l->d->recent, l->job, rows_of_look(l), l->now_ms, &l->g))
         return;
     l->d->stats.folded += l->g.folded;
     l->d->stats.gaps += l->g.gaps;
+    if (!l->hangs)
+        ft_blamed_look(&l->blamed, l->d->recent, l->job, l->now_ms, l->g.numbered,
+                       &l->around->witnesses);
     if (!l->g.folded && l->g.rows > 0 && (!l->hangs || knows_usual(l)) &&
         ft_diagnose(l->g.ops, (uint64_t)l->now_ms * NS_PER_MS, &found) == 0) {
         for (size_t i = 0; i < found.count; i++) {
@@ -449,6 +435,7 @@ static void look_at(struct look *l)
             report(l, &found.items[i]);
         }
     }
+    report_blamed(l);
     ft_diagnoses_free(&found);
     ft_operations_free(l->g.ops);
     miss(l, false);
@@ -470,8 +457,9 @@ static bool has_standing(const struct ft_diagnoser *d, const struct ft_recent_jo
 static bool check(struct look *l)
 {
     struct ft_recent_job *job = l->job;
+    int64_t times = (int64_t)(rows_of_look(l) / l->d->config.rows_look);
 
-    job->due_ms = l->now_ms + CHECK_MS;
+    job->due_ms = l->now_ms + times * CHECK_MS;
     l->hangs = standing_ms(job, l->now_ms) >= l->d->config.hang_ms;
     if (l->hangs) {
         look_at(l);
@@ -479,7 +467,7 @@ static bool check(struct look *l)
     }
     if (has_standing(l->d, job, true))
         miss(l, true);
-    if (l->now_ms < job->looked_ms + LOOK_MS && l->now_ms >= job->looked_ms)
+    if (l->now_ms < job->looked_ms + times * LOOK_MS && l->now_ms >= job->looked_ms)
         return false;
     if (job->fresh == 0)
         return false;
@@ -523,7 +511,7 @@ bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms,
             return false;
         }
         /* This host's clock was set back. */
-        if (job->due_ms > now_ms + CHECK_MS)
+        if (job->due_ms > now_ms + DUE_MS_MAX)
             job->due_ms = now_ms;
         if (job->due_ms > now_ms)
             continue;

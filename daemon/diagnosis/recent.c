@@ -84,8 +84,10 @@ void ft_recent_free(struct ft_recent *r)
 
     if (!r)
         return;
-    while (r->ranks && (e = ft_table_next(r->ranks, &index)))
+    while (r->ranks && (e = ft_table_next(r->ranks, &index))) {
         free(e->r.rows);
+        ft_delays_free(&e->r.delays);
+    }
     ft_table_free(r->ranks);
     ft_table_free(r->processes);
     ft_table_free(r->jobs);
@@ -146,7 +148,8 @@ static struct rank_key rank_key(const char *comm_id, uint32_t rank)
 
 static void forget_rows(struct ft_recent *r, struct rank_entry *e)
 {
-    r->rows -= e->r.size;
+    r->rows -= e->r.size + (size_t)FT_DELAYS_CELL_ROWS * e->r.delays.count;
+    ft_delays_free(&e->r.delays);
     e->job->rows -= e->r.count;
     free(e->r.rows);
     e->r.rows = NULL;
@@ -292,6 +295,17 @@ static void number_pair(struct ft_recent_rank *rank, const Fabrictrace__Collecti
     row->sequence = strcmp(c->op, "Recv") == 0 ? p->received++ : p->sent++;
 }
 
+static void take_delays(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Collective *c,
+                        int64_t now_ms)
+{
+    size_t room = r->rows < r->rows_max ? (r->rows_max - r->rows) / FT_DELAYS_CELL_ROWS : 0;
+    uint32_t added = ft_delays_take(&e->r.delays, c, now_ms, room);
+
+    r->rows += (size_t)FT_DELAYS_CELL_ROWS * added;
+    /* A sum of operations adds no row that would let a job be looked at. */
+    e->job->fresh += c->operations > 1 && e->r.delays.count > 0;
+}
+
 int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, int64_t now_ms)
 {
     struct ft_recent_row row = {.peer = FT_RECENT_NO_PEER};
@@ -311,6 +325,7 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     e->r.ranks = c->ranks;
     if (c->operations > 1)
         e->r.folded_ms = now_ms;
+    take_delays(r, e, c, now_ms);
     /* Without transfers only its launch is known, which says nothing of when it ended. */
     if (c->operations > 1 || c->n_peers == 0 || !times_of(e->r.process, c, &row))
         return 0;

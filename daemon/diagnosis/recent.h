@@ -6,14 +6,16 @@
  * and the state of its process.
  *
  * A rank's operations are kept in a ring that grows while there is room for more rows in all, and
- * forgets the oldest when there is none. Ranks that nobody spoke of for two minutes are forgotten.
- * Times within one process are by one clock, and comparable to the nanosecond; those of different
- * hosts as far as their clocks agree. Owner: the caller. Thread: one.
+ * forgets the oldest when there is none; so does what its network steps take (delays.h). Ranks that
+ * nobody spoke of for two minutes are forgotten. Times within one process are by one clock, and
+ * comparable to the nanosecond; those of different hosts as far as their clocks agree. Owner: the
+ * caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/diagnosis/delays.h"
 #include "proto/fabrictrace.pb-c.h"
 
 #define FT_RECENT_NAME 64
@@ -85,6 +87,7 @@ struct ft_recent_rank {
     uint32_t peer_count;
     struct ft_recent_progress progress;
     bool wrapped;                /* older rows were forgotten */
+    struct ft_delays delays;     /* of its steps to its peers */
     struct ft_recent_rank *next; /* of the job, in the order of their coming */
 };
 
@@ -97,7 +100,7 @@ struct ft_recent_process {
     int64_t offset_ns;  /* Unix time less the host's monotonic clock */
     uint64_t newest_ns; /* end of its newest operation */
     int64_t heard_ms;
-    uint32_t number; /* the caller's */
+    uint32_t number, index; /* the callers' */
 };
 
 struct ft_recent_job {

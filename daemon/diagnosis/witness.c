@@ -11,7 +11,8 @@
 #include "daemon/publish/emit.h"
 #include "proto/json.h"
 
-#define NEEDLESS 8 /* frames that are no reason */
+#define NEEDLESS 8    /* frames that are no reason */
+#define FULL     0.95 /* of its speed */
 
 static char *own(const char *text)
 {
@@ -146,10 +147,7 @@ void ft_witness_stand(const struct ft_recent *recent, const struct ft_recent_job
         stand_transfer(out, recent, itself, own_transfer, false);
 }
 
-static void say(struct ft_testimony *room, char **list, size_t *count, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void say(struct ft_testimony *room, char **list, size_t *count, const char *format, ...)
+void ft_witness_say(struct ft_testimony *room, char **list, size_t *count, const char *format, ...)
 {
     va_list args;
 
@@ -182,7 +180,7 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
         d->process = rank->progress.process;
         ft_json_enum_text(&fabrictrace__process_state__descriptor, d->process, state);
         if (ft_witness_is_stopped(rank))
-            say(room, d->evidence_for, &d->n_evidence_for, "its process is %s", state);
+            ft_witness_say(room, d->evidence_for, &d->n_evidence_for, "its process is %s", state);
     }
 }
 
@@ -194,9 +192,13 @@ static bool add_link(const struct ft_witnesses *w, uint32_t id, struct ft_diagno
     const struct ft_port *port = ft_topology_port(t, id);
     Fabrictrace__Diagnosis *d = &r->message;
     Fabrictrace__DiagnosisLink *link = &room->links[d->n_links];
+    uint64_t speed_bps = w->counters ? ft_counters_speed_bps(w->counters, id) : 0;
     struct ft_counted counted;
     double bad = 0;
 
+    if (!speed_bps)
+        speed_bps = port->speed_bps;
+    room->ports[d->n_links] = id;
     fabrictrace__diagnosis_link__init(link);
     link->switch_ = own(ft_topology_switch(t, port->switch_id)->name);
     link->port = own(port->name);
@@ -210,6 +212,12 @@ static bool add_link(const struct ft_witnesses *w, uint32_t id, struct ft_diagno
         link->has_discards = counted.has_out_discards;
         link->discards = (uint64_t)counted.out_discards;
         bad += counted.has_out_discards ? counted.out_discards : 0;
+        link->has_pauses = counted.has_in_pause || counted.has_in_pfc;
+        link->pauses = (uint64_t)((counted.has_in_pause ? counted.in_pause : 0) +
+                                  (counted.has_in_pfc ? counted.in_pfc : 0));
+        link->has_load = counted.has_out_bytes && speed_bps > 0 && w->window_ms > 0;
+        if (link->has_load)
+            link->load = counted.out_bytes * 8000 / ((double)speed_bps * (double)w->window_ms);
     }
     if (w->counters && port->peer != FT_NONE &&
         ft_counters_window(w->counters, port->peer, w->window, &counted)) {
@@ -221,6 +229,23 @@ static bool add_link(const struct ft_witnesses *w, uint32_t id, struct ft_diagno
     room->link_list[d->n_links++] = link;
     d->links = room->link_list;
     return link->suspect;
+}
+
+/* What a link's counters say of it beside errors. */
+static void say_load(const Fabrictrace__DiagnosisLink *link, struct ft_diagnosis_report *r,
+                     struct ft_testimony *room)
+{
+    Fabrictrace__Diagnosis *d = &r->message;
+
+    if (link->pauses >= NEEDLESS)
+        ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
+                       "%s %s: its other end, %s, asked %" PRIu64 " times for a pause",
+                       link->switch_, link->port, link->peer ? link->peer : "the host",
+                       link->pauses);
+    if (link->load >= FULL)
+        ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
+                       "%s %s is full: %.0f %% of its speed", link->switch_, link->port,
+                       link->load * 100);
 }
 
 static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *path,
@@ -236,21 +261,23 @@ static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *p
             suspects++;
             d->switch_ = link->switch_;
             d->port = link->port;
-            say(room, d->evidence_for, &d->n_evidence_for,
-                "%s %s, under their flow: %" PRIu64 " damaged and %" PRIu64
-                " dropped frames in the last window",
-                link->switch_, link->port, link->errors, link->discards);
+            ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
+                           "%s %s, under their flow: %" PRIu64 " damaged and %" PRIu64
+                           " dropped frames in the last window",
+                           link->switch_, link->port, link->errors, link->discards);
         }
         counted += link->has_errors || link->has_discards;
+        say_load(link, r, room);
     }
+    room->suspects = (uint32_t)suspects;
     if (suspects > 1)
         d->switch_ = d->port = NULL;
     if (suspects == 0 && counted == path->count && counted > 0)
-        say(room, d->evidence_against, &d->n_evidence_against,
-            "no link under their flow counts damaged or dropped frames");
+        ft_witness_say(room, d->evidence_against, &d->n_evidence_against,
+                       "no link under their flow counts damaged or dropped frames");
     if (path->unsure)
-        say(room, d->evidence_against, &d->n_evidence_against,
-            "the paths of the flows between them are not certain");
+        ft_witness_say(room, d->evidence_against, &d->n_evidence_against,
+                       "the paths of the flows between them are not certain");
 }
 
 static void say_path(const struct ft_witnesses *w, const struct ft_recent_rank *from,
@@ -275,11 +302,50 @@ static void say_path(const struct ft_witnesses *w, const struct ft_recent_rank *
     say_links(w, &path, r, room);
 }
 
-void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *recent,
-                       const struct ft_recent_rank *rank, const struct ft_recent_rank *peer,
-                       struct ft_diagnosis_report *r, struct ft_testimony *room)
+/* What the ports of both hosts felt. */
+static void say_hosts(const struct ft_witnesses *w, const struct ft_recent_rank *from,
+                      const struct ft_recent_rank *to, struct ft_diagnosis_report *r,
+                      struct ft_testimony *room, int64_t now_ms)
 {
     Fabrictrace__Diagnosis *d = &r->message;
+    struct ft_congestion_felt sender, receiver;
+    uint64_t lost, marked;
+    bool known;
+
+    if (!w->congestion)
+        return;
+    known = ft_congestion_of(w->congestion, from->process->host, now_ms, &sender);
+    known &= ft_congestion_of(w->congestion, to->process->host, now_ms, &receiver);
+    lost = sender.retransmissions + sender.timeouts + receiver.out_of_sequence;
+    marked = sender.cnp_handled + receiver.cnp_sent;
+    if (lost >= NEEDLESS)
+        ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
+                       "packets are lost: %s sent %" PRIu64 " again and timed out %" PRIu64
+                       " times, at %s %" PRIu64 " came out of sequence",
+                       from->process->host, sender.retransmissions, sender.timeouts,
+                       to->process->host, receiver.out_of_sequence);
+    if (marked >= NEEDLESS)
+        ft_witness_say(
+            room, d->evidence_for, &d->n_evidence_for,
+            "congestion on the way: %s sent %" PRIu64 " notifications, %s obeyed %" PRIu64,
+            to->process->host, receiver.cnp_sent, from->process->host, sender.cnp_handled);
+    if (sender.not_ready >= NEEDLESS || receiver.not_ready >= NEEDLESS)
+        ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
+                       "receivers were not ready: %" PRIu64 " times at %s, %" PRIu64 " at %s",
+                       sender.not_ready, from->process->host, receiver.not_ready,
+                       to->process->host);
+    if (known && lost + marked < NEEDLESS)
+        ft_witness_say(room, d->evidence_against, &d->n_evidence_against,
+                       "the ports of %s and %s lost nothing and felt no congestion",
+                       from->process->host, to->process->host);
+}
+
+void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *recent,
+                       const struct ft_recent_rank *rank, const struct ft_recent_rank *peer,
+                       struct ft_diagnosis_report *r, struct ft_testimony *room, int64_t now_ms)
+{
+    Fabrictrace__Diagnosis *d = &r->message;
+    bool receives = d->has_side && d->side == FABRICTRACE__SIDE__SIDE_RECEIVER;
 
     (void)recent;
     if (!rank || !rank->process)
@@ -289,8 +355,6 @@ void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *rec
         return;
     snprintf(room->peer_host, sizeof(room->peer_host), "%s", peer->process->host);
     d->peer_host = room->peer_host;
-    if (d->side == FABRICTRACE__SIDE__SIDE_RECEIVER && d->has_side)
-        say_path(w, peer, rank, r, room);
-    else
-        say_path(w, rank, peer, r, room);
+    say_path(w, receives ? peer : rank, receives ? rank : peer, r, room);
+    say_hosts(w, receives ? peer : rank, receives ? rank : peer, r, room, now_ms);
 }

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "daemon/diagnosis/gather.h"
+#include "daemon/health/congestion.h"
 #include "daemon/jobs/pair_links.h"
 #include "daemon/jobs/ranks.h"
-#include "daemon/jobs/slowest.h"
 #include "daemon/join/counters.h"
 #include "daemon/join/join.h"
 #include "lib/diagnosis/report.h"
@@ -23,13 +23,14 @@
 struct ft_witnesses {
     const struct ft_ranks *ranks;
     const struct ft_pair_links *pairs;
-    const struct ft_slowest *slowest;
     const struct ft_join *join;
     const struct ft_counters *counters;
+    const struct ft_congestion *congestion;
     uint32_t window; /* whose counters are read */
+    int64_t window_ms;
 };
 
-#define FT_TESTIMONY_TEXTS 6
+#define FT_TESTIMONY_TEXTS 12
 #define FT_TESTIMONY_BYTES 256
 #define FT_TESTIMONY_LINKS 16
 
@@ -39,6 +40,8 @@ struct ft_testimony {
     size_t text_count;
     char host[FT_RECENT_NAME], peer_host[FT_RECENT_NAME], gpu[FT_RANKS_ID];
     Fabrictrace__DiagnosisLink links[FT_TESTIMONY_LINKS], *link_list[FT_TESTIMONY_LINKS];
+    uint32_t ports[FT_TESTIMONY_LINKS]; /* of these links */
+    uint32_t suspects;                  /* links that errors or discards speak against */
     Fabrictrace__Flow flow;
     uint8_t addresses[2][16];
 };
@@ -63,6 +66,10 @@ bool ft_witness_is_stopped(const struct ft_recent_rank *rank);
 /* Adds to a report what is known of its rank and peer, which may be NULL. */
 void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *recent,
                        const struct ft_recent_rank *rank, const struct ft_recent_rank *peer,
-                       struct ft_diagnosis_report *r, struct ft_testimony *room);
+                       struct ft_diagnosis_report *r, struct ft_testimony *room, int64_t now_ms);
+
+/* Adds a text to a list of the report, as long as there is room. */
+void ft_witness_say(struct ft_testimony *room, char **list, size_t *count, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +41,7 @@ struct port {
     struct sign losses, notices;
     int64_t time_ms, interval_ms, since_ms;
     int64_t heard_ms; /* by our clock, the others by the host's */
+    struct ft_congestion_felt felt;
 };
 
 struct ft_congestion {
@@ -108,6 +108,18 @@ static struct port *port_of(struct ft_congestion *c, const struct port_key *key,
     return port;
 }
 
+static void feel(struct ft_congestion_felt *felt, const Fabrictrace__HostCounters *host)
+{
+    *felt = (struct ft_congestion_felt){.out_of_sequence = host->out_of_sequence,
+                                        .retransmissions = host->retransmissions,
+                                        .timeouts = host->timeouts,
+                                        .cnp_sent = host->cnp_sent,
+                                        .cnp_handled = host->cnp_handled};
+    for (size_t i = 0; i < host->n_counters; i++)
+        if (host->counters[i]->name && strstr(host->counters[i]->name, "rnr"))
+            felt->not_ready += host->counters[i]->growth;
+}
+
 void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters *host,
                         int64_t now_ms)
 {
@@ -137,8 +149,36 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
     /* A clock that is ahead makes nothing last longer. */
     port->time_ms = (int64_t)host->time_ms < now_ms ? (int64_t)host->time_ms : now_ms;
     port->interval_ms = host->interval_ms;
+    feel(&port->felt, host);
     if (!congested)
         port->since_ms = port->time_ms - port->interval_ms;
+}
+
+static bool is_fresh(const struct port *port, int64_t now_ms)
+{
+    return now_ms - port->time_ms <= REPORTS_MISSING * port->interval_ms;
+}
+
+bool ft_congestion_of(const struct ft_congestion *c, const char *host, int64_t now_ms,
+                      struct ft_congestion_felt *out)
+{
+    const struct port *port;
+    uint32_t index = 0;
+    bool known = false;
+
+    *out = (struct ft_congestion_felt){0};
+    while ((port = ft_table_next(c->ports, &index))) {
+        if (strncmp(port->key.host, host, NAME_BYTES - 1) != 0 || !is_fresh(port, now_ms))
+            continue;
+        known = true;
+        out->out_of_sequence += port->felt.out_of_sequence;
+        out->retransmissions += port->felt.retransmissions;
+        out->timeouts += port->felt.timeouts;
+        out->cnp_sent += port->felt.cnp_sent;
+        out->cnp_handled += port->felt.cnp_handled;
+        out->not_ready += port->felt.not_ready;
+    }
+    return known;
 }
 
 static void raise_port(const struct port *port, struct ft_events *events, uint32_t window,
@@ -178,7 +218,6 @@ void ft_congestion_raise(const struct ft_congestion *c, struct ft_events *events
     uint32_t index = 0;
 
     while ((port = ft_table_next(c->ports, &index)))
-        if ((port->losses.unusual || port->notices.unusual) &&
-            now_ms - port->time_ms <= REPORTS_MISSING * port->interval_ms)
+        if ((port->losses.unusual || port->notices.unusual) && is_fresh(port, now_ms))
             raise_port(port, events, window, fabric);
 }

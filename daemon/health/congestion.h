@@ -9,6 +9,7 @@
  * the port is not congested; lost packets are unusual from the start. Each congested port is a
  * active event that names its host. Pure. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,16 @@ void ft_congestion_free(struct ft_congestion *congestion);
 /* Judges a port by its report. */
 void ft_congestion_take(struct ft_congestion *congestion, const Fabrictrace__HostCounters *host,
                         int64_t now_ms);
+
+/* What the ports of a host felt by their last reports, each growth within its interval. */
+struct ft_congestion_felt {
+    uint64_t out_of_sequence, retransmissions, timeouts, cnp_sent, cnp_handled;
+    uint64_t not_ready; /* by the driver's own counters whose names have rnr in them */
+};
+
+/* False: none of the host's ports has reported of late. */
+bool ft_congestion_of(const struct ft_congestion *congestion, const char *host, int64_t now_ms,
+                      struct ft_congestion_felt *out);
 
 /* Raises the ports that are congested by their last report, unless that is older than three of its
  * intervals. fabric is borrowed. */

@@ -193,6 +193,14 @@ struct ft_port_depths {
     uint32_t window; /* the newest */
 };
 
+/* What samples of other daemons say of an egress port in a window. */
+struct ft_port_said {
+    uint64_t samples, ce_samples;
+    int64_t last_ms; /* 0: none */
+    bool has_queue, has_transit;
+    uint32_t queue_max_bytes, transit_max_ns;
+};
+
 struct ft_join_stats {
     uint64_t observations[FT_JOIN_RESULTS];
     uint64_t reports[FT_JOIN_RESULTS];
@@ -300,6 +308,8 @@ uint64_t ft_join_strays(const struct ft_join *join, uint32_t switch_id, uint32_t
 
 const struct ft_port_marks *ft_join_marks(const struct ft_join *join, uint32_t port);
 const struct ft_port_depths *ft_join_depths(const struct ft_join *join, uint32_t port);
+void ft_join_said(struct ft_join *join, uint32_t port, uint32_t window,
+                  const struct ft_port_said *said);
 const struct ft_join_stats *ft_join_stats(const struct ft_join *join);
 
 #endif

@@ -16,6 +16,7 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
         [FT_RECORD_INVALID] = "invalid",
         [FT_RECORD_UNUSED] = "unused_kind",
         [FT_RECORD_UNAUTHORIZED] = "unauthorized",
+        [FT_RECORD_ELSEWHERE] = "elsewhere",
     };
 
     return names[fate];

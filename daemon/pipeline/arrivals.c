@@ -120,3 +120,24 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
                      len, strerror(-rc));
     return rc;
 }
+
+void ft_arrivals_account(const struct ft_receiver *receiver, struct ft_account *account)
+{
+    struct ft_account_stage *stage;
+    struct ft_receiver_stats transport;
+
+    ft_receiver_stats(receiver, &transport);
+    stage = ft_account_stage(account, "transport", "payloads");
+    stage->received = transport.payloads;
+    stage->processed = transport.applied;
+    ft_account_drop(stage, "duplicate", transport.duplicates);
+    ft_account_drop(stage, "refused", transport.refused);
+    ft_account_drop(stage, "lost_with_sender", transport.lost);
+    stage = ft_account_stage(account, "peers", "records");
+    stage->received = transport.records_numbered;
+    stage->processed = transport.records_applied;
+    stage->pending = transport.records_pending;
+    ft_account_drop(stage, "refused", transport.records_refused);
+    ft_account_drop(stage, "dropped_by_sender", transport.records_skipped);
+    ft_account_drop(stage, "lost_with_sender", transport.records_lost);
+}

@@ -48,4 +48,7 @@ void ft_arrivals_close(struct ft_arrivals *arrivals);
 int ft_arrivals_apply(struct ft_arrivals *arrivals, const struct ft_arrival *from,
                       const uint8_t *payload, size_t len);
 
+/* Adds the stages of what comes over TCP: "transport" and "peers". */
+void ft_arrivals_account(const struct ft_receiver *receiver, struct ft_account *account);
+
 #endif

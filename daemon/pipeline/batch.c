@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "daemon/pipeline/pipeline_impl.h"
+#include "lib/base/partition.h"
 
 enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_result result)
 {
@@ -14,6 +15,20 @@ enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_r
     if (result == FT_JOIN_LATE && p->now_ms < p->stood_ms)
         return FT_RECORD_LATE_OURS;
     return fates[result];
+}
+
+bool ft_pipeline_has_flow(const struct ft_pipeline *p, const struct ft_tuple *tuple)
+{
+    const struct ft_partial_origin *origin = p->config.window.origin;
+    uint32_t partition;
+
+    if (!origin)
+        return true;
+    partition = ft_partition_of_flow(tuple, origin->partitions_all);
+    for (size_t i = 0; i < origin->partition_count && origin->partitions[i] <= partition; i++)
+        if (origin->partitions[i] == partition)
+            return true;
+    return false;
 }
 
 void ft_pipeline_flush(struct ft_pipeline *p)

@@ -104,6 +104,8 @@ void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report)
 {
     struct ft_pipeline *p = arg;
 
+    if (!ft_pipeline_has_flow(p, &report->tuple))
+        return;
     ft_pipeline_flush(p);
     ft_join_report(p->stages.join, report);
 }

@@ -495,6 +495,9 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
         return own_host(q, record->collective->host);
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         return own_host(q, record->progress->host);
+    case FABRICTRACE__RECORD__KIND_PLAN_PORT:
+        return own_host(q, record->plan_port->host) && record->plan_port->flow &&
+               own_bytes(q, record->plan_port->flow->has_src, &record->plan_port->flow->src);
     default:
         return refuse(q, "an agent may not report records of this kind");
     }

@@ -246,6 +246,9 @@ enum ft_intake_numbers ft_intake_numbers(const Fabrictrace__Record *record, int6
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         time_ms = record->progress->time_ms;
         break;
+    case FABRICTRACE__RECORD__KIND_PLAN_PORT:
+        time_ms = record->plan_port->time_ms;
+        break;
     default:
         return FT_INTAKE_FITS;
     }
@@ -278,8 +281,12 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
         return (int64_t)record->collective->time_ms;
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         return (int64_t)record->progress->time_ms;
+    case FABRICTRACE__RECORD__KIND_PLAN_PORT:
+        return (int64_t)record->plan_port->time_ms;
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return (int64_t)record->switch_report->time_ms;
+    case FABRICTRACE__RECORD__KIND_PARTIAL:
+        return (int64_t)record->partial->window_start_ms;
     default:
         return 0;
     }

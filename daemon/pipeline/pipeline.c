@@ -72,6 +72,20 @@ static int64_t due_ms(const struct ft_pipeline *p)
     return end * p->config.join.window_ms + p->config.grace_ms;
 }
 
+/* The aggregator closes a window once all of it is there; what is missing has another window's time
+ * to come. */
+static bool is_due(const struct ft_pipeline *p, int64_t now_ms)
+{
+    const struct ft_partials *partials = p->config.window.partials;
+    int64_t window_ms = p->config.join.window_ms;
+    int64_t start_ms = (int64_t)ft_join_window(p->stages.join) * window_ms;
+
+    if (!partials)
+        return now_ms >= due_ms(p);
+    return now_ms >= due_ms(p) + window_ms ||
+           (now_ms >= start_ms + window_ms && ft_partials_whole(partials, start_ms));
+}
+
 /* What a diagnosis works with; the counters are those of the window before the one that is open. */
 static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p)
 {
@@ -84,10 +98,11 @@ static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p
         .emitter = &p->emitter,
         .witnesses = {.ranks = p->stages.ranks,
                       .pairs = p->stages.pairs,
-                      .slowest = p->stages.slowest,
                       .join = p->stages.join,
                       .counters = p->stages.counters,
-                      .window = window ? window - 1 : 0},
+                      .congestion = p->stages.congestion,
+                      .window = window ? window - 1 : 0,
+                      .window_ms = p->config.join.window_ms},
     };
 }
 
@@ -186,14 +201,14 @@ static bool advance_windows(struct ft_pipeline *p, int64_t now_ms, uint32_t item
         if (went_back(p, now_ms))
             start_over(p, now_ms);
         skip_gap(p, now_ms);
-        if (now_ms < due_ms(p))
+        if (!is_due(p, now_ms))
             return false;
         begin_close(p, now_ms);
     }
     if (!ft_window_step(p->stages.window, items))
         return true;
     ft_pipeline_emit_loss(p, &p->emitter, now_ms);
-    return ft_join_window(p->stages.join) != 0 && now_ms >= due_ms(p);
+    return ft_join_window(p->stages.join) != 0 && is_due(p, now_ms);
 }
 
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)

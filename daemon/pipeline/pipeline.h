@@ -52,6 +52,7 @@ enum ft_record_fate {
     FT_RECORD_INVALID,      /* a needed field is missing, or a time or number cannot be */
     FT_RECORD_UNUSED,       /* of a kind that nothing here reads */
     FT_RECORD_UNAUTHORIZED, /* its sender may not report it */
+    FT_RECORD_ELSEWHERE,    /* of a flow that another member of the group has */
     FT_RECORD_FATES,
 };
 

@@ -96,6 +96,9 @@ void ft_stages_close(struct ft_stages *s);
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,
                                const struct ft_stage_hooks *hooks);
 
+/* Whether a flow is one of this daemon's: of a member, one of its partitions. */
+bool ft_pipeline_has_flow(const struct ft_pipeline *p, const struct ft_tuple *tuple);
+
 /* What becomes of a record that the join took, or did not. */
 enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_result result);
 

@@ -20,6 +20,7 @@
 #define LOSS_LIST_MAX     64
 #define PROGRESS_TEXT_MAX 255
 #define PROGRESS_LIST_MAX 128
+#define PLAN_HOPS_MAX     16
 
 /* Where the table is full, who was not heard for twelve of the usual intervals is replaced: whoever
  * is there has said more than once by then that it is, and made-up names keep no entry for longer.
@@ -35,6 +36,10 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
 
     if (!ft_intake_observed(o, in, &odd)) {
         p->stats.fates[FT_RECORD_INVALID]++;
+        return;
+    }
+    if (!ft_pipeline_has_flow(p, &o->tuple)) {
+        p->stats.fates[FT_RECORD_ELSEWHERE]++;
         return;
     }
     p->stats.implausible += odd;
@@ -92,6 +97,8 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
 
     if (!ft_intake_report(r, &in, &odd))
         return FT_RECORD_INVALID;
+    if (!ft_pipeline_has_flow(p, &in.tuple))
+        return FT_RECORD_ELSEWHERE;
     p->stats.implausible += odd;
     if (p->stages.discovery && in.sending)
         ft_discovery_named(p->stages.discovery, &in.tuple.src, in.host, p->now_ms);
@@ -257,6 +264,20 @@ static enum ft_record_fate forward_progress(struct ft_pipeline *p,
     return FT_RECORD_FORWARDED;
 }
 
+static enum ft_record_fate forward_plan_port(struct ft_pipeline *p,
+                                             const Fabrictrace__Record *record)
+{
+    const Fabrictrace__PlanPort *port = record->plan_port;
+    struct ft_tuple tuple;
+
+    if (!port->job || !port->host || !port->has_time_ms || !port->flow ||
+        ft_flow_to_tuple(port->flow, &tuple) ||
+        !ft_message_within(&port->base, PROGRESS_TEXT_MAX, PLAN_HOPS_MAX))
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    return FT_RECORD_FORWARDED;
+}
+
 static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
                                             const Fabrictrace__QueuePairs *list)
 {
@@ -295,6 +316,29 @@ static enum ft_record_fate forward_host(struct ft_pipeline *p, const Fabrictrace
     return FT_RECORD_FORWARDED;
 }
 
+static enum ft_record_fate take_partial(struct ft_pipeline *p, const Fabrictrace__Partial *part)
+{
+    struct ft_partials *partials = p->config.window.partials;
+
+    if (!partials)
+        return FT_RECORD_UNUSED;
+    switch (ft_partials_take(partials, part)) {
+    case 0:
+        if (ft_join_window(p->stages.join) == 0)
+            ft_join_open(p->stages.join,
+                         ft_join_window_of(p->stages.join, (int64_t)part->window_start_ms));
+        return FT_RECORD_JOINED;
+    case -EALREADY:
+        return FT_RECORD_UNUSED;
+    case -ESTALE:
+        return FT_RECORD_LATE;
+    case -EINVAL:
+        return FT_RECORD_INVALID;
+    default:
+        return FT_RECORD_TABLE_FULL;
+    }
+}
+
 /* Of any kind but observations and flows, which are checked as they are read. */
 static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
@@ -311,6 +355,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         ft_ranks_progress(p->stages.ranks, record->progress);
         return forward_progress(p, record);
+    case FABRICTRACE__RECORD__KIND_PLAN_PORT:
+        return forward_plan_port(p, record);
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return take_switch(p, record->switch_report);
     case FABRICTRACE__RECORD__KIND_COUNTERS:
@@ -324,6 +370,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
         return take_queue_pairs(p, record->queue_pairs);
     case FABRICTRACE__RECORD__KIND_HOST_STATUS:
         return take_status(p, record->host_status);
+    case FABRICTRACE__RECORD__KIND_PARTIAL:
+        return take_partial(p, record->partial);
     default:
         return FT_RECORD_UNUSED;
     }

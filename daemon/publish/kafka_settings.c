@@ -12,33 +12,11 @@
 
 #include "lib/base/secret.h"
 #include "lib/config/yaml.h"
+#include "lib/io/kafka_properties.h"
 
 #define ERROR_BYTES  512
 #define KEY_FILE     "ssl.key.location="
 #define KEY_FILE_LEN (sizeof(KEY_FILE) - 1)
-
-/* "name=FILE" into "name=what is in it". */
-static int read_secret(const char *item, char **property, char *error, size_t error_bytes)
-{
-    size_t name = strcspn(item, "=");
-    char *text = NULL;
-    int rc;
-
-    if (!item[name]) {
-        snprintf(error, error_bytes, "'%s' is not name=FILE", item);
-        return -EINVAL;
-    }
-    rc = ft_secret_password(item + name + 1, &text, error, error_bytes);
-    if (rc == 0 && asprintf(property, "%.*s=%s", (int)name, item, text) < 0) {
-        snprintf(error, error_bytes, "no memory");
-        *property = NULL;
-        rc = -ENOMEM;
-    }
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-    return rc;
-}
 
 int ft_kafka_settings_open(const struct ft_settings *s, struct ft_kafka_settings *out, char *error,
                            size_t error_bytes)
@@ -53,39 +31,21 @@ int ft_kafka_settings_open(const struct ft_settings *s, struct ft_kafka_settings
                    .spool_bytes_max = s->kafka_spool_bytes,
                    .spool_after_ns = s->kafka_spool_after_ns,
                    .spool_keeps_oldest = s->kafka_spool_full == FT_SPOOL_REFUSES_NEWEST}};
-    size_t count = s->kafka_properties.count, i;
-    char reason[ERROR_BYTES];
-    int rc = 0;
+    int rc = ft_kafka_properties_read((const char *const *)s->kafka_properties.items,
+                                      s->kafka_properties.count,
+                                      (const char *const *)s->kafka_secrets.items,
+                                      s->kafka_secrets.count, &k.properties, error, error_bytes);
 
-    k.properties = calloc(count + s->kafka_secrets.count + 1, sizeof(*k.properties));
-    if (!k.properties)
-        rc = -ENOMEM;
-    for (i = 0; rc == 0 && i < count; i++)
-        if (!(k.properties[i] = strdup(s->kafka_properties.items[i])))
-            rc = -ENOMEM;
     if (rc < 0)
-        snprintf(error, error_bytes, "no memory");
-    for (i = 0; rc == 0 && i < s->kafka_secrets.count; i++) {
-        rc = read_secret(s->kafka_secrets.items[i], &k.properties[count + i], reason,
-                         sizeof(reason));
-        if (rc < 0)
-            snprintf(error, error_bytes, "kafka.secrets: %s", reason);
-    }
+        return rc;
     k.config.properties = (const char *const *)k.properties;
-    if (rc < 0)
-        ft_kafka_settings_close(&k);
-    else
-        *out = k;
-    return rc;
+    *out = k;
+    return 0;
 }
 
 void ft_kafka_settings_close(struct ft_kafka_settings *k)
 {
-    for (char **p = k->properties; p && *p; p++) {
-        explicit_bzero(*p, strlen(*p));
-        free(*p);
-    }
-    free(k->properties);
+    ft_kafka_properties_free(k->properties);
     *k = (struct ft_kafka_settings){.properties = NULL};
 }
 
@@ -156,7 +116,7 @@ static void check_secrets(const struct ft_run *run, struct ft_diag *diag)
         const char *item = s->kafka_secrets.items[i];
 
         property = NULL;
-        if (read_secret(item, &property, error, sizeof(error)) < 0 ||
+        if (ft_kafka_secret_read(item, &property, error, sizeof(error)) < 0 ||
             ft_kafka_check_property(property, error, sizeof(error)) < 0)
             complain(run, diag, "secrets", item, error);
         if (property)

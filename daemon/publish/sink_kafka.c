@@ -55,15 +55,20 @@ static void write_message(void *self, const struct ft_published *out)
                                   .value = out->json,
                                   .len = out->json_len,
                                   .headers = headers,
-                                  .header_count = 5};
+                                  .header_count = 5,
+                                  .partition = -1};
+    bool packed = s->protobuf || out->record->kind_case == FABRICTRACE__RECORD__KIND_PARTIAL;
     uint64_t start_ms;
 
     s->received++;
-    if (out->json_len == 0 || (s->protobuf && !pack(s, out->record))) {
+    /* Between daemons alone: in one partition, and no number loses a digit. */
+    if (out->record->kind_case == FABRICTRACE__RECORD__KIND_PARTIAL)
+        m.partition = 0;
+    if (out->json_len == 0 || (packed && !pack(s, out->record))) {
         s->failed++;
         return;
     }
-    if (s->protobuf) {
+    if (packed) {
         m.value = s->packed.bytes;
         m.len = s->packed.len;
     }

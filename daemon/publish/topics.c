@@ -3,8 +3,10 @@
 
 #include "daemon/publish/topics.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/topics/envelope.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/record.h"
 
@@ -54,6 +56,13 @@ static const struct topic topics[] = {
      "by the number of transfers in flight",
      "a series. Ranks of one host and communicator share the key, so that compaction would keep "
      "one of them."},
+    {FABRICTRACE__RECORD__KIND_PLAN, 1, "compact,delete", 90 * DAY_MS, "job",
+     "when a plan is applied, confirmed or withdrawn, and when its counts change",
+     "some 300 bytes of JSON", "few records; the last one of a job is how its plan stands."},
+    {FABRICTRACE__RECORD__KIND_PLAN_PORT, 3, "delete", 90 * DAY_MS, "job/host",
+     "when a queue pair was given the port of a plan",
+     "some 400 bytes of JSON, and 90 for each hop",
+     "who changed what and when: a series, of several queue pairs with one key."},
     {FABRICTRACE__RECORD__KIND_COMMUNICATOR, 3, "compact,delete", 7 * DAY_MS, "communicator/host",
      "when a rank joins, every refresh_interval of the agent (15 s), and when it leaves",
      "about 210 bytes of JSON, 60 of protobuf",
@@ -66,6 +75,12 @@ static const struct topic topics[] = {
     {FABRICTRACE__RECORD__KIND_HOST, 3, "delete", 2 * DAY_MS, "name of the agent",
      "one for each RDMA port and rdma.counters_interval of the agent (10 s)",
      "some 60 bytes of JSON for each of the driver's counters", "a series of counters."},
+    {FABRICTRACE__RECORD__KIND_PARTIAL, 1, "delete", 1 * DAY_MS, "name of the daemon",
+     "by each member of a group of daemons, one for about 1,000 links with traffic, and window (10 "
+     "s)",
+     "some 60 bytes of protobuf for each link with traffic, and 100 for each elephant; always "
+     "protobuf",
+     "of use to the aggregator, for the window that it closes. It reads one partition, 0."},
     {FABRICTRACE__RECORD__KIND_LOSS, 3, "delete", 7 * DAY_MS, "name of the program",
      "one for each program and window, and when a program stops",
      "about 630 bytes of JSON, 220 of protobuf",
@@ -130,4 +145,22 @@ void ft_topics_print(FILE *out, const char *brokers, const char *prefix)
     put_head(out, brokers);
     for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
         put_topic(out, &topics[i], prefix ? prefix : "");
+}
+
+void ft_topics_print_ingest(FILE *out, const char *prefix, unsigned partitions)
+{
+    for (int i = 0; i < FT_INGEST_TOPICS; i++) {
+        const char *name = ft_ingest_topic_name((enum ft_ingest_topic)i);
+        bool state = i == FT_INGEST_STATE;
+
+        fprintf(out, "\n# %s: what agents and pollers send, see fabrictrace-ingest(7). It needs\n",
+                name);
+        fprintf(out, "# as many partitions as kafka.partitions of all programs says.\n"
+                     "(PARTITIONS=; create ");
+        put_quoted(out, prefix ? prefix : "");
+        fprintf(out, "%s %u --config cleanup.policy=%s --config retention.ms=%lld%s)\n", name,
+                partitions, state ? "compact,delete" : "delete",
+                (long long)(state ? DAY_MS : HOUR_MS),
+                state ? " --config min.compaction.lag.ms=600000" : "");
+    }
 }

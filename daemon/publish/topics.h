@@ -12,4 +12,7 @@
  * quoted. */
 void ft_topics_print(FILE *out, const char *brokers, const char *prefix);
 
+/* Behind it, those that agents and pollers write: fabrictrace-ingest(7). */
+void ft_topics_print_ingest(FILE *out, const char *prefix, unsigned partitions);
+
 #endif

@@ -4,6 +4,7 @@
 #include "daemon/service/check.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/api/metrics.h"
+#include "daemon/group/role.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/publish/kafka_settings.h"
@@ -24,6 +26,7 @@
 #include "lib/io/tls.h"
 
 #define NS_PER_MS   1000000
+#define HOST_BYTES  256
 #define ERROR_BYTES 512
 #define MIB         1048576.0
 
@@ -110,8 +113,23 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
         else if (err)
             ft_diag_add(diag, "--sink", 0, "'%s': %s", spec, strerror(-err));
     }
-    if (kafka)
+    if (kafka || (s->kafka_ingest && !reload))
         ft_kafka_settings_check(run, diag);
+}
+
+static void check_group(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    uint32_t first, last;
+
+    for (size_t i = 0; i < s->group_partitions.count; i++)
+        if (!ft_group_is_range(s->group_partitions.items[i], s->kafka_partitions, &first, &last))
+            ft_run_complain(run, diag, "group.partitions",
+                            "'%s' is neither a partition below %" PRIu64 " nor FIRST-LAST",
+                            s->group_partitions.items[i], s->kafka_partitions);
+    if ((s->group_role == FT_GROUP_MEMBER) != (s->group_partitions.count > 0))
+        ft_run_complain(run, diag, "group.partitions",
+                        "a member needs some, and no other role has any");
 }
 
 static void check_tls(const struct ft_run *run, struct ft_diag *diag)
@@ -196,6 +214,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
         check_http(run, diag);
     }
     check_sinks(run, reload, diag);
+    check_group(run, diag);
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
     if (s->switches_max == 0 && !ft_daemon_topology(run))
@@ -249,5 +268,16 @@ int ft_daemon_print_topics(const struct ft_run *run)
     const struct ft_settings *s = ft_run_config(run);
 
     ft_topics_print(stdout, s->kafka_brokers, s->kafka_topic_prefix);
+    if (s->kafka_ingest)
+        ft_topics_print_ingest(stdout, s->kafka_topic_prefix, (unsigned)s->kafka_partitions);
     return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+}
+
+char *ft_daemon_own_name(const struct ft_settings *s)
+{
+    char host[HOST_BYTES] = "";
+
+    if (s->source_id)
+        return strdup(s->source_id);
+    return strdup(gethostname(host, sizeof(host) - 1) == 0 ? host : "localhost");
 }

@@ -31,4 +31,7 @@ void ft_daemon_print_size(const struct ft_run *run, FILE *out);
 /* --topics: the script to standard output. An exit code. */
 int ft_daemon_print_topics(const struct ft_run *run);
 
+/* What this daemon calls itself; the caller's, NULL without memory. */
+char *ft_daemon_own_name(const struct ft_settings *settings);
+
 #endif

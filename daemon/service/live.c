@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "daemon/api/sources.h"
+#include "daemon/group/reader.h"
 #include "daemon/history/keeper.h"
 #include "daemon/incident/recorder.h"
 #include "daemon/pipeline/pipeline.h"
@@ -95,6 +96,8 @@ static bool on_stop(void *arg)
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
     ft_keeper_finish(d->keeper);
+    ft_group_reader_free(d->topics);
+    d->topics = NULL;
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
@@ -110,6 +113,8 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     rc = ft_daemon_open_network(d);
+    if (rc == EX_OK)
+        rc = ft_daemon_open_topics(d);
     if (rc)
         return rc;
     d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);

@@ -8,6 +8,7 @@
 #include <sysexits.h>
 
 #include "daemon/api/sources.h"
+#include "daemon/group/reader.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/service/check.h"
 #include "daemon/service/service.h"
@@ -116,6 +117,20 @@ int ft_daemon_open_network(struct ft_daemon *d)
     if (rc == EX_OK && http && *http)
         rc = ft_api_open_http(&d->view, d->loop, d->settings, d->live);
     return rc;
+}
+
+int ft_daemon_open_topics(struct ft_daemon *d)
+{
+    const struct ft_group_reader_config config = {.settings = d->settings,
+                                                  .role = &d->role,
+                                                  .pipeline = d->view.pipeline,
+                                                  .source_id = d->source_id,
+                                                  .receiver = d->view.receiver,
+                                                  .tap = d->arrivals.tap};
+
+    if (d->settings->kafka_ingest)
+        d->topics = ft_group_reader_new(d->loop, &config);
+    return d->topics || !d->settings->kafka_ingest ? EX_OK : EX_UNAVAILABLE;
 }
 
 /* Says that the daemon serves, and where. */

@@ -9,6 +9,7 @@
 
 #include "daemon/api/sources.h"
 #include "daemon/api/window_figures.h"
+#include "daemon/group/reader.h"
 #include "daemon/history/history.h"
 #include "daemon/incident/recorder.h"
 #include "daemon/pipeline/configure.h"
@@ -91,7 +92,8 @@ int ft_daemon_open_pipeline(struct ft_daemon *d, struct ft_topology *t, bool rep
     config.join.seed = seed;
     config.source_id = d->source_id;
     config.window.keep = ft_history_emitter(d->view.history);
-    d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
+    if (ft_group_role_open(&d->role, d->settings, d->source_id, &config, &emitter) == 0)
+        d->view.pipeline = ft_pipeline_new(&config, t, &emitter);
     if (!d->view.pipeline) {
         ft_topology_free(t);
         return EX_OSERR;
@@ -106,25 +108,10 @@ void ft_daemon_add_stages(void *arg, struct ft_account *account)
 {
     struct ft_daemon *d = arg;
     size_t before = account->stage_count;
-    struct ft_account_stage *stage;
-    struct ft_receiver_stats transport;
 
-    if (d->view.receiver) {
-        ft_receiver_stats(d->view.receiver, &transport);
-        stage = ft_account_stage(account, "transport", "payloads");
-        stage->received = transport.payloads;
-        stage->processed = transport.applied;
-        ft_account_drop(stage, "duplicate", transport.duplicates);
-        ft_account_drop(stage, "refused", transport.refused);
-        ft_account_drop(stage, "lost_with_sender", transport.lost);
-        stage = ft_account_stage(account, "peers", "records");
-        stage->received = transport.records_numbered;
-        stage->processed = transport.records_applied;
-        stage->pending = transport.records_pending;
-        ft_account_drop(stage, "refused", transport.records_refused);
-        ft_account_drop(stage, "dropped_by_sender", transport.records_skipped);
-        ft_account_drop(stage, "lost_with_sender", transport.records_lost);
-    }
+    if (d->view.receiver)
+        ft_arrivals_account(d->view.receiver, account);
+    ft_group_reader_account(d->topics, account);
     ft_publisher_account(d->view.publisher, account);
     if (d->recorder && d->advancing)
         ft_recorder_stages(d->recorder, &account->stages[before], account->stage_count - before);

@@ -12,6 +12,7 @@
 
 #include "daemon/api/live.h"
 #include "daemon/api/view.h"
+#include "daemon/group/role.h"
 #include "daemon/incident/head.h"
 #include "daemon/pipeline/arrivals.h"
 #include "daemon/settings.h"
@@ -21,6 +22,7 @@
 #include "lib/fabric/topology.h"
 #include "lib/io/loop.h"
 
+struct ft_group_reader;
 struct ft_identities;
 struct ft_keeper;
 struct ft_loading;
@@ -36,11 +38,13 @@ struct ft_daemon {
     struct ft_identities *identities; /* NULL: peers are who they say */
     struct ft_arrivals arrivals;
     struct ft_arrivals_tap arrivals_tap;
-    struct ft_keeper *keeper;     /* NULL: the history is not kept */
-    struct ft_recorder *recorder; /* NULL: nothing is kept for an incident */
-    struct ft_loading *loading;   /* NULL: no incident is replayed */
-    struct ft_head head;          /* of the file of an incident */
-    struct ft_settings started;   /* numbers as they were at the start: texts are not its own */
+    struct ft_group_role role;
+    struct ft_group_reader *topics; /* NULL: nothing comes over Kafka */
+    struct ft_keeper *keeper;       /* NULL: the history is not kept */
+    struct ft_recorder *recorder;   /* NULL: nothing is kept for an incident */
+    struct ft_loading *loading;     /* NULL: no incident is replayed */
+    struct ft_head head;            /* of the file of an incident */
+    struct ft_settings started;     /* numbers as they were at the start: texts are not its own */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
@@ -62,6 +66,9 @@ void ft_daemon_add_stages(void *arg, struct ft_account *account);
 
 /* Where records come in, with the identities that peers must prove, and HTTP. */
 int ft_daemon_open_network(struct ft_daemon *d);
+
+/* What agents and pollers send over Kafka, where that is configured. */
+int ft_daemon_open_topics(struct ft_daemon *d);
 
 /* Says that the daemon serves, and where. */
 int ft_daemon_ready(const struct ft_daemon *d);

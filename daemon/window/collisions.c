@@ -29,17 +29,24 @@ static int by_link_and_rate(const void *a, const void *b)
     return x->flow < y->flow ? -1 : x->flow > y->flow;
 }
 
-static void name_victim(struct parts *parts, size_t i, const struct ft_join *join,
-                        const struct ft_flow *flow, int64_t window_ms)
+void ft_collisions_victim(Fabrictrace__Victim *v, Fabrictrace__Flow *tuple,
+                          const struct ft_join *join, const struct ft_elephant *elephant,
+                          int64_t window_ms)
 {
-    Fabrictrace__Victim *v = &parts->victims[i];
-    struct ft_rate rate = ft_flow_rate(flow, window_ms);
     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    const struct ft_flow *flow;
+    struct ft_rate rate;
     bool more;
 
+    if (elephant->said) {
+        *v = *elephant->said;
+        return;
+    }
+    flow = ft_join_at(join, elephant->flow);
+    rate = ft_flow_rate(flow, window_ms);
     fabrictrace__victim__init(v);
-    ft_emit_tuple(&parts->flows[i], &flow->tuple);
-    v->flow = &parts->flows[i];
+    ft_emit_tuple(tuple, &flow->tuple);
+    v->flow = tuple;
     v->has_rate_bps = v->has_rate_lo_bps = true;
     v->rate_bps = rate.bps;
     v->rate_lo_bps = rate.lo_bps;
@@ -55,7 +62,6 @@ static void name_victim(struct parts *parts, size_t i, const struct ft_join *joi
         if (!v->job)
             v->job = (char *)(uintptr_t)pairs[0].job;
     }
-    parts->list[i] = v;
 }
 
 static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
@@ -90,9 +96,11 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
     evidence.elephants = count;
     evidence.elephants_least = least;
     evidence.elephants_even = (double)sum / group->link_count;
-    for (size_t i = 0; i < named; i++)
-        name_victim(&parts, i, join, ft_join_at(join, first[i].flow),
-                    span->end_ms - span->start_ms);
+    for (size_t i = 0; i < named; i++) {
+        ft_collisions_victim(&parts.victims[i], &parts.flows[i], join, &first[i],
+                             span->end_ms - span->start_ms);
+        parts.list[i] = &parts.victims[i];
+    }
     evidence.n_victims = named;
     evidence.victims = parts.list;
     snprintf(subject, sizeof(subject), "%s/%s", evidence.switch_, evidence.port);

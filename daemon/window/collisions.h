@@ -14,4 +14,9 @@ void ft_collisions_raise(struct ft_loads *loads, const struct ft_join *join,
                          struct ft_events *events, uint32_t window, const struct ft_span *span,
                          uint32_t victims_max);
 
+/* Fills what is known of an elephant; borrows names, and the tuple of its flow. */
+void ft_collisions_victim(Fabrictrace__Victim *out, Fabrictrace__Flow *tuple,
+                          const struct ft_join *join, const struct ft_elephant *elephant,
+                          int64_t window_ms);
+
 #endif

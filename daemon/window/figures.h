@@ -17,6 +17,9 @@ void ft_figures_work_free(struct ft_figures_work *work);
 /* Begins a window. */
 void ft_figures_begin(struct ft_figures_work *work, bool partial);
 
+/* Partitions of flows that are missing in the window, for the records; borrowed until its end. */
+void ft_figures_missing(struct ft_figures_work *work, const uint32_t *partitions, size_t count);
+
 /* One group: its figures, and its part in its layer and the fabric. -ENOMEM. */
 int ft_figures_group(struct ft_figures_work *work, const struct ft_loads *loads,
                      const struct ft_topology *t, uint32_t group, const struct ft_span *span,

@@ -61,22 +61,29 @@ static uint64_t slowest_bps(const struct ft_topology *t, const struct ft_path *p
     return slowest;
 }
 
-static int keep_elephant(struct ft_loads *l, const struct ft_loads_config *config, uint32_t port,
-                         uint32_t flow, uint64_t lo_bps)
+static int keep_elephant(struct ft_loads *l, size_t max, const struct ft_elephant *elephant)
 {
     struct ft_elephant *grown;
 
-    if (l->elephant_count == config->elephants_max)
+    if (l->elephant_count >= max)
         goto drop;
     grown = ft_grow(l->elephants, l->elephant_count, &l->elephant_size, sizeof(*grown));
     if (!grown)
         goto drop;
     l->elephants = grown;
-    l->elephants[l->elephant_count++] = (struct ft_elephant){port, flow, lo_bps};
+    l->elephants[l->elephant_count++] = *elephant;
     return 0;
 drop:
     l->elephants_dropped++;
     return -ENOMEM;
+}
+
+void ft_loads_keep_elephant(struct ft_loads *l, uint32_t port, const Fabrictrace__Victim *said)
+{
+    const struct ft_elephant elephant = {
+        .port = port, .flow = FT_NONE, .lo_bps = said->rate_lo_bps, .said = said};
+
+    keep_elephant(l, SIZE_MAX, &elephant);
 }
 
 /* A flow's volume: what c samples stand for has the variance bytes^2 / c. */
@@ -115,7 +122,8 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
         if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
             continue;
         l->link[port].elephants++;
-        if (keep_elephant(l, config, port, index, lo_bps))
+        if (keep_elephant(l, config->elephants_max,
+                          &(struct ft_elephant){.port = port, .flow = index, .lo_bps = lo_bps}))
             rc = -ENOMEM;
     }
     return rc;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "daemon/join/join.h"
+#include "proto/fabrictrace.pb-c.h"
 
 struct ft_load {
     double flows;     /* with parts of multipath flows */
@@ -29,8 +30,9 @@ struct ft_load {
 /* An elephant on a link, for collisions. */
 struct ft_elephant {
     uint32_t port;
-    uint32_t flow; /* index in the join */
+    uint32_t flow; /* index in the join; FT_NONE: another daemon says what it is */
     uint64_t lo_bps;
+    const Fabrictrace__Victim *said; /* by another daemon; borrowed */
 };
 
 struct ft_loads_config {
@@ -67,5 +69,8 @@ void ft_loads_reset(struct ft_loads *loads, const struct ft_topology *t);
  * not be kept; the loads are right all the same. */
 int ft_loads_add(struct ft_loads *loads, const struct ft_loads_config *config,
                  const struct ft_join *join, struct ft_flow *flow, uint32_t index);
+
+/* Keeps an elephant of a flow that another daemon has; its link counts it already. */
+void ft_loads_keep_elephant(struct ft_loads *loads, uint32_t port, const Fabrictrace__Victim *said);
 
 #endif

@@ -45,6 +45,8 @@ struct ft_window {
     bool partial;             /* the window that is closed began before that */
     struct ft_span span;
     struct ft_span last;
+    uint32_t missing[FT_PARTITIONS_MAX]; /* partitions of flows; of the aggregator */
+    size_t missing_count;
     struct ft_window_stats stats;
 };
 
@@ -422,13 +424,16 @@ static void finish(struct ft_window *w)
     const struct ft_topology *t = ft_join_topology(w->join);
     const struct ft_pair_loads loads = {load_of, &w->loads};
 
-    ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
-    if (!w->partial)
+    if (!w->config.origin)
+        ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
+    if (!w->partial && !w->config.origin)
         ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span,
                             w->config.victims_max);
     if (w->pairs)
         ft_pair_links_end(w->pairs, &loads, t);
-    if (w->exporters && !w->partial)
+    if (w->config.partials)
+        ft_partials_close(w->config.partials, w->span.start_ms);
+    if (w->exporters && !w->partial && !w->config.origin && !w->config.partials)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     if (w->detours)
         ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
@@ -438,6 +443,24 @@ static void finish(struct ft_window *w)
     w->stats.closed++;
     w->stats.number = w->number;
     w->phase = PHASE_IDLE;
+}
+
+/* All flows of this daemon are in the loads. */
+static void end_flows(struct ft_window *w)
+{
+    w->phase = PHASE_LINKS;
+    if (w->config.origin) {
+        ft_partial_emit(w->config.origin, &w->loads, w->join, w->number, &w->span, w->partial,
+                        &w->emitter);
+        w->phase = PHASE_HASHES;
+    }
+    if (!w->config.partials)
+        return;
+    w->missing_count = 0;
+    w->partial = ft_partials_add(w->config.partials, w->span.start_ms, w->number, &w->loads,
+                                 w->join, w->missing, &w->missing_count);
+    ft_figures_begin(w->figures, w->partial);
+    ft_figures_missing(w->figures, w->missing, w->missing_count);
 }
 
 bool ft_window_step(struct ft_window *w, uint32_t items)
@@ -451,7 +474,7 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
                 close_flow(w, w->cursor++);
                 break;
             }
-            w->phase = PHASE_LINKS;
+            end_flows(w);
             w->cursor = 0;
             break;
         case PHASE_LINKS:

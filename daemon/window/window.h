@@ -21,12 +21,17 @@
 #include "daemon/publish/events.h"
 #include "daemon/spread/spread.h"
 #include "daemon/window/loads.h"
+#include "daemon/window/partial.h"
 
 struct ft_window_config {
     struct ft_loads_config loads;
     int64_t refresh_ms; /* a path that stays is published again after this */
     uint32_t victims_max;
     struct ft_emitter keep; /* gets each window's elephants; record NULL: nobody does */
+    /* A member of a group says its loads instead of computing figures; the aggregator adds the
+     * loads of all members to its own. Borrowed; both NULL: alone. */
+    const struct ft_partial_origin *origin;
+    struct ft_partials *partials;
 };
 
 struct ft_window_stats {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FT_ACCOUNT_STAGES 16
+#define FT_ACCOUNT_STAGES 20
 #define FT_ACCOUNT_DROPS  12
 
 struct ft_account_drop {

@@ -8,6 +8,7 @@ lib_base_libftbase_a_SOURCES = \
 	lib/base/grow.c lib/base/grow.h \
 	lib/base/lines.c lib/base/lines.h \
 	lib/base/log.c lib/base/log.h \
+	lib/base/partition.c lib/base/partition.h \
 	lib/base/prefix.c lib/base/prefix.h \
 	lib/base/privilege.c lib/base/privilege.h \
 	lib/base/process.c lib/base/process.h \

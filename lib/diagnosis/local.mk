@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/diagnosis/libftdiagnosis.a
 lib_diagnosis_libftdiagnosis_a_SOURCES = \
+	lib/diagnosis/blame.c lib/diagnosis/blame.h \
 	lib/diagnosis/changed.c \
 	lib/diagnosis/collectives.c \
 	lib/diagnosis/csv.c lib/diagnosis/csv.h \
 	lib/diagnosis/diagnosis.c lib/diagnosis/diagnosis.h \
+	lib/diagnosis/flight.c lib/diagnosis/flight.h \
 	lib/diagnosis/found.c lib/diagnosis/found.h \
 	lib/diagnosis/hang.c \
 	lib/diagnosis/late.c \
@@ -12,9 +14,12 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
+	lib/diagnosis/pickle.c \
+	lib/diagnosis/polish.c lib/diagnosis/polish.h \
 	lib/diagnosis/report.c lib/diagnosis/report.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \
 	lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \
 	lib/diagnosis/transfers.c \
+	lib/diagnosis/tree.c lib/diagnosis/tree.h \
 	lib/diagnosis/waits.c lib/diagnosis/waits.h

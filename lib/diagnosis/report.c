@@ -21,7 +21,7 @@ static Fabrictrace__Syndrome syndrome_of(enum ft_syndrome syndrome)
     return syndromes[syndrome];
 }
 
-static Fabrictrace__Side side_of(enum ft_side side)
+Fabrictrace__Side ft_report_side(enum ft_side side)
 {
     static const Fabrictrace__Side sides[] = {
         [FT_SIDE_NONE] = FABRICTRACE__SIDE__SIDE_UNKNOWN,
@@ -32,6 +32,17 @@ static Fabrictrace__Side side_of(enum ft_side side)
     };
 
     return sides[side];
+}
+
+void ft_report_add_reason(struct ft_diagnosis_report *r, const char *reason)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    if (m->n_evidence_for == FT_REPORT_TEXTS)
+        m->n_evidence_for--;
+    memmove(r->reasons + 1, r->reasons, m->n_evidence_for * sizeof(*r->reasons));
+    r->reasons[0] = (char *)(uintptr_t)reason;
+    m->n_evidence_for++;
 }
 
 void ft_report_retell(struct ft_diagnosis_report *r)
@@ -100,7 +111,7 @@ static void write_where(struct ft_diagnosis_report *r, const struct ft_operation
         m->peer_host = (char *)ft_operations_host(ops, processes[d->peer].host);
     }
     m->has_side = d->side != FT_SIDE_NONE;
-    m->side = side_of(d->side);
+    m->side = ft_report_side(d->side);
 }
 
 void ft_report_fill(struct ft_diagnosis_report *r, const struct ft_operations *ops,

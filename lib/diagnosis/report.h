@@ -21,6 +21,12 @@ struct ft_diagnosis_report {
 void ft_report_fill(struct ft_diagnosis_report *r, const struct ft_operations *ops,
                     struct ft_diagnosis *d, uint64_t now_ns);
 
+/* A side as records have it. */
+Fabrictrace__Side ft_report_side(enum ft_side side);
+
+/* Puts a text before the evidence that there is; it is borrowed. */
+void ft_report_add_reason(struct ft_diagnosis_report *r, const char *reason);
+
 /* Writes its text anew, after the message was changed. */
 void ft_report_retell(struct ft_diagnosis_report *r);
 

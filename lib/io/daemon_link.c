@@ -24,7 +24,7 @@ static void on_state(void *arg, bool up, const char *text)
 
 static void warn_of_plain(const struct ft_sender_config *config, const char *endpoint)
 {
-    if (!config->tls.cert && !ft_endpoint_is_local(endpoint))
+    if (!config->way && !config->tls.cert && !ft_endpoint_is_local(endpoint))
         ft_log(FT_LOG_WARNING,
                "daemon '%s': plain TCP: reports can be read and changed on the network", endpoint);
 }
@@ -39,8 +39,11 @@ int ft_daemon_link_open(struct ft_daemon_link *link, struct ft_loop *loop,
     own.arg = link;
     link->loop = loop;
     link->endpoint = strdup(config->endpoint);
-    if (!link->endpoint)
+    if (!link->endpoint) {
+        if (config->way)
+            config->way->free(config->way->self);
         return -ENOMEM;
+    }
     link->state.subject =
         (struct ft_log_subject){FT_LOG_ID_DAEMON, FT_LOG_PEER_FIELD, link->endpoint};
     link->state.limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = WARN_BURST};

@@ -28,7 +28,8 @@
 struct message {
     struct message *before, *after;
     uint64_t number; /* in the spool; 0: it is not there */
-    bool sent;       /* librdkafka has it */
+    uint32_t weight;
+    bool sent; /* librdkafka has it */
     size_t len;
     uint8_t bytes[]; /* kafka_entry.h */
 };
@@ -76,13 +77,14 @@ static bool is_away(const struct ft_kafka *k)
     return k->away && k->first;
 }
 
-static struct message *add(struct ft_kafka *k, const void *bytes, size_t len, uint64_t number)
+static struct message *add(struct ft_kafka *k, const void *bytes, size_t len, uint64_t number,
+                           uint32_t weight)
 {
     struct message *m = malloc(sizeof(*m) + len);
 
     if (!m)
         return NULL;
-    *m = (struct message){.before = k->last, .number = number, .len = len};
+    *m = (struct message){.before = k->last, .number = number, .weight = weight, .len = len};
     memcpy(m->bytes, bytes, len);
     if (!k->first)
         k->progress = ft_mono_now();
@@ -91,6 +93,7 @@ static struct message *add(struct ft_kafka *k, const void *bytes, size_t len, ui
     k->bytes += len;
     k->unsent++;
     k->stats.pending++;
+    k->stats.weight_pending += weight;
     return m;
 }
 
@@ -101,6 +104,7 @@ static void drop(struct ft_kafka *k, struct message *m)
     k->bytes -= m->len;
     k->unsent -= !m->sent;
     k->stats.pending--;
+    k->stats.weight_pending -= m->weight;
     free(m);
 }
 
@@ -184,7 +188,7 @@ static void drain(struct ft_kafka *k)
         if (k->stats.pending >= DRAIN_MESSAGES || k->bytes >= DRAIN_BYTES ||
             ft_spool_next(k->spool, &bytes, &len, &number) < 0)
             return;
-        m = add(k, bytes, len, number);
+        m = add(k, bytes, len, number, 0);
         if (!m) {
             tell(k, "no memory: a message of the spool waits for the next start");
             return;
@@ -211,6 +215,7 @@ static void take_report(void *arg, void *message, enum ft_kafka_fate fate)
     switch (fate) {
     case FT_KAFKA_DELIVERED:
         k->stats.delivered++;
+        k->stats.weight_delivered += m->weight;
         break;
     case FT_KAFKA_NO_TOPIC:
         k->stats.no_topic++;
@@ -409,7 +414,7 @@ int ft_kafka_send(struct ft_kafka *k, const struct ft_kafka_outgoing *message)
         spool_pending(k);
         return to_spool(k);
     }
-    m = k->unsent > 0 ? NULL : add(k, k->entry.bytes, k->entry.len, 0);
+    m = k->unsent > 0 ? NULL : add(k, k->entry.bytes, k->entry.len, 0, message->weight);
     if (!m) {
         k->stats.refused++;
         return -EAGAIN;

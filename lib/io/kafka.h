@@ -51,6 +51,10 @@ struct ft_kafka_outgoing {
     size_t len;
     const struct ft_kafka_header *headers;
     size_t header_count;
+    /* Where it goes, whatever its key; -1: where the key says. */
+    int32_t partition;
+    /* What stands in it counts as so many, where that is of use: see struct ft_kafka_stats. */
+    uint32_t weight;
 };
 
 struct ft_kafka_stats {
@@ -69,6 +73,8 @@ struct ft_kafka_stats {
     uint64_t spool_oldest, spool_newest; /* at the cap of the spool */
     uint64_t spool_disk;                 /* which took no more */
     uint64_t spool_damaged;              /* could not be read back */
+    /* Weights of what is with librdkafka, and of what was delivered: the spool keeps none. */
+    uint64_t weight_pending, weight_delivered;
 };
 
 /* 0 when a client could be made, without a word to the brokers; -EINVAL with a reason. */

@@ -406,10 +406,10 @@ int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoi
     if (!c->client || c->failed)
         return -EAGAIN;
     headers = make_headers(m);
-    err =
-        rd_kafka_producev(c->client, RD_KAFKA_V_TOPIC(m->topic), RD_KAFKA_V_KEY(m->key, m->key_len),
-                          RD_KAFKA_V_VALUE((void *)(uintptr_t)m->value, m->len),
-                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(report), RD_KAFKA_V_END);
+    err = rd_kafka_producev(c->client, RD_KAFKA_V_TOPIC(m->topic),
+                            RD_KAFKA_V_KEY(m->key, m->key_len), RD_KAFKA_V_PARTITION(m->partition),
+                            RD_KAFKA_V_VALUE((void *)(uintptr_t)m->value, m->len),
+                            RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(report), RD_KAFKA_V_END);
     if (!err)
         return 0; /* the headers are the message's now */
     rd_kafka_headers_destroy(headers);

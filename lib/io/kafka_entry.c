@@ -8,7 +8,8 @@
 
 #include "lib/base/reader.h"
 
-#define ENTRY_VERSION 1
+#define ENTRY_VERSION   2
+#define ENTRY_UNDIVIDED 1 /* without a partition */
 
 static void write_text(struct ft_writer *w, const char *text)
 {
@@ -23,6 +24,7 @@ int ft_kafka_entry_write(struct ft_writer *w, const struct ft_kafka_outgoing *m)
     ft_write_u8(w, (uint8_t)m->header_count);
     ft_write_u8(w, (uint8_t)(m->key_len >> 8));
     ft_write_u8(w, (uint8_t)m->key_len);
+    ft_write_be32(w, (uint32_t)m->partition);
     write_text(w, m->topic);
     ft_write_bytes(w, m->key, m->key_len);
     for (size_t i = 0; i < m->header_count; i++) {
@@ -43,7 +45,7 @@ static const char *read_text(struct ft_reader *r)
 int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_outgoing *message,
                         struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX])
 {
-    struct ft_kafka_outgoing m = {.headers = headers};
+    struct ft_kafka_outgoing m = {.headers = headers, .partition = -1};
     struct ft_reader r;
     uint8_t version;
 
@@ -51,7 +53,10 @@ int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_outgoi
     version = ft_read_u8(&r);
     m.header_count = ft_read_u8(&r);
     m.key_len = ft_read_be16(&r);
-    if (!ft_reader_ok(&r) || version != ENTRY_VERSION || m.header_count > FT_KAFKA_HEADERS_MAX)
+    if (version != ENTRY_UNDIVIDED)
+        m.partition = (int32_t)ft_read_be32(&r);
+    if (!ft_reader_ok(&r) || (version != ENTRY_VERSION && version != ENTRY_UNDIVIDED) ||
+        m.header_count > FT_KAFKA_HEADERS_MAX)
         return -EBADMSG;
     m.topic = read_text(&r);
     m.key = (const char *)ft_read_bytes(&r, m.key_len);

@@ -3,7 +3,8 @@
 #define FT_IO_KAFKA_ENTRY_H
 /*
  * A Kafka message as bytes: how it waits in memory and in the spool. A version, the number of
- * headers, the key's length (16 bits, big endian), the topic, the key, name and value of each
+ * headers, the key's length (16 bits, big endian), the partition (32 bits; version 1 has none, its
+ * messages go where their key says), the topic, the key, name and value of each
  * header, each text with its zero byte, and the value to the end. Pure.
  */
 #include <stddef.h>

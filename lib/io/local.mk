@@ -2,6 +2,7 @@
 noinst_LIBRARIES += lib/io/libftio.a
 lib_io_libftio_a_SOURCES = \
 	lib/io/common_metrics.c lib/io/common_metrics.h \
+	lib/io/listen_local.c lib/io/listen_local.h \
 	lib/io/loop.c lib/io/loop.h \
 	lib/io/incident.c lib/io/incident.h \
 	lib/io/netlink.c lib/io/netlink.h \
@@ -32,6 +33,8 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/kafka.c lib/io/kafka.h \
 	lib/io/kafka_client.c lib/io/kafka_client.h \
 	lib/io/kafka_entry.c lib/io/kafka_entry.h \
+	lib/io/kafka_consumer.c lib/io/kafka_consumer.h \
+	lib/io/kafka_properties.c lib/io/kafka_properties.h \
 	lib/io/kafka_reader.c lib/io/kafka_reader.h \
 	lib/io/kafka_stats.c lib/io/kafka_stats.h
 

@@ -421,6 +421,19 @@ static void take_config(struct ft_sender *sender, const struct ft_sender_config 
     sender->frame_max = FT_FRAME_LENGTH_BYTES + 1 + FT_FRAME_REASON_BYTES_MAX;
 }
 
+/* Takes the way over. */
+static struct ft_sender *open_way(struct ft_sender *sender, const struct ft_sender_way *way,
+                                  char *error, size_t error_bytes)
+{
+    sender->way = *way;
+    sender->flushed = ft_watch_once(sender->loop, handle_flushed, sender);
+    if (sender->flushed)
+        return sender;
+    snprintf(error, error_bytes, "no memory");
+    ft_sender_free(sender);
+    return NULL;
+}
+
 struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_config *config,
                                 char *error, size_t error_bytes)
 {
@@ -428,10 +441,14 @@ struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_con
 
     if (!sender) {
         snprintf(error, error_bytes, "no memory");
+        if (config->way)
+            config->way->free(config->way->self);
         return NULL;
     }
     sender->loop = loop;
     TAILQ_INIT(&sender->queue);
+    if (config->way)
+        return open_way(sender, config->way, error, error_bytes);
     if (check_config(config, sender, error, error_bytes) < 0) {
         ft_sender_free(sender);
         return NULL;
@@ -475,6 +492,8 @@ void ft_sender_free(struct ft_sender *sender)
         TAILQ_REMOVE(&sender->queue, payload, next);
         free(payload);
     }
+    if (sender->way.send)
+        sender->way.free(sender->way.self);
     ft_tls_free(sender->tls);
     ft_candidates_free(&sender->candidates);
     free(sender->source_id);
@@ -484,8 +503,11 @@ void ft_sender_free(struct ft_sender *sender)
 
 int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, uint32_t records)
 {
-    int ret = ft_sender_queue(sender, payload, len, records);
+    int ret;
 
+    if (sender->way.send)
+        return sender->way.send(sender->way.self, payload, len, records);
+    ret = ft_sender_queue(sender, payload, len, records);
     sender->stats.payloads++;
     sender->stats.records += records;
     if (ret < 0) {
@@ -501,7 +523,10 @@ int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, ui
 
 void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *stats)
 {
-    *stats = sender->stats;
+    if (sender->way.send)
+        sender->way.stats(sender->way.self, stats);
+    else
+        *stats = sender->stats;
 }
 
 void ft_sender_flush(struct ft_sender *sender, int64_t timeout_ns, void (*done)(void *arg),
@@ -509,5 +534,7 @@ void ft_sender_flush(struct ft_sender *sender, int64_t timeout_ns, void (*done)(
 {
     sender->on_flushed = done;
     sender->flushed_arg = arg;
+    if (sender->way.send)
+        sender->way.flush(sender->way.self, timeout_ns);
     ft_watch_once_arm(sender->flushed, TAILQ_EMPTY(&sender->queue) ? 0 : timeout_ns);
 }

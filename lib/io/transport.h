@@ -50,8 +50,21 @@ struct ft_peer_names {
 
 struct ft_sender;
 
+/* Another way to the daemon than a connection of its own. free() is called with the sender's, or
+ * when none could be made. flush() may take timeout_ns. */
+struct ft_sender_stats;
+struct ft_sender_way {
+    int (*send)(void *self, const void *payload, size_t len, uint32_t records);
+    void (*stats)(const void *self, struct ft_sender_stats *stats);
+    void (*flush)(void *self, int64_t timeout_ns);
+    void (*free)(void *self);
+    void *self;
+};
+
 struct ft_sender_config {
     const char *endpoint; /* "host:port" */
+    /* Instead of all that follows and the endpoint; NULL: TCP. Copied. */
+    const struct ft_sender_way *way;
     /* Other receivers, in the order of preference, NULL-terminated; NULL: none. The sender goes to
      * the next where one refuses or is silent, and back to one before when that can be reached
      * again: it then sends nothing more until all that is in flight is acknowledged. */

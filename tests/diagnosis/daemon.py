@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from fabric import Fabric, name_of  # noqa: E402
 from job import MS, Fault, Job  # noqa: E402
 from run import options, print_failed  # noqa: E402
 
@@ -27,6 +28,7 @@ TOPOLOGY = SOURCE / "packaging/examples/topology.yaml"
 STANDS_S = 40  # of a job that hangs, as long as it is looked at
 REPORT_MS = 2000
 HOLD_MS = 300  # from the end of an operation until its record
+FABRIC_SHAPES = ((8, 2, 1), (4, 2, 2), (4, 1, 4), (8, 1, 2), (16, 1, 1))
 SHAPES = ((8, 1, 2), (4, 2, 4), (16, 1, 1), (8, 2, 1), (4, 1, 4))
 
 
@@ -39,6 +41,7 @@ class Reports:
 
     def __init__(self, job, rows):
         self.job = job
+        self.fabric = getattr(job, "fabric", None)
         self.members = collections.defaultdict(list)  # communicator: global ranks
         self.records = []
         self.number = collections.Counter()
@@ -51,6 +54,9 @@ class Reports:
         self.begun = {}  # (rank, communicator): its newest number
         self.open = {}  # (rank, communicator): the oldest row that did not end, as begun
         self.finished = collections.Counter()
+        if self.fabric:
+            self.fabric.fault_ms = min(r["start_ns"] for r in rows if r["step"] >= job.fault.step) // MS \
+                if job.fault.kind else 0
         for row in sorted(rows, key=lambda r: (r["start_ns"], r["rank"])):
             self.take(row)
 
@@ -75,11 +81,14 @@ class Reports:
         self.finished[key] = out["number"]
         # Every agent of NCCL's transfers sees some of each operation.
         peer = out.get("peer", (out["rank"] + 1) % out["ranks"])
+        peers = [{"peer": peer, "channel": 0, "sent_bytes": 1, "sent_messages": 1}]
+        if self.fabric:
+            peers = self.fabric.peers(row, self.members[row["communicator"]], out["rank"])
         self.records.append((row["end_ns"] // MS + HOLD_MS, {
             "schema": "fabrictrace.collective.v1", "time_ms": row["end_ns"] // MS,
             "start_ms": row["start_ns"] // MS, "duration_us": (row["end_ns"] - row["start_ns"]) // 1000,
             "started_ns": row["start_ns"] - self.job.base + 10 ** 12, "operations": 1, **out,
-            "peers": [{"peer": peer, "channel": 0, "sent_bytes": 1, "sent_messages": 1}]}))
+            "peers": peers}))
 
     def stand(self, row, out, since_ms, until_ms, **more):
         for t in range(since_ms + REPORT_MS, until_ms, REPORT_MS):
@@ -110,15 +119,21 @@ class Reports:
                        begun=self.finished[key], finished=self.finished[key])
 
     def lines(self):
+        if self.fabric:
+            times = [t for t, _ in self.records]
+            self.records += self.fabric.reports(self.members, comm_id, min(times) - 1000, max(times))
         return [json.dumps(r) for _, r in sorted(self.records, key=lambda x: x[0])]
 
 
-def replay(lines, more=()):
-    with tempfile.NamedTemporaryFile("w", suffix=".ndjson") as file:
+def replay(lines, fabric=None):
+    with tempfile.NamedTemporaryFile("w", suffix=".ndjson") as file, \
+            tempfile.NamedTemporaryFile("w", suffix=".yaml") as topology:
         file.write("\n".join(lines) + "\n")
         file.flush()
-        done = subprocess.run([DAEMON, "--topology", TOPOLOGY, "--set", "verify_topology=false", "--replay",
-                               file.name, "--sink", "file:-", *more], capture_output=True, text=True)
+        topology.write(fabric.topology() if fabric else TOPOLOGY.read_text())
+        topology.flush()
+        done = subprocess.run([DAEMON, "--topology", topology.name, "--set", "verify_topology=false", "--replay",
+                               file.name, "--sink", "file:-"], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"exit {done.returncode}: {done.stderr}")
     records = [json.loads(line) for line in done.stdout.splitlines()]
@@ -155,6 +170,56 @@ def healthy(seed, **options):
     return Job(seed, *rng.choice(SHAPES), steps=120, gpus=4, **options)
 
 
+def on_fabric(seed, kind=None, shape=None, **options):
+    """A job whose ranks have cards of their own, and a fault of their transfers after a minute or so."""
+    rng = random.Random(f"fabric{kind}{seed}")
+    while True:
+        job = Job(seed, *(shape or rng.choice(FABRIC_SHAPES)), steps=200, gpus=2, compute=rng.uniform(20, 60) * MS,
+                  micro=2, layers=1, **{k: v for k, v in options.items() if k != "noise"})
+        job.fabric = Fabric(seed, job, noise=options.get("noise", 0.08))
+        fault = job.fault = Fault(kind, rank=rng.randrange(job.ranks), step=100, factor=rng.uniform(2, 4))
+        if kind is None:
+            return job
+        edges = edges_of(job)
+        if kind in ("sender", "receiver", "pair"):
+            fault.rank, fault.peer = rng.choice(edges)
+            if kind == "receiver":
+                fault.rank, fault.peer = fault.peer, fault.rank
+            return job
+        by_link = collections.defaultdict(list)
+        for edge in edges:
+            for link in job.fabric.path(*edge)[:-1]:
+                by_link[link].append(edge)
+        shared = [link for link, its in sorted(by_link.items())
+                  if len({a for a, _ in its}) > 1 and len({b for _, b in its}) > 1]
+        if shared:
+            break
+    # What crosses this link, and whether other links carry just the same.
+    fault.kind, fault.link = "link", rng.choice(shared)
+    fault.same = {name_of(link) for link, its in by_link.items() if its == by_link[fault.link]}
+    fault.edges = by_link[fault.link]
+    fault.rank, fault.peer = fault.edges[0]
+    fault.crosses = lambda a, b: fault.link in job.fabric.path(a, b)
+    if kind == "alien":
+        job.fabric.wrong[fault.link] = {"out_bytes": 49.5e9, "out_discards": 500}
+    if kind == "two":
+        others = [e for e in edges if e not in fault.edges]
+        second = Fault("sender", rank=rng.choice(others)[0], step=100, factor=rng.uniform(2, 4))
+        fault.also = [second]
+    return job
+
+
+def edges_of(job):
+    """Who sends whom through the network: neighbours in rings and pipelines."""
+    edges = set()
+    for rank in range(job.ranks):
+        for kind in ("dp", "tp"):
+            members = job.members(kind, rank)
+            edges.add((rank, members[(members.index(rank) + 1) % len(members)]))
+        edges |= {(rank, job.rank_of(*c)) for c in near_of(job, rank)}
+    return sorted(e for e in edges if job.host(e[0]) != job.host(e[1]))
+
+
 CASES = {
     # name: (job of a seed, syndrome, whether the rank is known)
     "stopped": (lambda s: faulty(s, "noncomm_hang", 60), "noncomm_hang", True),
@@ -163,6 +228,17 @@ CASES = {
     "collective stands": (lambda s: faulty(s, "group_hang", 60), "comm_hang", False),
     "other order": (lambda s: faulty(s, "order", 60), "mismatch", True),
     "late": (lambda s: faulty(s, "noncomm_slow", 150), "noncomm_slow", True),
+    "slow link": (lambda s: on_fabric(s, "link"), "comm_slow", "link"),
+    "slow to send": (lambda s: on_fabric(s, "sender"), "comm_slow", True),
+    "slow to receive": (lambda s: on_fabric(s, "receiver"), "comm_slow", True),
+    "slow pair": (lambda s: on_fabric(s, "pair"), "comm_slow", True),
+    "alien flow": (lambda s: on_fabric(s, "alien"), "comm_slow", "link"),
+    "slow link and slow to send": (lambda s: on_fabric(s, "two"), "comm_slow", "link"),
+    "fabric, healthy": (on_fabric, None, False),
+    "fabric, healthy, noisy": (lambda s: on_fabric(s, noise=0.35, jitter=0.2), None, False),
+    "fabric, healthy, uneven lengths": (lambda s: on_fabric(s, uneven=0.25), None, False),
+    "fabric, healthy, pauses": (lambda s: on_fabric(s, pause_every=20, pause=4000 * MS), None, False),
+    "fabric, healthy, evaluation": (lambda s: on_fabric(s, evaluate_every=24), None, False),
     "healthy": (healthy, None, False),
     "healthy, pauses": (lambda s: healthy(s, pause_every=20, pause=4000 * MS), None, False),
     "healthy, one rank saves":
@@ -170,6 +246,17 @@ CASES = {
     "healthy, uneven lengths": (lambda s: healthy(s, uneven=0.25), None, False),
     "healthy, long last stage": (lambda s: healthy(s, last_stage=1.6), None, False),
 }
+
+
+def is_of_link(record, fault):
+    """Names the slow link, or one that carries just the same, or without any a pair over it; of two faults
+    the other one is right as well."""
+    named = (record.get("rank"), record.get("peer"))
+    if any(f.rank in named for f in fault.also):
+        return True
+    if "port" in record:
+        return f"{record['switch']} {record['port']}" in fault.same
+    return named in fault.edges or named[::-1] in fault.edges
 
 
 def right(record, job, syndrome, known):
@@ -180,10 +267,12 @@ def right(record, job, syndrome, known):
         return record.get("host") == f"gpu{job.host(fault.rank):02}"
     if not known:
         return True
+    if known == "link":
+        return is_of_link(record, fault)
     named = {record.get("rank"), record.get("peer")}
-    if fault.kind == "pair_hang":
+    if fault.kind in ("pair_hang", "pair"):
         return named == {fault.rank, fault.peer}
-    if fault.kind == "order":
+    if fault.kind in ("order", "sender", "receiver"):
         return fault.rank in named
     return record.get("rank") == fault.rank
 
@@ -195,7 +284,7 @@ def run_one(name, seed):
     hangs = syndrome is not None and not syndrome.endswith("slow")
     if hangs:
         reports.stop({job.host(job.fault.rank)} if job.fault.kind == "killed" else ())
-    found = replay(reports.lines())
+    found = replay(reports.lines(), reports.fabric)
     raised = [r for r in found if r["schema"] == "fabrictrace.diagnosis.v1" and not r.get("cleared")]
     events = [r for r in found if r["schema"] == "fabrictrace.event.v1" and not r.get("cleared")
               and r["kind"] in ("noncomm_hang", "comm_hang", "mismatch", "noncomm_slow", "comm_slow",

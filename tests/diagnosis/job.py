@@ -17,6 +17,8 @@ class Fault:
     def __init__(self, kind=None, rank=None, peer=None, step=0, factor=1.0, until=1 << 60):
         self.kind, self.rank, self.peer = kind, rank, peer
         self.step, self.factor, self.until = step, factor, until
+        self.crosses = None  # of kind "link": whether what one rank sends another crosses it
+        self.also = []       # further faults of transfers
 
     def at(self, step):
         return self.step <= step < self.until
@@ -148,12 +150,16 @@ class Job:
         return 150.0 if len(hosts) == 1 else 20.0  # bytes a nanosecond within a host; between hosts
 
     def slow_edge(self, source, target, step):
-        f = self.fault
+        return max(self.slowed(f, source, target, step) for f in (self.fault, *self.fault.also))
+
+    def slowed(self, f, source, target, step):
         if not f.at(step) or self.host(source) == self.host(target):
             return 1.0
         if f.kind in ("sender", "mixed") and source == f.rank:
             return f.factor
         if f.kind == "receiver" and target == f.rank:
+            return f.factor
+        if f.kind == "link" and f.crosses(source, target):
             return f.factor
         if f.kind == "pair" and (source, target) == (f.rank, f.peer):
             return f.factor
@@ -165,7 +171,7 @@ class Job:
         ns = 15_000 + 2 * size * (n - 1) / n / self.speed(kind, members) * worst
         return ns * max(0.5, self.random.gauss(1, 0.03))
 
-    def row(self, rank, comm, function, size, peer=None):
+    def row(self, rank, comm, function, size, step, peer=None):
         key = (rank, comm, function if self.by_function else None)
         if peer is not None:
             key = (rank, comm, "p2p", peer, function)
@@ -174,7 +180,7 @@ class Job:
         row = {"rank": rank, "host": f"gpu{self.host(rank):02}", "communicator": comm,
                "function": function, "sequence": sequence, "bytes": size,
                "start_ns": self.stamp(rank, self.now[rank]), "end_ns": "",
-               "peer": "" if peer is None else peer}
+               "peer": "" if peer is None else peer, "step": step}
         self.rows.append(row)
         return row
 
@@ -187,7 +193,7 @@ class Job:
             _, kind, function, size, step = action
             comm = self.name(kind, rank)
             members = self.members(kind, rank)
-            row = self.row(rank, comm, function, size)
+            row = self.row(rank, comm, function, size, step)
             waiting = self.open.setdefault((comm, self.count[rank, comm, "entered"]), {})
             self.count[rank, comm, "entered"] += 1
             waiting[rank] = (self.now[rank], row)
@@ -206,7 +212,7 @@ class Job:
         way, peer, step = action
         source, target = (rank, peer) if way == "send" else (peer, rank)
         comm = self.name("pp", rank)
-        row = self.row(rank, comm, "Send" if way == "send" else "Recv", self.sizes["pp"], peer)
+        row = self.row(rank, comm, "Send" if way == "send" else "Recv", self.sizes["pp"], step, peer)
         mine = self.posted[source, target, way]
         theirs = self.posted[source, target, "recv" if way == "send" else "send"]
         if not theirs:

@@ -31,7 +31,7 @@ def diagnose(rows, seed):
     columns = COLUMNS[:]
     random.Random(seed).shuffle(columns)
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns)
+    writer = csv.DictWriter(out, columns, extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
     done = subprocess.run([PROGRAM, "diagnose", "--operations", "-", "--json"], input=out.getvalue(),

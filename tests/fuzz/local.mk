@@ -7,6 +7,8 @@ fuzz_programs = \
 	tests/fuzz/fuzz_batch \
 	tests/fuzz/fuzz_csv \
 	tests/fuzz/fuzz_chakra \
+	tests/fuzz/fuzz_flight \
+	tests/fuzz/fuzz_envelope \
 	tests/fuzz/fuzz_flows \
 	tests/fuzz/fuzz_columns \
 	tests/fuzz/fuzz_frame \
@@ -16,6 +18,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_message \
 	tests/fuzz/fuzz_packet \
+	tests/fuzz/fuzz_plan \
 	tests/fuzz/fuzz_rdma \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
@@ -52,11 +55,19 @@ tests_fuzz_fuzz_csv_SOURCES = tests/fuzz/fuzz_csv.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_csv_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a $(XXHASH_LIBS) -lm
 
+tests_fuzz_fuzz_flight_SOURCES = tests/fuzz/fuzz_flight.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_flight_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_flight_LDADD = $(tests_fuzz_fuzz_csv_LDADD)
+
 tests_fuzz_fuzz_chakra_SOURCES = tests/fuzz/fuzz_chakra.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_chakra_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_chakra_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
 	lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a lib/base/libftbase.a \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS)
+
+tests_fuzz_fuzz_envelope_SOURCES = tests/fuzz/fuzz_envelope.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_envelope_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_envelope_LDADD = $(TOPICS_LIBS)
 
 tests_fuzz_fuzz_flows_SOURCES = tests/fuzz/fuzz_flows.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_flows_LDFLAGS = $(fuzz_ldflags)
@@ -98,6 +109,10 @@ tests_fuzz_fuzz_packet_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_unpack_SOURCES = tests/fuzz/fuzz_unpack.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_unpack_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_unpack_LDADD = lib/io/libftio.a lib/base/libftbase.a $(ZLIB_LIBS) $(ZSTD_LIBS)
+
+tests_fuzz_fuzz_plan_SOURCES = tests/fuzz/fuzz_plan.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_plan_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_plan_LDADD = agent/libftagent.a $(fuzz_proto_libs) $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_rdma_SOURCES = tests/fuzz/fuzz_rdma.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rdma_LDFLAGS = $(fuzz_ldflags)

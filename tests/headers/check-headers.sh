@@ -23,9 +23,10 @@ declare -A below=(
     [lib/files]="lib/base lib/config lib/fabric lib/sim"
     [lib/io]="lib/base"
     [proto]="lib/base"
-    [agent]="lib/base lib/config lib/fabric lib/io proto"
-    [switchpoll]="lib/base lib/config lib/fabric lib/io proto"
-    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim proto"
+    [lib/topics]="lib/base lib/config lib/io proto"
+    [agent]="lib/base lib/config lib/fabric lib/io lib/topics proto"
+    [switchpoll]="lib/base lib/config lib/fabric lib/io lib/topics proto"
+    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim lib/topics proto"
     [cli]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim proto"
 )
 
@@ -40,7 +41,7 @@ third_party=(
     "zstd.h          lib/io/unpack.c lib/io/pack.c"
     "pcap/*          lib/io/pcap*.c"
     "libmnl/*        lib/io/netlink*.c"
-    "infiniband/*    lib/io/verbs.c"
+    "infiniband/*    lib/io/verbs.c agent/shim/shim.c"
     "systemd/*       lib/io/notify.c lib/io/journal.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"

@@ -20,7 +20,7 @@ import sys
 
 PROGRAMS = ("daemon", "agent", "switchpoll", "cli")
 FOLDERS = ("lib", "proto", *PROGRAMS)
-APART = ("agent/nccl/",)  # linked with no other part
+APART = ("agent/nccl/", "agent/shim/")  # linked with no other part
 LOOSE = {"daemon": 5, "agent": 8, "switchpoll": 7}
 
 

@@ -102,7 +102,7 @@ def fetch():
 
 
 def java(jars, *args):
-    return [need("java", "openjdk-17-jre-headless"), "-Xms256m", "-Xmx512m", "-XX:+UseSerialGC",
+    return [need("java", "openjdk-17-jre-headless"), "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",
             "-Dorg.slf4j.simpleLogger.showDateTime=true", "-cp", f"{jars}/*", *map(str, args)]
 

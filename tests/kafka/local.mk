@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += tests/kafka/broker.py tests/kafka/check_pipeline.py tests/kafka/check_spool.py \
+EXTRA_DIST += tests/kafka/broker.py tests/kafka/check_ingest.py tests/kafka/check_pipeline.py tests/kafka/check_spool.py \
 	tests/kafka/check_topics.py tests/kafka/pom.xml tests/kafka/spooling.py
 
-check_PROGRAMS += tests/kafka/check_kafka tests/kafka/producer
+check_PROGRAMS += tests/kafka/check_kafka tests/kafka/feeder tests/kafka/producer
 tests_kafka_check_kafka_SOURCES = tests/kafka/check_kafka.c
 tests_kafka_check_kafka_LDADD = $(IO_LIBS)
+tests_kafka_feeder_SOURCES = tests/kafka/feeder.c
+tests_kafka_feeder_LDADD = $(TOPICS_LIBS)
 tests_kafka_producer_SOURCES = tests/kafka/producer.c
 tests_kafka_producer_LDADD = $(IO_LIBS)
 

@@ -55,7 +55,8 @@ static void send_one(struct producer *p)
         .value = value,
         .len = VALUE,
         .headers = headers,
-        .header_count = 2};
+        .header_count = 2,
+        .partition = -1};
 
     snprintf(topic, sizeof(topic), "check.%u", (unsigned)(p->sent % TOPICS));
     snprintf(number, sizeof(number), "%" PRIu64, p->sent);

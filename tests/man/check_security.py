@@ -99,7 +99,8 @@ def test_sockets(folder):
             check(f"{program}: {name} is a setting", name == "-" or name in names, sorted(names))
     agent = folder / "agent.yaml"
     agent.write_text(f"interfaces: [lo]\ndaemon: {{endpoint: '127.0.0.1:9477'}}\n"
-                     f"nccl: {{socket: {folder}/nccl.sock}}\n")
+                     f"nccl: {{socket: {folder}/nccl.sock}}\n"
+                    f"plan: {{socket: {folder}/plan.sock, folder: {folder}}}\n")
     words = {"fabrictraced": rig.NO_CONFIG, "fabrictrace-switchpoll":
              [*rig.NO_CONFIG, "--set", "daemon.endpoint=127.0.0.1:9477"], "fabrictrace-agent": ["-c", agent]}
     equal("each program is in the table", set(told), set(words))

@@ -110,6 +110,21 @@ def end(ranks):
         rank.wait(timeout=speed.limit(120))
 
 
+def same_from_file(lab, live):
+    """What a daemon kept leads to the same diagnosis later."""
+    keys = ("syndrome", "job", "rank", "host", "pid", "communicator", "operation", "sequence", "since_ms",
+            "process")
+    incident = lab.dir / "incident.ftr"
+    said = lab.tool("record", "--output", str(incident))
+    text = lab.tool("diagnose", "calm", "--replay", str(incident), "--json")
+    try:
+        found = [json.loads(line) for line in text.splitlines()]
+    except ValueError:
+        found = []
+    check("from a file: the same", [[r.get(k) for k in keys] for r in found] ==
+          [[live.get(k) for k in keys]], said + text + str(live))
+
+
 def stopped(lab):
     ranks = lab.job("calm", "00000000000000a1")
     check("the job runs", speed.wait(lambda: lab.operations("calm") >= CALM, 120), str(lab.operations("calm")))
@@ -123,6 +138,7 @@ def stopped(lab):
     text = lab.tool("diagnose", "calm")
     check("the tool shows it", "noncomm_hang" in text and "rank 5 on gpu41" in text, text)
     print(text)
+    same_from_file(lab, r)
     check("the tool knows no other job's", "no job" in lab.tool("diagnose", "none"))
     ranks[5].send_signal(signal.SIGCONT)
     check("it goes on: over", speed.wait(lambda: [

@@ -5,6 +5,7 @@ hash this test knows: what is predicted is held against that hash. Runs in the b
 import collections
 import hashlib
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -98,6 +99,65 @@ class Learnt(unittest.TestCase):
                                                         if n > 1 and switch < "192.0.2.100"))
         self.assertLess(len(plan["moves"]), len(self.job))
         self.assertEqual(plan["moves"], self.plan()["moves"])
+
+    def test_applied(self):
+        """Every queue pair of the job has its port in the file of its host, and no other has; by
+        the switches' own hash no link has two of them. It is replaced, and withdrawn."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            begin = f"{os.getuid()}@{hashed.JOB}@"
+            other = folder / f"{os.getuid()}@{hashed.JOB}2@h1-1.plan"
+            stale = folder / f"{begin}gone.plan"
+            for file in (other, stale):
+                file.write_text("")
+            done = self.daemon.ask("plan", hashed.JOB, "--apply", name, "--dry-run")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(f"would write {begin}h1-1.plan: ports of 1 queue pairs", done.stdout)
+            self.assertIn(f"would remove {stale.name}", done.stdout)
+            self.assertIn("Nothing was applied.", done.stdout)
+            self.assertEqual(set(folder.iterdir()), {other, stale})
+            before = self.plan()
+            done = self.daemon.ask("plan", hashed.JOB, "--apply", name)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertNotIn("Nothing was applied.", done.stdout)
+            hosts = {"h{}-{}".format(*f[0].split(".")[2:]) for f in self.job}
+            self.assertEqual(set(folder.iterdir()),
+                             {other, *(folder / f"{begin}{host}.plan" for host in hosts)})
+            flows, moved = [], 0
+            for host in hosts:
+                file = folder / f"{begin}{host}.plan"
+                self.assertEqual(file.stat().st_mode & 0o777, 0o644)
+                part = json.loads(file.read_text())
+                self.assertEqual((part["job"], part["stage"]), (hashed.JOB, "planned"))
+                for move in part.get("moves", []) + part.get("keeps", []):
+                    self.assertEqual(move["src_host"], host)
+                    flows.append((move["flow"]["src"], move["flow"]["dst"], move["sport"]))
+                    self.assertEqual([h["out"] for h in move["hops"]],
+                                     [f"Ethernet{hop[2]}" for hop in hashed.path(flows[-1])])
+                moved += len(part.get("moves", []))
+            self.assertEqual(moved, len(before["moves"]))
+            self.assertEqual(sorted(f[:2] for f in flows), sorted(f[:2] for f in self.job))
+            self.assertEqual(max(self.loads(flows).values()), 1)
+            done = self.daemon.ask("plan", hashed.JOB, "--withdraw", name, "--dry-run")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(len(list(folder.iterdir())), 1 + len(hosts))
+            done = self.daemon.ask("plan", hashed.JOB, "--withdraw", name)
+            self.assertEqual((done.returncode, set(folder.iterdir())), (0, {other}))
+            done = self.daemon.ask("plan", hashed.JOB, "--withdraw", name)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no plan of yours", done.stderr)
+
+    def test_not_applied(self):
+        """A job that ended, one that was never there, a plan that is refused: nothing is written."""
+        with tempfile.TemporaryDirectory() as name:
+            for words, status in ((["nobody", "--apply", name], 1),
+                                  ([hashed.JOB, "--failed", "leaf1/Ethernet51", "--apply", name], 65),
+                                  ([hashed.JOB, "--apply", name + "/missing"], 73)):
+                done = self.daemon.ask("plan", *words)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(list(pathlib.Path(name).iterdir()), [])
+            done = self.daemon.ask("plan", hashed.JOB, "--apply", name, "--withdraw", name)
+            self.assertEqual(done.returncode, 64)
 
     def test_text(self):
         done = self.daemon.ask("plan", hashed.JOB)

@@ -183,7 +183,7 @@ def selected(expression):
 
 
 def check_queries(prometheus, tables):
-    empty = re.compile(r"event|job|drop|discard|refused|failed|missing|rdma|snmp|nccl|capture|pause|pfc"
+    empty = re.compile(r"event|job|drop|discard|refused|failed|missing|rdma|snmp|nccl|plan|capture|pause|pfc"
                        r"|queue_max|transit|slow|cut_off|unplaced|crossings|restarts")
     for path in DASHBOARDS:
         board = json.loads(path.read_text())

@@ -25,6 +25,7 @@ static struct ft_events *events;
 static uint32_t ranks = RANKS;
 static uint64_t number[MANY_RANKS]; /* of the last operation that ended */
 static int64_t now_ms;
+static size_t rows_look;
 /* What came out. */
 static unsigned raised, cleared, events_raised, events_cleared;
 static char last[512];
@@ -62,6 +63,7 @@ static void open_diagnoser(size_t ranks_max, size_t rows_max)
     const struct ft_diagnoser_config config = {
         .recent = {.ranks_max = ranks_max, .rows_max = rows_max},
         .standing_max = 16,
+        .rows_look = rows_look,
         .hang_ms = HANG_MS,
     };
 
@@ -251,6 +253,20 @@ START_TEST(a_rank_that_does_not_enter_is_named_until_it_does)
     ck_assert_uint_eq(events_cleared, 1);
     ck_assert_uint_eq(raised, 1);
     ck_assert_uint_eq(ft_events_count(events), 0);
+    close_diagnoser();
+}
+END_TEST
+
+/* Where a look has room for few rows of each rank, as for 16,384 ranks: it takes more, less often.
+ */
+START_TEST(a_job_of_very_many_ranks_is_no_exception)
+{
+    rows_look = RANKS;
+    open_diagnoser(64, 4096);
+    rows_look = 0;
+    hang(2, &away, HANG_MS + 16000);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_uint_eq(last_rank, 2);
     close_diagnoser();
 }
 END_TEST
@@ -549,6 +565,7 @@ END_TEST
 
 FT_UNIT_MAIN("diagnoser", a_look_takes_what_the_budget_gives_it, a_healthy_job_is_left_alone,
              a_rank_that_does_not_enter_is_named_until_it_does, a_process_that_is_stopped_is_named,
+             a_job_of_very_many_ranks_is_no_exception,
              a_transfer_in_the_network_is_named_with_both_ends, a_gpu_that_gives_no_data_is_named,
              a_process_that_died_between_operations_is_named, a_job_that_was_killed_does_not_hang,
              a_process_that_died_is_named_however_long,

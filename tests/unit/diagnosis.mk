@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-diagnosis_tests = tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_stats
+diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_stats
 check_PROGRAMS += $(diagnosis_tests)
 TESTS += $(diagnosis_tests)
+
+tests_unit_check_blame_SOURCES = tests/unit/check_blame.c tests/unit/unit.h
+tests_unit_check_blame_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_blame_LDADD = $(tests_unit_check_csv_LDADD)
 
 tests_unit_check_csv_SOURCES = tests/unit/check_csv.c tests/unit/unit.h
 tests_unit_check_csv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -8,6 +8,7 @@ include tests/unit/fabric.mk
 include tests/unit/sim.mk
 include tests/unit/proto.mk
 include tests/unit/io.mk
+include tests/unit/topics.mk
 include tests/unit/agent.mk
 include tests/unit/switchpoll.mk
 include tests/unit/daemon.mk

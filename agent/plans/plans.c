@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/plans/plans.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/plans/ask.h"
+#include "agent/plans/plan_file.h"
+#include "agent/shim/protocol.h"
+#include "lib/base/log.h"
+#include "lib/base/writer.h"
+#include "lib/io/listen_local.h"
+#include "lib/io/loop.h"
+#include "proto/plan_name.h"
+#include "proto/record.h"
+
+#define NS_PER_S    INT64_C(1000000000)
+#define LOOK_NS     (2 * NS_PER_S)
+#define SILENT_NS   (5 * NS_PER_S)
+#define CALLERS_MAX 128
+/* A quarter is left to others. */
+#define CALLERS_USER  (CALLERS_MAX - CALLERS_MAX / 4)
+#define PLANS_MAX     8
+#define REPORTS_MAX   1000 /* a second */
+#define ERROR_BYTES   256
+#define REPEAT_LOG_NS (60 * NS_PER_S)
+
+/* A process that asks. fd below 0: none. */
+struct caller {
+    struct ft_plans *plans;
+    int fd;
+    uid_t uid;
+    uint32_t pid;
+    bool answered; /* with a port */
+    struct ft_mono since;
+    struct ft_watch *watch;
+};
+
+/* A plan's file, as it was last seen. */
+struct kept {
+    bool used, good;
+    uid_t uid;
+    char job[FT_PLAN_JOB_BYTES];
+    struct ft_plan_identity identity;
+    struct ft_plan_file file;
+    struct ft_mono asked;
+};
+
+struct ft_plans {
+    struct ft_plans_config config;
+    char *socket, *folder;
+    struct ft_loop *loop;
+    struct ft_uplink *uplink;
+    int listen_fd;
+    struct ft_watch *listening, *tick;
+    struct caller callers[CALLERS_MAX];
+    struct kept kept[PLANS_MAX];
+    struct ft_plans_stats stats;
+    struct ft_log_limit warnings, ports;
+    struct ft_mono second;
+    uint32_t reports; /* in it */
+};
+
+static void warn(struct ft_plans *plans, uint32_t pid, const char *why)
+{
+    uint64_t held;
+
+    plans->stats.turned_away++;
+    if (ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "plan: process %u rejected: %s", pid, why);
+}
+
+static void hang_up(struct caller *caller)
+{
+    ft_watch_free(caller->watch);
+    close(caller->fd);
+    *caller = (struct caller){.fd = -1};
+}
+
+static void forget(struct kept *k)
+{
+    ft_plan_file_clear(&k->file);
+    *k = (struct kept){0};
+}
+
+/* What was withdrawn, or replaced by something else. */
+static void withdraw(struct kept *k)
+{
+    if (k->good)
+        ft_log(FT_LOG_NOTICE, "plan of job '%s', user %u: withdrawn, %zu queue pairs", k->job,
+               k->uid, k->file.count);
+    forget(k);
+}
+
+/* The slot of a user's plan, or the one that nobody has asked for the longest. */
+static struct kept *slot_of(struct ft_plans *plans, uid_t uid, const char *job)
+{
+    struct kept *oldest = &plans->kept[0];
+
+    for (size_t i = 0; i < PLANS_MAX; i++) {
+        struct kept *k = &plans->kept[i];
+
+        if (k->used && k->uid == uid && strcmp(k->job, job) == 0)
+            return k;
+        if (oldest->used && (!k->used || k->asked.ns < oldest->asked.ns))
+            oldest = k;
+    }
+    return oldest;
+}
+
+static bool is_same(const struct ft_plan_identity *a, const struct ft_plan_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
+           a->changed_ns == b->changed_ns;
+}
+
+static void load(struct kept *k, int fd, uid_t uid, const char *job)
+{
+    char error[ERROR_BYTES] = "";
+    int rc = ft_plan_file_read(fd, job, &k->file, error, sizeof(error));
+
+    k->used = true;
+    k->good = rc == 0;
+    k->uid = uid;
+    snprintf(k->job, sizeof(k->job), "%s", job);
+    if (rc)
+        ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid,
+               error[0] ? error : strerror(-rc));
+    else
+        ft_log(FT_LOG_NOTICE, "plan of job '%s', user %u: taken, %zu queue pairs", job, uid,
+               k->file.count);
+}
+
+/* The user's plan for that job as it lies in the folder now; NULL: there is none that is good. */
+static struct kept *plan_of(struct ft_plans *plans, uid_t uid, const char *job)
+{
+    char name[FT_PLAN_NAME_BYTES];
+    struct ft_plan_identity identity;
+    struct kept *k;
+    uint64_t held;
+    int fd;
+
+    if (ft_plan_name(name, uid, job, plans->config.host))
+        return NULL;
+    k = slot_of(plans, uid, job);
+    fd = ft_plan_file_open(plans->config.folder, name, uid, &identity);
+    if (fd < 0) {
+        if (k->used && k->uid == uid && strcmp(k->job, job) == 0)
+            withdraw(k);
+        if (fd != -ENOENT && ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
+            ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid,
+                   fd == -EPERM ? "others may write it, or it is not the user's" : strerror(-fd));
+        return NULL;
+    }
+    if (k->used && k->uid == uid && strcmp(k->job, job) == 0 && is_same(&k->identity, &identity)) {
+        close(fd);
+    } else {
+        forget(k);
+        load(k, fd, uid, job);
+        k->identity = identity;
+    }
+    k->asked = ft_mono_now();
+    return k->good ? k : NULL;
+}
+
+static void answer(struct caller *caller, const struct ft_plan_ask *ask, uint16_t sport)
+{
+    uint8_t bytes[FT_SHIM_ANSWER_BYTES];
+    struct ft_writer w;
+
+    ft_writer_init(&w, sizeof(bytes));
+    ft_write_be64(&w, FT_SHIM_MAGIC);
+    ft_write_be32(&w, FT_SHIM_ANSWER);
+    ft_write_be32(&w, ask->qp);
+    ft_write_be32(&w, sport);
+    /* Who does not read gets none. */
+    if (ft_writer_ok(&w))
+        (void)!send(caller->fd, w.bytes, w.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ft_writer_free(&w);
+}
+
+static void take_ask(struct caller *caller, const struct ft_plan_ask *ask)
+{
+    struct ft_plans *plans = caller->plans;
+    struct kept *k = ask->job[0] ? plan_of(plans, caller->uid, ask->job) : NULL;
+    struct ft_plan_entry *entry = k ? ft_plan_file_find(&k->file, &ask->src, &ask->dst) : NULL;
+
+    plans->stats.asked++;
+    if (entry) {
+        entry->given++;
+        plans->stats.given++;
+    } else {
+        plans->stats.refused++;
+    }
+    answer(caller, ask, entry ? entry->sport : 0);
+    if (entry)
+        caller->answered = true;
+    else
+        hang_up(caller);
+}
+
+static void count_outcome(struct ft_plans *plans, enum ft_shim_outcome outcome)
+{
+    if (outcome == FT_SHIM_LABEL)
+        plans->stats.labels++;
+    else if (outcome == FT_SHIM_SPORT)
+        plans->stats.sports++;
+    else
+        plans->stats.rejected++;
+}
+
+static bool may_report(struct ft_plans *plans)
+{
+    struct ft_mono now = ft_mono_now();
+
+    if (ft_mono_since_ns(now, plans->second) >= NS_PER_S) {
+        plans->second = now;
+        plans->reports = 0;
+    }
+    if (plans->reports == REPORTS_MAX) {
+        plans->stats.unreported++;
+        return false;
+    }
+    plans->reports++;
+    return true;
+}
+
+static void report(struct caller *caller, const struct ft_plan_ask *ask, const struct kept *k,
+                   const struct ft_plan_entry *entry)
+{
+    struct ft_plans *plans = caller->plans;
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__PlanPort port = FABRICTRACE__PLAN_PORT__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    Fabrictrace__Qp qp = FABRICTRACE__QP__INIT;
+    const struct ft_tuple tuple = {.src = ask->src,
+                                   .dst = ask->dst,
+                                   .sport = ask->sport,
+                                   .dport = FT_ROCE_PORT,
+                                   .proto = FT_PROTO_UDP};
+
+    ft_flow_from_tuple(&flow, &tuple);
+    qp.has_local = qp.has_remote = true;
+    qp.local = ask->qp;
+    qp.remote = ask->peer;
+    port.has_time_ms = port.has_uid = port.has_pid = port.has_outcome = true;
+    port.has_plan_time_ms = true;
+    port.time_ms = (uint64_t)ft_wall_now().ms;
+    port.host = (char *)(uintptr_t)plans->config.host;
+    port.job = (char *)(uintptr_t)k->job;
+    port.uid = caller->uid;
+    port.pid = caller->pid;
+    port.flow = &flow;
+    port.qp = &qp;
+    port.outcome = (Fabrictrace__PlanOutcome)ask->outcome;
+    port.n_hops = entry->move->n_hops;
+    port.hops = entry->move->hops;
+    port.plan_time_ms = k->file.record->plan->time_ms;
+    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;
+    record.plan_port = &port;
+    ft_uplink_record(plans->uplink, &record);
+}
+
+static void take_done(struct caller *caller, const struct ft_plan_ask *ask)
+{
+    static const char *const became[] = {
+        [FT_SHIM_LABEL] = "has port", [FT_SHIM_SPORT] = "has port", [FT_SHIM_REFUSED] = "refused"};
+    struct ft_plans *plans = caller->plans;
+    struct kept *k = plan_of(plans, caller->uid, ask->job);
+    struct ft_plan_entry *entry =
+        k ? ft_plan_file_port(&k->file, &ask->src, &ask->dst, ask->sport) : NULL;
+    char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES];
+    uint64_t held;
+
+    /* Withdrawn meanwhile, or none that it was given. */
+    if (!entry)
+        return;
+    count_outcome(plans, ask->outcome);
+    if (may_report(plans))
+        report(caller, ask, k, entry);
+    ft_ip_format(&ask->src, src);
+    ft_ip_format(&ask->dst, dst);
+    if (ft_log_limit_pass(&plans->ports, ft_mono_now(), &held))
+        ft_log(FT_LOG_INFO,
+               "plan of job '%s', user %u: queue pair %u of process %u, %s > %s: %s %u", k->job,
+               k->uid, ask->qp, caller->pid, src, dst, became[ask->outcome], ask->sport);
+}
+
+static void on_message(void *arg)
+{
+    struct caller *caller = arg;
+    uint8_t bytes[FT_SHIM_DONE_BYTES + 1];
+    ssize_t n = recv(caller->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    struct ft_plan_ask ask;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        hang_up(caller);
+        return;
+    }
+    if (ft_plan_ask_decode(bytes, (size_t)n, &ask) ||
+        (ask.kind == FT_SHIM_DONE) != caller->answered) {
+        warn(caller->plans, caller->pid, "it does not speak the protocol of this version");
+        hang_up(caller);
+    } else if (ask.kind == FT_SHIM_DONE) {
+        take_done(caller, &ask);
+        hang_up(caller);
+    } else {
+        take_ask(caller, &ask);
+    }
+}
+
+static struct caller *free_caller(struct ft_plans *plans, uid_t uid)
+{
+    struct caller *found = NULL;
+    size_t own = 0;
+
+    for (size_t i = 0; i < CALLERS_MAX; i++) {
+        struct caller *c = &plans->callers[i];
+
+        own += c->fd >= 0 && c->uid == uid;
+        if (c->fd < 0 && !found)
+            found = c;
+    }
+    return own < CALLERS_USER ? found : NULL;
+}
+
+/* The waiting connection keeps the socket readable: it is looked at again with the next tick. */
+static void rest(struct ft_plans *plans)
+{
+    ft_loop_trouble(plans->loop, "plan.socket: no process can be accepted: %s", strerror(errno));
+    ft_watch_free(plans->listening);
+    plans->listening = NULL;
+}
+
+static void on_connection(void *arg)
+{
+    struct ft_plans *plans = arg;
+    int fd = accept4(plans->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct ucred peer = {0};
+    socklen_t len = sizeof(peer);
+    struct caller *caller;
+
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            rest(plans);
+        return;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len)) {
+        close(fd);
+        return;
+    }
+    caller = free_caller(plans, peer.uid);
+    if (!caller) {
+        warn(plans, (uint32_t)peer.pid, "too many ask at once, or say nothing");
+        close(fd);
+        return;
+    }
+    *caller = (struct caller){.plans = plans,
+                              .fd = fd,
+                              .uid = peer.uid,
+                              .pid = (uint32_t)peer.pid,
+                              .since = ft_mono_now()};
+    caller->watch = ft_watch_stage(ft_watch_fd(plans->loop, fd, on_message, caller), "plans");
+    if (!caller->watch)
+        hang_up(caller);
+}
+
+/* Whether the file of a plan is still the one that was read. */
+static void look(struct ft_plans *plans, struct kept *k)
+{
+    char name[FT_PLAN_NAME_BYTES];
+    struct ft_plan_identity identity;
+    int fd;
+
+    if (ft_plan_name(name, k->uid, k->job, plans->config.host))
+        return;
+    fd = ft_plan_file_open(plans->config.folder, name, k->uid, &identity);
+    if (fd < 0)
+        withdraw(k);
+    else
+        close(fd);
+}
+
+static void on_tick(void *arg)
+{
+    struct ft_plans *plans = arg;
+    struct ft_mono now = ft_mono_now();
+
+    for (size_t i = 0; i < CALLERS_MAX; i++) {
+        struct caller *c = &plans->callers[i];
+
+        if (c->fd < 0 || ft_mono_since_ns(now, c->since) < SILENT_NS)
+            continue;
+        warn(plans, c->pid, "it says nothing");
+        hang_up(c);
+    }
+    plans->stats.plans = 0;
+    for (size_t i = 0; i < PLANS_MAX; i++) {
+        if (plans->kept[i].used)
+            look(plans, &plans->kept[i]);
+        plans->stats.plans += plans->kept[i].good;
+    }
+    if (!plans->listening)
+        plans->listening = ft_watch_fd(plans->loop, plans->listen_fd, on_connection, plans);
+}
+
+struct ft_plans *ft_plans_new(struct ft_loop *loop, struct ft_uplink *uplink,
+                              const struct ft_plans_config *config, char *error, size_t error_bytes)
+{
+    struct ft_plans *plans = calloc(1, sizeof(*plans));
+
+    if (!plans) {
+        snprintf(error, error_bytes, "no memory");
+        return NULL;
+    }
+    plans->config = *config;
+    plans->loop = loop;
+    plans->uplink = uplink;
+    plans->warnings = (struct ft_log_limit){.interval_ns = REPEAT_LOG_NS, .burst = 10};
+    plans->ports = (struct ft_log_limit){.interval_ns = NS_PER_S, .burst = REPORTS_MAX};
+    for (size_t i = 0; i < CALLERS_MAX; i++)
+        plans->callers[i].fd = -1;
+    plans->socket = strdup(config->socket);
+    plans->folder = strdup(config->folder);
+    plans->config.folder = plans->folder;
+    plans->listen_fd = plans->socket && plans->folder ? ft_listen_local(config->socket) : -ENOMEM;
+    if (plans->listen_fd < 0) {
+        snprintf(error, error_bytes, "plan.socket '%s': %s", config->socket,
+                 strerror(-plans->listen_fd));
+        free(plans->socket);
+        free(plans->folder);
+        free(plans);
+        return NULL;
+    }
+    plans->listening = ft_watch_fd(loop, plans->listen_fd, on_connection, plans);
+    plans->tick = ft_watch_stage(ft_watch_timer(loop, LOOK_NS, on_tick, plans), "plans");
+    if (!plans->listening || !plans->tick) {
+        snprintf(error, error_bytes, "no memory");
+        ft_plans_free(plans);
+        return NULL;
+    }
+    return plans;
+}
+
+void ft_plans_free(struct ft_plans *plans)
+{
+    if (!plans)
+        return;
+    ft_watch_free(plans->tick);
+    ft_watch_free(plans->listening);
+    for (size_t i = 0; i < CALLERS_MAX; i++)
+        if (plans->callers[i].fd >= 0)
+            hang_up(&plans->callers[i]);
+    for (size_t i = 0; i < PLANS_MAX; i++)
+        forget(&plans->kept[i]);
+    close(plans->listen_fd);
+    unlink(plans->socket);
+    free(plans->socket);
+    free(plans->folder);
+    free(plans);
+}
+
+const struct ft_plans_stats *ft_plans_stats(const struct ft_plans *plans)
+{
+    return &plans->stats;
+}

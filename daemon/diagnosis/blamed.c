@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/diagnosis/blamed.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/diagnosis/diagnosis.h"
+
+#define PAUSES_MIN 8
+
+static uint32_t links_of(const void *arg, const struct ft_recent_rank *from, uint32_t to,
+                         const uint32_t **ports)
+{
+    const struct ft_witnesses *w = arg;
+    struct ft_pair_path path;
+
+    if (!w->pairs || !ft_pair_links_path(w->pairs, from->comm_id, from->rank, to, &path) ||
+        path.unsure)
+        return 0;
+    *ports = path.ports;
+    return path.count;
+}
+
+void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
+                    const struct ft_recent_job *job, int64_t now_ms, bool numbered,
+                    const struct ft_witnesses *w)
+{
+    const struct ft_delays_paths paths = {links_of, w};
+
+    memset(b, 0, sizeof(*b));
+    b->now_ms = now_ms;
+    b->numbered = numbered;
+    if (ft_delays_judge(recent, job, now_ms, &paths, b->verdicts, &b->count))
+        b->count = 0;
+}
+
+static uint32_t number_of(const struct ft_blamed *b, const struct ft_recent_rank *r)
+{
+    return b->numbered ? r->process->number : r->rank;
+}
+
+static const char *text(struct ft_blamed *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static const char *text(struct ft_blamed *b, const char *format, ...)
+{
+    char *to = b->texts[b->text_count < FT_BLAMED_TEXTS ? b->text_count++ : FT_BLAMED_TEXTS - 1];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(to, FT_TESTIMONY_BYTES, format, args);
+    va_end(args);
+    return to;
+}
+
+static void add_doubt(struct ft_diagnosis_report *r, const char *doubt)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    if (m->n_evidence_against < FT_REPORT_TEXTS)
+        r->doubts[m->n_evidence_against++] = (char *)(uintptr_t)doubt;
+}
+
+/* Two texts that say whether an end is acquitted. */
+static void say_ends(const struct ft_delays_verdict *v, struct ft_diagnosis_report *r)
+{
+    if (v->blame.sender_clean)
+        ft_report_add_reason(r, "the sender is as fast as others to its other peers");
+    else
+        add_doubt(r, "the sender has no other peer that would acquit it");
+    if (v->blame.receiver_clean)
+        ft_report_add_reason(r, "the receiver is as fast as others from its other peers");
+    else
+        add_doubt(r, "the receiver has no other peer that would acquit it");
+}
+
+/* The culprit and the reasons of a verdict; the first of these last. */
+static void fill(struct ft_blamed *b, const struct ft_delays_verdict *v,
+                 struct ft_diagnosis_report *r)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+    const struct ft_blame *blame = &v->blame;
+    bool receives = blame->side == FT_SIDE_RECEIVER, line = blame->slow > 1;
+    const struct ft_recent_rank *rank = receives ? v->to : v->from,
+                                *peer = receives ? v->from : v->to;
+
+    b->now = v;
+    m->communicator = (char *)(uintptr_t)v->from->comm_id;
+    m->has_rank = m->has_side = true;
+    m->rank = number_of(b, rank);
+    m->has_peer = !line || blame->side == FT_SIDE_PAIR;
+    m->peer = m->has_peer ? number_of(b, peer) : 0;
+    m->side = ft_report_side(blame->side);
+    m->confidence = blame->side == FT_SIDE_ANY ? 0.75 : 0.9;
+    m->n_evidence_against = 0;
+    if (v->changed)
+        ft_report_add_reason(r, "that was not so before");
+    if (!line)
+        say_ends(v, r);
+    if (line && blame->side == FT_SIDE_PAIR)
+        ft_report_add_reason(
+            r, text(b,
+                    "%" PRIu32 " of the %" PRIu32 " pairs over one link take %.2f times as long a "
+                    "byte as the others of %" PRIu32 ", of several senders and receivers",
+                    blame->slow, blame->all, blame->ratio, v->pairs));
+    else if (line)
+        ft_report_add_reason(r,
+                             text(b,
+                                  "its steps %s %" PRIu32 " of its %" PRIu32
+                                  " peers take %.2f times as long a byte as between others",
+                                  receives ? "from" : "to", blame->slow, blame->all, blame->ratio));
+    else
+        ft_report_add_reason(r, text(b,
+                                     "steps from rank %" PRIu32 " to rank %" PRIu32
+                                     " take %.2f times as long a byte as those of the other "
+                                     "%" PRIu32 " pairs",
+                                     number_of(b, v->from), number_of(b, v->to), blame->ratio,
+                                     v->pairs - 1));
+}
+
+/* Whether a verdict may be of what a report is of. */
+static bool fits(const struct ft_blamed *b, const struct ft_delays_verdict *v,
+                 const Fabrictrace__Diagnosis *m)
+{
+    return !m->has_rank || m->rank == number_of(b, v->from) || m->rank == number_of(b, v->to);
+}
+
+/* Operations know no links: a rank all of whose few transfers cross a slow one looks slow itself.
+ */
+static bool is_by_link(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m)
+{
+    bool link = false;
+
+    if (!m->has_side ||
+        (m->side != FABRICTRACE__SIDE__SIDE_SENDER && m->side != FABRICTRACE__SIDE__SIDE_RECEIVER))
+        return false;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct ft_blame *blame = &b->verdicts[i].blame;
+
+        if (blame->side == FT_SIDE_SENDER || blame->side == FT_SIDE_RECEIVER)
+            return false;
+        link |= blame->side == FT_SIDE_PAIR && blame->slow > 1;
+    }
+    return link;
+}
+
+bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
+                      const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+    bool vague = !m->has_rank || (m->has_side && m->side == FABRICTRACE__SIDE__SIDE_ANY);
+    size_t first = b->count;
+    bool said = false;
+
+    b->now = NULL;
+    for (size_t i = 0; i < b->count; i++) {
+        if (!fits(b, &b->verdicts[i], m))
+            continue;
+        said |= b->told[i];
+        if (!b->told[i] && first == b->count)
+            first = i;
+        /* Who is named needs no second diagnosis. */
+        b->told[i] |= m->has_rank;
+    }
+    if (is_by_link(b, m))
+        return false;
+    if (!vague || first == b->count)
+        return !vague || !said;
+    b->told[first] = true;
+    fill(b, &b->verdicts[first], r);
+    *rank = b->verdicts[first].blame.side == FT_SIDE_RECEIVER ? b->verdicts[first].to
+                                                              : b->verdicts[first].from;
+    *peer = b->verdicts[first].blame.side == FT_SIDE_RECEIVER ? b->verdicts[first].from
+                                                              : b->verdicts[first].to;
+    return true;
+}
+
+bool ft_blamed_next(struct ft_blamed *b, struct ft_diagnosis_report *r,
+                    const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+    struct ft_delays_verdict *v;
+    size_t i = 0;
+
+    while (i < b->count && b->told[i])
+        i++;
+    if (i == b->count)
+        return false;
+    b->told[i] = true;
+    b->text_count = 0;
+    v = &b->verdicts[i];
+    memset(r, 0, sizeof(*r));
+    fabrictrace__diagnosis__init(m);
+    m->has_time_ms = m->has_since_ms = m->has_syndrome = m->has_severity = m->has_confidence = 1;
+    m->time_ms = (uint64_t)b->now_ms;
+    m->since_ms = (uint64_t)v->since_ms;
+    m->syndrome = FABRICTRACE__SYNDROME__SYNDROME_COMM_SLOW;
+    m->severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    m->has_slowdown = true;
+    m->slowdown = v->blame.ratio;
+    m->evidence_for = r->reasons;
+    m->evidence_against = r->doubts;
+    fill(b, v, r);
+    m->advice = (char *)(uintptr_t)ft_syndrome_advice(
+        &(struct ft_diagnosis){.syndrome = FT_SYNDROME_COMM_SLOW, .side = v->blame.side});
+    *rank = v->blame.side == FT_SIDE_RECEIVER ? v->to : v->from;
+    *peer = v->blame.side == FT_SIDE_RECEIVER ? v->from : v->to;
+    return true;
+}
+
+/* The receiver's host asks its switch to wait: it does not take what comes. */
+static bool is_receiver(const Fabrictrace__Diagnosis *m)
+{
+    const Fabrictrace__DiagnosisLink *last = m->n_links ? m->links[m->n_links - 1] : NULL;
+
+    return last && !last->peer_port && last->pauses >= PAUSES_MIN;
+}
+
+static void turn_round(Fabrictrace__Diagnosis *m)
+{
+    uint32_t rank = m->rank;
+    char *host = m->host;
+
+    m->rank = m->peer;
+    m->peer = rank;
+    m->host = m->peer_host;
+    m->peer_host = host;
+    /* These were the sender's. */
+    m->gpu = NULL;
+    m->has_pid = m->has_process = false;
+}
+
+/* Which links no other pair acquits; the one that is left is named. */
+static void mark_links(const struct ft_blame *blame, struct ft_blamed *b,
+                       struct ft_diagnosis_report *r, struct ft_testimony *room)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    for (size_t i = 0; i < m->n_links && i < 32; i++) {
+        Fabrictrace__DiagnosisLink *link = &room->links[i];
+
+        link->has_acquitted = true;
+        link->acquitted = !(blame->open >> i & 1);
+        if (room->ports[i] != blame->link)
+            continue;
+        m->switch_ = link->switch_;
+        m->port = link->port;
+        ft_report_add_reason(
+            r, text(b, "%s %s is the one link under it that no pair crosses without delay",
+                    link->switch_, link->port));
+        /* What is said of a rank begins with its times. */
+        if (m->n_evidence_for > 1) {
+            char *first = r->reasons[0];
+
+            r->reasons[0] = r->reasons[1];
+            r->reasons[1] = first;
+        }
+    }
+    if (m->n_links && blame->links_open == 0)
+        ft_witness_say(room, m->evidence_for, &m->n_evidence_for,
+                       "every link between them carries pairs that are not slow");
+}
+
+void ft_blamed_decide(struct ft_blamed *b, struct ft_diagnosis_report *r, struct ft_testimony *room)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    if (!b->now)
+        return;
+    if (b->now->blame.slow == 1 || b->now->blame.side == FT_SIDE_PAIR)
+        mark_links(&b->now->blame, b, r, room);
+    if (m->side == FABRICTRACE__SIDE__SIDE_ANY && m->has_peer) {
+        if (is_receiver(m)) {
+            m->side = FABRICTRACE__SIDE__SIDE_RECEIVER;
+            m->confidence = 0.85;
+            turn_round(m);
+        } else if (room->suspects == 1) {
+            m->side = FABRICTRACE__SIDE__SIDE_PAIR;
+            m->confidence = 0.85;
+        }
+    }
+    if (m->side == FABRICTRACE__SIDE__SIDE_ANY)
+        ft_witness_say(room, m->evidence_against, &m->n_evidence_against,
+                       "sender, receiver and the links between them are all possible");
+    b->now = NULL;
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/diagnosis/delays.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/diagnosis/recent.h"
+#include "lib/diagnosis/stats.h"
+
+#define CELLS_MAX 64
+#define PEERS_MAX 64
+/* Shorter steps are made of latency, not of bytes. */
+#define STEP_BYTES_MIN 4096
+#define FRESH_MS       20000
+#define VALUES_MIN     3
+#define LIKE           4 /* pairs of a kind that a reference is made of */
+#define PAST_MIN       6 /* looks that know what is usual */
+#define PAST_MAX       20
+/* Agents give a median to within a fifth: what is only that much apart may be equal. */
+#define LEAST   1.5
+#define CHANGED 1.2
+#define ALWAYS  2.0 /* where it was never otherwise: it may be built so */
+
+/* What a rank sent to one peer, over all channels. */
+struct sent {
+    uint32_t peer;
+    bool mixed; /* some steps were of receiving */
+    double messages, bytes, ns;
+};
+
+/* A cell of the job's matrix, of one kind. */
+struct entry {
+    struct ft_delays_cell *cell;
+    const struct ft_recent_rank *rank, *peer;
+    double value; /* over what is usual for its kind */
+    double raw;
+    uint32_t from, to; /* processes */
+    bool alone;        /* in relation to its own past */
+};
+
+struct table {
+    struct entry *entries;
+    struct ft_blame_cell *cells; /* a pair once, as the entries are in order */
+    uint32_t *entry_of;          /* of a cell: the entry that stands for it */
+    double *room;
+    size_t entry_count, cell_count;
+    uint32_t process_count;
+};
+
+void ft_delays_free(struct ft_delays *d)
+{
+    free(d->cells);
+    *d = (struct ft_delays){0};
+}
+
+static uint32_t digest(uint32_t sum, const char *text)
+{
+    for (; text && *text; text++)
+        sum = (sum ^ (unsigned char)*text) * 16777619U;
+    return sum * 31 + 7;
+}
+
+/* FNV-1a; two kinds of one digest are compared as one, which costs sharpness. */
+static uint32_t kind_of(const Fabrictrace__Collective *c, double step_bytes)
+{
+    uint32_t sum = digest(digest(digest(2166136261U, c->op), c->algo), c->proto);
+
+    return sum * 64 + (uint32_t)(2 * log2(step_bytes));
+}
+
+static size_t add_up(struct sent sent[PEERS_MAX], const Fabrictrace__Collective *c)
+{
+    size_t n = 0, at;
+
+    for (size_t i = 0; i < c->n_peers; i++) {
+        const Fabrictrace__PeerTraffic *p = c->peers[i];
+
+        if (!p->has_peer || p->peer == c->rank)
+            continue;
+        for (at = 0; at < n && sent[at].peer != p->peer; at++)
+            ;
+        if (at == PEERS_MAX)
+            continue;
+        if (at == n)
+            sent[n++] = (struct sent){.peer = p->peer};
+        if (p->has_sent_messages && p->has_received_messages)
+            sent[at].mixed = true;
+        if (!p->has_sent_messages || p->has_received_messages || !p->has_step_median_ns)
+            continue;
+        sent[at].messages += (double)p->sent_messages;
+        sent[at].bytes += (double)p->sent_bytes;
+        sent[at].ns += (double)p->step_median_ns * (double)p->sent_messages;
+    }
+    return n;
+}
+
+static struct ft_delays_cell *cell_of(struct ft_delays *d, uint32_t peer, uint32_t kind,
+                                      size_t room)
+{
+    struct ft_delays_cell *cells;
+
+    for (uint32_t i = 0; i < d->count; i++)
+        if (d->cells[i].peer == peer && d->cells[i].kind == kind)
+            return &d->cells[i];
+    if (d->count == CELLS_MAX || room == 0)
+        return NULL;
+    if (d->count == d->size) {
+        uint32_t size = d->size ? 2 * d->size : 2;
+
+        cells = realloc(d->cells, size * sizeof(*cells));
+        if (!cells)
+            return NULL;
+        d->cells = cells;
+        d->size = size;
+    }
+    d->cells[d->count] = (struct ft_delays_cell){.peer = peer, .kind = kind};
+    return &d->cells[d->count++];
+}
+
+uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, int64_t now_ms,
+                        size_t room)
+{
+    struct sent sent[PEERS_MAX];
+    uint32_t before = d->count;
+    size_t n = c->peers_dropped ? 0 : add_up(sent, c);
+
+    for (size_t i = 0; i < n; i++) {
+        double bytes = sent[i].messages > 0 ? sent[i].bytes / sent[i].messages : 0;
+        struct ft_delays_cell *cell;
+
+        if (sent[i].mixed || !(bytes >= STEP_BYTES_MIN) || !(sent[i].ns > 0))
+            continue;
+        cell = cell_of(d, sent[i].peer, kind_of(c, bytes), room - (d->count - before));
+        if (!cell)
+            continue;
+        cell->values[cell->next] = (float)log(sent[i].ns / sent[i].bytes);
+        cell->times_ms[cell->next] = now_ms;
+        cell->next = (cell->next + 1) % FT_DELAYS_VALUES;
+        cell->count += cell->count < FT_DELAYS_VALUES;
+    }
+    return d->count - before;
+}
+
+/* The median of the values of late; false: too few. */
+static bool value_of(const struct ft_delays_cell *cell, int64_t now_ms, double *value)
+{
+    double values[FT_DELAYS_VALUES];
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < cell->count; i++)
+        if (now_ms - cell->times_ms[i] < FRESH_MS && cell->times_ms[i] <= now_ms)
+            values[n++] = (double)cell->values[i];
+    if (n < VALUES_MIN)
+        return false;
+    *value = ft_median(values, n);
+    return true;
+}
+
+static size_t cells_of(const struct ft_recent_job *job)
+{
+    size_t n = 0;
+
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next)
+        n += r->delays.count;
+    return n;
+}
+
+static uint32_t index_of(struct table *t, struct ft_recent_process *p)
+{
+    if (p->index == UINT32_MAX)
+        p->index = t->process_count++;
+    return p->index;
+}
+
+static void list(struct table *t, const struct ft_recent *recent, const struct ft_recent_job *job,
+                 int64_t now_ms)
+{
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
+        if (r->process)
+            r->process->index = UINT32_MAX;
+        for (uint32_t i = 0; i < r->delays.count; i++) {
+            const struct ft_recent_rank *peer =
+                ft_recent_find(recent, r->comm_id, r->delays.cells[i].peer);
+
+            if (peer && peer->process)
+                peer->process->index = UINT32_MAX;
+        }
+    }
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
+        for (uint32_t i = 0; r->process && i < r->delays.count; i++) {
+            struct ft_delays_cell *cell = &r->delays.cells[i];
+            const struct ft_recent_rank *peer = ft_recent_find(recent, r->comm_id, cell->peer);
+            struct entry *e = &t->entries[t->entry_count];
+
+            if (!peer || !peer->process || peer->process == r->process ||
+                !value_of(cell, now_ms, &e->raw))
+                continue;
+            e->cell = cell;
+            e->rank = r;
+            e->peer = peer;
+            e->from = index_of(t, r->process);
+            e->to = index_of(t, peer->process);
+            t->entry_count++;
+        }
+    }
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->cell->kind != y->cell->kind)
+        return x->cell->kind < y->cell->kind ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* Pairs together, what stands out the most first. */
+static int by_pair(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->value > y->value ? -1 : x->value < y->value;
+}
+
+/* Puts each value in relation to its kind. Where neither its like nor its past is known, it is as
+ * it ever was. */
+static void relate(struct table *t)
+{
+    struct entry *e = t->entries;
+
+    qsort(e, t->entry_count, sizeof(*e), by_kind);
+    for (size_t i = 0, n; i < t->entry_count; i += n) {
+        double usual;
+
+        for (n = 0; i + n < t->entry_count && e[i + n].cell->kind == e[i].cell->kind; n++)
+            t->room[n] = e[i + n].raw;
+        usual = ft_median(t->room, n);
+        for (size_t k = i; k < i + n; k++) {
+            e[k].alone = n < LIKE;
+            if (n >= LIKE)
+                e[k].value = e[k].raw - usual;
+            else
+                e[k].value = e[k].cell->usual_count >= PAST_MIN ? e[k].raw - e[k].cell->usual : 0;
+        }
+    }
+    qsort(e, t->entry_count, sizeof(*e), by_pair);
+}
+
+static void make_cells(struct table *t, const struct ft_delays_paths *paths)
+{
+    for (size_t i = 0; i < t->entry_count; i++) {
+        const struct entry *e = &t->entries[i];
+        struct ft_blame_cell *cell = &t->cells[t->cell_count];
+
+        if (i > 0 && e->from == e[-1].from && e->to == e[-1].to)
+            continue;
+        *cell = (struct ft_blame_cell){.value = e->value, .from = e->from, .to = e->to};
+        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links);
+        t->entry_of[t->cell_count++] = (uint32_t)i;
+    }
+}
+
+/* Of the values from the newest back: since when they are all nearer to the newest than to what
+ * was usual. */
+static int64_t slow_since_ms(const struct entry *e)
+{
+    const struct ft_delays_cell *cell = e->cell;
+    double bar = e->raw - e->value / 2;
+    int64_t since_ms = 0;
+
+    for (uint32_t i = 0; i < cell->count; i++) {
+        uint32_t at = (cell->next + FT_DELAYS_VALUES - 1 - i) % FT_DELAYS_VALUES;
+
+        if ((double)cell->values[at] < bar && i > 0)
+            break;
+        since_ms = cell->times_ms[at];
+    }
+    return since_ms;
+}
+
+/* Whether a pair that is blamed may be named: it was otherwise before, or it is far off. */
+static bool holds(const struct entry *e, const struct ft_blame *b, bool *changed)
+{
+    *changed = e->cell->usual_count >= PAST_MIN && e->raw - e->cell->usual > log(CHANGED);
+    return *changed || (!e->alone && b->ratio >= ALWAYS);
+}
+
+/* What the centre of the matrix was before, where that is known of most pairs; else NAN. */
+static double past_of(struct table *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->entry_count; i++)
+        if (!t->entries[i].alone && t->entries[i].cell->usual_count >= PAST_MIN)
+            t->room[n++] = t->entries[i].raw - t->entries[i].cell->usual;
+    return n > 0 && n >= t->entry_count / 2 ? -ft_median(t->room, n) : NAN;
+}
+
+static void learn(struct table *t, const struct ft_blames *blames)
+{
+    for (size_t i = 0; i < t->entry_count; i++) {
+        struct ft_delays_cell *cell = t->entries[i].cell;
+
+        /* What is above the bar is not learnt, whoever is to blame. */
+        if (t->entries[i].value > (blames->bar > 0 ? blames->bar : log(LEAST)) ||
+            (cell->usual_count >= PAST_MIN && t->entries[i].raw - cell->usual > log(LEAST)))
+            continue;
+        cell->slow_ms = 0;
+        cell->usual_count += cell->usual_count < PAST_MAX;
+        cell->usual += (t->entries[i].raw - cell->usual) / cell->usual_count;
+    }
+}
+
+static void tell(struct table *t, const struct ft_blames *blames,
+                 struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
+{
+    for (size_t i = 0; i < blames->count && *count < FT_DELAYS_VERDICTS; i++) {
+        const struct ft_blame *b = &blames->items[i];
+        struct entry *e = &t->entries[t->entry_of[b->cell]];
+        struct ft_delays_verdict *v = &out[*count];
+        bool changed;
+
+        if (!holds(e, b, &changed))
+            continue;
+        if (!e->cell->slow_ms)
+            e->cell->slow_ms = slow_since_ms(e);
+        *v = (struct ft_delays_verdict){.blame = *b,
+                                        .from = e->rank,
+                                        .to = e->peer,
+                                        .since_ms = e->cell->slow_ms,
+                                        .pairs = (uint32_t)t->cell_count,
+                                        .changed = changed};
+        ++*count;
+    }
+}
+
+int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *job, int64_t now_ms,
+                    const struct ft_delays_paths *paths,
+                    struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
+{
+    size_t room = cells_of(job);
+    struct ft_blames blames = {0};
+    struct table t = {0};
+    int rc = -ENOMEM;
+
+    *count = 0;
+    if (room == 0)
+        return 0;
+    t.entries = calloc(room, sizeof(*t.entries));
+    t.cells = calloc(room, sizeof(*t.cells));
+    t.entry_of = calloc(room, sizeof(*t.entry_of));
+    t.room = calloc(room, sizeof(*t.room));
+    if (t.entries && t.cells && t.entry_of && t.room) {
+        list(&t, recent, job, now_ms);
+        relate(&t);
+        make_cells(&t, paths);
+        rc =
+            ft_blame_find(t.cells, t.cell_count, t.process_count, log(LEAST), past_of(&t), &blames);
+    }
+    if (rc == 0) {
+        tell(&t, &blames, out, count);
+        learn(&t, &blames);
+    }
+    ft_blames_free(&blames);
+    free(t.entries);
+    free(t.cells);
+    free(t.entry_of);
+    free(t.room);
+    return rc;
+}

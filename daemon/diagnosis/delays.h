@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DIAGNOSIS_DELAYS_H
+#define FT_DAEMON_DIAGNOSIS_DELAYS_H
+/*
+ * How long a rank's network steps to each of its peers take, by the byte: the matrix of a job,
+ * sender by receiver, of which lib/diagnosis/blame.h finds who is slow.
+ *
+ * A cell is the median over the last seconds, for steps of like size of operations of one function,
+ * algorithm and protocol, in relation to the other pairs of that kind, or with few of them to its
+ * own past. Steps of receiving wait for the sender and count for nothing. Owner: the rank.
+ * Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/diagnosis/blame.h"
+#include "proto/fabrictrace.pb-c.h"
+
+#define FT_DELAYS_VALUES 12
+
+/* Steps to a peer, of one kind. */
+struct ft_delays_cell {
+    uint32_t peer, kind;
+    uint32_t count, next;           /* of the ring of values */
+    float values[FT_DELAYS_VALUES]; /* logarithm of nanoseconds a byte */
+    int64_t times_ms[FT_DELAYS_VALUES];
+    double usual; /* as long as it was not slow */
+    uint32_t usual_count;
+    int64_t slow_ms; /* since when it is slow; 0: it is not */
+};
+
+/* Of a rank; zero is empty. */
+struct ft_delays {
+    struct ft_delays_cell *cells;
+    uint32_t count, size;
+};
+
+/* Rows of recent.h that have the size of a cell. */
+#define FT_DELAYS_CELL_ROWS 4
+
+void ft_delays_free(struct ft_delays *d);
+
+/* Takes what an operation sent; may add cells while that is no more than room. How many it added.
+ */
+uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, int64_t now_ms,
+                        size_t room);
+
+struct ft_recent;
+struct ft_recent_job;
+struct ft_recent_rank;
+
+/* Who knows by which links a pair's flows certainly go: fills ports, which stay good. */
+struct ft_delays_paths {
+    uint32_t (*of)(const void *arg, const struct ft_recent_rank *from, uint32_t to,
+                   const uint32_t **ports);
+    const void *arg;
+};
+
+struct ft_delays_verdict {
+    struct ft_blame blame;
+    const struct ft_recent_rank *from, *to; /* of the worst pair */
+    int64_t since_ms;
+    uint32_t pairs; /* that were compared */
+    bool changed;   /* it was not so before */
+};
+
+#define FT_DELAYS_VERDICTS 8
+
+/* Who of a job is slow, by the last seconds; the worst first. Learns what is usual of who is not.
+ * -ENOMEM. */
+int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *job, int64_t now_ms,
+                    const struct ft_delays_paths *paths,
+                    struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count);
+
+#endif

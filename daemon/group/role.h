@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_GROUP_ROLE_H
+#define FT_DAEMON_GROUP_ROLE_H
+/*
+ * What a daemon does in a group: alone, all; a member, the flows of its partitions, of which it
+ * says paths and partial loads; the aggregator, the sum of these and all that is not of one flow.
+ * Owner: the daemon. Thread: the loop's.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/publish/emit.h"
+
+struct ft_settings;
+
+/* Zero before it is opened. */
+struct ft_group_role {
+    struct ft_partial_origin origin; /* of a member */
+    uint32_t *partitions;            /* of it; of the aggregator none */
+    struct ft_partials *partials;    /* NULL: no aggregator */
+    const char *source_id;
+    struct ft_emitter emitter; /* all that the pipeline finds */
+};
+
+/* Whether an item of group.partitions is one: "3", "0-5", below all. */
+bool ft_group_is_range(const char *text, uint64_t all, uint32_t *first, uint32_t *last);
+
+/* Sets what the pipeline needs for the role, and leads its records through the role to `emitter`.
+ * The texts stay the caller's, in place. -ENOMEM. */
+int ft_group_role_open(struct ft_group_role *role, const struct ft_settings *settings,
+                       const char *source_id, struct ft_pipeline_config *config,
+                       struct ft_emitter *emitter);
+void ft_group_role_close(struct ft_group_role *role);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_WINDOW_PARTIAL_H
+#define FT_DAEMON_WINDOW_PARTIAL_H
+/*
+ * A window's loads in parts: what a member of a group of daemons says of the flows of its
+ * partitions, and the sum of all members, of which the aggregator computes figures. Loads add up,
+ * so that the figures are those of one daemon with all flows. Thread: one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/join/join.h"
+#include "daemon/publish/emit.h"
+#include "daemon/window/loads.h"
+
+/* Partitions of flows. */
+#define FT_PARTITIONS_MAX 4096
+
+/* Who says it. */
+struct ft_partial_origin {
+    const char *source;
+    const uint32_t *partitions; /* ascending */
+    size_t partition_count;
+    uint32_t partitions_all;
+};
+
+/* The loads of the window that the join closes, as records of some 1,000 links. */
+void ft_partial_emit(const struct ft_partial_origin *origin, const struct ft_loads *loads,
+                     const struct ft_join *join, uint32_t window, const struct ft_span *span,
+                     bool partial, const struct ft_emitter *emitter);
+
+struct ft_partials;
+
+struct ft_partials_stats {
+    uint64_t taken, duplicates, overlapping, late, invalid, no_room;
+    uint64_t windows_missing; /* that were closed without all partitions */
+};
+
+/* Parts of the windows of a few minutes, in at most so many bytes. NULL without memory. */
+struct ft_partials *ft_partials_new(uint32_t partitions_all, size_t bytes_max);
+void ft_partials_free(struct ft_partials *partials);
+
+/* Keeps a copy. 0; -EALREADY: it is there, or partitions of it are; -ESTALE: of a window that is
+ * closed; -EINVAL: it cannot be; -ENOMEM. */
+int ft_partials_take(struct ft_partials *partials, const Fabrictrace__Partial *part);
+
+/* The oldest window that is kept, by its start; 0: none. */
+int64_t ft_partials_first_ms(const struct ft_partials *partials);
+
+/* Whether all partitions have spoken of a window. */
+bool ft_partials_whole(const struct ft_partials *partials, int64_t window_start_ms);
+
+/* Adds what there is of a window to its loads, and what samples said of ports to the join's; names
+ * that the topology does not have are passed over. Lists the partitions that are missing: up to
+ * FT_PARTITIONS_MAX. Elephants borrow from the partials until ft_partials_close(). Returns whether
+ * any part was begun within the window. */
+bool ft_partials_add(struct ft_partials *partials, int64_t window_start_ms, uint32_t window,
+                     struct ft_loads *loads, struct ft_join *join, uint32_t *missing,
+                     size_t *missing_count);
+
+/* Forgets a window and those before it; more of them is late. */
+void ft_partials_close(struct ft_partials *partials, int64_t window_start_ms);
+
+const struct ft_partials_stats *ft_partials_stats(const struct ft_partials *partials);
+
+#endif

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/diagnosis/blame.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/diagnosis/polish.h"
+#include "lib/diagnosis/stats.h"
+
+#define DEVIATIONS   4
+#define MOST_OF_LINK 0.75
+#define SLOW_SHARE   0.4  /* more of all pairs, and no single one is to blame */
+#define MOST_LINES   0.75 /* more of all: what is usual has changed */
+#define FEW          3    /* of which neither a share nor a deviation says anything */
+
+/* That a pair crosses a link. */
+struct crossing {
+    uint32_t link, cell;
+};
+
+struct court {
+    const struct ft_blame_cell *cells;
+    size_t count;
+    struct ft_polish_cell *polished;
+    struct ft_polish polish;
+    double *excess; /* over what is usual, less what a blamed row or column adds */
+    bool *slow;     /* from the first on, blamed or not */
+    bool *told;
+    double *room;
+    struct crossing *crossings; /* by link */
+    size_t crossing_count;
+    double bar, shift;
+    struct ft_blames *out;
+};
+
+static int by_link(const void *a, const void *b)
+{
+    const struct crossing *x = a, *y = b;
+
+    if (x->link != y->link)
+        return x->link < y->link ? -1 : 1;
+    return x->cell < y->cell ? -1 : x->cell > y->cell;
+}
+
+static struct ft_blame *add(struct court *c)
+{
+    struct ft_blame *items = realloc(c->out->items, (c->out->count + 1) * sizeof(*c->out->items));
+
+    if (!items)
+        return NULL;
+    c->out->items = items;
+    items[c->out->count] = (struct ft_blame){.link = FT_BLAME_NONE};
+    return &items[c->out->count++];
+}
+
+static bool accused(const struct court *c, size_t i)
+{
+    return c->slow[i] && !c->told[i];
+}
+
+/* The blame of several pairs; n of their excesses are in the room. */
+static int blame_many(struct court *c, enum ft_side side, uint32_t worst, size_t n, size_t all)
+{
+    struct ft_blame *b = add(c);
+
+    if (!b)
+        return -ENOMEM;
+    b->side = side;
+    b->from = c->cells[worst].from;
+    b->to = c->cells[worst].to;
+    b->cell = worst;
+    b->slow = (uint32_t)n;
+    b->all = (uint32_t)all;
+    b->ratio = exp(ft_median(c->room, n));
+    return 0;
+}
+
+/* The pairs over a link that are accused and all: crossings from first on. ends: whether these are
+ * of several senders and several receivers. */
+static size_t over_link(const struct court *c, size_t first, size_t *all, bool *ends)
+{
+    const struct ft_blame_cell *one = NULL;
+    bool from = false, to = false;
+    size_t slow = 0, i;
+
+    for (i = first; i < c->crossing_count && c->crossings[i].link == c->crossings[first].link;
+         i++) {
+        const struct ft_blame_cell *cell = &c->cells[c->crossings[i].cell];
+
+        if (!accused(c, c->crossings[i].cell))
+            continue;
+        slow++;
+        if (!one)
+            one = cell;
+        from |= cell->from != one->from;
+        to |= cell->to != one->to;
+    }
+    *all = i - first;
+    *ends = from && to;
+    return slow;
+}
+
+static bool is_acquitted(const struct court *c, uint32_t link)
+{
+    size_t low = 0, high = c->crossing_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (c->crossings[middle].link < link)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < c->crossing_count && c->crossings[low].link == link; low++)
+        if (!c->slow[c->crossings[low].cell])
+            return true;
+    return false;
+}
+
+static int tell_link(struct court *c, size_t first, size_t all, uint32_t links)
+{
+    uint32_t worst = FT_BLAME_NONE;
+    struct ft_blame *b;
+    size_t n = 0;
+    int rc;
+
+    for (size_t i = first; i < first + all; i++) {
+        uint32_t cell = c->crossings[i].cell;
+
+        if (!accused(c, cell))
+            continue;
+        c->told[cell] = true;
+        c->room[n++] = c->excess[cell];
+        if (worst == FT_BLAME_NONE)
+            worst = cell;
+    }
+    rc = blame_many(c, FT_SIDE_PAIR, worst, n, all);
+    if (rc)
+        return rc;
+    b = &c->out->items[c->out->count - 1];
+    b->links_open = links;
+    b->sender_clean = b->receiver_clean = true;
+    b->link = links == 1 ? c->crossings[first].link : FT_BLAME_NONE;
+    for (uint32_t k = 0; k < c->cells[worst].link_count && k < 32; k++)
+        if (links > 1 || c->cells[worst].links[k] == b->link)
+            b->open |= is_acquitted(c, c->cells[worst].links[k]) ? 0 : 1U << k;
+    return 0;
+}
+
+/* Links that slow pairs of several senders and receivers have in common, the most pairs first. */
+static int tell_links(struct court *c)
+{
+    for (;;) {
+        size_t best = 0, best_first = 0, best_all = 0, all;
+        uint32_t links = 0;
+        int rc;
+
+        for (size_t i = 0; i < c->crossing_count; i += all) {
+            bool ends;
+            size_t slow = over_link(c, i, &all, &ends);
+
+            if (!ends || slow < best || (double)slow < MOST_OF_LINK * (double)all)
+                continue;
+            /* Links that the same number of slow pairs cross cannot be told apart. */
+            links = slow == best ? links + 1 : 1;
+            if (slow == best && all >= best_all)
+                continue;
+            best = slow;
+            best_first = i;
+            best_all = all;
+        }
+        if (best < 2)
+            return 0;
+        rc = tell_link(c, best_first, best_all, links);
+        if (rc)
+            return rc;
+    }
+}
+
+/* A row or column that stands out; what it adds is taken off its pairs. */
+static int tell_line(struct court *c, bool row, uint32_t line, double adds)
+{
+    uint32_t worst = FT_BLAME_NONE;
+    size_t n = 0, all = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        if ((row ? c->cells[i].from : c->cells[i].to) != line)
+            continue;
+        all++;
+        if (!accused(c, i))
+            continue;
+        c->room[n++] = adds;
+        if (worst == FT_BLAME_NONE || c->excess[worst] < c->excess[i])
+            worst = (uint32_t)i;
+        c->excess[i] -= adds;
+        c->told[i] = c->excess[i] <= c->bar;
+    }
+    return n < 2 ? 0 : blame_many(c, row ? FT_SIDE_SENDER : FT_SIDE_RECEIVER, worst, n, all);
+}
+
+/* Whether so many rows stand out that none of them does. */
+static bool is_common(const struct court *c)
+{
+    const struct ft_polish *p = &c->polish;
+    size_t rows = 0, all = 0;
+
+    for (uint32_t i = 0; i < p->row_count; i++) {
+        all += p->row_cells[i] > 1;
+        rows += p->row_cells[i] > 1 && p->rows[i] + c->shift > c->bar;
+    }
+    return (double)rows > MOST_LINES * (double)all;
+}
+
+static int tell_lines(struct court *c)
+{
+    const struct ft_polish *p = &c->polish;
+    int rc = 0;
+
+    if (is_common(c))
+        return 0;
+
+    for (uint32_t i = 0; i < p->row_count && rc == 0; i++)
+        if (p->row_cells[i] > 1 && p->rows[i] + c->shift > c->bar)
+            rc = tell_line(c, true, i, p->rows[i] + c->shift);
+    for (uint32_t i = 0; i < p->column_count && rc == 0; i++)
+        if (p->column_cells[i] > 1 && p->columns[i] > c->bar)
+            rc = tell_line(c, false, i, p->columns[i]);
+    return rc;
+}
+
+/* Whether a pair beside this one, with the same sender (or receiver), is not slow. */
+static bool is_clean(const struct court *c, bool sender, size_t i)
+{
+    for (size_t k = 0; k < c->count; k++)
+        if (!c->slow[k] &&
+            (sender ? c->cells[k].from == c->cells[i].from : c->cells[k].to == c->cells[i].to))
+            return true;
+    return false;
+}
+
+static int tell_cell(struct court *c, size_t i)
+{
+    const struct ft_blame_cell *cell = &c->cells[i];
+    struct ft_blame *b = add(c);
+
+    if (!b)
+        return -ENOMEM;
+    *b = (struct ft_blame){.side = FT_SIDE_ANY,
+                           .from = cell->from,
+                           .to = cell->to,
+                           .link = FT_BLAME_NONE,
+                           .cell = (uint32_t)i,
+                           .slow = 1,
+                           .all = 1,
+                           .sender_clean = is_clean(c, true, i),
+                           .receiver_clean = is_clean(c, false, i),
+                           .ratio = exp(c->excess[i])};
+    for (uint32_t k = 0; k < cell->link_count; k++) {
+        if (is_acquitted(c, cell->links[k]))
+            continue;
+        b->links_open++;
+        b->open |= k < 32 ? 1U << k : 0;
+        b->link = cell->links[k];
+    }
+    if (b->links_open != 1)
+        b->link = FT_BLAME_NONE;
+    if (b->sender_clean && b->receiver_clean)
+        b->side = FT_SIDE_PAIR;
+    else if (cell->link_count && b->links_open == 0 && b->sender_clean)
+        b->side = FT_SIDE_RECEIVER;
+    else if (cell->link_count && b->links_open == 0 && b->receiver_clean)
+        b->side = FT_SIDE_SENDER;
+    return 0;
+}
+
+static int tell_cells(struct court *c)
+{
+    size_t left = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        left += accused(c, i);
+    if (left >= FEW && (double)left > SLOW_SHARE * (double)c->count)
+        return 0;
+    for (size_t i = 0; i < c->count && rc == 0; i++)
+        if (accused(c, i))
+            rc = tell_cell(c, i);
+    return rc;
+}
+
+static int by_ratio(const void *a, const void *b)
+{
+    const struct ft_blame *x = a, *y = b;
+
+    if (x->ratio != y->ratio)
+        return x->ratio > y->ratio ? -1 : 1;
+    return x->cell < y->cell ? -1 : x->cell > y->cell;
+}
+
+static int judge(struct court *c, uint32_t ends, double least, double usual)
+{
+    size_t slow = 0;
+    int rc;
+
+    for (size_t i = 0; i < c->count; i++) {
+        c->polished[i] = (struct ft_polish_cell){
+            .value = c->cells[i].value, .row = c->cells[i].from, .column = c->cells[i].to};
+        for (uint32_t k = 0; k < c->cells[i].link_count; k++)
+            c->crossings[c->crossing_count++] =
+                (struct crossing){c->cells[i].links[k], (uint32_t)i};
+    }
+    qsort(c->crossings, c->crossing_count, sizeof(*c->crossings), by_link);
+    rc = ft_polish_init(&c->polish, c->polished, c->count, ends, ends);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < c->count; i++)
+        c->room[i] = fabs(c->polished[i].residual);
+    c->bar = least;
+    if (c->count > FEW)
+        c->bar = fmax(least, DEVIATIONS * ft_median(c->room, c->count));
+    c->out->bar = c->bar;
+    if (!isnan(usual) && c->polish.centre - usual > c->bar)
+        c->shift = c->polish.centre - usual;
+    for (size_t i = 0; i < c->count; i++) {
+        c->excess[i] = c->cells[i].value - c->polish.centre + c->shift;
+        c->slow[i] = c->excess[i] > c->bar;
+        slow += c->slow[i];
+    }
+    if (slow == 0)
+        return 0;
+    rc = tell_links(c);
+    if (rc == 0)
+        rc = tell_lines(c);
+    if (rc == 0)
+        rc = tell_cells(c);
+    if (rc == 0 && c->out->count)
+        qsort(c->out->items, c->out->count, sizeof(*c->out->items), by_ratio);
+    return rc;
+}
+
+int ft_blame_find(const struct ft_blame_cell *cells, size_t count, uint32_t ends, double least,
+                  double usual, struct ft_blames *out)
+{
+    struct court c = {.cells = cells, .count = count, .out = out};
+    size_t links = 0;
+    int rc = -ENOMEM;
+
+    *out = (struct ft_blames){0};
+    for (size_t i = 0; i < count; i++)
+        links += cells[i].link_count;
+    c.polished = calloc(count + 1, sizeof(*c.polished));
+    c.excess = calloc(count + 1, sizeof(*c.excess));
+    c.slow = calloc(count + 1, sizeof(*c.slow));
+    c.told = calloc(count + 1, sizeof(*c.told));
+    c.room = calloc(count + 1, sizeof(*c.room));
+    c.crossings = calloc(links + 1, sizeof(*c.crossings));
+    if (c.polished && c.excess && c.slow && c.told && c.room && c.crossings)
+        rc = judge(&c, ends, least, usual);
+    ft_polish_free(&c.polish);
+    free(c.polished);
+    free(c.excess);
+    free(c.slow);
+    free(c.told);
+    free(c.room);
+    free(c.crossings);
+    if (rc)
+        ft_blames_free(out);
+    return rc;
+}
+
+void ft_blames_free(struct ft_blames *blames)
+{
+    free(blames->items);
+    *blames = (struct ft_blames){0};
+}

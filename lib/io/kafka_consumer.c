@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/io/kafka_consumer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifndef HAVE_KAFKA
+struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
+                                                const struct ft_kafka_consumer_config *config,
+                                                char *error, size_t error_bytes)
+{
+    (void)loop;
+    (void)config;
+    snprintf(error, error_bytes, "built without librdkafka");
+    return NULL;
+}
+
+/* No consumer can exist here. */
+void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer)
+{
+    (void)consumer;
+}
+
+void ft_kafka_consumer_stats(const struct ft_kafka_consumer *consumer,
+                             struct ft_kafka_consumer_stats *stats)
+{
+    (void)consumer;
+    *stats = (struct ft_kafka_consumer_stats){0};
+}
+#else
+#include <errno.h>
+#include <librdkafka/rdkafka.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/base/secret.h"
+
+#define TURN_NS    INT64_C(10000000) /* then the loop looks at its other descriptors */
+#define NAME_BYTES 128
+
+struct ft_kafka_consumer {
+    struct ft_kafka_consumer_config config; /* without what it borrows */
+    rd_kafka_t *client;
+    rd_kafka_topic_partition_list_t *parts;
+    bool *read; /* in the order of parts */
+    int wake;   /* eventfd that librdkafka's threads write to */
+    struct ft_watch *watch, *more;
+    struct ft_kafka_consumer_stats stats;
+};
+
+static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
+               size_t error_bytes)
+{
+    char reason[256];
+
+    if (rd_kafka_conf_set(conf, name, value, reason, sizeof(reason)) == RD_KAFKA_CONF_OK)
+        return 0;
+    /* The reason may say the value. */
+    snprintf(error, error_bytes, "kafka: %s",
+             ft_secret_setting(name) ? "the value is not accepted" : reason);
+    return -EINVAL;
+}
+
+/* "name=value" */
+static int set_property(rd_kafka_conf_t *conf, const char *property, char *error,
+                        size_t error_bytes)
+{
+    size_t len = strcspn(property, "=");
+    char name[NAME_BYTES];
+
+    if (!property[len] || len == 0 || len >= sizeof(name)) {
+        snprintf(error, error_bytes, "kafka: property '%.*s' is not name=value", (int)len,
+                 property);
+        return -EINVAL;
+    }
+    memcpy(name, property, len);
+    name[len] = '\0';
+    return set(conf, name, property + len + 1, error, error_bytes);
+}
+
+static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_config *config,
+                     char *error, size_t error_bytes)
+{
+    static const char *const fixed[] = {
+        "enable.auto.commit=true", "auto.commit.interval.ms=2000", "enable.auto.offset.store=false",
+        "isolation.level=read_committed", "enable.partition.eof=true",
+        "allow.auto.create.topics=false", "auto.offset.reset=earliest",
+        /* What is read ahead of us at most. */
+        "queued.max.messages.kbytes=16384", "fetch.message.max.bytes=1048576",
+        "fetch.wait.max.ms=100",
+        /* A topic may be made after us. */
+        "topic.metadata.refresh.interval.ms=5000"};
+
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        if (set_property(conf, fixed[i], error, error_bytes) < 0)
+            return -EINVAL;
+    if (set(conf, "bootstrap.servers", config->brokers, error, error_bytes) < 0 ||
+        set(conf, "client.id", config->client_id, error, error_bytes) < 0 ||
+        set(conf, "group.id", config->group, error, error_bytes) < 0)
+        return -EINVAL;
+    for (const char *const *p = config->properties; p && *p; p++)
+        if (set_property(conf, *p, error, error_bytes) < 0)
+            return -EINVAL;
+    return 0;
+}
+
+static void complain(struct ft_kafka_consumer *c, const char *text)
+{
+    c->stats.errors++;
+    if (c->config.on_error)
+        c->config.on_error(c->config.arg, text);
+}
+
+static void take_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
+{
+    (void)client;
+    (void)err;
+    complain(opaque, reason);
+}
+
+static void note_end(struct ft_kafka_consumer *c, const rd_kafka_message_t *m)
+{
+    for (int i = 0; i < c->parts->cnt; i++) {
+        const rd_kafka_topic_partition_t *part = &c->parts->elems[i];
+
+        if (part->partition == m->partition &&
+            strcmp(part->topic, rd_kafka_topic_name(m->rkt)) == 0 && !c->read[i]) {
+            c->read[i] = true;
+            c->stats.parts_read++;
+        }
+    }
+}
+
+static void take_trouble(struct ft_kafka_consumer *c, const rd_kafka_message_t *m)
+{
+    char text[512];
+    const char *advice = "";
+
+    if (m->err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+        m->err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+        m->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+        advice = ": make the topic with as many partitions as kafka.partitions says";
+    else if (m->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        advice = ": let the user of kafka.properties read the topic (ACL: Read, Describe)";
+    else if (m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+        advice = ": let the user of kafka.properties use the group (ACL: Read on the group)";
+    snprintf(text, sizeof(text), "topic '%s', partition %d: %s%s",
+             m->rkt ? rd_kafka_topic_name(m->rkt) : "?", (int)m->partition,
+             rd_kafka_err2str(m->err), advice);
+    complain(c, text);
+}
+
+static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
+{
+    rd_kafka_timestamp_type_t type;
+    struct ft_kafka_message message;
+
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        note_end(c, m);
+        return;
+    }
+    if (m->err) {
+        take_trouble(c, m);
+        return;
+    }
+    message = (struct ft_kafka_message){.key = m->key,
+                                        .key_len = m->key_len,
+                                        .value = m->payload,
+                                        .len = m->len,
+                                        .time_ms = rd_kafka_message_timestamp(m, &type),
+                                        .partition = m->partition,
+                                        .offset = m->offset};
+    c->stats.messages++;
+    c->config.on_message(c->config.arg, rd_kafka_topic_name(m->rkt), &message);
+    rd_kafka_offset_store(m->rkt, m->partition, m->offset);
+}
+
+static void poll_messages(void *arg)
+{
+    struct ft_kafka_consumer *c = arg;
+    struct ft_mono start = ft_mono_now();
+    rd_kafka_message_t *m;
+
+    while ((m = rd_kafka_consumer_poll(c->client, 0))) {
+        take(c, m);
+        rd_kafka_message_destroy(m);
+        if (ft_mono_since_ns(ft_mono_now(), start) > TURN_NS) {
+            ft_watch_once_arm(c->more, 0);
+            return;
+        }
+    }
+}
+
+static void handle_wake(void *arg)
+{
+    struct ft_kafka_consumer *c = arg;
+    eventfd_t count;
+
+    /* Emptied first: what comes while we poll wakes us again. */
+    eventfd_read(c->wake, &count);
+    poll_messages(c);
+}
+
+static int open_client(struct ft_kafka_consumer *c, const struct ft_kafka_consumer_config *config,
+                       char *error, size_t error_bytes)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char reason[256];
+
+    rd_kafka_conf_set_log_cb(conf, NULL);
+    rd_kafka_conf_set_opaque(conf, c);
+    rd_kafka_conf_set_error_cb(conf, take_error);
+    if (configure(conf, config, error, error_bytes) < 0) {
+        rd_kafka_conf_destroy(conf);
+        return -EINVAL;
+    }
+    c->client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof(reason));
+    if (c->client)
+        return 0;
+    rd_kafka_conf_destroy(conf);
+    snprintf(error, error_bytes, "kafka: %s", reason);
+    return -EINVAL;
+}
+
+static int assign(struct ft_kafka_consumer *c, const struct ft_kafka_consumer_config *config,
+                  char *error, size_t error_bytes)
+{
+    static const uint64_t one = 1;
+    rd_kafka_queue_t *queue;
+    rd_kafka_resp_err_t err;
+
+    for (size_t i = 0; i < config->part_count; i++)
+        rd_kafka_topic_partition_list_add(c->parts, config->parts[i].topic,
+                                          config->parts[i].partition)
+            ->offset = config->parts[i].whole ? RD_KAFKA_OFFSET_BEGINNING : RD_KAFKA_OFFSET_STORED;
+    rd_kafka_poll_set_consumer(c->client);
+    queue = rd_kafka_queue_get_consumer(c->client);
+    rd_kafka_queue_io_event_enable(queue, c->wake, &one, sizeof(one));
+    rd_kafka_queue_destroy(queue);
+    err = rd_kafka_assign(c->client, c->parts);
+    if (err)
+        snprintf(error, error_bytes, "kafka: %s", rd_kafka_err2str(err));
+    return err ? -EIO : 0;
+}
+
+struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
+                                                const struct ft_kafka_consumer_config *config,
+                                                char *error, size_t error_bytes)
+{
+    struct ft_kafka_consumer *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        snprintf(error, error_bytes, "kafka: no memory");
+        return NULL;
+    }
+    c->config.on_message = config->on_message;
+    c->config.on_error = config->on_error;
+    c->config.arg = config->arg;
+    c->stats.parts = config->part_count;
+    c->parts = rd_kafka_topic_partition_list_new((int)config->part_count);
+    c->read = calloc(config->part_count + 1, sizeof(*c->read));
+    c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (c->wake >= 0)
+        c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "ingest");
+    c->more = ft_watch_stage(ft_watch_once(loop, poll_messages, c), "ingest");
+    if (!c->watch || !c->more || !c->read) {
+        snprintf(error, error_bytes, "kafka: no memory");
+        ft_kafka_consumer_free(c);
+        return NULL;
+    }
+    if (open_client(c, config, error, error_bytes) < 0 ||
+        assign(c, config, error, error_bytes) < 0) {
+        ft_kafka_consumer_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
+{
+    if (!c)
+        return;
+    ft_watch_free(c->more);
+    ft_watch_free(c->watch);
+    if (c->client) {
+        rd_kafka_consumer_close(c->client);
+        rd_kafka_destroy(c->client);
+    }
+    rd_kafka_topic_partition_list_destroy(c->parts);
+    free(c->read);
+    if (c->wake >= 0)
+        close(c->wake);
+    free(c);
+}
+
+void ft_kafka_consumer_stats(const struct ft_kafka_consumer *c,
+                             struct ft_kafka_consumer_stats *stats)
+{
+    *stats = c->stats;
+}
+#endif

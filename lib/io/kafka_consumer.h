@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_IO_KAFKA_CONSUMER_H
+#define FT_IO_KAFKA_CONSUMER_H
+/*
+ * Reads partitions of topics for good (librdkafka), woken through a descriptor so that its threads
+ * never touch our state. What cannot be read now (no broker, no such partition) is said and tried
+ * again. Committed messages only. Where a partition continues after a restart is kept by the
+ * brokers, under the group's name, some seconds old; its members are not known to each other.
+ * Owner: the caller. Thread: the loop's.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/io/kafka_reader.h"
+#include "lib/io/loop.h"
+
+struct ft_kafka_consumer;
+
+struct ft_kafka_part {
+    const char *topic;
+    int32_t partition;
+    bool whole; /* from its first message at each start, else from where the last one was */
+};
+
+struct ft_kafka_consumer_config {
+    const char *brokers; /* "host:9092,host2:9092" */
+    const char *client_id, *group;
+    const char *const *properties; /* as in lib/io/kafka.h */
+    const struct ft_kafka_part *parts;
+    size_t part_count;
+    /* A message, borrowed until the return. Must not free the consumer. */
+    void (*on_message)(void *arg, const char *topic, const struct ft_kafka_message *message);
+    void (*on_error)(void *arg, const char *text);
+    void *arg;
+};
+
+struct ft_kafka_consumer_stats {
+    uint64_t messages, errors;
+    size_t parts, parts_read; /* parts_read: of which the end was seen since the start */
+};
+
+/* NULL with a reason; "built without librdkafka" where that is so. */
+struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
+                                                const struct ft_kafka_consumer_config *config,
+                                                char *error, size_t error_bytes);
+
+/* Says to the brokers how far it read. */
+void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer);
+void ft_kafka_consumer_stats(const struct ft_kafka_consumer *consumer,
+                             struct ft_kafka_consumer_stats *stats);
+
+#endif

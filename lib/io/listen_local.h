@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_IO_LISTEN_LOCAL_H
+#define FT_IO_LISTEN_LOCAL_H
+/*
+ * A Unix socket for the processes of a host, of every user: packets in order (SOCK_SEQPACKET).
+ * Thread: any.
+ */
+
+/* The listening descriptor, non-blocking; what a program that was killed has left at the path is
+ * replaced. -EADDRINUSE where one lives; -ENAMETOOLONG; -errno. */
+int ft_listen_local(const char *path);
+
+#endif

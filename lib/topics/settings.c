@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "lib/topics/settings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/log.h"
+#include "lib/io/kafka_properties.h"
+#include "lib/topics/sender.h"
+
+#define ERROR_BYTES 512
+#define WARN_NS     (INT64_C(60) * 1000000000)
+#define WARN_BURST  5
+
+static void on_error(void *arg, const char *text)
+{
+    static struct ft_log_limit limit = {.interval_ns = WARN_NS, .burst = WARN_BURST};
+    uint64_t held;
+
+    (void)arg;
+    if (ft_log_limit_pass(&limit, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "kafka: %s (%" PRIu64 " more held back)", text, held);
+}
+
+/* The properties are new: the caller frees them. */
+static int fill(const struct ft_topic_settings *s, const struct ft_sender_config *sender,
+                struct ft_topic_sender_config *out, char ***properties, char *error,
+                size_t error_bytes)
+{
+    int rc = ft_kafka_properties_read((const char *const *)s->properties.items, s->properties.count,
+                                      (const char *const *)s->secrets.items, s->secrets.count,
+                                      properties, error, error_bytes);
+
+    if (rc < 0)
+        return rc;
+    *out = (struct ft_topic_sender_config){
+        .kafka = {.brokers = s->brokers,
+                  .client_id = sender->program,
+                  .queue_bytes_max = sender->queue_bytes_max,
+                  .message_timeout_ns = s->message_timeout_ns,
+                  .properties = (const char *const *)*properties,
+                  .on_error = on_error},
+        .topic_prefix = s->topic_prefix,
+        .source_id = sender->source_id,
+        .program = sender->program,
+        .boot_id = sender->boot_id,
+        .partitions = (uint32_t)s->partitions,
+    };
+    return 0;
+}
+
+void ft_topic_settings_check(const struct ft_topic_settings *s, const struct ft_run *run,
+                             struct ft_diag *diag)
+{
+    const struct ft_sender_config sender = {.program = "check", .source_id = "check"};
+    struct ft_topic_sender_config config;
+    size_t before = ft_diag_count(diag);
+    char error[ERROR_BYTES], **properties;
+
+    if (!s->brokers)
+        return;
+    for (size_t i = 0; i < s->properties.count; i++)
+        if (ft_kafka_check_property(s->properties.items[i], error, sizeof(error)) < 0)
+            ft_run_complain(run, diag, "kafka.properties", "%s", error);
+    if (ft_diag_count(diag) > before)
+        return;
+    if (fill(s, &sender, &config, &properties, error, sizeof(error)) < 0) {
+        ft_run_complain(run, diag, "kafka.secrets", "%s", error);
+        return;
+    }
+    if (ft_kafka_check(&config.kafka, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "kafka.brokers", "%s", error);
+    ft_kafka_properties_free(properties);
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool ft_topic_settings_equal(const struct ft_topic_settings *a, const struct ft_topic_settings *b)
+{
+    return same(a->brokers, b->brokers) && same(a->topic_prefix, b->topic_prefix) &&
+           a->partitions == b->partitions && a->message_timeout_ns == b->message_timeout_ns &&
+           ft_strings_equal(&a->properties, &b->properties) &&
+           ft_strings_equal(&a->secrets, &b->secrets);
+}
+
+int ft_topic_settings_open(const struct ft_topic_settings *settings, struct ft_loop *loop,
+                           const struct ft_sender_config *sender, struct ft_sender_way *way)
+{
+    struct ft_topic_sender_config config;
+    char error[ERROR_BYTES], **properties = NULL;
+    int rc = fill(settings, sender, &config, &properties, error, sizeof(error));
+
+    if (rc == 0)
+        rc = ft_topic_sender_open(loop, &config, way, error, sizeof(error));
+    ft_kafka_properties_free(properties);
+    if (rc < 0)
+        ft_log(FT_LOG_ERROR, "%s", error);
+    return rc;
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The matrix of delay per byte: lib/diagnosis/polish.c and blame.c. */
+#include "config.h"
+
+#include "lib/diagnosis/blame.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/diagnosis/polish.h"
+#include "tests/unit/unit.h"
+
+#define SIDE 6
+#define MOST 64
+
+static struct ft_blame_cell cells[MOST];
+static uint32_t links[MOST][4];
+static size_t count;
+static struct ft_blames blames;
+
+static void fresh(void)
+{
+    count = 0;
+    memset(cells, 0, sizeof(cells));
+    ft_blames_free(&blames);
+}
+
+/* A chance that repeats, within 4 % either way. */
+static double ripple(uint32_t from, uint32_t to)
+{
+    return 0.04 * (((from * 7919 + to * 104729 + from * to * 31) % 1000) / 500.0 - 1);
+}
+
+static struct ft_blame_cell *cell(uint32_t from, uint32_t to, double factor)
+{
+    struct ft_blame_cell *c = &cells[count];
+
+    ck_assert_uint_lt(count, MOST);
+    *c = (struct ft_blame_cell){
+        .value = log(factor) + ripple(from, to), .from = from, .to = to, .links = links[count]};
+    count++;
+    return c;
+}
+
+static void crosses(struct ft_blame_cell *c, uint32_t link)
+{
+    links[c - cells][c->link_count++] = link;
+}
+
+/* Every rank to every other. */
+static void square(double (*factor)(uint32_t from, uint32_t to))
+{
+    for (uint32_t i = 0; i < SIDE; i++)
+        for (uint32_t k = 0; k < SIDE; k++)
+            if (i != k)
+                cell(i, k, factor(i, k));
+}
+
+static void judge(double least, double usual, size_t expected)
+{
+    ck_assert_int_eq(ft_blame_find(cells, count, MOST, least, usual, &blames), 0);
+    ck_assert_uint_eq(blames.count, expected);
+}
+
+static void is(const struct ft_blame *b, enum ft_side side, uint32_t from, uint32_t to,
+               double ratio)
+{
+    ck_assert_int_eq(b->side, side);
+    if (side != FT_SIDE_RECEIVER)
+        ck_assert_uint_eq(b->from, from);
+    if (side != FT_SIDE_SENDER)
+        ck_assert_uint_eq(b->to, to);
+    ck_assert_double_eq_tol(b->ratio, ratio, ratio * 0.06);
+}
+
+static double even(uint32_t from, uint32_t to)
+{
+    (void)from;
+    (void)to;
+    return 1;
+}
+
+static double slow_row(uint32_t from, uint32_t to)
+{
+    (void)to;
+    return from == 2 ? 3 : 1;
+}
+
+static double slow_column(uint32_t from, uint32_t to)
+{
+    (void)from;
+    return to == 3 ? 3 : 1;
+}
+
+static double slow_cell(uint32_t from, uint32_t to)
+{
+    return from == 1 && to == 4 ? 3 : 1;
+}
+
+static double row_and_cell(uint32_t from, uint32_t to)
+{
+    return from == 2 ? 3 : from == 5 && to == 0 ? 4 : 1;
+}
+
+static double most_rows(uint32_t from, uint32_t to)
+{
+    (void)to;
+    return from < 4 ? 3 : 1;
+}
+
+/* Worked out by hand: rows add 0, 2 and 4, columns -1, 0 and 1, and one cell 10 more. */
+START_TEST(a_polish_takes_a_sum_apart)
+{
+    struct ft_polish_cell all[9];
+    struct ft_polish p;
+
+    for (uint32_t i = 0; i < 9; i++)
+        all[i] = (struct ft_polish_cell){
+            .row = i / 3, .column = i % 3, .value = 5 + 2.0 * (i / 3) + (i % 3) - 1.0};
+    all[2].value += 10;
+    ck_assert_int_eq(ft_polish_init(&p, all, 9, 3, 3), 0);
+    ck_assert_double_eq_tol(p.centre, 7, 1e-9);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_double_eq_tol(p.rows[i], 2.0 * i - 2, 1e-9);
+        ck_assert_double_eq_tol(p.columns[i], i - 1.0, 1e-9);
+    }
+    for (uint32_t i = 0; i < 9; i++)
+        ck_assert_double_eq_tol(all[i].residual, i == 2 ? 10 : 0, 1e-9);
+    ft_polish_free(&p);
+    ck_assert_int_eq(ft_polish_init(&p, all, 0, 0, 0), 0);
+    ft_polish_free(&p);
+}
+END_TEST
+
+START_TEST(an_even_matrix_blames_nobody)
+{
+    fresh();
+    square(even);
+    judge(log(1.1), NAN, 0);
+}
+END_TEST
+
+START_TEST(a_row_is_its_sender)
+{
+    fresh();
+    square(slow_row);
+    judge(log(1.1), NAN, 1);
+    is(&blames.items[0], FT_SIDE_SENDER, 2, 0, 3);
+    ck_assert_uint_eq(blames.items[0].slow, SIDE - 1);
+}
+END_TEST
+
+START_TEST(a_column_is_its_receiver)
+{
+    fresh();
+    square(slow_column);
+    judge(log(1.1), NAN, 1);
+    is(&blames.items[0], FT_SIDE_RECEIVER, 0, 3, 3);
+}
+END_TEST
+
+START_TEST(a_cell_is_its_pair)
+{
+    fresh();
+    square(slow_cell);
+    judge(log(1.1), NAN, 1);
+    is(&blames.items[0], FT_SIDE_PAIR, 1, 4, 3);
+}
+END_TEST
+
+START_TEST(two_faults_are_two)
+{
+    fresh();
+    square(row_and_cell);
+    judge(log(1.1), NAN, 2);
+    is(&blames.items[0], FT_SIDE_PAIR, 5, 0, 4);
+    is(&blames.items[1], FT_SIDE_SENDER, 2, 0, 3);
+}
+END_TEST
+
+/* Where most are slow they look usual, but for what was usual before. */
+START_TEST(most_rows_are_slow_against_their_past)
+{
+    fresh();
+    square(most_rows);
+    judge(log(1.1), 0, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(blames.items[i].side, FT_SIDE_SENDER);
+        ck_assert_uint_lt(blames.items[i].from, 4);
+        ck_assert_double_eq_tol(blames.items[i].ratio, 3, 0.2);
+    }
+}
+END_TEST
+
+/* One cell a row and column: nothing tells the three apart. */
+START_TEST(a_ring_alone_leaves_all_three)
+{
+    fresh();
+    for (uint32_t i = 0; i < 8; i++)
+        cell(i, (i + 1) % 8, i == 3 ? 3 : 1);
+    judge(log(1.1), NAN, 1);
+    is(&blames.items[0], FT_SIDE_ANY, 3, 4, 3);
+    ck_assert(!blames.items[0].sender_clean && !blames.items[0].receiver_clean);
+}
+END_TEST
+
+/* Pairs that are not slow acquit the links that they cross; 3 -> 4 alone crosses link 50. */
+START_TEST(links_vote_in_a_ring)
+{
+    fresh();
+    for (uint32_t i = 0; i < 8; i++) {
+        struct ft_blame_cell *c = cell(i, (i + 1) % 8, i == 3 ? 3 : 1);
+
+        crosses(c, 40);
+        crosses(c, i == 3 ? 50 : 51);
+    }
+    judge(log(1.1), NAN, 1);
+    is(&blames.items[0], FT_SIDE_ANY, 3, 4, 3);
+    ck_assert_uint_eq(blames.items[0].links_open, 1);
+    ck_assert_uint_eq(blames.items[0].link, 50);
+}
+END_TEST
+
+/* All links are acquitted, and the sender is: the receiver it is. */
+START_TEST(what_is_acquitted_leaves_the_other)
+{
+    fresh();
+    for (uint32_t i = 0; i < 8; i++)
+        crosses(cell(i, (i + 1) % 8, i == 3 ? 3 : 1), 40);
+    crosses(cell(3, 6, 1), 40);
+    judge(log(1.1), NAN, 1);
+    is(&blames.items[0], FT_SIDE_RECEIVER, 3, 4, 3);
+    ck_assert(blames.items[0].sender_clean);
+    ck_assert_uint_eq(blames.items[0].links_open, 0);
+}
+END_TEST
+
+/* Of 12 pairs the three over link 7 are slow, of three senders and receivers. */
+START_TEST(a_link_under_several_pairs_is_named)
+{
+    fresh();
+    for (uint32_t i = 0; i < 12; i++) {
+        bool slow = i % 4 == 1;
+        struct ft_blame_cell *c = cell(i, (i + 1) % 12, slow ? 2.5 : 1);
+
+        crosses(c, 3);
+        crosses(c, slow ? 7 : 8);
+    }
+    judge(log(1.1), NAN, 1);
+    ck_assert_int_eq(blames.items[0].side, FT_SIDE_PAIR);
+    ck_assert_uint_eq(blames.items[0].link, 7);
+    ck_assert_uint_eq(blames.items[0].slow, 3);
+    ck_assert_double_eq_tol(blames.items[0].ratio, 2.5, 0.1);
+}
+END_TEST
+
+/* Two links that the same pairs cross stay both possible. */
+START_TEST(links_that_no_pair_separates_are_not_chosen_from)
+{
+    fresh();
+    for (uint32_t i = 0; i < 12; i++) {
+        struct ft_blame_cell *c = cell(i, (i + 1) % 12, i % 4 == 1 ? 2.5 : 1);
+
+        crosses(c, i % 4 == 1 ? 7 : 8);
+        crosses(c, i % 4 == 1 ? 17 : 18);
+    }
+    judge(log(1.1), NAN, 1);
+    ck_assert_uint_eq(blames.items[0].link, FT_BLAME_NONE);
+    ck_assert_uint_eq(blames.items[0].links_open, 2);
+}
+END_TEST
+
+/* Two pairs of two ranks, one of them slow. */
+START_TEST(of_two_ranks_the_slow_direction_is_told)
+{
+    fresh();
+    cell(0, 1, 2);
+    cell(1, 0, 1);
+    judge(log(1.5), NAN, 1);
+    is(&blames.items[0], FT_SIDE_ANY, 0, 1, 2);
+}
+END_TEST
+
+START_TEST(where_half_of_a_ring_is_slow_nobody_is_blamed)
+{
+    fresh();
+    for (uint32_t i = 0; i < 16; i++)
+        cell(i, (i + 1) % 16, i % 2 ? 2 : 1);
+    judge(log(1.1), NAN, 0);
+}
+END_TEST
+
+FT_UNIT_MAIN("blame", a_polish_takes_a_sum_apart, an_even_matrix_blames_nobody, a_row_is_its_sender,
+             a_column_is_its_receiver, a_cell_is_its_pair, two_faults_are_two,
+             most_rows_are_slow_against_their_past, a_ring_alone_leaves_all_three,
+             links_vote_in_a_ring, what_is_acquitted_leaves_the_other,
+             a_link_under_several_pairs_is_named, links_that_no_pair_separates_are_not_chosen_from,
+             of_two_ranks_the_slow_direction_is_told, where_half_of_a_ring_is_slow_nobody_is_blamed)
