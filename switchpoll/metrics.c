@@ -58,6 +58,8 @@ static const struct ft_prom_metric metrics[] = {
         "Datagrams of exporters that did not fit into the table; they are processed."},
     [FT_POLL_EXPORTERS] = {PREFIX "exporters", FT_PROM_GAUGE, "exporters", NULL, NULL, 1,
         "Exporters known."},
+    [FT_POLL_EXPORTERS_UNLISTED] = {PREFIX "exporters_unlisted", FT_PROM_GAUGE, "exporters", NULL, NULL, 1,
+        "Of them those beyond the 2048 that have series of their own."},
     [FT_POLL_DATA_SOURCES] = {PREFIX "data_sources", FT_PROM_GAUGE, "data sources", NULL, NULL, 1,
         "Data sources known."},
     [FT_POLL_RECORDS] = {PREFIX "records_total", FT_PROM_COUNTER, "records", NULL, NULL, 1,
@@ -146,8 +148,10 @@ const struct ft_prom_table ft_poll_metrics = {metrics};
 
 void ft_poll_metrics_print_size(const struct ft_switchpoll_settings *s, FILE *out)
 {
+    uint64_t listed =
+        s->exporters_max < FT_POLL_EXPORTERS_LISTED ? s->exporters_max : FT_POLL_EXPORTERS_LISTED;
     const struct ft_prom_things most[] = {
-        {"exporter", s->exporters_max},
+        {"exporter", listed},
         {"polled switch", s->snmp_switches ? s->snmp_switches_max : 0},
         {NULL, 0},
     };
@@ -157,6 +161,6 @@ void ft_poll_metrics_print_size(const struct ft_switchpoll_settings *s, FILE *ou
             " for each exporter (at most %" PRIu64 ") and %" PRIu64
             " for each switch that is polled\n",
             ft_prom_series(&ft_poll_metrics, most), ft_prom_series_each(&ft_poll_metrics, NULL),
-            ft_prom_series_each(&ft_poll_metrics, "exporter"), s->exporters_max,
+            ft_prom_series_each(&ft_poll_metrics, "exporter"), listed,
             ft_prom_series_each(&ft_poll_metrics, "polled switch"));
 }

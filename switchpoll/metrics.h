@@ -8,6 +8,10 @@
 #include "lib/io/common_metrics.h"
 #include "switchpoll/settings.h"
 
+/* Exporters that have series of their own: whoever makes up as many as the table takes must not
+ * make the page too long to be answered. */
+#define FT_POLL_EXPORTERS_LISTED 2048
+
 enum ft_poll_metric {
     FT_POLL_DATAGRAMS_RECEIVED = FT_METRIC_COMMON_COUNT,
     FT_POLL_DATAGRAMS_PROCESSED,
@@ -32,6 +36,7 @@ enum ft_poll_metric {
     FT_POLL_ODD_DROPS,
     FT_POLL_UNTRACKED,
     FT_POLL_EXPORTERS,
+    FT_POLL_EXPORTERS_UNLISTED,
     FT_POLL_DATA_SOURCES,
     FT_POLL_RECORDS,
     FT_POLL_RECORDS_DELIVERED,

@@ -86,6 +86,9 @@ static void write_totals(const struct ft_sflow_exporters_stats *x, struct ft_pro
     ft_prom_one(p, FT_POLL_ODD_DROPS, x->odd_drops);
     ft_prom_one(p, FT_POLL_UNTRACKED, x->untracked);
     ft_prom_one(p, FT_POLL_EXPORTERS, x->exporters);
+    ft_prom_one(p, FT_POLL_EXPORTERS_UNLISTED,
+                x->exporters > FT_POLL_EXPORTERS_LISTED ? x->exporters - FT_POLL_EXPORTERS_LISTED
+                                                        : 0);
     ft_prom_one(p, FT_POLL_DATA_SOURCES, x->sources);
 }
 
@@ -110,14 +113,18 @@ static uint64_t figure_of(const struct ft_exporter *e, enum ft_poll_metric metri
 static void write_exporters(const struct ft_telemetry *t, struct ft_prom *p)
 {
     for (int m = FT_POLL_EXPORTER_DATAGRAMS; m <= FT_POLL_EXPORTER_LAST_SEEN; m++) {
+        uint32_t listed = 0;
+
         ft_prom_family(p, (size_t)m);
         for (size_t n = 0; n < t->exporter_tables; n++) {
             const struct ft_exporter *e;
             uint32_t at = 0;
 
-            while ((e = ft_sflow_exporters_next(t->exporters[n], &at))) {
+            while (listed < FT_POLL_EXPORTERS_LISTED &&
+                   (e = ft_sflow_exporters_next(t->exporters[n], &at))) {
                 char agent[FT_IP_TEXT_BYTES], sub_agent[16];
 
+                listed++;
                 ft_ip_format(&e->agent, agent);
                 snprintf(sub_agent, sizeof(sub_agent), "%u", e->sub_agent);
                 ft_prom_u64(p, FT_PROM_LABELS(agent, sub_agent),

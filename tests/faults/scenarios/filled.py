@@ -13,13 +13,14 @@ import honest
 import kit
 import rig
 from honest import sflow
-from kit import budget, check, resident, until
+from kit import budget, check, equal, resident, until
 from segment import Layout
 
 MIB = 1 << 20
 POLLER_MEMORY, AGENT_MEMORY = 160 * MIB, 192 * MIB
 AWAY = "127.0.0.1:9"  # where nobody takes records
 EXPORTERS = 200
+MADE_UP = 8000
 SAMPLES = 20  # of a datagram
 READ_BYTES = 8 * MIB  # datagrams read at a time, and an answer
 BURST = 200   # datagrams, for which the socket has room
@@ -142,6 +143,27 @@ def fill_queue(folder):
         poller.kill()
 
 
+def make_up_exporters(folder):
+    """As many as the table takes: each had series of its own, and the page was too long to be answered
+    from then on."""
+    poller = new_poller(folder, "200ms")
+    poller.config.write_text(poller.config.read_text().replace(
+        f"exporters_max: {EXPORTERS}\n", f"exporters_max: {MADE_UP}\n"))
+    poller.start()
+    try:
+        for i in range(MADE_UP):
+            poller.send(sflow.datagram(f"100.{64 + (i >> 16)}.{i >> 8 & 255}.{i & 255}", 1, 1000, []))
+            if i % BURST == 0:
+                until("the poller takes what was sent",
+                      lambda n=i: metric(poller, "datagrams_received_total") > n)
+        until("all are known", lambda: metric(poller, "exporters") == MADE_UP)
+        equal("without series of their own", metric(poller, "exporters_unlisted"), MADE_UP - 2048)
+        equal("with them", poller.get("/metrics").count("_exporter_datagrams_total{"), 2048)
+        poller.stop()
+    finally:
+        poller.kill()
+
+
 def captured(wire, at):
     """Packets between ever new addresses, as the interface has them."""
     for i in range(at, at + FRAMES):
@@ -219,4 +241,5 @@ def run(folder):
     honest.own_network()
     fill_sums(folder / "sums")
     fill_queue(folder / "queue")
+    make_up_exporters(folder / "made-up")
     fill_agent(folder)
