@@ -31,8 +31,8 @@ struct ft_layout {
     const char *columns; /* titles, separated by commas; NULL: all */
 };
 
-/* Who wants to know what a table shows: each title of the head, and before each row what it is
- * about, as `fabrictrace explain` takes it; NULL: nothing. */
+/* For whoever has to know what a table shows: each title of the head, and before each row what it
+ * is about, as `fabrictrace explain` takes it; NULL: nothing. */
 struct ft_grid_watch {
     void (*title)(void *arg, const char *title);
     void (*row)(void *arg, const char *about);

@@ -186,7 +186,7 @@ static void take(struct top *t)
     ft_top_result_free(&result);
 }
 
-/* What is under way was for the view before. */
+/* What is in progress was for the view before. */
 static int go_to(struct top *t)
 {
     *t->wrong = '\0';

@@ -58,8 +58,8 @@ const char *ft_top_view_about(const struct ft_top_view *view);
 /* Moves the mark by rows, or where there are none what shows by lines; height: lines that show. */
 void ft_top_view_move(struct ft_top_view *view, long rows, unsigned height);
 
-/* Sorts by the next column, by which then: forth 1, back -1; or turns the order. A list alone is
- * sorted. To be laid out again. */
+/* Sorts by the next column, the one after it (1) or before it (-1); or reverses the order. Only a
+ * list is sorted. To be laid out again. */
 void ft_top_view_sort(struct ft_top_view *view, int by);
 void ft_top_view_turn(struct ft_top_view *view);
 

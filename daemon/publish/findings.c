@@ -16,12 +16,6 @@ void ft_findings_free(struct ft_findings *f)
     *f = (struct ft_findings){.items = NULL};
 }
 
-void ft_findings_reset(struct ft_findings *f)
-{
-    f->count = 0;
-    f->dropped = 0;
-}
-
 struct ft_finding *ft_findings_add(struct ft_findings *f, enum ft_finding_kind kind,
                                    const char *switch_name, const char *port, const char *advice,
                                    const char *format, ...)

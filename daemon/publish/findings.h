@@ -44,7 +44,6 @@ struct ft_findings {
 
 /* Starts empty when all zero. */
 void ft_findings_free(struct ft_findings *f);
-void ft_findings_reset(struct ft_findings *f);
 
 /* Adds one, printed like printf. switch_name and port may be NULL; advice must live on. The result
  * may be completed by the caller; NULL when there is no room. */

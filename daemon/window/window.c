@@ -305,7 +305,7 @@ static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uin
     out->errors = (uint64_t)(here.out_errors + there.in_errors + 0.5);
 }
 
-/* A link that is down has no record: what is told of it when it is back goes back so far. */
+/* A link that is down has no record: what its record says when it is back covers so much. */
 #define FLAPS_FOR_MS 3600000
 
 /* Both ends report that a link went down: it did so once. */

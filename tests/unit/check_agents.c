@@ -61,12 +61,12 @@ START_TEST(tells_what_each_host_lacks)
                      "its agent does not see: source ports of devices with driver bnxt_re");
     /* Nothing would help there. */
     ck_assert_ptr_null(findings.items[1].advice);
-    ft_findings_reset(&findings);
+    ft_findings_free(&findings);
     /* What is not said any more is not so. */
     ck_assert_int_eq(say(agents, "gpu01", 1, 3000), 0);
     find_all(agents, 4000, &findings);
     ck_assert_uint_eq(findings.count, 1);
-    ft_findings_reset(&findings);
+    ft_findings_free(&findings);
     find_all(agents, 6001, &findings);
     ck_assert_uint_eq(findings.count, 0);
     ck_assert_int_eq(say(agents, "gpu03", 1, 7000), 0);

@@ -239,7 +239,7 @@ START_TEST(a_sampling_rate_of_0_is_told)
     ck_assert_uint_eq(findings.count, 1);
     ck_assert_str_eq(findings.items[0].switch_name, "leaf0");
     ck_assert_ptr_nonnull(strstr(findings.items[0].text, "6 of its samples"));
-    ft_findings_reset(&findings);
+    ft_findings_free(&findings);
     ft_unrated_find(ft_pipeline_stages(pipeline)->unrated, t, NOW_MS + 400000, &findings);
     ck_assert_uint_eq(findings.count, 0);
     ft_findings_free(&findings);
