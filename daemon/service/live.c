@@ -113,8 +113,6 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     rc = ft_daemon_open_network(d);
-    if (rc == EX_OK)
-        rc = ft_daemon_open_topics(d);
     if (rc)
         return rc;
     d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);

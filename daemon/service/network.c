@@ -135,20 +135,6 @@ int ft_daemon_open_network(struct ft_daemon *d)
     return rc;
 }
 
-int ft_daemon_open_topics(struct ft_daemon *d)
-{
-    const struct ft_group_reader_config config = {.settings = d->settings,
-                                                  .role = &d->role,
-                                                  .pipeline = d->view.pipeline,
-                                                  .source_id = d->source_id,
-                                                  .receiver = d->view.receiver,
-                                                  .tap = d->arrivals.tap};
-
-    if (d->settings->kafka_ingest)
-        d->topics = ft_group_reader_new(d->loop, &config);
-    return d->topics || !d->settings->kafka_ingest ? EX_OK : EX_UNAVAILABLE;
-}
-
 /* Says that the daemon serves, and where. */
 int ft_daemon_ready(const struct ft_daemon *d)
 {

@@ -67,9 +67,6 @@ void ft_daemon_add_stages(void *arg, struct ft_account *account);
 /* Where records come in, with the identities that peers must prove, and HTTP. */
 int ft_daemon_open_network(struct ft_daemon *d);
 
-/* What agents and pollers send over Kafka, where that is configured. */
-int ft_daemon_open_topics(struct ft_daemon *d);
-
 /* Says that the daemon serves, and where. */
 int ft_daemon_ready(const struct ft_daemon *d);
 
