@@ -129,23 +129,25 @@ static bool fits(const struct ft_blamed *b, const struct ft_delays_verdict *v,
     return !m->has_rank || m->rank == number_of(b, v->from) || m->rank == number_of(b, v->to);
 }
 
-/* Operations know no links: a rank all of whose few transfers cross a slow one looks slow itself.
- */
-static bool is_by_link(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m)
+/* Operations alone know few of an end's pairs, and no links: one all of whose operations cross a
+ * slow link looks slow itself. Steps to its other peers may say that it is not, and links in common
+ * that it need not be. */
+static bool is_doubted(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m,
+                       const struct ft_recent_rank *rank)
 {
-    bool link = false;
+    bool sender = m->side == FABRICTRACE__SIDE__SIDE_SENDER;
 
-    if (!m->has_side ||
-        (m->side != FABRICTRACE__SIDE__SIDE_SENDER && m->side != FABRICTRACE__SIDE__SIDE_RECEIVER))
+    if (!m->has_side || (!sender && m->side != FABRICTRACE__SIDE__SIDE_RECEIVER) || !rank ||
+        !rank->process)
         return false;
     for (size_t i = 0; i < b->count; i++) {
-        const struct ft_blame *blame = &b->verdicts[i].blame;
+        const struct ft_delays_verdict *v = &b->verdicts[i];
 
-        if (blame->side == FT_SIDE_SENDER || blame->side == FT_SIDE_RECEIVER)
-            return false;
-        link |= blame->side == FT_SIDE_PAIR && blame->slow > 1;
+        if (sender ? v->blame.sender_or_link && v->from->process == rank->process
+                   : v->blame.receiver_or_link && v->to->process == rank->process)
+            return true;
     }
-    return link;
+    return sender ? rank->process->sends_well : rank->process->receives_well;
 }
 
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
@@ -157,6 +159,8 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
     bool said = false;
 
     b->now = NULL;
+    if (is_doubted(b, m, *rank))
+        return false;
     for (size_t i = 0; i < b->count; i++) {
         if (!fits(b, &b->verdicts[i], m))
             continue;
@@ -166,8 +170,6 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
         /* Who is named needs no second diagnosis. */
         b->reported[i] |= m->has_rank;
     }
-    if (is_by_link(b, m))
-        return false;
     if (!vague || first == b->count)
         return !vague || !said;
     b->reported[first] = true;

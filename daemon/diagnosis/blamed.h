@@ -34,7 +34,8 @@ void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
 
 /* Of a slow communicator whose culprit is not known, or not at which end: one that the matrix
  * blames; who is named needs no second diagnosis. False: all that the matrix blames was said of
- * others, of which this is a part. */
+ * others, of which this is a part, or the matrix acquits the end that is named,
+ * or says that a link may be it as well. */
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
                       const struct ft_recent_rank **rank, const struct ft_recent_rank **peer);
 

@@ -74,8 +74,10 @@ static void list(struct table *t, const struct ft_recent *recent, const struct f
                  int64_t now_ms)
 {
     for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
-        if (r->process)
+        if (r->process) {
             r->process->index = UINT32_MAX;
+            r->process->sends_well = r->process->receives_well = false;
+        }
         for (uint32_t i = 0; i < r->delays.count; i++) {
             const struct ft_recent_rank *peer =
                 ft_recent_find(recent, r->comm_id, r->delays.cells[i].peer);
@@ -238,6 +240,19 @@ static void tell(struct table *t, const struct ft_blames *blames,
     }
 }
 
+/* Only where something is slow: else nobody needs it. */
+static void note_acquitted(const struct ft_recent_job *job, const struct ft_blames *blames)
+{
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
+        struct ft_recent_process *p = r->process;
+
+        if (!blames->acquitted || !p || p->index == UINT32_MAX)
+            continue;
+        p->sends_well = blames->acquitted[2 * (size_t)p->index];
+        p->receives_well = blames->acquitted[2 * (size_t)p->index + 1];
+    }
+}
+
 int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *job, int64_t now_ms,
                     const struct ft_delays_paths *paths,
                     struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
@@ -263,6 +278,7 @@ int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *
     }
     if (rc == 0) {
         tell(&t, &blames, out, count);
+        note_acquitted(job, &blames);
         learn(&t, &blames);
     }
     ft_blames_free(&blames);

@@ -130,7 +130,13 @@ static void fill_event(Fabrictrace__Event *event, Fabrictrace__Evidence *evidenc
         [FABRICTRACE__SYNDROME__SYNDROME_MIXED] = FABRICTRACE__KIND__KIND_MIXED_SLOW,
     };
 
-    if (m->has_rank)
+    bool pair = m->has_peer && m->has_side &&
+                (m->side == FABRICTRACE__SIDE__SIDE_PAIR || m->side == FABRICTRACE__SIDE__SIDE_ANY);
+
+    if (m->has_rank && pair)
+        snprintf(subject, SUBJECT_BYTES, "%s/rank %u to %u", m->job ? m->job : m->communicator,
+                 m->rank, m->peer);
+    else if (m->has_rank)
         snprintf(subject, SUBJECT_BYTES, "%s/rank %u", m->job ? m->job : m->communicator, m->rank);
     else
         snprintf(subject, SUBJECT_BYTES, "%s/%s", m->job ? m->job : "", m->communicator);

@@ -101,6 +101,8 @@ struct ft_recent_process {
     uint64_t newest_ns; /* end of its newest operation */
     int64_t heard_ms;
     uint32_t number, index; /* the callers' */
+    /* Steps to, or from, some of its peers are as fast as others' (delays.h). */
+    bool sends_well, receives_well;
 };
 
 struct ft_recent_job {

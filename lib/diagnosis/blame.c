@@ -15,6 +15,7 @@
 #define MOST_OF_LINK 0.75
 #define SLOW_SHARE   0.4  /* more of all pairs, and no single one is to blame */
 #define MOST_LINES   0.75 /* more of all: what is usual has changed */
+#define ACQUITTING   0.1  /* of an end's pairs: more that are not slow, and it is not to blame */
 #define FEW          3    /* of which neither a share nor a deviation says anything */
 
 /* That a pair crosses a link. */
@@ -182,11 +183,70 @@ static int tell_links(struct court *c)
     }
 }
 
-/* A row or column that stands out; what it adds is taken off its pairs. */
+/* By pairs that are not slow, or slow for a link under many. Measured noise may leave one of many
+ * pairs below the bar. */
+static int acquit_ends(struct court *c, uint32_t ends)
+{
+    uint32_t *all = calloc(2 * (size_t)ends + 1, sizeof(*all));
+    uint32_t *clean = calloc(2 * (size_t)ends + 1, sizeof(*clean));
+
+    c->out->acquitted = calloc(2 * (size_t)ends + 1, sizeof(*c->out->acquitted));
+    for (size_t i = 0; all && clean && i < c->count; i++) {
+        all[2 * (size_t)c->cells[i].from]++;
+        all[2 * (size_t)c->cells[i].to + 1]++;
+        clean[2 * (size_t)c->cells[i].from] += !accused(c, i);
+        clean[2 * (size_t)c->cells[i].to + 1] += !accused(c, i);
+    }
+    for (size_t i = 0; all && clean && c->out->acquitted && i < 2 * (size_t)ends; i++)
+        c->out->acquitted[i] = clean[i] > ACQUITTING * all[i];
+    free(all);
+    free(clean);
+    return all && clean && c->out->acquitted ? 0 : -ENOMEM;
+}
+
+static bool crosses(const struct ft_blame_cell *cell, uint32_t link)
+{
+    for (uint32_t k = 0; k < cell->link_count; k++)
+        if (cell->links[k] == link)
+            return true;
+    return false;
+}
+
+/* Whether all accused pairs of an end of this one, several, cross a link that nobody acquits. The
+ * last port towards a receiver is part of it. */
+static bool share_link(const struct court *c, bool sender, size_t i)
+{
+    const struct ft_blame_cell *cell = &c->cells[i];
+
+    for (uint32_t k = 0; k + !sender < cell->link_count; k++) {
+        size_t others = 0, over = 0;
+
+        for (size_t j = 0; j < c->count; j++) {
+            const struct ft_blame_cell *other = &c->cells[j];
+
+            if (j == i || !accused(c, j) ||
+                (sender ? other->from != cell->from : other->to != cell->to))
+                continue;
+            others++;
+            over += crosses(other, cell->links[k]);
+        }
+        if (others && over == others && !is_acquitted(c, cell->links[k]))
+            return true;
+    }
+    return false;
+}
+
+/* A row or column that stands out; what it adds is taken off its pairs. Where a link may be it as
+ * well, its pairs are judged one by one. */
 static int tell_line(struct court *c, bool row, uint32_t line, double adds)
 {
     uint32_t worst = FT_BLAME_NONE;
     size_t n = 0, all = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        if ((row ? c->cells[i].from : c->cells[i].to) == line && accused(c, i) &&
+            share_link(c, row, i))
+            return 0;
 
     for (size_t i = 0; i < c->count; i++) {
         if ((row ? c->cells[i].from : c->cells[i].to) != line)
@@ -225,10 +285,12 @@ static int tell_lines(struct court *c)
         return 0;
 
     for (uint32_t i = 0; i < p->row_count && rc == 0; i++)
-        if (p->row_cells[i] > 1 && p->rows[i] + c->shift > c->bar)
+        if (p->row_cells[i] > 1 && p->rows[i] + c->shift > c->bar &&
+            !c->out->acquitted[2 * (size_t)i])
             rc = tell_line(c, true, i, p->rows[i] + c->shift);
     for (uint32_t i = 0; i < p->column_count && rc == 0; i++)
-        if (p->column_cells[i] > 1 && p->columns[i] > c->bar)
+        if (p->column_cells[i] > 1 && p->columns[i] > c->bar &&
+            !c->out->acquitted[2 * (size_t)i + 1])
             rc = tell_line(c, false, i, p->columns[i]);
     return rc;
 }
@@ -259,6 +321,8 @@ static int tell_cell(struct court *c, size_t i)
                            .all = 1,
                            .sender_clean = is_clean(c, true, i),
                            .receiver_clean = is_clean(c, false, i),
+                           .sender_or_link = share_link(c, true, i),
+                           .receiver_or_link = share_link(c, false, i),
                            .ratio = exp(c->excess[i])};
     for (uint32_t k = 0; k < cell->link_count; k++) {
         if (is_acquitted(c, cell->links[k]))
@@ -335,6 +399,8 @@ static int judge(struct court *c, uint32_t ends, double least, double usual)
         return 0;
     rc = tell_links(c);
     if (rc == 0)
+        rc = acquit_ends(c, ends);
+    if (rc == 0)
         rc = tell_lines(c);
     if (rc == 0)
         rc = tell_cells(c);
@@ -376,5 +442,6 @@ int ft_blame_find(const struct ft_blame_cell *cells, size_t count, uint32_t ends
 void ft_blames_free(struct ft_blames *blames)
 {
     free(blames->items);
+    free(blames->acquitted);
     *blames = (struct ft_blames){0};
 }

@@ -7,7 +7,8 @@
  *
  * Median polish takes the matrix apart (polish.h): a row above the bar is a sender, a column a
  * receiver, a residual a pair. The bar is the caller's least and four median absolute deviations of
- * the residuals. Before that, a link that all slow pairs of several senders and receivers have in
+ * the residuals. A slow end makes all of its pairs slow: pairs that are not acquit it, whatever the
+ * medians say. Before that, a link that all slow pairs of several senders and receivers have in
  * common is what they suffer from. Where a pair has no like in its row or column, as in a ring,
  * links decide as far as they can: a pair that is not slow acquits every link that it crosses, and
  * its own ends. What is not acquitted stays possible. Pure. Owner: the caller. Thread: one.
@@ -38,13 +39,17 @@ struct ft_blame {
     uint32_t links_open; /* of that pair: links that no other pair acquits */
     uint32_t open;       /* which of its first 32 links these are, a bit each */
     bool sender_clean, receiver_clean; /* acquitted by another pair of theirs */
-    double ratio;                      /* of the pairs that it explains, the middle */
+    /* Of a single pair: all slow pairs of that end, several, have a possible link in common. */
+    bool sender_or_link, receiver_or_link;
+    double ratio; /* of the pairs that it explains, the middle */
 };
 
 struct ft_blames {
     struct ft_blame *items;
     size_t count;
     double bar; /* logarithm above which a pair counted as slow */
+    /* Ends that pairs of theirs acquit: of end i [2 * i] as a sender, [2 * i + 1] as a receiver. */
+    bool *acquitted;
 };
 
 /* least: the least logarithm that counts as slow. usual: what the centre of the matrix was before,

@@ -290,7 +290,57 @@ START_TEST(where_half_of_a_ring_is_slow_nobody_is_blamed)
 }
 END_TEST
 
-FT_UNIT_MAIN("blame", a_polish_takes_a_sum_apart, an_even_matrix_blames_nobody, a_row_is_its_sender,
+/* Medians of three make a row of two slow pairs; an end that is slow would make all three slow. */
+START_TEST(a_pair_that_is_not_slow_acquits_its_ends)
+{
+    for (int clean = 0; clean < 2; clean++) {
+        bool blamed = false;
+
+        fresh();
+        for (uint32_t i = 0; i < 12; i++)
+            for (uint32_t k = 1; k < 4; k++)
+                cell(i, (i + k) % 12, i == 2 && (k < 3 || !clean) ? 3 : 1);
+        judge(log(1.1), NAN, clean ? 2 : 1);
+        for (size_t i = 0; i < blames.count; i++)
+            blamed |= blames.items[i].side == FT_SIDE_SENDER;
+        ck_assert_int_eq(blamed, !clean);
+        ck_assert_int_eq(blames.acquitted[2 * 2], clean);
+        ck_assert(blames.acquitted[2 * 1]);
+    }
+}
+END_TEST
+
+/* Two senders have one peer each, the same; both pairs cross link 7, and its last port is 9. */
+START_TEST(a_receiver_or_the_link_before_it)
+{
+    for (int other = 0; other < 2; other++) {
+        fresh();
+        for (uint32_t i = 0; i < 2; i++) {
+            struct ft_blame_cell *c = cell(i, 5, 3);
+
+            crosses(c, 10 + i);
+            crosses(c, 7);
+            crosses(c, 9);
+        }
+        for (uint32_t i = 6; i < 14; i++)
+            cell(i, i + 8, 1);
+        /* Somebody else crosses it without delay. */
+        if (other)
+            crosses(&cells[count - 1], 7);
+        judge(log(1.1), NAN, other ? 1 : 2);
+        if (other)
+            is(&blames.items[0], FT_SIDE_RECEIVER, 0, 5, 3);
+        for (size_t i = 0; i < blames.count && !other; i++) {
+            ck_assert_int_eq(blames.items[i].side, FT_SIDE_ANY);
+            ck_assert(blames.items[i].receiver_or_link);
+            ck_assert(!blames.items[i].sender_or_link);
+        }
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("blame", a_pair_that_is_not_slow_acquits_its_ends, a_receiver_or_the_link_before_it,
+             a_polish_takes_a_sum_apart, an_even_matrix_blames_nobody, a_row_is_its_sender,
              a_column_is_its_receiver, a_cell_is_its_pair, two_faults_are_two,
              most_rows_are_slow_against_their_past, a_ring_alone_leaves_all_three,
              links_vote_in_a_ring, what_is_acquitted_leaves_the_other,
