@@ -23,7 +23,9 @@
 #define GROUPS_MIN  12
 #define BLOCKS_MIN  8
 #define EXCESS      0.10 /* of the own time of its like */
-#define EXCESS_TWO  0.20 /* where there is one like it alone */
+#define EXCESS_TWO  0.20 /* where there is one like it alone, over BLOCKS_TWO */
+#define EXCESS_SOON 0.60 /* and over fewer: lengths of inputs differ by chance */
+#define BLOCKS_TWO  24
 #define RELEVANT    0.03 /* of the total time */
 #define OFTEN       0.8
 #define SIGMAS      6
@@ -216,7 +218,7 @@ static bool is_late(const struct pace *p, struct culprit *c)
         p->others[p->members + likes++] = other;
     }
     if (likes < 2)
-        need = EXCESS_TWO;
+        need = n < BLOCKS_TWO ? EXCESS_SOON : EXCESS_TWO;
     /* With one like it alone, that one's values are its own, negative. */
     usual = likes < 2 ? 0 : ft_spread(p->others, likes, ft_median(p->others, likes));
     spread = fmax(spread, ft_median(p->others + p->members, likes));
