@@ -228,6 +228,11 @@ static const struct bytes dumps[] = {
            "a"
            "eu."),
      "{'x',1,'y',[2,[3,],],}"},
+    {BYTES("\x8a\x01\x80."), "-128"},
+    {BYTES("\x8a\x01\x7f."), "127"},
+    {BYTES("\x8a\x02\xff\x00."), "255"},
+    {BYTES("\x8a\x00."), "0"},
+    {BYTES("\x80\x05K\x01\x85."), "[1,]"},
     {BYTES("\x80\x04\x95\x0c\x00\x00\x00\x00\x00\x00\x00]\x94(\x8c\x02"
            "ab\x94h\x01"
            "e."),
@@ -289,6 +294,19 @@ START_TEST(a_hostile_pickle_is_refused)
         {BYTES("\x8d\xff\xff\xff\xff\xff\xff\xff\xff."), NULL},
         {BYTES("\x8a\xff."), NULL},             /* a number of 255 bytes */
         {BYTES("\x8b\x00\x00\x00\x00."), NULL}, /* LONG4 */
+        /* Refused at once: what comes behind would be in order. */
+        {BYTES("Nc."), NULL},
+        {BYTES("Nh\x00."), NULL},
+        {BYTES("K\x01K\x02"
+               "a0."),
+         NULL},
+        {BYTES("K\x01(K\x02\x86"
+               "0."),
+         NULL},
+        {BYTES("]K\x01(K\x02"
+               "a00."),
+         NULL},
+        {BYTES("\x8a\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00."), NULL},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
