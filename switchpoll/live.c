@@ -456,7 +456,7 @@ static int tell_ready(const struct live *live)
         {"http", live->http ? ft_http_port(live->http) : 0},
         {"sflow", live->udp ? ft_udp_port(live->udp) : 0},
     };
-    int rc = ft_ready_tell(live->config->ports, ports, sizeof(ports) / sizeof(ports[0]));
+    int rc = ft_ready_write(live->config->ports, ports, sizeof(ports) / sizeof(ports[0]));
 
     if (rc) {
         ft_log(FT_LOG_ERROR, "%s: %s", live->config->ports, strerror(-rc));
