@@ -9,7 +9,9 @@
  *
  * LINKS %: what it costs beside to look at a share of them for links, in percent of the join.
  *
- *   bench_join [FLOWS ...]       default: 10000 100000 1000000
+ *   bench_join [--known N] [FLOWS ...]   default: 10000 100000 1000000
+ *
+ * --known N: how many observations of known flows a step feeds, at most; fewer for callgrind.
  */
 #include "config.h"
 
@@ -17,6 +19,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "daemon/discovery/wiring.h"
@@ -189,7 +192,7 @@ static double close_window(struct ft_pipeline *p, uint32_t flows, int64_t end_ms
     return spent;
 }
 
-static void run(uint32_t flows)
+static void run(uint32_t flows, uint32_t known_max)
 {
     struct ft_pipeline_config config = {
         .join = {.flows_max = flows,
@@ -219,7 +222,7 @@ static void run(uint32_t flows)
     struct ft_wiring *w = ft_wiring_new(&crossings, t);
     size_t heap = heap_bytes();
     double fresh_s, known_s, first_s, close_s, busy_s, longest, feeding;
-    uint32_t known = flows > 2000000 ? flows : 2000000;
+    uint32_t known = flows > known_max ? flows : known_max;
     int64_t second_ms = START_MS + WINDOW_MS;
     uint64_t fed;
     double held, wiring_known_s;
@@ -256,7 +259,10 @@ static void run(uint32_t flows)
 int main(int argc, char **argv)
 {
     static const char *const standard[] = {"bench_join", "10000", "100000", "1000000", NULL};
-    const char *const *sizes = argc > 1 ? (const char *const *)argv : standard;
+    bool has_known = argc > 2 && strcmp(argv[1], "--known") == 0;
+    uint32_t known = has_known ? (uint32_t)strtoul(argv[2], NULL, 10) : 2000000;
+    int at = has_known ? 2 : 0;
+    const char *const *sizes = argc > at + 1 ? (const char *const *)argv + at : standard;
 
     printf("join and window close, %d leaves x %d spines, records as JSON to /dev/null\n", LEAVES,
            SPINES);
@@ -264,6 +270,6 @@ int main(int argc, char **argv)
            "KNOWN Mobs/s", "BYTES/FLOW", "1ST CLOSE s", "CLOSE s", "BUSY s", "INGEST MEANWHILE",
            "LONGEST ms", "LINKS %");
     for (size_t i = 1; sizes[i]; i++)
-        run((uint32_t)strtoul(sizes[i], NULL, 10));
+        run((uint32_t)strtoul(sizes[i], NULL, 10), known);
     return EXIT_SUCCESS;
 }
