@@ -42,7 +42,7 @@ uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t d
                        uint64_t limit);
 
 /* The same of the paths whose switch at each stage is via's, where that is not FT_NONE: what accept
- * would turn away is not even looked at. */
+ * would refuse is not even looked at. */
 uint64_t ft_paths_walk_via(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
                            const uint32_t via[FT_PATH_HOPS_MAX], ft_path_accept accept, void *arg,
                            struct ft_path *paths, size_t max, uint64_t limit);

@@ -483,7 +483,7 @@ static uint32_t step_of(const struct sum *sum, struct ft_wall start)
     return ms < 0 ? 0 : ms < STEP_MS * STEPS ? (uint32_t)(ms / STEP_MS) : STEPS - 1;
 }
 
-/* The sums by their last samples: after seconds a reader finds time go on in them as it did. NULL
+/* The sums by their last samples: a reader finds time pass in them as it did. NULL
  * without memory. */
 static struct sum **by_last(const struct ft_fold *fold, struct ft_wall start)
 {

@@ -197,7 +197,7 @@ static bool take_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len
     return closed;
 }
 
-/* Of a longer interval than configured no sample is refused for want of room: it ends early. */
+/* Of a longer interval than configured no sample is refused as the table is full: it ends early. */
 static bool flush_full(struct ft_ingest *in)
 {
     if (in->interval_ms == in->base_ms || ft_fold_sums(in->fold) < in->sums_max / 4 * 3)

@@ -5,7 +5,7 @@
  * Over how long samples are folded while the daemon cannot keep up: longer, before records are
  * lost.
  *
- * What tells is how long the oldest record waits for its acknowledgement, by the poller's own
+ * Decisive is how long the oldest record waits for its acknowledgement, by the poller's own
  * clock. Over 1.5 s, or with the queue half full, the interval grows to the next of 2, 5 and 10 s,
  * and to the one after it where that does not help. It shrinks by a step when the wait was short
  * for three intervals: so short that the records of one interval, of which a shorter one has no
