@@ -213,16 +213,23 @@ static void write_message(struct ft_writer *w, const ProtobufCMessage *message, 
 
 static void write_enum(struct ft_writer *w, const ProtobufCEnumDescriptor *type, int32_t value)
 {
-    char text[FT_JSON_ENUM_BYTES];
+    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(type, value);
+    const char *tail = v ? enum_tail(type, v) : NULL;
+    size_t n = tail ? strlen(tail) : 0;
+    uint8_t *p;
 
-    ft_json_enum_text(type, value, text);
-    if (text[0] == '-' || isdigit((unsigned char)text[0])) {
-        ft_write_str(w, text);
+    if (!tail) {
+        write_i64(w, value);
         return;
     }
-    ft_write_u8(w, '"');
-    ft_write_str(w, text);
-    ft_write_u8(w, '"');
+    p = ft_write_room(w, n + 2);
+    if (!p)
+        return;
+    *p++ = '"';
+    /* A letter of ASCII is a small one with this bit. */
+    for (size_t i = 0; i < n; i++)
+        *p++ = (uint8_t)(tail[i] >= 'A' && tail[i] <= 'Z' ? tail[i] | 0x20 : tail[i]);
+    *p = '"';
 }
 
 static void write_value(struct ft_writer *w, const ProtobufCFieldDescriptor *f, const void *at)
@@ -271,7 +278,7 @@ static void write_value(struct ft_writer *w, const ProtobufCFieldDescriptor *f, 
 }
 
 /* Whether a value can be shown at all. */
-static bool writable(ProtobufCType type, const void *at)
+static inline bool writable(ProtobufCType type, const void *at)
 {
     switch (type) {
     case PROTOBUF_C_TYPE_FLOAT:
@@ -289,7 +296,7 @@ static bool writable(ProtobufCType type, const void *at)
     }
 }
 
-static bool present(const ProtobufCFieldDescriptor *f, const uint8_t *base)
+static inline bool present(const ProtobufCFieldDescriptor *f, const uint8_t *base)
 {
     const void *quantifier = base + f->quantifier_offset;
 

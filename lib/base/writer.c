@@ -8,8 +8,6 @@
 #include <string.h>
 
 #define FIRST_SIZE 256
-/* Of the largest number of 64 bits. */
-#define DIGITS_MAX 20
 
 void ft_writer_init(struct ft_writer *w, size_t max)
 {
@@ -120,14 +118,35 @@ void ft_write_fmt(struct ft_writer *w, const char *format, ...)
     va_end(args);
 }
 
+/* log10(2) is 1233 / 4096, a little too small: the power of ten decides. */
 static size_t digits_of(uint64_t v)
 {
-    size_t n = 1;
+    static const uint64_t powers[] = {
+        0,
+        UINT64_C(10),
+        UINT64_C(100),
+        UINT64_C(1000),
+        UINT64_C(10000),
+        UINT64_C(100000),
+        UINT64_C(1000000),
+        UINT64_C(10000000),
+        UINT64_C(100000000),
+        UINT64_C(1000000000),
+        UINT64_C(10000000000),
+        UINT64_C(100000000000),
+        UINT64_C(1000000000000),
+        UINT64_C(10000000000000),
+        UINT64_C(100000000000000),
+        UINT64_C(1000000000000000),
+        UINT64_C(10000000000000000),
+        UINT64_C(100000000000000000),
+        UINT64_C(1000000000000000000),
+        UINT64_C(10000000000000000000),
+    };
+    unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
+    unsigned n = bits * 1233 >> 12;
 
-    for (uint64_t power = 10; v >= power; power *= 10)
-        if (++n == DIGITS_MAX)
-            break;
-    return n;
+    return n + (v >= powers[n]);
 }
 
 void ft_write_u64(struct ft_writer *w, uint64_t v)
