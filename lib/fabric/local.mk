@@ -10,6 +10,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/choice.c lib/fabric/choice.h \
 	lib/fabric/hash_model.c lib/fabric/hash_model.h \
+	lib/fabric/hinted.c lib/fabric/hinted.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
