@@ -56,9 +56,10 @@ static bool weigh(const struct ft_join *join, const struct ft_flow *flow,
     return ft_hinted_path(&from, hints, count, out);
 }
 
-static bool is_open(const struct ft_flow *flow)
+/* While another topology is taken over, its ends are those of the one before. */
+static bool is_open(const struct ft_join *join, const struct ft_flow *flow)
 {
-    return is_between_hosts(flow) &&
+    return !ft_join_judging_all(join) && is_between_hosts(flow) &&
            ((flow->state == FT_PATH_PARTIAL && flow->reason != FT_REASON_CHANGING) ||
             (flow->state == FT_PATH_UNRESOLVED && flow->reason == FT_REASON_NO_SAMPLES));
 }
@@ -66,7 +67,7 @@ static bool is_open(const struct ft_flow *flow)
 bool ft_flow_likely(const struct ft_join *join, const struct ft_flow *flow, struct ft_hinted *out)
 {
     struct ft_hint list[FT_HINTS_FLOW];
-    size_t n = is_open(flow) ? hints_of(join, flow, list) : 0;
+    size_t n = is_open(join, flow) ? hints_of(join, flow, list) : 0;
 
     return n && weigh(join, flow, list, n, out) && out->hinted;
 }
@@ -86,7 +87,7 @@ bool ft_flow_unknown(const struct ft_join *join, const struct ft_flow *flow, uin
 
         if (!ft_hinted_path(&from, NULL, 0, &way))
             return false;
-    } else if (!is_open(flow) || !weigh(join, flow, list, hints_of(join, flow, list), &way)) {
+    } else if (!is_open(join, flow) || !weigh(join, flow, list, hints_of(join, flow, list), &way)) {
         return false;
     }
     if (way.ask == FT_NONE)

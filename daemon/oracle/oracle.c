@@ -347,6 +347,8 @@ bool ft_oracle_next(struct ft_oracle *o, const struct ft_join *join, int64_t now
     uint32_t limit = ft_join_limit(join);
 
     ft_hints_advance(ft_join_hints(join), now_ms);
+    if (ft_join_judging_all(join))
+        return false;
     for (uint32_t i = 0; i < looks && i < limit; i++) {
         const struct ft_flow *flow;
 
@@ -412,7 +414,7 @@ enum ft_oracle_outcome ft_oracle_answer(struct ft_oracle *o, const struct ft_joi
         return outcome;
     ft_hints_advance(ft_join_hints(join), now_ms);
     ft_hints_put(ft_join_hints(join), &q->flow, &hint);
-    if (outcome == FT_ORACLE_ANSWERED) {
+    if (outcome == FT_ORACLE_ANSWERED && !ft_join_judging_all(join)) {
         struct ft_said_of_flow *said = ft_hints_of(ft_join_hints(join), &q->flow);
 
         for (uint32_t i = 0; said && i < said->count; i++)

@@ -256,6 +256,10 @@ START_TEST(names_are_no_commands)
         ck_assert_msg(t != NULL, "%s", ft_diag_text(diag, 0));
         ck_assert_int_eq(ft_join_set_topology(rig.join, t, NOW_MS), 0);
         ck_assert(!next(NOW_MS));
+        ck_assert_uint_eq(ft_oracle_stats(oracle)->unsafe, 0);
+        while (ft_join_judge_step(rig.join, 1))
+            ;
+        ck_assert(!next(NOW_MS));
         ck_assert_uint_gt(ft_oracle_stats(oracle)->unsafe, 0);
         end();
         ft_topology_free(t);
