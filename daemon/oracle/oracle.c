@@ -12,6 +12,7 @@
 #include "daemon/join/hints.h"
 #include "daemon/join/likely.h"
 #include "daemon/publish/emit.h"
+#include "daemon/publish/findings.h"
 #include "lib/base/table.h"
 
 #define BLANKS " \t"
@@ -431,4 +432,30 @@ const struct ft_oracle_stats *ft_oracle_stats(const struct ft_oracle *o)
 const struct ft_oracle_of_switch *ft_oracle_next_switch(const struct ft_oracle *o, uint32_t *index)
 {
     return ft_table_next(o->switches, index);
+}
+
+void ft_oracle_find(const struct ft_oracle *o, struct ft_findings *findings)
+{
+    const struct ft_oracle_of_switch *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(o->switches, &index))) {
+        uint64_t failed = s->outcomes[FT_ORACLE_FAILED] + s->outcomes[FT_ORACLE_LATE] +
+                          s->outcomes[FT_ORACLE_GARBLED] + s->outcomes[FT_ORACLE_STRANGE];
+
+        if (!is_right(s))
+            ft_findings_add(
+                findings, FT_FINDING_NOTE, s->name, NULL,
+                "its answers are not used: compare the command of its oracle with the "
+                "switch by hand, fabrictrace-oracle(7)",
+                "%llu of %llu answers by which port it sends a flow differ from samples",
+                (unsigned long long)s->differed, (unsigned long long)(s->agreed + s->differed));
+        if (failed && !s->outcomes[FT_ORACLE_ANSWERED])
+            ft_findings_add(findings, FT_FINDING_NOTE, s->name, NULL,
+                            "run the command of its oracle by hand, as the daemon's user, "
+                            "fabrictrace-oracle(7)",
+                            "it was asked %llu times by which port it sends a flow, and never "
+                            "answered with one of its ports",
+                            (unsigned long long)failed);
+    }
 }

@@ -92,6 +92,10 @@ enum ft_oracle_outcome ft_oracle_answer(struct ft_oracle *o, const struct ft_joi
 const struct ft_oracle_stats *ft_oracle_stats(const struct ft_oracle *o);
 const char *ft_oracle_outcome_name(enum ft_oracle_outcome outcome);
 
+/* Switches whose answers are wrong, or whose commands fail. */
+struct ft_findings;
+void ft_oracle_find(const struct ft_oracle *o, struct ft_findings *findings);
+
 /* Switches that were asked: index begins at 0; NULL: that was all. */
 const struct ft_oracle_of_switch *ft_oracle_next_switch(const struct ft_oracle *o, uint32_t *index);
 

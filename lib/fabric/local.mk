@@ -26,5 +26,6 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/topology_impl.h \
 	lib/fabric/trial.c lib/fabric/trial.h \
 	lib/fabric/trust.c lib/fabric/trust.h \
+	lib/fabric/underuse.c lib/fabric/underuse.h \
 	lib/fabric/union.c \
 	lib/fabric/verdict.c lib/fabric/verdict.h

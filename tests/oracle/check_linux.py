@@ -261,6 +261,9 @@ def test_samples(daemon, truth):
     equal("a sample is believed, not the switch",
           {f: found[f[0], f[2]]["hops"][0]["out"] for f in some}, ports)
     equal("what is sampled has no likely path", [f for f in some if found[f[0], f[2]].get("likely")], [])
+    doctor = [f for f in json.loads(daemon.get("/api/v1/doctor"))["records"] if "answers by which" in f["text"]]
+    equal("the doctor says so", [(f["switch"], f["text"]) for f in doctor],
+          [("leaf1", "2 of 8 answers by which port it sends a flow differ from samples")])
     switch.over.set()
     switch.join()
 

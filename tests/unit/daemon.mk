@@ -341,3 +341,10 @@ tests_unit_check_oracle_SOURCES = tests/unit/check_oracle.c tests/unit/join_rig.
 	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_oracle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_oracle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_underused
+TESTS += tests/unit/check_underused
+tests_unit_check_underused_SOURCES = tests/unit/check_underused.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/window_rig.h
+tests_unit_check_underused_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_underused_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
