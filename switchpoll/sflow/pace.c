@@ -7,7 +7,7 @@
 
 #define NS_PER_MS  INT64_C(1000000)
 #define BEHIND_NS  (1500 * NS_PER_MS)
-#define BEHIND_MIN 5000
+#define BEHIND_MIN 1000
 /* A longer interval helps once what waits is taken in; where it does not, the next one follows
  * before records come after their window. */
 #define STEP_NS        (1000 * NS_PER_MS)

@@ -6,7 +6,7 @@
  * lost.
  *
  * Decisive is how long the oldest record waits for its acknowledgement, by the poller's own
- * clock. Over 1.5 s while 5,000 wait (fewer are no load: the daemon had stopped for a moment, or
+ * clock. Over 1.5 s while 1,000 wait (fewer are no load: the daemon had stopped for a moment, or
  * the network), or with the queue half full, the interval grows to the next of 2, 5 and 10 s, and
  * to the one after it where that does not help. It shrinks by a step when the wait was short for
  * three intervals: so short that the records of one interval, of which a shorter one has no more,

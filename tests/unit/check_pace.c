@@ -10,7 +10,7 @@
 
 static struct ft_pace pace;
 static int64_t now_ms;
-static uint64_t waiting = 5000;
+static uint64_t waiting = 1000;
 
 static void begin(uint32_t base_ms, uint32_t most_ms)
 {
@@ -72,13 +72,13 @@ END_TEST
 START_TEST(few_records_are_no_reason)
 {
     begin(1000, 10000);
-    waiting = 4999;
+    waiting = 999;
     ck_assert_int_eq(until(2000, 20000, false, 60000), -1);
-    waiting = 5000;
+    waiting = 1000;
     ck_assert_int_eq(until(2000, 20000, false, 60000), TICK_MS);
-    waiting = 4999;
+    waiting = 999;
     ck_assert_int_eq(until(1000, 20000, false, 60000), 10000);
-    waiting = 5000;
+    waiting = 1000;
 }
 END_TEST
 
