@@ -225,7 +225,7 @@ void ft_join_free(struct ft_join *join);
 int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t, int64_t now_ms);
 
 /* Judges up to so many more entries of the table after a change of topology. True: there are more;
- * until then no observations must come, for their flows would be judged as of another place. */
+ * until then no observations must come, for their flows would be judged by another topology. */
 bool ft_join_judge_step(struct ft_join *join, uint32_t items);
 bool ft_join_judging_all(const struct ft_join *join);
 
@@ -238,6 +238,12 @@ void ft_join_confirm_link(struct ft_join *join, uint32_t port, bool confirmed);
 /* Who the ranks behind the flows are, borrowed; NULL: nobody says. */
 void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
 const struct ft_ranks *ft_join_ranks(const struct ft_join *join);
+
+/* What is said of the ways of flows besides samples, borrowed; NULL: nothing. Cleared when the
+ * topology is another one. */
+struct ft_hints;
+void ft_join_set_hints(struct ft_join *join, struct ft_hints *hints);
+struct ft_hints *ft_join_hints(const struct ft_join *join);
 
 /* Joins count observations in order, up to FT_JOIN_BATCH of them; together they are much faster
  * than one by one. Results are counted in the stats, and added up in results[]. */

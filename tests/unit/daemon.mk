@@ -236,6 +236,12 @@ tests_unit_check_pages_SOURCES = tests/unit/check_pages.c tests/unit/answer_rig.
 tests_unit_check_pages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pages_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_port_marks
+TESTS += tests/unit/check_port_marks
+tests_unit_check_port_marks_SOURCES = tests/unit/check_port_marks.c tests/unit/unit.h
+tests_unit_check_port_marks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_port_marks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_slices
 TESTS += tests/unit/check_slices
 tests_unit_check_slices_SOURCES = tests/unit/check_slices.c tests/unit/answer_rig.h \
@@ -334,3 +340,17 @@ tests_unit_check_diagnoser_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
 	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_oracle
+TESTS += tests/unit/check_oracle
+tests_unit_check_oracle_SOURCES = tests/unit/check_oracle.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_oracle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_oracle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_underused
+TESTS += tests/unit/check_underused
+tests_unit_check_underused_SOURCES = tests/unit/check_underused.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/window_rig.h
+tests_unit_check_underused_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_underused_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
