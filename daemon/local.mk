@@ -123,10 +123,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/publish/kafka_settings.c daemon/publish/kafka_settings.h \
 	daemon/publish/open.c \
 	daemon/publish/publish.c daemon/publish/publish.h \
+	daemon/publish/sink_exec.c daemon/publish/sink_exec.h \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \
 	daemon/publish/topics.c daemon/publish/topics.h \
 	daemon/service/check.c daemon/service/check.h \
+	daemon/service/exec.c \
 	daemon/service/live.c \
 	daemon/service/network.c \
 	daemon/service/open.c \

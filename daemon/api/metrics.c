@@ -394,7 +394,7 @@ static uint64_t series_of(const struct ft_settings *s, size_t sinks, size_t brok
         {"scope", count_scopes(t)},
         {"event", s->metrics_events_max},
         {"job", s->metrics_jobs_max},
-        {"sink", sinks + 2}, /* and the history and the stream, which HTTP answers from */
+        {"sink", sinks + 2 + (s->diagnosis_exec.count > 0)}, /* and what HTTP answers from */
         {"broker", brokers},
         {NULL, 0},
     };
