@@ -10,6 +10,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/hashes.c daemon/api/hashes.h \
+	daemon/api/rhythms.c daemon/api/rhythms.h \
 	daemon/api/spread.c daemon/api/spread.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
@@ -57,6 +58,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
+	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
 	daemon/group/reader.c daemon/group/reader.h \

@@ -327,3 +327,9 @@ tests_unit_check_diagnoser_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
 	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_rhythm
+TESTS += tests/unit/check_rhythm
+tests_unit_check_rhythm_SOURCES = tests/unit/check_rhythm.c tests/unit/unit.h
+tests_unit_check_rhythm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rhythm_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
