@@ -85,6 +85,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/flow_ranks.c daemon/jobs/flow_ranks.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
+	daemon/jobs/sent.c daemon/jobs/sent.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \

@@ -68,6 +68,8 @@ static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d)
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_FOLDED, s->folded);
     ft_prom_one(p, FT_METRIC_DIAGNOSES_REFUSED, s->refused);
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS, ft_recent_ranks(ft_diagnoser_recent(d)));
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_DELAYS_REFUSED,
+                ft_recent_delays_refused(ft_diagnoser_recent(d)));
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS_REFUSED, ft_recent_refused(ft_diagnoser_recent(d)));
 }
 

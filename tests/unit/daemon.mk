@@ -340,3 +340,9 @@ TESTS += tests/unit/check_rhythm
 tests_unit_check_rhythm_SOURCES = tests/unit/check_rhythm.c tests/unit/unit.h
 tests_unit_check_rhythm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rhythm_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
+
+check_PROGRAMS += tests/unit/check_delays
+TESTS += tests/unit/check_delays
+tests_unit_check_delays_SOURCES = tests/unit/check_delays.c tests/unit/unit.h
+tests_unit_check_delays_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_delays_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
