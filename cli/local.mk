@@ -54,6 +54,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show/show_paths.c \
 	cli/show/show_qps.c \
 	cli/show/show_ranks.c \
+	cli/show/show_rhythm.c \
 	cli/show/show_spread.c \
 	cli/show/show_topology.c \
 	cli/top/show_top.c cli/top/show_top.h \

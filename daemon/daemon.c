@@ -23,6 +23,7 @@
 #include "daemon/service/check.h"
 #include "daemon/service/oracles.h"
 #include "daemon/service/service.h"
+#include "lib/base/launcher.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
 #include "lib/io/http.h"
@@ -53,6 +54,7 @@ static void close_all(struct ft_daemon *d)
     ft_recorder_free(d->recorder);
     ft_head_clear(&d->head);
     ft_publisher_free(d->view.publisher);
+    ft_launcher_free(d->launcher);
     ft_window_figures_free(d->view.figures);
     ft_orders_free(d->view.orders);
     ft_loop_free(d->loop);
@@ -98,7 +100,9 @@ static int open_and_run(struct ft_daemon *d)
     ft_diag_free(diag);
     if (!t)
         return EX_CONFIG;
-    rc = replay || incident ? EX_OK : give_up_privilege(d);
+    rc = replay || incident ? EX_OK : ft_daemon_fork_launcher(d);
+    if (rc == EX_OK && !replay && !incident)
+        rc = give_up_privilege(d);
     d->view.loop = d->loop = rc == EX_OK ? ft_loop_new() : NULL;
     if (d->loop && incident) {
         ft_topology_free(t);
@@ -143,7 +147,8 @@ int ft_daemon_main(int argc, char **argv)
     struct ft_daemon d = {.peer_limit = {.interval_ns = WARN_NS, .burst = 100},
                           .kafka_limit = {.interval_ns = WARN_NS, .burst = 5},
                           .batch_limit = {.interval_ns = WARN_NS, .burst = 20},
-                          .sink_limit = {.interval_ns = WARN_NS, .burst = 5}};
+                          .sink_limit = {.interval_ns = WARN_NS, .burst = 5},
+                          .exec_limit = {.interval_ns = WARN_NS, .burst = 20}};
     int rc = EX_OSERR;
 
     ft_arrivals_open(&d.arrivals);

@@ -11,6 +11,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/lists.c daemon/api/lists.h \
 	daemon/api/matrix.c daemon/api/matrix.h \
 	daemon/api/hashes.c daemon/api/hashes.h \
+	daemon/api/rhythms.c daemon/api/rhythms.h \
 	daemon/api/spread.c daemon/api/spread.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
@@ -58,6 +59,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
+	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
 	daemon/group/reader.c daemon/group/reader.h \
@@ -85,6 +87,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/flow_ranks.c daemon/jobs/flow_ranks.h \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
+	daemon/jobs/sent.c daemon/jobs/sent.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \
 	daemon/join/flow_follow.c daemon/join/flow_follow.h \
@@ -128,10 +131,12 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/publish/kafka_settings.c daemon/publish/kafka_settings.h \
 	daemon/publish/open.c \
 	daemon/publish/publish.c daemon/publish/publish.h \
+	daemon/publish/sink_exec.c daemon/publish/sink_exec.h \
 	daemon/publish/sink_file.c \
 	daemon/publish/sink_kafka.c \
 	daemon/publish/topics.c daemon/publish/topics.h \
 	daemon/service/check.c daemon/service/check.h \
+	daemon/service/exec.c \
 	daemon/service/live.c \
 	daemon/service/network.c \
 	daemon/service/open.c \

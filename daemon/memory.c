@@ -48,7 +48,7 @@ enum {
 #define DECODE_BYTES (64 * MIB) /* the records of the largest frame */
 #define FRAMES_BYTES (64 * MIB) /* that are not complete yet */
 /* Tables whose caps nobody needs to set: names of hosts and jobs, exporters and their processors,
- * operations. */
+ * operations, when jobs send. */
 #define TABLES_BYTES (136 * MIB)
 #define ORDERS_BYTES (10 * MIB)
 

@@ -17,6 +17,10 @@ struct ft_settings {
     int64_t window_ns, grace_ns, path_refresh_ns;
     int64_t flow_idle_ns, evidence_ns, path_hold_down_ns, tolerance_ns;
     int64_t hang_after_ns;
+    struct ft_strings diagnosis_exec;
+    char *diagnosis_exec_user;
+    int64_t diagnosis_exec_timeout_ns, diagnosis_exec_interval_ns;
+    uint64_t diagnosis_exec_queue;
     uint64_t crossing_flows_max, crossing_ports_max;
     uint64_t switches_max, learnt_max, counters_max, ends_max;
     bool link_local, verify_topology;

@@ -18,6 +18,8 @@ containerdir = $(examplesdir)/container
 dist_container_DATA = packaging/container/Containerfile
 kubernetesdir = $(examplesdir)/kubernetes
 dist_kubernetes_DATA = packaging/kubernetes/fabrictrace-agent.yaml
+schedulerdir = $(examplesdir)/scheduler
+dist_scheduler_SCRIPTS = packaging/scheduler/cordon-kubernetes packaging/scheduler/drain-slurm
 ansible_files = packaging/ansible/fabrictrace_agent/defaults/main.yaml \
 	packaging/ansible/fabrictrace_agent/handlers/main.yaml \
 	packaging/ansible/fabrictrace_agent/tasks/main.yaml \

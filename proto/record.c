@@ -205,6 +205,14 @@ static int spread_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(record->spread->switch_, record->spread->group, key);
 }
 
+static int rhythm_key(const Fabrictrace__Record *record, char *key)
+{
+    if (!record->rhythm->job)
+        return -EINVAL;
+    snprintf(key, FT_RECORD_KEY_BYTES, "%s", record->rhythm->job);
+    return 0;
+}
+
 static int partial_key(const Fabrictrace__Record *record, char *key)
 {
     if (!record->partial->source)
@@ -265,6 +273,8 @@ static const struct kind kinds[] = {
      partial_key},
     {FABRICTRACE__RECORD__KIND_PLAN_PORT, SCHEMA("plan_port"), &fabrictrace__plan_port__descriptor,
      plan_port_key},
+    {FABRICTRACE__RECORD__KIND_RHYTHM, SCHEMA("rhythm"), &fabrictrace__rhythm__descriptor,
+     rhythm_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

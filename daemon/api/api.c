@@ -18,6 +18,7 @@
 #include "daemon/api/paths.h"
 #include "daemon/api/qps.h"
 #include "daemon/api/ranks.h"
+#include "daemon/api/rhythms.h"
 #include "daemon/api/spread.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
@@ -71,6 +72,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/hosts", JSON, ft_api_hosts},
         {"/api/v1/hashes", JSON, ft_api_hashes},
         {"/api/v1/diagnoses", JSON, ft_api_diagnoses},
+        {"/api/v1/rhythms", JSON, ft_api_rhythms},
         {"/api/v1/spread", JSON, ft_api_spread},
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},

@@ -11,6 +11,7 @@
 #include "daemon/api/view.h"
 #include "daemon/api/window_figures.h"
 #include "daemon/diagnosis/diagnoser.h"
+#include "daemon/diagnosis/rhythms.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
 #include "daemon/incident/recorder.h"
@@ -68,7 +69,43 @@ static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d)
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_FOLDED, s->folded);
     ft_prom_one(p, FT_METRIC_DIAGNOSES_REFUSED, s->refused);
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS, ft_recent_ranks(ft_diagnoser_recent(d)));
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_DELAYS_REFUSED,
+                ft_recent_delays_refused(ft_diagnoser_recent(d)));
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS_REFUSED, ft_recent_refused(ft_diagnoser_recent(d)));
+}
+
+struct rhythm_page {
+    struct ft_prom *prom;
+    size_t metric;
+    uint64_t left;
+};
+
+static void write_rhythm(void *arg, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Rhythm *r = record->rhythm;
+    struct rhythm_page *page = arg;
+    bool period = page->metric == FT_METRIC_JOB_PERIOD;
+
+    if (!page->left || !(period ? r->has_period_ms : r->has_exchange))
+        return;
+    page->left--;
+    ft_prom_double(page->prom, FT_PROM_LABELS(r->job),
+                   period ? (double)r->period_ms / 1000 : r->exchange);
+}
+
+static void write_rhythms(struct ft_prom *p, const struct ft_rhythms *rhythms, uint64_t jobs_max)
+{
+    static const size_t families[] = {FT_METRIC_JOB_PERIOD, FT_METRIC_JOB_EXCHANGE};
+
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        struct rhythm_page page = {p, families[i], jobs_max};
+        uint32_t index = 0;
+
+        ft_prom_family(p, families[i]);
+        while (ft_rhythms_next(rhythms, NULL, &index, &(struct ft_emitter){write_rhythm, &page}))
+            ;
+    }
+    ft_prom_one(p, FT_METRIC_RHYTHMS_REFUSED, ft_rhythms_refused(rhythms));
 }
 
 static void write_join(struct ft_prom *p, const struct ft_stages *stages)
@@ -372,6 +409,7 @@ static bool write_own(struct page *page)
     ft_prom_u64(p, FT_PROM_LABELS(ft_topology_fabric(ft_join_topology(view->stages->join))), 1);
     write_records(p, view->pipeline);
     write_join(p, view->stages);
+    write_rhythms(p, view->stages->rhythms, view->limits.jobs_max);
     write_window(p, view);
     write_tables(p, view);
     write_sinks(p, view->publisher);

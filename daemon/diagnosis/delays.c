@@ -8,17 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/jobs/sent.h"
+
 #define CELLS_MAX 64
 #define PEERS_MAX 64
 /* Shorter steps are made of latency, not of bytes. */
 #define STEP_BYTES_MIN 4096
-
-/* What a rank sent to one peer, over all channels. */
-struct sent {
-    uint32_t peer;
-    bool mixed; /* some steps were of receiving */
-    double messages, bytes, ns;
-};
 
 void ft_delays_free(struct ft_delays *d)
 {
@@ -39,32 +34,6 @@ static uint32_t kind_of(const Fabrictrace__Collective *c, double step_bytes)
     uint32_t sum = digest(digest(digest(2166136261U, c->op), c->algo), c->proto);
 
     return sum * 64 + (uint32_t)(2 * log2(step_bytes));
-}
-
-static size_t add_up(struct sent sent[PEERS_MAX], const Fabrictrace__Collective *c)
-{
-    size_t n = 0, at;
-
-    for (size_t i = 0; i < c->n_peers; i++) {
-        const Fabrictrace__PeerTraffic *p = c->peers[i];
-
-        if (!p->has_peer || p->peer == c->rank)
-            continue;
-        for (at = 0; at < n && sent[at].peer != p->peer; at++)
-            ;
-        if (at == PEERS_MAX)
-            continue;
-        if (at == n)
-            sent[n++] = (struct sent){.peer = p->peer};
-        if (p->has_sent_messages && p->has_received_messages)
-            sent[at].mixed = true;
-        if (!p->has_sent_messages || p->has_received_messages || !p->has_step_median_ns)
-            continue;
-        sent[at].messages += (double)p->sent_messages;
-        sent[at].bytes += (double)p->sent_bytes;
-        sent[at].ns += (double)p->step_median_ns * (double)p->sent_messages;
-    }
-    return n;
 }
 
 static struct ft_delays_cell *cell_of(struct ft_delays *d, uint32_t peer, uint32_t kind,
@@ -91,11 +60,11 @@ static struct ft_delays_cell *cell_of(struct ft_delays *d, uint32_t peer, uint32
 }
 
 uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, int64_t now_ms,
-                        size_t room)
+                        size_t room, uint64_t *refused)
 {
-    struct sent sent[PEERS_MAX];
+    struct ft_sent sent[PEERS_MAX];
     uint32_t before = d->count;
-    size_t n = c->peers_dropped ? 0 : add_up(sent, c);
+    size_t n = c->peers_dropped ? 0 : ft_sent_add_up(sent, PEERS_MAX, c);
 
     for (size_t i = 0; i < n; i++) {
         double bytes = sent[i].messages > 0 ? sent[i].bytes / sent[i].messages : 0;
@@ -104,8 +73,10 @@ uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, i
         if (sent[i].mixed || !(bytes >= STEP_BYTES_MIN) || !(sent[i].ns > 0))
             continue;
         cell = cell_of(d, sent[i].peer, kind_of(c, bytes), room - (d->count - before));
-        if (!cell)
+        if (!cell) {
+            ++*refused;
             continue;
+        }
         cell->values[cell->next] = (float)log(sent[i].ns / sent[i].bytes);
         cell->times_ms[cell->next] = now_ms;
         cell->next = (cell->next + 1) % FT_DELAYS_VALUES;

@@ -41,10 +41,10 @@ struct ft_delays {
 
 void ft_delays_free(struct ft_delays *d);
 
-/* Takes what an operation sent; may add cells while that is no more than room. How many it added.
- */
+/* Takes what an operation sent; may add cells while that is no more than room. How many it added;
+ * adds to refused what found no cell. */
 uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, int64_t now_ms,
-                        size_t room);
+                        size_t room, uint64_t *refused);
 
 struct ft_recent;
 struct ft_recent_job;

@@ -50,6 +50,7 @@ struct job_entry {
 };
 
 struct ft_recent {
+    uint64_t delays_refused;
     struct ft_table *ranks, *processes, *jobs;
     char functions[FUNCTIONS_MAX][FT_RECENT_ID];
     size_t function_count;
@@ -299,7 +300,7 @@ static void take_delays(struct ft_recent *r, struct rank_entry *e, const Fabrict
                         int64_t now_ms)
 {
     size_t room = r->rows < r->rows_max ? (r->rows_max - r->rows) / FT_DELAYS_CELL_ROWS : 0;
-    uint32_t added = ft_delays_take(&e->r.delays, c, now_ms, room);
+    uint32_t added = ft_delays_take(&e->r.delays, c, now_ms, room, &r->delays_refused);
 
     r->rows += (size_t)FT_DELAYS_CELL_ROWS * added;
     /* A sum of operations adds no row that would let a job be looked at. */
@@ -515,6 +516,11 @@ const char *ft_recent_function(const struct ft_recent *r, uint16_t function)
 size_t ft_recent_ranks(const struct ft_recent *r)
 {
     return ft_table_count(r->ranks);
+}
+
+uint64_t ft_recent_delays_refused(const struct ft_recent *r)
+{
+    return r->delays_refused;
 }
 
 uint64_t ft_recent_refused(const struct ft_recent *r)

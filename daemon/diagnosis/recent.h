@@ -152,6 +152,9 @@ static inline const struct ft_recent_row *ft_recent_row(const struct ft_recent_r
 const char *ft_recent_function(const struct ft_recent *recent, uint16_t function);
 
 size_t ft_recent_ranks(const struct ft_recent *recent);
+/* Delays per byte of a pair in an operation that found no room, so that the pair is not compared.
+ */
+uint64_t ft_recent_delays_refused(const struct ft_recent *recent);
 uint64_t ft_recent_refused(const struct ft_recent *recent); /* ranks that found no room */
 
 #endif

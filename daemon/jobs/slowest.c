@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/jobs/sent.h"
 #include "lib/base/table.h"
 
 #define PAIRS_MAX  64
@@ -44,13 +45,6 @@ struct rank_key {
 struct rank {
     struct rank_key key;
     struct ft_slowest_last last;
-};
-
-/* What a rank sent to one peer, over all channels. */
-struct sent {
-    uint32_t peer;
-    bool mixed; /* some steps were of receiving */
-    double messages, bytes, ns;
 };
 
 struct ft_slowest {
@@ -128,39 +122,12 @@ static struct ft_slowest_last *last_of(struct ft_slowest *s, const Fabrictrace__
     return rank ? &rank->last : NULL;
 }
 
-static size_t add_up(struct sent sent[PAIRS_MAX], const Fabrictrace__Collective *c)
-{
-    size_t n = 0, at;
-
-    for (size_t i = 0; i < c->n_peers; i++) {
-        const Fabrictrace__PeerTraffic *p = c->peers[i];
-
-        if (!p->has_peer || p->peer == c->rank)
-            continue;
-        for (at = 0; at < n && sent[at].peer != p->peer; at++)
-            ;
-        if (at == PAIRS_MAX)
-            continue;
-        if (at == n)
-            sent[n++] = (struct sent){.peer = p->peer};
-        /* Their times cannot be distinguished. */
-        if (p->has_sent_messages && p->has_received_messages)
-            sent[at].mixed = true;
-        if (!p->has_sent_messages || p->has_received_messages || !p->has_step_median_ns)
-            continue;
-        sent[at].messages += (double)p->sent_messages;
-        sent[at].bytes += (double)p->sent_bytes;
-        sent[at].ns += (double)p->step_median_ns * (double)p->sent_messages;
-    }
-    return n;
-}
-
-static bool is_usable(const struct sent *s)
+static bool is_usable(const struct ft_sent *s)
 {
     return !s->mixed && s->messages >= STEPS_MIN && s->bytes > 0 && s->ns > 0;
 }
 
-static void remember(struct kind *kind, const Fabrictrace__Collective *c, const struct sent *s)
+static void remember(struct kind *kind, const Fabrictrace__Collective *c, const struct ft_sent *s)
 {
     uint32_t at = 0;
 
@@ -193,7 +160,7 @@ static double scaled(const struct pair *p, double bytes)
 /* The middle of the other pairs, for a step of as many bytes, when this one is certainly slower
  * than all of them; else 0. */
 static double others_middle(const struct kind *kind, const Fabrictrace__Collective *c,
-                            const struct sent *s)
+                            const struct ft_sent *s)
 {
     double others[PAIRS_MAX], own = s->ns / s->messages, middle;
     size_t n = 0;
@@ -222,8 +189,8 @@ static void judge(struct ft_slowest *s, struct ft_slowest_last *last,
                   const Fabrictrace__Collective *c, const struct ft_pair_links *links)
 {
     struct kind *kind = kind_of(s, c);
-    struct sent sent[PAIRS_MAX];
-    size_t n = add_up(sent, c);
+    struct ft_sent sent[PAIRS_MAX];
+    size_t n = ft_sent_add_up(sent, PAIRS_MAX, c);
     const struct ft_pair_link *link;
 
     if (!kind)

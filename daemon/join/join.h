@@ -175,6 +175,8 @@ struct ft_join_hooks {
     /* A sample came in by a port that no link leads to. */
     void (*entered)(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
                     uint32_t in);
+    /* A sample of a flow whose job is known. */
+    void (*of_job)(void *arg, const struct ft_observation *o, const char *job);
     void *arg;
 };
 

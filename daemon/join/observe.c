@@ -233,6 +233,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         ft_port_marks_add(&j->marks[out], window, o);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
+    if (flow->host && flow->host->job && j->hooks.of_job)
+        j->hooks.of_job(j->hooks.arg, o, flow->host->job);
     if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH ||
         (flow->state == FT_PATH_PARTIAL && another_second))
         ft_join_judge_now(j, flow, j->heard_ms);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "daemon/diagnosis/rhythms.h"
 #include "daemon/pipeline/pipeline_impl.h"
 
 /* Two switches see one packet within this time, give or take their reporting. */
@@ -145,4 +146,11 @@ bool ft_pipeline_on_cover(void *arg)
             return false;
     }
     return true;
+}
+
+void ft_pipeline_on_of_job(void *arg, const struct ft_observation *o, const char *job)
+{
+    const struct ft_pipeline *p = arg;
+
+    ft_rhythms_take(p->stages.rhythms, job, o);
 }

@@ -32,7 +32,8 @@ struct ft_pipeline *ft_pipeline_new(const struct ft_pipeline_config *config,
         p->config.kept_bytes = KEPT_BYTES;
     p->emitter = *emitter;
     p->hooks = (struct ft_stage_hooks){
-        .join = {ft_pipeline_on_judged, ft_pipeline_on_moved, ft_pipeline_on_entered, p},
+        .join = {ft_pipeline_on_judged, ft_pipeline_on_moved, ft_pipeline_on_entered,
+                 ft_pipeline_on_of_job, p},
         .pairing = {ft_pipeline_on_paired, ft_pipeline_on_withdrawn, ft_pipeline_on_cover, p},
     };
     p->sources = ft_table_new(sizeof(struct ft_pipeline_program), FT_PIPELINE_PROGRAM_BYTES,

@@ -59,12 +59,13 @@ struct ft_pipeline {
 };
 
 /* Hooks of the join: a flow is judged, took another path, entered the fabric by a port that no link
- * leads to. */
+ * leads to; a sample of a job's flow. */
 void ft_pipeline_on_judged(void *arg, struct ft_flow *flow);
 void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path *before,
                           int64_t now_ms);
 void ft_pipeline_on_entered(void *arg, const struct ft_observation *o, const struct ft_flow *flow,
                             uint32_t in);
+void ft_pipeline_on_of_job(void *arg, const struct ft_observation *o, const char *job);
 
 /* Hooks of the pairing (daemon/pairing/pairing.h). */
 void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report);

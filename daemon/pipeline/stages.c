@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "daemon/diagnosis/diagnoser.h"
+#include "daemon/diagnosis/rhythms.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/detours.h"
@@ -112,8 +113,9 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     s->events = ft_events_new(config->events_max, emitter);
     s->join = ft_join_new(&config->join, topology, &hooks->join);
     s->spread = ft_spread_new(config->join.seed);
-    if (!s->events || !s->join || !s->spread || !open_health(s, config) || !open_jobs(s, config) ||
-        !open_optional(s, config, topology, hooks))
+    s->rhythms = ft_rhythms_new(config->join.seed);
+    if (!s->events || !s->join || !s->spread || !s->rhythms || !open_health(s, config) ||
+        !open_jobs(s, config) || !open_optional(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
     s->window = ft_window_new(&config->window, s->join, s->events, emitter);
@@ -124,6 +126,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     ft_window_pair(s->window, s->pairs);
     ft_window_learn(s->window, s->hashes);
     ft_window_spread(s->window, s->spread);
+    ft_window_rhythms(s->window, s->rhythms);
     return 0;
 }
 
@@ -150,6 +153,7 @@ void ft_stages_close(struct ft_stages *s)
     ft_hashes_free(s->hashes);
     ft_diagnoser_free(s->diagnoser);
     ft_spread_free(s->spread);
+    ft_rhythms_free(s->rhythms);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

@@ -118,6 +118,30 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
         ft_kafka_settings_check(run, diag);
 }
 
+/* What a start would refuse, and what everybody could change. */
+static void check_exec(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const char *path = s->diagnosis_exec.count > 0 ? s->diagnosis_exec.items[0] : NULL;
+    const char *user = s->diagnosis_exec_user;
+    char error[ERROR_BYTES];
+    struct stat st;
+
+    if (path && *path != '/')
+        ft_run_complain(run, diag, "diagnosis.exec", "'%s' is not a full path", path);
+    else if (path && stat(path, &st) < 0)
+        ft_run_complain(run, diag, "diagnosis.exec", "'%s': %s", path, strerror(errno));
+    else if (path && (!S_ISREG(st.st_mode) || !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))))
+        ft_run_complain(run, diag, "diagnosis.exec", "'%s' cannot be executed", path);
+    else if (path && st.st_mode & S_IWOTH)
+        ft_run_complain(run, diag, "diagnosis.exec", "'%s' can be changed by everybody", path);
+    if (user && ft_privilege_user(user, error, sizeof(error)) < 0)
+        ft_run_complain(run, diag, "diagnosis.exec_user", "%s", error);
+    else if (user && geteuid() != 0 && !ft_privilege_is_user(user))
+        ft_run_complain(run, diag, "diagnosis.exec_user",
+                        "'%s' is another user, which takes a start by root", user);
+}
+
 static void check_group(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
@@ -237,6 +261,8 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     check_group(run, diag);
     if (!replay)
         check_oracles(run, diag);
+    if (!replay && !ft_run_value(run, "incident"))
+        check_exec(run, diag);
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
     if (s->switches_max == 0 && !ft_daemon_topology(run))

@@ -71,7 +71,7 @@ int ft_daemon_open_sinks(struct ft_daemon *d)
     rc = d->view.publisher ? ft_api_open_sinks(&d->view, d->settings, &d->live) : EX_OSERR;
     for (size_t i = 0; i < specs->count && rc == EX_OK; i++)
         rc = open_sink(d, specs->items[i]);
-    return rc;
+    return rc == EX_OK ? ft_daemon_open_exec(d) : rc;
 }
 
 static void on_record(void *arg, const Fabrictrace__Record *record)

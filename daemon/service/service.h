@@ -25,6 +25,7 @@
 struct ft_group_reader;
 struct ft_identities;
 struct ft_keeper;
+struct ft_launcher;
 struct ft_loading;
 struct ft_oracles;
 struct ft_recorder;
@@ -47,13 +48,19 @@ struct ft_daemon {
     struct ft_loading *loading;     /* NULL: no incident is replayed */
     struct ft_head head;            /* of the file of an incident */
     struct ft_settings started;     /* numbers as they were at the start: texts are not its own */
+    struct ft_launcher *launcher;   /* of diagnosis.exec, until its sink has it */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
-    struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit;
+    struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit, exec_limit;
     uint64_t restarts; /* of the pipeline, logged */
     uint32_t ticks;
     bool advancing; /* what the account asks for is part of it */
 };
+
+/* The process that calls diagnosis.exec: before privileges are given up and threads begin. Its sink
+ * comes last. Both do nothing without that setting. */
+int ft_daemon_fork_launcher(struct ft_daemon *d);
+int ft_daemon_open_exec(struct ft_daemon *d);
 
 /* The publisher, the sinks that are configured, and that of event streams. */
 int ft_daemon_open_sinks(struct ft_daemon *d);

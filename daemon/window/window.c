@@ -14,6 +14,7 @@
 #define ITEMS_A_GROUP  50
 #define ITEMS_A_HASH   1000
 #define ITEMS_A_SPREAD 20
+#define ITEMS_A_RHYTHM 1000 /* half a millisecond */
 
 enum phase {
     PHASE_IDLE,
@@ -21,6 +22,7 @@ enum phase {
     PHASE_LINKS,
     PHASE_GROUPS,
     PHASE_SPREAD,
+    PHASE_RHYTHMS,
     PHASE_HASHES,
     PHASE_END,
 };
@@ -33,6 +35,7 @@ struct ft_window {
     struct ft_exporters *exporters;
     struct ft_detours *detours;  /* NULL: nobody looks */
     struct ft_spread *spread;    /* NULL: nobody measures it */
+    struct ft_rhythms *rhythms;  /* likewise */
     struct ft_hashes *hashes;    /* NULL: nobody learns them */
     struct ft_pair_links *pairs; /* NULL: nobody asks */
     struct ft_emitter emitter;
@@ -106,6 +109,11 @@ void ft_window_spread(struct ft_window *w, struct ft_spread *spread)
     w->spread = spread;
 }
 
+void ft_window_rhythms(struct ft_window *w, struct ft_rhythms *rhythms)
+{
+    w->rhythms = rhythms;
+}
+
 void ft_window_pair(struct ft_window *w, struct ft_pair_links *pairs)
 {
     w->pairs = pairs;
@@ -165,6 +173,8 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
         ft_pair_links_begin(w->pairs);
     if (w->spread)
         ft_spread_begin(w->spread);
+    if (w->rhythms)
+        ft_rhythms_begin(w->rhythms);
     if (w->hashes)
         ft_hashes_begin(w->hashes);
 }
@@ -538,6 +548,12 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
         case PHASE_SPREAD:
             spend(&items, ITEMS_A_SPREAD);
             if (!w->spread || !ft_spread_step(w->spread, w->join, &w->span, &w->emitter))
+                w->phase = PHASE_RHYTHMS;
+            break;
+        case PHASE_RHYTHMS:
+            spend(&items, ITEMS_A_RHYTHM);
+            if (!w->rhythms ||
+                !ft_rhythms_step(w->rhythms, ft_topology_fabric(t), &w->span, &w->emitter))
                 w->phase = PHASE_HASHES;
             break;
         case PHASE_HASHES:

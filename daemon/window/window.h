@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/diagnosis/rhythms.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
@@ -56,6 +57,9 @@ void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
 
 /* Who learns how switches choose among links; NULL: nobody does. */
 void ft_window_learn(struct ft_window *window, struct ft_hashes *hashes);
+
+/* Who says when jobs send; nobody in a member of a group, which has a part of their flows. */
+void ft_window_rhythms(struct ft_window *window, struct ft_rhythms *rhythms);
 
 /* Who measures how flows spread over links. */
 void ft_window_spread(struct ft_window *window, struct ft_spread *spread);

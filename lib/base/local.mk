@@ -6,6 +6,7 @@ lib_base_libftbase_a_SOURCES = \
 	lib/base/diag.c lib/base/diag.h \
 	lib/base/digest.c lib/base/digest.h \
 	lib/base/grow.c lib/base/grow.h \
+	lib/base/launcher.c lib/base/launcher.h \
 	lib/base/lines.c lib/base/lines.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/partition.c lib/base/partition.h \

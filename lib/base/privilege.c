@@ -38,6 +38,13 @@ int ft_privilege_user(const char *user, char *error, size_t error_bytes)
     return find_user(user, error, error_bytes) ? 0 : -ENOENT;
 }
 
+bool ft_privilege_is_user(const char *user)
+{
+    const struct passwd *entry = getpwnam(user);
+
+    return entry && entry->pw_uid == geteuid();
+}
+
 static int become(const char *user, char *error, size_t error_bytes)
 {
     const struct passwd *entry = find_user(user, error, error_bytes);

@@ -22,6 +22,9 @@ int ft_privilege_drop(const char *user, unsigned keep, char *error, size_t error
 /* 0 when there is such a user; -errno with a complaint. */
 int ft_privilege_user(const char *user, char *error, size_t error_bytes);
 
+/* Whether the process is this user. */
+bool ft_privilege_is_user(const char *user);
+
 /* Those that are in effect. */
 unsigned ft_privilege_held(void);
 

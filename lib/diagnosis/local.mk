@@ -17,6 +17,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/pickle.c \
 	lib/diagnosis/polish.c lib/diagnosis/polish.h \
 	lib/diagnosis/report.c lib/diagnosis/report.h \
+	lib/diagnosis/rhythm.c lib/diagnosis/rhythm.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \
 	lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \

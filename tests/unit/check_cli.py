@@ -40,6 +40,8 @@ SHOWN = {
     "hash-none": ["hash"],
     "spread": ["spread"],
     "spread-none": ["spread"],
+    "rhythm": ["rhythm"],
+    "rhythm-none": ["rhythm"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],

@@ -354,3 +354,15 @@ tests_unit_check_underused_SOURCES = tests/unit/check_underused.c tests/unit/lea
 	tests/unit/unit.h tests/unit/window_rig.h
 tests_unit_check_underused_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_underused_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_rhythm
+TESTS += tests/unit/check_rhythm
+tests_unit_check_rhythm_SOURCES = tests/unit/check_rhythm.c tests/unit/unit.h
+tests_unit_check_rhythm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rhythm_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
+
+check_PROGRAMS += tests/unit/check_delays
+TESTS += tests/unit/check_delays
+tests_unit_check_delays_SOURCES = tests/unit/check_delays.c tests/unit/unit.h
+tests_unit_check_delays_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_delays_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/diagnosis/rhythms.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/jobs/ranks.h"
+#include "lib/base/table.h"
+#include "lib/diagnosis/rhythm.h"
+
+#define BINS FT_RHYTHM_BINS
+/* Of a bin with traffic on average; with fewer, pauses between samples look like pauses. */
+#define SAMPLES_MIN 4
+
+struct key {
+    char job[FT_RANKS_NAME];
+};
+
+struct entry {
+    struct key key;
+    int64_t first_bin, newest_bin, last_ms;
+    /* Of this stretch of BINS bins, and the one before it. */
+    int64_t stretch;
+    uint64_t samples[2];
+    int64_t blur_ms[2];
+    float rates[BINS]; /* a ring by the number of the bin */
+    /* As of the last closed window. */
+    struct ft_span span; /* end_ms 0: of none yet */
+    int64_t from_ms, pause_ms;
+    uint64_t counted;
+    int64_t resolution_ms;
+    struct ft_rhythm found;
+};
+
+struct ft_rhythms {
+    struct ft_table *jobs;
+    uint32_t cursor;
+    double line[BINS];
+};
+
+struct ft_rhythms *ft_rhythms_new(uint64_t seed)
+{
+    struct ft_rhythms *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->jobs = ft_table_new(sizeof(struct entry), sizeof(struct key), FT_RHYTHMS_JOBS_MAX, seed);
+    if (r->jobs)
+        return r;
+    free(r);
+    return NULL;
+}
+
+void ft_rhythms_free(struct ft_rhythms *r)
+{
+    if (!r)
+        return;
+    ft_table_free(r->jobs);
+    free(r);
+}
+
+/* Bins that begin are empty. */
+static void advance(struct entry *e, int64_t bin)
+{
+    int64_t stretch = bin / BINS;
+
+    if (bin <= e->newest_bin)
+        return;
+    if (bin - e->newest_bin >= BINS)
+        memset(e->rates, 0, sizeof(e->rates));
+    else
+        for (int64_t b = e->newest_bin + 1; b <= bin; b++)
+            e->rates[b % BINS] = 0;
+    e->newest_bin = bin;
+    if (stretch == e->stretch)
+        return;
+    e->samples[1] = stretch == e->stretch + 1 ? e->samples[0] : 0;
+    e->blur_ms[1] = stretch == e->stretch + 1 ? e->blur_ms[0] : 0;
+    e->samples[0] = 0;
+    e->blur_ms[0] = 0;
+    e->stretch = stretch;
+}
+
+void ft_rhythms_take(struct ft_rhythms *r, const char *job, const struct ft_observation *o)
+{
+    int64_t from = o->first_ms / FT_RHYTHMS_BIN_MS, to = o->last_ms / FT_RHYTHMS_BIN_MS;
+    struct key key = {""};
+    struct entry *e;
+    bool fresh;
+
+    if (from < 0 || to < from || to - from >= BINS)
+        return;
+    snprintf(key.job, sizeof(key.job), "%s", job);
+    e = ft_table_insert(r->jobs, &key, &fresh);
+    if (!e)
+        return;
+    if (fresh) {
+        e->first_bin = e->newest_bin = from;
+        e->stretch = from / BINS;
+    }
+    advance(e, to);
+    if (from < e->first_bin && from > e->newest_bin - BINS)
+        e->first_bin = from;
+    for (int64_t b = from; b <= to; b++)
+        if (b > e->newest_bin - BINS)
+            e->rates[b % BINS] += (float)((double)o->bytes / (double)(to - from + 1));
+    e->samples[0] += o->samples;
+    if (o->last_ms - o->first_ms > e->blur_ms[0])
+        e->blur_ms[0] = o->last_ms - o->first_ms;
+    if (o->last_ms > e->last_ms)
+        e->last_ms = o->last_ms;
+}
+
+void ft_rhythms_begin(struct ft_rhythms *r)
+{
+    r->cursor = 0;
+}
+
+static int64_t longest_pause_ms(const double *rates, size_t n)
+{
+    size_t longest = 0, run = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        run = rates[i] > 0 ? 0 : run + 1;
+        if (run > longest)
+            longest = run;
+    }
+    return (int64_t)longest * FT_RHYTHMS_BIN_MS;
+}
+
+static void evaluate(struct ft_rhythms *r, struct entry *e, const struct ft_span *span)
+{
+    int64_t end = span->end_ms / FT_RHYTHMS_BIN_MS, from;
+    double busy;
+    size_t n;
+
+    advance(e, end - 1);
+    from = end - BINS;
+    if (from < e->first_bin)
+        from = e->first_bin;
+    n = from < end ? (size_t)(end - from) : 0;
+    for (size_t i = 0; i < n; i++)
+        r->line[i] = (double)e->rates[(from + (int64_t)i) % BINS];
+    e->span = *span;
+    e->from_ms = from * FT_RHYTHMS_BIN_MS;
+    e->counted = e->samples[0] + e->samples[1];
+    e->resolution_ms = e->blur_ms[0] > e->blur_ms[1] ? e->blur_ms[0] : e->blur_ms[1];
+    if (e->resolution_ms < FT_RHYTHMS_BIN_MS)
+        e->resolution_ms = FT_RHYTHMS_BIN_MS;
+    ft_rhythm_find(r->line, n, (double)e->resolution_ms / FT_RHYTHMS_BIN_MS, &e->found);
+    e->pause_ms = longest_pause_ms(r->line, n);
+    busy = e->found.exchange * (double)n;
+    if ((double)e->counted < SAMPLES_MIN * busy)
+        e->found = (struct ft_rhythm){.exchange = -1};
+}
+
+static void emit(const struct entry *e, const char *fabric, const struct ft_emitter *emitter)
+{
+    Fabrictrace__Rhythm rhythm = FABRICTRACE__RHYTHM__INIT;
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+    rhythm.has_window_start_ms = rhythm.has_window_end_ms = true;
+    rhythm.window_start_ms = (uint64_t)e->span.start_ms;
+    rhythm.window_end_ms = (uint64_t)e->span.end_ms;
+    rhythm.fabric = (char *)(uintptr_t)fabric;
+    rhythm.job = (char *)(uintptr_t)e->key.job;
+    rhythm.has_from_ms = rhythm.has_samples = rhythm.has_resolution_ms = true;
+    rhythm.from_ms = (uint64_t)e->from_ms;
+    rhythm.samples = e->counted;
+    rhythm.resolution_ms = (uint64_t)e->resolution_ms;
+    rhythm.has_period_ms = rhythm.has_regularity = e->found.period > 0;
+    rhythm.period_ms = (uint64_t)(e->found.period * FT_RHYTHMS_BIN_MS + 0.5);
+    rhythm.regularity = e->found.regularity;
+    rhythm.has_exchange = e->found.exchange >= 0;
+    rhythm.exchange = e->found.exchange;
+    rhythm.has_longest_pause_ms = rhythm.has_last_ms = true;
+    rhythm.longest_pause_ms = (uint64_t)e->pause_ms;
+    rhythm.last_ms = (uint64_t)e->last_ms;
+    record.kind_case = FABRICTRACE__RECORD__KIND_RHYTHM;
+    record.rhythm = &rhythm;
+    emitter->record(emitter->arg, &record);
+}
+
+/* Nothing of it is kept any more, or it is of a time that this host's clock has gone back from. */
+static bool is_over(const struct entry *e, const struct ft_span *span)
+{
+    int64_t quiet_ms = span->end_ms - e->last_ms, kept_ms = (int64_t)BINS * FT_RHYTHMS_BIN_MS;
+
+    return quiet_ms >= kept_ms || quiet_ms <= -kept_ms;
+}
+
+bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_span *span,
+                     const struct ft_emitter *emitter)
+{
+    struct entry *e = ft_table_next(r->jobs, &r->cursor);
+
+    if (!e)
+        return false;
+    if (is_over(e, span)) {
+        ft_table_remove(r->jobs, e);
+        return true;
+    }
+    evaluate(r, e, span);
+    emit(e, fabric, emitter);
+    return true;
+}
+
+bool ft_rhythms_next(const struct ft_rhythms *r, const char *fabric, uint32_t *index,
+                     const struct ft_emitter *emitter)
+{
+    const struct entry *e = ft_table_next(r->jobs, index);
+
+    if (e && e->span.end_ms)
+        emit(e, fabric, emitter);
+    return e != NULL;
+}
+
+uint64_t ft_rhythms_refused(const struct ft_rhythms *r)
+{
+    return ft_table_refused(r->jobs);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DIAGNOSIS_RHYTHMS_H
+#define FT_DAEMON_DIAGNOSIS_RHYTHMS_H
+/*
+ * When jobs send, by the samples of their flows alone: the period of each, and the part of the time
+ * in which it sends (lib/diagnosis/rhythm.h), as fabrictrace.rhythm.v1 at the close of a window.
+ * No plugin is needed: a flow is a job's where the agent of its sender says whose queue pair it is.
+ *
+ * Several switches sample a packet: how much a job sends is not known here, only when. Capped: jobs
+ * at a time; one without samples for as long as rates are kept is forgotten. Pure. Thread: one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/publish/emit.h"
+
+#define FT_RHYTHMS_JOBS_MAX 256
+#define FT_RHYTHMS_BIN_MS   500
+
+struct ft_rhythms;
+
+/* NULL without memory. */
+struct ft_rhythms *ft_rhythms_new(uint64_t seed);
+void ft_rhythms_free(struct ft_rhythms *r);
+
+/* Samples of a flow of the job between two moments. */
+void ft_rhythms_take(struct ft_rhythms *r, const char *job, const struct ft_observation *o);
+
+/* At the close of a window: begins, and evaluates and emits the next job; false: that was all. */
+void ft_rhythms_begin(struct ft_rhythms *r);
+bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_span *span,
+                     const struct ft_emitter *emitter);
+
+/* Emits the next job as of the last closed window. index begins at 0; false: that was all. */
+bool ft_rhythms_next(const struct ft_rhythms *r, const char *fabric, uint32_t *index,
+                     const struct ft_emitter *emitter);
+
+/* Observations whose job found no room. */
+uint64_t ft_rhythms_refused(const struct ft_rhythms *r);
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/diagnosis/delays.h"
+
+#include "daemon/diagnosis/recent.h"
+#include "daemon/jobs/sent.h"
+#include "tests/unit/unit.h"
+
+#define PEERS 35
+#define NOW   INT64_C(1700000000000)
+
+static Fabrictrace__PeerTraffic peers[PEERS], *list[PEERS];
+static Fabrictrace__Collective c;
+
+static char *text(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+/* An operation that sent `bytes` to each of its peers in four messages. */
+static void fill(size_t count, uint64_t bytes)
+{
+    fabrictrace__collective__init(&c);
+    for (uint32_t i = 0; i < count; i++) {
+        fabrictrace__peer_traffic__init(&peers[i]);
+        peers[i].has_peer = peers[i].has_sent_messages = peers[i].has_step_median_ns = true;
+        peers[i].peer = 1 + i;
+        peers[i].sent_bytes = bytes;
+        peers[i].sent_messages = 4;
+        peers[i].step_median_ns = 50000;
+        list[i] = &peers[i];
+    }
+    c.comm_id = text("c0");
+    c.host = text("gpu0");
+    c.op = text("AlltoAll");
+    c.has_rank = true;
+    c.peers = list;
+    c.n_peers = count;
+}
+
+/* 35 peers in operations of two sizes are 70 cells, for 64 of which there is room. */
+START_TEST(what_finds_no_cell_is_counted)
+{
+    const struct ft_recent_config config = {.ranks_max = 4, .rows_max = 4096};
+    struct ft_recent *recent = ft_recent_new(&config);
+
+    ck_assert_ptr_nonnull(recent);
+    fill(PEERS, 1 << 20);
+    ck_assert_int_eq(ft_recent_collective(recent, &c, NOW), 0);
+    ck_assert_uint_eq(ft_recent_delays_refused(recent), 0);
+    fill(PEERS, 16 << 20);
+    ck_assert_int_eq(ft_recent_collective(recent, &c, NOW), 0);
+    ck_assert_uint_eq(ft_recent_delays_refused(recent), 2 * PEERS - 64);
+    /* Those that have a cell keep it. */
+    fill(PEERS, 1 << 20);
+    ck_assert_int_eq(ft_recent_collective(recent, &c, NOW), 0);
+    ck_assert_uint_eq(ft_recent_delays_refused(recent), 2 * PEERS - 64);
+    ft_recent_free(recent);
+}
+END_TEST
+
+/* Room is that of all ranks together. */
+START_TEST(room_of_others_is_not_taken)
+{
+    struct ft_delays d = {.count = 0};
+    uint64_t refused = 0;
+
+    fill(5, 1 << 20);
+    ck_assert_uint_eq(ft_delays_take(&d, &c, NOW, 3, &refused), 3);
+    ck_assert_uint_eq(refused, 2);
+    ft_delays_free(&d);
+}
+END_TEST
+
+/* Two channels to one peer are one; what both sends and receives, or goes to itself, has no time.
+ */
+START_TEST(channels_are_added_up)
+{
+    struct ft_sent sent[4];
+
+    fill(4, 1000);
+    peers[1].peer = 1;
+    peers[2].has_received_messages = true;
+    peers[3].peer = c.rank;
+    ck_assert_uint_eq(ft_sent_add_up(sent, 4, &c), 2);
+    ck_assert_uint_eq(sent[0].peer, 1);
+    ck_assert(!sent[0].mixed);
+    ck_assert_double_eq(sent[0].messages, 8);
+    ck_assert_double_eq(sent[0].bytes, 2000);
+    ck_assert_double_eq(sent[0].ns, 8 * 50000.0);
+    ck_assert(sent[1].mixed);
+    ck_assert_double_eq(sent[1].messages, 0);
+    fill(4, 1000);
+    ck_assert_uint_eq(ft_sent_add_up(sent, 3, &c), 3);
+}
+END_TEST
+
+FT_UNIT_MAIN("delays", what_finds_no_cell_is_counted, room_of_others_is_not_taken,
+             channels_are_added_up)
