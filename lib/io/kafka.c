@@ -17,7 +17,6 @@
 #define NS_PER_MS      INT64_C(1000000)
 #define TICK_NS        (100 * NS_PER_MS)
 #define RENEW_NS       (1000 * NS_PER_MS) /* between two clients, where each fails */
-#define STUCK_NS       (10000 * NS_PER_MS)
 #define WAIT_MS        50   /* for reports, at once */
 #define DRAIN_MESSAGES 5000 /* with librdkafka, of those from the spool */
 #define DRAIN_BYTES    (UINT64_C(8) << 20)
@@ -253,19 +252,12 @@ static void take_turn(void *arg)
     release(k);
 }
 
-/* A client that was made while no broker was there may never try again to reach one (seen with
- * librdkafka 2.0.2). It has sent nothing that could arrive twice. */
-static bool is_stuck(const struct ft_kafka *k, int64_t age_ns)
-{
-    return k->first && !k->proven && !k->client_stats.connected && age_ns >= STUCK_NS;
-}
-
 /* After a fatal error an idempotent producer takes nothing any more; another one does. */
 static void renew(struct ft_kafka *k)
 {
     int64_t age_ns = ft_mono_since_ns(ft_mono_now(), k->renewed);
 
-    if (!(ft_kafka_client_failed(k->client) && age_ns >= RENEW_NS) && !is_stuck(k, age_ns))
+    if (!ft_kafka_client_failed(k->client) || age_ns < RENEW_NS)
         return;
     k->renewed = ft_mono_now();
     ft_kafka_client_renew(k->client);

@@ -271,6 +271,8 @@ static int make_client(struct ft_kafka_client *c, char *error, size_t error_byte
     queue = rd_kafka_queue_get_main(c->client);
     rd_kafka_queue_io_event_enable(queue, c->wake, &one, sizeof(one));
     rd_kafka_queue_destroy(queue);
+    /* It wakes us when the queue is no longer empty, and there may be an error in it already. */
+    eventfd_write(c->wake, one);
     return 0;
 }
 
