@@ -30,6 +30,7 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer)
 #include <unistd.h>
 
 #include "lib/base/secret.h"
+#include "lib/io/kafka_errors.h"
 
 #define TURN_NS      INT64_C(10000000)   /* then the loop looks at its other descriptors */
 #define TICK_NS      INT64_C(1000000000) /* whatever librdkafka does not wake us for is read then */
@@ -102,38 +103,31 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
     return 0;
 }
 
-static void complain(struct ft_kafka_consumer *c, const char *text)
+static void complain(struct ft_kafka_consumer *c, int err, const char *text)
 {
+    char line[512];
+    const char *key = ft_kafka_advise(err, text, line, sizeof(line));
+
     if (c->config.on_error)
-        c->config.on_error(c->config.arg, text);
+        c->config.on_error(c->config.arg, key, line);
 }
 
 static void take_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
 {
     (void)client;
-    (void)err;
-    complain(opaque, reason);
+    complain(opaque, err, reason);
 }
 
 static void take_trouble(struct ft_kafka_consumer *c, const rd_kafka_message_t *m)
 {
-    char text[512];
-    const char *advice = "";
+    char text[384];
 
-    if (m->err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
-        m->err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
-        m->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-        advice = ": make the topic with as many partitions as kafka.partitions says";
-    else if (m->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-        advice = ": let the user of kafka.properties read the topic (ACL: Read, Describe)";
-    else if (m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-        advice = ": let the user of kafka.properties use the group (ACL: Read on the group)";
     if (m->rkt)
-        snprintf(text, sizeof(text), "topic '%s', partition %d: %s%s", rd_kafka_topic_name(m->rkt),
-                 (int)m->partition, rd_kafka_err2str(m->err), advice);
+        snprintf(text, sizeof(text), "topic '%s', partition %d: %s", rd_kafka_topic_name(m->rkt),
+                 (int)m->partition, rd_kafka_err2str(m->err));
     else
-        snprintf(text, sizeof(text), "%s%s", rd_kafka_message_errstr(m), advice);
-    complain(c, text);
+        snprintf(text, sizeof(text), "%s", rd_kafka_message_errstr(m));
+    complain(c, m->err, text);
     if (!ft_watch_once_armed(c->again)) {
         ft_watch_once_arm(c->again, c->again_ns);
         c->again_ns = 2 * c->again_ns < AGAIN_NS_MAX ? 2 * c->again_ns : AGAIN_NS_MAX;
@@ -144,7 +138,7 @@ static void complain_of(struct ft_kafka_consumer *c, rd_kafka_error_t *error)
 {
     if (!error)
         return;
-    complain(c, rd_kafka_error_string(error));
+    complain(c, rd_kafka_error_code(error), rd_kafka_error_string(error));
     rd_kafka_error_destroy(error);
 }
 

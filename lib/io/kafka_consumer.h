@@ -31,7 +31,8 @@ struct ft_kafka_consumer_config {
     size_t part_count;
     /* A message, borrowed until the return. Must not free the consumer. */
     void (*on_message)(void *arg, const char *topic, const struct ft_kafka_message *message);
-    void (*on_error)(void *arg, const char *text);
+    /* As in lib/io/kafka.h. */
+    void (*on_error)(void *arg, const char *key, const char *text);
     void *arg;
 };
 

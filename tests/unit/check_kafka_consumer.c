@@ -38,6 +38,7 @@ static struct ft_kafka *producer;
 static struct ft_kafka_consumer *consumer;
 static struct ft_watch *give_up;
 static char text[512];
+static const char *last_key;
 static unsigned taken, wanted, errors, expected;
 static bool seen[SOME];
 
@@ -63,9 +64,10 @@ static void on_give_up(void *arg)
     ft_loop_exit(loop, 1);
 }
 
-static void on_error(void *arg, const char *line)
+static void on_error(void *arg, const char *key, const char *line)
 {
     (void)arg;
+    last_key = key;
     if (!strstr(line, text))
         return;
     errors++;
@@ -206,6 +208,7 @@ static void expect_first_error(void (*open)(const char *))
     text[0] = '\0';
     open("127.0.0.1:1");
     ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_str_eq(last_key, "kafka.brokers");
     end();
 }
 
