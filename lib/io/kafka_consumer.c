@@ -84,9 +84,9 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
         "enable.auto.commit=true", "auto.commit.interval.ms=2000", "enable.auto.offset.store=false",
         "isolation.level=read_committed", "allow.auto.create.topics=false",
         "auto.offset.reset=earliest",
-        /* What is read ahead of us at most. */
+        /* What is read ahead of us at most: FT_KAFKA_CONSUMER_BYTES. */
         "queued.max.messages.kbytes=16384", "fetch.message.max.bytes=1048576",
-        "fetch.wait.max.ms=100",
+        "fetch.max.bytes=4194304", "queued.min.messages=1000", "fetch.wait.max.ms=100",
         /* A topic may be made after us. */
         "topic.metadata.refresh.interval.ms=5000"};
 

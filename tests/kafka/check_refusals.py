@@ -90,7 +90,7 @@ class Kafka:
 def settings_of(brokers, prefix, folder, password=None, **properties):
     """The section kafka, a key a line; where the key stands, an error is to say."""
     lines = ["kafka:", f'  brokers: "{brokers}"', f'  topic_prefix: "{prefix}"',
-             "  message_timeout: 10s"]
+             "  message_timeout: 3s"]
     if password:
         secret = folder / "password"
         secret.write_text(password + "\n")
@@ -186,7 +186,8 @@ def publishing(folder, kafka):
         # Before that time librdkafka takes a topic for one that is being made.
         case("topic", kafka.plain, "lacks.", "kafka.topic_prefix", "lacks.fabrictrace.", "no_topic",
              topic_metadata_propagation_max_ms=1000),
-        case("size", kafka.plain, "small.", name, "max.message.bytes", "too_large"),
+        case("size", kafka.plain, "small.", name, "max.message.bytes", "too_large",
+             compression_type="none"),
         case("rights", kafka.sasl, "forbidden.", name, "ACL", "forbidden", **sasl("stranger")),
         case("sasl", kafka.sasl, "right.", fate="processed", **sasl()),
         case("tls", kafka.tls, "tls.", fate="processed", security_protocol="ssl",

@@ -118,6 +118,9 @@ static void end(void)
     consumer = NULL;
     producer = NULL;
     taken = errors = expected = 0;
+    give_up = NULL;
+    cluster = NULL;
+    host = NULL;
     memset(seen, 0, sizeof(seen));
     waking = WAKES;
 }
