@@ -188,7 +188,10 @@ def publishing(folder, kafka):
              topic_metadata_propagation_max_ms=1000),
         case("size", kafka.plain, "small.", name, "max.message.bytes", "too_large",
              compression_type="none"),
-        case("rights", kafka.sasl, "forbidden.", name, "ACL", "forbidden", **sasl("stranger")),
+        case("rights", kafka.sasl, "forbidden.", name, "ACL: Write", "forbidden", **sasl()),
+        # No producer of his is ever given a number: each record finds none that takes it.
+        case("stranger", kafka.sasl, "nowhere.", name, "ACL: IdempotentWrite", "refused",
+             **sasl("stranger")),
         case("sasl", kafka.sasl, "right.", fate="processed", **sasl()),
         case("tls", kafka.tls, "tls.", fate="processed", security_protocol="ssl",
              ssl_ca_location=ca),

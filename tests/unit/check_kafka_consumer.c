@@ -20,6 +20,7 @@ int main(void)
 #include <unistd.h>
 
 #include "lib/io/kafka.h"
+#include "lib/io/kafka_errors.h"
 
 #define TOPIC        "check.v1"
 #define PARTITIONS   3
@@ -221,9 +222,24 @@ START_TEST(a_consumer_sees_what_was_there_before_it_could_be_woken)
 }
 END_TEST
 
-START_TEST(a_producer_sees_what_was_there_before_it_could_be_woken)
+START_TEST(a_producer_sees_what_was_there_before_it_could_be_woken, an_error_names_its_setting)
 {
     expect_first_error(produce_to);
+}
+END_TEST
+
+START_TEST(an_error_names_its_setting)
+{
+    char line[256];
+
+    ck_assert_str_eq(ft_kafka_advise(RD_KAFKA_RESP_ERR__SSL, "why", line, sizeof(line)),
+                     "kafka.properties");
+    ck_assert_str_eq(line, "why: check ssl.* in kafka.properties");
+    ck_assert_ptr_null(ft_kafka_advise(RD_KAFKA_RESP_ERR__TIMED_OUT, "why", line, sizeof(line)));
+    ck_assert_str_eq(line, "why");
+    ck_assert_int_eq(ft_kafka_problem_of(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)->fate,
+                     FT_KAFKA_FORBIDDEN);
+    ck_assert_int_eq(ft_kafka_problem_of(RD_KAFKA_RESP_ERR__TIMED_OUT)->fate, FT_KAFKA_FAILED);
 }
 END_TEST
 
