@@ -71,3 +71,9 @@ tests_unit_check_kafka_consumer_SOURCES = tests/unit/check_kafka_consumer.c test
 tests_unit_check_kafka_consumer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(RDKAFKA_CFLAGS)
 tests_unit_check_kafka_consumer_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_kafka_queue_io_event_enable
 tests_unit_check_kafka_consumer_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_helper
+TESTS += tests/unit/check_helper
+tests_unit_check_helper_SOURCES = tests/unit/check_helper.c tests/unit/unit.h
+tests_unit_check_helper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_helper_LDADD = $(IO_LIBS) $(CHECK_LIBS)
