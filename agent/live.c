@@ -412,7 +412,7 @@ static int start_uplink(struct live *live)
     if (getrandom(&sender.boot_id, sizeof(sender.boot_id), 0) != sizeof(sender.boot_id))
         return EX_OSERR;
     if (s->topics.brokers) {
-        if (ft_topic_settings_open(&s->topics, live->loop, &sender, &way) < 0)
+        if (ft_topic_settings_open(&s->topics, live->run, live->loop, &sender, &way) < 0)
             return EX_CONFIG;
         sender.way = &way;
         sender.endpoint = s->topics.brokers;

@@ -13,6 +13,7 @@
 #include "daemon/service/check.h"
 #include "daemon/settings.h"
 #include "daemon/spread/spread.h"
+#include "lib/io/kafka_consumer.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -37,6 +38,7 @@ enum {
     HASH_SET = FT_HASHES_SET_BYTES,
     RANK = 5632 + 112 + FT_RECENT_RANK_BYTES, /* a member of a communicator; four pairs, with their
                                                * hosts and queue pairs; how far it is */
+    INGEST_SOURCE = 3 * 512,                  /* numbers of what it sent into three topics */
     KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka.c) */
     PAST_EVENT = 768,
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
@@ -106,8 +108,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
          131072, false, 0, false, false},
         {"flows for links", "discovery.flows_max", &s->crossing_flows_max, CROSSING_FLOW, 1, 100,
          32768, false, 0, false, false},
-        {"programs", "sources_max", &s->sources_max, SOURCE, 6, 16, 1000000, false, 0, false,
-         false},
+        {"programs", "sources_max", &s->sources_max, SOURCE + (s->kafka_ingest ? INGEST_SOURCE : 0),
+         6, 16, 1000000, false, 0, false, false},
         {"connections", "connections_max", &s->connections_max, tls ? TLS_CONNECTION : CONNECTION,
          tls ? 10 : 5, 16, tls ? 1000000 : 20000, false, 0, false, false},
         {"hashes of switches", NULL, &s->hash_sets_max, HASH_SET, 3, 16, 4096, false, 0, false,
@@ -124,5 +126,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
     size_t count = sizeof(list) / sizeof(list[0]) - (kafka ? 0 : 2);
 
     memcpy(shares, list, count * sizeof(list[0]));
+    if (s->kafka_ingest)
+        shares[count++] =
+            (struct ft_share){.what = "Kafka's ingest", .bytes = FT_KAFKA_CONSUMER_BYTES};
     return count;
 }

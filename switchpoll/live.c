@@ -466,7 +466,7 @@ static int start_output(struct live *live, uint64_t boot_id)
         return live->output ? EX_OK : EX_CANTCREAT;
     }
     if (s->topics.brokers) {
-        if (ft_topic_settings_open(&s->topics, live->loop, &sender, &way) < 0)
+        if (ft_topic_settings_open(&s->topics, live->config->run, live->loop, &sender, &way) < 0)
             return EX_CONFIG;
         sender.way = &way;
         sender.endpoint = s->topics.brokers;

@@ -8,8 +8,11 @@
 
 #include "switchpoll/settings.h"
 
+struct ft_run;
+
 struct ft_live_config {
     const struct ft_switchpoll_settings *settings; /* copied */
+    const struct ft_run *run;                      /* says where they stand */
     const char *output; /* NDJSON file, "-" for standard output; NULL: the daemon */
     const char *ports;  /* file to write the bound ports to (lib/io/ready.h); NULL: none */
     /* Loads the configuration again; NULL after complaints. Borrowed until the next call. */

@@ -143,6 +143,7 @@ int ft_switchpoll_main(int argc, char **argv)
     live.output = ft_run_value(run, "output");
     live.ports = ft_run_value(run, "ports");
     live.arg = run;
+    live.run = run;
     if (!ft_run_value(run, "replay"))
         code = ft_live_run(&live);
     else

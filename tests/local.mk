@@ -10,6 +10,7 @@ include tests/fidelity/local.mk
 include tests/snmp/local.mk
 include tests/page/local.mk
 include tests/rxe/local.mk
+include tests/evolution/local.mk
 include tests/kafka/local.mk
 include tests/nccl/local.mk
 include tests/prometheus/local.mk

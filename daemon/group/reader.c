@@ -36,6 +36,7 @@ struct ft_group_reader {
     struct ft_arrivals arrivals;
     uint32_t partitions;
     const struct ft_group_role *role;
+    const struct ft_run *run;
     char topics[FT_INGEST_TOPICS][TOPIC_BYTES], partials[TOPIC_BYTES];
     struct ft_writer batch;
     struct ft_log_limit error_limit, sender_limit;
@@ -150,13 +151,15 @@ static void on_message(void *arg, const char *name, const struct ft_kafka_messag
                name, (int)m->partition, m->offset, held);
 }
 
-static void on_error(void *arg, const char *text)
+static void on_error(void *arg, const char *key, const char *text)
 {
+    char place[FT_RUN_PLACE_BYTES];
     struct ft_group_reader *r = arg;
     uint64_t held;
 
     if (ft_log_limit_pass(&r->error_limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "kafka.ingest: %s (%" PRIu64 " more held back)", text, held);
+        ft_log(FT_LOG_WARNING, "kafka.ingest: %s%s (%" PRIu64 " more held back)",
+               ft_run_place(r->run, key, place), text, held);
 }
 
 /* Returns how many; parts has room for three times the partitions, and one. */
@@ -225,6 +228,7 @@ struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
     r->pipeline = config->pipeline;
     r->receiver = config->receiver;
     r->role = config->role;
+    r->run = config->run;
     r->partitions = (uint32_t)s->kafka_partitions;
     ft_writer_init(&r->batch, BATCH_BYTES);
     snprintf(r->partials, sizeof(r->partials), "%s%s",

@@ -19,9 +19,11 @@ struct ft_group_role;
 struct ft_receiver;
 struct ft_arrivals_tap;
 struct ft_settings;
+struct ft_run;
 
 struct ft_group_reader_config {
     const struct ft_settings *settings;
+    const struct ft_run *run; /* says where they stand */
     const struct ft_group_role *role;
     struct ft_pipeline *pipeline;
     const char *source_id;             /* of this daemon */

@@ -110,6 +110,7 @@ static int open_receiver(struct ft_daemon *d)
 static int open_topics(struct ft_daemon *d)
 {
     const struct ft_group_reader_config config = {.settings = d->settings,
+                                                  .run = d->run,
                                                   .role = &d->role,
                                                   .pipeline = d->view.pipeline,
                                                   .source_id = d->source_id,

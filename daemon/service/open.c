@@ -27,15 +27,17 @@
 #define NS_PER_MS   1000000
 #define ERROR_BYTES 512
 
-static void on_kafka_error(void *arg, const char *text)
+static void on_kafka_error(void *arg, const char *key, const char *text)
 {
+    char place[FT_RUN_PLACE_BYTES];
     struct ft_daemon *d = arg;
     uint64_t held;
 
     if (ft_log_limit_pass(&d->kafka_limit, ft_mono_now(), &held))
-        ft_log_about(
-            FT_LOG_WARNING, &(struct ft_log_subject){FT_LOG_ID_SINK, FT_LOG_SINK_FIELD, "kafka"},
-            "kafka '%s': %s (%" PRIu64 " more held back)", d->settings->kafka_brokers, text, held);
+        ft_log_about(FT_LOG_WARNING,
+                     &(struct ft_log_subject){FT_LOG_ID_SINK, FT_LOG_SINK_FIELD, "kafka"},
+                     "kafka '%s': %s%s (%" PRIu64 " more held back)", d->settings->kafka_brokers,
+                     ft_run_place(d->run, key, place), text, held);
 }
 
 static int open_sink(struct ft_daemon *d, const char *spec)

@@ -427,6 +427,21 @@ void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char 
                 set ? 0 : line, "key '%s': %s", key, text);
 }
 
+const char *ft_run_place(const struct ft_run *run, const char *key, char room[FT_RUN_PLACE_BYTES])
+{
+    unsigned line = run && key ? line_of(run, key) : 0;
+    int len = 0;
+
+    room[0] = '\0';
+    if (line == FT_OPTIONS_SET)
+        len = snprintf(room, FT_RUN_PLACE_BYTES, "--set: ");
+    else if (line > 0)
+        len = snprintf(room, FT_RUN_PLACE_BYTES, "%s:%u: ", run->file, line);
+    if (key && len < FT_RUN_PLACE_BYTES)
+        snprintf(room + len, (size_t)(FT_RUN_PLACE_BYTES - len), "key '%s': ", key);
+    return room;
+}
+
 bool ft_run_in_file(const struct ft_run *run, const char *key)
 {
     unsigned line = line_of(run, key);

@@ -17,9 +17,8 @@
 #define NS_PER_MS      INT64_C(1000000)
 #define TICK_NS        (100 * NS_PER_MS)
 #define RENEW_NS       (1000 * NS_PER_MS) /* between two clients, where each fails */
-#define STUCK_NS       (10000 * NS_PER_MS)
-#define WAIT_MS        50   /* for reports, at once */
-#define DRAIN_MESSAGES 5000 /* with librdkafka, of those from the spool */
+#define WAIT_MS        50                 /* for reports, at once */
+#define DRAIN_MESSAGES 5000               /* with librdkafka, of those from the spool */
 #define DRAIN_BYTES    (UINT64_C(8) << 20)
 #define DRAIN_AT_ONCE  1000
 #define ENTRY_BYTES    (4u << 20) /* of one message, at most */
@@ -39,7 +38,7 @@ struct ft_kafka {
     struct ft_spool *spool; /* NULL: none */
     char *spool_folder;
     struct ft_watch *tick;
-    void (*on_error)(void *arg, const char *text);
+    void (*on_error)(void *arg, const char *key, const char *text);
     void *arg;
     struct message *first, *last; /* in the order in which they were taken */
     uint64_t bytes, unsent;       /* of them */
@@ -54,11 +53,11 @@ struct ft_kafka {
     bool ending;
 };
 
-static void tell(struct ft_kafka *k, const char *text)
+static void tell(struct ft_kafka *k, const char *key, const char *text)
 {
     k->stats.errors++;
     if (k->on_error)
-        k->on_error(k->arg, text);
+        k->on_error(k->arg, key, text);
 }
 
 static uint64_t unread(const struct ft_kafka *k)
@@ -190,7 +189,7 @@ static void drain(struct ft_kafka *k)
             return;
         m = add(k, bytes, len, number, 0);
         if (!m) {
-            tell(k, "no memory: a message of the spool waits for the next start");
+            tell(k, NULL, "no memory: a message of the spool waits for the next start");
             return;
         }
         if (pass_on(k, m) == -EAGAIN)
@@ -233,9 +232,9 @@ static void take_report(void *arg, void *message, enum ft_kafka_fate fate)
     drop(k, m);
 }
 
-static void take_error(void *arg, const char *text)
+static void take_error(void *arg, const char *key, const char *text)
 {
-    tell(arg, text);
+    tell(arg, key, text);
 }
 
 static void take_stats(void *arg, const char *json, size_t len)
@@ -253,19 +252,12 @@ static void take_turn(void *arg)
     release(k);
 }
 
-/* A client that was made while no broker was there may never try again to reach one (seen with
- * librdkafka 2.0.2). It has sent nothing that could arrive twice. */
-static bool is_stuck(const struct ft_kafka *k, int64_t age_ns)
-{
-    return k->first && !k->proven && !k->client_stats.connected && age_ns >= STUCK_NS;
-}
-
 /* After a fatal error an idempotent producer takes nothing any more; another one does. */
 static void renew(struct ft_kafka *k)
 {
     int64_t age_ns = ft_mono_since_ns(ft_mono_now(), k->renewed);
 
-    if (!(ft_kafka_client_failed(k->client) && age_ns >= RENEW_NS) && !is_stuck(k, age_ns))
+    if (!ft_kafka_client_failed(k->client) || age_ns < RENEW_NS)
         return;
     k->renewed = ft_mono_now();
     ft_kafka_client_renew(k->client);
@@ -358,7 +350,7 @@ static void tell_rest(struct ft_kafka *k)
                  " did not fit and are lost",
                  s.kept, k->spool_folder, lost);
     if (s.kept > 0 || lost > 0)
-        tell(k, line);
+        tell(k, "kafka.spool", line);
 }
 
 void ft_kafka_free(struct ft_kafka *k)

@@ -35,8 +35,9 @@ struct ft_kafka_config {
     size_t message_bytes_max; /* that the spool takes, with key and headers */
     int64_t spool_after_ns;   /* without a delivery for so long, the brokers are away */
     bool spool_keeps_oldest;  /* at its cap */
-    /* Error of the client or a broker, for the log (rate limited by the caller). May be NULL. */
-    void (*on_error)(void *arg, const char *text);
+    /* Error of the client or a broker, for the log (rate limited by the caller), and the key of the
+     * configuration that it is about, NULL: none. May be NULL. */
+    void (*on_error)(void *arg, const char *key, const char *text);
     void *arg;
 };
 

@@ -74,6 +74,7 @@ void ft_kafka_client_renew(struct ft_kafka_client *client)
 #include <unistd.h>
 
 #include "lib/base/secret.h"
+#include "lib/io/kafka_errors.h"
 
 /* The longest topic name that Kafka takes. */
 #define TOPIC_BYTES_MAX 249
@@ -90,60 +91,12 @@ struct ft_kafka_client {
     bool failed;
 };
 
-/* What the user can do about an error, by the setting that it is about. */
-static const struct {
-    rd_kafka_resp_err_t err;
-    enum ft_kafka_fate fate;
-    const char *advice;
-} errors[] = {
-    {RD_KAFKA_RESP_ERR__PURGE_QUEUE, FT_KAFKA_AGAIN, NULL},
-    {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, FT_KAFKA_AGAIN, NULL},
-    {RD_KAFKA_RESP_ERR__DESTROY, FT_KAFKA_AGAIN, NULL},
-    {RD_KAFKA_RESP_ERR__FATAL, FT_KAFKA_AGAIN, NULL},
-    {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, FT_KAFKA_TOO_LARGE,
-     "raise message.max.bytes in kafka.properties and max.message.bytes of the topic"},
-    {RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE, FT_KAFKA_TOO_LARGE,
-     "raise message.max.bytes in kafka.properties and max.message.bytes of the topic"},
-    {RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, FT_KAFKA_TOO_LARGE,
-     "lower batch.size in kafka.properties, or raise segment.bytes of the topic"},
-    {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, FT_KAFKA_NO_TOPIC,
-     "create the topic, or let the brokers create it; its name begins with kafka.topic_prefix"},
-    {RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, FT_KAFKA_NO_TOPIC,
-     "create the topic, or let the brokers create it; its name begins with kafka.topic_prefix"},
-    {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, FT_KAFKA_NO_TOPIC,
-     "create the topic, or let the brokers create it; its name begins with kafka.topic_prefix"},
-    {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, FT_KAFKA_FORBIDDEN,
-     "let the user of kafka.properties write to the topic (ACL: Write, Describe; Create)"},
-    {RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, FT_KAFKA_FORBIDDEN,
-     "let the user of kafka.properties write (ACL: IdempotentWrite, or Write on the topics)"},
-    {RD_KAFKA_RESP_ERR__AUTHENTICATION, FT_KAFKA_FAILED,
-     "check sasl.* in kafka.properties and kafka.secrets"},
-    {RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, FT_KAFKA_FAILED,
-     "check sasl.* in kafka.properties and kafka.secrets"},
-    {RD_KAFKA_RESP_ERR__SSL, FT_KAFKA_FAILED, "check ssl.* in kafka.properties"},
-    {RD_KAFKA_RESP_ERR__RESOLVE, FT_KAFKA_FAILED, "check kafka.brokers"},
-    {RD_KAFKA_RESP_ERR__TRANSPORT, FT_KAFKA_FAILED, "check kafka.brokers"},
-    {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, FT_KAFKA_FAILED, "check kafka.brokers"},
-};
-
-#define ERRORS (sizeof(errors) / sizeof(errors[0]))
-
-static size_t find_error(rd_kafka_resp_err_t err)
+static void report_error(struct ft_kafka_client *c, int err, const char *text)
 {
-    size_t i = 0;
-
-    while (i < ERRORS && errors[i].err != err)
-        i++;
-    return i;
-}
-
-static void report_error(struct ft_kafka_client *c, rd_kafka_resp_err_t err, const char *text)
-{
-    const char *advice = find_error(err) < ERRORS ? errors[find_error(err)].advice : NULL;
     char line[3 * REASON_BYTES];
+    const char *key = ft_kafka_advise(err, text, line, sizeof(line));
 
-    snprintf(line, sizeof(line), "%s%s%s", text, advice ? ": " : "", advice ? advice : "");
-    c->hooks.error(c->hooks.arg, line);
+    c->hooks.error(c->hooks.arg, key, line);
 }
 
 static void take_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
@@ -151,11 +104,10 @@ static void take_report(rd_kafka_t *client, const rd_kafka_message_t *message, v
     struct ft_kafka_client *c = opaque;
     enum ft_kafka_fate fate = FT_KAFKA_DELIVERED;
     char line[2 * REASON_BYTES];
-    size_t i = find_error(message->err);
 
     (void)client;
     if (message->err)
-        fate = i < ERRORS ? errors[i].fate : FT_KAFKA_FAILED;
+        fate = ft_kafka_problem_of(message->err)->fate;
     if (fate != FT_KAFKA_DELIVERED && fate != FT_KAFKA_AGAIN) {
         snprintf(line, sizeof(line), "topic '%s': a message was lost: %s",
                  message->rkt ? rd_kafka_topic_name(message->rkt) : "?",
@@ -172,7 +124,7 @@ static void take_error(rd_kafka_t *client, int err, const char *reason, void *op
     rd_kafka_resp_err_t why;
 
     if (err != RD_KAFKA_RESP_ERR__FATAL) {
-        report_error(c, (rd_kafka_resp_err_t)err, reason);
+        report_error(c, err, reason);
         return;
     }
     why = rd_kafka_fatal_error(client, line, sizeof(line));
@@ -271,6 +223,8 @@ static int make_client(struct ft_kafka_client *c, char *error, size_t error_byte
     queue = rd_kafka_queue_get_main(c->client);
     rd_kafka_queue_io_event_enable(queue, c->wake, &one, sizeof(one));
     rd_kafka_queue_destroy(queue);
+    /* It wakes us when the queue is no longer empty, and there may be an error in it already. */
+    eventfd_write(c->wake, one);
     return 0;
 }
 
@@ -445,6 +399,6 @@ void ft_kafka_client_renew(struct ft_kafka_client *c)
 
     end_client(c);
     if (make_client(c, error, sizeof(error)) < 0)
-        c->hooks.error(c->hooks.arg, error);
+        c->hooks.error(c->hooks.arg, NULL, error);
 }
 #endif

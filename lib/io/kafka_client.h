@@ -24,7 +24,7 @@ enum ft_kafka_fate {
 
 struct ft_kafka_hooks {
     void (*report)(void *arg, void *message, enum ft_kafka_fate fate);
-    void (*error)(void *arg, const char *text);
+    void (*error)(void *arg, const char *key, const char *text);
     void (*stats)(void *arg, const char *json, size_t len);
     void (*turn)(void *arg); /* all reports that were there are given */
     void *arg;

@@ -30,16 +30,21 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer)
 #include <unistd.h>
 
 #include "lib/base/secret.h"
+#include "lib/io/kafka_errors.h"
 
-#define TURN_NS    INT64_C(10000000) /* then the loop looks at its other descriptors */
-#define NAME_BYTES 128
+#define TURN_NS      INT64_C(10000000)   /* then the loop looks at its other descriptors */
+#define TICK_NS      INT64_C(1000000000) /* whatever librdkafka does not wake us for is read then */
+#define AGAIN_NS     INT64_C(1000000000) /* until partitions that may not be read begin again */
+#define AGAIN_NS_MAX INT64_C(30000000000) /* it doubles while that is in vain */
+#define NAME_BYTES   128
 
 struct ft_kafka_consumer {
     struct ft_kafka_consumer_config config; /* without what it borrows */
     rd_kafka_t *client;
-    rd_kafka_topic_partition_list_t *parts;
-    int wake; /* eventfd that librdkafka's threads write to */
-    struct ft_watch *watch, *more;
+    rd_kafka_topic_partition_list_t *parts; /* with where each begins */
+    int wake;                               /* eventfd that librdkafka's threads write to */
+    struct ft_watch *watch, *more, *tick, *again;
+    int64_t again_ns;
 };
 
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
@@ -79,9 +84,9 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
         "enable.auto.commit=true", "auto.commit.interval.ms=2000", "enable.auto.offset.store=false",
         "isolation.level=read_committed", "allow.auto.create.topics=false",
         "auto.offset.reset=earliest",
-        /* What is read ahead of us at most. */
+        /* What is read ahead of us at most: FT_KAFKA_CONSUMER_BYTES. */
         "queued.max.messages.kbytes=16384", "fetch.message.max.bytes=1048576",
-        "fetch.wait.max.ms=100",
+        "fetch.max.bytes=4194304", "queued.min.messages=1000", "fetch.wait.max.ms=100",
         /* A topic may be made after us. */
         "topic.metadata.refresh.interval.ms=5000"};
 
@@ -98,36 +103,65 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
     return 0;
 }
 
-static void complain(struct ft_kafka_consumer *c, const char *text)
+static void complain(struct ft_kafka_consumer *c, int err, const char *text)
 {
+    char line[512];
+    const char *key = ft_kafka_advise(err, text, line, sizeof(line));
+
     if (c->config.on_error)
-        c->config.on_error(c->config.arg, text);
+        c->config.on_error(c->config.arg, key, line);
 }
 
 static void take_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
 {
     (void)client;
-    (void)err;
-    complain(opaque, reason);
+    complain(opaque, err, reason);
 }
 
 static void take_trouble(struct ft_kafka_consumer *c, const rd_kafka_message_t *m)
 {
-    char text[512];
-    const char *advice = "";
+    char text[384];
 
-    if (m->err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
-        m->err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
-        m->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-        advice = ": make the topic with as many partitions as kafka.partitions says";
-    else if (m->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-        advice = ": let the user of kafka.properties read the topic (ACL: Read, Describe)";
-    else if (m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-        advice = ": let the user of kafka.properties use the group (ACL: Read on the group)";
-    snprintf(text, sizeof(text), "topic '%s', partition %d: %s%s",
-             m->rkt ? rd_kafka_topic_name(m->rkt) : "?", (int)m->partition,
-             rd_kafka_err2str(m->err), advice);
-    complain(c, text);
+    if (m->rkt)
+        snprintf(text, sizeof(text), "topic '%s', partition %d: %s", rd_kafka_topic_name(m->rkt),
+                 (int)m->partition, rd_kafka_err2str(m->err));
+    else
+        snprintf(text, sizeof(text), "%s", rd_kafka_message_errstr(m));
+    complain(c, m->err, text);
+    if (!ft_watch_once_armed(c->again)) {
+        ft_watch_once_arm(c->again, c->again_ns);
+        c->again_ns = 2 * c->again_ns < AGAIN_NS_MAX ? 2 * c->again_ns : AGAIN_NS_MAX;
+    }
+}
+
+static void complain_of(struct ft_kafka_consumer *c, rd_kafka_error_t *error)
+{
+    if (!error)
+        return;
+    complain(c, rd_kafka_error_code(error), rd_kafka_error_string(error));
+    rd_kafka_error_destroy(error);
+}
+
+/* Where the brokers cannot say how far a partition was read (a coordinator that has just begun
+ * knows of no group), librdkafka reports that and never asks again. So do we, for partitions of
+ * which no message came: the others are not disturbed. */
+static void begin_again(void *arg)
+{
+    struct ft_kafka_consumer *c = arg;
+    rd_kafka_topic_partition_list_t *at = rd_kafka_topic_partition_list_copy(c->parts);
+    rd_kafka_topic_partition_list_t *silent = rd_kafka_topic_partition_list_new(at->cnt);
+
+    rd_kafka_position(c->client, at);
+    for (int i = 0; i < at->cnt; i++)
+        if (c->parts->elems[i].offset == RD_KAFKA_OFFSET_STORED && at->elems[i].offset < 0)
+            rd_kafka_topic_partition_list_add(silent, at->elems[i].topic, at->elems[i].partition)
+                ->offset = RD_KAFKA_OFFSET_STORED;
+    if (silent->cnt > 0) {
+        complain_of(c, rd_kafka_incremental_unassign(c->client, silent));
+        complain_of(c, rd_kafka_incremental_assign(c->client, silent));
+    }
+    rd_kafka_topic_partition_list_destroy(silent);
+    rd_kafka_topic_partition_list_destroy(at);
 }
 
 static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
@@ -146,6 +180,7 @@ static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
                                         .time_ms = rd_kafka_message_timestamp(m, &type),
                                         .partition = m->partition,
                                         .offset = m->offset};
+    c->again_ns = AGAIN_NS;
     c->config.on_message(c->config.arg, rd_kafka_topic_name(m->rkt), &message);
     rd_kafka_offset_store(m->rkt, m->partition, m->offset);
 }
@@ -212,6 +247,8 @@ static int assign(struct ft_kafka_consumer *c, const struct ft_kafka_consumer_co
     queue = rd_kafka_queue_get_consumer(c->client);
     rd_kafka_queue_io_event_enable(queue, c->wake, &one, sizeof(one));
     rd_kafka_queue_destroy(queue);
+    /* It wakes us when the queue is no longer empty, and there may be an error in it already. */
+    eventfd_write(c->wake, one);
     err = rd_kafka_assign(c->client, c->parts);
     if (err)
         snprintf(error, error_bytes, "kafka: %s", rd_kafka_err2str(err));
@@ -236,7 +273,10 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
     if (c->wake >= 0)
         c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "ingest");
     c->more = ft_watch_stage(ft_watch_once(loop, poll_messages, c), "ingest");
-    if (!c->watch || !c->more) {
+    c->tick = ft_watch_stage(ft_watch_timer(loop, TICK_NS, poll_messages, c), "ingest");
+    c->again = ft_watch_stage(ft_watch_once(loop, begin_again, c), "ingest");
+    c->again_ns = AGAIN_NS;
+    if (!c->watch || !c->more || !c->tick || !c->again) {
         snprintf(error, error_bytes, "kafka: no memory");
         ft_kafka_consumer_free(c);
         return NULL;
@@ -253,6 +293,8 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
 {
     if (!c)
         return;
+    ft_watch_free(c->again);
+    ft_watch_free(c->tick);
     ft_watch_free(c->more);
     ft_watch_free(c->watch);
     if (c->client) {

@@ -15,6 +15,10 @@
 #include "lib/io/kafka_reader.h"
 #include "lib/io/loop.h"
 
+/* What it reads ahead of us at most: its queue (16 MiB), and what some brokers have on their way
+ * then (4 MiB each). 8 to 24 MiB measured, by the size of messages. */
+#define FT_KAFKA_CONSUMER_BYTES ((size_t)40 << 20)
+
 struct ft_kafka_consumer;
 
 struct ft_kafka_part {
@@ -31,7 +35,8 @@ struct ft_kafka_consumer_config {
     size_t part_count;
     /* A message, borrowed until the return. Must not free the consumer. */
     void (*on_message)(void *arg, const char *topic, const struct ft_kafka_message *message);
-    void (*on_error)(void *arg, const char *text);
+    /* As in lib/io/kafka.h. */
+    void (*on_error)(void *arg, const char *key, const char *text);
     void *arg;
 };
 

@@ -14,14 +14,15 @@
 #define WARN_NS     (INT64_C(60) * 1000000000)
 #define WARN_BURST  5
 
-static void on_error(void *arg, const char *text)
+static void on_error(void *arg, const char *key, const char *text)
 {
+    char place[FT_RUN_PLACE_BYTES];
     static struct ft_log_limit limit = {.interval_ns = WARN_NS, .burst = WARN_BURST};
     uint64_t held;
 
-    (void)arg;
     if (ft_log_limit_pass(&limit, ft_mono_now(), &held))
-        ft_log(FT_LOG_WARNING, "kafka: %s (%" PRIu64 " more held back)", text, held);
+        ft_log(FT_LOG_WARNING, "kafka: %s%s (%" PRIu64 " more held back)",
+               ft_run_place(arg, key, place), text, held);
 }
 
 /* The properties are new: the caller frees them. */
@@ -88,13 +89,15 @@ bool ft_topic_settings_equal(const struct ft_topic_settings *a, const struct ft_
            ft_strings_equal(&a->secrets, &b->secrets);
 }
 
-int ft_topic_settings_open(const struct ft_topic_settings *settings, struct ft_loop *loop,
-                           const struct ft_sender_config *sender, struct ft_sender_way *way)
+int ft_topic_settings_open(const struct ft_topic_settings *settings, const struct ft_run *run,
+                           struct ft_loop *loop, const struct ft_sender_config *sender,
+                           struct ft_sender_way *way)
 {
     struct ft_topic_sender_config config;
     char error[ERROR_BYTES], **properties = NULL;
     int rc = fill(settings, sender, &config, &properties, error, sizeof(error));
 
+    config.kafka.arg = (void *)(uintptr_t)run;
     if (rc == 0)
         rc = ft_topic_sender_open(loop, &config, way, error, sizeof(error));
     ft_kafka_properties_free(properties);

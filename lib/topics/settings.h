@@ -65,8 +65,10 @@ void ft_topic_settings_check(const struct ft_topic_settings *settings, const str
 
 bool ft_topic_settings_equal(const struct ft_topic_settings *a, const struct ft_topic_settings *b);
 
-/* The way of a sender with this name and queue. Complains in the log, later too: -errno. */
-int ft_topic_settings_open(const struct ft_topic_settings *settings, struct ft_loop *loop,
-                           const struct ft_sender_config *sender, struct ft_sender_way *way);
+/* The way of a sender with this name and queue. Complains in the log, later too, with where the run
+ * read the setting that it is about: -errno. */
+int ft_topic_settings_open(const struct ft_topic_settings *settings, const struct ft_run *run,
+                           struct ft_loop *loop, const struct ft_sender_config *sender,
+                           struct ft_sender_way *way);
 
 #endif

@@ -142,8 +142,9 @@ def answers(port):
     return len(head) == 12 and struct.unpack(">iii", head)[2] == 1
 
 
-def prepare(folder, port, jars):
-    """Writes the settings and formats the storage of a new folder. Returns the port."""
+def prepare(folder, port, jars, more="", scram=()):
+    """Writes the settings and formats the storage of a new folder. Returns the port. more: further
+    settings, which win; scram: users, "SCRAM-SHA-256=[name=...,password=...]"."""
     if (folder / "port").exists():
         known = int((folder / "port").read_text())
         if port not in (0, known):
@@ -152,21 +153,23 @@ def prepare(folder, port, jars):
     folder.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
     settings = folder / "server.properties"
-    settings.write_text(PROPERTIES.format(port=port, controller=free_port(), data=folder / "data"))
+    settings.write_text((PROPERTIES + more).format(port=port, controller=free_port(),
+                                                   data=folder / "data"))
+    users = [word for user in scram for word in ("--add-scram", user)]
     done = subprocess.run(
         java(jars, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c",
-             settings), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             settings, *users), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit("broker.py: the storage cannot be formatted:\n" + done.stdout[-2000:])
     (folder / "port").write_text(f"{port}\n")
     return port
 
 
-def start(folder, port=0):
+def start(folder, port=0, more="", scram=()):
     jars = fetch()
     if pid_of(folder) is not None:
         sys.exit(f"broker.py: a broker runs on {folder} already")
-    port = prepare(folder, port, jars)
+    port = prepare(folder, port, jars, more, scram)
     with open(folder / "broker.log", "ab") as log:
         child = subprocess.Popen(java(jars, "kafka.Kafka", folder / "server.properties"),
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log,

@@ -3,8 +3,6 @@
 """Records into the daemon over a real Kafka broker: the same recorded traffic of a generated fabric
 over TCP and over Kafka gives the same paths, links and imbalance, record by record. Links are not held
 against samples: which flow confirms one first depends on the order among partitions.
-By name alone, after `make tests/kafka/feeder`: in one of six runs the daemon's consumer read nothing for two
-minutes, which is open.
 
 usage: check_ingest.py (in the build folder)"""
 import json

@@ -170,8 +170,9 @@ static void tick(void *arg)
              errors_told);
 }
 
-static void on_error(void *arg, const char *text)
+static void on_error(void *arg, const char *key, const char *text)
 {
+    (void)key;
     (void)arg;
     if (errors_told++ == 0)
         printf("first error told: %s\n", text);

@@ -15,7 +15,8 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "golden" / "daemon"))
 from live import numbered  # noqa: E402
-from rig import LAB, Daemon, Poller, check, equal, failures, run_tests, until  # noqa: E402
+from rig import (DAEMON, LAB, Daemon, Poller, check, equal, failures, of_kind, run,  # noqa: E402
+                 run_tests, until)
 import speed  # noqa: E402  (found by rig)
 from sflow import datagrams  # noqa: E402
 
@@ -71,6 +72,22 @@ def tuple_key(flow):
     return ",".join(str(flow[name]) for name in ("src", "dst", "sport", "dport", "proto"))
 
 
+def check_headers(endpoint, written):
+    """Of each link record, with kcat: which it is, of which window, by whom."""
+    text = run("kcat", "-C", "-q", "-e", "-b", endpoint, "-t", "fabrictrace.link.v1", "-o",
+               "beginning", "-f", "%h\\t%s\\n").stdout
+    rows = [(dict(part.split("=", 1) for part in headers.split(",")), json.loads(value))
+            for headers, value in (line.split("\t", 1) for line in text.splitlines())]
+    version = run(DAEMON, "--version").stdout.split()[-1]
+    equal("headers: one for each link record", len(rows), len(of_kind(written, "link")))
+    wrong = [(h, r) for h, r in rows if
+             (h["schema"], h["version"], h["producer"], h["fabric"], h["window"])
+             != (r["schema"], version, "golden", r["fabric"], str(r["window_start_ms"]))]
+    equal("headers: schema, version, producer, fabric and window are the record's", wrong[:2], [])
+    equal("headers: one run", len({h["run"] for h, _ in rows}), 1)
+    equal("headers: a number each", len({h["number"] for h, _ in rows}), len(rows))
+
+
 def test_broker_killed(folder):
     endpoint = broker("start", folder / "kafka").strip()
     try:
@@ -99,6 +116,7 @@ def test_broker_killed(folder):
             if kind == "path":
                 check("a path's key is its 5-tuple", rows and all(
                     key == tuple_key(json.loads(value)["flow"]) for key, value in rows))
+        check_headers(endpoint, written)
         equal("records lost", sum((lines - read).values()), 0)
         equal("records doubled or foreign", sum((read - lines).values()), 0)
         check("records enough to tell", len(written) > 200, len(written))

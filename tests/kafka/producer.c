@@ -38,8 +38,9 @@ struct producer {
     unsigned ticks;
 };
 
-static void on_error(void *arg, const char *text)
+static void on_error(void *arg, const char *key, const char *text)
 {
+    (void)key;
     (void)arg;
     fprintf(stderr, "error: %s\n", text);
 }

@@ -140,6 +140,27 @@ START_TEST(runs_with_what_it_was_given)
 }
 END_TEST
 
+START_TEST(says_where_a_key_stands)
+{
+    char room[FT_RUN_PLACE_BYTES], want[FT_RUN_PLACE_BYTES];
+    struct ft_run *run;
+
+    write_file("# first\ncap: 20\n");
+    run = START("-c", file, "--set", "log.level=debug");
+    snprintf(want, sizeof(want), "%s:2: key 'cap': ", file);
+    ck_assert_str_eq(ft_run_place(run, "cap", room), want);
+    ck_assert_str_eq(ft_run_place(run, "log.level", room), "--set: key 'log.level': ");
+    ck_assert_str_eq(ft_run_place(run, NULL, room), "");
+    ck_assert_str_eq(ft_run_place(NULL, "cap", room), "key 'cap': ");
+    ft_run_free(run);
+    write_file("# none\n");
+    run = START("-c", file);
+    ck_assert_str_eq(ft_run_place(run, "cap", room), "key 'cap': ");
+    ft_run_free(run);
+    unlink(file);
+}
+END_TEST
+
 START_TEST(takes_a_missing_file_only_when_none_was_named)
 {
     struct ft_run *run = START("--set", "cap=3");
@@ -248,6 +269,7 @@ START_TEST(reloads_whole_or_not_at_all)
 }
 END_TEST
 
-FT_UNIT_MAIN("program", runs_with_what_it_was_given, takes_a_missing_file_only_when_none_was_named,
-             checks_and_lists_every_problem, prints_config_version_help_and_mdoc,
-             refuses_a_wrong_command_line, reloads_whole_or_not_at_all)
+FT_UNIT_MAIN("program", runs_with_what_it_was_given, says_where_a_key_stands,
+             takes_a_missing_file_only_when_none_was_named, checks_and_lists_every_problem,
+             prints_config_version_help_and_mdoc, refuses_a_wrong_command_line,
+             reloads_whole_or_not_at_all)

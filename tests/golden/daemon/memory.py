@@ -71,6 +71,15 @@ def test_sums(program):
         check(f"{program}: nothing is left out", len(shares) > 5, shares)
 
 
+def test_ingest():
+    """What a consumer of Kafka reads ahead is in it where there is one."""
+    without, _, _ = table("fabrictraced")
+    shares, total, budget = table("fabrictraced", "--set", "kafka.ingest=yes", "--set",
+                                  "kafka.brokers=localhost:9092")
+    check("kafka.ingest: its share is in the sum", "Kafka's ingest" not in without
+          and shares.get("Kafka's ingest", 0) >= 16 * MIB and total <= budget, shares)
+
+
 def test_what_is_set(program):
     _, _, key, much = PROGRAMS[program]
     standard = int(config(program)[key])
@@ -117,6 +126,7 @@ def test_unit(program):
           size(config(program)["memory_max"]) * 8)
 
 
+test_ingest()
 for name in PROGRAMS:
     test_sums(name)
     test_what_is_set(name)
