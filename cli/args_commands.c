@@ -37,6 +37,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
                          "how each switch chooses among equal-cost links, learnt from flows"},
     [FT_COMMAND_SPREAD] = {"spread", "[--host HOST] [--group GROUP] [--limit N]",
                            "how flows, connections and jobs spread over equal-cost links"},
+    [FT_COMMAND_PLANS] = {"plans", "",
+                          "plans of source ports that jobs use, and whether samples confirm them"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
     [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] [--replay FILE] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},

@@ -41,7 +41,7 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         [FT_COMMAND_DOCTOR] = ft_show_doctor,       [FT_COMMAND_RANKS] = ft_show_ranks,
         [FT_COMMAND_EVENTS] = ft_show_events,       [FT_COMMAND_QPS] = ft_show_qps,
         [FT_COMMAND_HASH] = ft_show_hash,           [FT_COMMAND_DIAGNOSE] = ft_show_diagnoses,
-        [FT_COMMAND_SPREAD] = ft_show_spread,
+        [FT_COMMAND_SPREAD] = ft_show_spread,       [FT_COMMAND_PLANS] = ft_show_plans,
     };
     struct ft_screen screen;
 

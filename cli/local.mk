@@ -42,6 +42,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show_explain_named.c \
 	cli/show_diagnoses.c \
 	cli/show_hash.c \
+	cli/show_plans.c \
 	cli/show_spread.c \
 	cli/show_imbalance.c \
 	cli/show_json.c \

@@ -14,6 +14,7 @@
 #include "daemon/jobs/ranks.h"
 #include "daemon/join/counters.h"
 #include "daemon/pipeline/pipeline_impl.h"
+#include "daemon/plans/follower.h"
 #include "daemon/spread/spread.h"
 
 #define EXPORTERS_MAX  65536
@@ -112,8 +113,9 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     s->events = ft_events_new(config->events_max, emitter);
     s->join = ft_join_new(&config->join, topology, &hooks->join);
     s->spread = ft_spread_new(config->join.seed);
-    if (!s->events || !s->join || !s->spread || !open_health(s, config) || !open_jobs(s, config) ||
-        !open_optional(s, config, topology, hooks))
+    s->follower = ft_follower_new(config->join.seed);
+    if (!s->events || !s->join || !s->spread || !s->follower || !open_health(s, config) ||
+        !open_jobs(s, config) || !open_optional(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
     s->window = ft_window_new(&config->window, s->join, s->events, emitter);
@@ -150,6 +152,7 @@ void ft_stages_close(struct ft_stages *s)
     ft_hashes_free(s->hashes);
     ft_diagnoser_free(s->diagnoser);
     ft_spread_free(s->spread);
+    ft_follower_free(s->follower);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

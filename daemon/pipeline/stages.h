@@ -21,6 +21,7 @@ struct ft_stages {
     struct ft_congestion *congestion;
     struct ft_detours *detours;
     struct ft_spread *spread;
+    struct ft_follower *follower;
     struct ft_hashes *hashes;       /* NULL: switches' hashes are not learnt */
     struct ft_diagnoser *diagnoser; /* NULL: jobs are not diagnosed */
     struct ft_exporters *exporters; /* NULL without counters */

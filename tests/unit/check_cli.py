@@ -39,6 +39,8 @@ SHOWN = {
     "hash-none": ["hash"],
     "spread": ["spread"],
     "spread-none": ["spread"],
+    "plans": ["plans"],
+    "plans-none": ["plans"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],

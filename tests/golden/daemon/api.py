@@ -93,7 +93,8 @@ def test_answers(api):
             "windows", f"windows?from_ms={at}", f"history?kind=link&key={key}",
             "history?kind=imbalance&key=group/leaf1/up", "events", "events?kind=loss",
             "events?from_ms=0", f"events?at_ms={at}", "collisions", "collectives", "ranks",
-            "matrix", "hosts", "qps", "hashes", "diagnoses", "spread", "loss", "doctor", f"explain?link={key}",
+            "matrix", "hosts", "qps", "hashes", "diagnoses", "spread", "plans", "loss", "doctor",
+            f"explain?link={key}",
             "explain?group=leaf1/up", "explain?job=none",
             "explain?flow=" + urllib.parse.quote(text.format(**flow))):
         api.get(f"/api/v1/{target}")
