@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
-#include "cli/grid.h"
-#include "cli/units.h"
+#include "cli/output/grid.h"
+#include "cli/output/units.h"
 #include "lib/diagnosis/csv.h"
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/flight.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/units.h"
+#include "cli/output/units.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/verdict.h"
 

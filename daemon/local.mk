@@ -5,6 +5,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/diagnoses.c daemon/api/diagnoses.h \
 	daemon/api/doctor.c daemon/api/doctor.h \
 	daemon/api/explain.c daemon/api/explain.h \
+	daemon/api/finding_names.c daemon/api/finding_names.h \
 	daemon/api/happenings.c daemon/api/happenings.h \
 	daemon/api/list.c daemon/api/list.h \
 	daemon/api/lists.c daemon/api/lists.h \

@@ -38,8 +38,10 @@ static void emit(void *arg, const Fabrictrace__Record *record)
 {
     struct diagnoses_list *d = arg;
 
-    if (is(d->job, record->diagnosis->job) && is(d->host, record->diagnosis->host))
+    if (is(d->job, record->diagnosis->job) && is(d->host, record->diagnosis->host)) {
+        d->list.place = d->index;
         ft_list_record(&d->list, record);
+    }
 }
 
 static int step(struct ft_list *list)
@@ -76,6 +78,7 @@ int ft_api_diagnoses(void *arg, const struct ft_http_request *request, struct ft
     ft_list_init(&d->list, arg, &page);
     d->list.step = step;
     d->list.free = free_list;
+    d->list.by_place = true;
     d->job = copy(request, "job");
     d->host = copy(request, "host");
     return ft_list_send(&d->list, request, sizeof(*d), body);

@@ -37,11 +37,9 @@ static void write_head(struct ft_list *l)
 
 static void write_tail(struct ft_list *l)
 {
-    uint64_t shown = l->page.position + l->page.limit;
-
     ft_write_fmt(l->w, "],\"total\":%" PRIu64, l->total);
-    if (!l->next[0] && l->total > shown && l->page.limit)
-        snprintf(l->next, sizeof(l->next), "%" PRIu64 "-%" PRIu64, l->number, shown);
+    if (!l->next[0] && l->more && l->page.limit)
+        snprintf(l->next, sizeof(l->next), "%" PRIu64 "-%" PRIu64, l->number, l->behind);
     if (l->next[0]) {
         ft_write_str(l->w, ",\"next\":");
         ft_json_write_text(l->w, l->next);
@@ -83,10 +81,17 @@ int ft_list_send(struct ft_list *list, const struct ft_http_request *request, si
 
 bool ft_list_next(struct ft_list *l)
 {
-    uint64_t place = l->total++;
+    uint64_t place = l->by_place ? l->place : l->total;
 
-    if (place < l->page.position || place - l->page.position >= l->page.limit)
+    l->total++;
+    if (place < l->page.position)
         return false;
+    if (l->shown >= l->page.limit) {
+        l->more = true;
+        return false;
+    }
+    l->shown++;
+    l->behind = place + 1;
     if (l->written++)
         ft_write_u8(l->w, ',');
     return true;

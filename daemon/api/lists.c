@@ -3,11 +3,14 @@
 
 #include "daemon/api/lists.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/api/doctor.h"
+#include "daemon/api/finding_names.h"
 #include "daemon/api/list.h"
+#include "daemon/api/orders.h"
 #include "daemon/health/agents.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/pipeline.h"
@@ -18,7 +21,7 @@
 #define RECORDS_A_STEP 200
 
 /* A list of what lies in a table: write adds the next, by an index that begins at 0, or all; false
- * when that was it. */
+ * when that was it. An entry keeps its index while it is there (lib/base/table.h): its place. */
 struct short_list {
     struct ft_list list;
     struct ft_list_filter filter;
@@ -40,6 +43,15 @@ static int step(struct ft_list *list)
         if (!s->write(list, &s->filter, &s->index))
             return 0;
     return 1;
+}
+
+/* The emitter's function: index is behind the entry in hand. */
+static void add_record(void *list, const Fabrictrace__Record *record)
+{
+    struct short_list *s = list;
+
+    s->list.place = s->index;
+    ft_list_record(&s->list, record);
 }
 
 static int send_list(const struct ft_view *view, const struct ft_http_request *request,
@@ -65,13 +77,14 @@ static int send_list(const struct ft_view *view, const struct ft_http_request *r
     ft_list_init(&s->list, view, &page);
     s->list.step = step;
     s->list.free = free_list;
+    s->list.by_place = true;
     s->write = write;
     return ft_list_send(&s->list, request, sizeof(*s), body);
 }
 
 static bool write_loss(struct ft_list *list, const struct ft_list_filter *filter, uint32_t *index)
 {
-    const struct ft_emitter emitter = {ft_list_emit, list};
+    const struct ft_emitter emitter = {add_record, list};
 
     (void)filter;
     if (*index == 0 && list->total == 0)
@@ -108,36 +121,103 @@ static void write_finding(struct ft_list *list, const struct ft_finding *f)
     ft_list_message(list, "fabrictrace.finding.v1", &out.base);
 }
 
+/* The doctor looks anew for each page. Later pages follow the findings of the first, by name, where
+ * that order is kept: place is a finding's in it. */
 struct doctor_list {
     struct ft_list list;
     struct ft_doctor *doctor;
     bool looked;
-    size_t index; /* of the next finding */
+    uint64_t *order; /* names of the first page's findings; NULL: this is it, or it is not kept */
+    size_t count;
+    uint64_t *names; /* of the findings in hand; NULL without memory */
+    size_t index;    /* the next place */
 };
+
+/* The finding of a place; NULL: it is gone. */
+static const struct ft_finding *finding_at(const struct doctor_list *d, size_t place)
+{
+    const struct ft_findings *findings = ft_doctor_findings(d->doctor);
+
+    if (!d->order)
+        return &findings->items[place];
+    for (size_t k = 0; d->names && k < findings->count; k++) {
+        /* Most are where they were. */
+        size_t at = place + k < findings->count ? place + k : place + k - findings->count;
+
+        if (at < findings->count && d->names[at] == d->order[place])
+            return &findings->items[at];
+    }
+    return NULL;
+}
+
+/* Keeps the order where there are later pages. */
+static void end_doctor(struct doctor_list *d)
+{
+    const struct ft_findings *findings = ft_doctor_findings(d->doctor);
+    struct ft_order order = {
+        .count = findings->count, .item_bytes = sizeof(*d->names), .total = findings->count};
+
+    d->list.total = findings->count + findings->dropped;
+    if (d->order || !d->list.more || !d->names || !d->list.view->orders)
+        return;
+    order.items = (uint8_t *)d->names;
+    d->list.number = ft_orders_take(d->list.view->orders, &order, (uint8_t *)d->names);
+    if (d->list.number)
+        d->names = NULL;
+}
 
 static int step_doctor(struct ft_list *list)
 {
     struct doctor_list *d = (struct doctor_list *)list;
-    const struct ft_findings *findings = ft_doctor_findings(d->doctor);
 
     if (!d->looked) {
         d->looked = !ft_doctor_step(d->doctor);
         return 1;
     }
+    if (!d->names)
+        d->names = ft_finding_names(ft_doctor_findings(d->doctor));
+    if (!d->order)
+        d->count = ft_doctor_findings(d->doctor)->count;
     for (int i = 0; i < RECORDS_A_STEP; i++) {
-        if (d->index == findings->count) {
-            list->total += findings->dropped;
+        const struct ft_finding *f;
+
+        if (d->index == d->count) {
+            end_doctor(d);
             return 0;
         }
-        write_finding(list, &findings->items[d->index++]);
+        list->place = d->index;
+        f = finding_at(d, d->index++);
+        if (f)
+            write_finding(list, f);
     }
     return 1;
 }
 
 static void free_doctor(struct ft_list *list)
 {
-    ft_doctor_free(((struct doctor_list *)list)->doctor);
-    free(list);
+    struct doctor_list *d = (struct doctor_list *)list;
+
+    ft_doctor_free(d->doctor);
+    free(d->order);
+    free(d->names);
+    free(d);
+}
+
+/* The order that a cursor names. -ENOMEM. */
+static int find_order(struct doctor_list *d, const struct ft_view *view, const struct ft_page *page)
+{
+    const struct ft_order *order =
+        page->has_cursor && view->orders ? ft_orders_find(view->orders, page->number) : NULL;
+
+    if (!order || order->item_bytes != sizeof(*d->order))
+        return 0;
+    d->order = malloc(order->count * sizeof(*d->order));
+    if (!d->order)
+        return -ENOMEM;
+    memcpy(d->order, order->items, order->count * sizeof(*d->order));
+    d->count = order->count;
+    d->list.number = page->number;
+    return 0;
 }
 
 int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_writer *body)
@@ -151,16 +231,20 @@ int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_wr
     if (rc)
         return rc;
     d = calloc(1, sizeof(*d));
-    if (d)
-        d->doctor = ft_doctor_new(view->pipeline, view->seed);
-    if (!d || !d->doctor) {
-        free(d);
+    if (!d)
         return ft_api_refuse(body, 503, "no memory");
-    }
     ft_list_init(&d->list, view, &page);
     d->list.step = step_doctor;
     d->list.free = free_doctor;
-    return ft_list_send(&d->list, request, sizeof(*d) + FT_FINDINGS_BYTES_MAX, body);
+    d->list.by_place = true;
+    d->doctor = ft_doctor_new(view->pipeline, view->seed);
+    if (!d->doctor || find_order(d, view, &page)) {
+        free_doctor(&d->list);
+        return ft_api_refuse(body, 503, "no memory");
+    }
+    return ft_list_send(
+        &d->list, request,
+        sizeof(*d) + FT_FINDINGS_BYTES_MAX + FT_FINDINGS_MAX * 4 * sizeof(*d->names), body);
 }
 
 struct host_walk {
@@ -177,7 +261,7 @@ static void write_host(void *arg, const Fabrictrace__HostStatus *status)
         return;
     record.kind_case = FABRICTRACE__RECORD__KIND_HOST_STATUS;
     record.host_status = (Fabrictrace__HostStatus *)(uintptr_t)status;
-    ft_list_record(walk->list, &record);
+    add_record(walk->list, &record);
 }
 
 static bool write_hosts(struct ft_list *list, const struct ft_list_filter *filter, uint32_t *index)
@@ -212,7 +296,7 @@ static void write_collective(void *arg, const Fabrictrace__Collective *c)
         return;
     record.kind_case = FABRICTRACE__RECORD__KIND_COLLECTIVE;
     record.collective = (Fabrictrace__Collective *)(uintptr_t)c;
-    ft_list_record(walk->list, &record);
+    add_record(walk->list, &record);
 }
 
 static bool write_collectives(struct ft_list *list, const struct ft_list_filter *filter,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/io/http.h"
 
 #define LOOKS_A_STEP   20000
@@ -80,15 +81,11 @@ static void sift_up(struct ft_sorted *w, size_t i)
 static int keep(struct ft_sorted *w, const void *item)
 {
     if (w->count < w->limit) {
-        if (w->count == w->size) {
-            size_t size = w->size ? 2 * w->size : 256;
-            uint8_t *grown = realloc(w->items, size * w->kind->item_bytes);
+        uint8_t *grown = ft_grow(w->items, w->count, &w->size, w->kind->item_bytes);
 
-            if (!grown)
-                return -ENOMEM;
-            w->items = grown;
-            w->size = size;
-        }
+        if (!grown)
+            return -ENOMEM;
+        w->items = grown;
         memcpy(item_at(w, w->count), item, w->kind->item_bytes);
         sift_up(w, w->count++);
     } else if (w->count && w->kind->order(item, w->items) < 0) {

@@ -60,7 +60,7 @@ static int step(struct ft_list *list)
 
     if (l->at && ft_spread_windows(stages->spread) != l->window)
         return 0;
-    l->window = ft_spread_windows(stages->spread);
+    l->list.number = l->window = ft_spread_windows(stages->spread);
     for (unsigned i = 0; i < RECORDS_A_STEP; i++)
         if (!ft_spread_next(stages->spread, &l->at, &(struct ft_emitter){emit, l}))
             return 0;
@@ -70,16 +70,19 @@ static int step(struct ft_list *list)
 int ft_api_spread(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     static const char *const names[] = {"of", "host", "job", "group", NULL};
+    const struct ft_view *view = arg;
     struct spread_list *l;
     struct ft_page page;
     int rc = ft_page_read(request, names, UINT64_MAX, &page, body);
 
     if (rc)
         return rc;
+    if (page.has_cursor && page.number != ft_spread_windows(view->stages->spread))
+        return ft_api_refuse(body, 400, "the cursor's window is no longer kept: begin anew");
     l = calloc(1, sizeof(*l));
     if (!l)
         return ft_api_refuse(body, 503, "no memory");
-    ft_list_init(&l->list, arg, &page);
+    ft_list_init(&l->list, view, &page);
     l->list.step = step;
     l->list.free = free_list;
     for (int i = 0; i < ASKED; i++) {

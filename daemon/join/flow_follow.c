@@ -3,7 +3,19 @@
 
 #include "daemon/join/flow_follow.h"
 
+#include <stdlib.h>
+
 #include "daemon/join/moves.h"
+
+struct ft_follow {
+    uint32_t *switches; /* by id, as all of them: the id in the other topology, FT_NONE */
+    uint32_t *ports;
+    uint32_t *nics;
+    /* What is certain of the end of a sighting there. */
+    uint32_t *port_ends;
+    uint32_t *lag_ends;
+    bool *lost; /* by port: it had a link, and has none there */
+};
 
 static struct ft_sighting *sightings(struct ft_evidence *ev)
 {
@@ -12,67 +24,117 @@ static struct ft_sighting *sightings(struct ft_evidence *ev)
 
 /* The same port in another topology: by its name, or by its ifIndex where it has got another one.
  */
-static uint32_t follow(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
+static uint32_t find_port(const struct ft_follow *f, const struct ft_topology *to,
+                          const struct ft_port *port)
 {
-    const struct ft_port *p;
-    uint32_t switch_id, now;
+    uint32_t switch_id = f->switches[port->switch_id], now;
 
-    if (port == FT_NONE)
-        return FT_NONE;
-    p = ft_topology_port(from, port);
-    switch_id = ft_topology_find_switch(to, ft_topology_switch(from, p->switch_id)->name);
     if (switch_id == FT_NONE)
         return FT_NONE;
-    now = ft_topology_find_port(to, switch_id, p->name);
-    return now == FT_NONE && p->ifindex ? ft_topology_port_at(to, switch_id, p->ifindex) : now;
+    now = ft_topology_find_port(to, switch_id, port->name);
+    return now == FT_NONE && port->ifindex ? ft_topology_port_at(to, switch_id, port->ifindex)
+                                           : now;
 }
 
-/* The same end of a sighting in another topology. A port that was its aggregate's only member may
- * have been named by that, so of an aggregate with more members no more than it stays certain. */
-static uint32_t follow_end(const struct ft_topology *from, const struct ft_topology *to,
-                           uint32_t end)
+/* An aggregate as the end of a sighting; FT_NONE where that is not certain, or needless. */
+static uint32_t find_lag(const struct ft_follow *f, const struct ft_topology *to,
+                         const struct ft_lag *lag)
 {
-    uint32_t lag = end, switch_id;
+    uint32_t switch_id = f->switches[lag->switch_id], now;
 
+    if (switch_id == FT_NONE)
+        return FT_NONE;
+    now = ft_topology_find_lag(to, switch_id, lag->name);
+    if (now == FT_NONE || !ft_topology_lag(to, now)->complete ||
+        ft_topology_lag(to, now)->member_count <= 1)
+        return FT_NONE;
+    return now;
+}
+
+/* A port that was its aggregate's only member may have been named by that, so of an aggregate with
+ * more members no more than it stays certain. */
+static uint32_t find_end(const struct ft_follow *f, const struct ft_topology *from, uint32_t port)
+{
+    const struct ft_port *was = ft_topology_port(from, port);
+    uint32_t lag =
+        was->lag_ifindex && was->lag != FT_NONE ? f->lag_ends[was->lag & ~FT_LAG_BIT] : FT_NONE;
+
+    return lag != FT_NONE ? lag : f->ports[port];
+}
+
+static void fill(struct ft_follow *f, const struct ft_topology *from, const struct ft_topology *to)
+{
+    for (uint32_t i = 0; i < ft_topology_switches(from); i++)
+        f->switches[i] = ft_topology_find_switch(to, ft_topology_switch(from, i)->name);
+    for (uint32_t i = 0; i < ft_topology_lags(from); i++)
+        f->lag_ends[i] = find_lag(f, to, ft_topology_lag(from, i));
+    for (uint32_t i = 0; i < ft_topology_ports(from); i++) {
+        const struct ft_port *port = ft_topology_port(from, i);
+
+        f->ports[i] = find_port(f, to, port);
+        f->port_ends[i] = find_end(f, from, i);
+        f->lost[i] = port->peer != FT_NONE &&
+                     (f->ports[i] == FT_NONE || ft_topology_port(to, f->ports[i])->peer == FT_NONE);
+    }
+    for (uint32_t i = 0; i < ft_topology_nics(from); i++) {
+        const struct ft_nic *nic = ft_topology_nic(from, i);
+
+        f->nics[i] = nic->address_count ? ft_topology_nic_at(to, &nic->addresses[0]) : FT_NONE;
+    }
+}
+
+struct ft_follow *ft_follow_new(const struct ft_topology *from, const struct ft_topology *to)
+{
+    size_t switches = ft_topology_switches(from), ports = ft_topology_ports(from);
+    size_t lags = ft_topology_lags(from), nics = ft_topology_nics(from);
+    size_t ids = switches + 2 * ports + lags + nics;
+    struct ft_follow *f = malloc(sizeof(*f) + ids * sizeof(uint32_t) + ports * sizeof(bool));
+
+    if (!f)
+        return NULL;
+    f->switches = (uint32_t *)(f + 1);
+    f->ports = f->switches + switches;
+    f->port_ends = f->ports + ports;
+    f->lag_ends = f->port_ends + ports;
+    f->nics = f->lag_ends + lags;
+    f->lost = (bool *)(f->nics + nics);
+    fill(f, from, to);
+    return f;
+}
+
+void ft_follow_free(struct ft_follow *follow)
+{
+    free(follow);
+}
+
+static uint32_t port_there(const struct ft_follow *f, uint32_t port)
+{
+    return port == FT_NONE ? FT_NONE : f->ports[port];
+}
+
+static uint32_t end_there(const struct ft_follow *f, uint32_t end)
+{
     if (end == FT_NONE)
         return FT_NONE;
-    switch_id = ft_topology_find_switch(
-        to, ft_topology_switch(from, ft_topology_end_switch(from, end))->name);
-    if (switch_id == FT_NONE)
-        return FT_NONE;
-    if (ft_is_port(end))
-        lag = ft_topology_port(from, end)->lag_ifindex ? ft_topology_port(from, end)->lag : FT_NONE;
-    if (lag != FT_NONE)
-        lag = ft_topology_find_lag(to, switch_id, ft_topology_lag(from, lag)->name);
-    if (lag != FT_NONE && ft_topology_lag(to, lag)->complete &&
-        ft_topology_lag(to, lag)->member_count > 1)
-        return lag;
-    return ft_is_port(end) ? follow(from, to, end) : FT_NONE;
+    return ft_is_port(end) ? f->port_ends[end] : f->lag_ends[end & ~FT_LAG_BIT];
 }
 
-static bool lost_link(const struct ft_topology *from, const struct ft_topology *to, uint32_t port)
+static bool lost_link(const struct ft_follow *f, uint32_t end)
 {
-    uint32_t now;
-
-    if (!ft_is_port(port))
-        return false;
-    now = follow(from, to, port);
-    return ft_topology_port(from, port)->peer != FT_NONE &&
-           (now == FT_NONE || ft_topology_port(to, now)->peer == FT_NONE);
+    return ft_is_port(end) && f->lost[end];
 }
 
 /* Whether a flow was on a link that is no more. */
-static bool lost_way(struct ft_flow *flow, const struct ft_topology *from,
-                     const struct ft_topology *to)
+static bool lost_way(struct ft_flow *flow, const struct ft_follow *f)
 {
     const struct ft_sighting *list = sightings(&flow->evidence);
     bool lost = false;
 
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
-        lost |= lost_link(from, to, flow->path.hops[h].out);
+        lost |= lost_link(f, flow->path.hops[h].out);
     for (uint16_t i = 0; i < flow->evidence.count; i++)
         lost |= !(list[i].switch_id & FT_SWITCH_UNKNOWN) &&
-                (lost_link(from, to, list[i].in) || lost_link(from, to, list[i].out));
+                (lost_link(f, list[i].in) || lost_link(f, list[i].out));
     return lost;
 }
 
@@ -88,51 +150,50 @@ static void leave_way(struct ft_flow *flow)
 }
 
 /* A path of which a port is gone is forgotten. */
-static void follow_path(struct ft_path *path, const struct ft_topology *from,
-                        const struct ft_topology *to)
+static void follow_path(struct ft_path *path, const struct ft_follow *f)
 {
     bool complete = true;
 
     for (uint32_t h = 0; h < path->hop_count; h++) {
-        path->hops[h].in = follow(from, to, path->hops[h].in);
-        path->hops[h].out = follow(from, to, path->hops[h].out);
+        path->hops[h].in = port_there(f, path->hops[h].in);
+        path->hops[h].out = port_there(f, path->hops[h].out);
         complete &= path->hops[h].in != FT_NONE && path->hops[h].out != FT_NONE;
     }
     if (!complete)
         path->hop_count = 0;
 }
 
-static void follow_flow(struct ft_flow *flow, const struct ft_topology *from,
-                        const struct ft_topology *to)
+static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 {
-    struct ft_sighting *list = sightings(&flow->evidence);
+    struct ft_sighting *list = sightings(ev);
     uint16_t kept = 0;
 
-    for (uint16_t i = 0; i < flow->evidence.count; i++) {
+    for (uint16_t i = 0; i < ev->count; i++) {
         struct ft_sighting s = list[i];
 
         /* An exporter that was unknown may be known now; its next samples will say. */
         if (s.switch_id & FT_SWITCH_UNKNOWN)
             continue;
-        s.switch_id = ft_topology_find_switch(to, ft_topology_switch(from, s.switch_id)->name);
+        s.switch_id = f->switches[s.switch_id];
         if (s.switch_id == FT_NONE)
             continue;
-        s.in = follow_end(from, to, s.in);
-        s.out = follow_end(from, to, s.out);
+        s.in = end_there(f, s.in);
+        s.out = end_there(f, s.out);
         list[kept++] = s;
     }
-    flow->evidence.count = kept;
-    follow_path(&flow->path, from, to);
-    for (uint8_t i = 0; flow->moves && i < flow->moves->count; i++)
-        follow_path(&flow->moves->left[i].path, from, to);
+    ev->count = kept;
 }
 
-void ft_flow_follow(struct ft_flow *flow, const struct ft_topology *from,
-                    const struct ft_topology *to)
+void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)
 {
-    bool lost = lost_way(flow, from, to);
+    bool lost = lost_way(flow, f);
 
-    follow_flow(flow, from, to);
+    follow_sightings(&flow->evidence, f);
+    follow_path(&flow->path, f);
+    for (uint8_t i = 0; flow->moves && i < flow->moves->count; i++)
+        follow_path(&flow->moves->left[i].path, f);
+    flow->src_nic = flow->src_nic == FT_NONE ? FT_NONE : f->nics[flow->src_nic];
+    flow->dst_nic = flow->dst_nic == FT_NONE ? FT_NONE : f->nics[flow->dst_nic];
     if (lost)
         leave_way(flow);
 }

@@ -280,27 +280,40 @@ void ft_join_confirm_link(struct ft_join *j, uint32_t port, bool confirmed)
     j->trust.links[port].confirmed = confirmed;
 }
 
+/* Until it is judged a flow has no path of which a port is gone. */
+static void follow_flows(struct ft_join *j, const struct ft_follow *follow)
+{
+    struct ft_flow *flow;
+    uint32_t index = 0;
+
+    while ((flow = ft_table_next(j->flows, &index))) {
+        size_t had = ft_flow_beside(flow);
+
+        ft_flow_follow(flow, follow);
+        ft_join_recount(j, flow, had);
+        if (flow->state == FT_PATH_RESOLVED && flow->path.hop_count == 0) {
+            flow->state = FT_PATH_UNRESOLVED;
+            flow->published = 0;
+        }
+    }
+}
+
 int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t now_ms)
 {
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
     struct ft_port_depths *depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*depths));
-    const struct ft_topology *from = j->t;
-    struct ft_trust trust;
-    struct ft_flow *flow;
-    uint32_t index = 0;
+    struct ft_follow *follow = ft_follow_new(j->t, t);
+    struct ft_trust trust = {0};
 
-    if (!marks || !depths || ft_trust_init(&trust, t)) {
+    if (!marks || !depths || !follow || ft_trust_init(&trust, t) ||
+        ft_sampled_follow(j->sampled, t)) {
         free(marks);
         free(depths);
-        return -ENOMEM;
-    }
-    if (ft_sampled_follow(j->sampled, t)) {
-        free(marks);
-        free(depths);
+        ft_follow_free(follow);
         ft_trust_free(&trust);
         return -ENOMEM;
     }
-    ft_trust_follow(&trust, t, &j->trust, from, now_ms);
+    ft_trust_follow(&trust, t, &j->trust, j->t, now_ms);
     ft_trust_free(&j->trust);
     j->trust = trust;
     free(j->marks);
@@ -308,14 +321,29 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t
     j->marks = marks;
     j->depths = depths;
     j->t = t;
-    while ((flow = ft_table_next(j->flows, &index))) {
-        size_t had = ft_flow_beside(flow);
+    follow_flows(j, follow);
+    ft_follow_free(follow);
+    j->judge_at = 0;
+    j->judge_end = ft_table_limit(j->flows);
+    j->judged = NULL;
+    return 0;
+}
 
-        ft_flow_follow(flow, from, t);
-        ft_join_recount(j, flow, had);
+bool ft_join_judge_step(struct ft_join *j, uint32_t items)
+{
+    for (; j->judge_at < j->judge_end && items; items--) {
+        struct ft_flow *flow = ft_table_at(j->flows, j->judge_at++);
+
+        if (!flow)
+            continue;
         ft_join_locate(j, flow);
         ft_join_judge_now(j, flow, flow->last_ms);
     }
     j->judged = NULL;
-    return 0;
+    return j->judge_at < j->judge_end;
+}
+
+bool ft_join_judging_all(const struct ft_join *j)
+{
+    return j->judge_at < j->judge_end;
 }

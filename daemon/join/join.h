@@ -219,10 +219,16 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
                             const struct ft_join_hooks *hooks);
 void ft_join_free(struct ft_join *join);
 
-/* Takes another topology: sightings follow by the names of switch and port, flows are judged anew.
- * Evidence over equal-cost sets that changed is uncertain until now_ms. -ENOMEM, and the old one
- * stays. */
+/* Takes another topology: sightings follow by the names of switch and port, flows have to be judged
+ * anew (ft_join_judge_step()). Evidence over equal-cost sets that changed is uncertain until
+ * now_ms. -ENOMEM, and the old one stays. */
 int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t, int64_t now_ms);
+
+/* Judges up to so many more entries of the table after a change of topology. True: there are more;
+ * until then no observations must come, for their flows would be judged as of another place. */
+bool ft_join_judge_step(struct ft_join *join, uint32_t items);
+bool ft_join_judging_all(const struct ft_join *join);
+
 const struct ft_topology *ft_join_topology(const struct ft_join *join);
 
 /* Whether samples of both ends, or LLDP, confirm the link that leaves a port. None is after

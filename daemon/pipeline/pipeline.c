@@ -54,7 +54,7 @@ void ft_pipeline_free(struct ft_pipeline *p)
 
     if (!p)
         return;
-    ft_pipeline_discover(p, UINT64_MAX);
+    ft_pipeline_drop_discovery(p);
     while (p->sources && (s = ft_table_next(p->sources, &index)))
         free(s->packed);
     ft_table_free(p->sources);

@@ -85,8 +85,9 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
  * one stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
 
-/* Whether the fabric is being looked at anew: ft_pipeline_advance() continues with that. A record
- * that comes meanwhile ends it in one step, so whoever has many of them waits. */
+/* Whether the fabric is being looked at anew, or flows are being judged by another topology:
+ * ft_pipeline_advance() continues with that. A record that comes meanwhile ends it in one step, so
+ * whoever has many of them waits. */
 bool ft_pipeline_discovering(const struct ft_pipeline *p);
 
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record

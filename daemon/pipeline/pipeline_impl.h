@@ -83,8 +83,12 @@ void ft_pipeline_weigh_links(struct ft_pipeline *p, int64_t now_ms);
  * stays as it is until something else is said. */
 void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms);
 
-/* Continues, as ft_discovery_step(), and takes over what comes of it. True: there is more. */
+/* Continues, as ft_discovery_step(), takes over what comes of it, then judges the flows by it.
+ * True: there is more. */
 bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work);
+
+/* Ends it; what comes of it is not taken over. */
+void ft_pipeline_drop_discovery(struct ft_pipeline *p);
 
 /* Makes the stages; what was made is the caller's to close, also on failure: -ENOMEM. */
 int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,

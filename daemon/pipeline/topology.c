@@ -121,21 +121,36 @@ static void adopt(struct ft_pipeline *p, struct ft_topology *t)
         ft_topology_free(t);
 }
 
-bool ft_pipeline_discovering(const struct ft_pipeline *p)
+static bool is_building(const struct ft_pipeline *p)
 {
     return p->stages.discovery && ft_discovery_building(p->stages.discovery);
+}
+
+bool ft_pipeline_discovering(const struct ft_pipeline *p)
+{
+    return is_building(p) || ft_join_judging_all(p->stages.join);
 }
 
 bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work)
 {
     struct ft_topology *t;
 
-    if (!ft_pipeline_discovering(p))
-        return false;
-    if (ft_discovery_step(p->stages.discovery, work, &t))
-        return true;
-    adopt(p, t);
-    return false;
+    if (is_building(p)) {
+        if (ft_discovery_step(p->stages.discovery, work, &t))
+            return true;
+        adopt(p, t);
+    }
+    return ft_join_judge_step(p->stages.join, work < UINT32_MAX ? (uint32_t)work : UINT32_MAX);
+}
+
+void ft_pipeline_drop_discovery(struct ft_pipeline *p)
+{
+    struct ft_topology *t;
+
+    if (!is_building(p))
+        return;
+    ft_discovery_step(p->stages.discovery, UINT64_MAX, &t);
+    ft_topology_free(t);
 }
 
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/grow.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/verdict.h"
 
@@ -35,7 +36,7 @@ struct ft_figures_work {
     /* Of groups: published when all are known, since each verdict depends on all of them. */
     Fabrictrace__Imbalance *held;
     double *p;
-    size_t held_count, held_size;
+    size_t held_count, held_size, p_size;
     bool partial; /* the window was not seen from its start */
     const uint32_t *missing;
     size_t missing_count;
@@ -221,16 +222,12 @@ static void emit(const struct ft_emitter *emitter, Fabrictrace__Imbalance *out)
 static void hold(struct ft_figures_work *w, const struct ft_emitter *emitter,
                  Fabrictrace__Imbalance *out)
 {
-    if (w->held_count == w->held_size) {
-        size_t size = w->held_size ? 2 * w->held_size : 64;
-        Fabrictrace__Imbalance *held = realloc(w->held, size * sizeof(*held));
-        double *p = realloc(w->p, size * sizeof(*p));
+    Fabrictrace__Imbalance *held = ft_grow(w->held, w->held_count, &w->held_size, sizeof(*held));
+    double *p = ft_grow(w->p, w->held_count, &w->p_size, sizeof(*p));
 
-        w->held = held ? held : w->held;
-        w->p = p ? p : w->p;
-        w->held_size = held && p ? size : w->held_size;
-    }
-    if (w->held_count == w->held_size)
+    w->held = held ? held : w->held;
+    w->p = p ? p : w->p;
+    if (!held || !p)
         emit(emitter, out);
     else
         w->held[w->held_count++] = *out;

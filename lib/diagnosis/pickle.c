@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/reader.h"
 #include "lib/diagnosis/tree.h"
 
@@ -53,29 +54,25 @@ enum opcode {
 struct pickle {
     struct ft_tree *t;
     struct ft_reader r;
-    uint32_t *stack, depth, size;
+    uint32_t *stack, depth;
+    size_t size;
     uint32_t marks[MARKS_MAX], mark_count;
     uint32_t *memo, memo_size, memo_next;
 };
 
 static int push(struct pickle *p, const struct ft_tree_node *node)
 {
-    uint32_t at, size;
-    uint32_t *stack;
+    uint32_t at, *stack;
     int rc = ft_tree_add(p->t, node, &at);
 
     if (rc)
         return rc;
-    if (p->depth == p->size) {
-        size = p->size ? 2 * p->size : 256;
-        if (size > STACK_MAX)
-            return -E2BIG;
-        stack = realloc(p->stack, size * sizeof(*stack));
-        if (!stack)
-            return -ENOMEM;
-        p->stack = stack;
-        p->size = size;
-    }
+    if (p->depth == STACK_MAX)
+        return -E2BIG;
+    stack = ft_grow(p->stack, p->depth, &p->size, sizeof(*stack));
+    if (!stack)
+        return -ENOMEM;
+    p->stack = stack;
     p->stack[p->depth++] = at;
     return 0;
 }

@@ -9,23 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
+
 #define DEPTH_MAX    48
 #define NUMBER_BYTES 64
 
 int ft_tree_add(struct ft_tree *t, const struct ft_tree_node *node, uint32_t *at)
 {
-    if (t->count == t->size) {
-        uint32_t size = t->size ? 2 * t->size : 256;
-        struct ft_tree_node *nodes;
+    struct ft_tree_node *nodes;
 
-        if (t->count == FT_TREE_NODES_MAX)
-            return -E2BIG;
-        nodes = realloc(t->nodes, (size_t)size * sizeof(*nodes));
-        if (!nodes)
-            return -ENOMEM;
-        t->nodes = nodes;
-        t->size = size;
-    }
+    if (t->count == FT_TREE_NODES_MAX)
+        return -E2BIG;
+    nodes = ft_grow(t->nodes, t->count, &t->size, sizeof(*nodes));
+    if (!nodes)
+        return -ENOMEM;
+    t->nodes = nodes;
     t->nodes[t->count] = *node;
     t->nodes[t->count].next = FT_TREE_NONE;
     if (node->kind == FT_TREE_LIST || node->kind == FT_TREE_DICT)

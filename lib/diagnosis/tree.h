@@ -43,7 +43,8 @@ struct ft_tree_node {
 
 struct ft_tree {
     struct ft_tree_node *nodes;
-    uint32_t count, size, root;
+    uint32_t count, root;
+    size_t size;
 };
 
 /* -EINVAL: it is no JSON, or a pickle with more than plain data; -E2BIG; -ENOMEM. */

@@ -207,7 +207,7 @@ uint32_t ft_evidence_links(const struct ft_evidence *ev, const struct ft_judging
                            const struct ft_path *path, uint8_t past, unsigned slot);
 
 /* The newest moment at which samples were enough to determine the path, which the evidence allows
- * alone: slower. */
+ * alone; where those that determine it lie apart, when the first of them was seen last: slower. */
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by);
 
 /* Whether present evidence began at a moment, or after it. */

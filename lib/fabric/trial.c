@@ -259,8 +259,18 @@ int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use)
 
 int64_t ft_evidence_certain_ms(const struct ft_evidence *ev, const struct ft_judging *by)
 {
+    bool needed[FT_SIGHTINGS_MAX];
+    int64_t ms, apart_ms = 0;
     struct ft_trial trial;
 
     ft_trial_init(&trial, ev, by);
-    return ft_trial_sampled_ms(&trial, trial.usable, ft_trial_certain_ms(&trial, trial.usable));
+    ft_trial_needed(&trial, trial.usable, needed);
+    ms = ft_trial_any(&trial, needed) ? ft_trial_common_ms(&trial, needed, &apart_ms)
+                                      : ft_trial_newest_ms(&trial, trial.usable);
+    /* The newest sample may be of a part that the next path has as well: the known one is certain
+     * as long as each part of it was seen. */
+    for (uint16_t i = 0; apart_ms > 0 && i < trial.count; i++)
+        if (needed[i] && trial.list[i].last_ms < ms)
+            ms = trial.list[i].last_ms;
+    return ft_trial_sampled_ms(&trial, trial.usable, ms);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
+
 /* Paths that one look at a flow compares; of more than that the first. */
 #define PATHS_MAX 256
 #define NO_ITEM   UINT32_MAX
@@ -42,7 +44,7 @@ struct ft_placement {
     uint64_t looked; /* seekers that looked for a path */
     uint32_t most_visits;
     struct seeker *seekers;
-    uint32_t seeker_size;
+    size_t seeker_size, old_size;
     struct ft_path *found; /* of PATHS_MAX */
     struct ft_path *old;   /* of the flows of a chain */
 };
@@ -211,18 +213,13 @@ bool ft_place_valid(const struct ft_placement *p, uint32_t flow, const struct ft
 static bool add_seeker(struct ft_placement *p, uint32_t at, uint32_t flow, uint32_t parent,
                        const struct ft_path *path)
 {
-    if (at == p->seeker_size) {
-        uint32_t size = at ? 2 * at : 64;
-        struct seeker *seekers = realloc(p->seekers, size * sizeof(*seekers));
-        struct ft_path *old = seekers ? realloc(p->old, size * sizeof(*old)) : NULL;
+    struct seeker *seekers = ft_grow(p->seekers, at, &p->seeker_size, sizeof(*seekers));
+    struct ft_path *old = ft_grow(p->old, at, &p->old_size, sizeof(*old));
 
-        if (seekers)
-            p->seekers = seekers;
-        if (!old)
-            return false;
-        p->old = old;
-        p->seeker_size = size;
-    }
+    p->seekers = seekers ? seekers : p->seekers;
+    p->old = old ? old : p->old;
+    if (!seekers || !old)
+        return false;
     p->seekers[at] = (struct seeker){.flow = flow, .parent = parent};
     if (path)
         p->seekers[at].path = *path;

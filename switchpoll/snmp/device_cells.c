@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "switchpoll/snmp/device_impl.h"
 
 #define NEIGHBORS_MAX  8192
@@ -20,14 +21,9 @@ static void *insert(void *items, size_t *count, size_t *size, size_t item_bytes,
 {
     char *place;
 
-    if (*count == *size) {
-        size_t grown = *size ? 2 * *size : 16;
-
-        items = reallocarray(items, grown, item_bytes);
-        if (!items)
-            return NULL;
-        *size = grown;
-    }
+    items = ft_grow(items, *count, size, item_bytes);
+    if (!items)
+        return NULL;
     place = (char *)items + at * item_bytes;
     memmove(place + item_bytes, place, (*count - at) * item_bytes);
     memset(place, 0, item_bytes);

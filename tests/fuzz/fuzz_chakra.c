@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/astra_files.h"
+#include "cli/traces/astra_files.h"
 #include "proto/chakra.h"
 #include "tests/fuzz/fuzz.h"
 

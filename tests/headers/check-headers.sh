@@ -43,11 +43,11 @@ third_party=(
     "libmnl/*        lib/io/netlink*.c"
     "infiniband/*    lib/io/verbs.c agent/shim/shim.c"
     "systemd/*       lib/io/notify.c lib/io/journal.c"
-    "curses.h        cli/top_screen.c"
-    "term.h          cli/top_screen.c"
+    "curses.h        cli/top/top_screen.c"
+    "term.h          cli/top/top_screen.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
-    "jansson.h       proto/json*.c cli/answer.c lib/io/kafka_stats.c"
+    "jansson.h       proto/json*.c cli/output/answer.c lib/io/kafka_stats.c"
     "protobuf-c/*    proto/*"
 )
 

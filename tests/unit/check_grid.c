@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "cli/grid.h"
-#include "cli/units.h"
+#include "cli/output/grid.h"
+#include "cli/output/units.h"
 #include "lib/fabric/verdict.h"
 #include "tests/unit/unit.h"
 

@@ -327,6 +327,16 @@ START_TEST(strangers_are_kept_and_counted)
 }
 END_TEST
 
+static void take_over(struct ft_topology *other)
+{
+    ck_assert_int_eq(ft_join_set_topology(join, other, 0), 0);
+    while (ft_join_judge_step(join, 1))
+        ck_assert(ft_join_judging_all(join));
+    ck_assert(!ft_join_judging_all(join));
+    ft_topology_free(t);
+    t = other;
+}
+
 START_TEST(another_topology_takes_over)
 {
     struct ft_observation o = at_leaf(1, 2, START_MS);
@@ -335,13 +345,41 @@ START_TEST(another_topology_takes_over)
 
     open_join(10);
     ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
-    ck_assert_int_eq(ft_join_set_topology(join, wider, 0), 0);
+    take_over(wider);
     flow = ft_join_find(join, &o.tuple);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     ck_assert_str_eq(ft_topology_port(wider, flow->path.hops[0].out)->name, "up2");
     ck_assert_uint_eq(moved, 0);
+    close_join();
+}
+END_TEST
+
+/* Flows are judged one by one; whoever looks meanwhile finds no path over what is gone. */
+START_TEST(no_flow_keeps_a_path_that_is_gone)
+{
+    struct ft_observation here = at_leaf(1, 1, START_MS), there = at_leaf(2, 3, START_MS);
+    struct ft_topology *narrower = leafspine(4, 2, 2);
+    struct ft_flow *stays, *goes;
+
+    open_join(10);
+    ck_assert_int_eq(join_observe(join, &here), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &there), FT_JOIN_OK);
+    stays = ft_join_find(join, &here.tuple);
+    goes = ft_join_find(join, &there.tuple);
+    ck_assert_int_eq(stays->state, FT_PATH_RESOLVED);
+    ck_assert_int_eq(goes->state, FT_PATH_RESOLVED);
+    ck_assert_int_eq(ft_join_set_topology(join, narrower, 0), 0);
+    ck_assert(ft_join_judging_all(join));
+    ck_assert_int_eq(stays->state, FT_PATH_RESOLVED);
+    ck_assert_str_eq(ft_topology_port(narrower, stays->path.hops[0].out)->name, "up1");
+    ck_assert_int_eq(goes->state, FT_PATH_UNRESOLVED);
+    ck_assert_uint_eq(goes->path.hop_count, 0);
+    ck_assert(ft_join_judge_step(join, 1));
+    ck_assert(!ft_join_judge_step(join, UINT32_MAX));
+    ck_assert_int_eq(stays->state, FT_PATH_RESOLVED);
+    ck_assert_int_eq(goes->state, FT_PATH_UNRESOLVED);
     ft_topology_free(t);
-    t = wider;
+    t = narrower;
     close_join();
 }
 END_TEST
@@ -457,4 +495,4 @@ FT_UNIT_MAIN("join", what_hangs_on_flows_has_a_bound, notifications_alone_are_a_
              a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_told_once,
              full_tables_refuse_and_count, an_idle_queue_pair_stays_while_it_is_listed,
              strangers_are_kept_and_counted, another_topology_takes_over,
-             names_of_jobs_that_are_over_make_room)
+             no_flow_keeps_a_path_that_is_gone, names_of_jobs_that_are_over_make_room)

@@ -455,11 +455,13 @@ START_TEST(a_member_that_comes_back_makes_it_open)
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
     ck_assert_uint_eq(flow->path.hops[0].out, end("leaf1", "a1"));
     ck_assert_int_eq(ft_join_set_topology(join, more, 0), 0);
+    ck_assert(!ft_join_judge_step(join, UINT32_MAX));
     t = more;
     ck_assert_int_eq(flow->state, FT_PATH_PARTIAL);
     ck_assert_uint_eq(flow->candidates, 4);
     /* And goes again: what came by the aggregate may have been its. */
     ck_assert_int_eq(ft_join_set_topology(join, one, 0), 0);
+    ck_assert(!ft_join_judge_step(join, UINT32_MAX));
     t = one;
     ck_assert_int_eq(flow->state, FT_PATH_PARTIAL);
     ck_assert_uint_eq(flow->candidates, 2);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/moment.h"
+#include "cli/args/moment.h"
 #include "tests/unit/unit.h"
 
 /* 2026-11-20 10:41:20.500 in Berlin, which is an hour ahead of UTC then. */

@@ -13,11 +13,10 @@
 #include "daemon/api/ranks.h"
 #include "daemon/pairing/pairing.h"
 #include "tests/unit/answer_rig.h"
+#include "tests/unit/pages_rig.h"
 
 #define RANKS     60000
 #define MINUTE_MS INT64_C(60000)
-
-static struct ft_writer all;
 
 /* A rank is announced; a job may be NULL. */
 static void announce(const char *comm, uint32_t rank, const char *job, bool closed)
@@ -94,11 +93,6 @@ static void end(void)
     close_all();
 }
 
-static size_t has(const char *what)
-{
-    return count_of((const char *)all.bytes, all.len, what);
-}
-
 START_TEST(every_rank_in_slices)
 {
     begin();
@@ -157,35 +151,6 @@ START_TEST(every_queue_pair_in_slices)
     end();
 }
 END_TEST
-
-/* Reads page after page of the handler's list; change is called between them. Returns their
- * number, and all pages in all. */
-static unsigned read_pages(int (*handler)(void *arg, const struct ft_http_request *request,
-                                          struct ft_writer *body),
-                           const char *sort, void (*change)(unsigned page))
-{
-    struct ft_http_request request = {{"limit", "cursor", sort ? "sort" : NULL}, {"7", NULL, sort}};
-    char cursor[FT_LIST_NEXT_BYTES];
-    unsigned pages = 0;
-    size_t from = 0;
-
-    for (;;) {
-        const char *next;
-
-        answer(handler, &request, NULL, &all);
-        ft_write_u8(&all, '\0');
-        next = strstr((const char *)all.bytes + from, "\"next\":\"");
-        pages++;
-        if (!next)
-            return pages;
-        snprintf(cursor, sizeof(cursor), "%.*s", (int)strcspn(next + 8, "\""), next + 8);
-        request.values[1] = cursor;
-        all.bytes[all.len - 1] = '\n';
-        from = all.len;
-        ck_assert_uint_lt(pages, 10000);
-        change(pages);
-    }
-}
 
 /* Ranks come before and behind what has been read, and go. */
 static void change_ranks(unsigned page)

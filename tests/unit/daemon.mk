@@ -225,9 +225,16 @@ tests_unit_check_incident_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 check_PROGRAMS += tests/unit/check_sorted
 TESTS += tests/unit/check_sorted
 tests_unit_check_sorted_SOURCES = tests/unit/check_sorted.c tests/unit/answer_rig.h \
-	tests/unit/leafspine.h tests/unit/unit.h
+	tests/unit/leafspine.h tests/unit/pages_rig.h tests/unit/unit.h
 tests_unit_check_sorted_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sorted_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_pages
+TESTS += tests/unit/check_pages
+tests_unit_check_pages_SOURCES = tests/unit/check_pages.c tests/unit/answer_rig.h \
+	tests/unit/leafspine.h tests/unit/pages_rig.h tests/unit/unit.h
+tests_unit_check_pages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pages_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_slices
 TESTS += tests/unit/check_slices

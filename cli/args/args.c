@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/args/args.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cli/args/args_options.h"
+
+#define INTERVAL_S 2
+#define LAST_S     1800
+#define OUTPUT     "incident.ftr"
+#define DRAWS      20
+
+/* First pass: the command is the first word that is neither an option nor the value of one, and the
+ * options' validity depends on it. */
+static int find_command(struct ft_args *args, int argc, char **argv, const struct option *longs,
+                        FILE *err)
+{
+    int c;
+
+    opterr = 0;
+    optind = 0;
+    while ((c = getopt_long(argc, argv, "+:hVo:", longs, NULL)) != -1)
+        if (c == '?' || c == ':')
+            return 0;
+    if (optind >= argc)
+        return 0;
+    args->command = ft_args_command_of(argv[optind]);
+    if (args->command == FT_COMMAND_NONE)
+        return ft_args_complain(err, FT_COMMAND_NONE, "there is no command '%s'", argv[optind]);
+    return 0;
+}
+
+/* The words behind the file are another command, with its options. */
+static int parse_replay(struct ft_args *args, int argc, char **argv, FILE *err)
+{
+    int at = optind + 1;
+
+    if (at >= argc)
+        return ft_args_complain(err, args->command,
+                                "takes the file that 'fabrictrace record' wrote");
+    if (strcmp(argv[at], "-h") == 0 || strcmp(argv[at], "--help") == 0) {
+        args->help = true;
+        return 0;
+    }
+    args->file = argv[at];
+    args->rest = argv + at + 1;
+    args->rest_count = argc - at - 1;
+    return 0;
+}
+
+/* What is not a flow is a name, which the daemon looks up; a link may be written as two words. */
+static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err)
+{
+    struct ft_ip ip;
+
+    if (words < 2 || words > 3)
+        return ft_args_complain(err, args->command,
+                                "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one link "
+                                "(leaf1/Ethernet51), group (leaf1/up) or job");
+    if (words == 2 &&
+        (ft_tuple_parse(argv[1], &args->flow) == 0 || ft_ip_parse(argv[1], &ip) == 0 || !*argv[1]))
+        return ft_args_flow(args, argv[1], err);
+    args->name = argv[1];
+    args->port = words == 3 ? argv[2] : NULL;
+    return 0;
+}
+
+static int parse_chakra(struct ft_args *args, int words, char **argv, FILE *err)
+{
+    bool export = args->command == FT_COMMAND_EXPORT;
+
+    if (words < 2 || words > 3 || strcmp(argv[1], "chakra") != 0)
+        return ft_args_complain(err, args->command,
+                                export ? "takes chakra, and perhaps a job"
+                                       : "takes chakra and a prefix");
+    if (export) {
+        args->job = words == 3 ? argv[2] : NULL;
+        if (strcmp(args->output, OUTPUT) == 0)
+            return ft_args_complain(err, args->command, "needs --output PREFIX");
+        if (!args->topology != !args->records)
+            return ft_args_complain(err, args->command, "takes --topology with --records");
+        return 0;
+    }
+    args->chakra = words == 3 ? argv[2] : NULL;
+    if (!args->chakra || !args->topology)
+        return ft_args_complain(err, args->command, "needs a prefix and --topology");
+    return 0;
+}
+
+static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
+{
+    int words = argc - optind;
+
+    if (args->help || args->version)
+        return 0;
+    if (args->command == FT_COMMAND_NONE) {
+        ft_args_help(FT_COMMAND_NONE, err);
+        return EX_USAGE;
+    }
+    if (args->command == FT_COMMAND_EVENTS && args->follow && (args->sort || args->columns))
+        return ft_args_complain(err, args->command,
+                                "--follow prints lines, not a table with columns");
+    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations && words == 2) {
+        args->job = argv[optind + 1];
+        return 0;
+    }
+    if (args->command == FT_COMMAND_REPLAY)
+        return parse_replay(args, argc, argv, err);
+    if (args->follow && args->has_at)
+        return ft_args_complain(err, args->command,
+                                "--follow starts now: it cannot be combined with --at");
+    if (args->loads && args->has_at)
+        return ft_args_complain(err, args->command,
+                                "--loads does not ask the daemon: it cannot be combined with --at");
+    if (args->command == FT_COMMAND_PATHS && args->has_at &&
+        (!args->has_flow || args->state || args->host || args->limit))
+        return ft_args_complain(err, args->command,
+                                "--at needs --flow and takes no other filter: of past windows only "
+                                "the paths of elephants are kept, each by its flow");
+    if (args->command == FT_COMMAND_ANALYZE) {
+        if (words != 2)
+            return ft_args_complain(err, args->command,
+                                    "takes one capture, such as sflow.pcap; -: standard "
+                                    "input");
+        args->capture = argv[optind + 1];
+        return 0;
+    }
+    if (args->command == FT_COMMAND_EXPORT || args->command == FT_COMMAND_IMPORT)
+        return parse_chakra(args, words, argv + optind, err);
+    if (args->command == FT_COMMAND_PLAN && words == 2 && !args->topology && !args->flows) {
+        args->job = argv[optind + 1];
+        if (args->apply && args->withdraw)
+            return ft_args_complain(err, args->command, "takes --apply or --withdraw");
+        return 0;
+    }
+    if (args->command == FT_COMMAND_PLAN && (args->apply || args->withdraw || args->dry_run))
+        return ft_args_complain(err, args->command,
+                                "--apply, --withdraw and --dry-run go with a job alone");
+    if (args->command == FT_COMMAND_CONSUME) {
+        args->topic = argv[optind + 1];
+        return words == 2 ? 0
+                          : ft_args_complain(err, args->command,
+                                             "takes one topic, such as fabrictrace.path.v1");
+    }
+    if (args->command == FT_COMMAND_PLAN && (!args->topology || !args->flows))
+        return ft_args_complain(err, args->command, "takes a job, or --topology and --flows");
+    if (args->command == FT_COMMAND_WHATIF &&
+        (args->chakra ? !args->network || !args->system
+                      : !args->topology != !(args->flows || args->records)))
+        return ft_args_complain(
+            err, args->command,
+            "takes --topology with --flows or --records, or --chakra, --network and "
+            "--system; without these it asks the daemon");
+    if (args->flows && args->records)
+        return ft_args_complain(err, args->command, "takes --flows or --records, not both");
+    if (args->command != FT_COMMAND_EXPLAIN)
+        return words > 1
+                   ? ft_args_complain(err, args->command, "does not take '%s'", argv[optind + 1])
+                   : 0;
+    return parse_explain(args, words, argv + optind, err);
+}
+
+/* NULL where it is not set, or empty. */
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
+{
+    const char *env = environment("FABRICTRACE_ENDPOINT");
+    const struct option *longs = ft_args_longs();
+    int c, rc;
+
+    memset(args, 0, sizeof(*args));
+    args->stop_fd = -1;
+    args->endpoint = env ? env : FT_ARGS_ENDPOINT;
+    args->token_file = environment("FABRICTRACE_TOKEN_FILE");
+    args->ca = environment("FABRICTRACE_CA");
+    args->brokers = environment("FABRICTRACE_BROKERS");
+    if (!args->brokers)
+        args->brokers = FT_ARGS_BROKERS;
+    args->interval_s = INTERVAL_S;
+    args->last_ms = LAST_S * UINT64_C(1000);
+    args->output = OUTPUT;
+    args->draws = DRAWS;
+    args->pairs = 1;
+    rc = find_command(args, argc, argv, longs, err);
+    optind = 0;
+    while (rc == 0 && (c = getopt_long(argc, argv,
+                                       args->command == FT_COMMAND_REPLAY ? "+:hV" : ":hVo:", longs,
+                                       NULL)) != -1) {
+        if (c == '?')
+            rc = ft_args_complain(err, args->command, "unknown option '%s'", argv[optind - 1]);
+        else if (c == ':')
+            rc =
+                ft_args_complain(err, args->command, "option '%s' needs a value", argv[optind - 1]);
+        else if (!ft_args_takes(args->command, c))
+            rc = ft_args_complain(err, args->command, "does not take --%s", ft_args_option_name(c));
+        else
+            rc = ft_args_option(args, c, optarg, err);
+    }
+    return rc ? rc : parse_rest(args, argc, argv, err);
+}
+
+void ft_args_free(struct ft_args *args)
+{
+    free(args->loads);
+}

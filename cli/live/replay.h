@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_LIVE_REPLAY_H
+#define FT_CLI_LIVE_REPLAY_H
+/*
+ * fabrictrace replay: a daemon as a child, which reads the file of an incident and answers from it,
+ * for the page or for one other command.
+ */
+#include "cli/args/args.h"
+
+/* command runs a command line of this program. The exit status: that of the command, if there is
+ * one. */
+int ft_replay_command(const struct ft_args *args, int (*command)(int argc, char **argv));
+
+#endif

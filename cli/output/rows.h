@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_OUTPUT_ROWS_H
+#define FT_CLI_OUTPUT_ROWS_H
+/*
+ * Tables that more than one command shows: an empty grid of a kind of record, and a record as a row
+ * of it. A NULL grid (no memory) may be passed on.
+ */
+#include "cli/output/answer.h"
+#include "cli/output/grid.h"
+
+struct ft_grid *ft_rows_imbalance(void);
+void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record);
+
+struct ft_grid *ft_rows_links(void);
+void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record);
+
+struct ft_grid *ft_rows_ranks(void);
+void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);
+
+/* All of the paths, what carries data first, the fastest first. -ENOMEM. */
+struct ft_grid *ft_rows_paths(void);
+int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records);
+
+/* now decides which times need a date. */
+struct ft_grid *ft_rows_events(void);
+void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);
+
+/* ", 64 flows over 16 uplinks": what hashing had to spread. Nothing when no record says it. */
+void ft_rows_uplinks(const struct ft_screen *screen, const struct ft_value *records);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/output/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/output/units.h"
+
+char *ft_text_flow(char text[FT_TUPLE_TEXT_BYTES], const struct ft_value *flow)
+{
+    const char *src = ft_value_str(flow, "src"), *dst = ft_value_str(flow, "dst");
+    uint64_t sport, dport, proto = FT_PROTO_UDP;
+    bool six = src && strchr(src, ':');
+    char port[32] = "", number[32] = "";
+
+    text[0] = 0;
+    if (!src || !dst || !ft_value_uint(flow, "sport", &sport) ||
+        !ft_value_uint(flow, "dport", &dport))
+        return text;
+    ft_value_uint(flow, "proto", &proto);
+    if (dport != FT_ROCE_PORT)
+        snprintf(port, sizeof(port), ":%llu", (unsigned long long)dport);
+    if (proto != FT_PROTO_UDP)
+        snprintf(number, sizeof(number), "/%llu", (unsigned long long)proto);
+    snprintf(text, FT_TUPLE_TEXT_BYTES, six ? "[%s]:%llu-[%s]%s%s" : "%s:%llu-%s%s%s", src,
+             (unsigned long long)sport, dst, port, number);
+    return text;
+}
+
+char *ft_text_hops(const struct ft_value *hops, bool all)
+{
+    size_t count = ft_value_count(hops), bytes;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &bytes);
+
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct ft_value *hop = ft_value_at(hops, i);
+        const char *name = ft_value_str(hop, "switch"), *port = ft_value_str(hop, "out");
+
+        if (!port)
+            port = ft_value_str(hop, "out_lag");
+        fprintf(out, "%s%s", i ? " > " : "", name ? name : "?");
+        if (port && (!all || i + 1 < count))
+            fprintf(out, " %s", port);
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+char *ft_text_end(const struct ft_value *record, const char *prefix)
+{
+    char member[32], *text;
+    const char *name;
+    uint64_t rank;
+    int rc;
+
+    snprintf(member, sizeof(member), "%s_host", prefix);
+    name = ft_value_str(record, member);
+    if (!name)
+        name = ft_value_str(ft_value_get(record, "flow"), prefix);
+    snprintf(member, sizeof(member), "%s_rank", prefix);
+    if (ft_value_uint(record, member, &rank))
+        rc = asprintf(&text, "%s rank %llu", name ? name : "?", (unsigned long long)rank);
+    else
+        rc = asprintf(&text, "%s", name ? name : "?");
+    return rc < 0 ? NULL : text;
+}
+
+void ft_text_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
+{
+    const char *text = ft_value_str(record, name);
+
+    ft_grid_cell(grid, FT_PLAIN, "%s", text ? text : "");
+}
+
+void ft_text_number_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
+{
+    uint64_t n;
+
+    if (ft_value_uint(record, name, &n))
+        ft_grid_cell(grid, FT_PLAIN, "%llu", (unsigned long long)n);
+    else
+        ft_grid_skip(grid);
+}
+
+void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
+{
+    const char *fabric = ft_value_str(root, "fabric");
+    uint64_t start, end;
+    char a[FT_UNIT_BYTES], b[FT_UNIT_BYTES];
+
+    ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
+    if (screen->window)
+        root = screen->window;
+    if (ft_value_uint(root, "window_start_ms", &start) &&
+        ft_value_uint(root, "window_end_ms", &end))
+        fprintf(screen->out, ", window %s to %s", ft_unit_time(a, start, screen->now),
+                ft_unit_time(b, end, screen->now));
+    else
+        fprintf(screen->out, ", no window has closed yet");
+    if (ft_value_true(ft_value_at(ft_value_get(root, "records"), 0), "partial"))
+        fprintf(screen->out, " (only a part of it was seen: fabrictraced began within it)");
+}

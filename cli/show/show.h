@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_SHOW_SHOW_H
+#define FT_CLI_SHOW_SHOW_H
+/*
+ * One function a command: a daemon's answer (daemon/api/api.h) as text for a person. Pure but for
+ * writing to the screen. All return 0 or -ENOMEM; members that an answer does not have are left
+ * blank.
+ */
+#include "cli/output/answer.h"
+#include "cli/output/grid.h"
+
+int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_links(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *root);
+/* One of them: a line with its link, and its victims below, at most so many. */
+int ft_show_collision(const struct ft_screen *screen, const struct ft_value *event, size_t victims);
+int ft_show_events(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
+/* What ft_show_explain() shows of a link, group or job. */
+int ft_show_explain_named(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_diagnoses(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_plans(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);
+
+/* --export: the topology as a file (fabrictrace-topology(5)). */
+int ft_export_topology(FILE *out, const struct ft_value *root);
+
+/* --json: each of the answer's records on a line of its own; the complete answer when `complete`.
+ */
+int ft_show_json(FILE *out, const struct ft_value *root, bool complete);
+int ft_show_json_line(FILE *out, const struct ft_value *value);
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/show/show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output/text.h"
+
+static const struct ft_column columns[] = {
+    {.title = "SWITCH", .elastic = true},
+    {.title = "GROUP", .give_up = 2},
+    {.title = "LINKS", .right = true},
+    {.title = "MODEL"},
+    {.title = "ACCURACY", .right = true},
+    {.title = "OF", .right = true, .give_up = 1},
+    {.title = "FLOWS", .right = true},
+    {.title = "HASHED", .give_up = 3},
+    {.title = "NEVER CHOSEN", .elastic = true, .give_up = 4},
+};
+
+/* A list of texts as "a, b"; nothing where it is empty. */
+static void list_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
+                      enum ft_colour colour)
+{
+    const struct ft_value *list = ft_value_get(record, name);
+    char text[256] = "";
+    size_t len = 0;
+
+    for (size_t i = 0; i < ft_value_count(list) && len < sizeof(text); i++) {
+        const char *item = ft_value_text(ft_value_at(list, i));
+
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? ", " : "",
+                                item ? item : "?");
+    }
+    if (len)
+        ft_grid_cell(grid, colour, "%s", text);
+    else
+        ft_grid_skip(grid);
+}
+
+static void add_row(struct ft_grid *grid, const struct ft_value *record)
+{
+    const char *model = ft_value_str(record, "model");
+    double accuracy;
+
+    ft_text_cell(grid, record, "switch");
+    ft_text_cell(grid, record, "group");
+    ft_grid_cell(grid, FT_PLAIN, "%zu", ft_value_count(ft_value_get(record, "members")));
+    ft_grid_cell(grid, FT_PLAIN, "%s", model ? model : "?");
+    if (ft_value_real(record, "accuracy", &accuracy))
+        ft_grid_cell(grid, FT_PLAIN, "%.1f%%", accuracy * 100);
+    else
+        ft_grid_skip(grid);
+    ft_text_number_cell(grid, record, "predicted");
+    ft_text_number_cell(grid, record, "observations");
+    list_cell(grid, record, "inputs", FT_PLAIN);
+    list_cell(grid, record, "never_chosen", FT_YELLOW);
+}
+
+int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root)
+{
+    const struct ft_value *records = ft_value_get(root, "records");
+    struct ft_grid *grid;
+    int rc;
+
+    if (ft_value_count(records) == 0) {
+        fputs("no flow was seen yet to choose among equal-cost links\n", screen->out);
+        return 0;
+    }
+    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < ft_value_count(records); i++)
+        add_row(grid, ft_value_at(records, i));
+    rc = ft_grid_print(grid, screen, 0);
+    ft_grid_free(grid);
+    return rc;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/show/show.h"
+
+#include "cli/output/rows.h"
+#include "cli/output/text.h"
+#include "cli/output/units.h"
+
+static const struct ft_column columns[] = {
+    {.title = "LINK", .elastic = true},
+    {.title = "TO", .give_up = 4},
+    {.title = "GROUP", .give_up = 3},
+    {.title = "FLOWS", .right = true},
+    {.title = "FLOW RATE", .right = true},
+    {.title = "SPEED", .right = true, .give_up = 7},
+    {.title = "PORT USED", .right = true},
+    {.title = "OF GROUP", .right = true, .give_up = 2},
+    {.title = "DISCARDS", .right = true, .give_up = 5},
+    {.title = "ERRORS", .right = true, .give_up = 6},
+    {.title = "FLAPS", .right = true, .give_up = 10},
+    {.title = "QUEUE", .right = true, .give_up = 8},
+    {.title = "TRANSIT", .right = true, .give_up = 9},
+};
+
+static void count_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
+                       bool bad)
+{
+    uint64_t n;
+
+    if (ft_value_uint(record, name, &n))
+        ft_grid_cell(grid, bad && n ? FT_RED : FT_PLAIN, "%llu", (unsigned long long)n);
+    else
+        ft_grid_skip(grid);
+}
+
+static void percent_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
+                         double warn)
+{
+    char text[FT_UNIT_BYTES];
+    double ratio;
+
+    if (ft_value_real(record, name, &ratio))
+        ft_grid_cell(grid, ratio >= warn ? FT_YELLOW : FT_PLAIN, "%s",
+                     ft_unit_percent(text, ratio));
+    else
+        ft_grid_skip(grid);
+}
+
+/* Mean rate over the record's own window. */
+static void rate_cell(struct ft_grid *grid, const struct ft_value *record)
+{
+    uint64_t bytes, start, end;
+    char text[FT_UNIT_BYTES];
+
+    if (ft_value_uint(record, "bytes", &bytes) &&
+        ft_value_uint(record, "window_start_ms", &start) &&
+        ft_value_uint(record, "window_end_ms", &end) && end > start)
+        ft_grid_cell(grid, FT_PLAIN, "%s",
+                     ft_unit_rate(text, 8000.0 * (double)bytes / (double)(end - start)));
+    else
+        ft_grid_skip(grid);
+}
+
+/* Deepest queue and longest time in the switch that a sample reported; few switches do. */
+static void depth_cells(struct ft_grid *grid, const struct ft_value *record)
+{
+    char text[FT_UNIT_BYTES];
+    double value;
+
+    if (ft_value_real(record, "queue_max_bytes", &value))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_size(text, value));
+    else
+        ft_grid_skip(grid);
+    if (ft_value_real(record, "transit_max_ns", &value) && value < 1e6)
+        ft_grid_cell(grid, FT_PLAIN, "%.3g us", value / 1e3);
+    else if (ft_value_real(record, "transit_max_ns", &value))
+        ft_grid_cell(grid, FT_PLAIN, "%.3g ms", value / 1e6);
+    else
+        ft_grid_skip(grid);
+}
+
+static void place_cell(struct ft_grid *grid, const char *name, const char *port)
+{
+    ft_grid_cell(grid, FT_PLAIN, "%s%s%s", name ? name : "", name && port ? " " : "",
+                 port ? port : "");
+}
+
+struct ft_grid *ft_rows_links(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
+{
+    const char *name = ft_value_str(record, "switch"), *port = ft_value_str(record, "port");
+    const char *group = ft_value_str(record, "group");
+    char text[FT_UNIT_BYTES];
+    double speed;
+
+    place_cell(grid, name, port);
+    place_cell(grid, ft_value_str(record, "peer"), ft_value_str(record, "peer_port"));
+    ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
+    count_cell(grid, record, "flows", false);
+    rate_cell(grid, record);
+    if (ft_value_real(record, "speed_bps", &speed))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_rate(text, speed));
+    else
+        ft_grid_skip(grid);
+    percent_cell(grid, record, "utilization", 0.9);
+    percent_cell(grid, record, "share", 2);
+    count_cell(grid, record, "discards", true);
+    count_cell(grid, record, "errors", true);
+    count_cell(grid, record, "flaps", true);
+    depth_cells(grid, record);
+    if (name && port)
+        ft_grid_about(grid, "%s/%s", name, port);
+}
+
+int ft_show_links(const struct ft_screen *screen, const struct ft_value *root)
+{
+    const struct ft_value *records = ft_value_get(root, "records");
+    struct ft_grid *grid = ft_rows_links();
+    int rc;
+
+    ft_text_window(screen, root);
+    fprintf(screen->out, ", %zu directed links\n", ft_value_count(records));
+    for (size_t i = 0; i < ft_value_count(records); i++)
+        ft_rows_links_add(grid, ft_value_at(records, i));
+    rc = ft_grid_print(grid, screen, 0);
+    ft_grid_free(grid);
+    return rc;
+}

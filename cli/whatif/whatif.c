@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/whatif/whatif.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cli/inputs/change.h"
+#include "cli/inputs/inputs.h"
+#include "cli/output/grid.h"
+#include "cli/output/units.h"
+#include "cli/whatif/whatif_record.h"
+
+/* All that a run compares. */
+struct run {
+    const struct ft_args *args;
+    uint32_t chosen; /* bits of policies */
+    struct ft_inputs inputs;
+    struct ft_captured captured;
+    struct ft_times times;
+    struct ft_model_error error;
+    struct ft_hashes_list hashes;
+    struct ft_topology *changed; /* NULL: the fabric is as it was */
+    bool *dead;
+    struct ft_whatif w;
+    struct ft_outcome outcomes[FT_WHATIF_POLICIES];
+};
+
+/* "2.00" or "1.50 to 3.00" */
+static void range_cell(struct ft_grid *grid, const struct ft_range *r, uint32_t draws, double scale)
+{
+    if (r->min == r->max)
+        ft_grid_cell(grid, FT_PLAIN, "%.2f", r->min * scale);
+    else
+        ft_grid_cell(grid, FT_PLAIN, "%.2f (%.2f to %.2f)", r->sum / draws * scale, r->min * scale,
+                     r->max * scale);
+}
+
+static void hottest_cell(struct ft_grid *grid, const struct ft_topology *t, uint32_t link,
+                         double share)
+{
+    char load[FT_UNIT_BYTES];
+    const struct ft_port *p;
+
+    if (link == FT_NONE) {
+        ft_grid_skip(grid);
+        return;
+    }
+    p = ft_topology_port(t, link);
+    ft_grid_cell(grid, FT_PLAIN, "%s %s, %s", ft_topology_switch(t, p->switch_id)->name, p->name,
+                 ft_unit_percent(load, share));
+}
+
+/* What was measured, as far as it was. */
+static void print_measured(const struct run *r, struct ft_grid *grid)
+{
+    struct ft_whatif_measured m;
+
+    ft_whatif_measured(&r->captured, &m);
+    ft_grid_cell(grid, FT_BOLD, "measured");
+    for (int i = 0; i < 2; i++) {
+        if (m.fim[i] >= 0)
+            ft_grid_cell(grid, FT_PLAIN, "%.2f", m.fim[i]);
+        else
+            ft_grid_skip(grid);
+    }
+    for (int i = 0; i < 3; i++)
+        ft_grid_skip(grid);
+    if (r->times.step_s > 0)
+        ft_grid_cell(grid, FT_PLAIN, "%.3f", 1e3 * r->times.step_s);
+    else
+        ft_grid_skip(grid);
+    hottest_cell(grid, r->captured.inputs.topology, m.hottest, m.hottest_load);
+    ft_grid_skip(grid);
+}
+
+static void print_row(const struct run *r, const struct ft_outcome *o, struct ft_grid *grid)
+{
+    const struct ft_topology *t =
+        o->policy == FT_WHATIF_OBSERVED ? r->w.as_is.topology : r->w.in.topology;
+    const struct ft_flow_list *flows = &r->inputs.flows;
+
+    if (r->w.captured)
+        flows = &r->captured.inputs.flows;
+    ft_grid_cell(grid, FT_PLAIN, "%s", ft_whatif_name(o->policy));
+    range_cell(grid, &o->fim[0], o->draws, 1);
+    range_cell(grid, &o->fim[1], o->draws, 1);
+    range_cell(grid, &o->most, o->draws, 1);
+    range_cell(grid, &o->collisions, o->draws, 1);
+    range_cell(grid, &o->share, o->draws, 100);
+    if (r->w.times)
+        range_cell(grid, &o->step_s, o->draws, 1e3);
+    else
+        ft_grid_skip(grid);
+    hottest_cell(grid, t, o->worst.hottest, o->worst.hottest_load);
+    if (o->worst.slowest == FT_NONE)
+        ft_grid_skip(grid);
+    else
+        ft_grid_cell(grid, FT_PLAIN, "%s > %s", flows->names[o->worst.slowest].src,
+                     flows->names[o->worst.slowest].dst);
+}
+
+static int print_table(const struct run *r)
+{
+    static const struct ft_column columns[] = {
+        {"POLICY", false, false, 0},      {"FIM UP", true, false, 2},
+        {"FIM DOWN", true, false, 3},     {"MOST FLOWS", true, false, 0},
+        {"COLLISIONS", true, false, 1},   {"SLOWEST (%)", true, false, 0},
+        {"STEP (ms)", true, false, 0},    {"HOTTEST LINK", false, false, 4},
+        {"SLOWEST FLOW", false, true, 5},
+    };
+    struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    struct ft_screen screen;
+    int rc;
+
+    if (r->w.captured)
+        print_measured(r, grid);
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+        if (r->chosen >> i & 1)
+            print_row(r, &r->outcomes[i], grid);
+    ft_screen_init(&screen, stdout);
+    rc = ft_grid_print(grid, &screen, 0);
+    ft_grid_free(grid);
+    return rc;
+}
+
+/* A collective a row, a policy a column. */
+static int print_times(const struct run *r)
+{
+    struct ft_column columns[FT_WHATIF_POLICIES + 4] = {{"COLLECTIVE (ms)", false, true, 0},
+                                                        {"RANKS", true, false, 2},
+                                                        {"UNKNOWN", true, false, 3},
+                                                        {"MEASURED", true, false, 0}};
+    char titles[FT_WHATIF_POLICIES][16];
+    size_t count = 4;
+    struct ft_grid *grid;
+    struct ft_screen screen;
+    int rc;
+
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++) {
+        if (!(r->chosen >> i & 1))
+            continue;
+        snprintf(titles[i], sizeof(titles[i]), "%s", ft_whatif_name((enum ft_whatif_policy)i));
+        for (char *c = titles[i]; *c; c++)
+            *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+        columns[count++] = (struct ft_column){titles[i], true, false, 0};
+    }
+    grid = ft_grid_new(columns, count);
+    for (uint32_t k = 0; k < r->times.count; k++) {
+        const struct ft_played *c = &r->times.items[k];
+
+        ft_grid_cell(grid, FT_PLAIN, "%s %s", c->record->comm_id, c->record->op);
+        ft_grid_cell(grid, FT_PLAIN, "%u", c->ranks_seen);
+        if (c->edges_without)
+            ft_grid_cell(grid, FT_YELLOW, "%u of %u", c->edges_without, c->edge_count);
+        else
+            ft_grid_skip(grid);
+        ft_grid_cell(grid, FT_PLAIN, "%.3f", (double)c->measured_us / 1e3);
+        for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+            if (r->chosen >> i & 1)
+                range_cell(grid, &r->outcomes[i].times_s[k], r->outcomes[i].draws, 1e3);
+    }
+    ft_screen_init(&screen, stdout);
+    putchar('\n');
+    rc = ft_grid_print(grid, &screen, 0);
+    ft_grid_free(grid);
+    return rc;
+}
+
+/* Bits of the policies that a list names; 0 after a complaint. */
+static uint32_t chosen_policies(const char *names, bool captured)
+{
+    uint32_t chosen = 0, all = (1u << FT_WHATIF_POLICIES) - 1, hashed = 0;
+
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+        hashed |= (uint32_t)ft_whatif_is_hashed((enum ft_whatif_policy)i) << i;
+    if (!captured)
+        all &= ~(hashed | 1u << FT_WHATIF_OBSERVED);
+    if (!names)
+        return all & ~hashed;
+    for (const char *name = names; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
+        size_t len = strcspn(name, ",");
+        int i = 0;
+
+        while (i < FT_WHATIF_POLICIES &&
+               (!(all >> i & 1) || strlen(ft_whatif_name((enum ft_whatif_policy)i)) != len ||
+                strncmp(ft_whatif_name((enum ft_whatif_policy)i), name, len) != 0))
+            i++;
+        if (i == FT_WHATIF_POLICIES) {
+            fprintf(stderr,
+                    "fabrictrace whatif: there is no policy '%.*s':%s ecmp, static, greedy, "
+                    "plan and spray are\n",
+                    (int)(len < 40 ? len : 40), name,
+                    captured ? " observed, learnt, crc16, crc32, xor," : "");
+            return 0;
+        }
+        chosen |= 1u << i;
+    }
+    /* No what-if without what the model makes of the measured case. */
+    return captured ? chosen | 1u << FT_WHATIF_OBSERVED : chosen;
+}
+
+static int show_captured(const struct run *r)
+{
+    const struct ft_captured *c = &r->captured;
+    const struct ft_topology *t = r->w.in.topology;
+    int rc;
+
+    if (r->args->json) {
+        rc = ft_whatif_print_captured(NULL, c, t, r->w.times, &r->error);
+        for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+            if (r->chosen >> i & 1)
+                rc = ft_whatif_print_captured(&r->outcomes[i], c,
+                                              i == FT_WHATIF_OBSERVED ? r->w.as_is.topology
+                                                                      : r->w.in.topology,
+                                              r->w.times, &r->error);
+        return rc;
+    }
+    rc = print_table(r);
+    if (rc == 0 && r->w.times)
+        rc = print_times(r);
+    if (rc)
+        return rc;
+    putchar('\n');
+    ft_model_error_print(&r->error, r->w.as_is.topology, stdout);
+    ft_captured_print_left_out(c, stdout);
+    if (r->outcomes[FT_WHATIF_LEARNT].guessed)
+        printf("learnt: of %u flows a choice is drawn at random: no known hash determines it\n",
+               r->outcomes[FT_WHATIF_LEARNT].guessed);
+    return 0;
+}
+
+static int show(const struct run *r)
+{
+    int rc = 0;
+
+    if (r->w.captured)
+        return show_captured(r);
+    if (!r->args->json)
+        return print_table(r);
+    for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+        if (r->chosen >> i & 1)
+            rc = ft_whatif_print_policy(&r->outcomes[i], &r->inputs);
+    return rc;
+}
+
+static int compare(struct run *r)
+{
+    int rc = 0;
+
+    for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+        if (r->chosen >> i & 1)
+            rc = ft_outcome_try(&r->w, (enum ft_whatif_policy)i, &r->outcomes[i]);
+    return rc ? rc : show(r);
+}
+
+/* The fabric as it would be, with what of it is down. */
+static int change(struct run *r, const struct ft_topology *t, struct ft_policy_input *in)
+{
+    const struct ft_args *args = r->args;
+
+    if (args->add_spines || args->fabric_bps) {
+        r->changed = ft_change_fabric(t, args->add_spines, args->fabric_bps, stderr);
+        if (!r->changed)
+            return EX_DATAERR;
+        t = r->changed;
+    }
+    in->topology = t;
+    if (args->failed) {
+        int rc = ft_inputs_failed(args, t, &r->dead, stderr);
+
+        in->dead = r->dead;
+        return rc;
+    }
+    return 0;
+}
+
+/* What switches do is asked for where it is to be shown, or by itself where it is known. */
+static int load_hashes(struct run *r)
+{
+    const struct ft_args *args = r->args;
+    int rc = 0;
+
+    if (args->records && r->chosen >> FT_WHATIF_LEARNT & 1) {
+        fprintf(stderr, "fabrictrace whatif: --policy learnt: records have no learnt hashes; ask "
+                        "the daemon, or replay an incident\n");
+        return EX_USAGE;
+    }
+    if (!args->records && (!args->policies || r->chosen >> FT_WHATIF_LEARNT & 1))
+        rc = ft_hashes_load(args, "whatif", &r->hashes);
+    for (uint32_t i = 0; rc == 0 && i < r->hashes.count; i++)
+        if (r->hashes.sets[i].model.kind == FT_HASH_LINEAR)
+            r->chosen |= 1u << FT_WHATIF_LEARNT;
+    r->w.hashes = &r->hashes;
+    return rc;
+}
+
+static int prepare(struct run *r)
+{
+    const struct ft_args *args = r->args;
+    const struct ft_inputs *inputs = &r->inputs;
+
+    if (!args->flows) {
+        int rc = ft_captured_load(args, "whatif", &r->captured);
+
+        if (rc)
+            return rc;
+        inputs = &r->captured.inputs;
+        r->w.captured = &r->captured;
+        if (ft_times_init(&r->times, &r->captured) || ft_model_error(&r->captured, &r->error))
+            return EX_OSERR;
+        r->w.times = r->times.count ? &r->times : NULL;
+        rc = load_hashes(r);
+        if (rc)
+            return rc;
+    } else {
+        int rc = ft_inputs_load(args, &r->inputs, stderr);
+
+        if (rc)
+            return rc;
+    }
+    r->w.pairs = args->pairs;
+    r->w.spray = args->spray;
+    r->w.draws = args->draws;
+    r->w.as_is = (struct ft_policy_input){inputs->topology, inputs->flows.demands,
+                                          inputs->flows.count, NULL};
+    r->w.in = r->w.as_is;
+    return change(r, inputs->topology, &r->w.in);
+}
+
+static void run_free(struct run *r)
+{
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
+        ft_outcome_free(&r->outcomes[i]);
+    ft_times_free(&r->times);
+    ft_hashes_list_free(&r->hashes);
+    ft_captured_free(&r->captured);
+    ft_inputs_free(&r->inputs);
+    ft_topology_free(r->changed);
+    free(r->dead);
+}
+
+int ft_whatif_command(const struct ft_args *args)
+{
+    struct run r = {.args = args};
+    int rc = EX_USAGE;
+
+    r.chosen = chosen_policies(args->policies, !args->flows);
+    if (r.chosen)
+        rc = prepare(&r);
+    if (rc == 0) {
+        rc = compare(&r);
+        if (rc == -EHOSTUNREACH)
+            fprintf(stderr, "fabrictrace whatif: a flow has no path left%s\n",
+                    args->flows ? "; fabrictrace plan names it" : "");
+        else if (rc)
+            fprintf(stderr, "fabrictrace whatif: %s\n", strerror(-rc));
+        rc = rc == 0 ? 0 : rc == -EHOSTUNREACH ? EX_DATAERR : EX_OSERR;
+    }
+    run_free(&r);
+    return rc;
+}

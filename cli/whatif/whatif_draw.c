@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/whatif/whatif_draw.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/sim/plan.h"
+
+/* Paths that a sprayed flow uses at most. */
+#define SPRAY_MAX 1024
+
+const char *ft_whatif_name(enum ft_whatif_policy policy)
+{
+    static const char *const names[FT_WHATIF_POLICIES] = {
+        "observed", "ecmp", "learnt", "crc16", "crc32", "xor", "static", "greedy", "plan", "spray"};
+
+    return names[policy];
+}
+
+bool ft_whatif_is_hashed(enum ft_whatif_policy policy)
+{
+    return policy >= FT_WHATIF_LEARNT && policy <= FT_WHATIF_XOR;
+}
+
+static bool draws_seeds(enum ft_whatif_policy policy)
+{
+    return policy == FT_WHATIF_ECMP || ft_whatif_is_hashed(policy);
+}
+
+static void add_to(struct ft_range *r, double value, uint32_t draws)
+{
+    r->sum += value;
+    r->min = draws == 0 || value < r->min ? value : r->min;
+    r->max = draws == 0 || value > r->max ? value : r->max;
+}
+
+static void add_draw(struct ft_outcome *o, const struct ft_measured *m)
+{
+    for (uint32_t i = 0; i < FT_LAYERS; i++) {
+        add_to(&o->fim[i], m->layers[i].fim, o->draws);
+        add_to(&o->layer_most[i], m->layers[i].most, o->draws);
+    }
+    add_to(&o->most, m->most, o->draws);
+    add_to(&o->collisions, m->collisions, o->draws);
+    add_to(&o->share, m->slowest_share, o->draws);
+    if (o->draws == 0 || m->slowest_share < o->worst.slowest_share)
+        o->worst = *m;
+}
+
+/* The paths of each flow, of which each has its share: paths[first[f]] up to
+ * paths[first[f + 1]]. */
+struct placed {
+    struct ft_path *paths;
+    uint32_t *first;
+};
+
+static void placed_free(struct placed *p)
+{
+    free(p->paths);
+    free(p->first);
+}
+
+static int placed_init(struct placed *p, uint32_t count, uint32_t each)
+{
+    p->paths = calloc((size_t)count * each + 1, sizeof(*p->paths));
+    p->first = calloc((size_t)count + 1, sizeof(*p->first));
+    if (!p->paths || !p->first)
+        return -ENOMEM;
+    for (uint32_t i = 0; i <= count; i++)
+        p->first[i] = i * each;
+    return 0;
+}
+
+static int plan_paths(const struct ft_policy_input *in, struct ft_path *paths)
+{
+    struct ft_plan_input input = {
+        .topology = in->topology, .demands = in->demands, .count = in->count, .dead = in->dead};
+    struct ft_plan plan;
+    int rc = ft_plan_make(&input, &plan);
+
+    if (rc == 0) {
+        memcpy(paths, plan.paths, in->count * sizeof(*paths));
+        ft_plan_free(&plan);
+    }
+    return rc;
+}
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static uint64_t mix(uint64_t z)
+{
+    z += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* How switches choose in one draw. */
+struct hashing {
+    const struct ft_whatif *w;
+    enum ft_whatif_policy policy;
+    uint64_t random;
+    bool guessed;
+};
+
+static uint32_t choose(void *arg, const struct ft_choice *choice, uint32_t in,
+                       const struct ft_tuple *tuple)
+{
+    struct hashing *h = arg;
+    uint32_t link;
+
+    if (h->policy != FT_WHATIF_LEARNT)
+        return ft_named_hash((enum ft_named_hash)(h->policy - FT_WHATIF_CRC16), tuple) %
+               choice->count;
+    link = ft_hashes_choose(h->w->hashes, choice, in, tuple);
+    if (link != FT_NONE)
+        return link;
+    h->guessed = true;
+    h->random = mix(h->random);
+    return (uint32_t)(h->random % choice->count);
+}
+
+/* Flows by their headers, whose source ports are drawn but for the first of all. */
+static int place_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
+                        struct ft_path *paths)
+{
+    uint32_t guessed = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < w->in.count * w->pairs && rc == 0; i++) {
+        uint32_t flow = i / w->pairs;
+        struct ft_tuple tuple = w->captured->flows[flow].tuple;
+        struct hashing h = {w, o->policy, mix(mix(seed) ^ i), false};
+
+        if (seed > 0 || i % w->pairs > 0)
+            tuple.sport = (uint16_t)(0xc000 | (h.random & 0x3fff));
+        rc = ft_hashed_path(w->in.topology, w->in.dead, &tuple, w->captured->paths[flow].hops[0].in,
+                            w->in.demands[flow].dst_nic, choose, &h, &paths[i]);
+        guessed += h.guessed;
+    }
+    o->guessed = guessed > o->guessed ? guessed : o->guessed;
+    return rc;
+}
+
+/* A path for each queue pair of each flow: they are flows of their own to the fabric. */
+static int place(const struct ft_whatif *w, enum ft_whatif_policy policy, uint64_t seed,
+                 struct ft_path *paths)
+{
+    struct ft_policy_input in = w->in;
+    struct ft_demand *demands = calloc((size_t)in.count * w->pairs + 1, sizeof(*demands));
+    int rc;
+
+    if (!demands)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < in.count * w->pairs; i++) {
+        demands[i] = in.demands[i / w->pairs];
+        demands[i].rate_bps /= w->pairs;
+    }
+    in.demands = demands;
+    in.count *= w->pairs;
+    if (policy == FT_WHATIF_ECMP)
+        rc = ft_policy_ecmp(&in, seed, paths);
+    else if (policy == FT_WHATIF_STATIC)
+        rc = ft_policy_static(&in, paths);
+    else if (policy == FT_WHATIF_GREEDY)
+        rc = ft_policy_greedy(&in, paths);
+    else
+        rc = plan_paths(&in, paths);
+    free(demands);
+    return rc;
+}
+
+/* n of found paths, evenly among them, and not the same of every flow. */
+static void pick(const struct ft_path *found, uint32_t of, uint32_t n, uint32_t flow,
+                 struct ft_path *to)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = found[(flow + (uint64_t)i * of / n) % of];
+}
+
+/* All paths of each flow, or so many of them. */
+static int spray(const struct ft_whatif *w, struct placed *p)
+{
+    struct ft_path *found = calloc(SPRAY_MAX, sizeof(*found));
+    int rc = found ? placed_init(p, w->in.count, 1) : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < w->in.count; i++) {
+        uint32_t of = ft_policy_paths(&w->in, i, found, SPRAY_MAX);
+        uint32_t n = w->spray && w->spray < of ? w->spray : of;
+        void *more = n ? realloc(p->paths, ((size_t)p->first[i] + n) * sizeof(*p->paths)) : NULL;
+
+        if (!more) {
+            rc = n ? -ENOMEM : -EHOSTUNREACH;
+            break;
+        }
+        p->paths = more;
+        pick(found, of, n, i, p->paths + p->first[i]);
+        p->first[i + 1] = p->first[i] + n;
+    }
+    free(found);
+    return rc;
+}
+
+static int place_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
+                     struct placed *p)
+{
+    enum ft_whatif_policy policy = o->policy;
+    int rc;
+
+    if (policy == FT_WHATIF_SPRAY)
+        return spray(w, p);
+    rc = placed_init(p, w->in.count, policy == FT_WHATIF_OBSERVED ? 1 : w->pairs);
+    if (rc == 0 && policy == FT_WHATIF_OBSERVED)
+        memcpy(p->paths, w->captured->paths, w->in.count * sizeof(*p->paths));
+    else if (rc == 0 && ft_whatif_is_hashed(policy))
+        rc = place_hashed(w, o, seed, p->paths);
+    else if (rc == 0)
+        rc = place(w, policy, seed, p->paths);
+    return rc;
+}
+
+static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uint64_t seed,
+                struct ft_outcome *o)
+{
+    struct placed p = {0};
+    struct ft_measured m;
+    double step_s, *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
+    int rc = w->times && !times_s ? -ENOMEM : place_all(w, o, seed, &p);
+
+    if (rc == 0)
+        rc = ft_measure(in, p.paths, p.first, &m);
+    if (rc == 0 && w->times)
+        rc = ft_times_play(w->times, in, p.paths, p.first, times_s, &step_s);
+    if (rc == 0) {
+        add_draw(o, &m);
+        for (uint32_t i = 0; w->times && i < w->times->count; i++)
+            add_to(&o->times_s[i], times_s[i], o->draws);
+        if (w->times)
+            add_to(&o->step_s, step_s, o->draws);
+        o->draws++;
+    }
+    free(times_s);
+    placed_free(&p);
+    return rc;
+}
+
+int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, struct ft_outcome *o)
+{
+    const struct ft_policy_input *in = policy == FT_WHATIF_OBSERVED ? &w->as_is : &w->in;
+    int rc = 0;
+
+    memset(o, 0, sizeof(*o));
+    o->policy = policy;
+    if (w->times) {
+        o->times_s = calloc(w->times->count + 1, sizeof(*o->times_s));
+        rc = o->times_s ? 0 : -ENOMEM;
+    }
+    for (uint32_t i = 0; i < (draws_seeds(policy) ? w->draws : 1) && rc == 0; i++) {
+        if (isatty(STDERR_FILENO))
+            fprintf(stderr, "\rwhatif: %s, draw %u\x1b[K", ft_whatif_name(policy), i + 1);
+        rc = draw(w, in, i, o);
+    }
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\x1b[K");
+    return rc;
+}
+
+void ft_outcome_free(struct ft_outcome *o)
+{
+    free(o->times_s);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_CLI_WHATIF_WHATIF_DRAW_H
+#define FT_CLI_WHATIF_WHATIF_DRAW_H
+/*
+ * One policy of routing, over as many draws as it takes: gives flows paths, measures them
+ * (whatif_measure.h), and plays collectives on them (whatif_times.h). Owner: the caller.
+ */
+#include <stdint.h>
+
+#include "cli/inputs/captured.h"
+#include "cli/inputs/hashes.h"
+#include "cli/whatif/whatif_measure.h"
+#include "cli/whatif/whatif_times.h"
+#include "lib/sim/policies.h"
+
+enum ft_whatif_policy {
+    FT_WHATIF_OBSERVED, /* of captured flows: the paths that they had */
+    FT_WHATIF_ECMP,
+    FT_WHATIF_LEARNT, /* of captured flows: each switch by what was learnt of its hash */
+    FT_WHATIF_CRC16,  /* each switch by this hash */
+    FT_WHATIF_CRC32,
+    FT_WHATIF_XOR,
+    FT_WHATIF_STATIC,
+    FT_WHATIF_GREEDY,
+    FT_WHATIF_PLAN,
+    FT_WHATIF_SPRAY,
+    FT_WHATIF_POLICIES
+};
+
+const char *ft_whatif_name(enum ft_whatif_policy policy);
+
+/* Whether it needs the flows' headers: the first draw has them as they were, others have random
+ * source ports, as queue pairs have that are made anew. */
+bool ft_whatif_is_hashed(enum ft_whatif_policy policy);
+
+/* What is compared. All is borrowed. */
+struct ft_whatif {
+    struct ft_policy_input in;          /* of the fabric as it would be */
+    struct ft_policy_input as_is;       /* and as it was, for what was observed */
+    const struct ft_captured *captured; /* NULL: flows of a file */
+    const struct ft_times *times;       /* NULL: no collectives */
+    struct ft_hashes_list *hashes;      /* NULL: none are known */
+    uint32_t pairs;                     /* queue pairs a connection: each its own path */
+    uint32_t spray;                     /* paths of a sprayed flow at most; 0: all */
+    uint32_t draws;
+};
+
+struct ft_range {
+    double sum, min, max;
+};
+
+/* A policy over its draws. */
+struct ft_outcome {
+    enum ft_whatif_policy policy;
+    uint32_t draws;
+    struct ft_measured worst; /* of the draw with the slowest flow */
+    struct ft_range fim[FT_LAYERS], layer_most[FT_LAYERS];
+    struct ft_range most, collisions, share, step_s;
+    uint32_t guessed;         /* flows of a draw at most with a choice that nothing predicts */
+    struct ft_range *times_s; /* by collective; freed by ft_outcome_free() */
+};
+
+/* -EHOSTUNREACH where a flow has no path left; -ENOMEM. */
+int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, struct ft_outcome *o);
+void ft_outcome_free(struct ft_outcome *o);
+
+#endif

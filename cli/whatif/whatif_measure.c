@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "cli/whatif/whatif_measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/sim/fluid.h"
+#include "lib/sim/loads.h"
+
+/* Flows as the fluid model has them: one for each path of a flow. */
+struct parts {
+    const struct ft_topology *t;
+    uint32_t count;
+    uint32_t *first, *link;
+    double *demand, *rate;
+    double *capacity, *flows, *bps; /* by link */
+};
+
+static void parts_free(struct parts *p)
+{
+    free(p->first);
+    free(p->link);
+    free(p->demand);
+    free(p->rate);
+    free(p->capacity);
+    free(p->flows);
+    free(p->bps);
+}
+
+static int parts_init(struct parts *p, const struct ft_topology *t, uint32_t count)
+{
+    size_t links = (size_t)ft_links_of(t) + 1, n = (size_t)count + 1;
+
+    memset(p, 0, sizeof(*p));
+    p->t = t;
+    p->count = count;
+    p->first = calloc(n + 1, sizeof(*p->first));
+    p->link = calloc(n * FT_PATH_LINKS_MAX, sizeof(*p->link));
+    p->demand = calloc(n, sizeof(*p->demand));
+    p->rate = calloc(n, sizeof(*p->rate));
+    p->capacity = calloc(links, sizeof(*p->capacity));
+    p->flows = calloc(links, sizeof(*p->flows));
+    p->bps = calloc(links, sizeof(*p->bps));
+    if (p->first && p->link && p->demand && p->rate && p->capacity && p->flows && p->bps)
+        return 0;
+    parts_free(p);
+    return -ENOMEM;
+}
+
+static void fill_parts(struct parts *p, const struct ft_policy_input *in,
+                       const struct ft_path *paths, const uint32_t *first)
+{
+    for (uint32_t f = 0; f < in->count; f++) {
+        double share = 1.0 / (first[f + 1] - first[f]);
+
+        for (uint32_t i = first[f]; i < first[f + 1]; i++) {
+            uint32_t n = ft_path_links(p->t, &paths[i], p->link + p->first[i]);
+
+            p->demand[i] = share * (double)in->demands[f].rate_bps;
+            p->first[i + 1] = p->first[i] + n;
+            for (uint32_t k = 0; k < n; k++) {
+                p->flows[p->link[p->first[i] + k]] += share;
+                p->bps[p->link[p->first[i] + k]] += p->demand[i];
+            }
+        }
+    }
+    /* A link whose speed is not known limits nothing. */
+    for (uint32_t l = 0; l < ft_links_of(p->t); l++)
+        p->capacity[l] = ft_link_speed(p->t, l) ? (double)ft_link_speed(p->t, l) : INFINITY;
+}
+
+static int find_slowest(struct parts *p, const struct ft_policy_input *in, const uint32_t *first,
+                        struct ft_measured *out)
+{
+    struct ft_fluid fluid = {ft_links_of(p->t), p->capacity, p->count,
+                             p->first,          p->link,     p->demand};
+    int rc = ft_fluid_rates(&fluid, NULL, 0, p->rate);
+
+    out->slowest_share = 1;
+    out->slowest = FT_NONE;
+    for (uint32_t f = 0; rc == 0 && f < in->count; f++) {
+        double rate = 0, demand = (double)in->demands[f].rate_bps;
+
+        for (uint32_t i = first[f]; i < first[f + 1]; i++)
+            rate += p->rate[i];
+        if (demand <= 0 || (out->slowest != FT_NONE && rate / demand >= out->slowest_share))
+            continue;
+        out->slowest = f;
+        out->slowest_share = rate / demand;
+        out->slowest_bps = rate;
+    }
+    return rc;
+}
+
+static void find_hottest(const struct parts *p, struct ft_measured *out)
+{
+    out->hottest = FT_NONE;
+    for (uint32_t l = 0; l < ft_topology_ports(p->t); l++) {
+        double speed = (double)ft_link_speed(p->t, l);
+
+        if (ft_topology_port(p->t, l)->peer == FT_NONE)
+            continue;
+        if (p->flows[l] > out->most)
+            out->most = p->flows[l];
+        if (speed > 0 && p->bps[l] / speed > out->hottest_load) {
+            out->hottest_load = p->bps[l] / speed;
+            out->hottest = l;
+        }
+    }
+}
+
+/* Links of a group that carry two flows or more while another of it carries at least one less. */
+static double collisions_of(const struct parts *p, const struct ft_group *g)
+{
+    double least = INFINITY, count = 0;
+
+    for (uint32_t i = 0; i < g->link_count; i++)
+        least = fmin(least, p->flows[g->links[i]]);
+    for (uint32_t i = 0; i < g->link_count; i++)
+        count += p->flows[g->links[i]] >= 2 && p->flows[g->links[i]] >= least + 1;
+    return count;
+}
+
+static int add_group(const struct parts *p, const struct ft_policy_input *in,
+                     const struct ft_group *g, struct ft_union *u, struct ft_measured *out,
+                     struct ft_layer *layer)
+{
+    double *load = calloc(g->link_count, sizeof(*load));
+    uint64_t *count = calloc(g->link_count, sizeof(*count));
+    uint64_t *speed = calloc(g->link_count, sizeof(*speed));
+    uint32_t n = 0;
+    int rc = load && count && speed ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < g->link_count; i++) {
+        uint32_t link = g->links[i];
+
+        if (in->dead && in->dead[link])
+            continue;
+        load[n] = p->flows[link];
+        speed[n] = ft_link_speed(p->t, link);
+        count[n++] = (uint64_t)llround(p->flows[link]);
+        layer->most = fmax(layer->most, p->flows[link]);
+    }
+    if (rc == 0 && n > 1) {
+        rc = ft_union_add(u, load, count, speed, n);
+        layer->links += n;
+        out->collisions += collisions_of(p, g);
+    }
+    free(load);
+    free(count);
+    free(speed);
+    return rc;
+}
+
+static int measure_layer(const struct parts *p, const struct ft_policy_input *in, enum ft_tier tier,
+                         enum ft_direction direction, struct ft_measured *out,
+                         struct ft_layer *layer)
+{
+    struct ft_union *u = ft_union_new();
+    struct ft_figures figures = {0};
+    int rc = u ? 0 : -ENOMEM;
+
+    *layer =
+        (struct ft_layer){.tier = ft_tier_name(tier), .direction = ft_direction_name(direction)};
+    for (uint32_t i = 0; rc == 0 && i < ft_topology_groups(p->t); i++) {
+        const struct ft_group *g = ft_topology_group(p->t, i);
+
+        if (g->tier == tier && g->direction == direction)
+            rc = add_group(p, in, g, u, out, layer);
+    }
+    if (rc == 0)
+        ft_union_figures(u, &figures);
+    layer->fim = figures.some ? figures.fim : 0;
+    ft_union_free(u);
+    return rc;
+}
+
+int ft_measure(const struct ft_policy_input *in, const struct ft_path *paths, const uint32_t *first,
+               struct ft_measured *out)
+{
+    struct parts p;
+    uint32_t at = 0;
+    int rc = parts_init(&p, in->topology, first[in->count]);
+
+    if (rc)
+        return rc;
+    memset(out, 0, sizeof(*out));
+    fill_parts(&p, in, paths, first);
+    find_hottest(&p, out);
+    rc = find_slowest(&p, in, first, out);
+    for (enum ft_tier tier = FT_TIER_LEAF; tier <= FT_TIER_SUPERSPINE; tier++)
+        for (int down = 0; down < 2 && rc == 0; down++)
+            rc = measure_layer(&p, in, tier, down ? FT_DIRECTION_DOWN : FT_DIRECTION_UP, out,
+                               &out->layers[at++]);
+    parts_free(&p);
+    return rc;
+}
