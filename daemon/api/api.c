@@ -60,6 +60,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/flows", JSON, ft_api_paths},
         {"/api/v1/links", JSON, ft_api_links},
         {"/api/v1/imbalance", JSON, ft_api_imbalance},
+        {"/api/v1/elephants", JSON, ft_api_elephants},
         {"/api/v1/windows", JSON, ft_api_windows},
         {"/api/v1/history", JSON, ft_api_history},
         {"/api/v1/events", JSON, ft_api_events},
