@@ -65,6 +65,7 @@ struct ft_follower {
     struct plan plans[FT_FOLLOWER_PLANS_MAX];
     struct ft_table *ports;
     size_t kept;
+    uint32_t hosts; /* of all plans */
     void (*ask)(void *arg, const char *source, const struct ft_withdrawal *withdrawal);
     void *ask_arg;
     struct ft_follower_stats stats;
@@ -100,6 +101,7 @@ static void drop_plan(struct ft_follower *f, struct plan *plan)
     while ((port = ft_table_next(f->ports, &index)))
         if (port->key.plan == slot)
             drop_port(f, port);
+    f->hosts -= plan->host_count;
     free(plan->hosts);
     *plan = (struct plan){0};
 }
@@ -187,14 +189,15 @@ static struct plan *plan_of(struct ft_follower *f, const Fabrictrace__PlanPort *
 }
 
 /* NULL: there is no room. */
-static struct host *host_of(struct plan *plan, const Fabrictrace__PlanPort *r)
+static struct host *host_of(struct ft_follower *f, struct plan *plan,
+                            const Fabrictrace__PlanPort *r)
 {
     struct host *grown;
 
     for (uint32_t i = 0; i < plan->host_count; i++)
         if (strcmp(plan->hosts[i].name, r->host) == 0)
             return &plan->hosts[i];
-    if (plan->host_count == FT_FOLLOWER_HOSTS_MAX)
+    if (f->hosts == FT_FOLLOWER_HOSTS_MAX)
         return NULL;
     if ((plan->host_count & (plan->host_count - 1)) == 0) {
         size_t count = plan->host_count ? 2 * (size_t)plan->host_count : 1;
@@ -205,6 +208,7 @@ static struct host *host_of(struct plan *plan, const Fabrictrace__PlanPort *r)
         plan->hosts = grown;
     }
     grown = &plan->hosts[plan->host_count++];
+    f->hosts++;
     *grown = (struct host){.ended = false};
     snprintf(grown->name, sizeof(grown->name), "%s", r->host);
     return grown;
@@ -279,7 +283,7 @@ int ft_follower_take(struct ft_follower *f, const Fabrictrace__PlanPort *r, int6
         !r->has_plan_time_ms || !r->has_uid || !r->has_time_ms || !r->has_outcome)
         return -EINVAL;
     plan = plan_of(f, r, now_ms);
-    host = host_of(plan, r);
+    host = host_of(f, plan, r);
     if (!host) {
         f->stats.refused++;
         return -ENOSPC;

@@ -25,12 +25,13 @@
 
 #define FT_FOLLOWER_PLANS_MAX 64
 #define FT_FOLLOWER_PORTS_MAX 8192
-#define FT_FOLLOWER_HOSTS_MAX 1024 /* of a plan */
+#define FT_FOLLOWER_HOSTS_MAX 4096 /* of all plans together */
 #define FT_FOLLOWER_LOOKS     6
 #define FT_FOLLOWER_REPORT    1024 /* bytes of what is kept of a port */
 
-/* Of all of it: reports, entries with 40 for the table (lib/base/table.h), hosts. */
-#define FT_FOLLOWER_KEPT_MAX  (3u << 20)
+/* Of all of it: reports; ports with 40 for the table (lib/base/table.h), 1.2 MiB; hosts of 257
+ * bytes in lists that may be half empty, 2.1 MiB. */
+#define FT_FOLLOWER_KEPT_MAX  (5u << 19)
 #define FT_FOLLOWER_BYTES_MAX (6u << 20)
 
 struct ft_follower;

@@ -345,6 +345,17 @@ START_TEST(all_of_it_is_capped)
     ck_assert_uint_ge(ft_follower_stats(follower).refused, 100);
     ck_assert_uint_eq(ft_follower_stats(follower).ports + ft_follower_stats(follower).refused,
                       FT_FOLLOWER_PORTS_MAX + 100);
+    ft_follower_free(follower);
+    follower = ft_follower_new(1);
+    for (unsigned i = 0; i < FT_FOLLOWER_HOSTS_MAX + 10; i++) {
+        char host[32];
+
+        snprintf(host, sizeof(host), "host%u", i);
+        ck_assert_int_eq(
+            report(host, 0, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK, MADE_MS + i % 3),
+            i < FT_FOLLOWER_HOSTS_MAX ? 0 : -ENOSPC);
+    }
+    ck_assert_uint_eq(ft_follower_stats(follower).refused, 10);
     end();
 }
 END_TEST
