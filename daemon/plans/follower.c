@@ -132,26 +132,47 @@ static void enter(struct plan *plan, Fabrictrace__PlanStage stage, int64_t now_m
     plan->changed = true;
 }
 
-/* The slot of a plan: its own, a free one, or the one that nothing was said of for longest, of
- * those that are withdrawn if there is one. */
+/* Whether a plan was first heard of from that host. */
+static bool is_from(const struct plan *plan, const char *host)
+{
+    return plan->used && plan->host_count && strcmp(plan->hosts[0].name, host) == 0;
+}
+
+static bool is_better(const struct plan *a, const struct plan *than)
+{
+    bool over = a->stage == FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN;
+    bool than_over = than->stage == FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN;
+
+    if (a->used != than->used)
+        return !a->used;
+    return over != than_over ? over : a->heard_ms < than->heard_ms;
+}
+
+/* The slot of a plan: its own, or one to be given up: a free one, or that which nothing was said of
+ * for longest, of those that are withdrawn if there is one. A host that speaks of many plans gives
+ * up its own. */
 static struct plan *slot_of(struct ft_follower *f, const Fabrictrace__PlanPort *r, bool *own)
 {
     struct plan *best = NULL;
+    size_t from = 0;
 
-    *own = true;
     for (size_t i = 0; i < FT_FOLLOWER_PLANS_MAX; i++) {
         struct plan *p = &f->plans[i];
-        bool over = p->stage == FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN;
-        bool best_over = best && best->stage == FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN;
 
-        if (p->used && p->uid == r->uid && p->time_ms == r->plan_time_ms &&
-            strcmp(p->job, r->job) == 0)
+        *own = p->used && p->uid == r->uid && p->time_ms == r->plan_time_ms &&
+               strcmp(p->job, r->job) == 0;
+        if (*own)
             return p;
-        if (!best || (best->used && (!p->used || (over && !best_over) ||
-                                     (over == best_over && p->heard_ms < best->heard_ms))))
+        from += is_from(p, r->host);
+    }
+    for (size_t i = 0; i < FT_FOLLOWER_PLANS_MAX; i++) {
+        struct plan *p = &f->plans[i];
+
+        if (from >= FT_FOLLOWER_PLANS_HOST && !is_from(p, r->host))
+            continue;
+        if (!best || is_better(p, best))
             best = p;
     }
-    *own = false;
     return best;
 }
 

@@ -23,11 +23,12 @@
 #include "daemon/publish/events.h"
 #include "proto/withdrawal.h"
 
-#define FT_FOLLOWER_PLANS_MAX 64
-#define FT_FOLLOWER_PORTS_MAX 8192
-#define FT_FOLLOWER_HOSTS_MAX 4096 /* of all plans together */
-#define FT_FOLLOWER_LOOKS     6
-#define FT_FOLLOWER_REPORT    1024 /* bytes of what is kept of a port */
+#define FT_FOLLOWER_PLANS_MAX  64
+#define FT_FOLLOWER_PLANS_HOST 8 /* that one host was the first to speak of */
+#define FT_FOLLOWER_PORTS_MAX  8192
+#define FT_FOLLOWER_HOSTS_MAX  4096 /* of all plans together */
+#define FT_FOLLOWER_LOOKS      6
+#define FT_FOLLOWER_REPORT     1024 /* bytes of what is kept of a port */
 
 /* Of all of it: reports; ports with 40 for the table (lib/base/table.h), 1.2 MiB; hosts of 257
  * bytes in lists that may be half empty, 2.1 MiB. */

@@ -319,17 +319,44 @@ START_TEST(what_is_not_whole_is_refused)
 }
 END_TEST
 
+/* A host that makes plans up does not drive out those of others. */
+START_TEST(made_up_plans_replace_each_other)
+{
+    uint32_t index = 0;
+    unsigned of_others = 0;
+
+    begin();
+    for (unsigned i = 0; i < 50; i++) {
+        char host[32];
+
+        snprintf(host, sizeof(host), "host%u", i);
+        ck_assert_int_eq(
+            report(host, SPORT, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL, MADE_MS - i), 0);
+    }
+    for (unsigned i = 1; i < 1000; i++)
+        ck_assert_int_eq(report("hostile", SPORT, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL,
+                                MADE_MS - 50 - i),
+                         0);
+    while (ft_follower_next(follower, &index, "lab", &emitter))
+        of_others += plan.time_ms > (uint64_t)(MADE_MS - 50);
+    ck_assert_uint_eq(of_others, 50);
+    end();
+}
+END_TEST
+
 /* Of made-up plans, ports and hosts no more are kept than there is room for, and it is counted. */
 START_TEST(all_of_it_is_capped)
 {
     uint32_t index = 0;
     unsigned count = 0;
+    char host[32];
 
     begin();
-    for (unsigned i = 0; i < 3 * FT_FOLLOWER_PLANS_MAX; i++)
+    for (unsigned i = 0; i < 3 * FT_FOLLOWER_PLANS_MAX; i++) {
+        snprintf(host, sizeof(host), "host%u", i);
         ck_assert_int_eq(
-            report("h0-0", SPORT, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL, MADE_MS + i),
-            0);
+            report(host, SPORT, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL, MADE_MS + i), 0);
+    }
     ck_assert_uint_eq(ft_follower_stats(follower).ports, FT_FOLLOWER_PLANS_MAX);
     while (ft_follower_next(follower, &index, "lab", &emitter))
         count++;
@@ -348,8 +375,6 @@ START_TEST(all_of_it_is_capped)
     ft_follower_free(follower);
     follower = ft_follower_new(1);
     for (unsigned i = 0; i < FT_FOLLOWER_HOSTS_MAX + 10; i++) {
-        char host[32];
-
         snprintf(host, sizeof(host), "host%u", i);
         ck_assert_int_eq(
             report(host, 0, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK, MADE_MS + i % 3),
@@ -363,4 +388,5 @@ END_TEST
 FT_UNIT_MAIN("follower", samples_confirm_every_port, samples_from_before_do_not_count,
              another_path_withdraws_until_agents_confirm, what_stays_uncertain_is_withdrawn,
              a_path_that_changes_later_withdraws, its_owner_takes_it_back,
-             refused_ports_are_counted_apart, what_is_not_whole_is_refused, all_of_it_is_capped)
+             refused_ports_are_counted_apart, what_is_not_whole_is_refused,
+             made_up_plans_replace_each_other, all_of_it_is_capped)
